@@ -1,0 +1,360 @@
+/**
+ * Follows what the sequencers and the projection say (receipts, progress, heads, registry) and keeps
+ * the little of it that an API process answers from. One loop, one reader; four services read the
+ * result. Owns nothing that another process couldn't rebuild from the same topics.
+ */
+import { Context, Deferred, Effect, Layer, Schedule } from "effect"
+import { RECEIPT_HEADER } from "../domain/Command.ts"
+import {
+  ATTEMPT_HEADER,
+  KIND_HEADER,
+  type AttemptVerdict,
+  type Receipt
+} from "../domain/Receipt.ts"
+import { emptyRegistry, withEntries, type Registry, type RegistryEntry } from "../domain/Registry.ts"
+import type { TopicKind } from "../domain/Topics.ts"
+import {
+  EventLog,
+  LogUnavailable,
+  type Fetched,
+  type LogReader,
+  type LogRecord,
+  type Position
+} from "../ports/EventLog.ts"
+import { EventStore, StoreUnavailable } from "../ports/EventStore.ts"
+import { Heads } from "./Heads.ts"
+import { Receipts, type Decision, type ReceiptState } from "./Receipts.ts"
+import { toRegistryEntry } from "./SequencerRestore.ts"
+import { HEAD_PREFIX, type Head } from "./SequencerState.ts"
+import { noProgress, Visibility, type Progress } from "./Visibility.ts"
+
+/** Bytes of receipts kept in memory: what was decided lately, or is not in the store yet. */
+const RECEIPTS_BYTES_MAX = 64 * 1_048_576
+const FETCH_BYTES = 4 * 1_048_576
+const FETCH_WAIT_MS = 500
+/** Time that a reader waits for this process to catch up with the log before it gives up. */
+const BARRIER_TIMEOUT = "5 seconds"
+
+type Wait = { readonly done: () => boolean; readonly resume: () => void }
+
+interface Kept {
+  readonly value: Buffer
+  readonly partition: number
+  readonly offset: number
+}
+
+/** What the loop has gathered. Mutated by the loop only; read by the services. */
+class Followed {
+  readonly positions = new Map<string, Position>()
+  readonly progress: Array<Progress>
+  readonly heads = new Map<string, Head>()
+  readonly receipts = new Map<string, Kept>()
+  readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
+  /** Per partition: receipts below this offset may have been evicted from memory. */
+  readonly evictedBelow: Array<number>
+  readonly #waits = new Set<Wait>()
+  registry: Registry = emptyRegistry
+  #receiptBytes = 0
+
+  constructor(partitions: number) {
+    this.progress = Array.from({ length: partitions }, (_, partition) => noProgress(partition))
+    this.evictedBelow = Array.from({ length: partitions }, () => 0)
+  }
+
+  take(fetched: ReadonlyArray<Fetched>): void {
+    for (const { nextOffset, partition, records, topic } of fetched) {
+      for (const record of records) this.#takeRecord(topic, partition, record)
+      this.positions.set(`${topic}/${partition}`, { topic, partition, offset: nextOffset })
+    }
+    for (const wait of this.#waits) {
+      if (!wait.done()) continue
+      this.#waits.delete(wait)
+      wait.resume()
+    }
+  }
+
+  /** Succeeds as soon as the condition holds; it is looked at after each fetch. */
+  until(done: () => boolean): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      if (done()) return resume(Effect.void)
+      const wait: Wait = { done, resume: () => resume(Effect.void) }
+      this.#waits.add(wait)
+      return Effect.sync(() => {
+        this.#waits.delete(wait)
+      })
+    })
+  }
+
+  #takeRecord(topic: TopicKind, partition: number, record: LogRecord): void {
+    switch (topic) {
+      case "receipts":
+        return this.#takeReceipt(partition, record)
+      case "progress":
+        if (record.value !== null) {
+          this.progress[partition] = JSON.parse(record.value.toString()) as Progress
+        }
+        return
+      case "state":
+        return this.#takeState(record)
+      case "registry": {
+        const entry: RegistryEntry | undefined = toRegistryEntry(record.key, record.value)
+        if (entry !== undefined) this.registry = withEntries(this.registry, [entry])
+        return
+      }
+    }
+  }
+
+  #takeState(record: LogRecord): void {
+    const key = record.key?.toString() ?? ""
+    if (!key.startsWith(HEAD_PREFIX) || record.value === null) return
+    const head = JSON.parse(record.value.toString()) as Head
+    this.heads.set(key.slice(HEAD_PREFIX.length), head)
+  }
+
+  #takeReceipt(partition: number, record: LogRecord): void {
+    const { headers, offset, value } = record
+    const kind = headers[KIND_HEADER]?.toString()
+    const attempt = headers[ATTEMPT_HEADER]?.toString() ?? ""
+    if (value === null) return
+    const waiting = this.decisions.get(attempt)
+    if (waiting !== undefined) {
+      this.decisions.delete(attempt)
+      Deferred.doneUnsafe(waiting, Effect.succeed(toDecision(kind, value, offset)))
+    }
+    if (kind === "outcome") this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", {
+      value,
+      partition,
+      offset
+    })
+  }
+
+  #keep(receiptId: string, kept: Kept): void {
+    this.receipts.set(receiptId, kept)
+    this.#receiptBytes += kept.value.length
+    while (this.#receiptBytes > RECEIPTS_BYTES_MAX) {
+      const [oldest, evicted] = this.receipts.entries().next().value!
+      this.receipts.delete(oldest)
+      this.#receiptBytes -= evicted.value.length
+      this.evictedBelow[evicted.partition] = evicted.offset + 1
+    }
+  }
+}
+
+const toDecision = (kind: string | undefined, value: Buffer, offset: number): Decision => {
+  if (kind !== "verdict") {
+    const receipt = JSON.parse(value.toString()) as Receipt
+    return { kind: "outcome", receipt, receiptOffset: offset }
+  }
+  const { receipt_id, verdict } = JSON.parse(value.toString()) as AttemptVerdict
+  return verdict === "repeat" ? { kind: "repeat", receiptId: receipt_id } : { kind: "mismatch" }
+}
+
+/**
+ * From where each topic is followed: everything of the compacted ones; of the receipts what the
+ * store may not hold yet.
+ */
+const startPositions = Effect.fnUntraced(function*(followed: Followed, reader: LogReader) {
+  const log = yield* EventLog
+  const partitions = Array.from({ length: log.partitions }, (_, partition) => partition)
+  const compacted = [
+    ...partitions.flatMap((partition) => [
+      { topic: "progress" as const, partition },
+      { topic: "state" as const, partition }
+    ]),
+    { topic: "registry" as const, partition: 0 }
+  ]
+  const ends = yield* log.ends(compacted)
+  for (const [index, { partition, topic }] of compacted.entries()) {
+    const { start } = yield* log.bounds(topic, partition)
+    followed.positions.set(`${topic}/${partition}`, { topic, partition, offset: start })
+    yield* catchUp(followed, reader, ends[index]!, `${topic}/${partition}`)
+  }
+  for (const partition of partitions) {
+    const { end, start } = yield* log.bounds("receipts", partition)
+    const known = followed.progress[partition]!.receipts_next
+    const offset = Math.min(end, Math.max(start, known))
+    followed.evictedBelow[partition] = offset
+    const topic = "receipts" as const
+    followed.positions.set(`${topic}/${partition}`, { topic, partition, offset })
+    yield* catchUp(followed, reader, end, `${topic}/${partition}`)
+  }
+})
+
+const catchUp = Effect.fnUntraced(function*(
+  followed: Followed,
+  reader: LogReader,
+  end: number,
+  key: string
+) {
+  for (;;) {
+    const position = followed.positions.get(key)!
+    if (position.offset >= end) return
+    followed.take(
+      yield* reader.fetch([position], { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
+    )
+  }
+})
+
+/** A position that has left the log (expired receipts): go on where the log begins. */
+const moveToStart = Effect.fnUntraced(function*(followed: Followed) {
+  const log = yield* EventLog
+  for (const [key, { offset, partition, topic }] of followed.positions) {
+    const { start } = yield* log.bounds(topic, partition)
+    if (offset < start) followed.positions.set(key, { topic, partition, offset: start })
+  }
+})
+
+const followForEver = (followed: Followed, reader: LogReader) =>
+  Effect.gen(function*() {
+    const positions = [...followed.positions.values()]
+    followed.take(
+      yield* reader.fetch(positions, { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
+    )
+  }).pipe(
+    Effect.forever,
+    Effect.tapError((error) =>
+      Effect.logWarning("following the log is interrupted", { error: String(error) })
+    ),
+    Effect.catchTag("OffsetOutOfRange", () => moveToStart(followed)),
+    Effect.retry(Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("2 seconds")])),
+    Effect.forever
+  )
+
+/** The registry as this process knows it, and a way to wait until it knows more. */
+export class RegistryView extends Context.Service<
+  RegistryView,
+  {
+    readonly registry: () => Registry
+    /** Succeeds as soon as the condition holds for the registry. */
+    until(done: (registry: Registry) => boolean): Effect.Effect<void>
+    /** Succeeds when everything that was committed before the call is known here. */
+    readonly caughtUp: Effect.Effect<void, LogUnavailable>
+  }
+>()("alk/RegistryView") {}
+
+const makeReceipts = (
+  followed: Followed,
+  log: EventLog["Service"],
+  store: EventStore["Service"],
+  barrier: (topics: ReadonlyArray<TopicKind>, partition: number) => Effect.Effect<void, LogUnavailable>
+): Receipts["Service"] => {
+  const isVisible = (receipt: Receipt, partition: number, offset: number | undefined) => {
+    const { events_next, receipts_next } = followed.progress[partition]!
+    return events_next >= receipt.events_next && (offset === undefined || receipts_next > offset)
+  }
+  const finalOf = (receipt: Receipt): ReceiptState => ({ status: receipt.status, receipt })
+  const find = (tenantId: string, receiptId: string) =>
+    Effect.gen(function*() {
+      const kept = followed.receipts.get(receiptId)
+      if (kept !== undefined) {
+        const receipt = JSON.parse(kept.value.toString()) as Receipt
+        return receipt.tenant_id === tenantId ? { receipt, offset: kept.offset } : undefined
+      }
+      const stored = yield* store.receipt(tenantId, receiptId)
+      return stored === undefined
+        ? undefined
+        : { receipt: JSON.parse(stored) as Receipt, offset: undefined }
+    })
+  const unavailable = (message: string) =>
+    new StoreUnavailable({ operation: "receipt", cause: new Error(message) })
+  const state: Receipts["Service"]["state"] = (tenantId, receiptId) =>
+    Effect.gen(function*() {
+      const partition = log.partitionOf(tenantId)
+      const isFinal = ({ offset, receipt }: { receipt: Receipt; offset: number | undefined }) =>
+        receipt.status === "failed" || isVisible(receipt, partition, offset)
+      const first = yield* find(tenantId, receiptId)
+      if (first !== undefined && isFinal(first)) return finalOf(first.receipt)
+      // Before saying "pending": be as new as any process that may have said "committed".
+      yield* barrier(["receipts", "progress"], partition)
+      const found = yield* find(tenantId, receiptId)
+      if (found !== undefined && isFinal(found)) return finalOf(found.receipt)
+      const progress = followed.progress[partition]!
+      if (progress.rebuilding) {
+        return yield* unavailable("the view of this partition is being rebuilt")
+      }
+      if (found === undefined && followed.evictedBelow[partition]! > progress.receipts_next) {
+        return yield* unavailable("the projection is too far behind to tell")
+      }
+      return { status: "pending" as const }
+    })
+  return Receipts.of({
+    expect: (attempt) =>
+      Effect.sync(() => {
+        const decision = Deferred.makeUnsafe<Decision>()
+        followed.decisions.set(attempt, decision)
+        return Deferred.await(decision).pipe(
+          Effect.ensuring(Effect.sync(() => followed.decisions.delete(attempt)))
+        )
+      }),
+    state,
+    visible: (receipt, receiptOffset) => {
+      const partition = log.partitionOf(receipt.tenant_id)
+      return followed.until(() => isVisible(receipt, partition, receiptOffset))
+    }
+  })
+}
+
+const make = Effect.gen(function*() {
+  const log = yield* EventLog
+  const store = yield* EventStore
+  const reader = yield* log.reader
+  const followed = new Followed(log.partitions)
+  yield* startPositions(followed, reader)
+  yield* Effect.forkScoped(followForEver(followed, reader))
+  const barrier = (topics: ReadonlyArray<TopicKind>, partition: number) =>
+    Effect.gen(function*() {
+      const ends = yield* log.ends(topics.map((topic) => ({ topic, partition })))
+      yield* followed.until(() =>
+        topics.every(
+          (topic, index) => followed.positions.get(`${topic}/${partition}`)!.offset >= ends[index]!
+        )
+      )
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: BARRIER_TIMEOUT,
+        orElse: () =>
+          Effect.fail(
+            new LogUnavailable({ operation: "catch up", cause: new Error("not caught up in time") })
+          )
+      })
+    )
+  return Context.empty().pipe(
+    Context.add(
+      Visibility,
+      Visibility.of({
+        of: (tenantId) => followed.progress[log.partitionOf(tenantId)]!,
+        partition: (partition) => followed.progress[partition]!,
+        reached: (partition, eventsNext, receiptsNext) =>
+          followed.until(() => {
+            const { events_next, receipts_next } = followed.progress[partition]!
+            return events_next >= eventsNext && receipts_next >= receiptsNext
+          })
+      })
+    ),
+    Context.add(Receipts, makeReceipts(followed, log, store, barrier)),
+    Context.add(
+      Heads,
+      Heads.of({
+        head: (tenantId) =>
+          barrier(["state"], log.partitionOf(tenantId)).pipe(
+            Effect.map(() => followed.heads.get(tenantId))
+          )
+      })
+    ),
+    Context.add(
+      RegistryView,
+      RegistryView.of({
+        registry: () => followed.registry,
+        until: (done) => followed.until(() => done(followed.registry)),
+        caughtUp: barrier(["registry"], 0)
+      })
+    )
+  )
+})
+
+/** Ready once this process knows everything that was committed before it started. */
+export const layerFollower: Layer.Layer<
+  Visibility | Receipts | Heads | RegistryView,
+  Effect.Error<typeof make>,
+  EventLog | EventStore
+> = Layer.effectContext(make)

@@ -1,0 +1,330 @@
+/**
+ * The live stream of audit events, served from the topic: one shared reader per partition that has
+ * subscribers, each event serialised once. A subscriber that can't keep up is closed and resumes by
+ * its last id; it never slows the others.
+ */
+import {
+  Context,
+  Effect,
+  Layer,
+  Metric,
+  Option,
+  Queue,
+  RcMap,
+  Schedule,
+  Schema,
+  Stream,
+  type Cause,
+  type Scope
+} from "effect"
+import type { AuditEvent } from "../domain/AuditEvent.ts"
+import { matches, type EventFilter } from "../domain/EventFilter.ts"
+import { linkOf } from "../domain/Link.ts"
+import { EventLog, type LogReader, type LogRecord, type LogUnavailable } from "../ports/EventLog.ts"
+import { EventStore, type StoreUnavailable } from "../ports/EventStore.ts"
+import { Heads } from "./Heads.ts"
+import { Keys } from "./Keys.ts"
+import { Visibility } from "./Visibility.ts"
+
+/** The resume point is not within the tenant's chain. */
+export class ResumePointInvalid extends Schema.TaggedError<ResumePointInvalid>()(
+  "ResumePointInvalid",
+  { message: Schema.String }
+) {}
+
+/** The tenant has as many streams open as it may. */
+export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooManyStreams", {
+  limit: Schema.Int
+}) {}
+
+/** Bytes that wait for one slow reader before it is closed. */
+const SUBSCRIBER_BYTES_MAX = 4 * 1_048_576
+/** Milliseconds after which a client connects again when its stream ends. */
+const RETRY_MS = 3_000
+const KEEP_ALIVE = "15 seconds"
+/** Time that a replay waits for the store to hold what the log holds. */
+const REPLAY_TIMEOUT = "10 seconds"
+const FETCH_BYTES = 2 * 1_048_576
+const FETCH_WAIT_MS = 1_000
+/** Time that a partition without subscribers is still read, for those who reconnect. */
+const IDLE_TIME = "10 seconds"
+
+export const liveSubscribers = Metric.gauge("alk_live_subscribers", {
+  description: "Event streams open in this process"
+})
+
+export interface Subscription {
+  readonly tenantId: string
+  readonly keyId: string
+  readonly filter: EventFilter
+  /** Resume behind this sequence number; undefined is live only. */
+  readonly after: number | undefined
+}
+
+export class LiveFeed extends Context.Service<
+  LiveFeed,
+  {
+    /**
+     * Fix the start point, then deliver every event committed after it that matches, as ready SSE
+     * bytes (`retry:`, events, comments). The stream ends when the subscriber is too slow, the key
+     * is revoked or the process stops; the client resumes with its last id.
+     */
+    subscribe(
+      subscription: Subscription
+    ): Effect.Effect<
+      Stream.Stream<Uint8Array>,
+      ResumePointInvalid | TooManyStreams | LogUnavailable,
+      Scope.Scope
+    >
+    /** Subscribers now open in this process. */
+    readonly subscribers: Effect.Effect<number>
+  }
+>()("alk/LiveFeed") {}
+
+const encoder = new TextEncoder()
+const KEEP_ALIVE_COMMENT = encoder.encode(": keep-alive\n\n")
+const RETRY_LINE = encoder.encode(`retry: ${RETRY_MS}\n\n`)
+
+/** One event as SSE; `data` is the stored JSON, which holds no line break. */
+const toMessage = (sequenceNumber: number, body: string): Uint8Array =>
+  encoder.encode(`event: audit.event\nid: ${sequenceNumber}\ndata: ${body}\n\n`)
+
+/** Moves the client's resume point without an event. */
+const toMark = (sequenceNumber: number): Uint8Array => encoder.encode(`id: ${sequenceNumber}\n\n`)
+
+interface LiveEvent {
+  readonly sequenceNumber: number
+  readonly message: Uint8Array
+  readonly parsed: () => AuditEvent
+}
+
+/** One open stream: a queue bounded in bytes, filled by the feed, emptied by the response. */
+class Subscriber {
+  readonly queue: Queue.Queue<Uint8Array, Cause.Done>
+  readonly #filter: EventFilter | undefined
+  #bytes = 0
+  /** Deliver only what lies behind this sequence; undefined until the start point is fixed. */
+  #start: number | undefined
+  #early: Array<LiveEvent> = []
+  #skipped: number | undefined
+
+  constructor(queue: Queue.Queue<Uint8Array, Cause.Done>, filter: EventFilter) {
+    this.queue = queue
+    const { metadata, ...rest } = filter
+    const selective = metadata.length > 0 || Object.keys(rest).length > 0
+    this.#filter = selective ? filter : undefined
+  }
+
+  deliver(event: LiveEvent): void {
+    if (this.#start === undefined) {
+      this.#bytes += event.message.length
+      this.#early.push(event)
+      if (this.#bytes > SUBSCRIBER_BYTES_MAX) this.close()
+      return
+    }
+    if (event.sequenceNumber <= this.#start) return
+    if (this.#filter !== undefined && !matches(this.#filter, event.parsed())) {
+      this.#skipped = event.sequenceNumber
+      return
+    }
+    this.#skipped = undefined
+    this.#offer(event.message)
+  }
+
+  /** From now on deliver, beginning with what has arrived while the start point was fixed. */
+  begin(start: number): void {
+    this.#start = start
+    const early = this.#early
+    this.#early = []
+    this.#bytes = 0
+    for (const event of early) this.deliver(event)
+  }
+
+  keepAlive(): void {
+    const mark = this.#skipped
+    this.#skipped = undefined
+    if (this.#start !== undefined) this.#offer(mark === undefined ? KEEP_ALIVE_COMMENT : toMark(mark))
+  }
+
+  taken(bytes: number): void {
+    this.#bytes -= bytes
+  }
+
+  close(): void {
+    Queue.endUnsafe(this.queue)
+  }
+
+  #offer(message: Uint8Array): void {
+    this.#bytes += message.length
+    if (this.#bytes > SUBSCRIBER_BYTES_MAX) return this.close()
+    Queue.offerUnsafe(this.queue, message)
+  }
+}
+
+/** The subscribers of one partition, by tenant. */
+class Feed {
+  readonly #byTenant = new Map<string, Set<Subscriber>>()
+
+  join(tenantId: string, subscriber: Subscriber): void {
+    const subscribers = this.#byTenant.get(tenantId)
+    if (subscribers === undefined) this.#byTenant.set(tenantId, new Set([subscriber]))
+    else subscribers.add(subscriber)
+  }
+
+  leave(tenantId: string, subscriber: Subscriber): void {
+    const subscribers = this.#byTenant.get(tenantId)
+    subscribers?.delete(subscriber)
+    if (subscribers?.size === 0) this.#byTenant.delete(tenantId)
+  }
+
+  keepAlive(): void {
+    for (const subscribers of this.#byTenant.values()) {
+      for (const subscriber of subscribers) subscriber.keepAlive()
+    }
+  }
+
+  deliver(record: LogRecord): void {
+    const subscribers = this.#byTenant.get(record.key?.toString() ?? "")
+    if (subscribers === undefined || record.value === null) return
+    const link = linkOf(record.value)
+    if (link === undefined) return
+    const body = record.value.toString()
+    let parsed: AuditEvent | undefined
+    const event: LiveEvent = {
+      sequenceNumber: link.sequenceNumber,
+      message: toMessage(link.sequenceNumber, body),
+      parsed: () => (parsed ??= JSON.parse(body) as AuditEvent)
+    }
+    for (const subscriber of subscribers) subscriber.deliver(event)
+  }
+}
+
+const readForEver = (feed: Feed, reader: LogReader, partition: number, start: number) => {
+  let offset = start
+  const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
+  return Effect.suspend(() => reader.fetch([{ topic: "events", partition, offset }], limits)).pipe(
+    Effect.map(([fetched]) => {
+      if (fetched === undefined) return
+      for (const record of fetched.records) feed.deliver(record)
+      offset = fetched.nextOffset
+    }),
+    Effect.forever,
+    Effect.retry(Schedule.spaced("500 millis"))
+  )
+}
+
+const makeFeed = Effect.fnUntraced(function*(partition: number) {
+  const log = yield* EventLog
+  const reader = yield* log.reader
+  const { end } = yield* log.bounds("events", partition)
+  const feed = new Feed()
+  yield* Effect.forkScoped(readForEver(feed, reader, partition, end))
+  yield* Effect.forkScoped(
+    Effect.sync(() => feed.keepAlive()).pipe(
+      Effect.delay(KEEP_ALIVE),
+      Effect.forever
+    )
+  )
+  return feed
+})
+
+/** The stored events behind the resume point up to the start point, from the store. */
+const replayFrom = Effect.fnUntraced(function*(subscription: Subscription, head: number) {
+  const { after, filter, tenantId } = subscription
+  const log = yield* EventLog
+  const store = yield* EventStore
+  const visibility = yield* Visibility
+  if (after === undefined || after >= head) return Stream.empty
+  const partition = log.partitionOf(tenantId)
+  const [end = 0] = yield* log.ends([{ topic: "events", partition }])
+  const bounded = {
+    ...filter,
+    fromSequence: Math.max(after + 1, filter.fromSequence ?? 0),
+    toSequence: Math.min(head, filter.toSequence ?? head)
+  }
+  const events = Stream.suspend(() =>
+    store.scan({ tenantId, filter: bounded, order: "asc" }, visibility.of(tenantId).final)
+  ).pipe(
+    Stream.flatMap((bodies) =>
+      Stream.fromIterable(
+        bodies.flatMap((body) => {
+          const link = linkOf(Buffer.from(body))
+          return link === undefined ? [] : [toMessage(link.sequenceNumber, body)]
+        })
+      )
+    )
+  )
+  const caughtUp = visibility.reached(partition, end, 0).pipe(Effect.timeoutOption(REPLAY_TIMEOUT))
+  const replay = (reached: boolean): Stream.Stream<Uint8Array, StoreUnavailable | "not in time"> =>
+    reached ? events : Stream.fail("not in time")
+  return Stream.unwrap(Effect.map(caughtUp, (reached) => replay(Option.isSome(reached))))
+})
+
+const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number) {
+  const context = yield* Effect.context<EventLog | EventStore | Visibility>()
+  const log = yield* EventLog
+  const heads = yield* Heads
+  const keys = yield* Keys
+  const feeds = yield* RcMap.make({ lookup: makeFeed, idleTimeToLive: IDLE_TIME })
+  const open = new Map<string, number>()
+  let subscribers = 0
+  const count = (tenantId: string, by: 1 | -1) =>
+    Effect.suspend(() => {
+      const now = (open.get(tenantId) ?? 0) + by
+      if (now === 0) open.delete(tenantId)
+      else open.set(tenantId, now)
+      subscribers += by
+      return Metric.update(liveSubscribers, subscribers)
+    })
+  const admit = (tenantId: string) =>
+    Effect.acquireRelease(
+      Effect.suspend(() =>
+        (open.get(tenantId) ?? 0) >= streamsMax
+          ? Effect.fail(new TooManyStreams({ limit: streamsMax }))
+          : count(tenantId, 1)
+      ),
+      () => count(tenantId, -1)
+    )
+  const subscribe: LiveFeed["Service"]["subscribe"] = Effect.fnUntraced(function*(subscription) {
+    const { after, filter, keyId, tenantId } = subscription
+    yield* admit(tenantId)
+    const feed = yield* RcMap.get(feeds, log.partitionOf(tenantId))
+    const queue = yield* Queue.unbounded<Uint8Array, Cause.Done>()
+    const subscriber = new Subscriber(queue, filter)
+    yield* Effect.acquireRelease(
+      Effect.sync(() => feed.join(tenantId, subscriber)),
+      () =>
+        Effect.sync(() => {
+          feed.leave(tenantId, subscriber)
+          subscriber.close()
+        })
+    )
+    const head = (yield* heads.head(tenantId))?.sequence_number ?? 0
+    if (after !== undefined && after > head) {
+      return yield* new ResumePointInvalid({
+        message: `sequence ${after} lies beyond the head of the chain, ${head}`
+      })
+    }
+    yield* Effect.forkScoped(
+      keys.revoked(keyId).pipe(Effect.andThen(Effect.sync(() => subscriber.close())))
+    )
+    const replay = yield* replayFrom(subscription, head).pipe(Effect.provideContext(context))
+    const live = Stream.suspend(() => {
+      subscriber.begin(head)
+      return Stream.fromQueue(queue)
+    }).pipe(Stream.tap((message) => Effect.sync(() => subscriber.taken(message.length))))
+    return Stream.make(RETRY_LINE).pipe(
+      Stream.concat(replay),
+      Stream.concat(live),
+      // A replay that can't go on ends the stream: the client resumes after `retry:`.
+      Stream.catch(() => Stream.empty)
+    )
+  })
+  return LiveFeed.of({ subscribe, subscribers: Effect.sync(() => subscribers) })
+})
+
+/** At most `streamsMax` streams per tenant in this process. */
+export const layerLiveFeed = (
+  streamsMax: number
+): Layer.Layer<LiveFeed, never, EventLog | EventStore | Visibility | Heads | Keys> =>
+  Layer.effect(LiveFeed, makeLiveFeed(streamsMax))

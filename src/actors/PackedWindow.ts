@@ -1,0 +1,214 @@
+/**
+ * The last N entries of the form key, mark, number, in the order of their arrival: what the sequencer
+ * remembers of client ids and of idempotency keys. Typed arrays, because a million small objects
+ * would cost ten times the memory; what the fields mean is the owner's business.
+ */
+
+/** Bytes of one packed entry: 16 of key, 16 of mark, 8 of number. */
+export const ENTRY_BYTES = 40
+const WORDS = ENTRY_BYTES / 4
+const CAPACITY_MIN = 1_024
+
+export interface WindowEntry {
+  /** 32 hex digits. */
+  readonly key: string
+  /** 32 hex digits. */
+  readonly mark: string
+  /** A non-negative safe integer. */
+  readonly number: number
+}
+
+export interface WindowHit {
+  /** Arrival number of the entry, from 0 for the first entry ever. */
+  readonly ordinal: number
+  readonly mark: string
+  readonly number: number
+}
+
+/** Entries in their packed form, big-endian, as they are written to `alk.state`. */
+export const packEntries = (entries: ReadonlyArray<WindowEntry>): Buffer => {
+  const packed = Buffer.alloc(entries.length * ENTRY_BYTES)
+  entries.forEach((entry, index) => {
+    const at = index * ENTRY_BYTES
+    packed.write(entry.key, at, 16, "hex")
+    packed.write(entry.mark, at + 16, 16, "hex")
+    packed.writeBigUInt64BE(BigInt(entry.number), at + 32)
+  })
+  return packed
+}
+
+export const unpackEntries = (packed: Buffer): ReadonlyArray<WindowEntry> => {
+  const entries: Array<WindowEntry> = []
+  for (let at = 0; at + ENTRY_BYTES <= packed.length; at += ENTRY_BYTES) {
+    entries.push({
+      key: packed.toString("hex", at, at + 16),
+      mark: packed.toString("hex", at + 16, at + 32),
+      number: Number(packed.readBigUInt64BE(at + 32))
+    })
+  }
+  return entries
+}
+
+const word = (hex: string, index: number): number =>
+  Number.parseInt(hex.slice(index * 8, index * 8 + 8), 16)
+
+const hexWord = (value: number): string => value.toString(16).padStart(8, "0")
+
+export class PackedWindow {
+  readonly capacity: number
+  /** Ring of entries; entry with ordinal n stands at slot n modulo the ring's size. */
+  #ring: Uint32Array
+  #slots: number
+  /** Open addressing with linear probing: slot + 1, or 0 where nothing is. */
+  #table: Int32Array
+  #first: number
+  #next: number
+
+  constructor(capacity: number, firstOrdinal = 0) {
+    this.capacity = capacity
+    this.#slots = Math.min(CAPACITY_MIN, capacity)
+    this.#ring = new Uint32Array(this.#slots * WORDS)
+    this.#table = new Int32Array(tableSize(this.#slots))
+    this.#first = firstOrdinal
+    this.#next = firstOrdinal
+  }
+
+  /** Ordinal of the oldest entry held. */
+  get first(): number {
+    return this.#first
+  }
+
+  /** Ordinal that the next entry will get. */
+  get next(): number {
+    return this.#next
+  }
+
+  /** The newest entry with this key, if it is among the last `capacity` before ordinal `next`. */
+  find(key: string, next: number = this.#next): WindowHit | undefined {
+    const slot = this.#slotOf(key)
+    if (slot === undefined) return undefined
+    const ordinal = this.#ordinalAt(slot)
+    if (ordinal < next - this.capacity) return undefined
+    const at = slot * WORDS
+    return {
+      ordinal,
+      mark: [4, 5, 6, 7].map((offset) => hexWord(this.#ring[at + offset]!)).join(""),
+      number: this.#ring[at + 8]! * 0x1_0000_0000 + this.#ring[at + 9]!
+    }
+  }
+
+  append(entry: WindowEntry): void {
+    if (this.#next - this.#first === this.#slots) {
+      if (this.#slots < this.capacity) this.#grow()
+      else this.dropBefore(this.#first + 1)
+    }
+    const slot = this.#next % this.#slots
+    const at = slot * WORDS
+    for (let index = 0; index < 4; index++) {
+      this.#ring[at + index] = word(entry.key, index)
+      this.#ring[at + 4 + index] = word(entry.mark, index)
+    }
+    this.#ring[at + 8] = Math.floor(entry.number / 0x1_0000_0000)
+    this.#ring[at + 9] = entry.number >>> 0
+    this.#forgetKeyAt(slot)
+    this.#insert(slot)
+    this.#next += 1
+  }
+
+  /** Forget every entry with an ordinal below `ordinal`. */
+  dropBefore(ordinal: number): void {
+    while (this.#first < ordinal && this.#first < this.#next) {
+      const slot = this.#first % this.#slots
+      const found = this.#slotOf(this.#keyAt(slot))
+      if (found === slot) this.#remove(slot)
+      this.#first += 1
+    }
+    if (this.#first === this.#next && ordinal > this.#next) {
+      this.#first = ordinal
+      this.#next = ordinal
+    }
+  }
+
+  /** Every entry held, oldest first. */
+  *entries(): Generator<WindowEntry & { readonly ordinal: number }> {
+    for (let ordinal = this.#first; ordinal < this.#next; ordinal++) {
+      const at = (ordinal % this.#slots) * WORDS
+      yield {
+        ordinal,
+        key: this.#keyAt(ordinal % this.#slots),
+        mark: [4, 5, 6, 7].map((offset) => hexWord(this.#ring[at + offset]!)).join(""),
+        number: this.#ring[at + 8]! * 0x1_0000_0000 + this.#ring[at + 9]!
+      }
+    }
+  }
+
+  #ordinalAt(slot: number): number {
+    const base = this.#first % this.#slots
+    return this.#first + ((slot - base + this.#slots) % this.#slots)
+  }
+
+  #keyAt(slot: number): string {
+    const at = slot * WORDS
+    return [0, 1, 2, 3].map((offset) => hexWord(this.#ring[at + offset]!)).join("")
+  }
+
+  #sameKey(slot: number, words: ReadonlyArray<number>): boolean {
+    const at = slot * WORDS
+    return (
+      this.#ring[at] === words[0] &&
+      this.#ring[at + 1] === words[1] &&
+      this.#ring[at + 2] === words[2] &&
+      this.#ring[at + 3] === words[3]
+    )
+  }
+
+  #slotOf(key: string): number | undefined {
+    const words = [word(key, 0), word(key, 1), word(key, 2), word(key, 3)]
+    const mask = this.#table.length - 1
+    for (let at = words[0]! & mask; this.#table[at] !== 0; at = (at + 1) & mask) {
+      const slot = this.#table[at]! - 1
+      if (this.#sameKey(slot, words)) return slot
+    }
+    return undefined
+  }
+
+  /** An older entry with the same key gives way: `find` tells the newest. */
+  #forgetKeyAt(slot: number): void {
+    const older = this.#slotOf(this.#keyAt(slot))
+    if (older !== undefined) this.#remove(older)
+  }
+
+  #insert(slot: number): void {
+    const mask = this.#table.length - 1
+    let at = this.#ring[slot * WORDS]! & mask
+    while (this.#table[at] !== 0) at = (at + 1) & mask
+    this.#table[at] = slot + 1
+  }
+
+  /** Remove a slot from the table and close the gap that it leaves in its probe sequence. */
+  #remove(slot: number): void {
+    const mask = this.#table.length - 1
+    let gap = this.#ring[slot * WORDS]! & mask
+    while (this.#table[gap] !== slot + 1) gap = (gap + 1) & mask
+    for (let at = (gap + 1) & mask; this.#table[at] !== 0; at = (at + 1) & mask) {
+      const home = this.#ring[(this.#table[at]! - 1) * WORDS]! & mask
+      if (((at - home) & mask) >= ((at - gap) & mask)) {
+        this.#table[gap] = this.#table[at]!
+        gap = at
+      }
+    }
+    this.#table[gap] = 0
+  }
+
+  #grow(): void {
+    const held = [...this.entries()]
+    this.#slots = Math.min(this.#slots * 4, this.capacity)
+    this.#ring = new Uint32Array(this.#slots * WORDS)
+    this.#table = new Int32Array(tableSize(this.#slots))
+    this.#next = this.#first
+    for (const entry of held) this.append(entry)
+  }
+}
+
+/** A power of two, at most half full. */
+const tableSize = (slots: number): number => 2 ** Math.ceil(Math.log2(slots * 2))

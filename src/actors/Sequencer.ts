@@ -1,0 +1,301 @@
+/**
+ * The sequencer of one partition: the only writer of its chains. It fences whoever wrote before,
+ * restores its state, then turns commands into events, receipts and state changes, one transaction
+ * per chunk. Only what is committed enters its state; after any failure it is thrown away.
+ */
+import { Clock, Effect, Fiber, Metric, Schema } from "effect"
+import { auditEventHeaders } from "../domain/CloudEvent.ts"
+import {
+  CommandUnreadable,
+  decodeCommand,
+  RECEIPT_HEADER,
+  TENANT_HEADER
+} from "../domain/Command.ts"
+import {
+  ATTEMPT_HEADER,
+  COMMAND_HEADER,
+  KIND_HEADER,
+  type ReceiptRecordKind
+} from "../domain/Receipt.ts"
+import { registryKey } from "../domain/Registry.ts"
+import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
+import { FORMAT_HEADER, FORMAT_VERSION } from "../domain/Topics.ts"
+import {
+  EventLog,
+  type LogRecord,
+  type LogUnavailable,
+  type NewRecord,
+  type OffsetOutOfRange,
+  type TransactionalWriter,
+  type WriterFenced
+} from "../ports/EventLog.ts"
+import { PartitionRefused, restore } from "./SequencerRestore.ts"
+import type { SequencerState, Windows } from "./SequencerState.ts"
+import { advance, stateRecords, step, type Arrival, type Changes } from "./SequencerStep.ts"
+
+/** Bytes of one fetch of commands, as they stand compressed in the log. */
+const FETCH_BYTES = 4 * 1_048_576
+/** Milliseconds that a fetch waits for the next command. */
+const FETCH_WAIT_MS = 500
+/** Events in one transaction at most: about a third of a second of full load. */
+const CHUNK_EVENTS_MAX = 10_000
+/** Bytes of the events in one transaction at most, before compression. */
+const CHUNK_BYTES_MAX = 16 * 1_048_576
+
+/** A record on `alk.commands` stands where another one was expected. */
+export class CommandsTorn extends Schema.TaggedError<CommandsTorn>()("CommandsTorn", {
+  partition: Schema.Int,
+  message: Schema.String
+}) {}
+
+export type SequencerFailure =
+  | LogUnavailable
+  | OffsetOutOfRange
+  | WriterFenced
+  | PartitionRefused
+  | CommandsTorn
+
+export interface SequencerSettings {
+  readonly serviceName: string
+  readonly windows: Windows
+}
+
+export const committedEvents = Metric.counter("alk_events_committed_total", {
+  description: "Events committed to the log by the sequencers of this process",
+  incremental: true
+})
+export const deduplicatedEvents = Metric.counter("alk_events_deduplicated_total", {
+  description: "Events that were there already, by id and content",
+  incremental: true
+})
+export const quarantinedCommands = Metric.counter("alk_commands_quarantined_total", {
+  description: "Commands that could not be applied and were set aside",
+  incremental: true
+})
+export const commitSeconds = Metric.histogram("alk_commit_duration_seconds", {
+  description: "Time of one sequencer transaction, from the chunk to the commit",
+  boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+})
+export const sequencerLag = Metric.gauge("alk_sequencer_lag_commands", {
+  description: "Commands written but not applied yet, per partition"
+})
+
+const headerText = (record: LogRecord, name: string): string | undefined =>
+  record.headers[name]?.toString()
+
+/** A record of `alk.commands`, read. Refuses formats that only a newer program understands. */
+const arrivalOf = (
+  record: LogRecord,
+  partition: number
+): Effect.Effect<Arrival, PartitionRefused> => {
+  const format = Number(headerText(record, FORMAT_HEADER) ?? FORMAT_VERSION)
+  if (format > FORMAT_VERSION) {
+    return Effect.fail(
+      new PartitionRefused({
+        partition,
+        message:
+          `the command at offset ${record.offset} has format ${format}, this program reads up to ` +
+          `${FORMAT_VERSION}: upgrade the sequencers first`
+      })
+    )
+  }
+  try {
+    return Effect.succeed({ offset: record.offset, command: decodeCommand(record.value) })
+  } catch (error) {
+    return Effect.succeed({
+      offset: record.offset,
+      unreadable: error instanceof CommandUnreadable ? error.message : String(error),
+      value: record.value,
+      tenantId: headerText(record, TENANT_HEADER),
+      receiptId: headerText(record, RECEIPT_HEADER)
+    })
+  }
+}
+
+const receiptRecord = (
+  partition: number,
+  kind: ReceiptRecordKind,
+  attempt: string,
+  commandOffset: number,
+  value: { readonly tenant_id: string; readonly receipt_id: string }
+): NewRecord => ({
+  topic: "receipts",
+  partition,
+  key: value.tenant_id,
+  value: JSON.stringify(value),
+  headers: {
+    [FORMAT_HEADER]: String(FORMAT_VERSION),
+    [KIND_HEADER]: kind,
+    [ATTEMPT_HEADER]: attempt,
+    [COMMAND_HEADER]: String(commandOffset),
+    [RECEIPT_HEADER]: value.receipt_id,
+    [TENANT_HEADER]: value.tenant_id
+  }
+})
+
+const eventRecords = (
+  partition: number,
+  changes: Changes,
+  serviceName: string
+): ReadonlyArray<NewRecord> =>
+  changes.events.map((event) => ({
+    topic: "events",
+    partition,
+    key: event.tenantId,
+    value: event.body,
+    headers: auditEventHeaders(serviceName, event)
+  }))
+
+/** Receipts, quarantine, registry and state: what follows once the events have their offsets. */
+const followingRecords = (
+  state: SequencerState,
+  changes: Changes,
+  firstOffset: number | undefined
+): { readonly records: ReadonlyArray<NewRecord>; readonly eventsNext: number } => {
+  const { partition } = state
+  const base = firstOffset ?? state.eventsNext
+  const eventsNext = firstOffset === undefined ? base : base + changes.events.length
+  const records: Array<NewRecord> = []
+  for (const { attempt, eventsBefore, probe, receipt } of changes.decided) {
+    const whole = {
+      ...receipt,
+      events_next: eventsBefore === 0 ? state.eventsNext : base + eventsBefore
+    }
+    const kind = probe ? "probe" : "outcome"
+    records.push(receiptRecord(partition, kind, attempt, receipt.command_offset, whole))
+  }
+  for (const verdict of changes.verdicts) {
+    records.push(receiptRecord(partition, "verdict", verdict.attempt, changes.applied, verdict))
+  }
+  for (const { offset, reason, value } of changes.quarantined) {
+    records.push({
+      topic: "quarantine",
+      partition,
+      key: String(offset),
+      value: value ?? "",
+      headers: { [COMMAND_HEADER]: String(offset), "alk-reason": reason }
+    })
+  }
+  for (const entry of changes.registry) {
+    const value = entry.kind === "tenant" ? entry.tenant : entry.key
+    records.push({
+      topic: "registry",
+      partition: 0,
+      key: registryKey(entry),
+      value: JSON.stringify(value)
+    })
+  }
+  for (const { key, value } of stateRecords(state, changes, eventsNext)) {
+    records.push({ topic: "state", partition, key, value })
+  }
+  return { records, eventsNext }
+}
+
+/** Cut arrivals into transactions of bounded size; one command is never cut. */
+export const toChunks = (arrivals: ReadonlyArray<Arrival>): ReadonlyArray<Array<Arrival>> => {
+  const chunks: Array<Array<Arrival>> = []
+  let current: Array<Arrival> = []
+  let events = 0
+  let bytes = 0
+  for (const arrival of arrivals) {
+    const more = "command" in arrival ? arrival.command.events : []
+    const size = more.reduce((total, event) => total + event.body.length, 0)
+    const full = events + more.length > CHUNK_EVENTS_MAX || bytes + size > CHUNK_BYTES_MAX
+    if (current.length > 0 && full) {
+      chunks.push(current)
+      current = []
+      events = 0
+      bytes = 0
+    }
+    current.push(arrival)
+    events += more.length
+    bytes += size
+  }
+  if (current.length > 0) chunks.push(current)
+  return chunks
+}
+
+const report = (changes: Changes, partition: number) =>
+  Effect.gen(function*() {
+    if (changes.events.length > 0) yield* Metric.update(committedEvents, changes.events.length)
+    if (changes.counts.deduplicated > 0) {
+      yield* Metric.update(deduplicatedEvents, changes.counts.deduplicated)
+    }
+    for (const { offset, reason } of changes.quarantined) {
+      yield* Metric.update(quarantinedCommands, 1)
+      yield* Effect.logError("a command is quarantined", { partition, offset, reason })
+    }
+  })
+
+const commitChunk = Effect.fnUntraced(function*(
+  writer: TransactionalWriter,
+  state: SequencerState,
+  chunk: ReadonlyArray<Arrival>,
+  settings: SequencerSettings
+) {
+  const started = yield* Clock.currentTimeMillis
+  const changes = step(state, chunk, formatMicros(nowMicros()))
+  let eventsNext = state.eventsNext
+  yield* writer.commit(
+    eventRecords(state.partition, changes, settings.serviceName),
+    ({ firstOffset }) => {
+      const following = followingRecords(state, changes, firstOffset)
+      eventsNext = following.eventsNext
+      return following.records
+    }
+  )
+  advance(state, changes, eventsNext)
+  yield* report(changes, state.partition)
+  yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
+})
+
+const torn = (partition: number, message: string) =>
+  Effect.fail(new CommandsTorn({ partition, message }))
+
+/** Command offsets are dense, because only non-transactional producers write them. */
+const checkDense = (partition: number, records: ReadonlyArray<LogRecord>, expected: number) => {
+  for (const [index, record] of records.entries()) {
+    if (record.offset !== expected + index) {
+      return torn(partition, `offset ${record.offset} where ${expected + index} was expected`)
+    }
+  }
+  return Effect.void
+}
+
+/** Sequence one partition until another owner fences this one, or something fails. */
+export const runSequencer = (
+  partition: number,
+  settings: SequencerSettings,
+  ready: (partition: number) => Effect.Effect<void>
+): Effect.Effect<never, SequencerFailure, EventLog> =>
+  Effect.gen(function*() {
+    const log = yield* EventLog
+    const writer = yield* log.writer(`sequencer-${partition}`)
+    const reader = yield* log.reader
+    const { windows } = settings
+    const state = yield* restore({ log, reader, writer, partition, windows })
+    yield* ready(partition)
+    const lag = Metric.withAttributes(sequencerLag, { partition: String(partition) })
+    const fetch = (offset: number) =>
+      reader.fetch([{ topic: "commands", partition, offset }], {
+        waitMs: FETCH_WAIT_MS,
+        maxBytes: FETCH_BYTES
+      })
+    let next = state.applied + 1
+    let pending = yield* Effect.forkChild(fetch(next))
+    for (;;) {
+      const [fetched] = yield* Fiber.join(pending)
+      const records = fetched?.records ?? []
+      yield* checkDense(partition, records, next)
+      next += records.length
+      if (fetched !== undefined && fetched.nextOffset !== next) {
+        return yield* torn(partition, `the log goes on at ${fetched.nextOffset}, not at ${next}`)
+      }
+      pending = yield* Effect.forkChild(fetch(next))
+      if (fetched !== undefined) yield* Metric.update(lag, fetched.stableEnd - next)
+      const arrivals = yield* Effect.forEach(records, (record) => arrivalOf(record, partition))
+      for (const chunk of toChunks(arrivals)) {
+        yield* commitChunk(writer, state, chunk, settings)
+      }
+    }
+  }).pipe(Effect.scoped)

@@ -1,0 +1,380 @@
+/**
+ * How a sequencer comes to its state: from the changelog if that agrees with the topics, from the
+ * topics if the changelog is behind or lost, and not at all if the topics are behind. Runs after the
+ * writer has fenced every other one, so nothing below moves while it reads.
+ */
+import { Effect, Schema } from "effect"
+import { decodeCommand, dedupKeyOf, type Command } from "../domain/Command.ts"
+import { GENESIS_HASH } from "../domain/HashChain.ts"
+import { SYSTEM_TENANT } from "../domain/Identifiers.ts"
+import { COMMAND_HEADER } from "../domain/Receipt.ts"
+import { withEntries, type ApiKey, type RegistryEntry, type Tenant } from "../domain/Registry.ts"
+import { microsOf } from "../domain/Timestamp.ts"
+import type { TopicKind } from "../domain/Topics.ts"
+import type {
+  EventLog,
+  LogReader,
+  LogRecord,
+  LogUnavailable,
+  OffsetOutOfRange,
+  TransactionalWriter,
+  WriterFenced
+} from "../ports/EventLog.ts"
+import { scan, scanUntil } from "./PartitionScan.ts"
+import { PackedWindow, type WindowEntry } from "./PackedWindow.ts"
+import {
+  emptyReplay,
+  emptyState,
+  finishReplay,
+  metaRecord,
+  ownerRecord,
+  replay,
+  snapshot,
+  type Head,
+  type Replay,
+  type SequencerState,
+  type StateRecord,
+  type Windows
+} from "./SequencerState.ts"
+
+/** The partition can't be sequenced without risking its chains; a person has to look. */
+export class PartitionRefused extends Schema.TaggedError<PartitionRefused>()("PartitionRefused", {
+  partition: Schema.Int,
+  message: Schema.String
+}) {}
+
+type RestoreFailure = LogUnavailable | OffsetOutOfRange | WriterFenced | PartitionRefused
+
+interface Restoring {
+  readonly log: EventLog["Service"]
+  readonly reader: LogReader
+  readonly writer: TransactionalWriter
+  readonly partition: number
+  readonly windows: Windows
+}
+
+const refuse = (partition: number, message: string): Effect.Effect<never, PartitionRefused> =>
+  Effect.fail(new PartitionRefused({ partition, message }))
+
+const toNew = (partition: number, record: StateRecord) => ({
+  topic: "state" as const,
+  partition,
+  key: record.key,
+  value: record.value
+})
+
+/** Replay the changelog up to the record that this owner has just written. */
+const readChangelog = ({ log, partition, reader, windows, writer }: Restoring) =>
+  Effect.gen(function*() {
+    const owner = crypto.randomUUID()
+    yield* writer.commit([], () => [toNew(partition, ownerRecord(owner))])
+    const gathered = emptyReplay(partition, log.partitions, windows)
+    const keys = new Set<string>()
+    const { start } = yield* log.bounds("state", partition)
+    yield* scanUntil(
+      reader,
+      { topic: "state", partition, offset: start },
+      (records) => {
+        for (const { key, value } of records) {
+          if (key === null) continue
+          const name = key.toString()
+          if (value === null) keys.delete(name)
+          else keys.add(name)
+          replay(gathered, name, value)
+        }
+      },
+      () => gathered.owner === owner
+    )
+    return { gathered, keys }
+  })
+
+interface StoredEvent {
+  readonly tenant_id: string
+  readonly id: string
+  readonly sequence_number: number
+  readonly prev_hash: string
+  readonly hash: string
+  readonly created_at: string
+}
+
+const parseEvent = (record: LogRecord): StoredEvent =>
+  JSON.parse(record.value?.toString() ?? "null") as StoredEvent
+
+type Comparison = "equal" | "behind" | { readonly ahead: string }
+
+/** Does the changelog end where `alk.events` ends, and with the same hash? */
+const compareWithEvents = (
+  { log, partition, reader }: Restoring,
+  state: SequencerState
+): Effect.Effect<Comparison, LogUnavailable | OffsetOutOfRange> =>
+  Effect.gen(function*() {
+    const { end, start } = yield* log.bounds("events", partition)
+    if (state.eventsNext > end) {
+      return { ahead: `alk.state expects events up to offset ${state.eventsNext}, there are ${end}` }
+    }
+    const from = Math.max(start, state.eventsNext - 1)
+    let last: LogRecord | undefined
+    let newer = 0
+    yield* scan(reader, { topic: "events", partition, offset: from }, end, (records) => {
+      for (const record of records) {
+        if (record.offset === state.eventsNext - 1) last = record
+        else newer += 1
+      }
+    })
+    if (newer > 0) return "behind"
+    if (state.eventsNext === 0 || start >= state.eventsNext) return "equal"
+    if (last === undefined) {
+      return { ahead: `alk.events holds no record at offset ${state.eventsNext - 1}` }
+    }
+    const event = parseEvent(last)
+    const head = state.heads.get(event.tenant_id)
+    return head?.hash === event.hash && head.sequence_number === event.sequence_number
+      ? "equal"
+      : {
+          ahead:
+            `the head of ${event.tenant_id} is ${head?.sequence_number ?? 0} in alk.state and ` +
+            `${event.sequence_number} in alk.events, or its hash differs`
+        }
+  })
+
+const commandOffsetOf = (record: LogRecord): number =>
+  Number(record.headers[COMMAND_HEADER]?.toString() ?? -1)
+
+/** Offset of the last command whose outcome stands in the topics; -1 if none ever did. */
+const lastApplied = ({ log, partition, reader }: Restoring) =>
+  Effect.gen(function*() {
+    let applied = -1
+    for (const topic of ["receipts", "quarantine"] as const) {
+      const { end, start } = yield* log.bounds(topic, partition)
+      yield* scan(reader, { topic, partition, offset: start }, end, (records) => {
+        for (const record of records) applied = Math.max(applied, commandOffsetOf(record))
+      })
+    }
+    if (applied >= 0) return applied
+    const commands = yield* log.bounds("commands", partition)
+    const receipts = yield* log.bounds("receipts", partition)
+    if (receipts.end === 0) return commands.start - 1
+    if (commands.start === commands.end) return commands.end - 1
+    return yield* refuse(
+      partition,
+      `alk.state is lost and the receipts that name the commands applied have expired, while ` +
+        `alk.commands still holds ${commands.end - commands.start} commands: see 'alk repair --help'`
+    )
+  })
+
+interface Chains {
+  readonly heads: Map<string, Head>
+  /** Sequence number by dedup key, for every event still in the topic. */
+  readonly byId: Map<string, number>
+  readonly eventsNext: number
+}
+
+/** Read every chain of the partition again, checking each link. */
+const readChains = ({ log, partition, reader }: Restoring) =>
+  Effect.gen(function*() {
+    const heads = new Map<string, Head>()
+    const byId = new Map<string, number>()
+    let eventsNext = 0
+    let broken: string | undefined
+    const { end, start } = yield* log.bounds("events", partition)
+    yield* scan(reader, { topic: "events", partition, offset: start }, end, (records) => {
+      for (const record of records) {
+        const event = parseEvent(record)
+        const before = heads.get(event.tenant_id)
+        const links =
+          before === undefined
+            ? start > 0 || (event.sequence_number === 1 && event.prev_hash === GENESIS_HASH)
+            : event.sequence_number === before.sequence_number + 1 &&
+              event.prev_hash === before.hash
+        if (!links) broken ??= `offset ${record.offset} does not link to the event before it`
+        heads.set(event.tenant_id, {
+          sequence_number: event.sequence_number,
+          hash: event.hash,
+          created_at: event.created_at
+        })
+        byId.set(dedupKeyOf(event.tenant_id, event.id), event.sequence_number)
+        eventsNext = record.offset + 1
+      }
+    })
+    if (broken !== undefined) return yield* refuse(partition, `alk.events is damaged: ${broken}`)
+    return { heads, byId, eventsNext: eventsNext === 0 ? start : eventsNext } satisfies Chains
+  })
+
+/** Mark of an event whose command is gone: equal to no fingerprint, so its id is taken. */
+const UNKNOWN_MARK = "0".repeat(32)
+
+interface Remembered {
+  readonly dedup: ReadonlyArray<WindowEntry>
+  readonly idempotency: ReadonlyArray<WindowEntry>
+}
+
+/** What the commands still in the topic say of client ids and idempotency keys. */
+const readCommands = ({ log, partition, reader }: Restoring, chains: Chains, applied: number) =>
+  Effect.gen(function*() {
+    const dedup = new Map<string, WindowEntry>()
+    const idempotency: Array<WindowEntry> = []
+    const take = (command: Command) => {
+      let conflict = false
+      for (const { dedupKey, fingerprint } of command.events) {
+        if (dedupKey === undefined || fingerprint === undefined) continue
+        const number = chains.byId.get(dedupKey)
+        const known = dedup.get(dedupKey)
+        if (known !== undefined) conflict ||= known.mark !== fingerprint
+        else if (number !== undefined) {
+          dedup.set(dedupKey, { key: dedupKey, mark: fingerprint, number })
+        }
+      }
+      const mark = command.idempotency
+      if (mark !== undefined && !(mark.forgetConflict && conflict)) {
+        const number = microsOf(command.receivedAt)
+        idempotency.push({ key: mark.key, mark: mark.body, number })
+      }
+    }
+    const { end, start } = yield* log.bounds("commands", partition)
+    const stop = Math.min(end, applied + 1)
+    yield* scan(reader, { topic: "commands", partition, offset: start }, stop, (records) => {
+      for (const record of records) {
+        try {
+          take(decodeCommand(record.value))
+        } catch {
+          // An unreadable command stands in quarantine; it left nothing to remember.
+          continue
+        }
+      }
+    })
+    const older = [...chains.byId]
+      .filter(([key]) => !dedup.has(key))
+      .map(([key, number]) => ({ key, mark: UNKNOWN_MARK, number }))
+    return { dedup: [...older, ...dedup.values()], idempotency } satisfies Remembered
+  })
+
+const filled = (capacity: number, entries: ReadonlyArray<WindowEntry>): PackedWindow => {
+  const window = new PackedWindow(capacity)
+  for (const entry of entries) window.append(entry)
+  return window
+}
+
+/** Records of one transaction of a rebuild. */
+const REBUILD_RECORDS = 500
+
+/** Make the changelog anew from the topics, `applied` last: it counts only when it is complete. */
+const rebuild = (restoring: Restoring, outdated: ReadonlySet<string>) =>
+  Effect.gen(function*() {
+    const { log, partition, windows, writer } = restoring
+    yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
+    const applied = yield* lastApplied(restoring)
+    const chains = yield* readChains(restoring)
+    const remembered = yield* readCommands(restoring, chains, applied)
+    const state: SequencerState = {
+      ...emptyState(partition, log.partitions, windows),
+      heads: chains.heads,
+      dedup: filled(windows.dedup, remembered.dedup),
+      idempotency: filled(windows.idempotency, remembered.idempotency),
+      applied,
+      eventsNext: chains.eventsNext
+    }
+    const records = snapshot(state)
+    const kept = new Set(records.map(({ key }) => key))
+    const gone = [...outdated].filter((key) => !kept.has(key) && key !== "owner")
+    const all = [...gone.map((key) => ({ key, value: null })), ...records]
+    for (let at = 0; at < all.length; at += REBUILD_RECORDS) {
+      const part = all.slice(at, at + REBUILD_RECORDS)
+      yield* writer.commit([], () => part.map((record) => toNew(partition, record)))
+    }
+    yield* Effect.logWarning("the sequencer's state is rebuilt", {
+      partition,
+      applied,
+      tenants: state.heads.size
+    })
+    const written = emptyReplay(partition, log.partitions, windows)
+    for (const { key, value } of records) {
+      replay(written, key, typeof value === "string" ? Buffer.from(value) : value)
+    }
+    return finishReplay(written)
+  })
+
+/** What `alk.registry` holds, for the partition that writes it. */
+const readRegistry = ({ log, reader }: Restoring, state: SequencerState) =>
+  Effect.gen(function*() {
+    const { end, start } = yield* log.bounds("registry", 0)
+    const entries: Array<RegistryEntry> = []
+    yield* scan(reader, { topic: "registry", partition: 0, offset: start }, end, (records) => {
+      for (const { key, value } of records) {
+        const entry = toRegistryEntry(key, value)
+        if (entry !== undefined) entries.push(entry)
+      }
+    })
+    state.registry = withEntries(state.registry, entries)
+  })
+
+/** Read a record of `alk.registry`. */
+export const toRegistryEntry = (
+  key: Buffer | null,
+  value: Buffer | null
+): RegistryEntry | undefined => {
+  if (key === null || value === null) return undefined
+  const name = key.toString()
+  if (name.startsWith("tenant/")) {
+    return { kind: "tenant", tenant: JSON.parse(value.toString()) as Tenant }
+  }
+  if (name.startsWith("key/")) {
+    return { kind: "key", key: JSON.parse(value.toString()) as ApiKey }
+  }
+  return undefined
+}
+
+const checkPartitions = ({ log, partition }: Restoring, gathered: Replay) =>
+  gathered.partitions === undefined || gathered.partitions === log.partitions
+    ? Effect.void
+    : refuse(
+        partition,
+        `alk.state was written with ${gathered.partitions} partitions, the topics have ` +
+          `${log.partitions}: set ALK_PARTITIONS back`
+      )
+
+/** The next command must still be there, and must not lie behind the end of the log. */
+const checkPosition = ({ log, partition }: Restoring, state: SequencerState) =>
+  Effect.gen(function*() {
+    const { end, start } = yield* log.bounds("commands", partition)
+    const next = state.applied + 1
+    const topic: TopicKind = "commands"
+    if (next < start) {
+      return yield* refuse(
+        partition,
+        `alk.${topic} starts at offset ${start}, but ${next} is the next to apply: ` +
+          `${start - next} acknowledged commands have expired unread. See 'alk repair --help'`
+      )
+    }
+    if (next > end) {
+      return yield* refuse(
+        partition,
+        `alk.${topic} ends at offset ${end}, but ${state.applied} was applied already: the topic ` +
+          `has lost records. See 'alk repair --help'`
+      )
+    }
+  })
+
+/** The state to go on from, agreed with the topics. */
+export const restore = (restoring: Restoring): Effect.Effect<SequencerState, RestoreFailure> =>
+  Effect.gen(function*() {
+    const { log, partition, writer } = restoring
+    const { gathered, keys } = yield* readChangelog(restoring)
+    yield* checkPartitions(restoring, gathered)
+    let state = finishReplay(gathered)
+    const comparison = yield* compareWithEvents(restoring, state)
+    if (typeof comparison === "object") {
+      return yield* refuse(
+        partition,
+        `the topics are behind alk.state: ${comparison.ahead}. See 'alk repair --help'`
+      )
+    }
+    const receipts = yield* log.bounds("receipts", partition)
+    const lost = !gathered.started && receipts.end > 0
+    if (comparison === "behind" || lost) state = yield* rebuild(restoring, keys)
+    else if (!gathered.started) {
+      yield* writer.commit([], () => [toNew(partition, metaRecord(log.partitions))])
+    }
+    if (log.partitionOf(SYSTEM_TENANT) === partition) yield* readRegistry(restoring, state)
+    yield* checkPosition(restoring, state)
+    return state
+  })

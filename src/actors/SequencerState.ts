@@ -1,0 +1,215 @@
+/**
+ * What the sequencer of one partition knows, and the changelog form of it on `alk.state`. Restoring
+ * is replaying these records; nothing here decides anything.
+ */
+import { emptyRegistry, type Registry } from "../domain/Registry.ts"
+import {
+  ENTRY_BYTES,
+  packEntries,
+  PackedWindow,
+  unpackEntries,
+  type WindowEntry
+} from "./PackedWindow.ts"
+
+/** Window entries in one record of a snapshot; 40 bytes each. */
+const SNAPSHOT_ENTRIES = 5_000
+
+/** The end of one tenant's chain. */
+export interface Head {
+  readonly sequence_number: number
+  readonly hash: string
+  /** Canonical microsecond form. */
+  readonly created_at: string
+}
+
+export interface Windows {
+  /** Client ids kept for duplicate detection, per partition. */
+  readonly dedup: number
+  /** Idempotency keys kept, per partition. */
+  readonly idempotency: number
+}
+
+/** Ordinals that one window record holds. */
+export interface StoredRange {
+  readonly first: number
+  readonly count: number
+}
+
+export interface SequencerState {
+  readonly partition: number
+  readonly partitions: number
+  readonly heads: Map<string, Head>
+  readonly dedup: PackedWindow
+  readonly idempotency: PackedWindow
+  /** The window records that stand on `alk.state`, oldest first: tombstoned as they leave. */
+  readonly stored: {
+    readonly dedup: Array<StoredRange>
+    readonly idempotency: Array<StoredRange>
+  }
+  /** Tenants and keys; only the partition of the system tenant holds any. */
+  registry: Registry
+  /** Offset of the last command applied; -1 before the first. */
+  applied: number
+  /** Offset behind the last record on `alk.events`. */
+  eventsNext: number
+}
+
+export const emptyState = (
+  partition: number,
+  partitions: number,
+  windows: Windows
+): SequencerState => ({
+  partition,
+  partitions,
+  heads: new Map(),
+  dedup: new PackedWindow(windows.dedup),
+  idempotency: new PackedWindow(windows.idempotency),
+  stored: { dedup: [], idempotency: [] },
+  registry: emptyRegistry,
+  applied: -1,
+  eventsNext: 0
+})
+
+/** One record of `alk.state`; a null value is a tombstone. */
+export interface StateRecord {
+  readonly key: string
+  readonly value: string | Buffer | null
+}
+
+export const META_KEY = "meta"
+export const OWNER_KEY = "owner"
+export const APPLIED_KEY = "applied"
+export const HEAD_PREFIX = "head/"
+export const DEDUP_PREFIX = "dedup/"
+export const IDEMPOTENCY_PREFIX = "idem/"
+
+export const metaRecord = (partitions: number): StateRecord => ({
+  key: META_KEY,
+  value: JSON.stringify({ format: 1, partitions })
+})
+
+export const ownerRecord = (owner: string): StateRecord => ({
+  key: OWNER_KEY,
+  value: JSON.stringify({ owner })
+})
+
+export const appliedRecord = (applied: number, eventsNext: number): StateRecord => ({
+  key: APPLIED_KEY,
+  value: JSON.stringify({ command_offset: applied, events_next: eventsNext })
+})
+
+export const headRecord = (tenantId: string, head: Head): StateRecord => ({
+  key: `${HEAD_PREFIX}${tenantId}`,
+  value: JSON.stringify(head)
+})
+
+export const windowRecord = (
+  prefix: string,
+  firstOrdinal: number,
+  entries: ReadonlyArray<WindowEntry>
+): StateRecord => ({ key: `${prefix}${firstOrdinal}`, value: packEntries(entries) })
+
+/** What replaying `alk.state` has gathered, before the windows are put in order. */
+export interface Replay {
+  readonly state: SequencerState
+  /** Packed window records by their first ordinal; the owner tombstones them as they leave. */
+  readonly dedup: Map<number, Buffer>
+  readonly idempotency: Map<number, Buffer>
+  /** Partition count that the changelog was written under. */
+  partitions: number | undefined
+  owner: string | undefined
+  /** True once an `applied` record was seen: the changelog is not empty. */
+  started: boolean
+}
+
+export const emptyReplay = (
+  partition: number,
+  partitions: number,
+  windows: Windows
+): Replay => ({
+  state: emptyState(partition, partitions, windows),
+  dedup: new Map(),
+  idempotency: new Map(),
+  partitions: undefined,
+  owner: undefined,
+  started: false
+})
+
+const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buffer | null) => {
+  if (value === null) records.delete(ordinal)
+  else records.set(ordinal, value)
+}
+
+/** Take one record of the changelog into account. Unknown keys belong to newer versions. */
+export const replay = (into: Replay, key: string, value: Buffer | null): void => {
+  if (key.startsWith(HEAD_PREFIX)) {
+    const tenantId = key.slice(HEAD_PREFIX.length)
+    if (value === null) into.state.heads.delete(tenantId)
+    else into.state.heads.set(tenantId, JSON.parse(value.toString()) as Head)
+  } else if (key.startsWith(DEDUP_PREFIX)) {
+    replayWindow(into.dedup, Number(key.slice(DEDUP_PREFIX.length)), value)
+  } else if (key.startsWith(IDEMPOTENCY_PREFIX)) {
+    replayWindow(into.idempotency, Number(key.slice(IDEMPOTENCY_PREFIX.length)), value)
+  } else if (value === null) {
+    return
+  } else if (key === APPLIED_KEY) {
+    const { command_offset, events_next } = JSON.parse(value.toString()) as {
+      readonly command_offset: number
+      readonly events_next: number
+    }
+    into.state.applied = command_offset
+    into.state.eventsNext = events_next
+    into.started = true
+  } else if (key === OWNER_KEY) {
+    into.owner = (JSON.parse(value.toString()) as { readonly owner: string }).owner
+  } else if (key === META_KEY) {
+    into.partitions = (JSON.parse(value.toString()) as { readonly partitions: number }).partitions
+  }
+}
+
+const rangesOf = (records: Map<number, Buffer>): Array<StoredRange> =>
+  [...records]
+    .map(([first, packed]) => ({ first, count: packed.length / ENTRY_BYTES }))
+    .sort((left, right) => left.first - right.first)
+
+const fillWindow = (window: PackedWindow, records: Map<number, Buffer>): PackedWindow => {
+  const ordinals = [...records.keys()].sort((left, right) => left - right)
+  const filled = new PackedWindow(window.capacity, ordinals[0] ?? 0)
+  for (const ordinal of ordinals) {
+    filled.dropBefore(ordinal > filled.next ? ordinal : filled.first)
+    for (const entry of unpackEntries(records.get(ordinal)!)) filled.append(entry)
+  }
+  return filled
+}
+
+/** The state that the replayed records describe. */
+export const finishReplay = (gathered: Replay): SequencerState => ({
+  ...gathered.state,
+  dedup: fillWindow(gathered.state.dedup, gathered.dedup),
+  idempotency: fillWindow(gathered.state.idempotency, gathered.idempotency),
+  stored: { dedup: rangesOf(gathered.dedup), idempotency: rangesOf(gathered.idempotency) }
+})
+
+/** The whole state as records: what a rebuilt partition writes to an empty changelog. */
+export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
+  const records: Array<StateRecord> = [metaRecord(state.partitions)]
+  for (const [tenantId, head] of state.heads) records.push(headRecord(tenantId, head))
+  for (const [prefix, window] of [
+    [DEDUP_PREFIX, state.dedup],
+    [IDEMPOTENCY_PREFIX, state.idempotency]
+  ] as const) {
+    let chunk: Array<WindowEntry> = []
+    let first = window.first
+    for (const entry of window.entries()) {
+      if (chunk.length === 0) first = entry.ordinal
+      chunk.push(entry)
+      if (chunk.length === SNAPSHOT_ENTRIES) {
+        records.push(windowRecord(prefix, first, chunk))
+        chunk = []
+      }
+    }
+    if (chunk.length > 0) records.push(windowRecord(prefix, first, chunk))
+  }
+  records.push(appliedRecord(state.applied, state.eventsNext))
+  return records
+}

@@ -1,0 +1,460 @@
+/**
+ * The pure heart of the sequencer: what a chunk of commands makes of a partition's state. No clock,
+ * no log, no effects; the same commands in the same order give the same chains however they are cut
+ * into chunks, and a command that can't be applied changes nothing but its own receipt.
+ */
+import type { Command, ItemError, PreparedEvent } from "../domain/Command.ts"
+import { appendSuffix, GENESIS_HASH, linkHash } from "../domain/HashChain.ts"
+import { RECEIPTS_RETENTION_DAYS } from "../domain/Topics.ts"
+import type { AttemptVerdict, Duplicate, Receipt } from "../domain/Receipt.ts"
+import { decide, withEntries, type Registry, type RegistryEntry } from "../domain/Registry.ts"
+import { microsOf } from "../domain/Timestamp.ts"
+import type { WindowEntry, WindowHit } from "./PackedWindow.ts"
+import {
+  appliedRecord,
+  DEDUP_PREFIX,
+  headRecord,
+  IDEMPOTENCY_PREFIX,
+  windowRecord,
+  type Head,
+  type SequencerState,
+  type StateRecord
+} from "./SequencerState.ts"
+
+/** A command with its place on `alk.commands`, or what of it could be read. */
+export type Arrival =
+  | { readonly offset: number; readonly command: Command }
+  | {
+      readonly offset: number
+      readonly unreadable: string
+      readonly value: Buffer | null
+      readonly tenantId: string | undefined
+      readonly receiptId: string | undefined
+    }
+
+export interface Appended {
+  readonly tenantId: string
+  readonly id: string
+  readonly sequenceNumber: number
+  readonly createdAt: string
+  /** The stored JSON, whole. */
+  readonly body: string
+}
+
+/** A receipt whose `events_next` is known once the events have their offsets. */
+export interface Decided {
+  readonly receipt: Omit<Receipt, "events_next">
+  readonly attempt: string
+  readonly probe: boolean
+  /** Events of this chunk up to and including this command's. */
+  readonly eventsBefore: number
+}
+
+export interface Quarantined {
+  readonly offset: number
+  readonly reason: string
+  readonly value: Buffer | null
+}
+
+/** What a chunk changes; nothing has happened until it is committed and taken over by `advance`. */
+export interface Changes {
+  readonly events: ReadonlyArray<Appended>
+  readonly decided: ReadonlyArray<Decided>
+  readonly verdicts: ReadonlyArray<AttemptVerdict>
+  readonly quarantined: ReadonlyArray<Quarantined>
+  readonly registry: ReadonlyArray<RegistryEntry>
+  readonly heads: ReadonlyMap<string, Head>
+  readonly dedup: ReadonlyArray<WindowEntry>
+  readonly idempotency: ReadonlyArray<WindowEntry>
+  readonly applied: number
+  readonly counts: { readonly deduplicated: number }
+}
+
+const RETENTION_MICROS = RECEIPTS_RETENTION_DAYS * 86_400_000_000
+
+/** Everything a chunk has done so far, on top of a state that stays as it was. */
+class Draft {
+  readonly events: Array<Appended> = []
+  readonly decided: Array<Decided> = []
+  readonly verdicts: Array<AttemptVerdict> = []
+  readonly quarantined: Array<Quarantined> = []
+  readonly registryEntries: Array<RegistryEntry> = []
+  readonly heads = new Map<string, Head>()
+  readonly dedup: Array<WindowEntry> = []
+  readonly idempotency: Array<WindowEntry> = []
+  readonly #dedupIndex = new Map<string, number>()
+  readonly #idempotencyIndex = new Map<string, number>()
+  readonly #state: SequencerState
+  registry: Registry
+  deduplicated = 0
+
+  constructor(state: SequencerState) {
+    this.#state = state
+    this.registry = state.registry
+  }
+
+  head(tenantId: string): Head | undefined {
+    return this.heads.get(tenantId) ?? this.#state.heads.get(tenantId)
+  }
+
+  /** The dedup entry of a key, with `more` entries of the running command not yet taken over. */
+  findDuplicate(key: string, more: number): WindowHit | undefined {
+    return this.#find("dedup", key, more)
+  }
+
+  findIdempotent(key: string): WindowHit | undefined {
+    return this.#find("idempotency", key, 0)
+  }
+
+  addDedup(entry: WindowEntry): void {
+    this.#dedupIndex.set(entry.key, this.#state.dedup.next + this.dedup.length)
+    this.dedup.push(entry)
+  }
+
+  addIdempotency(entry: WindowEntry): void {
+    this.#idempotencyIndex.set(entry.key, this.#state.idempotency.next + this.idempotency.length)
+    this.idempotency.push(entry)
+  }
+
+  #find(kind: "dedup" | "idempotency", key: string, more: number): WindowHit | undefined {
+    const window = this.#state[kind]
+    const added = this[kind]
+    const next = window.next + added.length + more
+    const index = kind === "dedup" ? this.#dedupIndex : this.#idempotencyIndex
+    const ordinal = index.get(key)
+    if (ordinal === undefined) return window.find(key, next)
+    if (ordinal < next - window.capacity) return undefined
+    const { mark, number } = added[ordinal - window.next]!
+    return { ordinal, mark, number }
+  }
+}
+
+/** What one `ingest` or granted `registry` command does to its tenant's chain. */
+interface Applied {
+  readonly events: ReadonlyArray<Appended>
+  readonly head: Head | undefined
+  readonly ids: ReadonlyArray<string>
+  readonly errors: ReadonlyArray<ItemError>
+  readonly duplicates: ReadonlyArray<Duplicate>
+  readonly dedup: ReadonlyArray<WindowEntry>
+}
+
+const appendEvent = (
+  tenantId: string,
+  event: PreparedEvent,
+  head: Head | undefined,
+  now: string
+): { readonly appended: Appended; readonly head: Head } => {
+  const sequenceNumber = (head?.sequence_number ?? 0) + 1
+  const prevHash = head?.hash ?? GENESIS_HASH
+  const createdAt = head !== undefined && head.created_at > now ? head.created_at : now
+  const hash = linkHash({
+    tenantId,
+    sequenceNumber,
+    createdAt,
+    contentHash: event.contentHash,
+    prevHash
+  })
+  const suffix = appendSuffix({
+    tenantId,
+    sequenceNumber,
+    createdAt,
+    prevHash,
+    contentHash: event.contentHash,
+    hash,
+    ...(event.detailsSalt === undefined ? {} : { detailsSalt: event.detailsSalt }),
+    ...(event.detailsHash === undefined ? {} : { detailsHash: event.detailsHash })
+  })
+  return {
+    appended: { tenantId, id: event.id, sequenceNumber, createdAt, body: event.body + suffix },
+    head: { sequence_number: sequenceNumber, hash, created_at: createdAt }
+  }
+}
+
+const applyEvents = (draft: Draft, command: Command, now: string): Applied => {
+  const events: Array<Appended> = []
+  const ids: Array<string> = []
+  const conflicts: Array<ItemError> = []
+  const duplicates: Array<Duplicate> = []
+  const dedup: Array<WindowEntry> = []
+  const own = new Map<string, WindowEntry>()
+  let head = draft.head(command.tenantId)
+  for (const event of command.events) {
+    const { dedupKey, fingerprint } = event
+    const earlier =
+      dedupKey === undefined
+        ? undefined
+        : (own.get(dedupKey) ?? draft.findDuplicate(dedupKey, dedup.length))
+    if (earlier !== undefined && earlier.mark !== fingerprint) {
+      conflicts.push({
+        index: event.index,
+        code: "id_conflict",
+        message:
+          `id: ${JSON.stringify(event.id)} belongs to an event with other content ` +
+          `(sequence_number ${earlier.number}); send a new id`
+      })
+      continue
+    }
+    ids.push(event.id)
+    if (earlier !== undefined) {
+      duplicates.push({ index: event.index, sequence_number: earlier.number })
+      continue
+    }
+    const next = appendEvent(command.tenantId, event, head, now)
+    events.push(next.appended)
+    head = next.head
+    if (dedupKey !== undefined && fingerprint !== undefined) {
+      const entry = { key: dedupKey, mark: fingerprint, number: next.head.sequence_number }
+      own.set(dedupKey, entry)
+      dedup.push(entry)
+    }
+  }
+  const errors =
+    conflicts.length === 0
+      ? command.errors
+      : [...command.errors, ...conflicts].sort((left, right) => left.index - right.index)
+  return { events, head, ids, errors, duplicates, dedup }
+}
+
+const takeOver = (draft: Draft, command: Command, applied: Applied): void => {
+  for (const event of applied.events) draft.events.push(event)
+  for (const entry of applied.dedup) draft.addDedup(entry)
+  if (applied.head !== undefined && applied.events.length > 0) {
+    draft.heads.set(command.tenantId, applied.head)
+  }
+  draft.deduplicated += applied.duplicates.length
+}
+
+const outcome = (
+  command: Command,
+  offset: number,
+  applied: Applied,
+  now: string
+): Omit<Receipt, "events_next"> => {
+  const first = applied.events[0]
+  const last = applied.events.at(-1)
+  return {
+    receipt_id: command.receiptId,
+    tenant_id: command.tenantId,
+    status: "committed",
+    accepted: applied.ids.length,
+    rejected: applied.errors.length,
+    ids: applied.ids,
+    errors: applied.errors,
+    ...(command.warnings.length === 0 ? {} : { warnings: command.warnings }),
+    ...(applied.duplicates.length === 0 ? {} : { duplicates: applied.duplicates }),
+    ...(first === undefined ? {} : { first_sequence_number: first.sequenceNumber }),
+    ...(last === undefined ? {} : { last_sequence_number: last.sequenceNumber }),
+    received_at: command.receivedAt,
+    committed_at: last?.createdAt ?? now,
+    ...(applied.head === undefined ? {} : { head_hash: applied.head.hash }),
+    command_offset: offset
+  }
+}
+
+const failure = (
+  receiptId: string,
+  tenantId: string,
+  receivedAt: string,
+  offset: number,
+  rejected: number,
+  error: { readonly code: string; readonly message: string }
+): Omit<Receipt, "events_next"> => ({
+  receipt_id: receiptId,
+  tenant_id: tenantId,
+  status: "failed",
+  accepted: 0,
+  rejected,
+  ids: [],
+  errors: [],
+  received_at: receivedAt,
+  error,
+  command_offset: offset
+})
+
+const decideOn = (
+  draft: Draft,
+  attempt: string,
+  receipt: Omit<Receipt, "events_next">,
+  probe = false
+): void => {
+  draft.decided.push({ receipt, attempt, probe, eventsBefore: draft.events.length })
+}
+
+/** True if the attempt repeats a remembered one; its verdict is then in the draft. */
+const isRepeat = (draft: Draft, command: Command): boolean => {
+  const { idempotency } = command
+  if (idempotency === undefined) return false
+  const remembered = draft.findIdempotent(idempotency.key)
+  if (
+    remembered === undefined ||
+    remembered.number <= microsOf(command.receivedAt) - RETENTION_MICROS
+  ) {
+    return false
+  }
+  draft.verdicts.push({
+    receipt_id: command.receiptId,
+    tenant_id: command.tenantId,
+    attempt: command.attempt,
+    verdict: remembered.mark === idempotency.body ? "repeat" : "mismatch"
+  })
+  return true
+}
+
+const remember = (draft: Draft, command: Command, applied: Applied): void => {
+  const { idempotency } = command
+  if (idempotency === undefined) return
+  if (idempotency.forgetConflict && applied.errors.length > 0) return
+  draft.addIdempotency({
+    key: idempotency.key,
+    mark: idempotency.body,
+    number: microsOf(command.receivedAt)
+  })
+}
+
+const stepOne = (draft: Draft, offset: number, command: Command, now: string): void => {
+  if (isRepeat(draft, command)) return
+  const decision =
+    command.operation === undefined ? undefined : decide(draft.registry, command.operation)
+  if (decision?.granted === false) {
+    const { code, message } = decision
+    const { attempt, receiptId, receivedAt, tenantId } = command
+    return decideOn(
+      draft,
+      attempt,
+      failure(receiptId, tenantId, receivedAt, offset, 0, { code, message })
+    )
+  }
+  // Whatever may throw stands above this line; below it the draft changes.
+  const applied = applyEvents(draft, command, now)
+  if (decision !== undefined) {
+    draft.registry = withEntries(draft.registry, decision.entries)
+    draft.registryEntries.push(...decision.entries)
+  }
+  takeOver(draft, command, applied)
+  remember(draft, command, applied)
+  decideOn(draft, command.attempt, outcome(command, offset, applied, now), command.kind === "probe")
+}
+
+const quarantine = (
+  draft: Draft,
+  arrival: Arrival,
+  reason: string,
+  value: Buffer | null,
+  now: string
+): void => {
+  draft.quarantined.push({ offset: arrival.offset, reason, value })
+  const error = { code: "unreadable_command", message: `quarantined: ${reason}` }
+  if ("command" in arrival) {
+    const { attempt, events, receiptId, receivedAt, tenantId } = arrival.command
+    decideOn(
+      draft,
+      attempt,
+      failure(receiptId, tenantId, receivedAt, arrival.offset, events.length, error)
+    )
+  } else if (arrival.receiptId !== undefined && arrival.tenantId !== undefined) {
+    const { offset, receiptId, tenantId } = arrival
+    decideOn(draft, receiptId, failure(receiptId, tenantId, now, offset, 0, error))
+  }
+}
+
+/**
+ * Apply commands in order. `now` is the canonical time of the chunk; `chunk` is not empty and its
+ * offsets follow `state.applied` without a gap. `apply` is what one readable command does; a command
+ * on which it throws twice goes to quarantine and changes nothing else.
+ */
+export const step = (
+  state: SequencerState,
+  chunk: ReadonlyArray<Arrival>,
+  now: string,
+  apply: typeof stepOne = stepOne
+): Changes => {
+  const draft = new Draft(state)
+  let expected = state.applied + 1
+  for (const arrival of chunk) {
+    if (arrival.offset !== expected) {
+      throw new Error(`command ${arrival.offset} where ${expected} was expected`)
+    }
+    expected += 1
+    if ("unreadable" in arrival) {
+      quarantine(draft, arrival, arrival.unreadable, arrival.value, now)
+      continue
+    }
+    const poison = twice(() => apply(draft, arrival.offset, arrival.command, now))
+    if (poison !== undefined) {
+      quarantine(draft, arrival, poison, Buffer.from(JSON.stringify(arrival.command)), now)
+    }
+  }
+  return {
+    events: draft.events,
+    decided: draft.decided,
+    verdicts: draft.verdicts,
+    quarantined: draft.quarantined,
+    registry: draft.registryEntries,
+    heads: draft.heads,
+    dedup: draft.dedup,
+    idempotency: draft.idempotency,
+    applied: expected - 1,
+    counts: { deduplicated: draft.deduplicated }
+  }
+}
+
+/** Undefined if one of two attempts succeeds, else what the second one said. */
+const twice = (attempt: () => void): string | undefined => {
+  for (let left = 1; ; left--) {
+    try {
+      attempt()
+      return undefined
+    } catch (error) {
+      if (left === 0) return error instanceof Error ? error.message : String(error)
+    }
+  }
+}
+
+const windows = [
+  ["dedup", DEDUP_PREFIX],
+  ["idempotency", IDEMPOTENCY_PREFIX]
+] as const
+
+/** How many of the stored window records, oldest first, hold nothing that can still be found. */
+const leaving = (state: SequencerState, kind: "dedup" | "idempotency", added: number): number => {
+  const window = state[kind]
+  const floor = window.next + added - window.capacity
+  const kept = state.stored[kind].findIndex(({ count, first }) => first + count > floor)
+  return kept === -1 ? state.stored[kind].length : kept
+}
+
+/** The records of `alk.state` that carry these changes. */
+export const stateRecords = (
+  state: SequencerState,
+  changes: Changes,
+  eventsNext: number
+): ReadonlyArray<StateRecord> => {
+  const records: Array<StateRecord> = []
+  for (const [tenantId, head] of changes.heads) records.push(headRecord(tenantId, head))
+  for (const [kind, prefix] of windows) {
+    const added = changes[kind]
+    if (added.length === 0) continue
+    records.push(windowRecord(prefix, state[kind].next, added))
+    for (const { first } of state.stored[kind].slice(0, leaving(state, kind, added.length))) {
+      records.push({ key: `${prefix}${first}`, value: null })
+    }
+  }
+  records.push(appliedRecord(changes.applied, eventsNext))
+  return records
+}
+
+/** Take committed changes into the state. The only place where a state changes. */
+export const advance = (state: SequencerState, changes: Changes, eventsNext: number): void => {
+  for (const [tenantId, head] of changes.heads) state.heads.set(tenantId, head)
+  for (const [kind] of windows) {
+    const added = changes[kind]
+    if (added.length === 0) continue
+    state.stored[kind].splice(0, leaving(state, kind, added.length))
+    state.stored[kind].push({ first: state[kind].next, count: added.length })
+    for (const entry of added) state[kind].append(entry)
+  }
+  state.registry = withEntries(state.registry, changes.registry)
+  state.applied = changes.applied
+  state.eventsNext = eventsNext
+}

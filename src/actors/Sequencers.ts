@@ -1,0 +1,89 @@
+/**
+ * The directory of sequencers: starts one for each partition that the group assigns to this process
+ * and stops it when the group takes the partition away. Restarts what fails, but what was fenced only
+ * under a newer assignment: two owners that each start over would fence each other for ever.
+ */
+import { Cause, Effect, FiberMap, Ref, Schedule, Stream } from "effect"
+import { EventLog, type Assignment } from "../ports/EventLog.ts"
+import { runSequencer, type SequencerSettings } from "./Sequencer.ts"
+
+/** Time between two looks at a partition that was refused: a person has to act first. */
+const REFUSED_RETRY = "30 seconds"
+const backOff = Schedule.min([
+  Schedule.exponential("50 millis"),
+  Schedule.spaced("2 seconds")
+]).pipe(Schedule.jittered)
+
+export const SEQUENCER_GROUP = "sequencer"
+
+/** One partition, through failures, until it is fenced. */
+const keepRunning = (
+  partition: number,
+  settings: SequencerSettings,
+  running: Ref.Ref<ReadonlySet<number>>
+) => {
+  const without = Ref.update(
+    running,
+    (partitions) => new Set([...partitions].filter((entry) => entry !== partition))
+  )
+  return runSequencer(partition, settings, (ready) =>
+    Ref.update(running, (partitions) => new Set([...partitions, ready])).pipe(
+      Effect.andThen(Effect.logInfo("sequencing", { partition }))
+    )
+  ).pipe(
+    Effect.ensuring(without),
+    Effect.catchTag("PartitionRefused", (error) =>
+      Effect.logError(`partition ${partition} is not sequenced: ${error.message}`).pipe(
+        Effect.andThen(Effect.sleep(REFUSED_RETRY)),
+        Effect.andThen(Effect.fail(error))
+      )
+    ),
+    Effect.tapCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.void
+        : Effect.logWarning("a sequencer starts over", { partition, cause: Cause.pretty(cause) })
+    ),
+    Effect.catchDefect((defect) => Effect.fail(defect)),
+    Effect.retry({
+      schedule: backOff,
+      while: (error: unknown) => !isFencedOff(error)
+    }),
+    Effect.catch(() =>
+      Effect.logInfo("another sequencer has taken the partition over", { partition })
+    )
+  )
+}
+
+const isFencedOff = (error: unknown): boolean =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === "WriterFenced"
+
+/** Partitions that this process sequences right now. */
+export interface SequencersStatus {
+  readonly running: Effect.Effect<ReadonlySet<number>>
+}
+
+/** Follow the assignments of the group for as long as the scope is open. */
+export const runSequencers = Effect.fnUntraced(function*(settings: SequencerSettings) {
+  const log = yield* EventLog
+  const fibers = yield* FiberMap.make<number>()
+  const running = yield* Ref.make<ReadonlySet<number>>(new Set())
+  let previous: ReadonlyArray<number> = []
+  const follow = Effect.fnUntraced(function*({ generation, partitions }: Assignment) {
+    yield* Effect.logDebug("sequencer assignment", { generation, partitions })
+    for (const partition of previous) {
+      if (!partitions.includes(partition)) yield* FiberMap.remove(fibers, partition)
+    }
+    previous = partitions
+    for (const partition of partitions) {
+      yield* FiberMap.run(fibers, partition, keepRunning(partition, settings, running), {
+        onlyIfMissing: true
+      })
+    }
+  })
+  yield* log.membership(SEQUENCER_GROUP).pipe(
+    Stream.runForEach(follow),
+    Effect.retry(Schedule.spaced("1 second")),
+    Effect.forkScoped
+  )
+  return { running: Ref.get(running) } satisfies SequencersStatus
+})

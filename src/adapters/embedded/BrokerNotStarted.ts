@@ -1,0 +1,119 @@
+/**
+ * Why the embedded broker did not start or ended, as one line with the way out. It reads what the
+ * broker's log and Java's output say; knows nothing of how the broker was started.
+ */
+import { Effect, Schema } from "effect"
+import * as fs from "node:fs"
+import { join } from "node:path"
+import { brokerPaths } from "./BrokerSettings.ts"
+
+const reasons = [
+  "port_taken",
+  "folder_locked",
+  "disk_full",
+  "not_writable",
+  "damaged",
+  "out_of_memory",
+  "no_answer",
+  "ended"
+] as const
+type Reason = (typeof reasons)[number]
+
+/** The broker is not there; the message is one line that says what to do. */
+export class BrokerNotStarted extends Schema.TaggedError<BrokerNotStarted>()("BrokerNotStarted", {
+  reason: Schema.Literals(reasons),
+  message: Schema.String
+}) {}
+
+/** What is read of the end of a log. */
+const LOG_BYTES_MAX = 131_072
+const LINE_CHARACTERS_MAX = 300
+
+const symptoms: ReadonlyArray<readonly [Reason, RegExp]> = [
+  ["disk_full", /No space left on device|Disk quota exceeded/],
+  ["port_taken", /Address already in use|BindException/],
+  ["folder_locked", /Failed to acquire lock on file/],
+  ["not_writable", /Permission denied|AccessDeniedException|Read-only file system/],
+  ["out_of_memory", /OutOfMemoryError|insufficient memory|Could not reserve enough space/],
+  ["damaged", /InconsistentClusterId|meta\.properties|CorruptRecordException|KafkaStorageException/]
+]
+
+/** Where the logs end now: what is written later is about the start that follows. */
+export type LogPositions = Readonly<Record<string, number>>
+
+const logs = [brokerPaths.log, brokerPaths.console]
+
+const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
+export const logPositions = (folder: string): LogPositions =>
+  Object.fromEntries(logs.map((log) => [log, sizeOf(join(folder, log))]))
+
+const writtenSince = (folder: string, log: string, position: number): string => {
+  const path = join(folder, log)
+  const size = sizeOf(path)
+  const start = Math.max(size < position ? 0 : position, size - LOG_BYTES_MAX)
+  if (size === start) return ""
+  const descriptor = fs.openSync(path, "r")
+  try {
+    const bytes = Buffer.alloc(size - start)
+    return bytes.toString("utf8", 0, fs.readSync(descriptor, bytes, 0, bytes.length, start))
+  } finally {
+    fs.closeSync(descriptor)
+  }
+}
+
+/** The line that says most: an error, or what Java complained of. */
+const tellingLine = (text: string): string => {
+  const all = text.split("\n").filter((line) => line.trim() !== "")
+  const line = all.findLast((line) => / (?:FATAL|ERROR) |Exception|Error/.test(line)) ?? all.at(-1)
+  return line?.slice(0, LINE_CHARACTERS_MAX) ?? "it said nothing"
+}
+
+/** One line for a reason; `detail` is used where the reason alone does not say enough. */
+export const brokerNotStarted = (
+  reason: Reason,
+  folder: string,
+  detail: string
+): BrokerNotStarted => {
+  const log = join(folder, brokerPaths.log)
+  const messages: Readonly<Record<Reason, string>> = {
+    port_taken: `The embedded Kafka broker found its port taken (${detail}): stop what listens`
+      + " there, or set ALK_KAFKA_PORT to another port",
+    folder_locked: `The log in ${folder} is in use by another Kafka process that alk did not`
+      + " start: stop it, or set ALK_DATA_DIR to another folder",
+    disk_full: `The disk of ${folder} is full: free some space, or set ALK_DATA_DIR to a folder on`
+      + " another disk",
+    not_writable: `The embedded Kafka broker may not write in ${folder} (${detail}): give this user`
+      + " the right to, or set ALK_DATA_DIR to another folder",
+    damaged: `The log in ${folder} is damaged (${detail}): restore the folder from a backup, or`
+      + " move it away to start with an empty log",
+    out_of_memory: "The embedded Kafka broker ran out of memory; it needs 1 GB:"
+      + " free some, or set KAFKA_BROKERS to a Kafka cluster",
+    no_answer: `The embedded Kafka broker did not answer in time (${detail}): look into ${log}`,
+    ended: `The embedded Kafka broker ended by itself (${detail}): look into ${log}`
+  }
+  return new BrokerNotStarted({ reason, message: messages[reason] })
+}
+
+/** What the broker and Java logged since `positions`. */
+export const loggedSince = (folder: string, positions: LogPositions): string =>
+  logs.map((log) => writtenSince(folder, log, positions[log] ?? 0)).join("\n")
+
+/** Explains an end by what was said before it. */
+export const explainEnd = (folder: string, said: string, exitCode: number): BrokerNotStarted => {
+  const reason = symptoms.find(([, pattern]) => pattern.test(said))?.[0] ?? "ended"
+  const detail = reason === "ended" && !/ (?:FATAL|ERROR) |Exception/.test(said)
+    ? `exit code ${exitCode}`
+    : tellingLine(said)
+  return brokerNotStarted(reason, folder, detail)
+}
+
+/** Works on files of the broker's folder; what the system refuses becomes one line. */
+export const inFolder = <A>(folder: string, run: () => A): Effect.Effect<A, BrokerNotStarted> =>
+  Effect.try({
+    try: run,
+    catch: (cause) => {
+      const { code, message } = cause as NodeJS.ErrnoException
+      return brokerNotStarted(code === "ENOSPC" ? "disk_full" : "not_writable", folder, message)
+    }
+  })

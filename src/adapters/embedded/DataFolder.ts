@@ -1,0 +1,170 @@
+/**
+ * The folder that one alk process owns while it runs: its lock, its secret, and the places of the
+ * broker's and the store's data. Knows nothing of what those two keep there.
+ *
+ * The lock is SQLite's on the empty file `lock`: the kernel drops it with the process, however
+ * that ends, so a lock can't be stale, and it holds between containers that share a volume.
+ */
+import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import { join, resolve } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+
+/** Another live process owns the folder. */
+export class DataFolderInUse extends Schema.TaggedError<DataFolderInUse>()("DataFolderInUse", {
+  path: Schema.String,
+  owner: Schema.String
+}) {
+  override get message(): string {
+    return `The data folder ${this.path} is in use by ${this.owner}: stop it,`
+      + " or set ALK_DATA_DIR to another folder"
+  }
+}
+
+/** The folder can't be made, read or written. */
+export class DataFolderUnusable extends Schema.TaggedError<DataFolderUnusable>()(
+  "DataFolderUnusable",
+  { message: Schema.String, cause: Schema.Defect() }
+) {}
+
+/** Below this not even the broker's index files have room. */
+const FREE_BYTES_MIN = 32 * 1_048_576
+const SECRET_BYTES = 32
+
+/** One clear line for what the system said about a folder or one of its files. */
+export const folderProblem = (path: string, cause: unknown): DataFolderUnusable => {
+  const code = (cause as NodeJS.ErrnoException).code
+  const wrong = code === "EACCES" || code === "EPERM" || code === "EROFS"
+    ? "is not writable: give this user the right to write there"
+    : code === "ENOSPC" || code === "EDQUOT"
+    ? "is on a full disk: free some space"
+    : code === "ENOTDIR" || code === "EEXIST"
+    ? "is not a folder: move the file that stands there"
+    : `can't be used (${(cause as Error).message}): look at the folder`
+  return new DataFolderUnusable({
+    message: `The data folder ${path} ${wrong}, or set ALK_DATA_DIR to another one`,
+    cause
+  })
+}
+
+const attempt = <A>(path: string, run: () => A): Effect.Effect<A, DataFolderUnusable> =>
+  Effect.try({ try: run, catch: (cause) => folderProblem(path, cause) })
+
+/** Writes a file so that it is there whole or not at all, also after a power failure. */
+const writeWhole = (path: string, content: string): void => {
+  const aside = `${path}.${process.pid}.partial`
+  const descriptor = fs.openSync(aside, "w", 0o600)
+  try {
+    fs.writeSync(descriptor, content)
+    fs.fsyncSync(descriptor)
+  } finally {
+    fs.closeSync(descriptor)
+  }
+  fs.renameSync(aside, path)
+}
+
+const ownerOf = (path: string): string => {
+  try {
+    const { pid, since } = JSON.parse(fs.readFileSync(join(path, "owner.json"), "utf8"))
+    return `the alk with process id ${pid}, running since ${since}`
+  } catch {
+    return "another alk"
+  }
+}
+
+const SQLITE_BUSY = 5
+const isLocked = (cause: unknown) => (cause as { errcode?: number }).errcode === SQLITE_BUSY
+
+/** Never opens a file that is there: closing it again would drop this process's own lock on it. */
+const makeLockFile = (file: string): void => {
+  try {
+    fs.closeSync(fs.openSync(file, "wx", 0o600))
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause
+  }
+}
+
+const lock = Effect.fnUntraced(function*(path: string) {
+  const file = join(path, "lock")
+  yield* attempt(path, () => makeLockFile(file))
+  yield* Effect.acquireRelease(
+    Effect.try({
+      try: () => {
+        const database = new DatabaseSync(file)
+        try {
+          database.exec("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE")
+        } catch (cause) {
+          database.close()
+          throw cause
+        }
+        return database
+      },
+      catch: (cause) =>
+        isLocked(cause)
+          ? new DataFolderInUse({ path, owner: ownerOf(path) })
+          : folderProblem(path, cause)
+    }),
+    (database) => Effect.sync(() => database.close())
+  )
+  yield* attempt(path, () =>
+    writeWhole(
+      join(path, "owner.json"),
+      `${JSON.stringify({ pid: process.pid, since: new Date().toISOString() })}\n`
+    ))
+})
+
+const checkSpace = Effect.fnUntraced(function*(path: string) {
+  const { bavail, bsize } = yield* attempt(path, () => fs.statfsSync(path))
+  if (bavail * bsize >= FREE_BYTES_MIN) return
+  return yield* folderProblem(path, Object.assign(new Error("disk full"), { code: "ENOSPC" }))
+})
+
+/** The secret that an earlier start made, or a new one. A damaged one is never replaced. */
+const keptSecret = Effect.fnUntraced(function*(path: string) {
+  const file = join(path, "secret")
+  return yield* attempt(path, () => {
+    if (!fs.existsSync(file)) writeWhole(file, `${randomBytes(SECRET_BYTES).toString("hex")}\n`)
+    const secret = fs.readFileSync(file, "utf8").trim()
+    if (!/^[0-9a-f]{64}$/.test(secret)) {
+      throw new Error(`${file} is damaged; restore it from a backup, or set ALK_SECRET`)
+    }
+    return Redacted.make(secret)
+  })
+})
+
+export class DataFolder extends Context.Service<DataFolder, {
+  /** Absolute. */
+  readonly path: string
+  /** The embedded broker's part. */
+  readonly kafka: string
+  /** The embedded store's part. */
+  readonly clickhouse: string
+  /** 64 hex digits, made at the first use, file mode 0600: for when ALK_SECRET is not set. */
+  readonly secret: Effect.Effect<Redacted.Redacted, DataFolderUnusable>
+}>()("alk/adapters/embedded/DataFolder") {
+  /** Makes the folder if it is not there and owns it until the scope closes. */
+  static readonly open = (
+    folder: string
+  ): Effect.Effect<
+    DataFolder["Service"],
+    DataFolderInUse | DataFolderUnusable,
+    Scope.Scope
+  > =>
+    Effect.gen(function*() {
+      const path = resolve(folder)
+      const [kafka, clickhouse] = [join(path, "kafka"), join(path, "clickhouse")]
+      yield* attempt(path, () => fs.mkdirSync(path, { recursive: true, mode: 0o700 }))
+      yield* lock(path)
+      yield* checkSpace(path)
+      yield* attempt(path, () => {
+        for (const part of [kafka, clickhouse]) fs.mkdirSync(part, { recursive: true, mode: 0o700 })
+      })
+      return DataFolder.of({ path, kafka, clickhouse, secret: keptSecret(path) })
+    })
+
+  static readonly layer = (
+    folder: string
+  ): Layer.Layer<DataFolder, DataFolderInUse | DataFolderUnusable> =>
+    Layer.effect(DataFolder, DataFolder.open(folder))
+}

@@ -1,0 +1,56 @@
+/**
+ * Finds ports of 127.0.0.1 that nobody listens on. Knows nothing of who wants them; another
+ * process may still take one between the answer and its use, so the user has to expect that.
+ */
+import { Effect } from "effect"
+import { connect, createServer, type AddressInfo } from "node:net"
+
+export const LOOPBACK = "127.0.0.1"
+/** Ports that are tried from the wanted one on. */
+export const PORTS_TRIED_MAX = 100
+const PORT_MAX = 65_535
+
+/** Binds the port for a moment; undefined if it is taken. 0 binds any free one. */
+const bind = (port: number): Effect.Effect<number | undefined> =>
+  Effect.callback((resume) => {
+    const server = createServer()
+    server.once("error", () => resume(Effect.succeed(undefined)))
+    server.listen({ port, host: LOOPBACK, exclusive: true }, () => {
+      const bound = (server.address() as AddressInfo).port
+      server.close(() => resume(Effect.succeed(bound)))
+    })
+    return Effect.sync(() => server.close())
+  })
+
+/** On some systems 127.0.0.1 can be bound although another process listens on all addresses. */
+const answers = (port: number): Effect.Effect<boolean> =>
+  Effect.callback((resume) => {
+    const socket = connect({ port, host: LOOPBACK })
+    socket.once("connect", () => {
+      socket.destroy()
+      resume(Effect.succeed(true))
+    })
+    socket.once("error", () => resume(Effect.succeed(false)))
+    return Effect.sync(() => socket.destroy())
+  })
+
+const isFree = Effect.fnUntraced(function*(port: number) {
+  return !(yield* answers(port)) && (yield* bind(port)) !== undefined
+})
+
+/** Any free port. */
+export const anyFreePort: Effect.Effect<number> = bind(0).pipe(
+  Effect.flatMap((port) =>
+    port === undefined ? Effect.die(new Error(`no port is free on ${LOOPBACK}`)) : Effect.succeed(port)
+  )
+)
+
+/** The first free port from `wanted` on; undefined if `PORTS_TRIED_MAX` in a row are taken. */
+export const freePortFrom = Effect.fnUntraced(function*(wanted: number) {
+  if (wanted === 0) return yield* anyFreePort
+  const last = Math.min(wanted + PORTS_TRIED_MAX - 1, PORT_MAX)
+  for (let port = wanted; port <= last; port++) {
+    if (yield* isFree(port)) return port
+  }
+  return undefined
+})

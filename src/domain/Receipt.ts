@@ -1,0 +1,70 @@
+/**
+ * The outcome of one command, as it stands on `alk.receipts` and in the store. What a client sees of
+ * it is `toAnswer`; whether it may be called committed yet depends on what the projection has shown.
+ */
+import type { ItemError, ItemWarning } from "./Command.ts"
+
+export interface Duplicate {
+  /** Place in the request, from 0. */
+  readonly index: number
+  /** Where the first event with this id and content stands. */
+  readonly sequence_number: number
+}
+
+export interface ReceiptError {
+  readonly code: string
+  readonly message: string
+}
+
+/** A final receipt: the record of `alk.receipts`, compact JSON. */
+export interface Receipt {
+  readonly receipt_id: string
+  readonly tenant_id: string
+  readonly status: "committed" | "failed"
+  readonly accepted: number
+  readonly rejected: number
+  /** Ids of the accepted items, duplicates included, in the order of the request. */
+  readonly ids: ReadonlyArray<string>
+  readonly errors: ReadonlyArray<ItemError>
+  readonly warnings?: ReadonlyArray<ItemWarning>
+  readonly duplicates?: ReadonlyArray<Duplicate>
+  readonly first_sequence_number?: number
+  readonly last_sequence_number?: number
+  readonly received_at: string
+  readonly committed_at?: string
+  /** Hash of the tenant's chain behind this command. */
+  readonly head_hash?: string
+  /** Why the command as a whole could not be applied. */
+  readonly error?: ReceiptError
+  /** Offset of the command on `alk.commands`. */
+  readonly command_offset: number
+  /** Visible once the store holds `alk.events` of the partition up to here, exclusive. */
+  readonly events_next: number
+}
+
+/**
+ * The sequencer's word on an attempt that repeats an `Idempotency-Key`: the first answer stands
+ * (`repeat`), or the body is another one (`mismatch`). Never projected.
+ */
+export interface AttemptVerdict {
+  readonly receipt_id: string
+  readonly tenant_id: string
+  readonly attempt: string
+  readonly verdict: "repeat" | "mismatch"
+}
+
+/** Header that tells the records of `alk.receipts` apart without parsing them. */
+export const KIND_HEADER = "alk-kind"
+/** Header with the attempt that a record answers. */
+export const ATTEMPT_HEADER = "alk-attempt"
+/** Header with the offset of the command that a record answers: what a rebuild goes by. */
+export const COMMAND_HEADER = "alk-command"
+export type ReceiptRecordKind = "outcome" | "verdict" | "probe"
+
+export type ReceiptStatus = "pending" | "committed" | "failed"
+
+/** What `GET /v1/receipts/{id}` shows of a final receipt. */
+export const toAnswer = (receipt: Receipt): Record<string, unknown> => {
+  const { command_offset: _command, events_next: _events, tenant_id: _tenant, ...shown } = receipt
+  return shown
+}

@@ -1,0 +1,140 @@
+/**
+ * What alk needs from the log (Kafka): ordered partitions, exact offsets, one fenced transactional
+ * writer per partition. The log knows bytes and offsets; what the bytes mean is not its business.
+ */
+import { Context, Schema, type Effect, type Scope, type Stream } from "effect"
+import type { TopicKind } from "../domain/Topics.ts"
+
+/** The log can't be reached or refuses the operation for now; nothing is known of its outcome. */
+export class LogUnavailable extends Schema.TaggedError<LogUnavailable>()("LogUnavailable", {
+  operation: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** Another writer with the same transactional id has been started since: this one is over. */
+export class WriterFenced extends Schema.TaggedError<WriterFenced>()("WriterFenced", {
+  transactionalId: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** The offset asked for is not in the log any more, or not yet. The log never jumps by itself. */
+export class OffsetOutOfRange extends Schema.TaggedError<OffsetOutOfRange>()("OffsetOutOfRange", {
+  topic: Schema.String,
+  partition: Schema.Int,
+  offset: Schema.Int
+}) {}
+
+/** The topics are not as this program needs them, and starting would risk the data. */
+export class TopicsInvalid extends Schema.TaggedError<TopicsInvalid>()("TopicsInvalid", {
+  message: Schema.String
+}) {}
+
+export type Headers = Readonly<Record<string, Buffer | string>>
+
+export interface LogRecord {
+  readonly offset: number
+  /** Milliseconds since the epoch, as the writer stamped it. */
+  readonly timestamp: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: Readonly<Record<string, Buffer>>
+}
+
+export interface NewRecord {
+  readonly topic: TopicKind
+  readonly partition: number
+  readonly key: string | Buffer
+  /** null is a tombstone on a compacted topic. */
+  readonly value: string | Buffer | null
+  readonly headers?: Headers
+}
+
+export interface Position {
+  readonly topic: TopicKind
+  readonly partition: number
+  readonly offset: number
+}
+
+/** What one fetch found at one position; committed records only, in order. */
+export interface Fetched extends Position {
+  readonly records: ReadonlyArray<LogRecord>
+  /** Where to read next: behind the last record seen, aborted and control records included. */
+  readonly nextOffset: number
+  /** Everything before this offset is decided (the last stable offset). */
+  readonly stableEnd: number
+  readonly logStart: number
+}
+
+export interface FetchLimits {
+  /** Milliseconds to wait for data when there is none. */
+  readonly waitMs: number
+  readonly maxBytes: number
+}
+
+/** Reads committed records from exact offsets. One fetch at a time. */
+export interface LogReader {
+  fetch(
+    positions: ReadonlyArray<Position>,
+    limits: FetchLimits
+  ): Effect.Effect<ReadonlyArray<Fetched>, LogUnavailable | OffsetOutOfRange>
+}
+
+/** Writes outside of transactions: idempotent, one send in flight, acknowledged by all replicas. */
+export interface LogAppender {
+  append(records: ReadonlyArray<NewRecord>): Effect.Effect<void, LogUnavailable>
+}
+
+/** What a transaction wrote to a topic first, and where it stands. */
+export interface Placed {
+  /** Offset of the first record of `first`, or undefined if there was none. */
+  readonly firstOffset: number | undefined
+}
+
+/** The one writer behind a transactional id; starting another fences this one. */
+export interface TransactionalWriter {
+  /**
+   * One transaction: `first` (all of one topic and partition), then the records that depend on
+   * where these came to stand. Any failure leaves the writer unusable: throw it away.
+   */
+  commit(
+    first: ReadonlyArray<NewRecord>,
+    then: (placed: Placed) => ReadonlyArray<NewRecord>
+  ): Effect.Effect<void, LogUnavailable | WriterFenced>
+}
+
+export interface Assignment {
+  /** Grows with every assignment that this member receives. */
+  readonly generation: number
+  readonly partitions: ReadonlyArray<number>
+}
+
+export class EventLog extends Context.Service<
+  EventLog,
+  {
+    /** Partition count of every topic but the registry. */
+    readonly partitions: number
+    readonly bootstrap: string
+    /** Kafka's default partitioner (murmur2) for the tenant's key. */
+    partitionOf(tenantId: string): number
+    /** First offset and last stable offset. */
+    bounds(
+      topic: TopicKind,
+      partition: number
+    ): Effect.Effect<{ readonly start: number; readonly end: number }, LogUnavailable>
+    /** Last stable offsets of several partitions in one request. */
+    ends(
+      positions: ReadonlyArray<Pick<Position, "topic" | "partition">>
+    ): Effect.Effect<ReadonlyArray<number>, LogUnavailable>
+    readonly reader: Effect.Effect<LogReader, LogUnavailable, Scope.Scope>
+    readonly appender: Effect.Effect<LogAppender, LogUnavailable, Scope.Scope>
+    /** Fences every earlier writer of the same name. */
+    writer(
+      name: string
+    ): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope>
+    /**
+     * Membership of a group that shares out the partitions of `commands`: an assignment each time
+     * the group is balanced anew, an empty one when this member has lost the group.
+     */
+    membership(group: string): Stream.Stream<Assignment, LogUnavailable>
+  }
+>()("alk/EventLog") {}

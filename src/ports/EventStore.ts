@@ -1,0 +1,178 @@
+/**
+ * What alk needs from the query store: insert what the topics say, and answer questions about it.
+ * The store is a view that can be dropped and rebuilt; it never decides anything.
+ */
+import { Context, Schema, type Effect, type Stream } from "effect"
+import type { EventFilter } from "../domain/EventFilter.ts"
+
+/** The store can't be reached, refuses to work, or stored less than it was given. */
+export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("StoreUnavailable", {
+  operation: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** One record of `alk.events`: its place in the topic and its bytes as they are. */
+export interface EventRow {
+  readonly partition: number
+  readonly offset: number
+  readonly body: Buffer
+}
+
+/** One final receipt of `alk.receipts`. */
+export interface ReceiptRow {
+  readonly partition: number
+  readonly offset: number
+  readonly tenantId: string
+  readonly receiptId: string
+  /** The receipt record's JSON, as it stands in the topic. */
+  readonly body: Buffer
+}
+
+/** A record of `alk.events` that does not link to the one before it. */
+export interface ConflictRow {
+  readonly partition: number
+  readonly offset: number
+  readonly tenantId: string
+  readonly sequenceNumber: number
+  readonly reason: string
+  readonly body: Buffer
+}
+
+export interface StoredPosition {
+  /** Highest offset of `alk.events` that the store holds for the partition, with its bytes. */
+  readonly event: { readonly offset: number; readonly body: string } | undefined
+  /** Highest offset of `alk.receipts` that the store holds for the partition. */
+  readonly receiptOffset: number | undefined
+}
+
+export interface EventPageQuery {
+  readonly tenantId: string
+  readonly filter: EventFilter
+  readonly order: "asc" | "desc"
+  /** Rows to skip; together with neither `after` nor `before`. */
+  readonly offset: number
+  readonly limit: number
+  /** Exclusive bounds on the sequence number, for keyset paging. `total` does not count them. */
+  readonly afterSequence?: number
+  readonly beforeSequence?: number
+}
+
+export interface EventPage {
+  /** The stored JSON of each event, byte for byte. */
+  readonly bodies: ReadonlyArray<string>
+  /** Rows that match the filter, exact, paging aside. */
+  readonly total: number
+}
+
+export type StatsDimension =
+  | "action"
+  | "outcome"
+  | "actor_type"
+  | "actor_id"
+  | "resource_type"
+  | "resource_id"
+
+export interface StatsQuery {
+  readonly tenantId: string
+  readonly filter: EventFilter
+  readonly groupBy: StatsDimension
+  readonly interval?: "minute" | "hour" | "day"
+  readonly limit: number
+}
+
+export interface Stats {
+  readonly groups: ReadonlyArray<{ readonly key: string; readonly count: number }>
+  readonly other: number
+  readonly buckets?: ReadonlyArray<{
+    readonly start: string
+    readonly key: string
+    readonly count: number
+  }>
+  readonly total: number
+}
+
+/** One stored row as verification sees it: the bytes, and the filter columns that disagree. */
+export interface StoredRow {
+  readonly sequenceNumber: number
+  readonly version: number
+  readonly body: string
+  /** Names of the filter columns whose value differs from what the bytes say. */
+  readonly wrongColumns: ReadonlyArray<string>
+}
+
+export interface SequenceSpan {
+  readonly first: number
+  readonly last: number
+  /** Rows whose timestamp lies within the bounds. */
+  readonly eventsInBounds: number
+}
+
+/**
+ * Reads take `final`: true while rows of a partition may stand in the store twice; the store then
+ * merges them while reading (slower), so that no answer ever shows a duplicate.
+ */
+export class EventStore extends Context.Service<
+  EventStore,
+  {
+    /** Create or upgrade the schema: numbered SQL files, each applied once, in order. */
+    readonly migrate: Effect.Effect<void, StoreUnavailable>
+    /** Succeeds when a query would be answered. */
+    readonly ping: Effect.Effect<void, StoreUnavailable>
+
+    /** Insert in one block; fails if fewer rows were stored than given. At most 50,000 rows. */
+    insertEvents(rows: ReadonlyArray<EventRow>): Effect.Effect<void, StoreUnavailable>
+    insertReceipts(rows: ReadonlyArray<ReceiptRow>): Effect.Effect<void, StoreUnavailable>
+    insertConflicts(rows: ReadonlyArray<ConflictRow>): Effect.Effect<void, StoreUnavailable>
+    /** Where the partition's view ends. */
+    position(partition: number): Effect.Effect<StoredPosition, StoreUnavailable>
+    /** True if an offset at or above `fromOffset` stands in the partition more than once. */
+    hasDuplicates(
+      partition: number,
+      fromOffset: number
+    ): Effect.Effect<boolean, StoreUnavailable>
+    /** Merge physically what stands in the store twice. Expensive; for rare repairs. */
+    readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
+    /** Remove everything that came from one partition, before it is rebuilt. */
+    dropPartition(partition: number): Effect.Effect<void, StoreUnavailable>
+
+    page(query: EventPageQuery, final: boolean): Effect.Effect<EventPage, StoreUnavailable>
+    /** Every match, in order, in chunks of stored JSON; bounded memory whatever the size. */
+    scan(
+      query: Pick<EventPageQuery, "tenantId" | "filter" | "order">,
+      final: boolean
+    ): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+    /** The event with this id (the lowest sequence unless one is named), or undefined. */
+    byId(
+      tenantId: string,
+      id: string,
+      sequenceNumber: number | undefined,
+      final: boolean
+    ): Effect.Effect<string | undefined, StoreUnavailable>
+    stats(query: StatsQuery, final: boolean): Effect.Effect<Stats, StoreUnavailable>
+    receipt(
+      tenantId: string,
+      receiptId: string
+    ): Effect.Effect<string | undefined, StoreUnavailable>
+
+    /** The sequences that cover every event whose timestamp lies in [from, to], or undefined. */
+    sequenceSpan(
+      tenantId: string,
+      from: string | undefined,
+      to: string | undefined
+    ): Effect.Effect<SequenceSpan | undefined, StoreUnavailable>
+    /**
+     * The rows of a range, by sequence, every physical duplicate with another hash included (that
+     * is what verification looks for), re-inserted identical rows once. Chunks, bounded memory.
+     */
+    rows(
+      tenantId: string,
+      fromSequence: number,
+      toSequence: number
+    ): Stream.Stream<ReadonlyArray<StoredRow>, StoreUnavailable>
+    /** Records that didn't link when they were projected. */
+    conflicts(
+      tenantId: string,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<ConflictRow>, StoreUnavailable>
+  }
+>()("alk/EventStore") {}
