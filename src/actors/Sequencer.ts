@@ -84,31 +84,27 @@ const headerText = (record: LogRecord, name: string): string | undefined =>
   record.headers[name]?.toString()
 
 /** A record of `alk.commands`, read. Refuses formats that only a newer program understands. */
-const arrivalOf = (
-  record: LogRecord,
-  partition: number
-): Effect.Effect<Arrival, PartitionRefused> => {
+const arrivalOf = (record: LogRecord, partition: number): Arrival | PartitionRefused => {
   const format = Number(headerText(record, FORMAT_HEADER) ?? FORMAT_VERSION)
   if (format > FORMAT_VERSION) {
-    return Effect.fail(
-      new PartitionRefused({
-        partition,
-        message:
-          `the command at offset ${record.offset} has format ${format}, this program reads up to ` +
-          `${FORMAT_VERSION}: upgrade the sequencers first`
-      })
-    )
+    return new PartitionRefused({
+      partition,
+      message:
+        `the command at offset ${record.offset} has format ${format}, this program reads up to ` +
+        `${FORMAT_VERSION}: upgrade the sequencers first`
+    })
   }
+  const { offset, value } = record
   try {
-    return Effect.succeed({ offset: record.offset, command: decodeCommand(record.value) })
+    return { offset, value, command: decodeCommand(value) }
   } catch (error) {
-    return Effect.succeed({
-      offset: record.offset,
+    return {
+      offset,
+      value,
       unreadable: error instanceof CommandUnreadable ? error.message : String(error),
-      value: record.value,
       tenantId: headerText(record, TENANT_HEADER),
       receiptId: headerText(record, RECEIPT_HEADER)
-    })
+    }
   }
 }
 
@@ -293,9 +289,17 @@ export const runSequencer = (
       }
       pending = yield* Effect.forkChild(fetch(next))
       if (fetched !== undefined) yield* Metric.update(lag, fetched.stableEnd - next)
-      const arrivals = yield* Effect.forEach(records, (record) => arrivalOf(record, partition))
+      const arrivals: Array<Arrival> = []
+      let refused: PartitionRefused | undefined
+      for (const record of records) {
+        const arrival = arrivalOf(record, partition)
+        if (arrival instanceof PartitionRefused) refused = arrival
+        else arrivals.push(arrival)
+        if (refused !== undefined) break
+      }
       for (const chunk of toChunks(arrivals)) {
         yield* commitChunk(writer, state, chunk, settings)
       }
+      if (refused !== undefined) return yield* refused
     }
   }).pipe(Effect.scoped)

@@ -21,13 +21,13 @@ import {
   type StateRecord
 } from "./SequencerState.ts"
 
-/** A command with its place on `alk.commands`, or what of it could be read. */
+/** A record of `alk.commands` with its place and its bytes: a command, or what of it could be read. */
 export type Arrival =
-  | { readonly offset: number; readonly command: Command }
+  | { readonly offset: number; readonly value: Buffer | null; readonly command: Command }
   | {
       readonly offset: number
-      readonly unreadable: string
       readonly value: Buffer | null
+      readonly unreadable: string
       readonly tenantId: string | undefined
       readonly receiptId: string | undefined
     }
@@ -301,15 +301,13 @@ const isRepeat = (draft: Draft, command: Command): boolean => {
   return true
 }
 
-const remember = (draft: Draft, command: Command, applied: Applied): void => {
+/** What the window has to remember of this command, if anything. */
+const toRemember = (command: Command, applied: Applied): WindowEntry | undefined => {
   const { idempotency } = command
-  if (idempotency === undefined) return
-  if (idempotency.forgetConflict && applied.errors.length > 0) return
-  draft.addIdempotency({
-    key: idempotency.key,
-    mark: idempotency.body,
-    number: microsOf(command.receivedAt)
-  })
+  if (idempotency === undefined) return undefined
+  if (idempotency.forgetConflict && applied.errors.length > 0) return undefined
+  const number = microsOf(command.receivedAt)
+  return { key: idempotency.key, mark: idempotency.body, number }
 }
 
 const stepOne = (draft: Draft, offset: number, command: Command, now: string): void => {
@@ -325,25 +323,26 @@ const stepOne = (draft: Draft, offset: number, command: Command, now: string): v
       failure(receiptId, tenantId, receivedAt, offset, 0, { code, message })
     )
   }
-  // Whatever may throw stands above this line; below it the draft changes.
   const applied = applyEvents(draft, command, now)
+  const remembered = toRemember(command, applied)
+  const receipt = outcome(command, offset, applied, now)
+  // Whatever may throw stands above this line; below it the draft changes.
   if (decision !== undefined) {
     draft.registry = withEntries(draft.registry, decision.entries)
     draft.registryEntries.push(...decision.entries)
   }
   takeOver(draft, command, applied)
-  remember(draft, command, applied)
-  decideOn(draft, command.attempt, outcome(command, offset, applied, now), command.kind === "probe")
+  if (remembered !== undefined) draft.addIdempotency(remembered)
+  decideOn(draft, command.attempt, receipt, command.kind === "probe")
 }
 
 const quarantine = (
   draft: Draft,
   arrival: Arrival,
   reason: string,
-  value: Buffer | null,
   now: string
 ): void => {
-  draft.quarantined.push({ offset: arrival.offset, reason, value })
+  draft.quarantined.push({ offset: arrival.offset, reason, value: arrival.value })
   const error = { code: "unreadable_command", message: `quarantined: ${reason}` }
   if ("command" in arrival) {
     const { attempt, events, receiptId, receivedAt, tenantId } = arrival.command
@@ -360,14 +359,13 @@ const quarantine = (
 
 /**
  * Apply commands in order. `now` is the canonical time of the chunk; `chunk` is not empty and its
- * offsets follow `state.applied` without a gap. `apply` is what one readable command does; a command
- * on which it throws twice goes to quarantine and changes nothing else.
+ * offsets follow `state.applied` without a gap. A command on which the step throws twice goes to
+ * quarantine and changes nothing else.
  */
 export const step = (
   state: SequencerState,
   chunk: ReadonlyArray<Arrival>,
-  now: string,
-  apply: typeof stepOne = stepOne
+  now: string
 ): Changes => {
   const draft = new Draft(state)
   let expected = state.applied + 1
@@ -377,13 +375,11 @@ export const step = (
     }
     expected += 1
     if ("unreadable" in arrival) {
-      quarantine(draft, arrival, arrival.unreadable, arrival.value, now)
+      quarantine(draft, arrival, arrival.unreadable, now)
       continue
     }
-    const poison = twice(() => apply(draft, arrival.offset, arrival.command, now))
-    if (poison !== undefined) {
-      quarantine(draft, arrival, poison, Buffer.from(JSON.stringify(arrival.command)), now)
-    }
+    const poison = twice(() => stepOne(draft, arrival.offset, arrival.command, now))
+    if (poison !== undefined) quarantine(draft, arrival, poison, now)
   }
   return {
     events: draft.events,

@@ -8,3 +8,4 @@ export const appendSuffix = (s: { readonly tenantId: string; readonly sequenceNu
   `,"tenant_id":${JSON.stringify(s.tenantId)},"sequence_number":${s.sequenceNumber},"created_at":"${s.createdAt}","prev_hash":"${s.prevHash}"` +
   (s.detailsSalt === undefined ? "" : `,"details_salt":"${s.detailsSalt}"`) + (s.detailsHash === undefined ? "" : `,"details_hash":"${s.detailsHash}"`) +
   `,"content_hash":"${s.contentHash}","hash":"${s.hash}"}`
+export declare const recompute: (json: string) => { readonly detailsHash?: string; readonly contentHash: string; readonly hash: string }

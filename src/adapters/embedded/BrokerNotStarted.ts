@@ -28,6 +28,8 @@ export class BrokerNotStarted extends Schema.TaggedError<BrokerNotStarted>()("Br
 /** What is read of the end of a log. */
 const LOG_BYTES_MAX = 131_072
 const LINE_CHARACTERS_MAX = 300
+/** Shells report the end by a signal as 128 and the signal's number. */
+const SIGNAL_EXIT_CODE = 128
 
 const symptoms: ReadonlyArray<readonly [Reason, RegExp]> = [
   ["disk_full", /No space left on device|Disk quota exceeded/],
@@ -62,11 +64,15 @@ const writtenSince = (folder: string, log: string, position: number): string => 
   }
 }
 
-/** The line that says most: an error, or what Java complained of. */
-const tellingLine = (text: string): string => {
-  const all = text.split("\n").filter((line) => line.trim() !== "")
-  const line = all.findLast((line) => / (?:FATAL|ERROR) |Exception|Error/.test(line)) ?? all.at(-1)
-  return line?.slice(0, LINE_CHARACTERS_MAX) ?? "it said nothing"
+/** Errors of the log with their traces, and all that Java itself printed. */
+const complaintsIn = (said: string): ReadonlyArray<string> =>
+  said.split("\n").filter((line) => line.trim() !== "" && !/^\S+ (?:INFO|WARN) /.test(line))
+
+/** The cause of a trace says more than the line that announces it. */
+const tellingLine = (complaints: ReadonlyArray<string>): string | undefined => {
+  const heads = complaints.filter((line) => !/^\s+at |^\s+\.\.\. \d+ more/.test(line))
+  const line = heads.findLast((line) => /Exception|Error/.test(line)) ?? heads.at(-1)
+  return line?.slice(0, LINE_CHARACTERS_MAX)
 }
 
 /** One line for a reason; `detail` is used where the reason alone does not say enough. */
@@ -90,7 +96,7 @@ export const brokerNotStarted = (
     out_of_memory: "The embedded Kafka broker ran out of memory; it needs 1 GB:"
       + " free some, or set KAFKA_BROKERS to a Kafka cluster",
     no_answer: `The embedded Kafka broker did not answer in time (${detail}): look into ${log}`,
-    ended: `The embedded Kafka broker ended by itself (${detail}): look into ${log}`
+    ended: `The embedded Kafka broker ended (${detail}): look into ${log}`
   }
   return new BrokerNotStarted({ reason, message: messages[reason] })
 }
@@ -101,11 +107,13 @@ export const loggedSince = (folder: string, positions: LogPositions): string =>
 
 /** Explains an end by what was said before it. */
 export const explainEnd = (folder: string, said: string, exitCode: number): BrokerNotStarted => {
-  const reason = symptoms.find(([, pattern]) => pattern.test(said))?.[0] ?? "ended"
-  const detail = reason === "ended" && !/ (?:FATAL|ERROR) |Exception/.test(said)
-    ? `exit code ${exitCode}`
-    : tellingLine(said)
-  return brokerNotStarted(reason, folder, detail)
+  const complaints = complaintsIn(said)
+  const text = complaints.join("\n")
+  const reason = symptoms.find(([, pattern]) => pattern.test(text))?.[0] ?? "ended"
+  const byItself = exitCode > SIGNAL_EXIT_CODE
+    ? `signal ${exitCode - SIGNAL_EXIT_CODE}`
+    : `exit code ${exitCode}`
+  return brokerNotStarted(reason, folder, tellingLine(complaints) ?? byItself)
 }
 
 /** Works on files of the broker's folder; what the system refuses becomes one line. */

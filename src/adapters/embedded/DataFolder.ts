@@ -32,16 +32,35 @@ export class DataFolderUnusable extends Schema.TaggedError<DataFolderUnusable>()
 const FREE_BYTES_MIN = 32 * 1_048_576
 const SECRET_BYTES = 32
 
-/** One clear line for what the system said about a folder or one of its files. */
-export const folderProblem = (path: string, cause: unknown): DataFolderUnusable => {
-  const code = (cause as NodeJS.ErrnoException).code
-  const wrong = code === "EACCES" || code === "EPERM" || code === "EROFS"
-    ? "is not writable: give this user the right to write there"
-    : code === "ENOSPC" || code === "EDQUOT"
-    ? "is on a full disk: free some space"
-    : code === "ENOTDIR" || code === "EEXIST"
-    ? "is not a folder: move the file that stands there"
-    : `can't be used (${(cause as Error).message}): look at the folder`
+const NOT_WRITABLE = "is not writable: give this user the right to write there"
+const DISK_FULL = "is on a full disk: free some space"
+const NOT_A_FOLDER = "is not a folder: move the file that stands there"
+
+/** By the system's error codes and SQLite's result codes (sqlite.org/rescode.html). */
+const problems: Readonly<Record<string, string>> = {
+  EACCES: NOT_WRITABLE,
+  EPERM: NOT_WRITABLE,
+  EROFS: NOT_WRITABLE,
+  8: NOT_WRITABLE,
+  14: NOT_WRITABLE,
+  ENOSPC: DISK_FULL,
+  EDQUOT: DISK_FULL,
+  13: DISK_FULL,
+  ENOTDIR: NOT_A_FOLDER,
+  EEXIST: NOT_A_FOLDER
+}
+const SQLITE_BUSY = 5
+
+interface SystemError extends Error {
+  readonly code?: string
+  /** SQLite's result code. */
+  readonly errcode?: number
+}
+
+/** One clear line for what the system said about the folder or one of its files. */
+const folderProblem = (path: string, cause: unknown): DataFolderUnusable => {
+  const { code, errcode, message } = cause as SystemError
+  const wrong = problems[errcode ?? code ?? ""] ?? `can't be used (${message}): look at it`
   return new DataFolderUnusable({
     message: `The data folder ${path} ${wrong}, or set ALK_DATA_DIR to another one`,
     cause
@@ -73,15 +92,12 @@ const ownerOf = (path: string): string => {
   }
 }
 
-const SQLITE_BUSY = 5
-const isLocked = (cause: unknown) => (cause as { errcode?: number }).errcode === SQLITE_BUSY
-
 /** Never opens a file that is there: closing it again would drop this process's own lock on it. */
 const makeLockFile = (file: string): void => {
   try {
     fs.closeSync(fs.openSync(file, "wx", 0o600))
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause
+    if ((cause as SystemError).code !== "EEXIST") throw cause
   }
 }
 
@@ -101,7 +117,7 @@ const lock = Effect.fnUntraced(function*(path: string) {
         return database
       },
       catch: (cause) =>
-        isLocked(cause)
+        (cause as SystemError).errcode === SQLITE_BUSY
           ? new DataFolderInUse({ path, owner: ownerOf(path) })
           : folderProblem(path, cause)
     }),

@@ -75,13 +75,12 @@ const supervise = Effect.fnUntraced(function*(
 ) {
   for (let attempt = 1;; attempt++) {
     let readySince = Infinity
-    const end = yield* life(launch, (pid) => {
+    const end = yield* life(launch, Effect.fnUntraced(function*(pid) {
       readySince = Date.now()
-      return Effect.andThen(
-        SubscriptionRef.set(state, { _tag: "Ready", pid }),
-        Deferred.succeed(first, undefined)
-      )
-    })
+      yield* SubscriptionRef.set(state, { _tag: "Ready", pid })
+      const isFirst = yield* Deferred.succeed(first, undefined)
+      if (!isFirst) yield* Effect.logInfo("The embedded Kafka broker answers again")
+    }))
     if (yield* Deferred.fail(first, end)) return
     if (Date.now() - readySince > WELL_MILLISECONDS) attempt = 1
     const delay = restartDelay(attempt)

@@ -18,8 +18,9 @@ export interface TopicSettings {
   readonly prefix: string
   readonly partitions: number
   readonly replication: number
-  /** Milliseconds that `events` and `traces` are kept; undefined is for ever. */
-  readonly eventsRetentionMs: number | undefined
+  readonly minInSyncReplicas: number
+  /** Milliseconds that `events` and `traces` are kept. */
+  readonly eventsRetentionMs: number | "forever"
 }
 
 /** Kafka's number for a topic as a configuration resource. */
@@ -42,7 +43,11 @@ const topicConfig = (kind: TopicKind, settings: TopicSettings): Record<string, s
       return { "retention.ms": String(RECEIPTS_RETENTION_DAYS * DAY_MS) }
     case "events":
     case "traces":
-      return { "retention.ms": String(settings.eventsRetentionMs ?? -1) }
+      return {
+        "retention.ms": String(
+          settings.eventsRetentionMs === "forever" ? -1 : settings.eventsRetentionMs
+        )
+      }
     case "checkpoints":
     case "quarantine":
       return { "retention.ms": "-1" }
@@ -59,6 +64,14 @@ const partitionsOf = (kind: TopicKind, settings: TopicSettings): number =>
 const entries = (config: Record<string, string>): Array<IResourceConfigEntry> =>
   Object.entries(config).map(([name, value]) => ({ name, value }))
 
+const wholeConfig = (kind: TopicKind, settings: TopicSettings): Array<IResourceConfigEntry> =>
+  entries({
+    "compression.type": "producer",
+    "max.message.bytes": String(MESSAGE_BYTES_MAX),
+    "min.insync.replicas": String(settings.minInSyncReplicas),
+    ...topicConfig(kind, settings)
+  })
+
 const createMissing = async (admin: Admin, settings: TopicSettings): Promise<void> => {
   const existing = new Set(await admin.listTopics())
   const missing = topicKinds.filter((kind) => !existing.has(topicName(settings.prefix, kind)))
@@ -69,12 +82,7 @@ const createMissing = async (admin: Admin, settings: TopicSettings): Promise<voi
       topic: topicName(settings.prefix, kind),
       numPartitions: partitionsOf(kind, settings),
       replicationFactor: settings.replication,
-      configEntries: entries({
-        "compression.type": "producer",
-        "max.message.bytes": String(MESSAGE_BYTES_MAX),
-        "min.insync.replicas": String(Math.max(1, settings.replication - 1)),
-        ...topicConfig(kind, settings)
-      })
+      configEntries: wholeConfig(kind, settings)
     }))
   })
 }
@@ -98,12 +106,7 @@ const alignRetention = async (admin: Admin, settings: TopicSettings): Promise<vo
     resources: (["events", "traces"] as const).map((kind) => ({
       type: CONFIG_RESOURCE_TOPIC,
       name: topicName(settings.prefix, kind),
-      configEntries: entries({
-        "compression.type": "producer",
-        "max.message.bytes": String(MESSAGE_BYTES_MAX),
-        "min.insync.replicas": String(Math.max(1, settings.replication - 1)),
-        ...topicConfig(kind, settings)
-      })
+      configEntries: wholeConfig(kind, settings)
     }))
   })
 }

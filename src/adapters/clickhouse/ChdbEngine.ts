@@ -1,0 +1,224 @@
+/**
+ * ClickHouse inside this process (chDB): a few connections to one data folder, each used by one
+ * statement at a time. Inserts hand their bytes over as they are. Knows nothing of alk's tables; the
+ * library (500 MB of address space) is loaded only when an engine is opened.
+ */
+import { Context, Effect, Layer, type Scope } from "effect"
+import { openFailure, prepareFolder, StoreFolderUnusable } from "./ChdbFolder.ts"
+import { bindLiterals } from "./LiteralParameters.ts"
+import { closeStandardInput, StandardInputOpen } from "./NullInput.ts"
+
+type Chdb = typeof import("chdb/connection")
+type ChdbConnection = ReturnType<Chdb["createChdbConnection"]>
+type RawInsert = Parameters<ChdbConnection["chdb"]["rawInsert"]>[0]
+
+/** Statements that run at once. Each blocks one of the four threads of libuv's pool. */
+const READ_CONNECTIONS = 2
+const WRITE_CONNECTIONS = 1
+/** Statements that wait for a connection at most, per kind. */
+const WAITING_MAX = 256
+
+/** Settings of the HTTP layer, without meaning inside a process. */
+const HTTP_SETTINGS = new Set([
+  "wait_end_of_query",
+  "send_progress_in_http_headers",
+  "http_headers_progress_interval_ms",
+  "cancel_http_readonly_queries_on_client_close",
+  "enable_http_compression"
+])
+
+export type Settings = Readonly<Record<string, string | number | boolean>>
+
+interface Request {
+  readonly sql: string
+  readonly settings?: Settings
+  /** Gives up a place in the queue; what runs already, runs to its end. */
+  readonly signal?: AbortSignal
+}
+
+export interface Statement extends Request {
+  readonly parameters?: ReadonlyMap<string, string>
+}
+
+/** `sql` is `INSERT INTO t (a, b) FORMAT X`, without its rows. */
+export interface InsertStatement extends Request {
+  readonly rows: Buffer
+}
+
+export interface Answer {
+  readonly bytes: Buffer
+  readonly rowsRead: number
+  readonly bytesRead: number
+  readonly elapsedSeconds: number
+}
+
+export interface Inserted {
+  readonly rowsWritten: number
+  readonly bytesWritten: number
+  readonly elapsedSeconds: number
+}
+
+/** Hands out each connection to one statement at a time, first come, first served. */
+class Connections {
+  readonly #all: ReadonlyArray<ChdbConnection>
+  readonly #free: Array<ChdbConnection>
+  readonly #waiting: Array<(connection: ChdbConnection) => void> = []
+
+  constructor(connections: ReadonlyArray<ChdbConnection>) {
+    this.#all = connections
+    this.#free = [...connections]
+  }
+
+  async use<A>(
+    signal: AbortSignal | undefined,
+    run: (connection: ChdbConnection) => Promise<A>
+  ): Promise<A> {
+    const connection = this.#free.pop() ?? await this.#next(signal)
+    try {
+      return await run(connection)
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free.push(connection)
+      else next(connection)
+    }
+  }
+
+  #next(signal: AbortSignal | undefined): Promise<ChdbConnection> {
+    if (this.#waiting.length >= WAITING_MAX) {
+      throw new Error(
+        `Code: 202. DB::Exception: ${WAITING_MAX} statements wait for the embedded store already.`
+          + " (TOO_MANY_SIMULTANEOUS_QUERIES)"
+      )
+    }
+    return new Promise((resolve, reject) => {
+      const receive = (connection: ChdbConnection) => {
+        signal?.removeEventListener("abort", leave)
+        resolve(connection)
+      }
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(receive), 1)
+        reject(signal?.reason)
+      }
+      signal?.addEventListener("abort", leave, { once: true })
+      this.#waiting.push(receive)
+    })
+  }
+
+  /** Closing a busy connection aborts the engine, so each is closed once it is free. */
+  async close(): Promise<void> {
+    for (let left = this.#all.length; left > 0; left--) {
+      const connection = this.#free.pop() ?? await this.#next(undefined)
+      await connection.close()
+    }
+  }
+}
+
+const SETTING_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const INSERT = /^\s*INSERT INTO ([\w.]+)(?: \(([\w, ]+)\))? FORMAT (\w+)\s*$/
+const READ = /^[\s(]*(SELECT|WITH|EXISTS|SHOW|DESCRIBE|EXPLAIN)\b/i
+
+type Setting = readonly [name: string, value: string | number | boolean]
+
+const engineSettings = (settings: Settings | undefined): ReadonlyArray<Setting> =>
+  Object.entries(settings ?? {}).filter(([name]) => {
+    if (!SETTING_NAME.test(name)) throw new Error(`not a setting: ${JSON.stringify(name)}`)
+    return !HTTP_SETTINGS.has(name)
+  })
+
+const setStatement = ([name, value]: Setting): string =>
+  `SET ${name} = '${String(value).replace(/['\\]/g, (mark) => `\\${mark}`)}'; `
+
+const runOn = async (
+  connection: ChdbConnection,
+  sql: string,
+  settings: ReadonlyArray<Setting>
+): Promise<Answer> => {
+  try {
+    const result = await connection.chdb.queryAsync(settings.map(setStatement).join("") + sql)
+    const bytes = result.bytes()
+    return {
+      bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+      rowsRead: result.rowsRead,
+      bytesRead: result.bytesRead,
+      elapsedSeconds: result.elapsed
+    }
+  } finally {
+    // A SET outlives its statement, and the next statement here is somebody else's.
+    for (const [name] of settings) await connection.chdb.queryAsync(`SET ${name} = DEFAULT`)
+  }
+}
+
+const insertOn = async (
+  connection: ChdbConnection,
+  statement: InsertStatement,
+  settings: ReadonlyArray<Setting>
+): Promise<Inserted> => {
+  const [, table, columns, format] = INSERT.exec(statement.sql) ?? []
+  if (table === undefined || format === undefined) {
+    throw new Error(`the embedded store can't insert by: ${statement.sql}`)
+  }
+  const result = await connection.chdb.rawInsert({
+    table,
+    ...(columns === undefined ? {} : { columns: columns.split(",").map((name) => name.trim()) }),
+    format: format as NonNullable<RawInsert["format"]>,
+    values: statement.rows,
+    settings: Object.fromEntries(settings)
+  })
+  return {
+    rowsWritten: result.rowsWritten,
+    bytesWritten: result.bytesWritten,
+    elapsedSeconds: result.elapsed
+  }
+}
+
+const open = async (path: string) => {
+  closeStandardInput()
+  const folder = prepareFolder(path)
+  const { createChdbConnection } = await import("chdb/connection")
+  try {
+    const connect = () => createChdbConnection({ path: folder })
+    const reads = new Connections(Array.from({ length: READ_CONNECTIONS }, connect))
+    const writes = new Connections(Array.from({ length: WRITE_CONNECTIONS }, connect))
+    return { folder, reads, writes }
+  } catch (cause) {
+    throw openFailure(folder, cause)
+  }
+}
+
+export class ChdbEngine extends Context.Service<ChdbEngine, {
+  /** Absolute path of the data. */
+  readonly folder: string
+  readonly run: (statement: Statement) => Promise<Answer>
+  readonly insert: (statement: InsertStatement) => Promise<Inserted>
+}>()("alk/adapters/clickhouse/ChdbEngine") {
+  /** Opens the folder, which one process may do at a time, until the scope closes. */
+  static readonly open = (
+    path: string
+  ): Effect.Effect<ChdbEngine["Service"], StandardInputOpen | StoreFolderUnusable, Scope.Scope> =>
+    Effect.gen(function*() {
+      const { folder, reads, writes } = yield* Effect.acquireRelease(
+        Effect.tryPromise({
+          try: () => open(path),
+          catch: (cause) =>
+            cause instanceof StandardInputOpen || cause instanceof StoreFolderUnusable
+              ? cause
+              : openFailure(path, cause)
+        }),
+        (opened) => Effect.promise(() => Promise.all([opened.reads.close(), opened.writes.close()]))
+      )
+      return ChdbEngine.of({
+        folder,
+        run: ({ parameters = new Map(), settings, signal, sql }) =>
+          (READ.test(sql) ? reads : writes).use(signal, (connection) =>
+            runOn(connection, bindLiterals(sql, parameters), engineSettings(settings))),
+        insert: (statement) =>
+          writes.use(statement.signal, (connection) =>
+            insertOn(connection, statement, engineSettings(statement.settings)))
+      })
+    })
+
+  static readonly layer = (
+    path: string
+  ): Layer.Layer<ChdbEngine, StandardInputOpen | StoreFolderUnusable> =>
+    Layer.effect(ChdbEngine, ChdbEngine.open(path))
+}

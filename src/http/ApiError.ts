@@ -1,0 +1,104 @@
+/**
+ * What the API refuses and how it says so: the closed list of codes with their statuses, and the two
+ * body forms in which an error leaves the process. Knows no route and no cause; whoever refuses
+ * names the code.
+ */
+import { Effect, Schema } from "effect"
+
+/** Every code that an answer may carry, with its status. Closed: clients switch on these. */
+export const errorStatuses = {
+  invalid_request: 400,
+  invalid_json: 400,
+  invalid_range: 400,
+  unauthenticated: 401,
+  insufficient_scope: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  not_acceptable: 406,
+  idempotency_conflict: 409,
+  id_conflict: 409,
+  already_ended: 409,
+  cycle_detected: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_mismatch: 422,
+  rate_limited: 429,
+  unavailable: 503,
+  pdf_unavailable: 503
+} as const
+
+export type ErrorCode = keyof typeof errorStatuses
+export type ErrorStatus = (typeof errorStatuses)[ErrorCode]
+
+export const errorCodes = Object.keys(errorStatuses) as ReadonlyArray<ErrorCode>
+
+/** Seconds after which a client may try again what was unavailable. */
+export const RETRY_AFTER_SECONDS = 1
+
+/** A refusal on its way to the client. */
+export class ApiError extends Schema.TaggedError<ApiError>()("ApiError", {
+  code: Schema.Literals(errorCodes),
+  message: Schema.String,
+  /** The parameter, header or body field at fault. */
+  field: Schema.optionalKey(Schema.String),
+  /** Headers beyond those that every answer with this status has. */
+  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
+}) {
+  get status(): ErrorStatus {
+    return errorStatuses[this.code]
+  }
+}
+
+/** A request that can't be served as it is; the message begins with the field's name. */
+export const invalid = (
+  field: string,
+  problem: string,
+  code: "invalid_request" | "invalid_range" = "invalid_request"
+): ApiError => new ApiError({ code, message: `${field}: ${problem}`, field })
+
+/** Run a plain function that throws ApiError where it refuses; any other throw is a defect. */
+export const refusable = <A>(evaluate: () => A): Effect.Effect<A, ApiError> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(evaluate())
+    } catch (error) {
+      return error instanceof ApiError ? Effect.fail(error) : Effect.die(error)
+    }
+  })
+
+export const notFound = (what: string): ApiError =>
+  new ApiError({ code: "not_found", message: `there is no such ${what}` })
+
+export const unavailable = (message: string): ApiError =>
+  new ApiError({ code: "unavailable", message })
+
+/** `object`: `{error: {code, message, …}}`; `text`: `{error: "<message>", code, …}`. */
+export type ErrorForm = "object" | "text"
+
+/** service.md promises a string on these paths, whatever the status. */
+export const errorFormOf = (method: string, path: string): ErrorForm =>
+  path.startsWith("/api/v1/") ||
+  (path === "/v1/events/batch" && method !== "GET" && method !== "HEAD")
+    ? "text"
+    : "object"
+
+export const errorBody = (form: ErrorForm, error: ApiError, requestId: string): string => {
+  const { code, field, message } = error
+  const rest = { ...(field === undefined ? {} : { field }), request_id: requestId }
+  return JSON.stringify(
+    form === "text" ? { error: message, code, ...rest } : { error: { code, message, ...rest } }
+  )
+}
+
+const statusHeaders: Partial<Record<ErrorStatus, Readonly<Record<string, string>>>> = {
+  401: { "www-authenticate": "Bearer" },
+  429: { "retry-after": String(RETRY_AFTER_SECONDS) },
+  503: { "retry-after": String(RETRY_AFTER_SECONDS) }
+}
+
+/** The headers of an error's answer: those of its status, then its own. */
+export const errorHeaders = (error: ApiError): Readonly<Record<string, string>> => ({
+  "cache-control": "no-store",
+  ...statusHeaders[error.status],
+  ...error.headers
+})

@@ -1,0 +1,37 @@
+/**
+ * What is known of the request being served: its id, its route and who sent it. Provided around
+ * every handler by the request frame; a reference, so that reading it asks for nothing.
+ */
+import { Context } from "effect"
+import type { ErrorForm } from "./ApiError.ts"
+
+export interface RequestFacts {
+  /** `X-Request-Id`, accepted or made. */
+  readonly id: string
+  readonly method: string
+  /** The route's template, `/v1/events/:id`; never what the client filled in. */
+  readonly route: string
+  readonly errorForm: ErrorForm
+  /** The tenant of the key, once it is known. */
+  tenantId: string | undefined
+}
+
+export const CurrentRequest: Context.Reference<RequestFacts> = Context.Reference<RequestFacts>(
+  "alk/http/CurrentRequest",
+  {
+    defaultValue: () => ({
+      id: "none",
+      method: "",
+      route: "",
+      errorForm: "object",
+      tenantId: undefined
+    })
+  }
+)
+
+/** A client's request id that may stand in headers, logs and answers as it is. */
+const REQUEST_ID = /^[A-Za-z0-9._~:/+=@-]{1,128}$/
+
+/** The client's request id if it is harmless, else a new one. */
+export const requestIdOf = (header: string | undefined): string =>
+  header !== undefined && REQUEST_ID.test(header) ? header : crypto.randomUUID()

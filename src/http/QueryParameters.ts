@@ -1,0 +1,200 @@
+/**
+ * Query parameters as data: each says what it is, for the OpenAPI document, and reads itself from
+ * text, so that the two can't differ. Knows no route and nothing of what the values are for.
+ */
+import { Result } from "effect"
+import type { MetadataCondition } from "../domain/EventFilter.ts"
+import { parseTimestamp } from "../domain/Timestamp.ts"
+import { invalid } from "./ApiError.ts"
+
+export interface Parameter<A> {
+  readonly description: string
+  /** JSON Schema of the value. */
+  readonly schema: Readonly<Record<string, unknown>>
+  readonly example?: unknown
+  /** The value, or what is wrong with the text. */
+  readonly parse: (text: string) => Result.Result<A, string>
+}
+
+export type Parameters = Readonly<Record<string, Parameter<unknown>>>
+
+export type ValuesOf<P extends Parameters> = {
+  readonly [N in keyof P]?: P[N] extends Parameter<infer A> ? A : never
+}
+
+/** Segments of a path below `metadata` at most: each may be a key, or a part of one. */
+export const METADATA_SEGMENTS_MAX = 6
+/** Conditions on metadata in one request at most. */
+export const METADATA_CONDITIONS_MAX = 16
+const METADATA_PREFIX = "metadata."
+/** Characters of a client's value that an error message repeats. */
+const QUOTE_LENGTH_MAX = 80
+
+const quote = (text: string): string =>
+  JSON.stringify(text.length > QUOTE_LENGTH_MAX ? `${text.slice(0, QUOTE_LENGTH_MAX)}…` : text)
+
+export const integerParameter = (bounds: {
+  readonly minimum: number
+  readonly maximum?: number
+  readonly default?: number
+  readonly description: string
+}): Parameter<number> => {
+  const { description, maximum = Number.MAX_SAFE_INTEGER, minimum } = bounds
+  const allowed =
+    bounds.maximum === undefined
+      ? `an integer from ${minimum} on`
+      : `an integer from ${minimum} to ${maximum}`
+  return {
+    description,
+    schema: {
+      type: "integer",
+      format: "int64",
+      minimum,
+      ...(bounds.maximum === undefined ? {} : { maximum }),
+      ...(bounds.default === undefined ? {} : { default: bounds.default })
+    },
+    parse: (text) => {
+      const value = /^-?\d{1,17}$/.test(text) ? Number(text) : NaN
+      return Number.isSafeInteger(value) && value >= minimum && value <= maximum
+        ? Result.succeed(value)
+        : Result.fail(`must be ${allowed}, not ${quote(text)}`)
+    }
+  }
+}
+
+export const choiceParameter = <const Names extends ReadonlyArray<string>>(
+  names: Names,
+  options: { readonly default?: Names[number]; readonly description: string }
+): Parameter<Names[number]> => ({
+  description: options.description,
+  schema: {
+    type: "string",
+    enum: names,
+    ...(options.default === undefined ? {} : { default: options.default })
+  },
+  parse: (text) =>
+    names.includes(text)
+      ? Result.succeed(text)
+      : Result.fail(`must be one of ${names.join(", ")}, not ${quote(text)}`)
+})
+
+export const textParameter = (options: {
+  readonly description: string
+  readonly example?: string
+  readonly maxLength?: number
+}): Parameter<string> => ({
+  description: options.description,
+  schema: {
+    type: "string",
+    minLength: 1,
+    ...(options.maxLength === undefined ? {} : { maxLength: options.maxLength })
+  },
+  ...(options.example === undefined ? {} : { example: options.example }),
+  parse: (text) =>
+    options.maxLength !== undefined && [...text].length > options.maxLength
+      ? Result.fail(`must be at most ${options.maxLength} characters long`)
+      : Result.succeed(text)
+})
+
+/** RFC 3339; the value is in the canonical microsecond form. */
+export const dateTimeParameter = (description: string): Parameter<string> => ({
+  description,
+  schema: { type: "string", format: "date-time" },
+  example: "2026-01-31T00:00:00Z",
+  parse: (text) => {
+    const parsed = parseTimestamp(text)
+    return parsed.ok === undefined
+      ? Result.fail(`must be an RFC 3339 date-time from 1970 to 2261, not ${quote(text)}`)
+      : Result.succeed(parsed.ok)
+  }
+})
+
+export const booleanParameter = (options: {
+  readonly default: boolean
+  readonly description: string
+}): Parameter<boolean> => ({
+  description: options.description,
+  schema: { type: "boolean", default: options.default },
+  parse: (text) =>
+    text === "true" || text === "false"
+      ? Result.succeed(text === "true")
+      : Result.fail(`must be true or false, not ${quote(text)}`)
+})
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "))
+  } catch {
+    return undefined
+  }
+}
+
+/** Names and values of a request target's query, decoded, in order; throws ApiError. */
+const pairsOf = (target: string): ReadonlyArray<readonly [string, string]> => {
+  const start = target.indexOf("?")
+  if (start === -1) return []
+  const end = target.indexOf("#", start)
+  const pairs: Array<readonly [string, string]> = []
+  for (const pair of target.slice(start + 1, end === -1 ? undefined : end).split("&")) {
+    if (pair === "") continue
+    const at = pair.indexOf("=")
+    const name = decoded(at === -1 ? pair : pair.slice(0, at))
+    const value = decoded(at === -1 ? "" : pair.slice(at + 1))
+    if (name === undefined || value === undefined) {
+      throw invalid(name ?? "query", "is not percent-encoded UTF-8")
+    }
+    pairs.push([name, value])
+  }
+  return pairs
+}
+
+const metadataCondition = (name: string, value: string): MetadataCondition => {
+  const path = name.slice(METADATA_PREFIX.length)
+  if (path === "") throw invalid(name, "names no path below metadata")
+  if (path.split(".").length > METADATA_SEGMENTS_MAX) {
+    throw invalid(name, `has more than ${METADATA_SEGMENTS_MAX} segments`)
+  }
+  return { path, value }
+}
+
+export interface Query<P extends Parameters> {
+  readonly values: ValuesOf<P>
+  readonly metadata: ReadonlyArray<MetadataCondition>
+}
+
+/**
+ * Read the query of a request target; throws ApiError. A known parameter that is repeated or empty
+ * is refused, an unknown one only with `refuseUnknown`; with `metadata`, `metadata.<path>` is known.
+ */
+export const readQuery = <P extends Parameters>(
+  target: string,
+  parameters: P,
+  options: { readonly metadata?: boolean; readonly refuseUnknown?: boolean } = {}
+): Query<P> => {
+  const values: Record<string, unknown> = {}
+  const metadata: Array<MetadataCondition> = []
+  const seen = new Set<string>()
+  for (const [name, text] of pairsOf(target)) {
+    const isMetadata = options.metadata === true && name.startsWith(METADATA_PREFIX)
+    const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined
+    if (parameter === undefined && !isMetadata) {
+      if (options.refuseUnknown !== true) continue
+      throw invalid(name, "is not a parameter of this route")
+    }
+    if (seen.has(name)) throw invalid(name, "stands in the query more than once")
+    seen.add(name)
+    if (text === "") throw invalid(name, "is empty")
+    if (text.includes("\0")) throw invalid(name, "holds the character U+0000")
+    if (parameter === undefined) {
+      metadata.push(metadataCondition(name, text))
+      continue
+    }
+    const value = parameter.parse(text)
+    if (Result.isFailure(value)) throw invalid(name, value.failure)
+    values[name] = value.success
+  }
+  if (metadata.length > METADATA_CONDITIONS_MAX) {
+    throw invalid("metadata", `more than ${METADATA_CONDITIONS_MAX} conditions`)
+  }
+  return { values: values as ValuesOf<P>, metadata }
+}

@@ -1,0 +1,30 @@
+/**
+ * The question behind `/readyz`: would a write commit, and would a list answer? Whoever wires the
+ * program knows the parts and implements it; this side only shows the answer.
+ */
+import { Context, type Effect } from "effect"
+
+export interface PartState {
+  /** `ready`, or a word for what is missing. */
+  readonly state: string
+  readonly [detail: string]: unknown
+}
+
+export interface ReadinessReport {
+  readonly ready: boolean
+  readonly body: {
+    readonly status: string
+    readonly kafka: PartState & { readonly bootstrap: string }
+    readonly clickhouse: PartState
+    readonly roles: ReadonlyArray<string>
+    readonly [part: string]: unknown
+  }
+}
+
+export class Readiness extends Context.Service<
+  Readiness,
+  {
+    /** Never fails: a part that can't be asked is a part that is not ready. */
+    readonly check: Effect.Effect<ReadinessReport>
+  }
+>()("alk/http/Readiness") {}

@@ -1,0 +1,24 @@
+/**
+ * A stand-in for alk that does nothing but hold the embedded broker: the tests kill it. Prints one
+ * line of JSON when the broker is ready, and ends cleanly on SIGTERM.
+ * Arguments: data folder, cache folder, port.
+ */
+import { NodeRuntime } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { DataFolder } from "../../../src/adapters/embedded/DataFolder.ts"
+import { EmbeddedBroker } from "../../../src/adapters/embedded/EmbeddedBroker.ts"
+
+const [, , dataFolder = "", cacheDir = "", port = ""] = process.argv
+
+Effect.gen(function*() {
+  const { bootstrap, state } = yield* EmbeddedBroker
+  process.stdout.write(`${JSON.stringify({ bootstrap, state: yield* state })}\n`)
+  return yield* Effect.never
+}).pipe(
+  Effect.provide(
+    EmbeddedBroker.layer({ port: Number(port), cacheDir, report: () => undefined }).pipe(
+      Layer.provide(DataFolder.layer(dataFolder))
+    )
+  ),
+  NodeRuntime.runMain
+)

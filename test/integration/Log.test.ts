@@ -1,0 +1,151 @@
+/** The log adapter against a real broker: exact offsets, no aborted record, fencing, no silence. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
+import { append, deleteBelow, leaveTransaction, loseTopic, readAll, withLog } from "../support/Log.ts"
+
+const event = (value: string): NewRecord => ({ topic: "events", partition: 0, key: "acme", value })
+const texts = (records: ReadonlyArray<{ readonly value: Buffer | null }>) =>
+  records.map(({ value }) => value?.toString())
+
+describe("the reader", () => {
+  it.live("reaches the end of an empty partition", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* readAll("events"), [])
+      })
+    )
+  )
+
+  it.live("passes over aborted transactions of every shape and says where to go on", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const log = yield* EventLog
+        yield* leaveTransaction(prefix, "events", ["head of the log, aborted"], "abort")
+        const writer = yield* log.writer("w")
+        yield* writer.commit([event("one"), event("two")], () => [])
+        yield* leaveTransaction(prefix, "events", ["between", "between"], "abort")
+        yield* writer.commit([event("three")], () => [])
+        for (let n = 0; n < 5; n++) {
+          yield* leaveTransaction(prefix, "events", Array(20).fill("tail"), "abort")
+        }
+        assert.deepStrictEqual(texts(yield* readAll("events")), ["one", "two", "three"])
+      })
+    )
+  )
+
+  it.live("does not read past a transaction that is still open", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const log = yield* EventLog
+        const writer = yield* log.writer("w")
+        yield* writer.commit([event("one")], () => [])
+        yield* leaveTransaction(prefix, "events", ["open"], "open")
+        yield* append([{ ...event("behind the open one") }])
+        assert.deepStrictEqual(texts(yield* readAll("events")), ["one"])
+      })
+    )
+  )
+
+  it.live("delivers what was written around an aborted transaction without one", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        yield* append([event("before")])
+        yield* leaveTransaction(prefix, "events", ["aborted"], "abort")
+        yield* append([event("after")])
+        assert.deepStrictEqual(texts(yield* readAll("events")), ["before", "after"])
+      })
+    )
+  )
+
+  it.live("says so when an offset has left the log, and when it is not there yet", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const log = yield* EventLog
+        yield* append(Array.from({ length: 10 }, (_, n) => event(`e${n}`)))
+        yield* deleteBelow(prefix, "events", 5)
+        const reader = yield* log.reader
+        for (const offset of [2, 11]) {
+          const result = yield* Effect.flip(
+            reader.fetch([{ topic: "events", partition: 0, offset }], {
+              waitMs: 100,
+              maxBytes: 1_000_000
+            })
+          )
+          assert.strictEqual(result._tag, "OffsetOutOfRange")
+        }
+        assert.deepStrictEqual(texts(yield* readAll("events")), ["e5", "e6", "e7", "e8", "e9"])
+      })
+    )
+  )
+})
+
+describe("the writers", () => {
+  it.live("keep order and count over sends larger than one request", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        const log = yield* EventLog
+        const writer = yield* log.writer("w")
+        const values = Array.from({ length: 2_500 }, (_, n) => `v${n}`)
+        let first: number | undefined
+        yield* writer.commit(values.map(event), (placed) => {
+          first = placed.firstOffset
+          return [{ topic: "state", partition: 0, key: "k", value: "v" }]
+        })
+        assert.strictEqual(first, 0)
+        assert.deepStrictEqual(texts(yield* readAll("events")), values)
+        yield* append(values.map((value) => ({ ...event(value), topic: "commands" as const })))
+        const commands = yield* readAll("commands")
+        assert.deepStrictEqual(texts(commands), values)
+        assert.deepStrictEqual(commands.map(({ offset }) => offset), values.map((_, n) => n))
+      })
+    )
+  )
+
+  it.live("fence an older writer of the same name, whose records nobody sees", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        const log = yield* EventLog
+        const zombie = yield* log.writer("w")
+        yield* zombie.commit([event("one")], () => [])
+        const successor = yield* log.writer("w")
+        const refused = yield* Effect.flip(zombie.commit([event("zombie")], () => []))
+        assert.strictEqual(refused._tag, "WriterFenced")
+        yield* successor.commit([event("two")], () => [])
+        assert.deepStrictEqual(texts(yield* readAll("events")), ["one", "two"])
+      })
+    )
+  )
+
+  it.live("write nothing if the second half of a transaction fails", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        const log = yield* EventLog
+        const writer = yield* log.writer("w")
+        const failed = yield* Effect.flip(
+          writer.commit([event("lost")], () => {
+            throw new Error("the step behind it fails")
+          })
+        )
+        assert.strictEqual(failed._tag, "LogUnavailable")
+        const next = yield* log.writer("w")
+        yield* next.commit([event("kept")], () => [])
+        assert.deepStrictEqual(texts(yield* readAll("events")), ["kept"])
+      })
+    )
+  )
+
+  it.live("go on after a topic was lost and made anew", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const log = yield* EventLog
+        const writer = yield* log.writer("w")
+        yield* writer.commit([], () => [{ topic: "state", partition: 0, key: "k", value: "v" }])
+        yield* loseTopic(prefix, "state")
+        const next = yield* log.writer("w")
+        yield* next.commit([], () => [{ topic: "state", partition: 0, key: "k", value: "w" }])
+        assert.deepStrictEqual(texts(yield* readAll("state")), ["w"])
+      })
+    )
+  )
+})

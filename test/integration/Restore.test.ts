@@ -1,0 +1,270 @@
+/** How a sequencer comes back: every case of a restore, on a real broker. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Ref } from "effect"
+import { runSequencer, type SequencerFailure } from "../../src/actors/Sequencer.ts"
+import { dedupKeyOf, encodeCommand, type Command } from "../../src/domain/Command.ts"
+import { GENESIS_HASH } from "../../src/domain/HashChain.ts"
+import { sha256Hex } from "../../src/domain/Identifiers.ts"
+import { linkOf, type Link } from "../../src/domain/Link.ts"
+import { KIND_HEADER, type Receipt } from "../../src/domain/Receipt.ts"
+import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
+import { append, deleteBelow, leaveTransaction, loseTopic, readAll, withLog } from "../support/Log.ts"
+
+const settings = { serviceName: "alk", windows: { dedup: 100, idempotency: 100 } }
+
+const command = (n: number, count = 1, content = "same"): Command => ({
+  kind: "ingest",
+  tenantId: "acme",
+  receiptId: `rcp-${n}`,
+  attempt: `attempt-${n}`,
+  receivedAt: "2026-11-21T12:00:00.000000Z",
+  events: Array.from({ length: count }, (_, index) => {
+    const id = `e-${n % 100}-${index}`
+    return {
+      index,
+      id,
+      body: `{"id":"${id}"`,
+      contentHash: sha256Hex(`${n}/${index}`),
+      dedupKey: dedupKeyOf("acme", id),
+      fingerprint: sha256Hex(content).slice(0, 32)
+    }
+  }),
+  errors: [],
+  warnings: []
+})
+
+const toRecord = (wanted: Command, format = 1): NewRecord => ({
+  topic: "commands",
+  partition: 0,
+  key: wanted.tenantId,
+  value: encodeCommand(wanted),
+  headers: {
+    "alk-format": String(format),
+    "alk-receipt": wanted.receiptId,
+    "alk-tenant": wanted.tenantId
+  }
+})
+
+const receipts = readAll("receipts").pipe(
+  Effect.map((records) =>
+    records
+      .filter(({ headers }) => headers[KIND_HEADER]?.toString() === "outcome")
+      .map(({ value }) => JSON.parse(value!.toString()) as Receipt)
+  )
+)
+
+/** Run a sequencer until so many receipts stand in the topic; what it failed with ends the wait. */
+const runUntil = Effect.fnUntraced(function*(count: number) {
+  const enough = receipts.pipe(
+    Effect.repeat({ until: (found) => found.length >= count }),
+    Effect.timeout("20 seconds")
+  )
+  yield* Effect.raceFirst(
+    runSequencer(0, settings, () => Effect.void),
+    enough
+  )
+  const links = (yield* readAll("events")).map(({ value }) => linkOf(value!)!)
+  return { links, receipts: yield* receipts }
+})
+
+/** How a start ends: ready, or refused. */
+const start = Effect.gen(function*() {
+  const ready = yield* Ref.make(false)
+  const isReady = Ref.get(ready).pipe(
+    Effect.repeat({ until: (yes) => yes }),
+    Effect.as("ready" as const)
+  )
+  return yield* Effect.raceFirst(
+    runSequencer(0, settings, () => Ref.set(ready, true)).pipe(
+      Effect.catch((error: SequencerFailure) => Effect.succeed(error))
+    ),
+    isReady.pipe(Effect.delay("10 millis"), Effect.timeout("20 seconds"))
+  )
+})
+
+const assertRefused = (result: unknown, message: RegExp): void => {
+  const refusal = result as { readonly _tag?: string; readonly message?: string }
+  assert.strictEqual(refusal._tag, "PartitionRefused")
+  assert.match(refusal.message ?? "", message)
+}
+
+const assertChain = (links: ReadonlyArray<Link>, length: number): void => {
+  assert.strictEqual(links.length, length)
+  links.forEach((link, index) => {
+    assert.strictEqual(link.sequenceNumber, index + 1)
+    assert.strictEqual(link.prevHash, links[index - 1]?.hash ?? GENESIS_HASH)
+  })
+}
+
+describe("a sequencer that starts", () => {
+  it.live("is ready on an empty partition, time and again", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* start, "ready")
+        assert.strictEqual(yield* start, "ready")
+      })
+    )
+  )
+
+  it.live("goes on where it stopped, without a gap or a repeat", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        yield* append([command(1, 3), command(2, 2)].map((one) => toRecord(one)))
+        assertChain((yield* runUntil(2)).links, 5)
+        yield* append([toRecord(command(3, 4))])
+        assertChain((yield* runUntil(3)).links, 9)
+      })
+    )
+  )
+
+  it.live("remembers ids: the same content is a duplicate, other content a conflict", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        yield* append([toRecord(command(1, 2))])
+        yield* runUntil(1)
+        yield* append([toRecord(command(101, 2)), toRecord(command(201, 2, "other"))])
+        const { links, receipts: found } = yield* runUntil(3)
+        assertChain(links, 2)
+        assert.deepStrictEqual(
+          found[1]?.duplicates?.map(({ sequence_number }) => sequence_number),
+          [1, 2]
+        )
+        assert.deepStrictEqual(
+          found[2]?.errors.map(({ code }) => code),
+          ["id_conflict", "id_conflict"]
+        )
+      })
+    )
+  )
+
+  it.live("is not misled by aborted transactions at the end of events and state", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        yield* append([toRecord(command(1, 3))])
+        yield* runUntil(1)
+        for (const topic of ["events", "state", "receipts"] as const) {
+          yield* leaveTransaction(prefix, topic, Array(30).fill("aborted"), "abort")
+        }
+        yield* append([toRecord(command(2, 2))])
+        assertChain((yield* runUntil(2)).links, 5)
+      })
+    )
+  )
+
+  it.live("waits out a transaction that a dead owner left open, and reuses its numbers", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        const log = yield* EventLog
+        yield* append([toRecord(command(1, 3))])
+        yield* runUntil(1)
+        const dead = yield* log.writer("sequencer-0")
+        yield* Effect.flip(
+          dead.commit([{ topic: "events", partition: 0, key: "acme", value: "never" }], () => {
+            throw new Error("killed before the commit")
+          })
+        )
+        yield* append([toRecord(command(2, 2))])
+        assertChain((yield* runUntil(2)).links, 5)
+      })
+    )
+  )
+
+  it.live("refuses a log that starts behind the next command", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        yield* append([toRecord(command(1))])
+        yield* runUntil(1)
+        yield* append([2, 3, 4].map((n) => toRecord(command(n))))
+        yield* deleteBelow(prefix, "commands", 3)
+        assertRefused(yield* start, /starts at offset 3, but 1 is the next.*2 acknowledged/)
+      })
+    )
+  )
+
+  it.live("rebuilds a lost changelog from the topics: chain, ids and position", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        yield* append([command(1, 3), command(2, 2)].map((one) => toRecord(one)))
+        yield* runUntil(2)
+        yield* loseTopic(prefix, "state")
+        yield* append([toRecord(command(101, 3)), toRecord(command(202, 2, "other"))])
+        yield* append([toRecord(command(3))])
+        const { links, receipts: found } = yield* runUntil(5)
+        assertChain(links, 6)
+        assert.strictEqual(found[2]?.duplicates?.length, 3)
+        assert.strictEqual(found[3]?.errors.length, 2)
+        // And once more from the rebuilt changelog.
+        yield* append([toRecord(command(301, 3))])
+        const again = yield* runUntil(6)
+        assertChain(again.links, 6)
+        assert.strictEqual(again.receipts[5]?.duplicates?.length, 3)
+      })
+    )
+  )
+
+  it.live("refuses to start again at 1 when the changelog is lost and cannot be rebuilt", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        yield* append([toRecord(command(1, 3))])
+        yield* runUntil(1)
+        yield* loseTopic(prefix, "state")
+        const { length } = yield* readAll("receipts")
+        assert.isAbove(length, 0)
+        const log = yield* EventLog
+        const { end } = yield* log.bounds("receipts", 0)
+        yield* deleteBelow(prefix, "receipts", end)
+        assertRefused(yield* start, /alk.state is lost and the receipts/)
+      })
+    )
+  )
+
+  it.live("refuses topics that are behind its changelog", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        yield* append([toRecord(command(1, 3))])
+        yield* runUntil(1)
+        yield* loseTopic(prefix, "events")
+        assertRefused(yield* start, /the topics are behind alk.state.*there are 0/)
+      })
+    )
+  )
+
+  it.live("sets unreadable commands aside, fails their receipts, and goes on", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        const truncated = toRecord(command(1, 2))
+        yield* append([
+          { ...truncated, value: String(truncated.value).slice(0, 40) },
+          { ...toRecord(command(2)), value: null },
+          { ...toRecord(command(3)), value: "null" },
+          toRecord(command(4, 2))
+        ])
+        const { links, receipts: found } = yield* runUntil(4)
+        assertChain(links, 2)
+        assert.deepStrictEqual(
+          found.map(({ status }) => status),
+          ["failed", "failed", "failed", "committed"]
+        )
+        const aside = yield* readAll("quarantine")
+        assert.deepStrictEqual(
+          aside.map(({ headers }) => headers["alk-command"]?.toString()),
+          ["0", "1", "2"]
+        )
+        assert.isTrue(aside.every(({ headers }) => headers["alk-reason"]!.length > 0))
+      })
+    )
+  )
+
+  it.live("stops at a command of a newer format, with everything before it applied", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        yield* append([toRecord(command(1)), toRecord(command(2), 2)])
+        const result = yield* Effect.flip(runUntil(2))
+        assertRefused(result, /offset 1 has format 2.*upgrade/)
+        assert.strictEqual((yield* readAll("events")).length, 1)
+        assert.strictEqual((yield* readAll("quarantine")).length, 0)
+        assertRefused(yield* Effect.flip(runUntil(2)), /offset 1 has format 2/)
+      })
+    )
+  )
+})
