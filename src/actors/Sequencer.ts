@@ -60,6 +60,9 @@ export interface SequencerSettings {
   readonly windows: Windows
 }
 
+/** Header of a quarantined command: why it could not be applied. */
+export const REASON_HEADER = "alk-reason"
+
 export const committedEvents = Metric.counter("alk_events_committed_total", {
   description: "Events committed to the log by the sequencers of this process",
   incremental: true
@@ -169,7 +172,7 @@ const followingRecords = (
       partition,
       key: String(offset),
       value: value ?? "",
-      headers: { [COMMAND_HEADER]: String(offset), "alk-reason": reason }
+      headers: { [COMMAND_HEADER]: String(offset), [REASON_HEADER]: reason }
     })
   }
   for (const entry of changes.registry) {

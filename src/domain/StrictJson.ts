@@ -128,7 +128,7 @@ const skipNumber = (bytes: Uint8Array, start: number): number => {
   const letter = bytes[at]! | 0x20
   if (at - start <= SAFE_DIGITS && letter !== LETTER_E) return at
   while (at < bytes.length && isNumberByte(bytes[at]!)) at += 1
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, at - start).latin1Slice()
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, at - start).toString("latin1")
   return isExactNumber(text) ? at : SUSPECT
 }
 
@@ -276,7 +276,7 @@ class Scanner {
     }
     const code = this.#text.charCodeAt(this.#at)
     if (code === QUOTE) {
-      this.#checkText(this.#readString(), "holds")
+      this.#checkText(this.#readString(), "the text")
       return false
     }
     if (code === LEFT_BRACE || code === LEFT_BRACKET) return this.#open(code === LEFT_BRACE)
@@ -311,7 +311,7 @@ class Scanner {
     this.#at += 1
     this.#isObject.push(isObject)
     if (this.#isObject.length > this.#levelsMax) {
-      this.#report(`nests more than ${NESTING_MAX} levels; send it flatter`)
+      this.#report(`nested more than ${NESTING_MAX} levels deep; send it flatter`)
     } else {
       this.#frames.push({ keys: isObject ? new Set() : undefined, step: isObject ? "" : 0 })
     }
@@ -347,9 +347,9 @@ class Scanner {
     const frame = this.#frame()
     if (frame?.keys !== undefined) {
       frame.step = key
-      if (frame.keys.has(key)) this.#report("stands twice in its object; send it once")
+      if (frame.keys.has(key)) this.#report("this key stands twice in its object; send it once")
       frame.keys.add(key)
-      this.#checkText(key, "is a key with")
+      this.#checkText(key, "the key")
     }
     this.#skipSpace()
     if (this.#text.charCodeAt(this.#at) !== COLON) this.#expected("\":\"")
@@ -398,7 +398,7 @@ class Scanner {
     if (number === undefined) return this.#expected("a number of JSON")
     this.#at += number.length
     if (!isExactNumber(number)) {
-      this.#report(`is ${excerpt(number)}, which no double holds exactly; send it as a string`)
+      this.#report(`no double holds ${excerpt(number)} exactly; send it as a string`)
     }
   }
 
@@ -408,11 +408,11 @@ class Scanner {
     this.#at += literal.length
   }
 
-  #checkText(text: string, how: string): void {
+  #checkText(text: string, what: string): void {
     if (!text.isWellFormed()) {
-      this.#report(`${how} half a surrogate pair; send whole Unicode characters`)
+      this.#report(`${what} holds half a surrogate pair; send whole Unicode characters`)
     } else if (text.includes("\u0000")) {
-      this.#report(`${how} U+0000; send it without`)
+      this.#report(`${what} holds U+0000; send it without`)
     }
   }
 
@@ -445,7 +445,7 @@ class Scanner {
     const problem: JsonProblem = {
       code: "unstorable_value",
       path: where,
-      message: where === "" ? `the value ${reason}` : `${where} ${reason}`
+      message: where === "" ? reason : `${where}: ${reason}`
     }
     if (inItem) this.#itemProblem = problem
     else this.problem = problem
@@ -501,10 +501,13 @@ export const parseStrict = (body: Buffer): StrictResult => {
   return problem === undefined ? { value: JSON.parse(text) as JsonValue } : { problem }
 }
 
-const checkCount = (items: ReadonlyArray<unknown>, member: string, itemsMax: number) =>
-  items.length > 0 && items.length <= itemsMax
+const checkCount = (count: number, what: string, itemsMax: number) =>
+  count > 0 && count <= itemsMax
     ? undefined
-    : refuse("invalid_request", `${member}: ${items.length} items; send 1 to ${itemsMax}`)
+    : refuse(
+        "invalid_request",
+        `${what}: ${count === 0 ? "no items" : `more than ${itemsMax} items`}; send 1 to ${itemsMax}`
+      )
 
 const noArray = (member: string) =>
   refuse("invalid_request", `${member}: missing or no array; send {"${member}": [...]}`)
@@ -518,7 +521,7 @@ const parseItems = (text: string, member: string, itemsMax: number): StrictBatch
   }
   if (!scanned.hasArray) return noArray(member)
   return (
-    checkCount(scanned.items, member, itemsMax) ?? {
+    checkCount(scanned.items.length, member, itemsMax) ?? {
       items: scanned.items.map(({ end, problem, start }) =>
         problem === undefined
           ? { value: JSON.parse(text.slice(start, end)) as JsonValue }
@@ -544,7 +547,7 @@ export const parseStrictBatch = (body: Buffer, member: string, itemsMax: number)
       : undefined
   if (!Array.isArray(items)) return noArray(member)
   return (
-    checkCount(items, member, itemsMax) ?? { items: items.map((item: JsonValue) => ({ value: item })) }
+    checkCount(items.length, member, itemsMax) ?? { items: items.map((item: JsonValue) => ({ value: item })) }
   )
 }
 
@@ -556,12 +559,12 @@ const isBlank = (line: Buffer): boolean => line.every(isSpace)
  */
 export const parseStrictLines = (body: Buffer, itemsMax: number): StrictBatch => {
   const lines: Array<Buffer> = []
-  for (let start = 0; start < body.length; ) {
+  for (let start = 0; start < body.length && lines.length <= itemsMax; ) {
     const feed = body.indexOf(LINE_FEED, start)
     const end = feed === -1 ? body.length : feed
     const line = body.subarray(start, end)
     if (!isBlank(line)) lines.push(line)
     start = end + 1
   }
-  return checkCount(lines, "lines", itemsMax) ?? { items: lines.map(parseStrict) }
+  return checkCount(lines.length, "lines", itemsMax) ?? { items: lines.map(parseStrict) }
 }

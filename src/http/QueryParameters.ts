@@ -103,9 +103,9 @@ export const dateTimeParameter = (description: string): Parameter<string> => ({
   example: "2026-01-31T00:00:00Z",
   parse: (text) => {
     const parsed = parseTimestamp(text)
-    return parsed.ok === undefined
+    return parsed === undefined
       ? Result.fail(`must be an RFC 3339 date-time from 1970 to 2261, not ${quote(text)}`)
-      : Result.succeed(parsed.ok)
+      : Result.succeed(parsed)
   }
 })
 

@@ -11,6 +11,11 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("St
   cause: Schema.Defect()
 }) {}
 
+/** The statistics have more buckets than one answer may hold: a coarser interval or fewer days. */
+export class StatsTooLarge extends Schema.TaggedError<StatsTooLarge>()("StatsTooLarge", {
+  bucketsMax: Schema.Int
+}) {}
+
 /** One record of `alk.events`: its place in the topic and its bytes as they are. */
 export interface EventRow {
   readonly partition: number
@@ -148,7 +153,10 @@ export class EventStore extends Context.Service<
       sequenceNumber: number | undefined,
       final: boolean
     ): Effect.Effect<string | undefined, StoreUnavailable>
-    stats(query: StatsQuery, final: boolean): Effect.Effect<Stats, StoreUnavailable>
+    stats(
+      query: StatsQuery,
+      final: boolean
+    ): Effect.Effect<Stats, StatsTooLarge | StoreUnavailable>
     receipt(
       tenantId: string,
       receiptId: string

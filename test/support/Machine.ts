@@ -1,3 +1,32 @@
-/** Interim */
-export default ({ provide }: any) => { provide("bootstrap", "127.0.0.1:19092") }
-declare module "vitest" { interface ProvidedContext { bootstrap: string; storeUrl: string } }
+/**
+ * The parts that the whole run shares, started once: a real broker and a real ClickHouse engine, in
+ * one process of the program in the role `store`. Every test has topics and a database of its own.
+ */
+import { rmSync } from "node:fs"
+import type { TestProject } from "vitest/node"
+import { freePort } from "./FreePort.ts"
+import { freshFolder, start, TEST_SECRET } from "./Program.ts"
+
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly bootstrap: string
+    readonly storeUrl: string
+  }
+}
+
+export default async ({ provide }: TestProject): Promise<() => Promise<void>> => {
+  const folder = freshFolder("machine")
+  const machine = await start({
+    ALK_ROLES: "store",
+    ALK_DATA_DIR: folder,
+    ALK_SECRET: TEST_SECRET,
+    ALK_KAFKA_PORT: String(await freePort()),
+    ALK_STORE_PORT: "0"
+  })
+  provide("bootstrap", machine.kafka)
+  provide("storeUrl", machine.store)
+  return async () => {
+    await machine.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -32,6 +32,8 @@ export type Settings = Readonly<Record<string, string | number | boolean>>
 interface Request {
   readonly sql: string
   readonly settings?: Settings
+  /** Where tables without a database in their name are. */
+  readonly database?: string
   /** Gives up a place in the queue; what runs already, runs to its end. */
   readonly signal?: AbortSignal
 }
@@ -113,28 +115,36 @@ class Connections {
   }
 }
 
-const SETTING_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/
+const DEFAULT_DATABASE = "default"
 const INSERT = /^\s*INSERT INTO ([\w.]+)(?: \(([\w, ]+)\))? FORMAT (\w+)\s*$/
 const READ = /^[\s(]*(SELECT|WITH|EXISTS|SHOW|DESCRIBE|EXPLAIN)\b/i
 
+/** True for statements that change nothing. */
+export const isRead = (sql: string): boolean => READ.test(sql)
+
 type Setting = readonly [name: string, value: string | number | boolean]
 
+const identifier = (name: string): string => {
+  if (!IDENTIFIER.test(name)) throw new Error(`not a name: ${JSON.stringify(name)}`)
+  return name
+}
+
 const engineSettings = (settings: Settings | undefined): ReadonlyArray<Setting> =>
-  Object.entries(settings ?? {}).filter(([name]) => {
-    if (!SETTING_NAME.test(name)) throw new Error(`not a setting: ${JSON.stringify(name)}`)
-    return !HTTP_SETTINGS.has(name)
-  })
+  Object.entries(settings ?? {}).filter(([name]) => !HTTP_SETTINGS.has(identifier(name)))
 
 const setStatement = ([name, value]: Setting): string =>
-  `SET ${name} = '${String(value).replace(/['\\]/g, (mark) => `\\${mark}`)}'; `
+  `SET ${name} = '${String(value).replace(/['\\]/g, (mark) => `\\${mark}`)}'`
 
 const runOn = async (
   connection: ChdbConnection,
-  sql: string,
-  settings: ReadonlyArray<Setting>
+  { database = DEFAULT_DATABASE, parameters = new Map(), settings: given, sql }: Statement
 ): Promise<Answer> => {
+  const settings = engineSettings(given)
+  const use = database === DEFAULT_DATABASE ? [] : [`USE ${identifier(database)}`]
+  const statements = [...use, ...settings.map(setStatement), bindLiterals(sql, parameters)]
   try {
-    const result = await connection.chdb.queryAsync(settings.map(setStatement).join("") + sql)
+    const result = await connection.chdb.queryAsync(statements.join("; "))
     const bytes = result.bytes()
     return {
       bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
@@ -143,26 +153,27 @@ const runOn = async (
       elapsedSeconds: result.elapsed
     }
   } finally {
-    // A SET outlives its statement, and the next statement here is somebody else's.
+    // A SET or USE outlives its statement, and the next statement here is somebody else's.
     for (const [name] of settings) await connection.chdb.queryAsync(`SET ${name} = DEFAULT`)
+    if (use.length > 0) await connection.chdb.queryAsync(`USE ${DEFAULT_DATABASE}`)
   }
 }
 
 const insertOn = async (
   connection: ChdbConnection,
-  statement: InsertStatement,
-  settings: ReadonlyArray<Setting>
+  statement: InsertStatement
 ): Promise<Inserted> => {
+  const { database = DEFAULT_DATABASE } = statement
   const [, table, columns, format] = INSERT.exec(statement.sql) ?? []
   if (table === undefined || format === undefined) {
     throw new Error(`the embedded store can't insert by: ${statement.sql}`)
   }
   const result = await connection.chdb.rawInsert({
-    table,
+    table: table.includes(".") ? table : `${identifier(database)}.${table}`,
     ...(columns === undefined ? {} : { columns: columns.split(",").map((name) => name.trim()) }),
     format: format as NonNullable<RawInsert["format"]>,
     values: statement.rows,
-    settings: Object.fromEntries(settings)
+    settings: Object.fromEntries(engineSettings(statement.settings))
   })
   return {
     rowsWritten: result.rowsWritten,
@@ -208,12 +219,11 @@ export class ChdbEngine extends Context.Service<ChdbEngine, {
       )
       return ChdbEngine.of({
         folder,
-        run: ({ parameters = new Map(), settings, signal, sql }) =>
-          (READ.test(sql) ? reads : writes).use(signal, (connection) =>
-            runOn(connection, bindLiterals(sql, parameters), engineSettings(settings))),
+        run: (statement) =>
+          (isRead(statement.sql) ? reads : writes).use(statement.signal, (connection) =>
+            runOn(connection, statement)),
         insert: (statement) =>
-          writes.use(statement.signal, (connection) =>
-            insertOn(connection, statement, engineSettings(statement.settings)))
+          writes.use(statement.signal, (connection) => insertOn(connection, statement))
       })
     })
 

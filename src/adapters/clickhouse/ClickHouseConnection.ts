@@ -49,7 +49,8 @@ const SERVER_DEFAULTS = { async_insert: 0, wait_end_of_query: 1 } as const
 const SILENT = { level: ClickHouseLogLevel.OFF }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
-const CLUSTER = /^[A-Za-z_][A-Za-z0-9_.-]{0,62}$/
+/** A cluster's name, or a macro of the server such as {cluster}. */
+const CLUSTER = /^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,62}|\{[a-z_]+\})$/
 
 const check = ({ cluster, database }: StorePlace): ClickHouseSettingsInvalid | undefined => {
   if (!NAME.test(database)) {
@@ -60,8 +61,8 @@ const check = ({ cluster, database }: StorePlace): ClickHouseSettingsInvalid | u
   }
   if (cluster !== undefined && !CLUSTER.test(cluster)) {
     return new ClickHouseSettingsInvalid({
-      message: `the ClickHouse cluster ${JSON.stringify(cluster)} is not a name of at most 63`
-        + " letters, digits, _, . and -"
+      message: `the ClickHouse cluster ${JSON.stringify(cluster)} is neither a name of at most`
+        + " 63 letters, digits, _, . and - nor a {macro}"
     })
   }
   return undefined

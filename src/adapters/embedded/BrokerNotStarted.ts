@@ -43,7 +43,8 @@ const symptoms: ReadonlyArray<readonly [Reason, RegExp]> = [
 /** Where the logs end now: what is written later is about the start that follows. */
 export type LogPositions = Readonly<Record<string, number>>
 
-const logs = [brokerPaths.log, brokerPaths.console]
+/** Java's own lines first: they carry no time, so they would read as part of an entry. */
+const logs = [brokerPaths.console, brokerPaths.log]
 
 const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
@@ -64,9 +65,20 @@ const writtenSince = (folder: string, log: string, position: number): string => 
   }
 }
 
-/** Errors of the log with their traces, and all that Java itself printed. */
-const complaintsIn = (said: string): ReadonlyArray<string> =>
-  said.split("\n").filter((line) => line.trim() !== "" && !/^\S+ (?:INFO|WARN) /.test(line))
+/** Begins an entry of the log; its other lines (traces, settings) follow without a time. */
+const entryLevel = /^\d{4}-\d\d-\d\dT\S+ ([A-Z]+) /
+/** What Java prints that explains nothing. */
+const harmless = /^\s*$|^WARNING: |^Picked up /
+
+/** The errors of the log with their traces, and what Java itself complained of before it. */
+const complaintsIn = (said: string): ReadonlyArray<string> => {
+  let complains = true
+  return said.split("\n").filter((line) => {
+    const level = entryLevel.exec(line)?.[1]
+    if (level !== undefined) complains = level === "ERROR" || level === "FATAL"
+    return complains && !harmless.test(line)
+  })
+}
 
 /** The cause of a trace says more than the line that announces it. */
 const tellingLine = (complaints: ReadonlyArray<string>): string | undefined => {

@@ -6,6 +6,7 @@ import { Deferred, Effect, type Scope } from "effect"
 import { Kafka, logLevel } from "kafkajs"
 import { type ChildProcess, spawn } from "node:child_process"
 import * as fs from "node:fs"
+import { constants } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
@@ -36,7 +37,7 @@ const ANSWER_POLL_MILLISECONDS = 100
 const ANSWER_MILLISECONDS_MAX = 2_000
 /** Beyond its own grace period, for what the launcher itself needs. */
 const STOP_SECONDS_MAX = GRACE_SECONDS + 5
-/** As shells count: the program could not be run, or a signal ended it. */
+/** As shells count: the program could not be run, or a signal (its number is added) ended it. */
 const EXIT_CODE_NOT_RUN = 127
 const EXIT_CODE_SIGNAL = 128
 
@@ -83,27 +84,32 @@ const announcedPid = (child: ChildProcess): Effect.Effect<number | undefined> =>
     output.once("close", () => resume(Effect.succeed(undefined)))
   })
 
-/** True once a broker of that very cluster serves requests and may lead partitions. */
+const describeCluster = async (port: number) => {
+  const admin = new Kafka({
+    clientId: "alk-embedded",
+    brokers: [`${LOOPBACK}:${port}`],
+    logLevel: logLevel.NOTHING,
+    connectionTimeout: ANSWER_MILLISECONDS_MAX,
+    requestTimeout: ANSWER_MILLISECONDS_MAX,
+    retry: { retries: 0 }
+  }).admin()
+  try {
+    await admin.connect()
+    return await admin.describeCluster()
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+/**
+ * True once a broker serves requests and may lead partitions. The cluster has to be the one that
+ * was formatted here: another alk may have been faster on this port.
+ */
 const answers = (port: number, clusterId: string): Effect.Effect<boolean> =>
-  Effect.promise(async () => {
-    const admin = new Kafka({
-      clientId: "alk-embedded",
-      brokers: [`${LOOPBACK}:${port}`],
-      logLevel: logLevel.NOTHING,
-      connectionTimeout: ANSWER_MILLISECONDS_MAX,
-      requestTimeout: ANSWER_MILLISECONDS_MAX,
-      retry: { retries: 0 }
-    }).admin()
-    try {
-      await admin.connect()
-      const cluster = await admin.describeCluster()
-      return cluster.clusterId === clusterId && cluster.brokers.length > 0
-    } catch {
-      return false
-    } finally {
-      await admin.disconnect()
-    }
-  })
+  Effect.tryPromise(() => describeCluster(port)).pipe(
+    Effect.map((cluster) => cluster.clusterId === clusterId && cluster.brokers.length > 0),
+    Effect.orElseSucceed(() => false)
+  )
 
 const readiness = (
   launch: BrokerLaunch,
@@ -130,8 +136,9 @@ const launched = Effect.fnUntraced(function*(launch: BrokerLaunch) {
     inFolder(launch.folder, () => {
       const child = spawnLauncher(launch)
       child.once("error", () => Deferred.doneUnsafe(exit, Effect.succeed(EXIT_CODE_NOT_RUN)))
-      child.once("exit", (code) => {
-        Deferred.doneUnsafe(exit, Effect.succeed(code ?? EXIT_CODE_SIGNAL))
+      child.once("exit", (code, signal) => {
+        const number = signal === null ? 0 : constants.signals[signal]
+        Deferred.doneUnsafe(exit, Effect.succeed(code ?? EXIT_CODE_SIGNAL + number))
       })
       // A launcher that was killed breaks the pipe; its end is what `exit` tells.
       child.stdin?.on("error", () => child.stdin?.destroy())
@@ -153,8 +160,10 @@ export const startBroker = Effect.fn("BrokerProcess.start")(function*(
   const { folder } = launch
   const controllerPort = yield* anyFreePort
   const properties = serverProperties(launch.port, controllerPort)
-  yield* inFolder(folder, () => writeSettings(folder, brokerPaths.properties, properties))
-  const positions = logPositions(folder)
+  const positions = yield* inFolder(folder, () => {
+    writeSettings(folder, brokerPaths.properties, properties)
+    return logPositions(folder)
+  })
   const { child, exit } = yield* launched(launch)
   const ended = Effect.map(exit, (code) =>
     explainEnd(folder, loggedSince(folder, positions), code))

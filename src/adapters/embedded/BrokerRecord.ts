@@ -45,10 +45,13 @@ const goneWithin = (identity: ProcessIdentity, seconds: number): Effect.Effect<b
     Effect.timeoutOrElse({ duration: `${seconds} seconds`, orElse: () => Effect.succeed(false) })
   )
 
-/** Ends that very process: asks first, kills after `GRACE_SECONDS`. */
-export const endProcess = Effect.fnUntraced(function*(identity: ProcessIdentity) {
+/** Ends that very process: asks first, kills after `graceSeconds`. */
+export const endProcess = Effect.fnUntraced(function*(
+  identity: ProcessIdentity,
+  graceSeconds = GRACE_SECONDS
+) {
   if (!signal(identity, "SIGTERM")) return
-  if (yield* goneWithin(identity, GRACE_SECONDS)) return
+  if (yield* goneWithin(identity, graceSeconds)) return
   signal(identity, "SIGKILL")
   yield* goneWithin(identity, KILL_SECONDS)
 })
@@ -59,11 +62,13 @@ export const endProcess = Effect.fnUntraced(function*(identity: ProcessIdentity)
  */
 export const endOrphan = Effect.fn("BrokerRecord.endOrphan")(function*(
   folder: string,
+  dataFolder: string,
   report: (line: string) => void
 ) {
   const record = Option.getOrUndefined(readRecord(folder))
-  if (record === undefined || !isRunning(record.process)) return
-  if (!hasArgument(record.process.pid, folderArgument(record.dataFolder))) return
+  // A copy of a data folder also copied the record of the broker that runs in the original.
+  if (record?.dataFolder !== dataFolder || !isRunning(record.process)) return
+  if (!hasArgument(record.process.pid, folderArgument(dataFolder))) return
   report(`A broker of an earlier start still runs (process ${record.process.pid}): ending it`)
   yield* endProcess(record.process)
 })

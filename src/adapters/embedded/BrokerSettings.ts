@@ -38,13 +38,13 @@ const SECOND = 1_000
  */
 const SESSION_MILLISECONDS = 2 * SECOND
 const HEARTBEAT_MILLISECONDS = 250
-/** Off: by default an idle broker writes to its metadata log, and syncs the disk, twice a second. */
+/** Off: by default an idle broker writes to its metadata log, and to the disk, twice a second. */
 const IDLE_RECORD_MILLISECONDS = 0
 /** Largest value that Kafka takes, 24 days: an idle sequencer keeps its fencing epoch. */
 const TRANSACTIONAL_ID_MILLISECONDS = 2_147_483_647
 /** How late a transaction past its timeout may be aborted. */
 const ABORT_CHECK_MILLISECONDS = SECOND
-/** Requests that wait for a thread hold this much of the heap; the smallest value that Kafka takes. */
+/** Heap of the requests that wait for a thread; the smallest value that Kafka takes. */
 const QUEUED_REQUEST_BYTES_MAX = 100 * MIB
 /** 1.2 million keys a pass; the default, 128 MiB, is a quarter of the heap. */
 const CLEANER_BYTES = 32 * MIB

@@ -150,7 +150,7 @@ const keptSecret = Effect.fnUntraced(function*(path: string) {
 })
 
 export class DataFolder extends Context.Service<DataFolder, {
-  /** Absolute. */
+  /** Absolute, without symbolic links. */
   readonly path: string
   /** The embedded broker's part. */
   readonly kafka: string
@@ -168,9 +168,11 @@ export class DataFolder extends Context.Service<DataFolder, {
     Scope.Scope
   > =>
     Effect.gen(function*() {
-      const path = resolve(folder)
+      const path = yield* attempt(resolve(folder), () => {
+        fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
+        return fs.realpathSync(folder)
+      })
       const [kafka, clickhouse] = [join(path, "kafka"), join(path, "clickhouse")]
-      yield* attempt(path, () => fs.mkdirSync(path, { recursive: true, mode: 0o700 }))
       yield* lock(path)
       yield* checkSpace(path)
       yield* attempt(path, () => {

@@ -52,17 +52,26 @@ const LOCK_SECONDS_MAX = 30
 /** Time between two lines that say that the start goes on. */
 const SLOW_SECONDS = 10
 
-/** From one start to the next end; `onReady` runs in between. */
-const life = Effect.fnUntraced(
-  function*(launch: BrokerLaunch, onReady: (pid: number) => Effect.Effect<void>) {
+/**
+ * From one start to the next end, which is explained; `onReady` runs in between. A defect counts as
+ * an end too, so that no mistake in here can leave alk without a broker.
+ */
+const life = (
+  launch: BrokerLaunch,
+  onReady: (pid: number) => Effect.Effect<void>
+): Effect.Effect<BrokerNotStarted> =>
+  Effect.gen(function*() {
     const broker = yield* startBroker(launch)
     yield* broker.ready
     yield* onReady(broker.pid)
     return yield* broker.ended
-  },
-  Effect.scoped,
-  Effect.catch((notStarted) => Effect.succeed(notStarted))
-)
+  }).pipe(
+    Effect.scoped,
+    Effect.catch((notStarted) => Effect.succeed(notStarted)),
+    Effect.catchDefect((defect) =>
+      Effect.succeed(brokerNotStarted("ended", launch.folder, String(defect)))
+    )
+  )
 
 const restartDelay = (attempt: number): number =>
   Math.min(RESTART_MILLISECONDS_MIN * 2 ** (attempt - 1), RESTART_MILLISECONDS_MAX)
@@ -119,7 +128,7 @@ const make = Effect.fn("EmbeddedBroker.make")(function*({
   const { path: dataFolder, kafka: folder } = yield* DataFolder
   const java = yield* findJava
   const jars = yield* kafkaJars(cacheDir, report)
-  yield* endOrphan(folder, report)
+  yield* endOrphan(folder, dataFolder, report)
   const clusterId = yield* formattedClusterId(folder, java, jars)
   const state = yield* SubscriptionRef.make<BrokerState>({ _tag: "Starting" })
 

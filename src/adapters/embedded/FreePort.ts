@@ -41,7 +41,9 @@ const isFree = Effect.fnUntraced(function*(port: number) {
 /** Any free port. */
 export const anyFreePort: Effect.Effect<number> = bind(0).pipe(
   Effect.flatMap((port) =>
-    port === undefined ? Effect.die(new Error(`no port is free on ${LOOPBACK}`)) : Effect.succeed(port)
+    port === undefined
+      ? Effect.die(new Error(`no port is free on ${LOOPBACK}`))
+      : Effect.succeed(port)
   )
 )
 

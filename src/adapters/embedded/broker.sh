@@ -9,7 +9,7 @@ exec 3<&0 </dev/null
 "$@" 3<&- >&2 &
 broker=$!
 echo "$broker"
-trap 'kill -TERM "$broker"' HUP INT TERM
+trap 'passed_on=yes; kill -TERM "$broker"' HUP INT TERM
 
 {
   while read -r _ <&3; do :; done
@@ -23,11 +23,12 @@ trap 'kill -TERM "$broker"' HUP INT TERM
 watch=$!
 exec 3<&-
 
-# A signal ends a wait early: wait until the broker really is gone.
-status=0
-while kill -0 "$broker" 2>/dev/null; do
+# A signal that is passed on ends the wait early: then wait again for the broker's real end.
+while :; do
+  passed_on=
   wait "$broker"
   status=$?
+  if [ -z "$passed_on" ] || ! kill -0 "$broker" 2>/dev/null; then break; fi
 done
 kill -KILL "$watch" 2>/dev/null
 exit "$status"

@@ -199,7 +199,7 @@ export const protocolErrorOf = (error: unknown): string | undefined => {
     }
     if (code === 90) return "PRODUCER_FENCED"
     if (typeof type === "string" && type !== "UNKNOWN") return type
-    cause = next ?? originalError
+    cause = next ?? originalError ?? (cause as { readonly errors?: Array<unknown> }).errors?.[0]
   }
   return undefined
 }

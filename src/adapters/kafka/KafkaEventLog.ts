@@ -8,7 +8,6 @@ import {
   makeCluster,
   makeKafka,
   murmur2,
-  silenceNegativeTimeoutWarning,
   type KafkaSettings,
   type RawCluster
 } from "./KafkaClient.ts"
@@ -60,7 +59,6 @@ const make = (
   topics: TopicSettings
 ): Effect.Effect<EventLog["Service"], LogUnavailable | TopicsInvalid, Scope.Scope> =>
   Effect.gen(function*() {
-    silenceNegativeTimeoutWarning()
     const kafka = makeKafka(settings)
     yield* ensureTopics(kafka, topics)
     const cluster = yield* Effect.acquireRelease(

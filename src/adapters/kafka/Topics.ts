@@ -2,7 +2,7 @@
  * Creates the topics and refuses to start on topics that don't fit: a changed partition count would
  * move tenants between partitions and tear their chains.
  */
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import type { Admin, IResourceConfigEntry, Kafka } from "kafkajs"
 import {
   COMMANDS_RETENTION_DAYS,
@@ -13,6 +13,7 @@ import {
   type TopicKind
 } from "../../domain/Topics.ts"
 import { LogUnavailable, TopicsInvalid } from "../../ports/EventLog.ts"
+import { protocolErrorOf } from "./KafkaClient.ts"
 
 export interface TopicSettings {
   readonly prefix: string
@@ -22,6 +23,13 @@ export interface TopicSettings {
   /** Milliseconds that `events` and `traces` are kept. */
   readonly eventsRetentionMs: number | "forever"
 }
+
+/** What a broker says of a topic that was made a moment ago, by us or by another process. */
+const SPREADING = new Set([
+  "UNKNOWN_TOPIC_OR_PARTITION",
+  "LEADER_NOT_AVAILABLE",
+  "TOPIC_ALREADY_EXISTS"
+])
 
 /** Kafka's number for a topic as a configuration resource. */
 const CONFIG_RESOURCE_TOPIC = 2
@@ -77,7 +85,7 @@ const createMissing = async (admin: Admin, settings: TopicSettings): Promise<voi
   const missing = topicKinds.filter((kind) => !existing.has(topicName(settings.prefix, kind)))
   if (missing.length === 0) return
   await admin.createTopics({
-    waitForLeaders: true,
+    waitForLeaders: false,
     topics: missing.map((kind) => ({
       topic: topicName(settings.prefix, kind),
       numPartitions: partitionsOf(kind, settings),
@@ -128,6 +136,10 @@ export const ensureTopics = (
         },
         catch: (cause) => new LogUnavailable({ operation: "create topics", cause })
       }).pipe(
+        Effect.retry({
+          schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ times: 100 })),
+          while: ({ cause }) => SPREADING.has(protocolErrorOf(cause) ?? "")
+        }),
         Effect.flatMap((wrong) =>
           wrong.length === 0
             ? Effect.void

@@ -4,13 +4,13 @@ import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { onTestFinished } from "vitest"
-import { endOrphan, writeRecord } from "../../../src/adapters/embedded/BrokerRecord.ts"
+import { endOrphan, endProcess, writeRecord } from "../../../src/adapters/embedded/BrokerRecord.ts"
 import { identityOf, ProcessIdentity } from "../../../src/adapters/embedded/ProcessIdentity.ts"
-import { temporaryFolder } from "./fixtures.ts"
+import { eventually, temporaryFolder } from "./fixtures.ts"
 
-/** A process with the arguments given, which stands for a broker or for somebody else. */
-const processWith = (...args: ReadonlyArray<string>): ProcessIdentity => {
-  const script = "while :; do sleep 1; done"
+const LOOP = "while :; do sleep 0.1; done"
+
+const processOf = (script: string, ...args: ReadonlyArray<string>): ProcessIdentity => {
   const child = spawn("/bin/sh", ["-c", script, "sh", ...args], { stdio: "ignore" })
   onTestFinished(() => {
     child.kill("SIGKILL")
@@ -19,6 +19,9 @@ const processWith = (...args: ReadonlyArray<string>): ProcessIdentity => {
   assert(identity !== undefined)
   return identity
 }
+
+/** A process with the argument given, which stands for a broker or for somebody else. */
+const processWith = (argument: string) => processOf(LOOP, argument)
 
 const record = (process: ProcessIdentity) => ({
   process,
@@ -37,7 +40,7 @@ describe("endOrphan", () => {
       const orphan = processWith("-Dalk.data.folder=/the/folder")
       writeRecord(folder, record(orphan))
       const lines: Array<string> = []
-      yield* endOrphan(folder, (line) => lines.push(line))
+      yield* endOrphan(folder, "/the/folder", (line) => lines.push(line))
       assert.isFalse(runs(orphan))
       assert.include(lines.join("\n"), `process ${orphan.pid}`)
     }))
@@ -47,7 +50,7 @@ describe("endOrphan", () => {
       const folder = temporaryFolder()
       const other = processWith("-Dalk.data.folder=/the/folder")
       writeRecord(folder, record(new ProcessIdentity({ pid: other.pid, startedAt: "earlier" })))
-      yield* endOrphan(folder, quiet)
+      yield* endOrphan(folder, "/the/folder", quiet)
       assert.isTrue(runs(other))
     }))
 
@@ -56,17 +59,37 @@ describe("endOrphan", () => {
       const folder = temporaryFolder()
       const other = processWith("-Dalk.data.folder=/the/folder/of/another")
       writeRecord(folder, record(other))
-      yield* endOrphan(folder, quiet)
+      yield* endOrphan(folder, "/the/folder", quiet)
       assert.isTrue(runs(other))
+    }))
+
+  it.live("leaves the broker of the original alone where the folder is a copy", () =>
+    Effect.gen(function*() {
+      const copy = temporaryFolder()
+      const original = processWith("-Dalk.data.folder=/the/folder")
+      writeRecord(copy, record(original))
+      yield* endOrphan(copy, copy, quiet)
+      assert.isTrue(runs(original))
     }))
 
   it.live("has nothing to do without a record, or with a damaged one", () =>
     Effect.gen(function*() {
       const folder = temporaryFolder()
-      yield* endOrphan(folder, assert.fail)
+      yield* endOrphan(folder, "/the/folder", assert.fail)
       for (const text of ["", "{", "{\"process\":{\"pid\":1}}", "[]"]) {
         fs.writeFileSync(join(folder, "broker.json"), text)
-        yield* endOrphan(folder, assert.fail)
+        yield* endOrphan(folder, "/the/folder", assert.fail)
       }
+    }))
+})
+
+describe("endProcess", () => {
+  it.live("kills a process that does not want to end", () =>
+    Effect.gen(function*() {
+      const ready = join(temporaryFolder(), "ready")
+      const stubborn = processOf(`trap '' TERM; : > "$1"; ${LOOP}`, ready)
+      yield* Effect.promise(() => eventually("the trap is set", () => fs.existsSync(ready)))
+      yield* endProcess(stubborn, 1)
+      assert.isFalse(runs(stubborn))
     }))
 })

@@ -11,7 +11,7 @@ describe("DataFolder", () => {
     Effect.gen(function*() {
       const path = join(temporaryFolder(), "ä b", "data")
       const folder = yield* DataFolder.open(path)
-      assert.strictEqual(folder.path, path)
+      assert.strictEqual(folder.path, fs.realpathSync(path))
       assert.strictEqual(fs.statSync(path).mode & 0o777, 0o700)
       assert.isTrue(fs.statSync(folder.kafka).isDirectory())
       assert.isTrue(fs.statSync(folder.clickhouse).isDirectory())

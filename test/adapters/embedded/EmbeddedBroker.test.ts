@@ -79,7 +79,10 @@ const produce = async (bootstrap: string, value: string) => {
 }
 
 const consume = async (bootstrap: string, count: number): Promise<ReadonlyArray<string>> => {
-  const consumer = clientOf(bootstrap).consumer({ groupId: `reader-${randomUUID()}` })
+  const consumer = clientOf(bootstrap).consumer({
+    groupId: `reader-${randomUUID()}`,
+    maxWaitTimeInMs: 100
+  })
   const values: Array<string> = []
   await consumer.connect()
   await consumer.subscribe({ topics: ["kept"], fromBeginning: true })
@@ -188,7 +191,8 @@ describe("EmbeddedBroker", () => {
     Effect.gen(function*() {
       const dataFolder = temporaryFolder()
       const wanted = yield* anyFreePort
-      const meta = () => fs.readFileSync(join(dataFolder, "kafka", "data", "meta.properties"), "utf8")
+      const metaPath = join(dataFolder, "kafka", "data", "meta.properties")
+      const meta = () => fs.readFileSync(metaPath, "utf8")
       const formatted = yield* Effect.gen(function*() {
         const { bootstrap } = yield* EmbeddedBroker
         assert.isAbove(Number(bootstrap.split(":")[1]), wanted)

@@ -53,7 +53,7 @@ describe("kafkaJars", () => {
       )
       assert.deepStrictEqual(fs.readdirSync(cache), ["kafka-4.3.1"])
       assert.strictEqual(runs(), 1)
-      assert.match(lines.join("\n"), /fetching 43 MB with Maven[^]*1 files fetched, 9.9 MB[^]*3 jars/)
+      assert.match(lines.join("\n"), /fetching 43 MB[^]*1 files fetched, 9.9 MB[^]*3 jars/)
       withoutMaven()
       assert.strictEqual(yield* kafkaJars(cache, quiet), folder)
     }))

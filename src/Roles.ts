@@ -1,0 +1,270 @@
+/**
+ * The roles of a process as layers: what each needs, made from the configuration. Beside `main.ts`
+ * the only place that knows both the services and their adapters.
+ */
+import { readFileSync } from "node:fs"
+import { Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { layerFollower } from "./actors/Follower.ts"
+import { Keys } from "./actors/Keys.ts"
+import { layerLiveFeed } from "./actors/LiveFeed.ts"
+import { runProjection } from "./actors/Projection.ts"
+import { runSequencers } from "./actors/Sequencers.ts"
+import { ChdbEngine } from "./adapters/clickhouse/ChdbEngine.ts"
+import { ClickHouseConnection } from "./adapters/clickhouse/ClickHouseConnection.ts"
+import { layerClickHouse } from "./adapters/clickhouse/EventStoreClickHouse.ts"
+import { StoreServer } from "./adapters/clickhouse/StoreServer.ts"
+import { DataFolder } from "./adapters/embedded/DataFolder.ts"
+import { EmbeddedBroker } from "./adapters/embedded/EmbeddedBroker.ts"
+import { silenceNegativeTimeoutWarning, type KafkaSettings } from "./adapters/kafka/KafkaClient.ts"
+import { layerKafka } from "./adapters/kafka/KafkaEventLog.ts"
+import { clearChangelog } from "./cli/Repair.ts"
+import type { Config, KafkaConfig, Role } from "./config.ts"
+import { ApiSettings } from "./http/ApiSettings.ts"
+import { layerReadiness } from "./http/ReadinessProbe.ts"
+import { HttpListener, layerServer } from "./http/Server.ts"
+import { layerKeys } from "./pipeline/Administration.ts"
+import { layerCommandLog } from "./pipeline/CommandLog.ts"
+import { EventLog } from "./ports/EventLog.ts"
+import { EventStore } from "./ports/EventStore.ts"
+import { layerVerifier } from "./verify/Verifier.ts"
+
+/** Milliseconds after which an insert that a server may still work on has ended. */
+const SERVER_SETTLE_MS = 60_000
+
+const has = (config: Config, ...wanted: ReadonlyArray<Role>): boolean =>
+  wanted.some((role) => config.roles.includes(role))
+
+const embedsBroker = ({ kafka }: Config): boolean => kafka._tag === "Embedded"
+
+/** True if this process opens the embedded store. */
+export const embedsStore = (config: Config): boolean =>
+  config.clickhouse._tag === "Embedded" && has(config, "api", "projection", "store")
+
+const usesLog = (config: Config): boolean => has(config, "api", "sequencer", "projection")
+const usesStore = (config: Config): boolean => has(config, "api", "projection", "store")
+
+/** A line for a person while something takes long. */
+export type Report = (line: string) => void
+
+const kafkaTls = (kafka: KafkaConfig): Partial<Pick<KafkaSettings, "tls">> => {
+  if (kafka._tag === "Embedded" || kafka.tls === undefined) return {}
+  const { caFile } = kafka.tls
+  return { tls: caFile === undefined ? {} : { ca: readFileSync(caFile) } }
+}
+
+const kafkaSasl = (kafka: KafkaConfig): Partial<Pick<KafkaSettings, "sasl">> => {
+  if (kafka._tag === "Embedded" || kafka.sasl === undefined) return {}
+  const { mechanism, password, username } = kafka.sasl
+  return { sasl: { mechanism, username, password: Redacted.value(password) } }
+}
+
+const kafkaSettings = (
+  config: Config,
+  brokers: ReadonlyArray<string>,
+  log: KafkaSettings["log"]
+): KafkaSettings => ({
+  brokers,
+  clientId: config.serviceName,
+  log,
+  ...kafkaTls(config.kafka),
+  ...kafkaSasl(config.kafka)
+})
+
+/** kafkajs speaks outside of Effect: its lines become debug lines of ours. */
+const kafkaLog = Effect.gen(function*() {
+  const context = yield* Effect.context()
+  return (message: string, detail: object) => {
+    Effect.runForkWith(context)(Effect.logDebug(message, detail))
+  }
+})
+
+/** A broker of our own, or the addresses of somebody else's. */
+const bootstrapOf = Effect.fnUntraced(function*(
+  config: Config,
+  folder: DataFolder["Service"] | undefined,
+  report: Report
+) {
+  const { cacheDir, kafka } = config
+  if (kafka._tag === "External" || folder === undefined) {
+    return kafka._tag === "External" ? kafka.brokers : []
+  }
+  const broker = yield* Layer.build(
+    EmbeddedBroker.layer({ port: kafka.port, cacheDir, report }).pipe(
+      Layer.provide(Layer.succeed(DataFolder, folder))
+    )
+  )
+  return [Context.get(broker, EmbeddedBroker).bootstrap]
+})
+
+const connectionOf = (config: Config, engine: ChdbEngine["Service"] | undefined) => {
+  const { clickhouse, database } = config
+  if (clickhouse._tag === "Embedded" || engine !== undefined) {
+    return ClickHouseConnection.toEngine({ database }).pipe(
+      Effect.provideService(ChdbEngine, engine!)
+    )
+  }
+  const { cluster, password, url, user } = clickhouse
+  return ClickHouseConnection.toServer({
+    database,
+    url,
+    ...(user === undefined ? {} : { username: user }),
+    ...(password === undefined ? {} : { password }),
+    ...(cluster === undefined ? {} : { cluster })
+  })
+}
+
+/** The query store with its schema up to date. */
+const storeOf = Effect.fnUntraced(function*(
+  config: Config,
+  engine: ChdbEngine["Service"] | undefined
+) {
+  const connection = yield* connectionOf(config, engine)
+  const built = yield* Layer.build(
+    layerClickHouse.pipe(Layer.provide(Layer.succeed(ClickHouseConnection, connection)))
+  )
+  const store = Context.get(built, EventStore)
+  yield* store.migrate
+  return store
+})
+
+/** The engine, the server in front of it for other processes, and the store on top. */
+const storePartsOf = Effect.fnUntraced(function*(
+  config: Config,
+  folder: DataFolder["Service"] | undefined
+) {
+  const engine = embedsStore(config) ? yield* ChdbEngine.open(folder!.clickhouse) : undefined
+  const server =
+    has(config, "store") && engine !== undefined
+      ? yield* StoreServer.listen({ port: config.storePort }).pipe(
+          Effect.provideService(ChdbEngine, engine)
+        )
+      : undefined
+  const store = usesStore(config) ? yield* storeOf(config, engine) : undefined
+  return { engine, server, store }
+})
+
+/** Everything behind the HTTP API, and the API in front of it. */
+const apiOf = (config: Config, secret: Redacted.Redacted) => {
+  const { adminToken, bootstrapKeys, limits, roles } = config
+  const keys = layerKeys({ secret, adminToken, bootstrapKeys })
+  const services = Layer.mergeAll(
+    layerLiveFeed(limits.streamsPerTenantMax),
+    layerVerifier,
+    layerReadiness(roles)
+  ).pipe(
+    Layer.provideMerge(keys),
+    Layer.provideMerge(Layer.mergeAll(layerFollower, layerCommandLog)),
+    Layer.provideMerge(ApiSettings.fromConfig(config, secret))
+  )
+  return layerServer.pipe(Layer.provideMerge(services))
+}
+
+const sequencerSettings = (config: Config) => ({
+  serviceName: config.serviceName,
+  windows: { dedup: config.dedupWindowEvents, idempotency: config.idempotencyWindowEntries }
+})
+
+/** Where the parts of this process can be reached. */
+export interface Places {
+  readonly url: string | undefined
+  readonly kafka: string | undefined
+  readonly store: string | undefined
+  /** Made at the very first start and never shown again. */
+  readonly firstKey: string | undefined
+}
+
+const FIRST_TENANT = "default"
+
+/**
+ * The first start of an installation of its own that nobody has given a key: a tenant and a key, so
+ * that the first request needs no administration.
+ */
+const firstKeyOf = Effect.fnUntraced(function*(config: Config, keys: Keys["Service"]) {
+  const alone = embedsBroker(config) && has(config, "sequencer")
+  if (!alone || config.bootstrapKeys.length > 0) return undefined
+  const others = (yield* keys.tenants).filter(({ id }) => id !== FIRST_TENANT)
+  const known = yield* keys.keysOf(FIRST_TENANT)
+  if (others.length > 0 || (known?.length ?? 0) > 0) return undefined
+  if (known === undefined) yield* keys.createTenant({ id: FIRST_TENANT })
+  const { secret } = yield* keys.createKey({
+    tenantId: FIRST_TENANT,
+    scopes: ["read", "write"],
+    label: "made at the first start",
+    prefix: "alk_live_"
+  })
+  return secret
+})
+
+/** Time that a start waits for its own workers before it says that it is ready all the same. */
+const SETTLE_TIMEOUT = "15 seconds"
+
+/** With a broker of its own a process has every partition to itself, a moment after the start. */
+const settled = (workers: ReadonlyArray<Effect.Effect<ReadonlySet<number>>>, partitions: number) =>
+  Effect.forEach(workers, (running) =>
+    running.pipe(
+      Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: (own) => own.size >= partitions })
+    )
+  ).pipe(Effect.timeoutOption(SETTLE_TIMEOUT), Effect.asVoid)
+
+/**
+ * Start every role of the process. The parts stand in the caller's scope: closing it stops them in
+ * the reverse order, the broker last.
+ */
+export const startRoles = Effect.fnUntraced(function*(config: Config, report: Report) {
+  silenceNegativeTimeoutWarning()
+  const needsFolder = embedsBroker(config) || embedsStore(config)
+  const folder = needsFolder ? yield* DataFolder.open(config.dataDir) : undefined
+  const secret = config.secret ?? (yield* folder!.secret)
+  const needsBroker = usesLog(config) || embedsBroker(config)
+  const [brokers, { server, store, engine }] = yield* Effect.all(
+    [
+      needsBroker ? bootstrapOf(config, folder, report) : Effect.succeed([]),
+      storePartsOf(config, folder)
+    ],
+    { concurrency: "unbounded" }
+  )
+  const places = {
+    kafka: brokers.length === 0 ? undefined : brokers.join(","),
+    store: server?.url
+  }
+  if (!usesLog(config)) return { ...places, url: undefined, firstKey: undefined } satisfies Places
+  const kafka = kafkaSettings(config, brokers, yield* kafkaLog)
+  const log = Context.get(yield* Layer.build(layerKafka(kafka, config.topics)), EventLog)
+  const withLog = Effect.provideService(EventLog, log)
+  const workers: Array<Effect.Effect<ReadonlySet<number>>> = []
+  if (has(config, "sequencer")) {
+    workers.push((yield* runSequencers(sequencerSettings(config)).pipe(withLog)).running)
+  }
+  if (has(config, "projection")) {
+    const settleMs = engine === undefined ? SERVER_SETTLE_MS : 0
+    const projection = runProjection({ settleMs }).pipe(
+      withLog,
+      Effect.provideService(EventStore, store!)
+    )
+    workers.push((yield* projection).running)
+  }
+  let url: string | undefined
+  let firstKey: string | undefined
+  if (has(config, "api")) {
+    const parts = Layer.mergeAll(Layer.succeed(EventLog, log), Layer.succeed(EventStore, store!))
+    const api = yield* Layer.build(apiOf(config, secret).pipe(Layer.provide(parts)))
+    url = Context.get(api, HttpListener).url
+    firstKey = yield* firstKeyOf(config, Context.get(api, Keys))
+  }
+  if (embedsBroker(config)) yield* settled(workers, log.partitions)
+  return { ...places, url, firstKey } satisfies Places
+})
+
+/** `alk repair`: on the log that this configuration means, with nothing else started. */
+export const repairPartition = Effect.fnUntraced(function*(
+  config: Config,
+  args: ReadonlyArray<string>,
+  report: Report
+) {
+  const folder = embedsBroker(config) ? yield* DataFolder.open(config.dataDir) : undefined
+  const brokers = yield* bootstrapOf(config, folder, report)
+  const kafka = kafkaSettings(config, brokers, yield* kafkaLog)
+  const log = yield* Layer.build(layerKafka(kafka, config.topics))
+  const { cleared, partition } = yield* clearChangelog(args).pipe(Effect.provide(log))
+  report(`partition ${partition}: ${cleared} records cleared; the next start rebuilds its state`)
+}, Effect.scoped)

@@ -1,0 +1,75 @@
+/**
+ * Reads ClickHouse's RowBinary format: integers little-endian, strings and lists behind their length.
+ * No byte of a stored body is escaped, decoded or looked at on the way. Knows nothing of queries.
+ */
+
+const UINT32 = 0x1_0000_0000
+
+export class RowBinary {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  /** True when every row has been read. */
+  get done(): boolean {
+    return this.#at >= this.#bytes.length
+  }
+
+  uint8(): number {
+    const value = this.#bytes.readUInt8(this.#at)
+    this.#at += 1
+    return value
+  }
+
+  uint32(): number {
+    const value = this.#bytes.readUInt32LE(this.#at)
+    this.#at += 4
+    return value
+  }
+
+  /** As a number: exact up to 2^53, which no sequence number or count of ours exceeds. */
+  uint64(): number {
+    const low = this.#bytes.readUInt32LE(this.#at)
+    const high = this.#bytes.readUInt32LE(this.#at + 4)
+    this.#at += 8
+    return high * UINT32 + low
+  }
+
+  /** Of seven bits a byte, the lowest first; the high bit says that more follow. */
+  #length(): number {
+    let length = 0
+    for (let factor = 1; ; factor *= 128) {
+      const byte = this.uint8()
+      length += (byte & 127) * factor
+      if (byte < 128) return length
+    }
+  }
+
+  bytes(): Buffer {
+    const length = this.#length()
+    const end = this.#at + length
+    if (end > this.#bytes.length) throw new RangeError("the answer ends within a row")
+    const value = this.#bytes.subarray(this.#at, end)
+    this.#at = end
+    return value
+  }
+
+  string(): string {
+    return this.bytes().toString("utf8")
+  }
+
+  list<A>(item: () => A): ReadonlyArray<A> {
+    return Array.from({ length: this.#length() }, item)
+  }
+}
+
+/** All rows of an answer. */
+export const readRows = <A>(bytes: Buffer, row: (reader: RowBinary) => A): ReadonlyArray<A> => {
+  const reader = new RowBinary(bytes)
+  const rows: Array<A> = []
+  while (!reader.done) rows.push(row(reader))
+  return rows
+}

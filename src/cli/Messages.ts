@@ -1,0 +1,95 @@
+/**
+ * What the program says to the person who starts it: where everything is, what went wrong in one
+ * line, what it can be told. Starts nothing itself.
+ */
+import { Effect } from "effect"
+import { configHelp, type Config } from "../config.ts"
+import type { Places } from "../Roles.ts"
+
+const SAMPLE =
+  `{"actor":{"id":"alice","type":"human"},"action":"document.read",` +
+  `"resource":{"id":"doc-1","type":"document"},"outcome":"success"}`
+
+/** A line that works when it is pasted. */
+const curlLine = (url: string, key: string): string =>
+  `curl -X POST '${url}/v1/events?sync=true' -H 'Authorization: Bearer ${key}' ` +
+  `-H 'Content-Type: application/json' -d '${SAMPLE}'`
+
+const keyLines = ({ firstKey }: Places): ReadonlyArray<string> =>
+  firstKey === undefined
+    ? []
+    : [`  API key    ${firstKey}`, "             tenant default, read and write; shown only this once"]
+
+const banner = (config: Config, places: Places): ReadonlyArray<string> => {
+  const { dataDir, roles } = config
+  const { kafka, store, url } = places
+  return [
+    "",
+    `alk is ready (${roles.join(", ")})`,
+    ...(url === undefined
+      ? []
+      : [
+          `  API        ${url}`,
+          `  reference  ${url}/docs`,
+          `  readiness  ${url}/readyz`,
+          `  metrics    ${url}/metrics`
+        ]),
+    ...(kafka === undefined
+      ? []
+      : [`  Kafka      ${kafka}, public topic ${config.topics.prefix}.events`]),
+    ...(store === undefined ? [] : [`  store      ${store} (CLICKHOUSE_URL of other processes)`]),
+    `  data       ${dataDir}`,
+    ...keyLines(places),
+    ...(url === undefined
+      ? []
+      : ["", "Try it:", `  ${curlLine(url, places.firstKey ?? "YOUR_KEY")}`]),
+    "",
+    "Ctrl-C stops everything.",
+    ""
+  ]
+}
+
+/** One JSON line for machines, or at most 25 lines for a person. */
+export const announce = (config: Config, places: Places): Effect.Effect<void> => {
+  const { firstKey: _secret, ...shown } = places
+  if (config.log.format === "pretty") {
+    return Effect.sync(() => void process.stdout.write(`${banner(config, places).join("\n")}\n`))
+  }
+  return Effect.logInfo("ready").pipe(
+    Effect.annotateLogs({ ...shown, roles: config.roles }),
+    // A key in the log would stay there: it goes to the terminal's line of its own.
+    Effect.andThen(
+      Effect.sync(() => {
+        for (const line of keyLines(places)) process.stderr.write(`${line}\n`)
+      })
+    )
+  )
+}
+
+/** What a failure that ends the program has to say: one clear line, the cause only for riddles. */
+export const failureLines = (failure: unknown): ReadonlyArray<string> => {
+  const { cause, message, operation } = failure as {
+    readonly message?: string
+    readonly operation?: string
+    readonly cause?: unknown
+  }
+  const reason = cause instanceof Error ? cause.message : undefined
+  if (operation !== undefined) {
+    return [`alk: can't start: ${operation} failed${reason === undefined ? "" : `: ${reason}`}`]
+  }
+  const text = message !== undefined && message !== "" ? message : (reason ?? String(failure))
+  return [`alk: ${text}`]
+}
+
+export const HELP = (): string =>
+  [
+    "alk: audit log and execution traces that prove themselves",
+    "",
+    "  npm start                 run the service; without configuration, on embedded parts",
+    "  npm start -- --help       this text",
+    "  npm start -- repair P     give up what partition P has lost, after it was refused",
+    "",
+    "Every setting is an environment variable:",
+    "",
+    configHelp()
+  ].join("\n")

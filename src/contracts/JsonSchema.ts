@@ -1,0 +1,81 @@
+/**
+ * Contracts as JSON Schema documents (draft 2020-12). The root describes the value of the record,
+ * `$defs/key` and `$defs/headers` the rest of it. Knows schemas only, no topic and no file.
+ */
+import { Schema } from "effect"
+import type { RecordContract } from "./RecordContract.ts"
+
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | ReadonlyArray<JsonValue>
+  | { readonly [name: string]: JsonValue }
+
+export type JsonRecord = { readonly [name: string]: JsonValue }
+
+export const DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+/** Identifies a schema; nothing stands at this place to be fetched. */
+export const schemaId = (name: string): string => `urn:alk:schema:v1:${name}`
+
+const isRecord = (value: JsonValue | undefined): value is JsonRecord =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Both bounds hold, so the narrower one says it all. */
+const narrower = (name: string, left: JsonValue | undefined, right: JsonValue): JsonValue => {
+  if (left === undefined || left === right) return right
+  if (typeof left !== "number" || typeof right !== "number") {
+    throw new Error(`two checks of one value disagree on ${name}`)
+  }
+  return name.startsWith("min") ? Math.max(left, right) : Math.min(left, right)
+}
+
+/** Effect puts the checks of one value behind `allOf`, one by one; a reader wants them side by side. */
+const flat = (value: JsonValue): JsonValue => {
+  if (Array.isArray(value)) return value.map(flat)
+  if (!isRecord(value)) return value
+  const { allOf, ...rest } = value
+  const merged: Record<string, JsonValue> = {}
+  for (const [name, member] of Object.entries(rest)) merged[name] = flat(member)
+  for (const check of Array.isArray(allOf) ? allOf : []) {
+    for (const [name, member] of Object.entries(flat(check) as JsonRecord)) {
+      merged[name] = narrower(name, merged[name], member)
+    }
+  }
+  return merged
+}
+
+interface Described {
+  readonly schema: JsonRecord
+  readonly definitions: JsonRecord
+}
+
+/** The JSON Schema of one schema; objects take no member that it doesn't name. */
+export const describe = (schema: Schema.Constraint): Described => {
+  const document = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
+  return {
+    schema: flat(document.schema as JsonRecord) as JsonRecord,
+    definitions: flat(document.definitions as JsonRecord) as JsonRecord
+  }
+}
+
+/** The document that stands in `schemas/json`. */
+export const jsonSchemaOf = (contract: RecordContract): JsonRecord => {
+  const value = describe(contract.value)
+  const others = { key: contract.key, headers: contract.headers, ...contract.parts }
+  const described = Object.entries(others).map(([name, part]) => [name, describe(part)] as const)
+  return {
+    $schema: DIALECT,
+    $id: schemaId(contract.name),
+    title: contract.title,
+    description: contract.description,
+    ...value.schema,
+    $defs: Object.assign(
+      Object.fromEntries(described.map(([name, { schema }]) => [name, schema])),
+      ...described.map(([, { definitions }]) => definitions),
+      value.definitions
+    ) as JsonRecord
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * RFC 8785 (JCS): the one text of a JSON value, whose bytes are hashed and stored. The npm package
+ * `canonicalize` is the definition, a property test holds this faster way to it. Knows nothing of
+ * what the value means.
+ */
+import type { JsonObject, JsonValue } from "./StrictJson.ts"
+
+/** A value that RFC 8785 has no text for: NaN, an infinity, or half a surrogate pair. */
+export class NotCanonicalizable extends Error {
+  override readonly name = "NotCanonicalizable"
+}
+
+/** Length up to which looking at each character is faster than asking the engine. */
+const SHORT_LENGTH = 64
+
+const quoteByEngine = (text: string): string => {
+  if (!text.isWellFormed()) throw new NotCanonicalizable("a string with half a surrogate pair")
+  return JSON.stringify(text)
+}
+
+/** The canonical text of a string, quotes included. */
+export const quote = (text: string): string => {
+  if (text.length > SHORT_LENGTH) return quoteByEngine(text)
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    const isPlain = unit >= 0x20 && unit !== 0x22 && unit !== 0x5c && (unit & 0xf800) !== 0xd800
+    if (!isPlain) return quoteByEngine(text)
+  }
+  return `"${text}"`
+}
+
+/**
+ * True if the engine's own serialisation is canonical: keys already in the order of RFC 8785, all
+ * numbers finite.
+ */
+const isInOrder = (value: object): boolean => {
+  if (Array.isArray(value)) {
+    for (const element of value as ReadonlyArray<unknown>) {
+      if (!isPlainOrInOrder(element)) return false
+    }
+    return true
+  }
+  let previous: string | undefined
+  for (const key in value) {
+    if (previous !== undefined && key < previous) return false
+    previous = key
+    if (!isPlainOrInOrder((value as Record<string, unknown>)[key])) return false
+  }
+  return true
+}
+
+const isPlainOrInOrder = (value: unknown): boolean => {
+  if (typeof value === "number") return Number.isFinite(value)
+  return typeof value !== "object" || value === null || isInOrder(value)
+}
+
+const writeNumber = (value: number): string => {
+  if (!Number.isFinite(value)) throw new NotCanonicalizable(`${value} is no JSON number`)
+  return String(value)
+}
+
+const writeArray = (elements: ReadonlyArray<JsonValue>): string => {
+  let text = "["
+  for (let index = 0; index < elements.length; index++) {
+    text += (index === 0 ? "" : ",") + write(elements[index]!)
+  }
+  return `${text}]`
+}
+
+/** Keys up to which sorting them by insertion is faster than the engine's sort. */
+const FEW_KEYS = 16
+
+/** Sort in place by UTF-16 code units, as RFC 8785, section 3.2.3, wants it. */
+const sortKeys = (keys: Array<string>): Array<string> => {
+  if (keys.length > FEW_KEYS) return keys.sort()
+  for (let index = 1; index < keys.length; index++) {
+    const key = keys[index]!
+    let place = index
+    while (place > 0 && keys[place - 1]! > key) {
+      keys[place] = keys[place - 1]!
+      place -= 1
+    }
+    keys[place] = key
+  }
+  return keys
+}
+
+const writeObject = (value: JsonObject): string => {
+  const keys = sortKeys(Object.keys(value))
+  let text = "{"
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index]!
+    text += `${index === 0 ? "" : ","}${quote(key)}:${write(value[key]!)}`
+  }
+  return `${text}}`
+}
+
+const write = (value: JsonValue): string => {
+  if (typeof value === "string") return quote(value)
+  if (typeof value === "number") return writeNumber(value)
+  if (value === null || typeof value === "boolean") return String(value)
+  return Array.isArray(value) ? writeArray(value) : writeObject(value as JsonObject)
+}
+
+/**
+ * The same text in one piece. V8 joins texts by reference; reading one character makes it write them
+ * out, once, instead of dragging the pieces through every garbage collection.
+ */
+export const flat = (text: string): string => {
+  text.charCodeAt(text.length - 1)
+  return text
+}
+
+/** The RFC 8785 text of a value. Throws NotCanonicalizable; recursion as deep as the value. */
+export const canonicalize = (value: JsonValue): string => {
+  if (typeof value !== "object" || value === null || !isInOrder(value)) {
+    return flat(write(value))
+  }
+  const text = JSON.stringify(value)
+  // The engine writes half a surrogate pair as an escape where RFC 8785 refuses it.
+  return text.includes("\\ud") ? flat(write(value)) : text
+}

@@ -1,0 +1,165 @@
+/**
+ * Serves the admin routes: checks what is asked for and shows tenants and keys without their hashes.
+ * Who may be created and revoked is decided by the single writer behind `Keys`.
+ */
+import { Effect } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Keys } from "../actors/Keys.ts"
+import { isTenantId, type ApiKeyPrefix } from "../domain/Identifiers.ts"
+import { scopes, type ApiKey, type Scope } from "../domain/Registry.ts"
+import { parseStrict, type JsonObject, type JsonValue } from "../domain/StrictJson.ts"
+import { answering, json } from "./Answer.ts"
+import { Api } from "./Api.ts"
+import { ApiError, invalid, notFound, refusable } from "./ApiError.ts"
+import { JSON_TYPE } from "./MediaTypes.ts"
+import { readBody } from "./RequestBody.ts"
+
+/** Bytes of a body of the admin routes at most. */
+const BODY_BYTES_MAX = 65_536
+/** Characters of a tenant's name or a key's label at most. */
+const LABEL_LENGTH_MAX = 256
+const keyPrefixes: ReadonlyArray<ApiKeyPrefix> = ["alk_live_", "svc_live_"]
+
+/** The JSON object in a body; throws ApiError. */
+const objectOf = (bytes: Buffer): JsonObject => {
+  const read = parseStrict(bytes)
+  if ("problem" in read) {
+    const { code, message } = read.problem
+    throw new ApiError({
+      code: code === "invalid_json" ? "invalid_json" : "invalid_request",
+      message
+    })
+  }
+  const { value } = read
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as JsonObject
+  }
+  throw invalid("body", "must be a JSON object")
+}
+
+const labelOf = (object: JsonObject, field: string): string | undefined => {
+  const value = object[field] ?? undefined
+  if (value === undefined) return undefined
+  if (typeof value === "string" && value !== "" && [...value].length <= LABEL_LENGTH_MAX) {
+    return value
+  }
+  throw invalid(field, `must be a string of 1 to ${LABEL_LENGTH_MAX} characters`)
+}
+
+const tenantOf = (object: JsonObject) => {
+  const { id } = object
+  if (typeof id !== "string" || !isTenantId(id)) {
+    throw invalid("id", "must be of the form [a-z0-9][a-z0-9_-]{0,62}")
+  }
+  const name = labelOf(object, "name")
+  return { id, ...(name === undefined ? {} : { name }) }
+}
+
+const isScope = (value: JsonValue): value is Scope =>
+  (scopes as ReadonlyArray<JsonValue>).includes(value)
+
+const scopesOf = (value: JsonValue | undefined): ReadonlyArray<Scope> => {
+  if (Array.isArray(value) && value.length > 0 && value.every(isScope)) {
+    return scopes.filter((scope) => value.includes(scope))
+  }
+  throw invalid("scopes", `must be a list with one or more of ${scopes.join(", ")}`)
+}
+
+const prefixOf = (value: JsonValue | undefined): ApiKeyPrefix => {
+  if (value === undefined || value === null) return "alk_live_"
+  const prefix = keyPrefixes.find((known) => known === value)
+  if (prefix === undefined) throw invalid("prefix", `must be one of ${keyPrefixes.join(", ")}`)
+  return prefix
+}
+
+const keyOf = (object: JsonObject) => {
+  const label = labelOf(object, "label")
+  return {
+    scopes: scopesOf(object["scopes"]),
+    prefix: prefixOf(object["prefix"]),
+    ...(label === undefined ? {} : { label })
+  }
+}
+
+/** What is shown of a key: never its hash. */
+const shownKey = ({ created_at, hint, id, label, revoked_at, scopes, tenant_id }: ApiKey) => ({
+  id,
+  tenant_id,
+  scopes,
+  ...(label === undefined ? {} : { label }),
+  hint,
+  created_at,
+  ...(revoked_at === undefined ? {} : { revoked_at })
+})
+
+const readObject = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+  const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
+  return yield* refusable(() => objectOf(bytes))
+})
+
+/** Secrets and what was just created must not stay in a cache. */
+const uncached = { "cache-control": "no-store" }
+
+export const layerAdminHandlers = HttpApiBuilder.group(
+  Api,
+  "Admin",
+  Effect.fnUntraced(function*(handlers) {
+    const keys = yield* Keys
+
+    const keysOf = Effect.fnUntraced(function*(tenantId: string) {
+      return (yield* keys.keysOf(tenantId)) ?? (yield* notFound("tenant"))
+    })
+
+    return handlers
+      .handleRaw(
+        "createTenant",
+        answering(
+          Effect.fnUntraced(function*({ request }) {
+            const object = yield* readObject(request)
+            const tenant = yield* keys.createTenant(yield* refusable(() => tenantOf(object)))
+            return json(tenant, { status: 201, headers: uncached })
+          })
+        )
+      )
+      .handleRaw(
+        "listTenants",
+        answering(() => Effect.map(keys.tenants, (tenants) => json({ tenants })))
+      )
+      .handleRaw(
+        "createKey",
+        answering(
+          Effect.fnUntraced(function*({ params: { tenant: tenantId }, request }) {
+            yield* keysOf(tenantId)
+            const object = yield* readObject(request)
+            const wanted = yield* refusable(() => keyOf(object))
+            const { key, secret } = yield* keys.createKey({ tenantId, ...wanted })
+            const { created_at, id, label, scopes } = key
+            return json(
+              {
+                id,
+                key: secret,
+                tenant_id: tenantId,
+                scopes,
+                ...(label === undefined ? {} : { label }),
+                created_at
+              },
+              { status: 201, headers: uncached }
+            )
+          })
+        )
+      )
+      .handleRaw(
+        "listKeys",
+        answering(({ params: { tenant } }) =>
+          Effect.map(keysOf(tenant), (known) => json({ keys: known.map(shownKey) }))
+        )
+      )
+      .handleRaw(
+        "revokeKey",
+        answering(({ params: { key, tenant } }) =>
+          Effect.as(keys.revokeKey(tenant, key), HttpServerResponse.empty({ status: 204 }))
+        )
+      )
+  })
+)

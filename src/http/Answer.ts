@@ -1,0 +1,117 @@
+/**
+ * How handlers answer: stored JSON as it is, and every failure of the services behind them as one of
+ * the documented refusals, in the error form of the route. The only place that translates failures.
+ */
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { AdminRefused, AdminTimedOut } from "../actors/Keys.ts"
+import type { ResumePointInvalid, TooManyStreams } from "../actors/LiveFeed.ts"
+import type { CommandLogBusy, CommandTooLarge } from "../pipeline/CommandLog.ts"
+import type { LogUnavailable } from "../ports/EventLog.ts"
+import type { StatsTooLarge, StoreUnavailable } from "../ports/EventStore.ts"
+import { ApiError, errorBody, errorHeaders, unavailable } from "./ApiError.ts"
+import { CurrentRequest } from "./CurrentRequest.ts"
+
+/** Everything that a handler may fail with. */
+export type Failure =
+  | ApiError
+  | AdminRefused
+  | AdminTimedOut
+  | CommandLogBusy
+  | CommandTooLarge
+  | LogUnavailable
+  | ResumePointInvalid
+  | StatsTooLarge
+  | StoreUnavailable
+  | TooManyStreams
+
+const toApiError = (failure: Failure): ApiError => {
+  switch (failure._tag) {
+    case "ApiError":
+      return failure
+    case "AdminRefused":
+      return failure.code === "not_found"
+        ? new ApiError({ code: "not_found", message: failure.message })
+        : new ApiError({ code: "id_conflict", message: failure.message })
+    case "AdminTimedOut":
+      return unavailable(failure.message)
+    case "CommandLogBusy":
+      return unavailable(
+        failure.maybeWritten
+          ? "the log did not acknowledge in time; the request may still have been stored, so " +
+              "retry it with the same event ids or the same Idempotency-Key"
+          : "the service is overloaded and stored nothing of this request; try again"
+      )
+    case "CommandTooLarge":
+      return new ApiError({
+        code: "payload_too_large",
+        message: "the request is larger than the log takes in one record; send fewer events"
+      })
+    case "LogUnavailable":
+      return unavailable("the log can't be reached; try again")
+    case "ResumePointInvalid":
+      return new ApiError({ code: "invalid_request", message: failure.message })
+    case "StatsTooLarge":
+      return new ApiError({
+        code: "invalid_range",
+        message:
+          `interval: more than ${failure.bucketsMax} buckets; ask for a coarser interval or a ` +
+          "shorter time",
+        field: "interval"
+      })
+    case "StoreUnavailable":
+      return unavailable("the query store can't be reached; try again")
+    case "TooManyStreams":
+      return new ApiError({
+        code: "rate_limited",
+        message: `this tenant has ${failure.limit} streams open already, the most allowed`
+      })
+  }
+}
+
+/** The answer of a refusal, in the form of the route of the current request. */
+export const errorResponse = (
+  error: ApiError
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(CurrentRequest, ({ errorForm, id }) =>
+    jsonText(errorBody(errorForm, error, id), {
+      status: error.status,
+      headers: errorHeaders(error)
+    })
+  )
+
+const failureResponse = (failure: Failure) => {
+  const response = errorResponse(toApiError(failure))
+  return failure._tag === "StoreUnavailable" || failure._tag === "LogUnavailable"
+    ? Effect.andThen(
+        Effect.logWarning("a part of the service is unavailable", failure.operation, failure.cause),
+        response
+      )
+    : response
+}
+
+/** A handler whose failures have become answers. */
+export const answering =
+  <Input, R>(
+    handler: (input: Input) => Effect.Effect<HttpServerResponse.HttpServerResponse, Failure, R>
+  ) =>
+  (input: Input): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
+    Effect.catch(handler(input), failureResponse)
+
+interface AnswerOptions {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A JSON answer that is text already. */
+export const jsonText = (
+  body: string,
+  options: AnswerOptions = {}
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(body, { ...options, contentType: "application/json" })
+
+export const json = (
+  body: unknown,
+  options: AnswerOptions = {}
+): HttpServerResponse.HttpServerResponse => jsonText(JSON.stringify(body), options)
+

@@ -1,0 +1,114 @@
+/**
+ * Who may call what: bearer keys with scopes for the audit routes, the admin token for the admin
+ * routes. Runs before anything else of a route is looked at, so 401 comes before 403 before the rest.
+ */
+import { Context, Effect, Layer, Redacted } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import { HttpApiMiddleware, HttpApiSecurity, OpenApi, type HttpApiEndpoint } from "effect/http-api"
+import { Keys, type Principal } from "../actors/Keys.ts"
+import type { Scope } from "../domain/Registry.ts"
+import { errorResponse } from "./Answer.ts"
+import { ApiError } from "./ApiError.ts"
+import { CurrentRequest } from "./CurrentRequest.ts"
+
+/** Whose key the current request came with. */
+export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
+  "alk/http/CurrentPrincipal"
+) {}
+
+/**
+ * The scopes of which a key needs one. Nobody has none of them: a route that names no scope
+ * refuses everybody.
+ */
+export const RequiredScope: Context.Reference<ReadonlyArray<Scope>> = Context.Reference<
+  ReadonlyArray<Scope>
+>("alk/http/RequiredScope", { defaultValue: () => [] })
+
+export class Authorization extends HttpApiMiddleware.Service<
+  Authorization,
+  { provides: CurrentPrincipal }
+>()("alk/http/Authorization", {
+  security: {
+    api_key: HttpApiSecurity.bearer.pipe(
+      HttpApiSecurity.annotateMerge(
+        OpenApi.annotations({
+          description:
+            "An API key, `svc_live_` or `alk_live_` and 43 base62 characters, with the scopes " +
+            "`read` and `write`. The admin token works on the read routes and shows the tenant " +
+            "`_system`.",
+          format: "svc_live_… or alk_live_…"
+        })
+      )
+    )
+  }
+}) {}
+
+export class AdminAuthorization extends HttpApiMiddleware.Service<AdminAuthorization>()(
+  "alk/http/AdminAuthorization",
+  {
+    security: {
+      admin_token: HttpApiSecurity.bearer.pipe(
+        HttpApiSecurity.annotateMerge(
+          OpenApi.annotations({ description: "The token in `ALK_ADMIN_TOKEN`." })
+        )
+      )
+    }
+  }
+) {}
+
+const unauthenticated = (message: string): ApiError =>
+  new ApiError({ code: "unauthenticated", message })
+
+const insufficientScope = (required: ReadonlyArray<Scope>): ApiError =>
+  new ApiError({
+    code: "insufficient_scope",
+    message: `this key lacks the scope ${required.join(" or ")}`,
+    headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${required[0]}"` }
+  })
+
+type Answer = Effect.Effect<HttpServerResponse.HttpServerResponse>
+
+/** The principal behind the credential, if it may call the endpoint. */
+const admit = Effect.fnUntraced(function*(
+  keys: Keys["Service"],
+  token: string,
+  endpoint: HttpApiEndpoint.Top
+): Effect.fn.Return<Principal, ApiError> {
+  if (token === "") return yield* unauthenticated("send the header Authorization: Bearer <key>")
+  const principal = yield* keys
+    .authenticate(token)
+    .pipe(Effect.catchTag("Unauthenticated", ({ message }) => unauthenticated(message)))
+  const facts = yield* CurrentRequest
+  facts.tenantId = principal.tenantId
+  const required = Context.get(endpoint.annotations, RequiredScope)
+  return required.some((scope) => principal.scopes.includes(scope))
+    ? principal
+    : yield* insufficientScope(required)
+})
+
+export const layerAuthorization: Layer.Layer<Authorization, never, Keys> = Layer.effect(
+  Authorization,
+  Effect.map(Keys, (keys) =>
+    Authorization.of({
+      api_key: (handler, { credential, endpoint }) =>
+        admit(keys, Redacted.value(credential), endpoint).pipe(
+          Effect.matchEffect({
+            onFailure: (error): Answer => errorResponse(error),
+            onSuccess: (principal) => Effect.provideService(handler, CurrentPrincipal, principal)
+          })
+        )
+    })
+  )
+)
+
+export const layerAdminAuthorization: Layer.Layer<AdminAuthorization, never, Keys> = Layer.effect(
+  AdminAuthorization,
+  Effect.map(Keys, (keys) =>
+    AdminAuthorization.of({
+      admin_token: (handler, { credential }) =>
+        keys.isAdmin(Redacted.value(credential))
+          ? handler
+          : errorResponse(unauthenticated("this route takes the admin token"))
+    })
+  )
+)

@@ -1,0 +1,101 @@
+/**
+ * Serves the chain itself: the head as the log tells it, the links as they are stored.
+ */
+import { Effect, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Heads } from "../actors/Heads.ts"
+import { Visibility } from "../actors/Visibility.ts"
+import { emptyFilter, type EventFilter } from "../domain/EventFilter.ts"
+import { GENESIS_HASH, SCHEME } from "../domain/HashChain.ts"
+import { linkOf } from "../domain/Link.ts"
+import { EventStore } from "../ports/EventStore.ts"
+import { answering, json } from "./Answer.ts"
+import { Api } from "./Api.ts"
+import { refusable, unavailable } from "./ApiError.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
+import { linkParameters } from "./ChainContract.ts"
+import { NDJSON_TYPE } from "./MediaTypes.ts"
+import { readQuery } from "./QueryParameters.ts"
+
+/** One line: the link of a stored event. Bytes without one are a defect of the store. */
+const linkLine = (body: string): string => {
+  const link = linkOf(Buffer.from(body))
+  if (link === undefined) throw new Error("a stored event without a link")
+  const { contentHash, createdAt, hash, prevHash, sequenceNumber } = link
+  return `${JSON.stringify({
+    sequence_number: sequenceNumber,
+    created_at: createdAt,
+    content_hash: contentHash,
+    prev_hash: prevHash,
+    hash
+  })}\n`
+}
+
+/** The sequences that are asked for; throws ApiError. */
+const linkFilter = (target: string): EventFilter => {
+  const { from_sequence: first = 1, limit } = readQuery(target, linkParameters).values
+  const last = limit === undefined ? undefined : first + limit - 1
+  return {
+    ...emptyFilter,
+    fromSequence: first,
+    ...(last === undefined || last > Number.MAX_SAFE_INTEGER ? {} : { toSequence: last })
+  }
+}
+
+export const layerChainHandlers = HttpApiBuilder.group(
+  Api,
+  "Chain",
+  Effect.fnUntraced(function*(handlers) {
+    const heads = yield* Heads
+    const store = yield* EventStore
+    const visibility = yield* Visibility
+
+    return handlers
+      .handleRaw(
+        "getChain",
+        answering(
+          Effect.fnUntraced(function*() {
+            const { tenantId } = yield* CurrentPrincipal
+            const head = yield* heads.head(tenantId)
+            return json({
+              scheme: SCHEME,
+              tenant_id: tenantId,
+              length: head?.sequence_number ?? 0,
+              genesis_hash: GENESIS_HASH,
+              head:
+                head === undefined
+                  ? null
+                  : {
+                      sequence_number: head.sequence_number,
+                      hash: head.hash,
+                      created_at: head.created_at
+                    }
+            })
+          })
+        )
+      )
+      .handleRaw(
+        "getChainLinks",
+        answering(
+          Effect.fnUntraced(function*({ request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const filter = yield* refusable(() => linkFilter(request.url))
+            const { final, rebuilding } = visibility.of(tenantId)
+            if (rebuilding) {
+              return yield* unavailable("the view of the events is being rebuilt; try again")
+            }
+            const chunks = store.scan({ tenantId, filter, order: "asc" }, final)
+            return HttpServerResponse.stream(
+              chunks.pipe(
+                Stream.filter((bodies) => bodies.length > 0),
+                Stream.map((bodies) => bodies.map(linkLine).join("")),
+                Stream.encodeText
+              ),
+              { contentType: NDJSON_TYPE }
+            )
+          })
+        )
+      )
+  })
+)

@@ -1,0 +1,397 @@
+/**
+ * The resources of the audit API as the OpenAPI document shows them. Documentation of shapes only:
+ * what is stored is made and checked in the domain, and answers are built from stored bytes.
+ */
+import { Schema } from "effect"
+
+const hexExample = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0"
+const text = (description: string) => Schema.String.annotate({ description })
+const optional = Schema.optionalKey
+
+export const Timestamp = Schema.String.annotate({
+  description: "RFC 3339, UTC, microseconds.",
+  format: "date-time",
+  examples: ["2026-01-31T12:00:00.123456Z"]
+})
+
+export const Sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
+  description: "Place in the tenant's chain, from 1 without gaps.",
+  format: "int64"
+})
+
+export const Hash = Schema.String.annotate({
+  description: "SHA-256, 64 lower-case hex digits.",
+  examples: [hexExample]
+})
+
+const ActorType = Schema.Literals(["human", "agent", "system"])
+const Outcome = Schema.Literals(["success", "failure", "error"])
+
+export const Actor = Schema.Struct({
+  id: text("1-256 characters."),
+  type: ActorType,
+  email: optional(Schema.String)
+}).annotate({ identifier: "Actor" })
+
+export const Resource = Schema.Struct({
+  id: text("1-256 characters."),
+  type: Schema.String,
+  name: optional(Schema.String)
+}).annotate({ identifier: "Resource", description: "The target of an event." })
+
+const Metadata = Schema.Record(Schema.String, Schema.Json).annotate({
+  description: "Free-form. Values that can't be stored exactly are refused."
+})
+
+const Action = Schema.String.annotate({
+  description: "Dot notation, `noun.verb`. Names that start with `alk.` are reserved.",
+  examples: ["document.viewed"]
+})
+
+const inputFields = {
+  id: optional(
+    text("Chosen by the client: a second event with the same id and content is a duplicate.")
+  ),
+  timestamp: optional(
+    Schema.String.annotate({
+      description: "When it happened, RFC 3339; the time of acceptance if missing.",
+      format: "date-time"
+    })
+  ),
+  action: Action,
+  resource: Resource,
+  metadata: optional(Metadata)
+}
+
+export const AuditEventInput = Schema.Struct({
+  ...inputFields,
+  actor: Actor,
+  outcome: Outcome
+}).annotate({
+  identifier: "AuditEventInput",
+  examples: [
+    {
+      actor: { id: "user_42", type: "human", email: "ada@example.com" },
+      action: "document.viewed",
+      resource: { id: "doc_7", type: "document", name: "Plan" },
+      outcome: "success",
+      metadata: { ip: "203.0.113.9" }
+    }
+  ]
+})
+
+export const BatchItem = Schema.Struct({
+  ...inputFields,
+  actor: Schema.Struct({
+    id: Schema.String,
+    type: optional(ActorType).annotate({
+      description: "If missing: `human` with an email, else `system`."
+    }),
+    email: optional(Schema.String)
+  }),
+  outcome: optional(Outcome).annotate({ description: "If missing: `success`." })
+}).annotate({ identifier: "BatchItem" })
+
+export const BatchInput = Schema.Struct({
+  events: Schema.Array(BatchItem).check(Schema.isMinLength(1), Schema.isMaxLength(1_000))
+}).annotate({
+  identifier: "BatchInput",
+  examples: [
+    {
+      events: [
+        {
+          id: "evt_1",
+          actor: { id: "user_42", email: "ada@example.com" },
+          action: "document.viewed",
+          resource: { id: "doc_7", type: "document" }
+        }
+      ]
+    }
+  ]
+})
+
+export const AuditEvent = Schema.Struct({
+  id: Schema.String,
+  timestamp: Timestamp,
+  actor: Actor,
+  action: Action,
+  resource: Resource,
+  outcome: Outcome,
+  metadata: optional(Metadata),
+  tenant_id: Schema.String,
+  sequence_number: Sequence,
+  created_at: Timestamp,
+  prev_hash: Hash.annotate({ description: "`hash` of the previous event; 64 zeros for the first." }),
+  details_salt: optional(text("Salt of `details_hash`.")),
+  details_hash: optional(
+    text("Hash of the details that may be erased: actor.email, resource.name, metadata.")
+  ),
+  content_hash: Hash.annotate({ description: "Hash of what the client sent." }),
+  hash: Hash.annotate({ description: "Hash of this link of the chain." }),
+  erased_at: optional(Timestamp.annotate({ description: "Since when the details are gone." }))
+}).annotate({
+  identifier: "AuditEvent",
+  description: "A stored event, the same bytes in every answer, in the stream and in the topic."
+})
+
+export const EventList = Schema.Struct({
+  events: Schema.Array(AuditEvent),
+  total: Schema.Int.annotate({ description: "Events that match the filter, exact." }),
+  page: Schema.Int,
+  page_size: Schema.Int
+}).annotate({ identifier: "EventListResponse" })
+
+const ItemErrorCode = Schema.Literals([
+  "missing_field",
+  "invalid_value",
+  "invalid_action",
+  "invalid_timestamp",
+  "unstorable_value",
+  "metadata_too_large",
+  "event_too_large",
+  "invalid_json",
+  "id_conflict"
+])
+
+export const ItemError = Schema.Struct({
+  index: Schema.Int.annotate({ description: "Place in the request, from 0." }),
+  code: ItemErrorCode,
+  message: text("Names the field.")
+}).annotate({ identifier: "ItemError" })
+
+export const Warning = Schema.Struct({
+  index: Schema.Int,
+  field: text("A field that is not part of an event; it was not stored.")
+}).annotate({ identifier: "Warning" })
+
+export const Duplicate = Schema.Struct({
+  index: Schema.Int,
+  sequence_number: Sequence
+}).annotate({
+  identifier: "Duplicate",
+  description: "An item whose id and content are stored already, and where."
+})
+
+const ReceiptId = text("Names the request: `GET /v1/receipts/{id}`.")
+
+const counts = {
+  accepted: Schema.Int.annotate({ description: "Accepted items, duplicates included." }),
+  rejected: Schema.Int,
+  ids: Schema.Array(Schema.String).annotate({
+    description: "Ids of the accepted items in the order of the request."
+  }),
+  errors: Schema.Array(ItemError)
+}
+
+export const BatchAccepted = Schema.Struct({
+  receipt_id: ReceiptId,
+  status: Schema.Literal("pending"),
+  ...counts,
+  warnings: optional(Schema.Array(Warning))
+}).annotate({
+  identifier: "BatchAccepted",
+  description: "Written to the log; counts what passed validation. The receipt is final."
+})
+
+export const BatchResult = Schema.Struct({
+  receipt_id: ReceiptId,
+  status: Schema.Literal("committed"),
+  ...counts,
+  warnings: optional(Schema.Array(Warning)),
+  duplicates: optional(Schema.Array(Duplicate)),
+  first_sequence_number: optional(Sequence),
+  last_sequence_number: optional(Sequence)
+}).annotate({
+  identifier: "BatchResult",
+  description:
+    "Durable, chained and visible to the list. Without sequence numbers nothing was appended."
+})
+
+export const EventAccepted = Schema.Struct({
+  receipt_id: ReceiptId,
+  status: Schema.Literal("pending"),
+  id: text("Id of the event, given or made."),
+  warnings: optional(Schema.Array(Warning))
+}).annotate({ identifier: "EventAccepted" })
+
+export const Receipt = Schema.Struct({
+  receipt_id: ReceiptId,
+  status: Schema.Literals(["pending", "committed", "failed"]),
+  accepted: optional(counts.accepted),
+  rejected: optional(counts.rejected),
+  ids: optional(counts.ids),
+  errors: optional(counts.errors),
+  warnings: optional(Schema.Array(Warning)),
+  duplicates: optional(Schema.Array(Duplicate)),
+  first_sequence_number: optional(Sequence),
+  last_sequence_number: optional(Sequence),
+  received_at: optional(Timestamp),
+  committed_at: optional(Timestamp),
+  head_hash: optional(Hash.annotate({ description: "Hash of the chain behind this request." })),
+  error: optional(
+    Schema.Struct({ code: Schema.String, message: Schema.String }).annotate({
+      description: "Why the request as a whole could not be applied; only if `failed`."
+    })
+  )
+}).annotate({
+  identifier: "Receipt",
+  description:
+    "`pending` until the events are durable, chained and visible to `GET /v1/events`; what is " +
+    "known only then is absent before. `committed` and `failed` are final."
+})
+
+export const Stats = Schema.Struct({
+  groups: Schema.Array(Schema.Struct({ key: Schema.String, count: Schema.Int })).annotate({
+    description: "The largest groups, by count."
+  }),
+  other: Schema.Int.annotate({ description: "Events in groups beyond `limit`." }),
+  buckets: optional(
+    Schema.Array(
+      Schema.Struct({ start: Timestamp, key: Schema.String, count: Schema.Int })
+    ).annotate({ description: "Only with `interval`; ascending, without empty ones." })
+  ),
+  total: Schema.Int
+}).annotate({ identifier: "EventStats" })
+
+const Head = Schema.Struct({
+  sequence_number: Sequence,
+  hash: Hash,
+  created_at: Timestamp
+})
+
+export const Chain = Schema.Struct({
+  scheme: Schema.Literal("alk-chain-v1"),
+  tenant_id: Schema.String,
+  length: Schema.Int,
+  genesis_hash: Hash,
+  head: Schema.NullOr(Head).annotate({ description: "null while the chain is empty." })
+}).annotate({ identifier: "Chain" })
+
+export const ChainLink = Schema.Struct({
+  sequence_number: Sequence,
+  created_at: Timestamp,
+  content_hash: Hash,
+  prev_hash: Hash,
+  hash: Hash
+}).annotate({ identifier: "ChainLink" })
+
+const Break = Schema.Struct({
+  sequence_number: Sequence,
+  event_id: Schema.NullOr(Schema.String),
+  reason: Schema.Literals([
+    "content_mismatch",
+    "hash_mismatch",
+    "prev_hash_mismatch",
+    "sequence_gap",
+    "duplicate_sequence",
+    "tail_missing",
+    "checkpoint_mismatch"
+  ]),
+  expected: Schema.String,
+  actual: Schema.String
+}).annotate({ identifier: "Break" })
+
+export const VerifyReport = Schema.Struct({
+  valid: Schema.Boolean,
+  status: Schema.Literals(["valid", "broken", "incomplete", "empty"]).annotate({
+    description: "An empty range is valid, an incomplete one is not."
+  }),
+  tenant_id: Schema.String,
+  scheme: Schema.Literal("alk-chain-v1"),
+  bounds: Schema.Struct({
+    from: Timestamp,
+    to: Timestamp,
+    from_sequence: Schema.NullOr(Sequence),
+    to_sequence: Schema.NullOr(Sequence)
+  }),
+  events_checked: Schema.Int.annotate({ description: "The whole span that covers the bounds." }),
+  events_in_bounds: Schema.Int,
+  first_sequence_number: Schema.NullOr(Sequence),
+  last_sequence_number: Schema.NullOr(Sequence),
+  head: Schema.NullOr(Head),
+  erased_events: Schema.Int,
+  assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
+  breaks: Schema.Array(Break).annotate({ description: "The first 100." }),
+  breaks_total: Schema.Int,
+  verified_at: Timestamp,
+  duration_ms: Schema.Finite
+}).annotate({
+  identifier: "VerifyReport",
+  description: "A finished check, whatever it found."
+})
+
+export const EventVerifyReport = Schema.Struct({
+  valid: Schema.Boolean,
+  status: Schema.Literals(["valid", "broken"]),
+  tenant_id: Schema.String,
+  scheme: Schema.Literal("alk-chain-v1"),
+  event_id: Schema.String,
+  sequence_number: Sequence,
+  content: Schema.Struct({
+    valid: Schema.Boolean.annotate({ description: "The stored event hashes to `content_hash`." }),
+    content_hash: Hash
+  }),
+  link: Schema.Struct({
+    valid: Schema.Boolean.annotate({
+      description: "`hash` recomputes, and `prev_hash` is the hash of the predecessor."
+    }),
+    prev_hash: Hash,
+    hash: Hash,
+    predecessor: Schema.NullOr(Schema.Struct({ sequence_number: Sequence, hash: Hash })).annotate({
+      description: "null for the first event of the chain."
+    })
+  }),
+  breaks: Schema.Array(Break),
+  verified_at: Timestamp
+}).annotate({ identifier: "EventVerifyReport" })
+
+const Scope = Schema.Literals(["read", "write"])
+
+export const TenantInput = Schema.Struct({
+  id: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9_-]{0,62}$/)),
+  name: optional(text("At most 256 characters."))
+}).annotate({ identifier: "TenantInput", examples: [{ id: "acme", name: "Acme Inc." }] })
+
+export const Tenant = Schema.Struct({
+  id: Schema.String,
+  name: optional(Schema.String),
+  created_at: Timestamp
+}).annotate({ identifier: "Tenant" })
+
+export const TenantList = Schema.Struct({ tenants: Schema.Array(Tenant) }).annotate({
+  identifier: "TenantList"
+})
+
+export const KeyInput = Schema.Struct({
+  scopes: Schema.Array(Scope).check(Schema.isMinLength(1)),
+  label: optional(text("At most 256 characters.")),
+  prefix: optional(Schema.Literals(["alk_live_", "svc_live_"])).annotate({
+    description: "If missing: `alk_live_`."
+  })
+}).annotate({
+  identifier: "ApiKeyInput",
+  examples: [{ scopes: ["read", "write"], label: "ingest of the web shop" }]
+})
+
+export const CreatedKey = Schema.Struct({
+  id: Schema.String,
+  key: text("The key itself: shown once, kept nowhere."),
+  tenant_id: Schema.String,
+  scopes: Schema.Array(Scope),
+  label: optional(Schema.String),
+  created_at: Timestamp
+}).annotate({ identifier: "CreatedApiKey" })
+
+export const ApiKey = Schema.Struct({
+  id: Schema.String,
+  tenant_id: Schema.String,
+  scopes: Schema.Array(Scope),
+  label: optional(Schema.String),
+  hint: text("The first characters of the key."),
+  created_at: Timestamp,
+  revoked_at: optional(Timestamp)
+}).annotate({ identifier: "ApiKey" })
+
+export const KeyList = Schema.Struct({ keys: Schema.Array(ApiKey) }).annotate({
+  identifier: "ApiKeyList"
+})

@@ -1,0 +1,27 @@
+/**
+ * Every handler of the contract, one layer per group. A feature joins by adding its handlers here
+ * and its group in `Api`.
+ */
+import { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { layerAdminHandlers } from "./AdminHandlers.ts"
+import { Api } from "./Api.ts"
+import { layerAdminAuthorization, layerAuthorization } from "./Authorization.ts"
+import { layerChainHandlers } from "./ChainHandlers.ts"
+import { layerIngestHandlers } from "./IngestHandlers.ts"
+import { layerQueryHandlers } from "./QueryHandlers.ts"
+import { layerStreamHandlers } from "./StreamHandlers.ts"
+import { layerVerifyHandlers } from "./VerifyHandlers.ts"
+
+/** The routes of the contract, added to the router. */
+export const layerApiRoutes = HttpApiBuilder.layer(Api).pipe(
+  Layer.provide([
+    layerAdminHandlers,
+    layerChainHandlers,
+    layerIngestHandlers,
+    layerQueryHandlers,
+    layerStreamHandlers,
+    layerVerifyHandlers
+  ]),
+  Layer.provide([layerAdminAuthorization, layerAuthorization])
+)

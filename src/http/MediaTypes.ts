@@ -1,0 +1,61 @@
+/**
+ * The media types that bodies come in, and the choice between those that a client accepts (RFC 9110,
+ * section 12.5.1). Knows no route.
+ */
+export const JSON_TYPE = "application/json"
+export const NDJSON_TYPE = "application/x-ndjson"
+export const CSV_TYPE = "text/csv"
+export const SSE_TYPE = "text/event-stream"
+
+interface Range {
+  readonly type: string
+  readonly quality: number
+}
+
+const rangesOf = (accept: string): ReadonlyArray<Range> =>
+  accept.split(",").flatMap((part) => {
+    const [type = "", ...parameters] = part.split(";").map((piece) => piece.trim().toLowerCase())
+    if (type === "") return []
+    const weight = parameters.find((parameter) => parameter.startsWith("q="))
+    const quality = weight === undefined ? 1 : Number(weight.slice(2))
+    return [{ type, quality: Number.isFinite(quality) ? quality : 0 }]
+  })
+
+/** How exactly a range names a type: 0 is not at all. */
+const exactness = (range: string, type: string): number => {
+  if (range === type) return 3
+  if (range === `${type.slice(0, type.indexOf("/"))}/*`) return 2
+  return range === "*/*" ? 1 : 0
+}
+
+const qualityOf = (ranges: ReadonlyArray<Range>, type: string): number => {
+  let best = 0
+  let quality = 0
+  for (const range of ranges) {
+    const exact = exactness(range.type, type)
+    if (exact > best) {
+      best = exact
+      quality = range.quality
+    }
+  }
+  return quality
+}
+
+/** The type that the client likes best, the earlier one if it likes several; undefined: none. */
+export const negotiate = <T extends string>(
+  accept: string | undefined,
+  offered: readonly [T, ...ReadonlyArray<T>]
+): T | undefined => {
+  if (accept === undefined || accept.trim() === "") return offered[0]
+  const ranges = rangesOf(accept)
+  let chosen: T | undefined
+  let best = 0
+  for (const type of offered) {
+    const quality = qualityOf(ranges, type)
+    if (quality > best) {
+      best = quality
+      chosen = type
+    }
+  }
+  return chosen
+}

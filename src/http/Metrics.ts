@@ -1,0 +1,73 @@
+/**
+ * What the HTTP side counts, by the names under which `/metrics` shows it. Labels say routes,
+ * methods and statuses; never tenants, ids or anything else that a client chose.
+ */
+import { Effect, Metric } from "effect"
+
+/** Upper bounds in seconds: from an answer out of memory to the longest wait for a commit. */
+const secondsBoundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+const requests = Metric.counter("alk_http_requests_total", {
+  description: "Requests answered.",
+  incremental: true
+})
+
+const requestSeconds = Metric.histogram("alk_http_request_seconds", {
+  description: "Seconds from the request's head to the end of its answer, streams included.",
+  boundaries: secondsBoundaries
+})
+
+const acceptedItems = Metric.counter("alk_ingest_accepted_items_total", {
+  description: "Items that passed validation and were written to the log.",
+  incremental: true
+})
+
+const rejectedItems = Metric.counter("alk_ingest_rejected_items_total", {
+  description: "Items of written requests that did not pass validation.",
+  incremental: true
+})
+
+const ingestSeconds = Metric.histogram("alk_ingest_seconds", {
+  description: "Seconds from a prepared request to what was waited for: written, or visible.",
+  boundaries: secondsBoundaries
+})
+
+const subscribers = Metric.gauge("alk_live_subscribers", {
+  description: "Open live streams of this process."
+})
+
+/** Count an answered request. */
+export const requestAnswered = (request: {
+  readonly method: string
+  readonly route: string
+  readonly status: number
+  readonly seconds: number
+}): Effect.Effect<void> => {
+  const { method, route, seconds, status } = request
+  return Effect.andThen(
+    Metric.update(Metric.withAttributes(requests, { method, route, status: String(status) }), 1),
+    Metric.update(Metric.withAttributes(requestSeconds, { method, route }), seconds)
+  )
+}
+
+/** Count an ingest request that is answered with 2xx. */
+export const ingestAnswered = (request: {
+  readonly accepted: number
+  readonly rejected: number
+  readonly until: "written" | "visible"
+  readonly seconds: number
+}): Effect.Effect<void> =>
+  Effect.all(
+    [
+      Metric.update(acceptedItems, request.accepted),
+      Metric.update(rejectedItems, request.rejected),
+      Metric.update(
+        Metric.withAttributes(ingestSeconds, { until: request.until }),
+        request.seconds
+      )
+    ],
+    { discard: true }
+  )
+
+export const liveSubscribers = (count: number): Effect.Effect<void> =>
+  Metric.update(subscribers, count)

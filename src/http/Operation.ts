@@ -1,0 +1,90 @@
+/**
+ * What the OpenAPI document says about one operation beyond its schemas: texts, the parameters that
+ * the handler reads by itself, and the headers of its answers.
+ */
+import type { Context } from "effect"
+import { OpenApi } from "effect/http-api"
+import type { Parameters } from "./QueryParameters.ts"
+
+export interface HeaderParameter {
+  readonly description: string
+  readonly schema: Readonly<Record<string, unknown>>
+  readonly example?: unknown
+}
+
+export interface OperationText {
+  readonly id: string
+  readonly summary: string
+  readonly description: string
+  readonly query?: Parameters
+  /** `metadata.<path>` conditions are read too. */
+  readonly metadata?: boolean
+  readonly headers?: Readonly<Record<string, HeaderParameter>>
+  /** Per status, header name and what it says. */
+  readonly responseHeaders?: Readonly<Record<number, Readonly<Record<string, string>>>>
+}
+
+type Json = Record<string, any>
+
+const parameterOf = (
+  place: "query" | "header",
+  name: string,
+  described: HeaderParameter
+): Json => ({
+  name,
+  in: place,
+  required: false,
+  description: described.description,
+  schema: described.schema,
+  ...(described.example === undefined ? {} : { example: described.example })
+})
+
+/** OpenAPI can't name `metadata.<path>`; an exploded object is the nearest it has. */
+const metadataParameter: Json = {
+  name: "metadata",
+  in: "query",
+  required: false,
+  description:
+    "Conditions on metadata, each a parameter of its own: `metadata.<path>=<value>`. Dots walk " +
+    "nested objects, a key that holds the dots is tried first; at most 6 segments. Strings are " +
+    "compared as they are, numbers, booleans and null by their JSON text, an array matches if " +
+    "one of its elements does.",
+  style: "form",
+  explode: true,
+  schema: { type: "object", additionalProperties: { type: "string" } },
+  example: { "metadata.ip": "203.0.113.9" }
+}
+
+const withHeaders = (responses: Json, headers: OperationText["responseHeaders"]): Json => {
+  const described: Json = { ...responses }
+  for (const [status, byName] of Object.entries(headers ?? {})) {
+    const entries = Object.entries(byName).map(([name, description]) => [
+      name,
+      { description, schema: { type: "string" } }
+    ])
+    described[status] = { ...described[status], headers: Object.fromEntries(entries) }
+  }
+  return described
+}
+
+/** The annotations of an endpoint. */
+export const operation = (text: OperationText): Context.Context<never> =>
+  OpenApi.annotations({
+    identifier: text.id,
+    summary: text.summary,
+    description: text.description,
+    transform: (spec) => ({
+      ...spec,
+      parameters: [
+        ...(spec["parameters"] as ReadonlyArray<Json>),
+        ...Object.entries(text.headers ?? {}).map(([name, header]) =>
+          parameterOf("header", name, header)
+        ),
+        ...Object.entries(text.query ?? {}).map(([name, parameter]) =>
+          parameterOf("query", name, parameter)
+        ),
+        ...(text.metadata === true ? [metadataParameter] : [])
+      ],
+      responses: withHeaders(spec["responses"] as Json, text.responseHeaders)
+    })
+  })

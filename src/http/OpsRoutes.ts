@@ -1,0 +1,102 @@
+/**
+ * The routes that need no key: landing page, documentation, health and metrics. None of them shows
+ * anything of a tenant, and none is part of the contract.
+ */
+import { readFile } from "node:fs/promises"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpApiScalar } from "effect/http-api"
+import { PrometheusMetrics } from "effect/observability"
+import { LiveFeed } from "../actors/LiveFeed.ts"
+import { errorResponse, json } from "./Answer.ts"
+import { Api, API_VERSION, openApiDocument } from "./Api.ts"
+import { notFound, RETRY_AFTER_SECONDS } from "./ApiError.ts"
+import { ApiSettings } from "./ApiSettings.ts"
+import { liveSubscribers } from "./Metrics.ts"
+import { Readiness } from "./Readiness.ts"
+
+export const opsPaths = [
+  "/",
+  "/docs",
+  "/openapi.json",
+  "/asyncapi.yaml",
+  "/healthz",
+  "/readyz",
+  "/metrics"
+] as const
+
+const ASYNC_API_FILE = new URL("../../schemas/asyncapi.yaml", import.meta.url)
+const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+const layerReference = HttpApiScalar.layer(Api, {
+  path: "/docs",
+  scalar: { withDefaultFonts: false, hideTestRequestButton: true }
+})
+
+const layerPages = HttpRouter.use(
+  Effect.fnUntraced(function*(router) {
+    const { publicUrl, serviceName } = yield* ApiSettings
+    const document = openApiDocument()
+    const openApi = json(
+      publicUrl === undefined ? document : { ...document, servers: [{ url: publicUrl }] }
+    )
+    const asyncApi = yield* Effect.promise(() =>
+      readFile(ASYNC_API_FILE, "utf8").catch(() => undefined)
+    )
+    const landing = json({
+      service: serviceName,
+      version: API_VERSION,
+      docs: "/docs",
+      openapi: "/openapi.json",
+      asyncapi: "/asyncapi.yaml",
+      health: "/healthz",
+      ready: "/readyz",
+      metrics: "/metrics"
+    })
+    yield* router.add("GET", "/", landing)
+    yield* router.add("GET", "/openapi.json", openApi)
+    yield* router.add(
+      "GET",
+      "/asyncapi.yaml",
+      asyncApi === undefined
+        ? errorResponse(notFound("document"))
+        : HttpServerResponse.text(asyncApi, { contentType: "application/yaml" })
+    )
+  })
+)
+
+const layerHealth = HttpRouter.use(
+  Effect.fnUntraced(function*(router) {
+    const readiness = yield* Readiness
+    const feed = yield* LiveFeed
+    yield* router.add("GET", "/healthz", json({ status: "ok" }))
+    yield* router.add(
+      "GET",
+      "/readyz",
+      Effect.map(readiness.check, ({ body, ready }) =>
+        json(body, {
+          status: ready ? 200 : 503,
+          headers: {
+            "cache-control": "no-store",
+            ...(ready ? {} : { "retry-after": String(RETRY_AFTER_SECONDS) })
+          }
+        })
+      )
+    )
+    yield* router.add(
+      "GET",
+      "/metrics",
+      Effect.gen(function*() {
+        yield* liveSubscribers(yield* feed.subscribers)
+        const text = yield* PrometheusMetrics.format()
+        return HttpServerResponse.text(text, { contentType: PROMETHEUS_TYPE })
+      })
+    )
+  })
+)
+
+export const layerOpsRoutes: Layer.Layer<
+  never,
+  never,
+  HttpRouter.HttpRouter | ApiSettings | LiveFeed | Readiness
+> = Layer.mergeAll(layerReference, layerPages, layerHealth)

@@ -1,0 +1,220 @@
+/**
+ * Serves the list, one event and the statistics. Pages, lines and tables are made of stored bytes;
+ * which events those are is the store's answer.
+ */
+import { Effect, Stream } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Visibility } from "../actors/Visibility.ts"
+import type { EventFilter } from "../domain/EventFilter.ts"
+import { linkOf } from "../domain/Link.ts"
+import { EventStore, type EventPage, type StoreUnavailable } from "../ports/EventStore.ts"
+import { answering, json, jsonText } from "./Answer.ts"
+import { Api } from "./Api.ts"
+import { ApiError, invalid, notFound, refusable, unavailable } from "./ApiError.ts"
+import { ApiSettings } from "./ApiSettings.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
+import { CSV_HEADER, csvLine } from "./Csv.ts"
+import { refuseInverted, toFilter } from "./EventParameters.ts"
+import { CSV_TYPE, JSON_TYPE, negotiate, NDJSON_TYPE } from "./MediaTypes.ts"
+import { cursorLinks, pageLinks } from "./PageLinks.ts"
+import {
+  eventParameters,
+  listParameters,
+  listTypes,
+  PAGE_SIZE_DEFAULT,
+  PAGED_EVENTS_MAX,
+  STATS_LIMIT_DEFAULT,
+  statsParameters
+} from "./QueryContract.ts"
+import { readQuery } from "./QueryParameters.ts"
+
+interface ListRequest {
+  readonly filter: EventFilter
+  readonly order: "asc" | "desc"
+  readonly page: number
+  readonly pageSize: number
+  readonly afterSequence: number | undefined
+  readonly beforeSequence: number | undefined
+}
+
+/** What a list is asked for; throws ApiError. */
+const listRequest = (target: string): ListRequest => {
+  const { metadata, values } = readQuery(target, listParameters, { metadata: true })
+  const { after_sequence, before_sequence, order = "desc", page, page_size } = values
+  const pageSize = page_size ?? PAGE_SIZE_DEFAULT
+  if (page !== undefined) {
+    if (after_sequence !== undefined || before_sequence !== undefined) {
+      throw invalid("page", "can't stand together with after_sequence or before_sequence")
+    }
+    if (page * pageSize > PAGED_EVENTS_MAX) {
+      throw invalid(
+        "page",
+        `times page_size is over ${PAGED_EVENTS_MAX}; use after_sequence or before_sequence`,
+        "invalid_range"
+      )
+    }
+  }
+  refuseInverted(["after_sequence", "before_sequence"], after_sequence, before_sequence)
+  return {
+    filter: toFilter(values, metadata),
+    order,
+    page: page ?? 1,
+    pageSize,
+    afterSequence: after_sequence,
+    beforeSequence: before_sequence
+  }
+}
+
+const sequenceOf = (body: string | undefined): number | undefined =>
+  body === undefined ? undefined : linkOf(Buffer.from(body))?.sequenceNumber
+
+const linksOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  publicUrl: string | undefined,
+  asked: ListRequest,
+  { bodies, total }: EventPage
+): string => {
+  const of = { base: publicUrl ?? "", target: request.url }
+  const { afterSequence, beforeSequence, order, page, pageSize } = asked
+  if (afterSequence !== undefined || beforeSequence !== undefined) {
+    return cursorLinks(of, {
+      name: order === "asc" ? "after_sequence" : "before_sequence",
+      next: bodies.length < pageSize ? undefined : sequenceOf(bodies.at(-1))
+    })
+  }
+  return pageLinks(of, {
+    page,
+    pages: Math.ceil(total / pageSize),
+    pageMax: Math.floor(PAGED_EVENTS_MAX / pageSize)
+  })
+}
+
+const pageResponse = (asked: ListRequest, { bodies, total }: EventPage, link: string) =>
+  jsonText(
+    `{"events":[${bodies.join(",")}],"total":${total},` +
+      `"page":${asked.page},"page_size":${asked.pageSize}}`,
+    { headers: { link } }
+  )
+
+const lines = (bodies: ReadonlyArray<string>): string =>
+  bodies.length === 0 ? "" : `${bodies.join("\n")}\n`
+
+/** Every match as a stream of text, each chunk of stored events one chunk of text. */
+const streamResponse = (
+  type: typeof NDJSON_TYPE | typeof CSV_TYPE,
+  chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+) => {
+  const text =
+    type === NDJSON_TYPE
+      ? Stream.map(chunks, lines)
+      : Stream.concat(
+          Stream.succeed(CSV_HEADER),
+          Stream.map(chunks, (bodies) => bodies.map(csvLine).join(""))
+        )
+  const contentType = type === CSV_TYPE ? `${CSV_TYPE}; charset=utf-8; header=present` : type
+  return HttpServerResponse.stream(
+    text.pipe(
+      Stream.filter((piece) => piece !== ""),
+      Stream.encodeText
+    ),
+    { contentType }
+  )
+}
+
+export const layerQueryHandlers = HttpApiBuilder.group(
+  Api,
+  "Query",
+  Effect.fnUntraced(function*(handlers) {
+    const { publicUrl } = yield* ApiSettings
+    const store = yield* EventStore
+    const visibility = yield* Visibility
+
+    /** How rows of this tenant must be read; refused while the view is being built anew. */
+    const view = (tenantId: string): Effect.Effect<{ readonly final: boolean }, ApiError> =>
+      Effect.suspend(() => {
+        const progress = visibility.of(tenantId)
+        return progress.rebuilding
+          ? Effect.fail(unavailable("the view of the events is being rebuilt; try again"))
+          : Effect.succeed(progress)
+      })
+
+    return handlers
+      .handleRaw(
+        "listEvents",
+        answering(
+          Effect.fnUntraced(function*({ request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const asked = yield* refusable(() => listRequest(request.url))
+            const type = negotiate(request.headers["accept"], listTypes)
+            if (type === undefined) {
+              return yield* new ApiError({
+                code: "not_acceptable",
+                message: `Accept: events come as ${listTypes.join(", ")}`,
+                field: "Accept"
+              })
+            }
+            const { final } = yield* view(tenantId)
+            const { afterSequence, beforeSequence, filter, order, page, pageSize } = asked
+            if (type !== JSON_TYPE) {
+              return streamResponse(type, store.scan({ tenantId, filter, order }, final))
+            }
+            const found = yield* store.page(
+              {
+                tenantId,
+                filter,
+                order,
+                offset: (page - 1) * pageSize,
+                limit: pageSize,
+                ...(afterSequence === undefined ? {} : { afterSequence }),
+                ...(beforeSequence === undefined ? {} : { beforeSequence })
+              },
+              final
+            )
+            return pageResponse(asked, found, linksOf(request, publicUrl, asked, found))
+          })
+        )
+      )
+      .handleRaw(
+        "getEventStats",
+        answering(
+          Effect.fnUntraced(function*({ request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const { filter, values } = yield* refusable(() => {
+              const query = readQuery(request.url, statsParameters, {
+                metadata: true,
+                refuseUnknown: true
+              })
+              return { values: query.values, filter: toFilter(query.values, query.metadata) }
+            })
+            const { final } = yield* view(tenantId)
+            const { group_by = "action", interval, limit = STATS_LIMIT_DEFAULT } = values
+            const stats = yield* store.stats(
+              {
+                tenantId,
+                filter,
+                groupBy: group_by,
+                limit,
+                ...(interval === undefined ? {} : { interval })
+              },
+              final
+            )
+            const { buckets, groups, other, total } = stats
+            return json({ groups, other, ...(buckets === undefined ? {} : { buckets }), total })
+          })
+        )
+      )
+      .handleRaw(
+        "getEvent",
+        answering(
+          Effect.fnUntraced(function*({ params: { id }, request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
+            const { final } = yield* view(tenantId)
+            const body = yield* store.byId(tenantId, id, values.sequence_number, final)
+            return body === undefined ? yield* notFound("event") : jsonText(body)
+          })
+        )
+      )
+  })
+)

@@ -1,0 +1,185 @@
+/**
+ * What happens around every request, whatever its route: an id, one log line, metrics, compression
+ * and CORS of the answer, and an error body for everything that no handler has answered. Knows no
+ * feature.
+ */
+import { Cause, Effect, Option, Scope } from "effect"
+import {
+  HttpMiddleware,
+  HttpServerError,
+  HttpServerRequest,
+  HttpServerResponse,
+  HttpTraceContext
+} from "effect/http"
+import { errorResponse } from "./Answer.ts"
+import { ApiError, errorFormOf, unavailable } from "./ApiError.ts"
+import { ApiSettings } from "./ApiSettings.ts"
+import { CurrentRequest, requestIdOf, type RequestFacts } from "./CurrentRequest.ts"
+import { Draining } from "./Draining.ts"
+import { requestAnswered } from "./Metrics.ts"
+import { allowedMethods, findRoute, pathOf, UNKNOWN_ROUTE } from "./RouteTable.ts"
+
+/** Bytes of an answer below which compressing it costs more than it saves. */
+const COMPRESS_BYTES_MIN = 1_024
+const COMPRESSIBLE = /^(?:application\/(?:json|x-ndjson|yaml)|text\/(?:csv|html|plain))\b/
+/** Status in the log of a request whose client has gone, as nginx counts it. */
+const CLIENT_GONE = 499
+/** Routes that are asked all the time by machines: their log lines are for debugging. */
+const quietRoutes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"])
+/** Reading the reference page must ask nobody else for anything. */
+const DOCS_POLICY =
+  "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; " +
+  "img-src 'self' data: blob:; font-src data:; connect-src 'self'; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'"
+
+/** What the router makes of a request. */
+type App<E> = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  E,
+  HttpServerRequest.HttpServerRequest | Scope.Scope
+>
+
+const exposedHeaders = [
+  "X-Request-Id",
+  "Location",
+  "Retry-After",
+  "Link",
+  "RateLimit-Limit",
+  "RateLimit-Remaining",
+  "RateLimit-Reset"
+]
+
+const cors = (origins: ReadonlyArray<string>) =>
+  HttpMiddleware.cors({
+    allowedOrigins: origins.includes("*") ? [] : origins,
+    allowedMethods: ["GET", "HEAD", "POST", "PUT", "DELETE"],
+    allowedHeaders: [
+      "Authorization",
+      "Content-Type",
+      "Content-Encoding",
+      "Idempotency-Key",
+      "Last-Event-ID",
+      "X-Request-Id",
+      "X-Service-Sync"
+    ],
+    exposedHeaders,
+    maxAge: 600
+  })
+
+const compression = HttpMiddleware.compression({
+  algorithms: ["zstd", "br", "gzip"],
+  minSize: COMPRESS_BYTES_MIN,
+  compressible: (contentType) => COMPRESSIBLE.test(contentType)
+})
+
+const unknownRoute = (method: string, path: string): ApiError => {
+  const allowed = allowedMethods(path)
+  return allowed.length === 0
+    ? new ApiError({ code: "not_found", message: "there is no such route; see /docs" })
+    : new ApiError({
+        code: "method_not_allowed",
+        message: `${method} is not allowed here, but ${allowed.join(", ")}`,
+        headers: { allow: allowed.join(", ") }
+      })
+}
+
+const isRouteNotFound = (error: unknown): boolean =>
+  HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+
+/** An answer for what no handler has answered. A client that has gone needs none. */
+const answered = (app: App<unknown>, method: string, path: string): App<never> =>
+  Effect.catchCause(app, (cause) => {
+    const failure = Cause.findErrorOption(cause)
+    if (Option.isSome(failure) && isRouteNotFound(failure.value)) {
+      return errorResponse(unknownRoute(method, path))
+    }
+    if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+    return Effect.andThen(
+      Effect.logError("a request failed unexpectedly", cause),
+      errorResponse(unavailable("the request failed unexpectedly; its request_id is in the log"))
+    )
+  })
+
+/** Answers name their request; on the way down they also end their connection. */
+const completed = (
+  response: HttpServerResponse.HttpServerResponse,
+  facts: RequestFacts,
+  draining: boolean
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.setHeaders(response, {
+    "x-request-id": facts.id,
+    "x-content-type-options": "nosniff",
+    ...(draining ? { connection: "close" } : {}),
+    ...(facts.route === "/docs" ? { "content-security-policy": DOCS_POLICY } : {})
+  })
+
+const logged = (facts: RequestFacts, status: number, milliseconds: number, traceId?: string) => {
+  const line = quietRoutes.has(facts.route) ? Effect.logDebug("request") : Effect.logInfo("request")
+  return line.pipe(
+    Effect.annotateLogs({
+      method: facts.method,
+      route: facts.route,
+      status,
+      ms: Math.round(milliseconds * 10) / 10,
+      ...(facts.tenantId === undefined ? {} : { tenant: facts.tenantId }),
+      ...(traceId === undefined ? {} : { trace_id: traceId })
+    })
+  )
+}
+
+/** Routers take a raw `;` for the end of the path; in an id it is a character like any other. */
+const withSemicolons = (request: HttpServerRequest.HttpServerRequest, path: string) =>
+  path.includes(";")
+    ? request.modify({ url: path.replaceAll(";", "%3B") + request.url.slice(path.length) })
+    : request
+
+const factsOf = (request: HttpServerRequest.HttpServerRequest, path: string): RequestFacts => ({
+  id: requestIdOf(request.headers["x-request-id"]),
+  method: request.method,
+  route: findRoute(request.method, path)?.template ?? UNKNOWN_ROUTE,
+  errorForm: errorFormOf(request.method, path),
+  tenantId: undefined
+})
+
+/** The frame of this process's requests. */
+export const makeRequestFrame = Effect.gen(function*() {
+  const settings = yield* ApiSettings
+  const draining = yield* Draining
+  const allowOrigins: (app: App<unknown>) => App<unknown> =
+    settings.corsOrigins.length === 0 ? (app) => app : cors(settings.corsOrigins)
+
+  return (app: App<unknown>) =>
+    Effect.gen(function*() {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const path = pathOf(request.url)
+      const facts = factsOf(request, path)
+      const startedAt = performance.now()
+      const trace = Option.getOrUndefined(HttpTraceContext.w3c(request.headers))
+      let status = CLIENT_GONE
+
+      const scope = yield* Effect.scope
+      const finished = Effect.suspend(() => {
+        const { method, route } = facts
+        const milliseconds = performance.now() - startedAt
+        return Effect.andThen(
+          logged(facts, status, milliseconds, trace?.traceId),
+          requestAnswered({ method, route, status, seconds: milliseconds / 1_000 })
+        ).pipe(Effect.annotateLogs("request_id", facts.id))
+      })
+      yield* Scope.addFinalizer(scope, finished)
+
+      const answer = answered(allowOrigins(app), request.method, path).pipe(
+        Effect.map((response) => {
+          status = response.status
+          return completed(response, facts, draining.isBegun())
+        }),
+        Effect.provideService(
+          HttpServerRequest.HttpServerRequest,
+          withSemicolons(request, path)
+        ),
+        Effect.provideService(CurrentRequest, facts),
+        Effect.annotateLogs("request_id", facts.id)
+      )
+      return yield* compression(answer)
+    })
+})

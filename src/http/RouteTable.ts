@@ -1,0 +1,68 @@
+/**
+ * Which paths exist and which methods they have: what tells an unknown route (404) from a wrong
+ * method (405), and gives logs and metrics a name that holds nothing of the client's.
+ */
+import { HttpApi } from "effect/http-api"
+import { Api } from "./Api.ts"
+import { opsPaths } from "./OpsRoutes.ts"
+
+export interface Route {
+  /** `/v1/events/:id` */
+  readonly template: string
+  readonly methods: ReadonlyArray<string>
+}
+
+/** The name of a path that is no route, for logs and metrics. */
+export const UNKNOWN_ROUTE = "unknown"
+
+const contractRoutes = (): ReadonlyArray<readonly [method: string, template: string]> => {
+  const routes: Array<readonly [string, string]> = []
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => routes.push([endpoint.method, endpoint.path])
+  })
+  return routes
+}
+
+const build = (): ReadonlyArray<Route & { readonly segments: ReadonlyArray<string> }> => {
+  const byTemplate = new Map<string, Set<string>>()
+  const all = [...contractRoutes(), ...opsPaths.map((path) => ["GET", path] as const)]
+  for (const [method, template] of all) {
+    const methods = byTemplate.get(template) ?? new Set()
+    byTemplate.set(template, methods.add(method))
+    if (method === "GET") methods.add("HEAD")
+  }
+  return [...byTemplate]
+    .map(([template, methods]) => ({
+      template,
+      methods: [...methods].sort(),
+      segments: template.split("/")
+    }))
+    .sort((left, right) => wildcards(left.segments) - wildcards(right.segments))
+}
+
+const isWildcard = (segment: string): boolean => segment.startsWith(":")
+const wildcards = (segments: ReadonlyArray<string>): number => segments.filter(isWildcard).length
+
+const matches = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): boolean =>
+  pattern.length === path.length &&
+  pattern.every((segment, at) => (isWildcard(segment) ? path[at] !== "" : segment === path[at]))
+
+const table = build()
+
+/** The path of a request target, without query and fragment. */
+export const pathOf = (target: string): string => /^[^?#]*/.exec(target)![0]
+
+/** The route that this method of the path belongs to; without the method, the path's first one. */
+export const findRoute = (method: string, path: string): Route | undefined => {
+  const segments = path.split("/")
+  const found = table.filter((route) => matches(route.segments, segments))
+  return found.find((route) => route.methods.includes(method)) ?? found[0]
+}
+
+/** Every method that the path has, on whatever route: the value of `Allow`. */
+export const allowedMethods = (path: string): ReadonlyArray<string> => {
+  const segments = path.split("/")
+  const found = table.filter((route) => matches(route.segments, segments))
+  return [...new Set(found.flatMap(({ methods }) => methods))].sort()
+}

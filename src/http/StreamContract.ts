@@ -1,0 +1,60 @@
+/**
+ * The live stream of events: its path, parameters and form. Says nothing of how it is fed.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Authorization, RequiredScope } from "./Authorization.ts"
+import { errorsOf } from "./ContractErrors.ts"
+import { filterParameters } from "./EventParameters.ts"
+import { SSE_TYPE } from "./MediaTypes.ts"
+import { operation } from "./Operation.ts"
+import { integerParameter } from "./QueryParameters.ts"
+
+export const LAST_EVENT_ID_HEADER = "Last-Event-ID"
+
+export const streamParameters = {
+  ...filterParameters,
+  after_sequence: integerParameter({
+    minimum: 0,
+    description: "Resume behind this sequence number, if there is no `Last-Event-ID`."
+  })
+}
+
+const EventStream = Schema.String.annotate({
+  description:
+    "`event: audit.event`, `id:` the sequence number, `data:` the AuditEvent on one line; " +
+    "`retry: 3000` first, a comment every 15 s. Under a filter an `id:` without data moves the " +
+    "resume point now and then."
+}).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
+
+const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
+  success: EventStream,
+  error: errorsOf("object", 400, 401, 403, 429, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "streamEvents",
+      summary: "Follow new events",
+      description:
+        "Server-Sent Events, live only unless resumed. The headers are sent once the start point " +
+        "is fixed: every event committed after that is delivered. A reader that is too slow is " +
+        "closed and resumes with its last id; revoking the key closes the stream.",
+      query: streamParameters,
+      metadata: true,
+      headers: {
+        [LAST_EVENT_ID_HEADER]: {
+          description: "Resume behind this sequence number, as browsers do by themselves.",
+          schema: { type: "integer", minimum: 0 }
+        }
+      },
+      responseHeaders: {
+        200: { "Cache-Control": "`no-store`", "X-Accel-Buffering": "`no`" }
+      }
+    })
+  )
+
+export class StreamApi extends HttpApiGroup.make("Stream")
+  .add(streamEvents)
+  .middleware(Authorization)
+  .annotateMerge(OpenApi.annotations({ description: "New events as they are committed." })) {}

@@ -1,0 +1,61 @@
+/**
+ * Serves the live stream: reads where to start, and passes on the feed's bytes until the feed, the
+ * client or the process ends it. What an event looks like on the wire is the feed's business.
+ */
+import { Effect, Result, Stream } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { LiveFeed } from "../actors/LiveFeed.ts"
+import { answering } from "./Answer.ts"
+import { Api } from "./Api.ts"
+import { invalid, refusable } from "./ApiError.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
+import { Draining } from "./Draining.ts"
+import { toFilter } from "./EventParameters.ts"
+import { SSE_TYPE } from "./MediaTypes.ts"
+import { readQuery } from "./QueryParameters.ts"
+import { LAST_EVENT_ID_HEADER, streamParameters } from "./StreamContract.ts"
+
+/** Where a client resumes: a browser's header says more than the address it first came with. */
+const resumePoint = (
+  request: HttpServerRequest.HttpServerRequest,
+  parameter: number | undefined
+): number | undefined => {
+  const header = request.headers[LAST_EVENT_ID_HEADER.toLowerCase()]
+  if (header === undefined) return parameter
+  const parsed = streamParameters.after_sequence.parse(header)
+  if (Result.isFailure(parsed)) throw invalid(LAST_EVENT_ID_HEADER, parsed.failure)
+  return parsed.success
+}
+
+export const layerStreamHandlers = HttpApiBuilder.group(
+  Api,
+  "Stream",
+  Effect.fnUntraced(function*(handlers) {
+    const feed = yield* LiveFeed
+    const draining = yield* Draining
+
+    return handlers.handleRaw(
+      "streamEvents",
+      answering(
+        Effect.fnUntraced(function*({ request }) {
+          const { keyId, tenantId } = yield* CurrentPrincipal
+          const { after, filter } = yield* refusable(() => {
+            const { metadata, values } = readQuery(request.url, streamParameters, {
+              metadata: true
+            })
+            return {
+              filter: toFilter(values, metadata),
+              after: resumePoint(request, values.after_sequence)
+            }
+          })
+          const bytes = yield* feed.subscribe({ tenantId, keyId, filter, after })
+          return HttpServerResponse.stream(Stream.interruptWhen(bytes, draining.begun), {
+            contentType: SSE_TYPE,
+            headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
+          })
+        })
+      )
+    )
+  })
+)

@@ -1,0 +1,56 @@
+/**
+ * alk: reads the configuration, starts the roles of this process, says where they are, and stops them
+ * in order on a signal or when the npm that started it is gone.
+ */
+import { NodeRuntime } from "@effect/platform-node"
+import { Effect, Layer, References } from "effect"
+import { parentGone } from "./adapters/embedded/ParentWatch.ts"
+import { layerLogFormat } from "./cli/LogFormat.ts"
+import { announce, failureLines, HELP } from "./cli/Messages.ts"
+import { REPAIR_HELP } from "./cli/Repair.ts"
+import { loadConfig, type Config } from "./config.ts"
+import { repairPartition, startRoles } from "./Roles.ts"
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`)
+
+const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
+
+const layerLogger = (config: Config) =>
+  Layer.merge(
+    layerLogFormat(config),
+    Layer.succeed(References.MinimumLogLevel, levels[config.log.level])
+  )
+
+const serve = (config: Config) =>
+  Effect.gen(function*() {
+    const places = yield* startRoles(config, say)
+    yield* announce(config, places)
+    yield* parentGone()
+    yield* Effect.logInfo("npm is gone: stopping")
+  }).pipe(Effect.scoped)
+
+const print = (text: string) => Effect.sync(() => void process.stdout.write(text))
+
+const program = Effect.gen(function*() {
+  const [command, ...rest] = process.argv.slice(2)
+  const wantsHelp = process.argv.includes("--help") || process.argv.includes("-h")
+  if (wantsHelp) return yield* print(command === "repair" ? REPAIR_HELP : HELP())
+  if (command !== undefined && command !== "repair") {
+    return yield* Effect.fail(new Error(`unknown command ${command}; see npm start -- --help`))
+  }
+  const config = yield* loadConfig
+  const logger = layerLogger(config)
+  if (command === "repair") {
+    return yield* repairPartition(config, rest, say).pipe(Effect.provide(logger))
+  }
+  return yield* serve(config).pipe(Effect.provide(logger))
+}).pipe(
+  Effect.catch((failure) =>
+    Effect.sync(() => {
+      for (const line of failureLines(failure)) say(line)
+      process.exitCode = 1
+    })
+  )
+)
+
+NodeRuntime.runMain(program)

@@ -1,0 +1,12 @@
+/**
+ * The store on an engine in another process, through the unmodified client and HTTP.
+ */
+import { Effect, Layer } from "effect"
+import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHouseConnection.ts"
+import { storeContract } from "./support/EventStoreContract.ts"
+import { runningStore } from "./support/StoreProcesses.ts"
+
+storeContract("a store behind HTTP", (database) =>
+  Layer.unwrap(
+    Effect.map(runningStore(), ({ url }) => ClickHouseConnection.layerServer({ database, url }))
+  ))

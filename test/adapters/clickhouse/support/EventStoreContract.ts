@@ -1,0 +1,692 @@
+/**
+ * What every store behind the port `EventStore` has to do, as tests: run on the engine in this
+ * process and on the same engine behind HTTP in another.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Exit, Layer, Stream } from "effect"
+import fc from "fast-check"
+import { Readable } from "node:stream"
+import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/ClickHouseConnection.ts"
+import { columns } from "../../../../src/adapters/clickhouse/EventColumns.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import type { AuditEvent } from "../../../../src/domain/AuditEvent.ts"
+import { emptyFilter, matches, type EventFilter } from "../../../../src/domain/EventFilter.ts"
+import {
+  EventStore,
+  type EventPageQuery,
+  type StatsDimension,
+  type StoreUnavailable
+} from "../../../../src/ports/EventStore.ts"
+import { anyEvents, anyFilter } from "./Generators.ts"
+import { bodyOf, chainOf, rowsOf, storedEvent, textsOf, timeAt, type Sample } from "./StoredBodies.ts"
+
+const database = "alk_contract"
+
+/** Texts that mean something to one of the languages on the way. */
+const hostileTexts: ReadonlyArray<string> = [
+  "'", "\"", "`", "\\", "\\'", "\\\\", "\\N", "\\t", "\\x41", "NULL", "%", "_", "?", "$1",
+  "' OR 1=1 --", "'); DROP TABLE alk.events; --", "{p0:String}", "{p1:UInt64}", "{}", "{{database}}",
+  "/* */", "(SELECT 1)", "a\nb", "a\r\nb", "a\tb", " ", " leading", "trailing ", "\u0001", "\u001f",
+  "\u007f", "\u0085", "\u2028", "\ufeffbom", "é", "e\u0301", "ß", "ẞ", "ΟΔΟΣ", "İ", "ǅ", "日本語",
+  "\u{1F600}", "\u{1F468}\u200D\u{1F469}", "\u{10FFFF}", "\uFFFD", "[1]", "{\"v\":1}", "true", "-0",
+  "1e21", "a/b", "a&b=c#d+e f", "x".repeat(250)
+]
+
+const everythingOf = (tenantId: string, over: Partial<EventPageQuery> = {}): EventPageQuery => ({
+  tenantId,
+  filter: emptyFilter,
+  order: "asc",
+  offset: 0,
+  limit: 1000,
+  ...over
+})
+
+const found = (tenantId: string, filter: Partial<EventFilter>, final = false) =>
+  EventStore.use((store) =>
+    store.page(everythingOf(tenantId, { filter: { ...emptyFilter, ...filter } }), final))
+
+/** The answer is exactly the given events, in their order. */
+const assertFinds = Effect.fnUntraced(function*(
+  tenantId: string,
+  filter: Partial<EventFilter>,
+  expected: ReadonlyArray<AuditEvent>
+) {
+  const { bodies, total } = yield* found(tenantId, filter)
+  assert.deepStrictEqual(bodies, textsOf(expected), JSON.stringify(filter))
+  assert.strictEqual(total, expected.length, JSON.stringify(filter))
+})
+
+const stored = (events: ReadonlyArray<AuditEvent>, partition = 0, firstOffset = 0) =>
+  EventStore.use((store) => store.insertEvents(rowsOf(events, partition, firstOffset)))
+
+/** Statement on the tables themselves: what somebody with access to the database could do. */
+const tamper = (sql: string) =>
+  ClickHouseConnection.use(({ client }) => Effect.promise(() => client.command({ query: sql })))
+
+const rowsInRange = (tenantId: string, from: number, to: number) =>
+  EventStore.use((store) => Stream.runCollect(store.rows(tenantId, from, to)).pipe(
+    Effect.map((chunks) => chunks.flat())
+  ))
+
+export const storeContract = <E>(
+  name: string,
+  connection: (database: string) => Layer.Layer<ClickHouseConnection, E>
+): void => {
+  const migrated = Layer.effectDiscard(EventStore.use((store) => store.migrate))
+  const stores = migrated.pipe(
+    Layer.provideMerge(layerClickHouse),
+    Layer.provideMerge(connection(database))
+  )
+  layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
+    it.effect("gives back every byte, on every way out", () =>
+      Effect.gen(function*() {
+        const planes = Array.from({ length: 17 }, (_, plane) =>
+          String.fromCodePoint(...[0x21, 0xa9, 0x3b1, 0xfff, 0xfffd].map((low) => plane * 0x10000 + low)))
+        const texts = [...planes, ...hostileTexts]
+        const events = texts.map((text, index) =>
+          storedEvent("bytes", index + 1, {
+            actor: { id: text, type: "agent", email: text },
+            resource: { id: text, type: text, name: text },
+            metadata: { [text]: [text, { [text]: text }], nested: text.repeat(3) }
+          }))
+        yield* stored(events, 7, 1_000)
+        const expected = textsOf(events)
+        const store = yield* EventStore
+        const { bodies, total } = yield* store.page(everythingOf("bytes"), false)
+        assert.deepStrictEqual(bodies, expected)
+        assert.strictEqual(total, events.length)
+        const scanned = yield* Stream.runCollect(store.scan(everythingOf("bytes"), false))
+        assert.deepStrictEqual(scanned.flat(), expected)
+        const rows = yield* rowsInRange("bytes", 1, events.length)
+        assert.deepStrictEqual(rows.map(({ body }) => body), expected)
+        assert.deepStrictEqual(rows.flatMap(({ wrongColumns }) => wrongColumns), [])
+        for (const event of events.slice(0, 5)) {
+          const body = yield* store.byId("bytes", event.id, undefined, false)
+          assert.strictEqual(body, bodyOf(event).toString())
+        }
+        const { event } = yield* store.position(7)
+        assert.deepStrictEqual(event, { offset: 1_000 + events.length - 1, body: expected.at(-1) })
+      }))
+
+    it.effect("takes rows in pieces cut anywhere, through characters too", () =>
+      Effect.gen(function*() {
+        const { client } = yield* ClickHouseConnection
+        const event = storedEvent("pieces", 1, { metadata: { text: "aé€\u{1F600}\u{10FFFF}" } })
+        const start = Buffer.from(`9\x010\x01`)
+        for (const size of [1, 2, 3, 5, 7]) {
+          const bytes = Buffer.concat([start, bodyOf(event), Buffer.from("\n")])
+          const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+            bytes.subarray(index * size, (index + 1) * size))
+          yield* Effect.promise(() =>
+            client.insert({
+              table: `${database}.events`,
+              columns: ["kafka_partition", "kafka_offset", "body"],
+              format: "CSV",
+              values: Readable.from(pieces, { objectMode: false }),
+              clickhouse_settings: {
+                format_csv_delimiter: "\x01",
+                format_csv_allow_single_quotes: 0,
+                format_csv_allow_double_quotes: 0,
+                async_insert: 0,
+                insert_deduplicate: 0
+              }
+            }))
+        }
+        const { bodies } = yield* found("pieces", {})
+        assert.deepStrictEqual(bodies, Array.from({ length: 5 }, () => bodyOf(event).toString()))
+      }))
+
+    it.effect("pages by number and by sequence, with the exact total", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const events = chainOf("pages", 25, (n) => ({ outcome: n % 5 === 0 ? "failure" : "success" }))
+        yield* stored(events)
+        const expected = textsOf(events)
+        const newest = [...expected].reverse()
+        const page = (over: Partial<EventPageQuery>) =>
+          store.page(everythingOf("pages", { order: "desc", limit: 10, ...over }), false)
+        assert.deepStrictEqual(yield* page({}), { bodies: newest.slice(0, 10), total: 25 })
+        assert.deepStrictEqual(yield* page({ offset: 20 }), { bodies: newest.slice(20), total: 25 })
+        assert.deepStrictEqual(yield* page({ offset: 30 }), { bodies: [], total: 25 })
+        assert.deepStrictEqual(
+          yield* page({ order: "asc", afterSequence: 20 }),
+          { bodies: expected.slice(20), total: 25 }
+        )
+        assert.deepStrictEqual(
+          yield* page({ beforeSequence: 4 }),
+          { bodies: newest.slice(22), total: 25 }
+        )
+        const failures = { ...emptyFilter, outcome: "failure" as const }
+        assert.deepStrictEqual(
+          yield* page({ filter: failures, limit: 2, offset: 1 }),
+          { bodies: [newest[5]!, newest[10]!], total: 5 }
+        )
+        assert.deepStrictEqual(yield* found("nobody", {}), { bodies: [], total: 0 })
+      }))
+
+    it.effect("compares every filter exactly, whatever the text is", () =>
+      Effect.gen(function*() {
+        const fields: ReadonlyArray<readonly [string, (text: string) => Sample, (text: string) => Partial<EventFilter>]> = [
+          ["id", (text) => ({ id: text }), (text) => ({ id: text })],
+          [
+            "actor",
+            (text) => ({ actor: { id: text, type: "human" } }),
+            (text) => ({ actorId: text })
+          ],
+          ["action", (text) => ({ action: text }), (text) => ({ action: text })],
+          [
+            "resource",
+            (text) => ({ resource: { id: text, type: "document" } }),
+            (text) => ({ resourceId: text })
+          ],
+          [
+            "type",
+            (text) => ({ resource: { id: "doc", type: text } }),
+            (text) => ({ resourceType: text })
+          ],
+          [
+            "metadata",
+            (text) => ({ metadata: { key: text } }),
+            (text) => ({ metadata: [{ path: "key", value: text }] })
+          ]
+        ]
+        for (const [field, sample, filter] of fields) {
+          const tenant = `exact-${field}`
+          const events = hostileTexts.map((text, index) =>
+            storedEvent(tenant, index + 1, sample(text)))
+          yield* stored(events)
+          yield* Effect.forEach(events, (event, index) =>
+            assertFinds(tenant, filter(hostileTexts[index]!), [event]), { concurrency: 4 })
+        }
+        for (const text of hostileTexts) {
+          assert.deepStrictEqual(yield* found(text, {}), { bodies: [], total: 0 })
+        }
+      }))
+
+    it.effect("bounds times, sequences and actions as it says", () =>
+      Effect.gen(function*() {
+        const events = [
+          storedEvent("bounds", 1, { timestamp: "1970-01-01T00:00:00.000000Z", action: "a.b" }),
+          storedEvent("bounds", 2, { timestamp: "1970-01-01T00:00:00.000001Z", action: "a.bc" }),
+          storedEvent("bounds", 3, { timestamp: "2038-01-19T03:14:08.000000Z", action: "a.b.c" }),
+          storedEvent("bounds", 4, { timestamp: "2106-02-07T06:28:16.999999Z", action: "A.b.c" }),
+          storedEvent("bounds", 5, { timestamp: "2261-12-31T23:59:59.999999Z", action: "a-b.c" })
+        ]
+        yield* stored(events)
+        const times = events.map(({ timestamp }) => timestamp)
+        for (const [index, time] of times.entries()) {
+          yield* assertFinds("bounds", { from: time }, events.slice(index))
+          yield* assertFinds("bounds", { to: time }, events.slice(0, index + 1))
+          yield* assertFinds("bounds", { from: time, to: time }, [events[index]!])
+        }
+        yield* assertFinds("bounds", { fromSequence: 2, toSequence: 3 }, events.slice(1, 3))
+        yield* assertFinds("bounds", { actionPrefix: "a.b." }, [events[2]!])
+        yield* assertFinds("bounds", { actionPrefix: "a." }, events.slice(0, 3))
+      }))
+
+    it.effect("means the same by a filter as the domain does", () =>
+      Effect.gen(function*() {
+        const seed = Math.floor(Math.random() * 2 ** 31)
+        const [samples = []] = fc.sample(anyEvents, { seed, numRuns: 1 })
+        const events = samples.map((sample, index) => storedEvent("law", index + 1, sample))
+        yield* stored(events)
+        const context = yield* Effect.context<EventStore>()
+        yield* Effect.promise(() =>
+          fc.assert(
+            fc.asyncProperty(anyFilter, (filter) =>
+              Effect.runPromiseWith(context)(
+                assertFinds("law", filter, events.filter((event) => matches(filter, event)))
+              )),
+            { seed, numRuns: 300 }
+          ))
+      }))
+
+    it.effect("finds every number by its RFC 8785 text, and no other", () =>
+      Effect.gen(function*() {
+        const numbers = [...new Set([
+          0, 1, -1, 0.1, 1e20, 1e21, -1e20, 1e22, 5e-324, 1.7976931348623157e308, 1e-7, 1e-6, 0.001,
+          2 ** 53, -(2 ** 63), 2 ** 63, 2 ** 64, 18446744073709550000, 12345678901234567000,
+          123456789012345680000, 0.0000012345678901234567, 333333333.33333329, 4.35, 1e15, 1e16,
+          ...fc.sample(fc.double({ noNaN: true, noDefaultInfinity: true }), 150),
+          ...fc.sample(fc.integer(), 50)
+        ].map((number) => number === 0 ? 0 : number))]
+        const events = numbers.map((number, index) =>
+          storedEvent("numbers", index + 1, { metadata: { x: number, list: [number, "s"] } }))
+        yield* stored(events)
+        yield* Effect.forEach(numbers, (number, index) =>
+          Effect.forEach(["x", "list"], (path) =>
+            assertFinds(
+              "numbers",
+              { metadata: [{ path, value: String(number) }] },
+              [events[index]!]
+            )), { concurrency: 4 })
+        for (const text of ["1.0", "+1", "01", "1e0", "1E21", "1e21", "-0", "0x1", " 1", "Infinity"]) {
+          yield* assertFinds("numbers", { metadata: [{ path: "x", value: text }] }, [])
+        }
+      }))
+
+    it.effect("keeps an event with integers beyond 64 bits findable by everything", () =>
+      Effect.gen(function*() {
+        const event = storedEvent("large", 1, {
+          id: "12345678901234567890123",
+          actor: { id: "98765432109876543210", type: "system", email: "11111111111111111111@x" },
+          metadata: { n: 1e20, m: [-1e20, 2 ** 64], s: "55555555555555555555", k: { t: "\"6\\" } }
+        })
+        yield* stored([event])
+        for (const filter of [
+          { id: event.id },
+          { actorId: event.actor.id },
+          { q: "11111111111111111111@X" },
+          { q: "55555555555555555555" },
+          { q: "\"6\\" },
+          { metadata: [{ path: "n", value: "100000000000000000000" }] },
+          { metadata: [{ path: "m", value: "18446744073709552000" }] },
+          { metadata: [{ path: "s", value: "55555555555555555555" }] },
+          { from: event.timestamp, to: event.timestamp }
+        ]) yield* assertFinds("large", filter, [event])
+        yield* assertFinds("large", { q: "100000000000000000000" }, [])
+        assert.deepStrictEqual((yield* rowsInRange("large", 1, 1))[0]?.wrongColumns, [])
+      }))
+
+    it.effect("counts groups and buckets as plain arithmetic does", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const [samples = []] = fc.sample(anyEvents, 1)
+        const events = samples.map((sample, index) =>
+          storedEvent("stats", index + 1, { ...sample, timestamp: timeAt(index * 1_801) }))
+        yield* stored(events)
+        const valueOf: Record<StatsDimension, (event: AuditEvent) => string> = {
+          action: (event) => event.action,
+          outcome: (event) => event.outcome,
+          actor_type: (event) => event.actor.type,
+          actor_id: (event) => event.actor.id,
+          resource_type: (event) => event.resource.type,
+          resource_id: (event) => event.resource.id
+        }
+        const lengths = { minute: 16, hour: 13, day: 10 } as const
+        const endings = { minute: ":00.000000Z", hour: ":00:00.000000Z", day: "T00:00:00.000000Z" }
+        const filter = { ...emptyFilter, fromSequence: 3 }
+        const counted = events.filter((event) => matches(filter, event))
+        const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+        for (const groupBy of Object.keys(valueOf) as Array<StatsDimension>) {
+          for (const interval of ["minute", "hour", "day"] as const) {
+            const limit = 2
+            const groups = [...Map.groupBy(counted, valueOf[groupBy])]
+              .map(([key, members]) => ({ key, count: members.length }))
+              .sort((a, b) => b.count - a.count || byBytes(a.key, b.key))
+              .slice(0, limit)
+            const shown = new Set(groups.map(({ key }) => key))
+            const buckets = [...Map.groupBy(
+              counted.filter((event) => shown.has(valueOf[groupBy](event))),
+              (event) =>
+                `${event.timestamp.slice(0, lengths[interval])}${endings[interval]} ${
+                  valueOf[groupBy](event)
+                }`
+            )]
+              .map(([key, members]) => ({
+                start: key.slice(0, 27),
+                key: key.slice(28),
+                count: members.length
+              }))
+              .sort((a, b) => byBytes(a.start, b.start) || byBytes(a.key, b.key))
+            const other = groups.reduce((rest, { count }) => rest - count, counted.length)
+            assert.deepStrictEqual(
+              yield* store.stats({ tenantId: "stats", filter, groupBy, interval, limit }, false),
+              { groups, other, buckets, total: counted.length }
+            )
+          }
+        }
+        assert.deepStrictEqual(
+          yield* store.stats(
+            { tenantId: "nobody", filter: emptyFilter, groupBy: "action", interval: "day", limit: 5 },
+            true
+          ),
+          { groups: [], other: 0, buckets: [], total: 0 }
+        )
+      }))
+
+    it.effect("shows rows that came twice once, by FINAL, and merges them when asked", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const events = chainOf("twice", 12, (n) => ({ action: n % 2 === 0 ? "even.x" : "odd.x" }))
+        yield* stored(events, 21, 100)
+        assert.isFalse(yield* store.hasDuplicates(21, 0))
+        yield* stored(events.slice(4, 8), 21, 104)
+        assert.isTrue(yield* store.hasDuplicates(21, 0))
+        assert.isTrue(yield* store.hasDuplicates(21, 107))
+        assert.isFalse(yield* store.hasDuplicates(21, 108))
+        assert.isFalse(yield* store.hasDuplicates(22, 0))
+        const expected = textsOf(events)
+        const answers = (final: boolean) =>
+          Effect.gen(function*() {
+            const { bodies, total } = yield* found("twice", {}, final)
+            assert.deepStrictEqual(bodies, expected)
+            assert.strictEqual(total, 12)
+            const filtered = yield* found("twice", { action: "odd.x", q: "DOC_1" }, final)
+            assert.strictEqual(filtered.total, 6)
+            const scanned = yield* Stream.runCollect(store.scan(everythingOf("twice"), final))
+            assert.deepStrictEqual(scanned.flat(), expected)
+            const { groups } = yield* store.stats(
+              { tenantId: "twice", filter: emptyFilter, groupBy: "action", limit: 5 },
+              final
+            )
+            assert.deepStrictEqual(groups, [{ key: "even.x", count: 6 }, { key: "odd.x", count: 6 }])
+          })
+        yield* answers(true)
+        assert.strictEqual((yield* found("twice", {}, false)).total, 16)
+        const rows = yield* rowsInRange("twice", 1, 100)
+        assert.deepStrictEqual(rows.map(({ body }) => body), expected)
+        const span = yield* store.sequenceSpan("twice", undefined, undefined)
+        assert.deepStrictEqual(span, { first: 1, last: 12, eventsInBounds: 12 })
+        yield* store.mergeDuplicates
+        assert.isFalse(yield* store.hasDuplicates(21, 0))
+        yield* answers(false)
+      }))
+
+    it.effect("never hides a second row with another hash, nor calls it a duplicate", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const events = chainOf("forged", 3)
+        const forged = storedEvent("forged", 2, { hash: "f".repeat(64), action: "forged.row" })
+        yield* stored(events, 23)
+        yield* stored([forged], 23, 1)
+        assert.isFalse(yield* store.hasDuplicates(23, 0))
+        const rows = yield* rowsInRange("forged", 1, 3)
+        assert.deepStrictEqual(rows.map(({ sequenceNumber }) => sequenceNumber), [1, 2, 2, 3])
+        assert.isTrue(rows.some(({ body }) => body === bodyOf(forged).toString()))
+        yield* store.mergeDuplicates
+        assert.strictEqual((yield* found("forged", {}, true)).total, 4)
+      }))
+
+    it.effect("lets an erased event win over its replayed details", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const told = storedEvent("erased", 1, { metadata: { name: "Jane Secret" } })
+        const { metadata: _, ...rest } = told
+        const erased = { ...rest, erased_at: timeAt(99) } as AuditEvent
+        yield* stored([erased], 24)
+        yield* stored([told], 24)
+        assert.deepStrictEqual((yield* found("erased", {}, true)).bodies, textsOf([erased]))
+        assert.strictEqual((yield* found("erased", { q: "secret" }, true)).total, 0)
+        const named = { metadata: [{ path: "name", value: "Jane Secret" }] }
+        assert.strictEqual((yield* found("erased", named, true)).total, 0)
+        yield* store.mergeDuplicates
+        assert.deepStrictEqual((yield* found("erased", {}, false)).bodies, textsOf([erased]))
+        const rows = yield* rowsInRange("erased", 1, 1)
+        assert.deepStrictEqual(rows.map(({ version }) => version), [1])
+      }))
+
+    it.effect("names each filter column that differs from the bytes", () =>
+      Effect.gen(function*() {
+        const events = chainOf("columns", 20, () => ({ metadata: { a: "b" } }))
+        yield* stored(events, 25)
+        const lies: ReadonlyArray<readonly [string, string]> = [
+          ["id", "'another'"],
+          ["timestamp", "timestamp + 1"],
+          ["created_at", "created_at + 1"],
+          ["actor_id", "'another'"],
+          ["actor_type", "'agent'"],
+          ["action", "'another'"],
+          ["resource_id", "'another'"],
+          ["resource_type", "'another'"],
+          ["outcome", "'error'"],
+          ["metadata", "'{}'"],
+          ["search", "''"]
+        ]
+        for (const [index, [column, lie]] of lies.entries()) {
+          yield* tamper(
+            `ALTER TABLE ${database}.events UPDATE ${column} = ${lie} WHERE tenant_id = 'columns'`
+              + ` AND sequence_number = ${index + 1} SETTINGS mutations_sync = 2`
+          )
+        }
+        // Key columns can't be updated: a row is put beside the true one instead.
+        yield* tamper(
+          `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, sequence_number)`
+            + ` SELECT 25, 99, body, 500 FROM ${database}.events`
+            + " WHERE tenant_id = 'columns' AND sequence_number = 20"
+        )
+        yield* tamper(
+          `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, version, hash)`
+            + ` SELECT 25, 99, body, 7, 'x' FROM ${database}.events`
+            + " WHERE tenant_id = 'columns' AND sequence_number = 20"
+        )
+        yield* tamper(
+          `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, tenant_id)`
+            + ` SELECT 25, 99, body, 'thief' FROM ${database}.events`
+            + " WHERE tenant_id = 'columns' AND sequence_number = 20"
+        )
+        const rows = yield* rowsInRange("columns", 1, 1_000)
+        const wrong = rows
+          .filter(({ wrongColumns }) => wrongColumns.length > 0)
+          .map(({ sequenceNumber, wrongColumns }) => [sequenceNumber, ...wrongColumns])
+        assert.deepStrictEqual(wrong, [
+          ...lies.map(([column], index) => [index + 1, column]),
+          [20, "hash", "version"],
+          [500, "sequence_number"]
+        ])
+        const [stolen] = yield* rowsInRange("thief", 1, 1_000)
+        assert.deepStrictEqual(stolen?.wrongColumns, ["tenant_id"])
+      }))
+
+    it.effect("takes its columns from the bytes by the expressions that verification uses", () =>
+      Effect.gen(function*() {
+        const { client } = yield* ClickHouseConnection
+        const ask = <A>(query: string, query_params: Record<string, string>) =>
+          Effect.promise(() =>
+            client.query({ query, query_params, format: "JSONCompactEachRow" })
+              .then((answer) => answer.json<A>()))
+        for (const [name, expression] of columns) {
+          const [row] = yield* ask<[number]>(
+            "SELECT formatQuerySingleLine(concat('SELECT ', default_expression))"
+              + " = formatQuerySingleLine(concat('SELECT ', {expression:String}))"
+              + " FROM system.columns"
+              + " WHERE database = {database:String} AND table = 'events' AND name = {name:String}",
+            { expression, database, name }
+          )
+          assert.deepStrictEqual(row, [1], name)
+        }
+      }))
+
+    it.effect("scans in both orders, in chunks bounded by rows and bytes", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const many = chainOf("scan-rows", 11_000)
+        yield* stored(many)
+        const large = chainOf("scan-bytes", 40, (n) => ({
+          metadata: { text: String.fromCodePoint(0x4e00 + n).repeat(150_000) }
+        }))
+        yield* stored(large)
+        for (const [tenant, events] of [["scan-rows", many], ["scan-bytes", large]] as const) {
+          const texts = textsOf(events)
+          for (const order of ["asc", "desc"] as const) {
+            const chunks = yield* Stream.runCollect(
+              store.scan({ tenantId: tenant, filter: emptyFilter, order }, false)
+            )
+            assert.deepStrictEqual(chunks.flat(), order === "asc" ? texts : texts.toReversed())
+            assert.isAtLeast(chunks.length, 3)
+          }
+          const rows = yield* Stream.runCollect(store.rows(tenant, 1, events.length))
+          assert.deepStrictEqual(rows.flat().map(({ body }) => body), texts)
+          assert.isAtLeast(rows.length, 3)
+        }
+        const filter = { ...emptyFilter, fromSequence: 5_000, toSequence: 5_001 }
+        const narrow = yield* Stream.runCollect(
+          store.scan({ tenantId: "scan-rows", filter, order: "desc" }, false)
+        )
+        assert.deepStrictEqual(narrow.flat(), textsOf(many.slice(4_999, 5_001)).toReversed())
+      }))
+
+    it.effect("ends a scan where the log stood when it began", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        yield* stored(chainOf("growing", 6_000))
+        let more = 6_000
+        const seen = yield* store.scan(everythingOf("growing"), false).pipe(
+          Stream.mapEffect((chunk) =>
+            stored([storedEvent("growing", ++more)]).pipe(Effect.as(chunk.length))),
+          Stream.runCollect
+        )
+        assert.strictEqual(seen.reduce((sum, length) => sum + length), 6_000)
+      }))
+
+    it.effect("drops what came from a partition, and takes the same rows again", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const [kept, dropped] = [chainOf("kept", 5), chainOf("dropped", 5)]
+        const receipt = (partition: number, tenantId: string) => ({
+          partition,
+          offset: 3,
+          tenantId,
+          receiptId: "r",
+          body: Buffer.from(JSON.stringify({ received_at: new Date().toISOString() }))
+        })
+        const conflict = (partition: number, tenantId: string) => ({
+          partition,
+          offset: 9,
+          tenantId,
+          sequenceNumber: 1,
+          reason: "prev_hash",
+          body: Buffer.from("x")
+        })
+        const fill = (partition: number, tenant: string, events: ReadonlyArray<AuditEvent>) =>
+          Effect.all([
+            stored(events, partition),
+            store.insertReceipts([receipt(partition, tenant)]),
+            store.insertConflicts([conflict(partition, tenant)])
+          ])
+        yield* fill(31, "kept", kept)
+        yield* fill(32, "dropped", dropped)
+        yield* store.dropPartition(32)
+        assert.deepStrictEqual(yield* store.position(32), { event: undefined, receiptOffset: undefined })
+        assert.strictEqual((yield* found("dropped", {})).total, 0)
+        assert.isUndefined(yield* store.receipt("dropped", "r"))
+        assert.deepStrictEqual(yield* store.conflicts("dropped", 10), [])
+        yield* assertFinds("kept", {}, kept)
+        assert.isDefined(yield* store.receipt("kept", "r"))
+        assert.strictEqual((yield* store.conflicts("kept", 10)).length, 1)
+        yield* fill(32, "dropped", dropped)
+        yield* assertFinds("dropped", {}, dropped)
+        assert.strictEqual((yield* store.position(32)).receiptOffset, 3)
+      }))
+
+    it.effect("tells where a partition's view ends, records that did not link included", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        assert.deepStrictEqual(yield* store.position(40), { event: undefined, receiptOffset: undefined })
+        const [event] = chainOf("position", 1)
+        yield* stored([event!], 40, 0)
+        const first = { offset: 0, body: bodyOf(event!).toString() }
+        assert.deepStrictEqual((yield* store.position(40)).event, first)
+        const conflict = {
+          partition: 40,
+          offset: 7,
+          tenantId: "position",
+          sequenceNumber: 2,
+          reason: "tab\t, line\nand \\ in the reason",
+          body: Buffer.from([0, 1, 9, 10, 13, 92, 110, 0xff, 0xfe, 0xc3])
+        }
+        yield* store.insertConflicts([conflict, conflict])
+        assert.strictEqual((yield* store.position(40)).event?.offset, 7)
+        assert.deepStrictEqual(yield* store.conflicts("position", 10), [conflict])
+        assert.deepStrictEqual(yield* store.conflicts("nobody", 10), [])
+      }))
+
+    it.effect("keeps receipts by tenant and id, the first of two, while they are young", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const row = (offset: number, tenantId: string, receiptId: string, body: string) => ({
+          partition: 0,
+          offset,
+          tenantId,
+          receiptId,
+          body: Buffer.from(body)
+        })
+        const body = (text: string, age = 0) =>
+          JSON.stringify({ text, received_at: new Date(Date.now() - age).toISOString() })
+        const day = 86_400_000
+        const [first, second] = [body("é\u{1F600}\\\"\n"), body("second")]
+        yield* store.insertReceipts([
+          row(1, "receipts", "r1", first),
+          row(2, "receipts", "r1", second),
+          row(3, "receipts", "week", body("week", 7 * day)),
+          row(4, "receipts", "timeless", "{}"),
+          row(5, "receipts", "old", body("old", 9 * day))
+        ])
+        yield* tamper(`OPTIMIZE TABLE ${database}.receipts FINAL`)
+        assert.strictEqual(yield* store.receipt("receipts", "r1"), first)
+        assert.isDefined(yield* store.receipt("receipts", "week"))
+        assert.strictEqual(yield* store.receipt("receipts", "timeless"), "{}")
+        assert.isUndefined(yield* store.receipt("receipts", "old"))
+        assert.isUndefined(yield* store.receipt("others", "r1"))
+        assert.isUndefined(yield* store.receipt("receipts", "r2"))
+        assert.strictEqual((yield* store.position(0)).receiptOffset, 4)
+      }))
+
+    it.effect("turns times into the sequences that cover them", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const seconds = [50, 10, 30, 20, 40]
+        yield* stored(seconds.map((second, index) =>
+          storedEvent("span", index + 1, { timestamp: timeAt(second) })))
+        const span = (from?: number, to?: number) =>
+          store.sequenceSpan(
+            "span",
+            from === undefined ? undefined : timeAt(from),
+            to === undefined ? undefined : timeAt(to)
+          )
+        assert.deepStrictEqual(yield* span(), { first: 1, last: 5, eventsInBounds: 5 })
+        assert.deepStrictEqual(yield* span(10, 20), { first: 2, last: 4, eventsInBounds: 2 })
+        assert.deepStrictEqual(yield* span(40), { first: 1, last: 5, eventsInBounds: 2 })
+        assert.isUndefined(yield* span(11, 19))
+      }))
+
+    it.effect("picks the lowest sequence of an id, unless one is named", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const events = chainOf("ids", 4, () => ({ id: "same" }))
+        yield* stored(events)
+        const [first, , third] = textsOf(events)
+        assert.strictEqual(yield* store.byId("ids", "same", undefined, false), first)
+        assert.strictEqual(yield* store.byId("ids", "same", 3, true), third)
+        assert.isUndefined(yield* store.byId("ids", "same", 9, false))
+        assert.isUndefined(yield* store.byId("others", "same", undefined, false))
+      }))
+
+    it.effect("stores an insert whole or not at all", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const [good] = rowsOf(chainOf("whole", 1))
+        const failed = (body: Buffer) =>
+          store.insertEvents([good!, { partition: 0, offset: 1, body }]).pipe(
+            Effect.flip,
+            Effect.map((error: StoreUnavailable) => error.operation)
+          )
+        for (const text of ["{\n}", "{\x01}"]) {
+          assert.strictEqual(yield* failed(Buffer.from(text)), "insertEvents")
+        }
+        assert.strictEqual((yield* found("whole", {})).total, 0)
+        yield* store.insertEvents([])
+        const rows = Array.from({ length: 50_001 }, () => good!)
+        assert.isTrue(Exit.hasDies(yield* Effect.exit(store.insertEvents(rows))))
+      }))
+
+    it.effect("makes one part of the largest insert", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const { client } = yield* ClickHouseConnection
+        const [row] = rowsOf(chainOf("one-part", 1, () => ({
+          metadata: { text: "Größe 東京 ".repeat(45) }
+        })))
+        const rows = Array.from({ length: 50_000 }, (_, offset) => ({ ...row!, partition: 50, offset }))
+        yield* store.insertEvents(rows)
+        const answer = yield* Effect.promise(() =>
+          client.query({
+            query: `SELECT count(), uniqExact(_part), sum(length(body)) FROM ${database}.events`
+              + " WHERE kafka_partition = 50 AND _part IN (SELECT name FROM system.parts"
+              + " WHERE level = 0)",
+            format: "JSONCompactEachRow"
+          }).then((result) => result.json<[number, number, number]>()))
+        assert.deepStrictEqual(answer, [[50_000, 1, 50_000 * row!.body.length]])
+      }))
+  })
+}

@@ -1,0 +1,2 @@
+import { layerServer } from "../../src/http/Server.ts"
+const x: number = layerServer

@@ -1,0 +1,135 @@
+/** A client of the HTTP API made of nothing but `fetch`: what a user's first script would be. */
+import { setTimeout as sleep } from "node:timers/promises"
+
+export type Json = Record<string, any>
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: any
+  readonly text: string
+}
+
+export interface Options {
+  readonly method?: string
+  readonly body?: unknown
+  readonly headers?: Record<string, string>
+  readonly raw?: string | Uint8Array
+}
+
+export class Client {
+  readonly url: string
+  readonly key: string
+
+  constructor(url: string, key: string) {
+    this.url = url
+    this.key = key
+  }
+
+  async call(path: string, options: Options = {}): Promise<Answer> {
+    const { body, headers = {}, raw } = options
+    const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body))
+    const response = await fetch(`${this.url}${path}`, {
+      method: options.method ?? (payload === undefined ? "GET" : "POST"),
+      headers: {
+        ...(this.key === "" ? {} : { authorization: `Bearer ${this.key}` }),
+        ...(payload === undefined ? {} : { "content-type": "application/json" }),
+        ...headers
+      },
+      ...(payload === undefined ? {} : { body: payload as any })
+    })
+    const text = await response.text()
+    let parsed: unknown
+    try {
+      parsed = JSON.parse(text)
+    } catch {
+      parsed = undefined
+    }
+    return { status: response.status, headers: response.headers, body: parsed, text }
+  }
+
+  batch(events: ReadonlyArray<Json>, options: Options = {}): Promise<Answer> {
+    return this.call("/v1/events/batch", { ...options, body: { events } })
+  }
+
+  /** Poll a receipt until it is final. */
+  async settled(receiptId: string, timeoutMs = 30_000): Promise<Json> {
+    const until = Date.now() + timeoutMs
+    for (;;) {
+      const { body, status, text } = await this.call(`/v1/receipts/${receiptId}`)
+      if (status === 200 && body.status !== "pending") return body
+      if (status !== 200 && status !== 503) throw new Error(`receipt: ${status} ${text}`)
+      if (Date.now() > until) throw new Error(`receipt still ${text}`)
+      await sleep(20)
+    }
+  }
+
+  /** Every event of the tenant, ascending. */
+  async all(query = ""): Promise<Array<Json>> {
+    const { text } = await this.call(`/v1/events?order=asc${query}`, {
+      headers: { accept: "application/x-ndjson" }
+    })
+    return text
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as Json)
+  }
+}
+
+export interface SseMessage {
+  readonly event: string | undefined
+  readonly id: string | undefined
+  readonly data: string
+}
+
+/** Read an event stream until `done` says so or it ends. */
+export const readStream = async (
+  url: string,
+  key: string,
+  options: {
+    readonly lastEventId?: string
+    readonly opened?: () => void | Promise<void>
+    readonly done: (messages: ReadonlyArray<SseMessage>) => boolean
+    readonly timeoutMs?: number
+  }
+): Promise<ReadonlyArray<SseMessage>> => {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(), options.timeoutMs ?? 30_000)
+  const messages: Array<SseMessage> = []
+  try {
+    const response = await fetch(url, {
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(options.lastEventId === undefined ? {} : { "last-event-id": options.lastEventId })
+      },
+      signal: controller.signal
+    })
+    if (response.status !== 200) throw new Error(`stream: ${response.status}`)
+    const decoder = new TextDecoder()
+    let rest = ""
+    let open = false
+    for await (const chunk of response.body!) {
+      rest += decoder.decode(chunk as Uint8Array, { stream: true })
+      const blocks = rest.split("\n\n")
+      rest = blocks.pop()!
+      for (const block of blocks) {
+        const lines = block.split("\n")
+        const field = (name: string) =>
+          lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
+        const data = field("data")
+        if (data !== undefined) messages.push({ event: field("event"), id: field("id"), data })
+      }
+      if (!open) {
+        open = true
+        void options.opened?.()
+      }
+      if (options.done(messages)) break
+    }
+  } catch (error) {
+    if (!controller.signal.aborted) throw error
+  } finally {
+    clearTimeout(timer)
+    controller.abort()
+  }
+  return messages
+}

@@ -1,0 +1,116 @@
+/**
+ * The program as a child process, started the way a user starts it: its environment, its start line,
+ * its signals. Shares no code with the program.
+ */
+import { spawn, type ChildProcess } from "node:child_process"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+export interface Started {
+  readonly process: ChildProcess
+  readonly pid: number
+  readonly url: string
+  readonly kafka: string
+  readonly store: string
+  /** Everything printed so far. */
+  readonly output: () => string
+  /** Resolves with the exit code (or signal) once the process is gone. */
+  readonly ended: Promise<number | NodeJS.Signals>
+  /** SIGTERM, then wait. */
+  readonly stop: () => Promise<number | NodeJS.Signals>
+  /** SIGKILL to the process and everything in its group. */
+  readonly kill: () => Promise<void>
+}
+
+export const freshFolder = (name: string): string => mkdtempSync(join(tmpdir(), `alk-${name}-`))
+
+/** Keys that the tests make known at start; 43 base62 characters behind the prefix. */
+export const testKey = (name: string, prefix = "alk_live_"): string =>
+  prefix + name.replaceAll(/[^A-Za-z0-9]/g, "").padEnd(43, "x").slice(0, 43)
+
+export const TEST_SECRET = "a-secret-of-the-tests-that-is-long-enough"
+export const ADMIN_TOKEN = "an-admin-token-of-the-tests"
+
+const START_TIMEOUT_MS = 90_000
+
+interface ReadyLine {
+  readonly message: string
+  readonly url?: string
+  readonly kafka?: string
+  readonly store?: string
+}
+
+const readyIn = (output: string): ReadyLine | undefined => {
+  for (const line of output.split("\n")) {
+    if (!line.includes('"ready"')) continue
+    try {
+      const parsed = JSON.parse(line) as ReadyLine & { readonly annotations?: ReadyLine }
+      const found = { ...parsed.annotations, ...parsed }
+      if (found.message === "ready") return found
+    } catch {
+      continue
+    }
+  }
+  return undefined
+}
+
+/** Start `node src/main.ts` and wait until it says that it is ready. */
+export const start = async (
+  environment: Readonly<Record<string, string>>,
+  command: ReadonlyArray<string> = [process.execPath, "src/main.ts"]
+): Promise<Started> => {
+  const { PATH, HOME, JAVA_HOME } = process.env
+  const child = spawn(command[0]!, command.slice(1), {
+    env: {
+      ...(PATH === undefined ? {} : { PATH }),
+      ...(HOME === undefined ? {} : { HOME }),
+      ...(JAVA_HOME === undefined ? {} : { JAVA_HOME }),
+      PORT: "0",
+      ALK_LOG_FORMAT: "json",
+      ...environment
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true
+  })
+  let output = ""
+  const ended = new Promise<number | NodeJS.Signals>((resolve) => {
+    child.once("exit", (code, signal) => resolve(code ?? signal ?? 0))
+  })
+  const ready = await new Promise<ReadyLine>((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`not ready in time; it said:\n${output}`)),
+      START_TIMEOUT_MS
+    )
+    const take = (chunk: Buffer) => {
+      output += chunk.toString()
+      const found = readyIn(output)
+      if (found === undefined) return
+      clearTimeout(timer)
+      resolve(found)
+    }
+    child.stdout.on("data", take)
+    child.stderr.on("data", take)
+    void ended.then((code) => {
+      clearTimeout(timer)
+      reject(new Error(`ended with ${code} before it was ready; it said:\n${output}`))
+    })
+  })
+  return {
+    process: child,
+    pid: child.pid!,
+    url: ready.url ?? "",
+    kafka: ready.kafka ?? "",
+    store: ready.store ?? "",
+    output: () => output,
+    ended,
+    stop: async () => {
+      child.kill("SIGTERM")
+      return ended
+    },
+    kill: async () => {
+      process.kill(-child.pid!, "SIGKILL")
+      await ended
+    }
+  }
+}
