@@ -248,7 +248,7 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
   if (has(config, "api")) {
     const parts = Layer.mergeAll(Layer.succeed(EventLog, log), Layer.succeed(EventStore, store!))
     const api = yield* Layer.build(apiOf(config, secret).pipe(Layer.provide(parts)))
-    url = Context.get(api, HttpListener).url
+    url = config.http.publicUrl ?? Context.get(api, HttpListener).url
     firstKey = yield* firstKeyOf(config, Context.get(api, Keys))
   }
   if (embedsBroker(config)) yield* settled(workers, log.partitions)

@@ -3,6 +3,7 @@
  * says `failed`; nothing else happened.
  */
 import { Schema } from "effect"
+import { REASON_HEADER } from "../actors/Sequencer.ts"
 import { COMMAND_HEADER } from "../domain/Receipt.ts"
 import { digits, text } from "./Forms.ts"
 import type { RecordContract } from "./RecordContract.ts"
@@ -17,7 +18,7 @@ export const quarantineRecord: RecordContract = {
   key: digits("Offset of the command on alk.commands, same partition."),
   headers: Schema.Struct({
     [COMMAND_HEADER]: digits("The same offset."),
-    "alk-reason": text("Why it could not be applied.")
+    [REASON_HEADER]: text("Why it could not be applied.")
   }),
   value: Schema.String.annotate({ contentEncoding: "base64" })
 }

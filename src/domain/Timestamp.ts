@@ -8,8 +8,27 @@
 export const YEAR_MIN = 1970
 export const YEAR_MAX = 2261
 
-const FORM =
-  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([-+])(\d\d):(\d\d))$/
+const FORM = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[-+]\d\d:\d\d)$/
+
+/** Where the parts of that form stand; the offset is counted from the end. */
+const MONTH_AT = 5
+const DAY_AT = 8
+const TIME_MARK_AT = 10
+const HOUR_AT = 11
+const MINUTE_AT = 14
+const SECOND_AT = 17
+const FRACTION_AT = 19
+const OFFSET_LENGTH = 6
+/** Characters of the canonical form. */
+const CANONICAL_LENGTH = 27
+
+const numberAt = (text: string, at: number, digits: number): number => {
+  let value = 0
+  for (let index = at; index < at + digits; index++) {
+    value = value * 10 + text.charCodeAt(index) - 0x30
+  }
+  return value
+}
 
 const DAYS_OF_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
@@ -23,9 +42,24 @@ const isDate = (year: number, month: number, day: number): boolean => {
 
 const pad = (value: number, width: number): string => String(value).padStart(width, "0")
 
-/** Whole seconds since the epoch as `YYYY-MM-DDTHH:MM:SS`. */
-const formatSeconds = (milliseconds: number): string =>
-  new Date(milliseconds).toISOString().slice(0, 19)
+const isSupportedYear = (year: number): boolean => year >= YEAR_MIN && year <= YEAR_MAX
+
+/** Six digits of the fraction, which ends at `end`; what is missing is 0, what is more is cut. */
+const microsText = (text: string, end: number): string =>
+  text.slice(FRACTION_AT + 1, Math.min(end, FRACTION_AT + 7)).padEnd(6, "0")
+
+const withOffset = (text: string): string | undefined => {
+  const start = text.length - OFFSET_LENGTH
+  const hours = numberAt(text, start + 1, 2)
+  const minutes = numberAt(text, start + 4, 2)
+  if (hours > 23 || minutes > 59) return undefined
+  const offset = (hours * 60 + minutes) * (text[start] === "-" ? -1 : 1)
+  const local = Date.parse(`${text.slice(0, TIME_MARK_AT)}T${text.slice(HOUR_AT, FRACTION_AT)}Z`)
+  const utc = new Date(local - offset * 60_000).toISOString()
+  // Years before 0 and after 9999 have a sign and two more digits there, so they are out too.
+  if (!isSupportedYear(Number(utc.slice(0, 4)))) return undefined
+  return `${utc.slice(0, FRACTION_AT)}.${microsText(text, start)}Z`
+}
 
 /**
  * The canonical form of an RFC 3339 date-time: offset converted to UTC, fractions cut to
@@ -33,28 +67,20 @@ const formatSeconds = (milliseconds: number): string =>
  * YEAR_MIN to YEAR_MAX after the conversion.
  */
 export const parseTimestamp = (text: string): string | undefined => {
-  const match = FORM.exec(text)
-  if (match === null) return undefined
-  const year = Number(match[1])
-  const month = Number(match[2])
-  const hour = Number(match[4])
-  const minute = Number(match[5])
-  if (!isDate(year, month, Number(match[3]))) return undefined
-  if (hour > 23 || minute > 59 || Number(match[6]) > 59) return undefined
-  const micros = (match[7] ?? "").slice(0, 6).padEnd(6, "0")
-  if (match[8] === undefined) {
-    if (year < YEAR_MIN || year > YEAR_MAX) return undefined
-    return `${text.slice(0, 10)}T${text.slice(11, 19)}.${micros}Z`
-  }
-  const offsetHour = Number(match[9])
-  const offsetMinute = Number(match[10])
-  if (offsetHour > 23 || offsetMinute > 59) return undefined
-  const offset = (offsetHour * 60 + offsetMinute) * (match[8] === "-" ? -1 : 1)
-  const local = Date.parse(`${text.slice(0, 10)}T${text.slice(11, 19)}Z`)
-  const utc = formatSeconds(local - offset * 60_000)
-  const utcYear = Number(utc.slice(0, 4))
-  if (!(utcYear >= YEAR_MIN && utcYear <= YEAR_MAX)) return undefined
-  return `${utc}.${micros}Z`
+  if (!FORM.test(text)) return undefined
+  const year = numberAt(text, 0, 4)
+  if (!isDate(year, numberAt(text, MONTH_AT, 2), numberAt(text, DAY_AT, 2))) return undefined
+  if (numberAt(text, HOUR_AT, 2) > 23 || numberAt(text, MINUTE_AT, 2) > 59) return undefined
+  if (numberAt(text, SECOND_AT, 2) > 59) return undefined
+  const last = text[text.length - 1]
+  if (last !== "Z" && last !== "z") return withOffset(text)
+  if (!isSupportedYear(year)) return undefined
+  const isCanonical =
+    text.length === CANONICAL_LENGTH && last === "Z" && text[TIME_MARK_AT] === "T"
+  return isCanonical
+    ? text
+    : `${text.slice(0, TIME_MARK_AT)}T${text.slice(HOUR_AT, FRACTION_AT)}` +
+        `.${microsText(text, text.length - 1)}Z`
 }
 
 /** Microseconds since the epoch (an integer, not negative) in canonical form. */

@@ -5,8 +5,9 @@
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
 import { NodeHttpServer } from "@effect/platform-node"
-import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServer, type HttpServerError } from "effect/http"
+import { Context, Effect, Layer } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { layerIngest } from "../pipeline/Ingest.ts"
 import { ApiError, errorBody } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { Draining } from "./Draining.ts"
@@ -90,17 +91,46 @@ const layerNode = Layer.unwrap(
   )
 )
 
+/** Where this process listens. */
+export class HttpListener extends Context.Service<
+  HttpListener,
+  {
+    readonly port: number
+    /** An address of this machine that reaches the port, without a trailing slash. */
+    readonly url: string
+  }
+>()("alk/http/HttpListener") {}
+
+/** Addresses that mean all of the machine's: nothing that a client could connect to. */
+const anyAddresses: ReadonlySet<string> = new Set(["0.0.0.0", "::"])
+
+const layerListener = Layer.effect(
+  HttpListener,
+  Effect.gen(function*() {
+    const { host } = yield* ApiSettings
+    const { address } = yield* HttpServer.HttpServer
+    if (address._tag === "UnixPathAddress") return yield* Effect.die("listening on no port")
+    const reachable = anyAddresses.has(host) ? "127.0.0.1" : host
+    const authority = reachable.includes(":") ? `[${reachable}]` : reachable
+    return HttpListener.of({ port: address.port, url: `http://${authority}:${address.port}` })
+  })
+)
+
+const layerIngestOfSettings = Layer.unwrap(
+  Effect.map(ApiSettings, ({ secret }) => layerIngest(secret))
+)
+
 /** Built after the serving layer, so that its end comes first. */
 const layerDrain = Layer.effectDiscard(
   Effect.flatMap(Draining, ({ begin }) => Effect.addFinalizer(() => begin))
 )
 
 /**
- * The HTTP API of this process, listening when the layer is built. `HttpServer.address` has the port
- * that was taken. Fails with ServeError if the address can't be listened on.
+ * The HTTP API of this process, listening when the layer is built. Fails with ServeError if the
+ * address can't be listened on.
  */
-export const layerServer = layerDrain.pipe(
+export const layerServer = Layer.merge(layerDrain, layerListener).pipe(
   Layer.provideMerge(layerServing),
-  Layer.provide([Draining.layer, layerQuota]),
+  Layer.provide([Draining.layer, layerQuota, layerIngestOfSettings]),
   Layer.provideMerge(layerNode)
 )

@@ -337,8 +337,11 @@ const sentText = ({ actor, item, resource, texts, warnings }: Checked): string =
   )
 }
 
+type Writable<A> = { -readonly [K in keyof A]: A[K] }
+
 const finish = (checked: Checked, options: PrepareOptions, limits: PrepareLimits): Prepared => {
   const { id, item, texts, warnings } = checked
+  const { index, secret, tenantId } = options
   const sent = sentText(checked)
   if (isLonger(sent, limits.eventBytesMax)) {
     refuse("event_too_large", "event", tooLarge(sent, limits.eventBytesMax))
@@ -347,25 +350,21 @@ const finish = (checked: Checked, options: PrepareOptions, limits: PrepareLimits
   const salt = details === undefined ? undefined : randomHex()
   const hashOfDetails =
     details === undefined || salt === undefined ? undefined : detailsHash(salt, details)
-  const { index, secret, tenantId } = options
-  const isClientId = valueOf(item, "id") !== undefined
-  return {
-    ok: {
-      index,
-      id,
-      body: flat(bodyText(texts)),
-      contentHash: contentHash(coreText(texts, hashOfDetails)),
-      ...(salt === undefined ? {} : { detailsSalt: salt }),
-      ...(hashOfDetails === undefined ? {} : { detailsHash: hashOfDetails }),
-      ...(isClientId
-        ? {
-            dedupKey: dedupKeyOf(tenantId, id),
-            fingerprint: hash("sha256", secret + sent, "hex").slice(0, FINGERPRINT_LENGTH)
-          }
-        : {})
-    },
-    warnings
+  const prepared: Writable<PreparedEvent> = {
+    index,
+    id,
+    body: flat(bodyText(texts)),
+    contentHash: contentHash(coreText(texts, hashOfDetails))
   }
+  if (salt !== undefined && hashOfDetails !== undefined) {
+    prepared.detailsSalt = salt
+    prepared.detailsHash = hashOfDetails
+  }
+  if (valueOf(item, "id") !== undefined) {
+    prepared.dedupKey = dedupKeyOf(tenantId, id)
+    prepared.fingerprint = hash("sha256", secret + sent, "hex").slice(0, FINGERPRINT_LENGTH)
+  }
+  return { ok: prepared, warnings }
 }
 
 /**

@@ -109,7 +109,10 @@ const lock = Effect.fnUntraced(function*(path: string) {
       try: () => {
         const database = new DatabaseSync(file)
         try {
-          database.exec("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE")
+          // Nothing is ever written, so it needs no journal beside it.
+          database.exec(
+            "PRAGMA journal_mode=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE"
+          )
         } catch (cause) {
           database.close()
           throw cause

@@ -37,7 +37,10 @@ describe("DataFolder", () => {
     Effect.gen(function*() {
       const path = temporaryFolder()
       yield* DataFolder.open(path)
-      assert.isFalse(fs.existsSync(join(path, "secret")))
+      assert.deepStrictEqual(
+        fs.readdirSync(path).sort(),
+        ["clickhouse", "kafka", "lock", "owner.json"]
+      )
     }))
 
   it.live("refuses a damaged secret instead of replacing it", () =>

@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
-import { Kafka, logLevel } from "kafkajs"
+import { CompressionCodecs, CompressionTypes, Kafka, logLevel } from "kafkajs"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import * as fs from "node:fs"
 import { connect, createServer } from "node:net"
 import { networkInterfaces } from "node:os"
 import { join } from "node:path"
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib"
 import { beforeAll, onTestFinished } from "vitest"
 import { DataFolder } from "../../../src/adapters/embedded/DataFolder.ts"
 import { type BrokerState, EmbeddedBroker } from "../../../src/adapters/embedded/EmbeddedBroker.ts"
@@ -14,6 +15,12 @@ import { anyFreePort } from "../../../src/adapters/embedded/FreePort.ts"
 import { kafkaJars } from "../../../src/adapters/embedded/KafkaJars.ts"
 import { identityOf } from "../../../src/adapters/embedded/ProcessIdentity.ts"
 import { cacheDir, eventually, type Held, hold, temporaryFolder } from "./fixtures.ts"
+
+// The broker unpacks a native library to read it, which depends on how it was started.
+CompressionCodecs[CompressionTypes.ZSTD] = () => ({
+  compress: ({ buffer }: { readonly buffer: Buffer }) => Promise.resolve(zstdCompressSync(buffer)),
+  decompress: (buffer: Buffer) => Promise.resolve(zstdDecompressSync(buffer))
+})
 
 const quiet = () => undefined
 const runs = (pid: number) => identityOf(pid) !== undefined
@@ -74,7 +81,12 @@ const produce = async (bootstrap: string, value: string) => {
   await admin.disconnect()
   const producer = client.producer()
   await producer.connect()
-  await producer.send({ topic: "kept", acks: -1, messages: [{ value }] })
+  await producer.send({
+    topic: "kept",
+    acks: -1,
+    compression: CompressionTypes.ZSTD,
+    messages: [{ value }]
+  })
   await producer.disconnect()
 }
 

@@ -1,0 +1,304 @@
+/**
+ * The topics as clients see them that share no code with alk: every record that the running actors
+ * write is known to exactly one published schema, and whoever reads `alk.events` read_committed gets
+ * each event once, in order, linked, whatever was aborted in between.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { Partitioners } from "kafkajs"
+import { execFile } from "node:child_process"
+import { hash } from "node:crypto"
+import { promisify } from "node:util"
+import { inject } from "vitest"
+import { runProjection } from "../../src/actors/Projection.ts"
+import { runSequencer } from "../../src/actors/Sequencer.ts"
+import { RECEIPT_HEADER, TENANT_HEADER, type Command } from "../../src/domain/Command.ts"
+import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../../src/domain/Identifiers.ts"
+import type { RegistryOperation } from "../../src/domain/Registry.ts"
+import {
+  FORMAT_HEADER,
+  FORMAT_VERSION,
+  topicKinds,
+  topicName,
+  type TopicKind
+} from "../../src/domain/Topics.ts"
+import { CommandLog, layerCommandLog } from "../../src/pipeline/CommandLog.ts"
+import { prepareItem } from "../../src/pipeline/Prepare.ts"
+import type { NewRecord } from "../../src/ports/EventLog.ts"
+import { EventStore } from "../../src/ports/EventStore.ts"
+import { append, leaveTransaction, readAll, withLog } from "../support/Log.ts"
+import { faultInValue, kindsOf, publishedNames } from "./Published.ts"
+
+const run = promisify(execFile)
+const OUTPUT_BYTES_MAX = 64 * 1_048_576
+const NOW = "2026-11-21T12:00:00.000000Z"
+const SECRET = "a secret of the tests that is long enough"
+const PARTITIONS = 2
+
+interface Line {
+  readonly partition: number
+  readonly offset: number
+  readonly key: string | null
+  readonly headers: Record<string, string>
+  readonly value?: string | null
+  readonly value_base64?: string
+}
+
+const read = (prefix: string, topic: TopicKind, ...more: ReadonlyArray<string>) =>
+  Effect.promise(async () => {
+    const { stderr, stdout } = await run(
+      process.execPath,
+      [
+        "test/independent/kafka_reader.mjs",
+        inject("bootstrap"),
+        topicName(prefix, topic),
+        ...more
+      ],
+      { maxBuffer: OUTPUT_BYTES_MAX }
+    )
+    const lines = stdout.split("\n").filter((line) => line !== "")
+    return { lines: lines.map((line) => JSON.parse(line) as Line), stderr }
+  })
+
+const command = (tenantId: string, count: number, more: Partial<Command> = {}): Command => ({
+  kind: "ingest",
+  tenantId,
+  receiptId: makeReceiptId(SECRET, tenantId, uuidv7()),
+  attempt: crypto.randomUUID(),
+  receivedAt: NOW,
+  events: Array.from({ length: count }, (_, index) => {
+    const prepared = prepareItem(
+      {
+        ...(index % 2 === 0 ? { id: `evt-${index}` } : {}),
+        actor: { id: "user-ü", type: "human", email: "a@example.com" },
+        action: "document.read",
+        resource: { id: "doc/1", type: "document" },
+        outcome: "success",
+        metadata: { index, "😀": ["\t\n", null, 1.5] }
+      },
+      { index, mode: "single", tenantId, acceptedAt: NOW, secret: SECRET }
+    )
+    if ("error" in prepared) throw new Error(prepared.error.message)
+    return prepared.ok
+  }),
+  errors: [],
+  warnings: [],
+  ...more
+})
+
+/** The store is no subject here: it takes everything and holds nothing. */
+const storeOfNothing = Layer.mock(EventStore, {
+  position: () => Effect.succeed({ event: undefined, receiptOffset: undefined }),
+  page: () => Effect.succeed({ bodies: [], total: 0 }),
+  insertEvents: () => Effect.void,
+  insertReceipts: () => Effect.void,
+  insertConflicts: () => Effect.void,
+  hasDuplicates: () => Effect.succeed(false)
+})
+
+const settings = { serviceName: "alk", windows: { dedup: 1_000, idempotency: 1_000 } }
+
+const idempotency = { key: "ab".repeat(16), body: "cd".repeat(16), forgetConflict: false }
+const registry = (operation: RegistryOperation): Command =>
+  command(SYSTEM_TENANT, 1, { kind: "registry", operation })
+
+const commands: ReadonlyArray<Command> = [
+  command("acme", 5),
+  command("globex", 3),
+  command("acme", 5, { idempotency }),
+  command("acme", 5, { idempotency }),
+  registry({ op: "create_tenant", tenant: { id: "acme", name: "Acme", created_at: NOW } }),
+  registry({
+    op: "create_key",
+    key: {
+      id: "key_1",
+      tenant_id: "acme",
+      scopes: ["read"],
+      hint: "alk_live_abcd…",
+      hash: "ab".repeat(32),
+      created_at: NOW
+    }
+  }),
+  command("_probe", 0, { kind: "probe", receiptId: "a-probe" }),
+  command("initech", 4)
+]
+
+/** Bytes that no program can read, with headers that say whose they are. */
+const unreadable: NewRecord = {
+  topic: "commands",
+  partition: 1,
+  key: "acme",
+  value: Buffer.from([0, 255, 1]),
+  headers: {
+    [FORMAT_HEADER]: String(FORMAT_VERSION),
+    [RECEIPT_HEADER]: "of-bytes",
+    [TENANT_HEADER]: "acme"
+  }
+}
+
+const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition)
+
+const countOf = Effect.fnUntraced(function*(topic: TopicKind) {
+  const all = yield* Effect.forEach(partitions, (partition) => readAll(topic, partition))
+  return all.flat().length
+})
+
+const until = Effect.fnUntraced(function*(topic: TopicKind, count: number) {
+  while ((yield* countOf(topic)) < count) yield* Effect.sleep("20 millis")
+})
+
+const runForAWhile = <A, E, R>(actor: Effect.Effect<A, E, R>) =>
+  Effect.forkScoped(Effect.scoped(actor))
+
+/** Let sequencers and a projection work on all commands, with aborted transactions around them. */
+const produce = Effect.fnUntraced(function*(prefix: string) {
+  const commandLog = yield* CommandLog
+  const abort = leaveTransaction(prefix, "events", ["aborted", "aborted"], "abort")
+  yield* abort
+  for (const one of commands) yield* commandLog.submit(one)
+  yield* append([unreadable])
+  const sequencers = yield* Effect.forEach(partitions, (partition) =>
+    runForAWhile(runSequencer(partition, settings, () => Effect.void))
+  )
+  yield* until("receipts", commands.length + 1)
+  yield* Effect.forEach(sequencers, Fiber.interrupt)
+  yield* abort
+  // A second owner of each partition goes on where the first one stopped.
+  yield* commandLog.submit(command("acme", 2))
+  yield* Effect.forEach(partitions, (partition) =>
+    runForAWhile(runSequencer(partition, settings, () => Effect.void))
+  )
+  yield* until("receipts", commands.length + 2)
+  yield* abort
+  yield* abort
+  yield* runProjection({ settleMs: 0 })
+  yield* until("progress", PARTITIONS)
+}, Effect.provide(layerCommandLog), Effect.provide(storeOfNothing))
+
+const bytesOf = ({ value, value_base64 }: Line): Buffer | undefined =>
+  value_base64 !== undefined
+    ? Buffer.from(value_base64, "base64")
+    : value == null
+      ? undefined
+      : Buffer.from(value)
+
+/** Names of the schemas by the topic that they are of, as the README tells it. */
+const schemasOf = (topic: TopicKind): ReadonlyArray<string> => {
+  const prefixes = {
+    events: ["audit-event"],
+    commands: ["command"],
+    receipts: ["receipt", "attempt-verdict"],
+    state: ["state-"],
+    progress: ["progress"],
+    quarantine: ["quarantine"],
+    registry: ["registry-"],
+    traces: [],
+    checkpoints: []
+  }[topic]
+  return publishedNames.filter((name) => prefixes.some((prefix) => name.startsWith(prefix)))
+}
+
+const place = Partitioners.DefaultPartitioner()
+
+const placeOf = (key: string): number =>
+  place({
+    topic: "any",
+    partitionMetadata: partitions.map((partitionId) => ({
+      partitionErrorCode: 0,
+      partitionId,
+      leader: 0,
+      replicas: [],
+      isr: []
+    })),
+    message: { key, value: null }
+  })
+
+const checkRecord = (topic: TopicKind, line: Line): string => {
+  const value = bytesOf(line)
+  const record = { key: line.key, headers: line.headers, value: value ?? Buffer.alloc(0) }
+  const kinds = kindsOf(record, schemasOf(topic))
+  assert.strictEqual(kinds.length, 1, `${topic}: ${JSON.stringify(line)}`)
+  const [kind] = kinds
+  if (line.headers[RECEIPT_HEADER] === "of-bytes" && topic === "commands") return kind!
+  assert.isDefined(value, `${topic}: an unexpected tombstone`)
+  assert.isUndefined(faultInValue(kind!, record.value), `${topic}: ${JSON.stringify(line)}`)
+  return kind!
+}
+
+/** Sequence from 1, each link to the one before, each hash true to its link. */
+const checkChain = (events: ReadonlyArray<Record<string, unknown>>): void => {
+  let prevHash = "0".repeat(64)
+  events.forEach((event, index) => {
+    const { content_hash, created_at, prev_hash, sequence_number, tenant_id } = event
+    assert.strictEqual(sequence_number, index + 1)
+    assert.strictEqual(prev_hash, prevHash)
+    const linked = [
+      "alk-chain-v1", tenant_id, sequence_number, created_at, content_hash, prev_hash
+    ]
+    assert.strictEqual(event["hash"], hash("sha256", linked.join("\n"), "hex"))
+    prevHash = String(event["hash"])
+  })
+}
+
+describe("a direct subscriber", () => {
+  it.live("finds every record of every topic in exactly one schema, and the chains whole", () =>
+    withLog(
+      (prefix) =>
+        Effect.gen(function*() {
+          yield* produce(prefix)
+          const seen = new Set<string>()
+          for (const topic of topicKinds) {
+            const { lines } = yield* read(prefix, topic)
+            for (const line of lines) seen.add(checkRecord(topic, line))
+          }
+          assert.sameMembers([...seen], [...publishedNames])
+
+          const { lines, stderr } = yield* read(prefix, "events")
+          assert.strictEqual(stderr, "")
+          const counts = { acme: 8, globex: 3, initech: 4, [SYSTEM_TENANT]: 1 }
+          for (const [tenantId, count] of Object.entries(counts)) {
+            const own = lines.filter(({ key }) => key === tenantId)
+            assert.strictEqual(own.length, count)
+            assert.isTrue(own.every(({ partition }) => partition === placeOf(tenantId)))
+            const events = own.map(({ value }) => JSON.parse(value!) as Record<string, unknown>)
+            checkChain(events)
+            own.forEach(({ headers }, index) => {
+              assert.strictEqual(headers["ce_source"], `alk/${tenantId}`)
+              assert.strictEqual(headers["ce_id"], String(events[index]!["sequence_number"]))
+              assert.strictEqual(headers["ce_time"], events[index]!["created_at"])
+            })
+          }
+          assert.strictEqual(lines.length, 16)
+          const filtered = yield* read(prefix, "events", "--tenant", "acme")
+          assert.deepStrictEqual(filtered.lines, lines.filter(({ key }) => key === "acme"))
+        }),
+      PARTITIONS
+    )
+  )
+
+  it.live("reads to the end of empty partitions and of aborted tails, not past what is open", () =>
+    withLog(
+      (prefix) =>
+        Effect.gen(function*() {
+          const event = (value: string): NewRecord =>
+            ({ topic: "events", partition: 0, key: "acme", value })
+          const values = read(prefix, "events").pipe(
+            Effect.map(({ lines }) => lines.map(({ value }) => value))
+          )
+          assert.deepStrictEqual(yield* values, [])
+          yield* leaveTransaction(prefix, "events", ["lost"], "abort")
+          assert.deepStrictEqual(yield* values, [])
+          yield* append([event("one")])
+          yield* leaveTransaction(prefix, "events", Array<string>(20).fill("lost"), "abort")
+          yield* append([event("two")])
+          yield* leaveTransaction(prefix, "events", ["lost"], "abort")
+          yield* leaveTransaction(prefix, "events", ["lost"], "abort")
+          assert.deepStrictEqual(yield* values, ["one", "two"])
+          yield* leaveTransaction(prefix, "events", ["open"], "open")
+          yield* append([event("behind it")])
+          assert.deepStrictEqual(yield* values, ["one", "two"])
+        }),
+      PARTITIONS
+    )
+  )
+})

@@ -1,0 +1,100 @@
+/**
+ * The published contracts as a reader gets them: the files below `schemas/json`, compiled by a
+ * validator that has nothing to do with the program. Nothing here comes from the generators.
+ */
+import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js"
+import { readdirSync, readFileSync } from "node:fs"
+
+export const FOLDER = "schemas/json"
+const SUFFIX = ".schema.json"
+
+export const publishedNames: ReadonlyArray<string> = readdirSync(FOLDER)
+  .filter((file) => file.endsWith(SUFFIX))
+  .map((file) => file.slice(0, -SUFFIX.length))
+  .sort()
+
+const isDateTime = (text: string): boolean =>
+  !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().slice(0, 19) === text.slice(0, 19)
+
+/** Strict: a keyword or a format that nobody knows is an error. */
+export const makeAjv = (): Ajv2020 =>
+  new Ajv2020({
+    strict: true,
+    allErrors: true,
+    formats: {
+      "date-time": isDateTime,
+      int64: { type: "number", validate: Number.isSafeInteger },
+      uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+    }
+  })
+
+const ajv = makeAjv()
+const ids = new Map<string, string>()
+for (const name of publishedNames) {
+  const schema = JSON.parse(readFileSync(`${FOLDER}/${name}${SUFFIX}`, "utf8")) as {
+    readonly $id: string
+  }
+  ajv.addSchema(schema)
+  ids.set(name, schema.$id)
+}
+
+const explain = (errors: ReadonlyArray<ErrorObject>): string =>
+  errors.map(({ instancePath, message }) => `${instancePath} ${message}`).join("; ")
+
+/** What is wrong with a value by the schema of this name, or `undefined`. */
+export const faultIn = (name: string, value: unknown, part?: string): string | undefined => {
+  const id = ids.get(name)
+  if (id === undefined) throw new Error(`there is no schema ${name}`)
+  const validate = ajv.getSchema(part === undefined ? id : `${id}#/$defs/${part}`)
+  if (validate === undefined) throw new Error(`the schema ${name} has no part ${part}`)
+  return validate(value) === true ? undefined : explain(validate.errors ?? [])
+}
+
+/** A record with its bytes read as text, the way `kafka_reader.mjs` prints it. */
+export interface PlainRecord {
+  readonly key: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly value: Buffer
+}
+
+/** Which of these schemas know the record by its key and headers. */
+export const kindsOf = (
+  record: PlainRecord,
+  names: ReadonlyArray<string>
+): ReadonlyArray<string> =>
+  names.filter(
+    (name) =>
+      faultIn(name, record.key, "key") === undefined &&
+      faultIn(name, record.headers, "headers") === undefined
+  )
+
+const WINDOW_ENTRY_BYTES = 40
+
+const unpackWindow = (value: Buffer): ReadonlyArray<unknown> =>
+  Array.from({ length: value.length / WINDOW_ENTRY_BYTES }, (_, index) => {
+    const entry = value.subarray(index * WINDOW_ENTRY_BYTES)
+    return {
+      key: entry.toString("hex", 0, 16),
+      mark: entry.toString("hex", 16, 32),
+      number: Number(entry.readBigUInt64BE(32))
+    }
+  })
+
+/** What is wrong with the value of a record, read as the schema of this name says. */
+export const faultInValue = (name: string, value: Buffer): string | undefined => {
+  switch (name) {
+    case "quarantine":
+      return faultIn(name, value.toString("base64"))
+    case "state-window":
+      return value.length % WINDOW_ENTRY_BYTES === 0
+        ? faultIn(name, unpackWindow(value))
+        : `${value.length} bytes are no whole entries`
+    case "command": {
+      const [first, ...events] = value.toString().split("\n")
+      const faults = events.map((line) => faultIn(name, line, "eventLine"))
+      return faultIn(name, JSON.parse(first!)) ?? faults.find((fault) => fault !== undefined)
+    }
+    default:
+      return faultIn(name, JSON.parse(value.toString()))
+  }
+}

@@ -1,0 +1,428 @@
+/**
+ * What the program writes is what the published schemas say: records made by its own functions pass,
+ * and the same records with any one thing wrong do not.
+ */
+import fc from "fast-check"
+import { assert, describe, it } from "vitest"
+import {
+  emptyState,
+  metaRecord,
+  ownerRecord,
+  snapshot,
+  type StateRecord
+} from "../../src/actors/SequencerState.ts"
+import {
+  advance,
+  stateRecords,
+  step,
+  type Arrival,
+  type Changes
+} from "../../src/actors/SequencerStep.ts"
+import { noProgress } from "../../src/actors/Visibility.ts"
+import { exampleEvent, exampleLink } from "../../src/contracts/ExampleEvent.ts"
+import { auditEventHeaders } from "../../src/domain/CloudEvent.ts"
+import {
+  decodeCommand,
+  encodeCommand,
+  type Command,
+  type ItemError,
+  type PreparedEvent
+} from "../../src/domain/Command.ts"
+import {
+  isTenantId,
+  makeReceiptId,
+  newApiKey,
+  sha256Hex,
+  SYSTEM_TENANT,
+  uuidv7
+} from "../../src/domain/Identifiers.ts"
+import {
+  registryKey,
+  type ApiKey,
+  type RegistryEntry,
+  type RegistryOperation
+} from "../../src/domain/Registry.ts"
+import { prepareItem } from "../../src/pipeline/Prepare.ts"
+import { faultIn, faultInValue, kindsOf, publishedNames } from "./Published.ts"
+
+const NOW = "2026-11-21T12:00:00.000000Z"
+const SECRET = "a secret of the tests that is long enough"
+
+const prepare = (tenantId: string, items: ReadonlyArray<Record<string, unknown>>) => {
+  const events: Array<PreparedEvent> = []
+  const errors: Array<ItemError> = []
+  items.forEach((item, index) => {
+    const options = { index, mode: "batch", tenantId, acceptedAt: NOW, secret: SECRET } as const
+    const prepared = prepareItem(item, options)
+    if ("ok" in prepared) events.push(prepared.ok)
+    else errors.push({ index, ...prepared.error })
+  })
+  return { events, errors }
+}
+
+const command = (
+  tenantId: string,
+  items: ReadonlyArray<Record<string, unknown>>,
+  more: Partial<Command> = {}
+): Command => ({
+  kind: "ingest",
+  tenantId,
+  receiptId: makeReceiptId(SECRET, tenantId, uuidv7()),
+  attempt: crypto.randomUUID(),
+  receivedAt: NOW,
+  ...prepare(tenantId, items),
+  warnings: [],
+  ...more
+})
+
+const item = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  actor: { id: "u\u2028ser 😀", type: "human", email: "a@example.com\n" },
+  action: "document.read",
+  resource: { id: "d\"oc\\1", type: "document", name: "tab\tand\nline" },
+  outcome: "success",
+  metadata: { "a\tb": ["\n", 1.5, null, { deep: true }], z: {} },
+  ...more
+})
+
+const idempotency = { key: "ab".repeat(16), body: "cd".repeat(16), forgetConflict: true }
+
+const key: ApiKey = {
+  id: `key_${uuidv7()}`,
+  tenant_id: "acme",
+  scopes: ["read", "write"],
+  label: "ci",
+  hint: `${newApiKey("alk_live_").slice(0, 13)}…`,
+  hash: sha256Hex("a key"),
+  created_at: NOW
+}
+
+const registry = (operation: RegistryOperation): Command =>
+  command(SYSTEM_TENANT, [item()], { kind: "registry", operation })
+
+/** One of everything that a sequencer meets. */
+const commands: ReadonlyArray<Command> = [
+  command("acme", [item(), item({ id: "evt-1" }), item({ id: "ord/1 ü", metadata: undefined })]),
+  command("acme", [item({ id: "evt-1" }), item({ id: "evt-1", action: "a.b" })]),
+  command("globex", [item({ action: "nodots" }), item({ timestamp: "1.1.2026" })], {
+    warnings: [{ index: 0, field: "actor.shoe_size" }]
+  }),
+  command("acme", [item()], { idempotency }),
+  command("acme", [item()], { idempotency }),
+  command("acme", [item()], { idempotency: { ...idempotency, body: "ef".repeat(16) } }),
+  registry({ op: "create_tenant", tenant: { id: "acme", name: "Acme", created_at: NOW } }),
+  registry({ op: "create_tenant", tenant: { id: "acme", created_at: NOW } }),
+  registry({ op: "create_key", key }),
+  registry({ op: "revoke_key", tenant_id: "acme", key_id: key.id, revoked_at: NOW }),
+  command("_probe", [], { kind: "probe", receiptId: crypto.randomUUID() })
+]
+
+const arrivals: ReadonlyArray<Arrival> = [
+  ...commands.map((sent, offset): Arrival => {
+    const value = Buffer.from(encodeCommand(sent))
+    return { offset, value, command: decodeCommand(value) }
+  }),
+  {
+    offset: commands.length,
+    value: Buffer.from([0xff, 0]),
+    unreadable: "the first line is not JSON",
+    tenantId: "acme",
+    receiptId: "of somebody else"
+  }
+]
+
+interface Outcome {
+  readonly changes: Changes
+  readonly state: ReadonlyArray<StateRecord>
+  readonly receipts: ReadonlyArray<unknown>
+}
+
+const run = (): Outcome => {
+  const state = emptyState(0, 4, { dedup: 100, idempotency: 100 })
+  const changes = step(state, arrivals, NOW)
+  const eventsNext = changes.events.length
+  const records = [
+    metaRecord(4),
+    ownerRecord(crypto.randomUUID()),
+    ...stateRecords(state, changes, eventsNext)
+  ]
+  advance(state, changes, eventsNext)
+  const receipts = changes.decided.map(({ eventsBefore, receipt }) => ({
+    ...receipt,
+    events_next: eventsBefore
+  }))
+  return { changes, state: [...records, ...snapshot(state)], receipts }
+}
+
+const { changes, receipts, state } = run()
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+const assertValid = (name: string, values: ReadonlyArray<unknown>, part?: string): void => {
+  assert.isNotEmpty(values)
+  for (const value of values) {
+    assert.isUndefined(faultIn(name, asJson(value), part), JSON.stringify(value))
+  }
+}
+
+const entryOf = ({ kind }: RegistryEntry): string =>
+  kind === "tenant" ? "registry-tenant" : "registry-api-key"
+
+describe("records of the program pass their schema", () => {
+  it("commands, every line of them", () => {
+    for (const sent of commands) {
+      assert.isUndefined(faultInValue("command", Buffer.from(encodeCommand(sent))))
+    }
+  })
+
+  it("events and their headers", () => {
+    assertValid("audit-event", changes.events.map(({ body }) => JSON.parse(body)))
+    const headers = changes.events.map((event) => auditEventHeaders("alk", event))
+    assertValid("audit-event", headers, "headers")
+    assertValid("audit-event", changes.events.map(({ tenantId }) => tenantId), "key")
+    assert.sameMembers(
+      [...new Set(changes.events.map(({ tenantId }) => tenantId))],
+      ["acme", SYSTEM_TENANT]
+    )
+  })
+
+  it("receipts: committed, partly refused, duplicate, failed, quarantined, of a probe", () => {
+    assertValid("receipt", receipts)
+    const all = receipts as ReadonlyArray<Record<string, unknown>>
+    for (const member of ["duplicates", "warnings", "error", "head_hash", "committed_at"]) {
+      assert.isTrue(all.some((receipt) => member in receipt), member)
+    }
+  })
+
+  it("verdicts on repeated attempts", () => {
+    assertValid("attempt-verdict", changes.verdicts)
+    const verdicts = changes.verdicts.map(({ verdict }) => verdict)
+    assert.deepStrictEqual(verdicts, ["repeat", "mismatch"])
+  })
+
+  it("the changelog, each record known by its key to one schema only", () => {
+    const names = publishedNames.filter((name) => name.startsWith("state-"))
+    const seen = new Set<string>()
+    for (const { key: stateKey, value } of state) {
+      const record = { key: stateKey, headers: {}, value: Buffer.from(value ?? "") }
+      const kinds = kindsOf(record, names)
+      assert.strictEqual(kinds.length, 1, stateKey)
+      assert.isUndefined(faultInValue(kinds[0]!, record.value), stateKey)
+      seen.add(kinds[0]!)
+    }
+    assert.sameMembers([...seen], names)
+  })
+
+  it("the registry, keys and values", () => {
+    assert.sameMembers([...new Set(changes.registry.map(entryOf))], [
+      "registry-tenant",
+      "registry-api-key"
+    ])
+    for (const entry of changes.registry) {
+      assertValid(entryOf(entry), [entry.kind === "tenant" ? entry.tenant : entry.key])
+      assertValid(entryOf(entry), [registryKey(entry)], "key")
+    }
+  })
+
+  it("progress", () => {
+    assertValid("progress", [noProgress(3), { ...noProgress(0), final: true, duplicates_from: 7 }])
+  })
+
+  it("quarantined bytes, whatever they are", () => {
+    assert.isNotEmpty(changes.quarantined)
+    for (const { value } of changes.quarantined) {
+      assert.isUndefined(faultInValue("quarantine", value ?? Buffer.alloc(0)))
+    }
+  })
+})
+
+/** The value with one thing changed, each in turn. */
+const broken = function*(value: unknown, path = ""): Generator<readonly [string, unknown]> {
+  if (typeof value !== "object" || value === null || path.endsWith("/metadata")) return
+  if (Array.isArray(value)) {
+    for (const [index, member] of value.entries()) {
+      for (const [where, changed] of broken(member, `${path}/${index}`)) {
+        yield [where, value.with(index, changed)]
+      }
+    }
+    return
+  }
+  const object = value as Record<string, unknown>
+  yield [`${path} with a member too many`, { ...object, surplus: 1 }]
+  for (const [name, member] of Object.entries(object)) {
+    yield [`${path}/${name} null`, { ...object, [name]: null }]
+    const other = Array.isArray(member) ? { of: member } : [member]
+    yield [`${path}/${name} of another type`, { ...object, [name]: other }]
+    for (const [where, changed] of broken(member, `${path}/${name}`)) {
+      yield [where, { ...object, [name]: changed }]
+    }
+  }
+}
+
+const without = (object: Record<string, unknown>, name: string): Record<string, unknown> => {
+  const { [name]: _removed, ...rest } = object
+  return rest
+}
+
+const firstReceipt = receipts[0] as Record<string, unknown>
+const headOf = (stateKey: string): Record<string, unknown> =>
+  JSON.parse(String(state.find((record) => record.key === stateKey)!.value))
+
+interface Sample {
+  readonly name: string
+  readonly sample: Record<string, unknown>
+  readonly part?: string
+}
+
+const firstLine = (sent: Command): Record<string, unknown> =>
+  JSON.parse(encodeCommand(sent).split("\n")[0]!)
+
+const samples: ReadonlyArray<Sample> = [
+  { name: "audit-event", sample: { ...exampleEvent } },
+  { name: "audit-event", part: "headers", sample: auditEventHeaders("alk", exampleLink) },
+  { name: "receipt", sample: { ...firstReceipt } },
+  { name: "attempt-verdict", sample: { ...changes.verdicts[0] } },
+  { name: "progress", sample: { ...noProgress(0) } },
+  { name: "registry-api-key", sample: { ...key } },
+  { name: "registry-tenant", sample: { id: "acme", name: "Acme", created_at: NOW } },
+  { name: "command", sample: firstLine(commands[3]!) },
+  { name: "command", sample: firstLine(commands[9]!) },
+  { name: "state-head", sample: headOf("head/acme") },
+  { name: "state-applied", sample: headOf("applied") },
+  { name: "state-meta", sample: headOf("meta") },
+  { name: "state-owner", sample: headOf("owner") }
+]
+
+/** Members that a record may be without. */
+const OPTIONAL = new Set([
+  "metadata",
+  "details_salt",
+  "details_hash",
+  "warnings",
+  "duplicates",
+  "first_sequence_number",
+  "last_sequence_number",
+  "committed_at",
+  "head_hash",
+  "error",
+  "name",
+  "label",
+  "revoked_at",
+  "idempotency",
+  "operation"
+])
+
+describe("broken records fail their schema", () => {
+  it.each(samples)("$name, whatever is wrong with it", ({ name, part, sample }) => {
+    assert.isUndefined(faultIn(name, sample, part))
+    for (const [what, value] of broken(sample)) {
+      assert.isDefined(faultIn(name, value, part), what)
+    }
+    for (const member of Object.keys(sample)) {
+      const optional = OPTIONAL.has(member) && !(name === "command" && member === "warnings")
+      const fault = faultIn(name, without(sample, member), part)
+      if (optional) assert.isUndefined(fault, member)
+      else assert.isDefined(fault, member)
+    }
+  })
+
+  it.each([
+    ["sequence_number", 0],
+    ["sequence_number", 1.5],
+    ["sequence_number", "1"],
+    ["hash", exampleEvent.hash.toUpperCase()],
+    ["hash", exampleEvent.hash.slice(1)],
+    ["prev_hash", ""],
+    ["created_at", "2026-11-21T10:00:01Z"],
+    ["created_at", "2026-11-21T10:00:01.204711+00:00"],
+    ["timestamp", "2026-13-21T10:00:01.000001Z"],
+    ["action", "nodots"],
+    ["outcome", "maybe"],
+    ["tenant_id", "Acme"],
+    ["id", ""],
+    ["id", "x".repeat(257)],
+    ["id", "a\u0007b"],
+    ["erased_at", NOW]
+  ])("an event whose %s is wrong (%#)", (member, value) => {
+    assert.isDefined(faultIn("audit-event", { ...exampleEvent, [member]: value }))
+  })
+
+  it.each([
+    ["ce_type", "alk.audit.event.v2"],
+    ["ce_specversion", "0.3"],
+    ["ce_source", "alk"],
+    ["ce_id", "0"]
+  ])("an event whose header %s is wrong (%#)", (header, value) => {
+    const headers = { ...auditEventHeaders("alk", exampleLink), [header]: value }
+    assert.isDefined(faultIn("audit-event", headers, "headers"))
+  })
+
+  it("an event line with a field less, a field more, a wrong mark or a line feed", () => {
+    const line = encodeCommand(commands[0]!).split("\n")[2]!
+    const fields = line.split("\t")
+    assert.isUndefined(faultIn("command", line, "eventLine"))
+    assert.strictEqual(fields.length, 8)
+    const wrong = [
+      fields.slice(1),
+      [...fields, ""],
+      fields.with(0, "-1"),
+      ...[1, 2, 3, 4, 5].map((field) => fields.with(field, "none")),
+      fields.with(6, "evt-1"),
+      fields.with(7, "{}"),
+      fields.with(7, `${fields[7]!}\n`)
+    ]
+    for (const changed of wrong) {
+      assert.isDefined(faultIn("command", changed.join("\t"), "eventLine"), changed.join(" "))
+    }
+  })
+
+  it("a window that is cut", () => {
+    const window = state.find((record) => record.key.startsWith("dedup/"))!.value as Buffer
+    assert.isUndefined(faultInValue("state-window", window))
+    assert.isDefined(faultInValue("state-window", window.subarray(1)))
+  })
+})
+
+describe("the forms in the schemas", () => {
+  it("take exactly the tenants that the program takes", () => {
+    const near = fc.string({ unit: fc.constantFrom("a", "z", "0", "9", "_", "-", "A", ".", "é") })
+    fc.assert(
+      fc.property(near, (id) => {
+        const fault = faultIn("registry-tenant", `tenant/${id}`, "key")
+        assert.strictEqual(fault === undefined, isTenantId(id))
+      })
+    )
+    assert.isTrue(isTenantId("a".repeat(63)))
+    assert.isUndefined(faultIn("audit-event", "a".repeat(63), "key"))
+    assert.isDefined(faultIn("audit-event", "a".repeat(64), "key"))
+    assert.isUndefined(faultIn("audit-event", SYSTEM_TENANT, "key"))
+  })
+
+  it("take whatever event passes acceptance", () => {
+    const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 })
+    const items = fc.record(
+      {
+        id: text,
+        actor: fc.record({ id: text, email: text }, { requiredKeys: ["id"] }),
+        action: fc.constantFrom("a.b", "a-1._b.C"),
+        resource: fc.record({ id: text, type: text, name: text }, { requiredKeys: ["id", "type"] }),
+        metadata: fc.dictionary(text, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4 })
+      },
+      { requiredKeys: ["actor", "action", "resource"] }
+    )
+    let accepted = 0
+    fc.assert(
+      fc.property(fc.array(items, { minLength: 1, maxLength: 5 }), (sent) => {
+        const made = command("acme", sent)
+        accepted += made.events.length
+        const value = Buffer.from(encodeCommand(made))
+        assert.isUndefined(faultInValue("command", value))
+        const arrival = { offset: 0, value, command: decodeCommand(value) }
+        const own = emptyState(0, 1, { dedup: 10, idempotency: 10 })
+        for (const { body } of step(own, [arrival], NOW).events) {
+          assert.isUndefined(faultInValue("audit-event", Buffer.from(body)), body)
+        }
+      }),
+      { numRuns: 200 }
+    )
+    assert.isAbove(accepted, 100)
+  })
+})

@@ -1,0 +1,198 @@
+/** The whole program in one process on embedded parts, from outside, through every way of ending. */
+import { execFileSync, spawn } from "node:child_process"
+import { rmSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { allTenants, blackBox, checkChain, event } from "../support/BlackBox.ts"
+import { Client, type Json } from "../support/Client.ts"
+import { freePort } from "../support/FreePort.ts"
+import { ADMIN_TOKEN, freshFolder, start, testKey, type Started } from "../support/Program.ts"
+
+const folder = freshFolder("embedded")
+const keyOf = (tenant: string): string => testKey(tenant)
+const environment = async (): Promise<Record<string, string>> => ({
+  ALK_DATA_DIR: folder,
+  ALK_KAFKA_PORT: String(await freePort()),
+  ALK_ADMIN_TOKEN: ADMIN_TOKEN,
+  ALK_BOOTSTRAP_KEYS: [...allTenants, "restart"]
+    .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
+    .join(",")
+})
+
+let running: Started
+const client = (): Client => new Client(running.url, keyOf("restart"))
+
+beforeAll(async () => {
+  running = await start(await environment())
+})
+
+afterAll(async () => {
+  await running.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const brokersOf = (path: string): ReadonlyArray<string> =>
+  execFileSync("ps", ["-eo", "pid,args"], { encoding: "utf8" })
+    .split("\n")
+    .filter((line) => line.includes("kafka.Kafka") && line.includes(path))
+
+/** Keep sending small batches until stopped; every answer is kept. */
+const sendUntil = (stop: { now: boolean }, from: number) => {
+  const acknowledged: Array<string> = []
+  const attempts = new Map<string, ReadonlyArray<Json>>()
+  const loop = async (): Promise<void> => {
+    for (let n = from; !stop.now; n++) {
+      const key = `restart-${n}`
+      const events = [0, 1, 2].map((item) => ({ ...event(n), id: `r-${n}-${item}` }))
+      attempts.set(key, events)
+      try {
+        const { body, status } = await client().batch(events, {
+          headers: n % 2 === 0 ? { "idempotency-key": key } : {}
+        })
+        if (status === 202) acknowledged.push(...body.ids)
+      } catch {
+        // The process is gone in the middle of a request: that is what the test is about.
+        await sleep(50)
+      }
+    }
+  }
+  return { acknowledged, attempts, done: loop() }
+}
+
+const assertNothingLost = async (
+  acknowledged: ReadonlyArray<string>,
+  attempts: ReadonlyMap<string, ReadonlyArray<Json>>
+): Promise<void> => {
+  // Whoever was not answered tries again, with the same ids and keys.
+  for (const [key, events] of attempts) {
+    const number = Number(key.slice("restart-".length))
+    const { body, status } = await client().batch(events, {
+      headers: number % 2 === 0 ? { "idempotency-key": key } : {}
+    })
+    assert.strictEqual(status, 202)
+    await client().settled(body.receipt_id)
+  }
+  const all = await client().all()
+  await checkChain(all)
+  const ids = all.map(({ id }) => id as string)
+  assert.strictEqual(new Set(ids).size, ids.length)
+  const stored = new Set(ids)
+  assert.deepStrictEqual(acknowledged.filter((id) => !stored.has(id)), [])
+  assert.strictEqual(ids.length, attempts.size * 3)
+}
+
+blackBox(() => ({
+  urls: [running.url],
+  bootstrap: running.kafka,
+  topicPrefix: "alk",
+  keyOf
+}))
+
+describe("restart in the middle", () => {
+  const attempts = new Map<string, ReadonlyArray<Json>>()
+  const acknowledged: Array<string> = []
+
+  const restart = async (end: () => Promise<unknown>, from: number): Promise<void> => {
+    const stop = { now: false }
+    const sending = sendUntil(stop, from)
+    await sleep(1_500)
+    await end()
+    stop.now = true
+    await sending.done
+    for (const [key, events] of sending.attempts) attempts.set(key, events)
+    acknowledged.push(...sending.acknowledged)
+    assert.isAbove(sending.acknowledged.length, 0)
+    running = await start(await environment())
+  }
+
+  it("goes on after SIGTERM, with nothing lost and nothing doubled", async () => {
+    await restart(async () => {
+      assert.strictEqual(await running.stop(), 0)
+      assert.deepStrictEqual(brokersOf(folder), [])
+    }, 1_000)
+    await assertNothingLost(acknowledged, attempts)
+  })
+
+  it("goes on after kill -9 of the whole process group, broker and all", async () => {
+    await restart(async () => {
+      const brokers = brokersOf(folder).map((line) => Number(line.trim().split(" ")[0]))
+      await running.kill()
+      for (const pid of brokers) process.kill(pid, "SIGKILL")
+    }, 2_000)
+    await assertNothingLost(acknowledged, attempts)
+  })
+
+  it("goes on after kill -9 of the process alone; the orphaned broker goes away", async () => {
+    await restart(() => running.kill(), 3_000)
+    await assertNothingLost(acknowledged, attempts)
+    assert.strictEqual(brokersOf(folder).length, 1)
+  })
+})
+
+describe("the start", () => {
+  it("keeps what stands on standard input out of the tables", async () => {
+    const data = freshFolder("stdin")
+    const port = String(await freePort())
+    const child = spawn(process.execPath, ["src/main.ts"], {
+      env: {
+        PATH: process.env["PATH"]!,
+        HOME: process.env["HOME"]!,
+        PORT: "0",
+        ALK_LOG_FORMAT: "json",
+        ALK_DATA_DIR: data,
+        ALK_KAFKA_PORT: port,
+        ALK_BOOTSTRAP_KEYS: `${keyOf("stdin")}=stdin:read+write`
+      },
+      stdio: ["pipe", "pipe", "inherit"],
+      detached: true
+    })
+    child.stdin.write("7\t7\t{\"garbage\":true}\n".repeat(1_000))
+    let output = ""
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
+    const ended = new Promise((resolve) => child.once("exit", resolve))
+    try {
+      while (!output.includes('"message":"ready"')) await sleep(100)
+      const line = output.split("\n").find((entry) => entry.includes('"message":"ready"'))!
+      const { url } = JSON.parse(line) as { readonly url: string }
+      const api = new Client(url, keyOf("stdin"))
+      child.stdin.write("8\t8\t{\"garbage\":true}\n".repeat(1_000))
+      await api.batch([event(1), event(2)], { headers: { "x-service-sync": "true" } })
+      const { body } = await api.call("/v1/verify")
+      assert.strictEqual(body.valid, true)
+      assert.strictEqual(body.events_checked, 2)
+      assert.notInclude((await api.call("/v1/events?q=garbage")).text, "garbage")
+    } finally {
+      child.kill("SIGTERM")
+      await ended
+      rmSync(data, { recursive: true, force: true })
+    }
+  })
+
+  it("refuses a data folder in use with one line that says so", async () => {
+    const failed = await start({ ...(await environment()), PORT: "0" }).then(
+      () => "started",
+      (error: Error) => error.message
+    )
+    assert.match(failed, /ended with 1/)
+    const lines = failed.split("\n").filter((line) => line.startsWith("alk: "))
+    assert.strictEqual(lines.length, 1, failed)
+    assert.include(lines[0], folder)
+  })
+
+  it("refuses a port that is taken with one line that says so", async () => {
+    const data = freshFolder("port")
+    const failed = await start({
+      ...(await environment()),
+      ALK_DATA_DIR: data,
+      PORT: new URL(running.url).port
+    }).then(
+      () => "started",
+      (error: Error) => error.message
+    )
+    rmSync(data, { recursive: true, force: true })
+    assert.match(failed, /ended with 1/)
+    const lines = failed.split("\n").filter((line) => line.startsWith("alk: "))
+    assert.strictEqual(lines.length, 1, failed)
+    assert.match(lines[0]!, /[Pp]ort/)
+  })
+})

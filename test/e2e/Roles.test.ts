@@ -1,0 +1,199 @@
+/**
+ * Several processes of each role on one machine, over the shared broker and a store of their own:
+ * the same main job, and what happens when one of them is away.
+ */
+import { rmSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { allTenants, blackBox, checkChain, event } from "../support/BlackBox.ts"
+import { Client, readStream, type Json } from "../support/Client.ts"
+import { freePort } from "../support/FreePort.ts"
+import { ADMIN_TOKEN, freshFolder, start, TEST_SECRET, testKey, type Started } from "../support/Program.ts"
+
+const prefix = `roles${process.pid}`
+const folder = freshFolder("roles")
+const keyOf = (tenant: string): string => testKey(tenant)
+let storePort = 0
+
+const common = (): Record<string, string> => ({
+  ALK_SECRET: TEST_SECRET,
+  ALK_TOPIC_PREFIX: prefix,
+  ALK_PARTITIONS: "2",
+  ALK_ADMIN_TOKEN: ADMIN_TOKEN,
+  KAFKA_BROKERS: inject("bootstrap"),
+  ALK_BOOTSTRAP_KEYS: [...allTenants, "away", "wave"]
+    .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
+    .join(",")
+})
+
+const startStore = (): Promise<Started> =>
+  start({
+    ...common(),
+    ALK_ROLES: "store",
+    ALK_DATA_DIR: folder,
+    ALK_STORE_PORT: String(storePort)
+  })
+
+const startRole = (role: string): Promise<Started> =>
+  start({ ...common(), ALK_ROLES: role, CLICKHOUSE_URL: `http://127.0.0.1:${storePort}` })
+
+let store: Started
+let projection: Started
+let apis: Array<Started>
+let sequencers: Array<Started>
+
+beforeAll(async () => {
+  storePort = await freePort()
+  store = await startStore()
+  projection = await startRole("projection")
+  sequencers = [await startRole("sequencer"), await startRole("sequencer")]
+  apis = [await startRole("api"), await startRole("api")]
+})
+
+afterAll(async () => {
+  await Promise.all([...apis, ...sequencers, projection].map((one) => one.stop()))
+  await store.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const client = (tenant: string, which = 0): Client => new Client(apis[which]!.url, keyOf(tenant))
+
+const until = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
+  for (let left = 300; left > 0; left--) {
+    if (await holds()) return
+    await sleep(100)
+  }
+  assert.fail(`not in time: ${what}`)
+}
+
+blackBox(() => ({
+  urls: apis.map(({ url }) => url),
+  bootstrap: inject("bootstrap"),
+  topicPrefix: prefix,
+  keyOf
+}))
+
+describe("with a role away", () => {
+  it("projection: ingest and stream go on, receipts pend, lists show what is projected", async () => {
+    const api = client("away")
+    const sync = { headers: { "x-service-sync": "true" } }
+    await api.batch([event(1), event(2)], sync)
+    await projection.stop()
+    let receipt = ""
+    const messages = await readStream(`${api.url}/v1/events/stream`, api.key, {
+      opened: async () => {
+        const { body, status } = await api.batch([event(3), event(4), event(5)])
+        assert.strictEqual(status, 202)
+        receipt = body.receipt_id
+      },
+      done: (seen) => seen.length >= 3
+    })
+    assert.deepStrictEqual(messages.map(({ id }) => id), ["3", "4", "5"])
+    for (const which of [0, 1]) {
+      const { body, status } = await client("away", which).call(`/v1/receipts/${receipt}`)
+      assert.strictEqual(status, 200)
+      assert.strictEqual(body.status, "pending")
+      assert.strictEqual((await client("away", which).call("/v1/events")).body.total, 2)
+    }
+    const { body: ready, status } = await api.call("/readyz")
+    assert.strictEqual(status, 503)
+    assert.notStrictEqual(ready.projection.state, "ready")
+    projection = await startRole("projection")
+    const settled = await client("away", 1).settled(receipt)
+    assert.strictEqual(settled["last_sequence_number"], 5)
+    assert.strictEqual((await api.call("/v1/events")).body.total, 5)
+    await until("ready again", async () => (await api.call("/readyz")).status === 200)
+  })
+
+  it("store: lists answer 503, ingest and stream go on, all is caught up afterwards", async () => {
+    const api = client("away")
+    await store.kill()
+    const list = await api.call("/v1/events")
+    assert.strictEqual(list.status, 503)
+    assert.strictEqual(list.body.error.code, "unavailable")
+    assert.isAbove(Number(list.headers.get("retry-after")), 0)
+    let receipt = ""
+    const messages = await readStream(`${api.url}/v1/events/stream`, api.key, {
+      opened: async () => {
+        const { body, status } = await api.batch([event(6), event(7)])
+        assert.strictEqual(status, 202)
+        receipt = body.receipt_id
+      },
+      done: (seen) => seen.length >= 2
+    })
+    assert.deepStrictEqual(messages.map(({ id }) => id), ["6", "7"])
+    store = await startStore()
+    const settled = await client("away", 1).settled(receipt)
+    assert.strictEqual(settled["status"], "committed")
+    await checkChain(await client("away", 1).all())
+    assert.strictEqual((await api.call("/v1/events")).body.total, 7)
+    const { body: report } = await api.call("/v1/verify")
+    assert.strictEqual(report.valid, true, JSON.stringify(report))
+  })
+
+  it("sequencer: kill -9 of one under load moves its partitions, with one chain throughout", async () => {
+    const stop = { now: false }
+    const acknowledged: Array<string> = []
+    const load = Promise.all(
+      Array.from({ length: 4 }, async (_, who) => {
+        for (let n = 0; !stop.now; n++) {
+          const id = `w-${who}-${n}`
+          const api = client("wave", n % 2)
+          const { body, status } = await api.batch([{ ...event(n), id }])
+          if (status === 202) acknowledged.push(...(body.ids as Array<string>))
+        }
+      })
+    )
+    await sleep(1_000)
+    await sequencers[0]!.kill()
+    await sleep(1_500)
+    sequencers[0] = await startRole("sequencer")
+    await sleep(1_000)
+    stop.now = true
+    await load
+    const last = await client("wave").batch([{ ...event(1), id: "w-last" }])
+    await client("wave", 1).settled(last.body.receipt_id, 60_000)
+    const all = (await client("wave").all()) as Array<Json>
+    await checkChain(all)
+    const ids = all.map(({ id }) => id as string)
+    assert.strictEqual(new Set(ids).size, ids.length)
+    const stored = new Set(ids)
+    assert.deepStrictEqual(acknowledged.filter((id) => !stored.has(id)), [])
+    assert.isAbove(acknowledged.length, 10)
+  })
+
+  it("a receipt polled at the other process is never 404, from the moment of the 202", async () => {
+    for (let n = 0; n < 50; n++) {
+      const { body } = await client("away", n % 2).batch([event(n)])
+      const { status } = await client("away", (n + 1) % 2).call(`/v1/receipts/${body.receipt_id}`)
+      assert.strictEqual(status, 200)
+    }
+  })
+
+  it("revokes a key everywhere within a second, open streams too", async () => {
+    const admin = new Client(apis[0]!.url, ADMIN_TOKEN)
+    const made = await admin.call("/v1/admin/tenants/away/keys", {
+      body: { scopes: ["read"], label: "short-lived" }
+    })
+    assert.strictEqual(made.status, 201, made.text)
+    const { id, key } = made.body
+    const other = new Client(apis[1]!.url, key)
+    await until("known at the other process", async () =>
+      (await other.call("/v1/events?page_size=1")).status === 200)
+    let revokedAt = 0
+    await readStream(`${other.url}/v1/events/stream`, key, {
+      opened: async () => {
+        const gone = await admin.call(`/v1/admin/tenants/away/keys/${id}`, { method: "DELETE" })
+        assert.strictEqual(gone.status, 204)
+        revokedAt = Date.now()
+      },
+      done: () => false
+    })
+    assert.isAbove(revokedAt, 0)
+    await until("refused", async () => (await other.call("/v1/events")).status === 401)
+    const log = await admin.call("/v1/events?order=asc&page_size=1000")
+    const actions = log.body.events.map((entry: Json) => entry["action"])
+    assert.includeMembers(actions, ["api_key.created", "api_key.revoked"])
+    assert.notInclude(log.text, key)
+  })
+})

@@ -1,2 +1,0 @@
-import { layerServer } from "../../src/http/Server.ts"
-const x: number = layerServer
