@@ -3,7 +3,7 @@
  * in order on a signal or when the npm that started it is gone.
  */
 import { NodeRuntime } from "@effect/platform-node"
-import { Effect, Layer, References } from "effect"
+import { Cause, Effect, Exit, Layer, References, type Runtime } from "effect"
 import { parentGone } from "./adapters/embedded/ParentWatch.ts"
 import { layerLogFormat } from "./cli/LogFormat.ts"
 import { announce, failureLines, HELP } from "./cli/Messages.ts"
@@ -53,4 +53,10 @@ const program = Effect.gen(function*() {
   )
 )
 
-NodeRuntime.runMain(program)
+/** A stop that was asked for is no failure: npm and service managers see 0. */
+const teardown: Runtime.Teardown = (exit, onExit) =>
+  onExit(
+    Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? Number(process.exitCode ?? 0) : 1
+  )
+
+NodeRuntime.runMain(program, { teardown })

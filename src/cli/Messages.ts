@@ -73,6 +73,14 @@ export const failureLines = (failure: unknown): ReadonlyArray<string> => {
     readonly operation?: string
     readonly cause?: unknown
   }
+  const { address, code, port } = (cause ?? {}) as {
+    readonly code?: string
+    readonly address?: string
+    readonly port?: number
+  }
+  if (code === "EADDRINUSE") {
+    return [`alk: port ${port} of ${address} is taken: set PORT to another one, or to 0 for any`]
+  }
   const reason = cause instanceof Error ? cause.message : undefined
   if (operation !== undefined) {
     return [`alk: can't start: ${operation} failed${reason === undefined ? "" : `: ${reason}`}`]

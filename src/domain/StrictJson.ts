@@ -485,6 +485,10 @@ const scan = (
   return scanner
 }
 
+/** What a text is refused for, found by the scanner alone; undefined if by nothing. */
+export const problemOf = (text: string): JsonProblem | undefined =>
+  scan(text, LEVELS_ABOVE_ALONE + NESTING_MAX).problem
+
 /**
  * Read one JSON text. Refuses what is no JSON or no UTF-8 (`invalid_json`), and with the path of the
  * first offender what can't be stored exactly (`unstorable_value`): a key that stands twice, a number
@@ -494,10 +498,9 @@ const scan = (
 export const parseStrict = (body: Buffer): StrictResult => {
   if (!isUtf8(body)) return notUtf8
   const text = body.toString()
-  const levelsMax = LEVELS_ABOVE_ALONE + NESTING_MAX
-  const value = parseClean(body, text, levelsMax)
+  const value = parseClean(body, text, LEVELS_ABOVE_ALONE + NESTING_MAX)
   if (value !== undefined) return { value }
-  const { problem } = scan(text, levelsMax)
+  const problem = problemOf(text)
   return problem === undefined ? { value: JSON.parse(text) as JsonValue } : { problem }
 }
 

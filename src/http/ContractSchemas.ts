@@ -3,8 +3,13 @@
  * what is stored is made and checked in the domain, and answers are built from stored bytes.
  */
 import { Schema } from "effect"
+import {
+  AuditEvent,
+  AuditEventBatchItem,
+  AuditEventInput,
+  BATCH_ITEMS_MAX
+} from "../domain/AuditEvent.ts"
 
-const hexExample = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0"
 const text = (description: string) => Schema.String.annotate({ description })
 const optional = Schema.optionalKey
 
@@ -19,56 +24,9 @@ export const Sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annot
   format: "int64"
 })
 
-export const Hash = Schema.String.annotate({
-  description: "SHA-256, 64 lower-case hex digits.",
-  examples: [hexExample]
-})
+export const Hash = Schema.String.annotate({ description: "SHA-256, 64 lower-case hex digits." })
 
-const ActorType = Schema.Literals(["human", "agent", "system"])
-const Outcome = Schema.Literals(["success", "failure", "error"])
-
-export const Actor = Schema.Struct({
-  id: text("1-256 characters."),
-  type: ActorType,
-  email: optional(Schema.String)
-}).annotate({ identifier: "Actor" })
-
-export const Resource = Schema.Struct({
-  id: text("1-256 characters."),
-  type: Schema.String,
-  name: optional(Schema.String)
-}).annotate({ identifier: "Resource", description: "The target of an event." })
-
-const Metadata = Schema.Record(Schema.String, Schema.Json).annotate({
-  description: "Free-form. Values that can't be stored exactly are refused."
-})
-
-const Action = Schema.String.annotate({
-  description: "Dot notation, `noun.verb`. Names that start with `alk.` are reserved.",
-  examples: ["document.viewed"]
-})
-
-const inputFields = {
-  id: optional(
-    text("Chosen by the client: a second event with the same id and content is a duplicate.")
-  ),
-  timestamp: optional(
-    Schema.String.annotate({
-      description: "When it happened, RFC 3339; the time of acceptance if missing.",
-      format: "date-time"
-    })
-  ),
-  action: Action,
-  resource: Resource,
-  metadata: optional(Metadata)
-}
-
-export const AuditEventInput = Schema.Struct({
-  ...inputFields,
-  actor: Actor,
-  outcome: Outcome
-}).annotate({
-  identifier: "AuditEventInput",
+export const EventInput = AuditEventInput.annotate({
   examples: [
     {
       actor: { id: "user_42", type: "human", email: "ada@example.com" },
@@ -80,20 +38,11 @@ export const AuditEventInput = Schema.Struct({
   ]
 })
 
-export const BatchItem = Schema.Struct({
-  ...inputFields,
-  actor: Schema.Struct({
-    id: Schema.String,
-    type: optional(ActorType).annotate({
-      description: "If missing: `human` with an email, else `system`."
-    }),
-    email: optional(Schema.String)
-  }),
-  outcome: optional(Outcome).annotate({ description: "If missing: `success`." })
-}).annotate({ identifier: "BatchItem" })
-
 export const BatchInput = Schema.Struct({
-  events: Schema.Array(BatchItem).check(Schema.isMinLength(1), Schema.isMaxLength(1_000))
+  events: Schema.Array(AuditEventBatchItem).check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(BATCH_ITEMS_MAX)
+  )
 }).annotate({
   identifier: "BatchInput",
   examples: [
@@ -108,30 +57,6 @@ export const BatchInput = Schema.Struct({
       ]
     }
   ]
-})
-
-export const AuditEvent = Schema.Struct({
-  id: Schema.String,
-  timestamp: Timestamp,
-  actor: Actor,
-  action: Action,
-  resource: Resource,
-  outcome: Outcome,
-  metadata: optional(Metadata),
-  tenant_id: Schema.String,
-  sequence_number: Sequence,
-  created_at: Timestamp,
-  prev_hash: Hash.annotate({ description: "`hash` of the previous event; 64 zeros for the first." }),
-  details_salt: optional(text("Salt of `details_hash`.")),
-  details_hash: optional(
-    text("Hash of the details that may be erased: actor.email, resource.name, metadata.")
-  ),
-  content_hash: Hash.annotate({ description: "Hash of what the client sent." }),
-  hash: Hash.annotate({ description: "Hash of this link of the chain." }),
-  erased_at: optional(Timestamp.annotate({ description: "Since when the details are gone." }))
-}).annotate({
-  identifier: "AuditEvent",
-  description: "A stored event, the same bytes in every answer, in the stream and in the topic."
 })
 
 export const EventList = Schema.Struct({

@@ -3,23 +3,21 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AuditEvent } from "../domain/AuditEvent.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import {
-  AuditEvent,
-  AuditEventInput,
   BatchAccepted,
   BatchInput,
   BatchResult,
   EventAccepted,
+  EventInput,
   Receipt
 } from "./ContractSchemas.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
 import { operation, type HeaderParameter } from "./Operation.ts"
 import { choiceParameter } from "./QueryParameters.ts"
 
-/** Items of one batch at most. */
-export const BATCH_ITEMS_MAX = 1_000
 /** Characters of an `Idempotency-Key` at most. */
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 export const SYNC_HEADER = "X-Service-Sync"
@@ -65,7 +63,7 @@ const Lines = Schema.String.annotate({
 }).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
 
 const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
-  payload: AuditEventInput,
+  payload: EventInput,
   success: [
     AuditEvent.pipe(HttpApiSchema.status(200)),
     AuditEvent.pipe(HttpApiSchema.status(201)),

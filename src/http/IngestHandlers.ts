@@ -7,6 +7,7 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Receipts } from "../actors/Receipts.ts"
 import { Visibility } from "../actors/Visibility.ts"
+import { BATCH_ITEMS_MAX } from "../domain/AuditEvent.ts"
 import { verifyReceiptId } from "../domain/Identifiers.ts"
 import { toAnswer, type Receipt } from "../domain/Receipt.ts"
 import {
@@ -39,7 +40,6 @@ import {
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import {
-  BATCH_ITEMS_MAX,
   IDEMPOTENCY_KEY_LENGTH_MAX,
   SYNC_HEADER,
   syncParameters

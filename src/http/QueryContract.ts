@@ -3,9 +3,10 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { AuditEvent } from "../domain/AuditEvent.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
-import { AuditEvent, EventList, Stats } from "./ContractSchemas.ts"
+import { EventList, Stats } from "./ContractSchemas.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
 import { filterParameters } from "./EventParameters.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "./MediaTypes.ts"

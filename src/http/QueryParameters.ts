@@ -3,7 +3,11 @@
  * text, so that the two can't differ. Knows no route and nothing of what the values are for.
  */
 import { Result } from "effect"
-import type { MetadataCondition } from "../domain/EventFilter.ts"
+import {
+  METADATA_PATH_SEGMENTS_MAX,
+  metadataPathSegments,
+  type MetadataCondition
+} from "../domain/EventFilter.ts"
 import { parseTimestamp } from "../domain/Timestamp.ts"
 import { invalid } from "./ApiError.ts"
 
@@ -22,8 +26,6 @@ export type ValuesOf<P extends Parameters> = {
   readonly [N in keyof P]?: P[N] extends Parameter<infer A> ? A : never
 }
 
-/** Segments of a path below `metadata` at most: each may be a key, or a part of one. */
-export const METADATA_SEGMENTS_MAX = 6
 /** Conditions on metadata in one request at most. */
 export const METADATA_CONDITIONS_MAX = 16
 const METADATA_PREFIX = "metadata."
@@ -151,8 +153,8 @@ const pairsOf = (target: string): ReadonlyArray<readonly [string, string]> => {
 const metadataCondition = (name: string, value: string): MetadataCondition => {
   const path = name.slice(METADATA_PREFIX.length)
   if (path === "") throw invalid(name, "names no path below metadata")
-  if (path.split(".").length > METADATA_SEGMENTS_MAX) {
-    throw invalid(name, `has more than ${METADATA_SEGMENTS_MAX} segments`)
+  if (metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX) {
+    throw invalid(name, `has more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
   }
   return { path, value }
 }

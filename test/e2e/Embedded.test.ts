@@ -32,9 +32,9 @@ afterAll(async () => {
 })
 
 const brokersOf = (path: string): ReadonlyArray<string> =>
-  execFileSync("ps", ["-eo", "pid,args"], { encoding: "utf8" })
+  execFileSync("ps", ["-eo", "pid,comm,args"], { encoding: "utf8" })
     .split("\n")
-    .filter((line) => line.includes("kafka.Kafka") && line.includes(path))
+    .filter((line) => / java .*kafka\.Kafka/.test(line) && line.includes(path))
 
 /** Keep sending small batches until stopped; every answer is kept. */
 const sendUntil = (stop: { now: boolean }, from: number) => {
@@ -64,14 +64,16 @@ const assertNothingLost = async (
   attempts: ReadonlyMap<string, ReadonlyArray<Json>>
 ): Promise<void> => {
   // Whoever was not answered tries again, with the same ids and keys.
+  const receipts: Array<string> = []
   for (const [key, events] of attempts) {
     const number = Number(key.slice("restart-".length))
     const { body, status } = await client().batch(events, {
       headers: number % 2 === 0 ? { "idempotency-key": key } : {}
     })
     assert.strictEqual(status, 202)
-    await client().settled(body.receipt_id)
+    receipts.push(body.receipt_id)
   }
+  await Promise.all(receipts.map((receipt) => client().settled(receipt)))
   const all = await client().all()
   await checkChain(all)
   const ids = all.map(({ id }) => id as string)
@@ -95,7 +97,7 @@ describe("restart in the middle", () => {
   const restart = async (end: () => Promise<unknown>, from: number): Promise<void> => {
     const stop = { now: false }
     const sending = sendUntil(stop, from)
-    await sleep(1_500)
+    await sleep(1_000)
     await end()
     stop.now = true
     await sending.done
@@ -146,6 +148,8 @@ describe("the start", () => {
       stdio: ["pipe", "pipe", "inherit"],
       detached: true
     })
+    // The program closes its standard input: what is still on the way has nowhere to go.
+    child.stdin.on("error", () => undefined)
     child.stdin.write("7\t7\t{\"garbage\":true}\n".repeat(1_000))
     let output = ""
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))

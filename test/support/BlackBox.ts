@@ -291,10 +291,13 @@ export const blackBox = (target: () => Target): void => {
       const sync = { headers: { "x-service-sync": "true" } }
       await api.batch(Array.from({ length: 50 }, (_, n) => event(n)), sync)
       const url = `${client(tenant, 1).url}/v1/events/stream`
+      let sent = (): void => undefined
+      const allSent = new Promise<void>((resolve) => (sent = resolve))
       const messages = await readStream(url, api.key, {
         lastEventId: "20",
         opened: async () => {
           for (let n = 50; n < 60; n++) await api.call("/v1/events", { body: event(n), ...sync })
+          sent()
         },
         done: (seen) => seen.length >= 40
       })
@@ -302,6 +305,7 @@ export const blackBox = (target: () => Target): void => {
         messages.map(({ id }) => Number(id)),
         Array.from({ length: 40 }, (_, n) => n + 21)
       )
+      await allSent
       const all = await api.call("/v1/events?order=asc&page_size=1000", {
         headers: { accept: "application/x-ndjson" }
       })

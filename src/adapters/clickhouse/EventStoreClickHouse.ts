@@ -274,7 +274,7 @@ const make = Effect.gen(function*() {
       operation: "page",
       parameters,
       sql: `SELECT body FROM ${eventsOf(final)} WHERE ${condition}${bounds}`
-        + ` ORDER BY sequence_number ${query.order}, hash ${query.order}`
+        + ` ORDER BY sequence_number ${query.order}`
         + ` LIMIT ${parameters.integer(query.limit)} OFFSET ${parameters.integer(query.offset)}`,
       settings: total < SPARSE_MATCHES ? ", optimize_read_in_order = 0" : ""
     }, (row) => row.string())
@@ -480,16 +480,19 @@ const make = Effect.gen(function*() {
   )(function*(partition, fromOffset) {
     const [last] = yield* read(highest(partition, events, "kafka_offset"), (row) => row.uint64())
     for (let from = fromOffset; last !== undefined && from <= last; from += DUPLICATES_WINDOW) {
-      const parameters = new Parameters()
-      const [found] = yield* read({
-        operation: "hasDuplicates",
-        parameters,
-        sql: `SELECT count() > uniqExact((kafka_offset, tenant_id, sequence_number, hash)) FROM ${events}`
-          + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
-          + ` AND kafka_offset >= ${parameters.integer(from)}`
-          + ` AND kafka_offset < ${parameters.integer(from + DUPLICATES_WINDOW)}`
-      }, (row) => row.uint8() === 1)
-      if (found === true) return true
+      const repeats = (what: string) => {
+        const parameters = new Parameters()
+        return read({
+          operation: "hasDuplicates",
+          parameters,
+          sql: `SELECT count() > uniqExact(${what}) FROM ${events}`
+            + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
+            + ` AND kafka_offset >= ${parameters.integer(from)}`
+            + ` AND kafka_offset < ${parameters.integer(from + DUPLICATES_WINDOW)}`
+        }, (row) => row.uint8() === 1).pipe(Effect.map(([repeated]) => repeated === true))
+      }
+      if (!(yield* repeats("kafka_offset"))) continue
+      if (yield* repeats("(kafka_offset, tenant_id, sequence_number, hash)")) return true
     }
     return false
   })

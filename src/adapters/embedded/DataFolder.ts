@@ -34,6 +34,7 @@ const SECRET_BYTES = 32
 
 const NOT_WRITABLE = "is not writable: give this user the right to write there"
 const DISK_FULL = "is on a full disk: free some space"
+const NOT_MADE = "can't be made: give this user the right to write in the folder above it"
 const NOT_A_FOLDER = "is not a folder: move the file that stands there"
 
 /** By the system's error codes and SQLite's result codes (sqlite.org/rescode.html). */
@@ -46,6 +47,7 @@ const problems: Readonly<Record<string, string>> = {
   ENOSPC: DISK_FULL,
   EDQUOT: DISK_FULL,
   13: DISK_FULL,
+  ENOENT: NOT_MADE,
   ENOTDIR: NOT_A_FOLDER,
   EEXIST: NOT_A_FOLDER
 }
@@ -109,10 +111,8 @@ const lock = Effect.fnUntraced(function*(path: string) {
       try: () => {
         const database = new DatabaseSync(file)
         try {
-          // Nothing is ever written, so it needs no journal beside it.
-          database.exec(
-            "PRAGMA journal_mode=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE"
-          )
+          // Nothing is ever written, so no journal is made beside it.
+          database.exec("PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE")
         } catch (cause) {
           database.close()
           throw cause

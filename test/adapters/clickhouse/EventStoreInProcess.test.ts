@@ -9,5 +9,5 @@ import { temporaryFolder } from "./support/StoreProcesses.ts"
 
 const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
 
-storeContract("a store in this process", (database) =>
+storeContract("a store in this process", 200, (database) =>
   ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine)))

@@ -6,7 +6,7 @@ import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHous
 import { storeContract } from "./support/EventStoreContract.ts"
 import { runningStore } from "./support/StoreProcesses.ts"
 
-storeContract("a store behind HTTP", (database) =>
+storeContract("a store behind HTTP", 60, (database) =>
   Layer.unwrap(
     Effect.map(runningStore(), ({ url }) => ClickHouseConnection.layerServer({ database, url }))
   ))

@@ -1,0 +1,353 @@
+/**
+ * Everything behind the HTTP API, in memory: the real pure step of the sequencer over arrays, so that
+ * sequence numbers, duplicates and idempotency are true, and switches for what may go wrong.
+ */
+import { Deferred, Effect, Layer, Redacted, Stream } from "effect"
+import { Heads } from "../../../src/actors/Heads.ts"
+import {
+  AdminRefused,
+  Keys,
+  Unauthenticated,
+  type Principal
+} from "../../../src/actors/Keys.ts"
+import { LiveFeed, ResumePointInvalid, TooManyStreams } from "../../../src/actors/LiveFeed.ts"
+import { Receipts, type Decision, type ReceiptState } from "../../../src/actors/Receipts.ts"
+import { emptyState } from "../../../src/actors/SequencerState.ts"
+import { advance, step } from "../../../src/actors/SequencerStep.ts"
+import { noProgress, Visibility } from "../../../src/actors/Visibility.ts"
+import type { AuditEvent } from "../../../src/domain/AuditEvent.ts"
+import { decodeCommand, encodeCommand, type Command } from "../../../src/domain/Command.ts"
+import { matches, type EventFilter } from "../../../src/domain/EventFilter.ts"
+import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
+import type { Receipt } from "../../../src/domain/Receipt.ts"
+import type { ApiKey, Tenant } from "../../../src/domain/Registry.ts"
+import { formatMicros, nowMicros } from "../../../src/domain/Timestamp.ts"
+import { ApiSettings, type Settings } from "../../../src/http/ApiSettings.ts"
+import { Readiness } from "../../../src/http/Readiness.ts"
+import {
+  CommandLog,
+  CommandLogBusy,
+  CommandTooLarge
+} from "../../../src/pipeline/CommandLog.ts"
+import { LogUnavailable } from "../../../src/ports/EventLog.ts"
+import {
+  EventStore,
+  StatsTooLarge,
+  StoreUnavailable,
+  type EventPageQuery
+} from "../../../src/ports/EventStore.ts"
+import { Verifier, type Break } from "../../../src/verify/Verifier.ts"
+
+export const SECRET = "a secret of the tests, 32 characters long"
+export const ADMIN_TOKEN = "admin-token-of-the-tests"
+export const WRITE_KEY = `alk_live_${"w".repeat(43)}`
+export const READ_KEY = `svc_live_${"r".repeat(43)}`
+export const OTHER_KEY = `alk_live_${"o".repeat(43)}`
+
+const BUCKETS_MAX = 10_000
+const windows = { dedup: 1_000, idempotency: 1_000 }
+
+const principals: Readonly<Record<string, Principal>> = {
+  [WRITE_KEY]: { tenantId: "acme", keyId: "key_write", scopes: ["write"] },
+  [READ_KEY]: { tenantId: "acme", keyId: "key_read", scopes: ["read"] },
+  [OTHER_KEY]: { tenantId: "globex", keyId: "key_other", scopes: ["read", "write"] },
+  [ADMIN_TOKEN]: { tenantId: SYSTEM_TENANT, keyId: "admin", scopes: ["read"] }
+}
+
+export const settings: Settings = {
+  host: "127.0.0.1",
+  port: 0,
+  publicUrl: undefined,
+  corsOrigins: [],
+  limits: {
+    bodyBytesMax: 1_048_576,
+    eventBytesMax: 65_536,
+    metadataBytesMax: 32_768,
+    actionLengthMax: 128
+  },
+  eventsPerSecondMax: undefined,
+  secret: Redacted.make(SECRET),
+  serviceName: "alk"
+}
+
+const unreachable = (operation: string) =>
+  new StoreUnavailable({ operation, cause: new Error("no store in this test") })
+
+const parse = (body: string): AuditEvent => JSON.parse(body) as AuditEvent
+
+/** The state behind one test server, and the switches. */
+export class World {
+  readonly state = emptyState(0, 1, windows)
+  readonly commands: Array<Command> = []
+  readonly bodies: Array<string> = []
+  readonly receipts = new Map<string, Receipt>()
+  readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
+  readonly tenants: Array<Tenant> = [{ id: "acme", created_at: "2026-01-01T00:00:00.000000Z" }]
+  readonly keys: Array<ApiKey> = []
+  readonly streams: Array<{ readonly filter: EventFilter; readonly after: number | undefined }> = []
+  /** What the next `submit` fails with. */
+  refuse: CommandLogBusy | CommandTooLarge | LogUnavailable | undefined
+  /** Written, but nobody decides. */
+  undecided = false
+  /** Decided, but not shown. */
+  invisible = false
+  storeDown = false
+  rebuilding = false
+  statsTooLarge = false
+  ready = true
+  streamsMax = 100
+  sse: Stream.Stream<Uint8Array> = Stream.never
+  breaks: ReadonlyArray<Break> = []
+  /** Throws in a handler: a defect that nobody expected. */
+  defect: Error | undefined
+
+  decide(command: Command): void {
+    const now = formatMicros(nowMicros())
+    const value = Buffer.from(encodeCommand(command))
+    const arrival = { offset: this.state.applied + 1, value, command: decodeCommand(value) }
+    const changes = step(this.state, [arrival], now)
+    advance(this.state, changes, this.state.eventsNext + changes.events.length)
+    for (const { body } of changes.events) this.bodies.push(body)
+    for (const { attempt, receipt } of changes.decided) {
+      const final = { ...receipt, events_next: this.state.eventsNext }
+      this.receipts.set(receipt.receipt_id, final)
+      this.settle(attempt, { kind: "outcome", receipt: final, receiptOffset: 0 })
+    }
+    for (const { attempt, receipt_id, verdict } of changes.verdicts) {
+      this.settle(
+        attempt,
+        verdict === "mismatch" ? { kind: "mismatch" } : { kind: "repeat", receiptId: receipt_id }
+      )
+    }
+  }
+
+  settle(attempt: string, decision: Decision): void {
+    const waiting = this.decisions.get(attempt)
+    if (waiting !== undefined) Deferred.doneUnsafe(waiting, Effect.succeed(decision))
+  }
+
+  matching(tenantId: string, filter: EventFilter, order: "asc" | "desc"): Array<string> {
+    const found = this.bodies.filter((body) => {
+      const event = parse(body)
+      return event.tenant_id === tenantId && matches(filter, event)
+    })
+    return order === "asc" ? found : found.reverse()
+  }
+}
+
+const commandLog = (world: World) =>
+  CommandLog.of({
+    submit: (command) =>
+      Effect.suspend(() => {
+        if (world.defect !== undefined) throw world.defect
+        if (world.refuse !== undefined) return Effect.fail(world.refuse)
+        world.commands.push(command)
+        if (!world.undecided) world.decide(command)
+        return Effect.void
+      })
+  })
+
+const receiptsOf = (world: World) =>
+  Receipts.of({
+    expect: (attempt) =>
+      Effect.sync(() => {
+        const deferred = Deferred.makeUnsafe<Decision>()
+        world.decisions.set(attempt, deferred)
+        return Deferred.await(deferred).pipe(
+          Effect.ensuring(Effect.sync(() => world.decisions.delete(attempt)))
+        )
+      }),
+    state: (tenantId, receiptId) =>
+      Effect.suspend((): Effect.Effect<ReceiptState, StoreUnavailable> => {
+        if (world.storeDown) return Effect.fail(unreachable("receipt"))
+        const receipt = world.receipts.get(receiptId)
+        return Effect.succeed(
+          receipt === undefined || receipt.tenant_id !== tenantId || world.invisible
+            ? { status: "pending" }
+            : { status: receipt.status, receipt }
+        )
+      }),
+    visible: () => (world.invisible ? Effect.never : Effect.void)
+  })
+
+const guarded = <A>(world: World, operation: string, answer: () => A) =>
+  Effect.suspend(() =>
+    world.storeDown ? Effect.fail(unreachable(operation)) : Effect.sync(answer)
+  )
+
+const page = (world: World, query: EventPageQuery) => {
+  const { afterSequence = -1, beforeSequence = Infinity, filter, limit, offset, order } = query
+  const all = world.matching(query.tenantId, filter, order)
+  const inCursor = all.filter((body) => {
+    const { sequence_number } = parse(body)
+    return sequence_number > afterSequence && sequence_number < beforeSequence
+  })
+  return { bodies: inCursor.slice(offset, offset + limit), total: all.length }
+}
+
+const storeOf = (world: World) =>
+  Layer.mock(EventStore, {
+    page: (query) => guarded(world, "page", () => page(world, query)),
+    scan: ({ filter, order, tenantId }) =>
+      world.storeDown
+        ? Stream.fail(unreachable("scan"))
+        : Stream.fromIterable(world.matching(tenantId, filter, order)).pipe(Stream.grouped(2)),
+    byId: (tenantId, id, sequence) =>
+      guarded(world, "byId", () =>
+        world.bodies.find((body) => {
+          const event = parse(body)
+          return (
+            event.tenant_id === tenantId &&
+            event.id === id &&
+            (sequence === undefined || event.sequence_number === sequence)
+          )
+        })
+      ),
+    stats: ({ filter, limit, tenantId }) =>
+      world.statsTooLarge
+        ? Effect.fail(new StatsTooLarge({ bucketsMax: BUCKETS_MAX }))
+        : guarded(world, "stats", () => {
+            const total = world.matching(tenantId, filter, "asc").length
+            return { groups: [{ key: "document.read", count: total }].slice(0, limit), other: 0, total }
+          }),
+    rows: (tenantId, from, to) =>
+      Stream.fromIterable(world.matching(tenantId, { metadata: [] }, "asc")).pipe(
+        Stream.map((body) => ({
+          sequenceNumber: parse(body).sequence_number,
+          version: 0,
+          body,
+          wrongColumns: []
+        })),
+        Stream.filter(({ sequenceNumber }) => sequenceNumber >= from && sequenceNumber <= to),
+        Stream.grouped(10)
+      )
+  })
+
+const feedOf = (world: World) =>
+  LiveFeed.of({
+    subscribe: ({ after, filter, tenantId }) =>
+      Effect.suspend((): Effect.Effect<
+        Stream.Stream<Uint8Array>,
+        ResumePointInvalid | TooManyStreams
+      > => {
+        if (world.streams.length >= world.streamsMax) {
+          return Effect.fail(new TooManyStreams({ limit: world.streamsMax }))
+        }
+        const head = world.state.heads.get(tenantId)?.sequence_number ?? 0
+        if (after !== undefined && after > head) {
+          return Effect.fail(new ResumePointInvalid({ message: "beyond the head" }))
+        }
+        world.streams.push({ filter, after })
+        return Effect.succeed(world.sse)
+      }),
+    subscribers: Effect.sync(() => world.streams.length)
+  })
+
+const keysOf = (world: World) =>
+  Keys.of({
+    authenticate: (token) =>
+      principals[token] === undefined
+        ? Effect.fail(new Unauthenticated({ message: "unknown key" }))
+        : Effect.succeed(principals[token]),
+    isAdmin: (token) => token === ADMIN_TOKEN,
+    revoked: () => Effect.never,
+    tenants: Effect.sync(() => world.tenants),
+    keysOf: (tenantId) =>
+      Effect.sync(() =>
+        world.tenants.some(({ id }) => id === tenantId)
+          ? world.keys.filter(({ tenant_id }) => tenant_id === tenantId)
+          : undefined
+      ),
+    createTenant: (tenant) =>
+      Effect.suspend(() => {
+        if (world.tenants.some(({ id }) => id === tenant.id)) {
+          const message = `tenant ${tenant.id} exists already`
+          return Effect.fail(new AdminRefused({ code: "id_conflict", message }))
+        }
+        const created = { ...tenant, created_at: "2026-01-01T00:00:00.000000Z" }
+        world.tenants.push(created)
+        return Effect.succeed(created)
+      }),
+    createKey: ({ label, prefix, scopes, tenantId }) =>
+      Effect.sync(() => {
+        const key: ApiKey = {
+          id: `key_${world.keys.length + 1}`,
+          tenant_id: tenantId,
+          scopes,
+          ...(label === undefined ? {} : { label }),
+          hint: `${prefix}abcd…`,
+          hash: "f".repeat(64),
+          created_at: "2026-01-01T00:00:00.000000Z"
+        }
+        world.keys.push(key)
+        return { key, secret: `${prefix}${"k".repeat(43)}` }
+      }),
+    revokeKey: (tenantId, keyId) =>
+      Effect.suspend(() => {
+        const at = world.keys.findIndex(({ id, tenant_id }) => id === keyId && tenant_id === tenantId)
+        if (at === -1) {
+          return Effect.fail(new AdminRefused({ code: "not_found", message: "no such key" }))
+        }
+        world.keys.splice(at, 1)
+        return Effect.void
+      })
+  })
+
+const verifierOf = (world: World) =>
+  Verifier.of({
+    verify: (request) =>
+      Effect.sync(() => ({
+        valid: world.breaks.length === 0,
+        status: world.breaks.length === 0 ? ("valid" as const) : ("broken" as const),
+        tenant_id: request.tenantId,
+        scheme: "alk-chain-v1" as const,
+        bounds: {
+          from: request.from ?? "1970-01-01T00:00:00.000000Z",
+          to: request.to ?? "2261-12-31T23:59:59.999999Z",
+          from_sequence: request.fromSequence ?? null,
+          to_sequence: request.toSequence ?? null
+        },
+        events_checked: world.bodies.length,
+        events_in_bounds: world.bodies.length,
+        first_sequence_number: null,
+        last_sequence_number: null,
+        head: null,
+        erased_events: 0,
+        assurance: "self_attested" as const,
+        breaks: world.breaks,
+        breaks_total: world.breaks.length,
+        verified_at: "2026-01-01T00:00:00.000000Z",
+        duration_ms: request.requireHead ? 1 : 0
+      }))
+  })
+
+/** Every service that the server asks for, made of the world. */
+export const layerDoubles = (world: World, changed: Partial<Settings> = {}) =>
+  Layer.mergeAll(
+    Layer.succeed(ApiSettings, { ...settings, ...changed }),
+    Layer.succeed(CommandLog, commandLog(world)),
+    Layer.succeed(Receipts, receiptsOf(world)),
+    storeOf(world),
+    Layer.succeed(LiveFeed, feedOf(world)),
+    Layer.succeed(Keys, keysOf(world)),
+    Layer.succeed(Verifier, verifierOf(world)),
+    Layer.succeed(Heads, {
+      head: (tenantId) => Effect.sync(() => world.state.heads.get(tenantId))
+    }),
+    Layer.succeed(Visibility, {
+      of: () => ({ ...noProgress(0), rebuilding: world.rebuilding }),
+      partition: noProgress,
+      reached: () => Effect.void
+    }),
+    Layer.succeed(Readiness, {
+      check: Effect.sync(() => ({
+        ready: world.ready,
+        body: {
+          status: world.ready ? "ready" : "not ready",
+          kafka: { state: "ready", bootstrap: "127.0.0.1:9092" },
+          clickhouse: { state: "ready" },
+          roles: ["api"]
+        }
+      }))
+    })
+  )

@@ -1,0 +1,125 @@
+/**
+ * The real node server of the API on a free port over the doubles, and a client that sees bytes: no
+ * redirects, no decompression, no defaults.
+ */
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http"
+import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
+import type { Settings } from "../../../src/http/ApiSettings.ts"
+import { HttpListener, layerServer } from "../../../src/http/Server.ts"
+import { layerDoubles, World } from "./Doubles.ts"
+
+export interface LogLine {
+  readonly level: string
+  readonly message: string
+  readonly annotations: Readonly<Record<string, unknown>>
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly bytes: Buffer
+  readonly text: string
+  /** The body as JSON; undefined if it is none. */
+  readonly body: any
+}
+
+export interface Call {
+  readonly method?: string
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly json?: unknown
+  readonly raw?: string | Buffer
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const collect = (response: IncomingMessage): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Array<Buffer> = []
+    response.on("data", (chunk: Buffer) => chunks.push(chunk))
+    response.on("error", reject)
+    response.on("end", () => {
+      const bytes = Buffer.concat(chunks)
+      const text = bytes.toString()
+      const { headers, statusCode = 0 } = response
+      resolve({ status: statusCode, headers, bytes, text, body: parsed(text) })
+    })
+  })
+
+export class TestApi {
+  readonly world: World
+  readonly url: string
+  readonly port: number
+  readonly logs: ReadonlyArray<LogLine>
+  readonly #scope: Scope.Closeable
+
+  constructor(world: World, port: number, url: string, logs: Array<LogLine>, scope: Scope.Closeable) {
+    this.world = world
+    this.port = port
+    this.url = url
+    this.logs = logs
+    this.#scope = scope
+  }
+
+  static async start(changed: Partial<Settings> = {}, world = new World()): Promise<TestApi> {
+    const logs: Array<LogLine> = []
+    const logger = Logger.make(({ fiber, logLevel, message }) => {
+      logs.push({
+        level: logLevel,
+        message: [message].flat().map(String).join(" "),
+        annotations: { ...fiber.getRef(References.CurrentLogAnnotations) }
+      })
+    })
+    const scope = await Effect.runPromise(Scope.make())
+    const layer = layerServer.pipe(
+      Layer.provide(layerDoubles(world, changed)),
+      Layer.provide(Logger.layer([logger])),
+      Layer.provide(Layer.succeed(References.MinimumLogLevel, "Debug"))
+    )
+    const built = await Effect.runPromise(Layer.buildWithScope(layer, scope))
+    const { port, url } = Context.get(built, HttpListener)
+    return new TestApi(world, port, url, logs, scope)
+  }
+
+  stop(): Promise<void> {
+    return Effect.runPromise(Scope.close(this.#scope, Exit.void))
+  }
+
+  /** Send a request and wait for the head of the answer. */
+  open(path: string, call: Call = {}): Promise<IncomingMessage> {
+    const { headers = {}, json, key } = call
+    const body = call.raw ?? (json === undefined ? undefined : JSON.stringify(json))
+    const method = call.method ?? (body === undefined ? "GET" : "POST")
+    return new Promise((resolve, reject) => {
+      const request = httpRequest(
+        {
+          host: "127.0.0.1",
+          port: this.port,
+          path,
+          method,
+          agent: false,
+          headers: {
+            ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+            ...(json === undefined ? {} : { "content-type": "application/json" }),
+            ...(body === undefined ? {} : { "content-length": Buffer.byteLength(body) }),
+            ...headers
+          }
+        },
+        resolve
+      )
+      request.on("error", reject)
+      request.end(body)
+    })
+  }
+
+  async call(path: string, call: Call = {}): Promise<Answer> {
+    return collect(await this.open(path, call))
+  }
+}
