@@ -28,7 +28,12 @@ export interface ApiKey {
 
 export type RegistryOperation =
   | { readonly op: "create_tenant"; readonly tenant: Tenant }
-  | { readonly op: "create_key"; readonly key: ApiKey }
+  | {
+      readonly op: "create_key"
+      readonly key: ApiKey
+      /** A tenant that the configuration knows and the registry may not know yet. */
+      readonly tenant?: Tenant
+    }
   | {
       readonly op: "revoke_key"
       readonly tenant_id: string
@@ -88,13 +93,19 @@ export const decide = (registry: Registry, operation: RegistryOperation): Regist
         : { granted: true, entries: [{ kind: "tenant", tenant }] }
     }
     case "create_key": {
-      const { key } = operation
-      if (!registry.tenants.has(key.tenant_id)) {
+      const { key, tenant } = operation
+      const known = registry.tenants.has(key.tenant_id)
+      if (!known && tenant?.id !== key.tenant_id) {
         return refused("not_found", `there is no tenant ${key.tenant_id}`)
       }
-      return registry.keys.has(key.id)
-        ? refused("id_conflict", `key ${key.id} exists already`)
-        : { granted: true, entries: [{ kind: "key", key }] }
+      if (registry.keys.has(key.id)) {
+        return refused("id_conflict", `key ${key.id} exists already`)
+      }
+      const made: RegistryEntry = { kind: "key", key }
+      return {
+        granted: true,
+        entries: known || tenant === undefined ? [made] : [{ kind: "tenant", tenant }, made]
+      }
     }
     case "revoke_key": {
       const key = registry.keys.get(operation.key_id) ?? operation.key

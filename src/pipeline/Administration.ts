@@ -234,7 +234,13 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
           hash: sha256Hex(made),
           created_at: formatMicros(nowMicros())
         }
-        return act({ op: "create_key", key }).pipe(Effect.as({ key, secret: made }))
+        const tenant = tenants().find(({ id }) => id === tenantId)
+        const operation: RegistryOperation = {
+          op: "create_key",
+          key,
+          ...(tenant === undefined ? {} : { tenant })
+        }
+        return act(operation).pipe(Effect.as({ key, secret: made }))
       }),
     revokeKey: (tenantId, keyId) => {
       const own = configured.find(({ id }) => id === keyId)

@@ -19,6 +19,7 @@ const common = (): Record<string, string> => ({
   ALK_SECRET: TEST_SECRET,
   ALK_TOPIC_PREFIX: prefix,
   ALK_PARTITIONS: "2",
+  ALK_REPLICATION: "1",
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
   KAFKA_BROKERS: inject("bootstrap"),
   ALK_BOOTSTRAP_KEYS: [...allTenants, "away", "wave"]

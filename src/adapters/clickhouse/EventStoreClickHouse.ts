@@ -211,10 +211,25 @@ const make = Effect.gen(function*() {
         query_params: parameters?.values ?? {},
         abort_signal: signal
       })
+      // An empty body means "no rows" only if a ClickHouse says so, not some proxy before it.
+      if (answer.summary === undefined) throw new Error("an answer without X-ClickHouse-Summary")
       const chunks: Array<Buffer> = []
       for await (const chunk of answer.stream) chunks.push(chunk)
       return readRows(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), row)
     })
+
+  /** The one row that an aggregate has always. */
+  const readOne = <A>(question: Read, row: (reader: RowBinary) => A): Effect.Effect<A, StoreUnavailable> =>
+    read(question, row).pipe(Effect.flatMap((rows) =>
+      rows.length === 1
+        ? Effect.succeed(rows[0]!)
+        : Effect.fail(
+            new StoreUnavailable({
+              operation: question.operation,
+              cause: new Error(`${rows.length} rows where there is one`)
+            })
+          )
+    ))
 
   const insert = (
     { bytes, columns, format, operation, rows, table }: Insert
@@ -252,10 +267,10 @@ const make = Effect.gen(function*() {
     ).pipe(Effect.asVoid)
 
   const countWhere = (operation: string, condition: string, parameters: Parameters, final: boolean) =>
-    read(
+    readOne(
       { operation, parameters, sql: `SELECT count() FROM ${eventsOf(final)} WHERE ${condition}` },
       (row) => row.uint64()
-    ).pipe(Effect.map(([count = 0]) => count))
+    )
 
   const page: EventStore["Service"]["page"] = Effect.fn("EventStore.page")(function*(query, final) {
     const parameters = new Parameters()
@@ -315,11 +330,11 @@ const make = Effect.gen(function*() {
 
   const lastSequence = (tenantId: string) => {
     const parameters = new Parameters()
-    return read({
+    return readOne({
       operation: "scan",
       parameters,
       sql: `SELECT max(sequence_number) FROM ${events} WHERE tenant_id = ${parameters.string(tenantId)}`
-    }, (row) => row.uint64()).pipe(Effect.map(([last = 0]) => last))
+    }, (row) => row.uint64())
   }
 
   const scan: EventStore["Service"]["scan"] = (query, final) =>
@@ -403,14 +418,13 @@ const make = Effect.gen(function*() {
       ...(from === undefined ? {} : { from }),
       ...(to === undefined ? {} : { to })
     }, parameters)
-    return read({
+    return readOne({
       operation: "sequenceSpan",
       parameters,
       sql: "SELECT min(sequence_number), max(sequence_number), count()"
         + ` FROM ${eventsOf(true)} WHERE ${condition}`
     }, (row) => ({ first: row.uint64(), last: row.uint64(), eventsInBounds: row.uint64() })).pipe(
-      Effect.map(([span]): SequenceSpan | undefined =>
-        span === undefined || span.eventsInBounds === 0 ? undefined : span)
+      Effect.map((span): SequenceSpan | undefined => span.eventsInBounds === 0 ? undefined : span)
     )
   }
 
@@ -482,14 +496,14 @@ const make = Effect.gen(function*() {
     for (let from = fromOffset; last !== undefined && from <= last; from += DUPLICATES_WINDOW) {
       const repeats = (what: string) => {
         const parameters = new Parameters()
-        return read({
+        return readOne({
           operation: "hasDuplicates",
           parameters,
           sql: `SELECT count() > uniqExact(${what}) FROM ${events}`
             + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
             + ` AND kafka_offset >= ${parameters.integer(from)}`
             + ` AND kafka_offset < ${parameters.integer(from + DUPLICATES_WINDOW)}`
-        }, (row) => row.uint8() === 1).pipe(Effect.map(([repeated]) => repeated === true))
+        }, (row) => row.uint8() === 1)
       }
       if (!(yield* repeats("kafka_offset"))) continue
       if (yield* repeats("(kafka_offset, tenant_id, sequence_number, hash)")) return true

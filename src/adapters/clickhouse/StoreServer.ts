@@ -164,10 +164,8 @@ const ask = async (
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
 
-/** Basic authentication or ClickHouse's own headers; the user's name doesn't matter. */
+/** Of basic authentication; the user's name doesn't matter. */
 const passwordOf = (request: http.IncomingMessage): string => {
-  const own = request.headers["x-clickhouse-key"]
-  if (typeof own === "string") return own
   const [, basic] = /^Basic (.+)$/.exec(request.headers.authorization ?? "") ?? []
   const pair = Buffer.from(basic ?? "", "base64").toString("utf8")
   return pair.slice(pair.indexOf(":") + 1)

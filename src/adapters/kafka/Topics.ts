@@ -119,6 +119,15 @@ const alignRetention = async (admin: Admin, settings: TopicSettings): Promise<vo
   })
 }
 
+const toFailure = (cause: unknown, settings: TopicSettings): LogUnavailable | TopicsInvalid =>
+  protocolErrorOf(cause) === "INVALID_REPLICATION_FACTOR"
+    ? new TopicsInvalid({
+        message:
+          `the Kafka cluster has fewer brokers than the ${settings.replication} copies that ` +
+          `ALK_REPLICATION asks for: start more brokers, or set ALK_REPLICATION lower`
+      })
+    : new LogUnavailable({ operation: "create topics", cause })
+
 /** Create what is missing, then check every partition count. */
 export const ensureTopics = (
   kafka: Kafka,
@@ -134,11 +143,12 @@ export const ensureTopics = (
           await alignRetention(admin, settings)
           return await wrongCounts(admin, settings)
         },
-        catch: (cause) => new LogUnavailable({ operation: "create topics", cause })
+        catch: (cause) => toFailure(cause, settings)
       }).pipe(
         Effect.retry({
           schedule: Schedule.spaced("100 millis").pipe(Schedule.upTo({ times: 100 })),
-          while: ({ cause }) => SPREADING.has(protocolErrorOf(cause) ?? "")
+          while: (failure) =>
+            failure._tag === "LogUnavailable" && SPREADING.has(protocolErrorOf(failure.cause) ?? "")
         }),
         Effect.flatMap((wrong) =>
           wrong.length === 0

@@ -37,8 +37,8 @@ const runWithInput = async (folder: string, input: string | "closed") => {
 /** What a process says that tries to open the folder; it must fail. */
 const refusal = (folder: string) =>
   Effect.promise(async (): Promise<Said> => {
-    const { said, stop } = await startStore(folder)
-    assert.strictEqual(await stop(), 1)
+    const { ended, said } = await startStore(folder)
+    assert.strictEqual(await ended, 1)
     assert.isDefined(said.message)
     assert.notInclude(said.message, "\n")
     return said

@@ -3,11 +3,18 @@
 Shares no code with the service and needs nothing but Python: its own RFC 8785, its own strict JSON,
 its own timestamps. What both get right by different ways is probably right.
 
-    python3 alk_chain.py check [events.ndjson] [--partial]   stored events, one per line; - is stdin
-    python3 alk_chain.py vectors file.json...                the files of schemas/vectors
+    python3 alk_chain.py check [events.ndjson] [--partial] [--exact]
+    python3 alk_chain.py vectors file.json...
+    python3 alk_chain.py canonical
+    python3 alk_chain.py timestamps
+
+`check` reads stored events, one per line, of any number of tenants; without a file, or for -, from
+standard input. With --partial a tenant's first event may have any sequence number; with --exact each
+line must have the very bytes that are stored. `vectors` reads the files of schemas/vectors.
+`canonical` and `timestamps` read one text per line as hex digits of its bytes and answer each with
+its canonical form, or with `refused`.
 
 Exit code 0: it holds. 1: it does not, and the first break or wrong vector is printed. 2: unreadable.
-With --partial a tenant's first event may have any sequence number.
 """
 
 import hashlib
@@ -220,17 +227,35 @@ def link_hash(event, content_hash):
     return sha256("\n".join(parts))
 
 
-MEMBERS = {
+MEMBERS = [
     "id", "timestamp", "actor", "action", "resource", "outcome", "metadata", "tenant_id",
     "sequence_number", "created_at", "prev_hash", "details_salt", "details_hash", "content_hash",
     "hash", "erased_at",
-}  # fmt: skip
+]  # fmt: skip
+
+
+def stored_text(event):
+    """The one text that an event is stored as."""
+
+    def members(source, names):
+        return ",".join(
+            f'"{name}":{inner(name, source[name])}' for name in names if name in source
+        )
+
+    def inner(name, value):
+        if name == "actor":
+            return "{" + members(value, ["id", "type", "email"]) + "}"
+        if name == "resource":
+            return "{" + members(value, ["id", "type", "name"]) + "}"
+        return canonical(value)
+
+    return "{" + members(event, MEMBERS) + "}"
 
 
 def fault_of(event, prev_hash, is_erased):
     """Why an event doesn't hold behind `prev_hash`, or None."""
     unknown = (
-        (event.keys() - MEMBERS)
+        (event.keys() - set(MEMBERS))
         | (event["actor"].keys() - {"id", "type", "email"})
         | (event["resource"].keys() - {"id", "type", "name"})
     )
@@ -284,11 +309,15 @@ def first_break(events, partial=False):
     return None, heads
 
 
-def check(lines, partial):
+def is_stored_form(event, line):
+    return stored_text(event).encode("utf-8") == line.rstrip(b"\n")
+
+
+def check(lines, partial, exact):
     events = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    odd = []
+    filled = [line for line in lines if line.strip()]
+    for number, line in enumerate(filled, 1):
         try:
             events.append(parse_strict(line))
         except Refused as error:
@@ -296,12 +325,17 @@ def check(lines, partial):
             return 2
     try:
         found, heads = first_break(events, partial)
+        if exact:
+            odd = [event for event, line in zip(events, filled) if not is_stored_form(event, line)]
     except (KeyError, TypeError, AttributeError) as error:
         print(f"a line is no stored event: {error!r}")
         return 2
     if found is not None:
         tenant, sequence, reason, why = found
         print(f"broken: tenant {tenant} sequence {sequence} {reason}: {why}")
+        return 1
+    if odd:
+        print(f"not the stored bytes: tenant {odd[0]['tenant_id']} event {odd[0]['id']}")
         return 1
     for tenant, (sequence, head) in sorted(heads.items()):
         print(f"intact: tenant {tenant} length {sequence} head {head}")
@@ -348,6 +382,13 @@ def stored_faults(vectors):
         wanted = entry.get("break")
         if (found and found[1:3]) != (wanted and (wanted["at_sequence"], wanted["reason"])):
             yield f"{entry['name']}: {found}"
+        odd = [
+            index
+            for index, (event, line) in enumerate(zip(events, entry["lines"]))
+            if not is_stored_form(event, line.encode("utf-8"))
+        ]
+        if odd != entry.get("reformatted_lines", []):
+            yield f"{entry['name']}: lines {odd} are not in stored form"
 
 
 def json_faults(vectors):
@@ -396,17 +437,40 @@ def vectors_hold(path):
     return not faults
 
 
+def canonical_or_refused(body):
+    try:
+        return canonical(parse_strict(body))
+    except Refused:
+        return "refused"
+
+
+def timestamp_or_refused(body):
+    return canonical_timestamp(body.decode("utf-8")) or "refused"
+
+
+ANSWERS = {"canonical": canonical_or_refused, "timestamps": timestamp_or_refused}
+
+
+def answer(answer_one):
+    for line in sys.stdin.buffer:
+        text = answer_one(bytes.fromhex(line.decode("ascii")))
+        sys.stdout.buffer.write(text.encode("utf-8") + b"\n")
+    return 0
+
+
 def main(arguments):
     command, *rest = arguments or [""]
+    if command in ANSWERS:
+        return answer(ANSWERS[command])
     if command == "vectors" and rest:
         return 0 if all([vectors_hold(path) for path in rest]) else 1
     if command == "check":
-        partial = "--partial" in rest
-        paths = [path for path in rest if path != "--partial"]
+        flags = ("--partial" in rest, "--exact" in rest)
+        paths = [path for path in rest if not path.startswith("--")]
         if paths in ([], ["-"]):
-            return check(sys.stdin.buffer, partial)
+            return check(sys.stdin.buffer, *flags)
         with open(paths[0], "rb") as file:
-            return check(file, partial)
+            return check(file, *flags)
     print(__doc__)
     return 2
 

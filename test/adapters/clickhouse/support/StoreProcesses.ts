@@ -41,12 +41,13 @@ export const startStore = async (folder: string, ...rest: ReadonlyArray<string>)
     })
   ])
   const said = JSON.parse(line as string) as Said
-  const stop = async (): Promise<number | null> => {
+  /** The code that the process ends with by itself. */
+  const ended = exited.then(([code]) => code as number | null)
+  const stop = (): Promise<number | null> => {
     if (child.exitCode === null) child.kill("SIGTERM")
-    const [code] = await exited
-    return code as number | null
+    return ended
   }
-  return { child, said, stop }
+  return { child, said, ended, stop }
 }
 
 /** A running store on a folder of its own. */

@@ -1,0 +1,119 @@
+/**
+ * Numbered migrations: once each, whoever starts at the same time, and never a changed file.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import * as fs from "node:fs"
+import { join } from "node:path"
+import { ChdbEngine } from "../../../src/adapters/clickhouse/ChdbEngine.ts"
+import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHouseConnection.ts"
+import {
+  migrate,
+  MigrationRefused,
+  migrationsFolder
+} from "../../../src/adapters/clickhouse/Migrations.ts"
+import { temporaryFolder } from "./support/StoreProcesses.ts"
+
+const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
+const connection = ClickHouseConnection.layerEmbedded({ database: "unused" }).pipe(
+  Layer.provide(engine)
+)
+
+const run = (database: string, folder?: string) =>
+  ClickHouseConnection.use(({ client }) => Effect.promise(() => migrate(client, { database }, folder)))
+
+const refusal = (database: string, folder: string) =>
+  ClickHouseConnection.use(({ client }) =>
+    Effect.promise(() =>
+      migrate(client, { database }, folder).then(
+        () => assert.fail("it was not refused"),
+        (cause: unknown) => {
+          assert.instanceOf(cause, MigrationRefused)
+          return cause.message
+        }
+      )))
+
+const recorded = (database: string) =>
+  ClickHouseConnection.use(({ client }) =>
+    Effect.promise(() =>
+      client.query({
+        query: `SELECT version, name, length(checksum) FROM ${database}.schema_migrations FINAL`
+          + " ORDER BY version",
+        format: "JSONCompactEachRow"
+      }).then((answer) => answer.json())))
+
+const tablesOf = (database: string) =>
+  ClickHouseConnection.use(({ client }) =>
+    Effect.promise(() =>
+      client.query({
+        query: "SELECT groupArray(name) FROM (SELECT name FROM system.tables"
+          + " WHERE database = {database:String} ORDER BY name)",
+        query_params: { database },
+        format: "JSONCompactEachRow"
+      }).then((answer) => answer.json())))
+
+const files = ["0001_events.sql", "0002_receipts.sql", "0003_conflicts.sql"]
+
+/** A folder with copies of the migrations. */
+const copies = Effect.map(temporaryFolder, (folder) => {
+  for (const name of files) fs.copyFileSync(join(migrationsFolder, name), join(folder, name))
+  return folder
+})
+
+layer(connection, { excludeTestServices: true })("migrations", (it) => {
+  it.effect("make the tables once and record each file", () =>
+    Effect.gen(function*() {
+      yield* run("once")
+      const tables = [[["conflicts", "events", "receipts", "schema_migrations"]]]
+      assert.deepStrictEqual(yield* tablesOf("once"), tables)
+      const expected = files.map((name, index) => [index + 1, name, 64])
+      assert.deepStrictEqual(yield* recorded("once"), expected)
+      yield* run("once")
+      assert.deepStrictEqual(yield* recorded("once"), expected)
+    }))
+
+  it.effect("bear several processes that start together", () =>
+    Effect.gen(function*() {
+      yield* Effect.all(Array.from({ length: 5 }, () => run("together")), { concurrency: 5 })
+      assert.deepStrictEqual(
+        yield* recorded("together"),
+        files.map((name, index) => [index + 1, name, 64])
+      )
+    }))
+
+  it.effect("go on where an older program stopped", () =>
+    Effect.gen(function*() {
+      const folder = yield* copies
+      yield* run("older", folder)
+      fs.writeFileSync(
+        join(folder, "0004_more.sql"),
+        "CREATE TABLE IF NOT EXISTS {{database}}.more{{on_cluster}} (n UInt8)\n"
+          + "ENGINE = {{replicated}}MergeTree ORDER BY n;\n"
+          + "ALTER TABLE {{database}}.more ADD COLUMN IF NOT EXISTS text String;\n"
+      )
+      yield* run("older", folder)
+      const [[tables]] = (yield* tablesOf("older")) as [[Array<string>]]
+      assert.include(tables, "more")
+      const message = yield* refusal("older", migrationsFolder)
+      assert.include(message, "version 4 (0004_more.sql)")
+    }))
+
+  it.effect("refuse a file that was changed after it was applied, and name it", () =>
+    Effect.gen(function*() {
+      const folder = yield* copies
+      yield* run("changed", folder)
+      fs.appendFileSync(join(folder, "0002_receipts.sql"), "-- a comment\n")
+      const message = yield* refusal("changed", folder)
+      assert.include(message, "schemas/clickhouse/0002_receipts.sql is not the file that was applied")
+    }))
+
+  it.effect("refuse gaps in the numbers and placeholders that nobody fills in", () =>
+    Effect.gen(function*() {
+      const folder = yield* copies
+      fs.writeFileSync(join(folder, "0005_gap.sql"), "SELECT 1;")
+      assert.include(yield* refusal("gaps", folder), "0005_gap.sql")
+      fs.rmSync(join(folder, "0005_gap.sql"))
+      fs.writeFileSync(join(folder, "0004_unknown.sql"), "SELECT {{what}};")
+      assert.include(yield* refusal("gaps", folder), "{{what}}")
+    }))
+})
