@@ -19,6 +19,11 @@ export class MigrationRefused extends Error {
   override readonly name = "MigrationRefused"
 }
 
+/** The store has lost rows, so its answers would be wrong. */
+export class StoreDamaged extends Error {
+  override readonly name = "StoreDamaged"
+}
+
 interface Migration {
   readonly version: number
   readonly name: string
@@ -79,9 +84,10 @@ const readApplied = async (
   client: ClickHouseClient,
   place: StorePlace
 ): Promise<ReadonlyArray<Applied>> => {
+  const consistent = place.cluster === undefined ? "" : " SETTINGS select_sequential_consistency = 1"
   const answer = await client.query({
     query: `SELECT DISTINCT version, name, checksum FROM ${place.database}.schema_migrations`
-      + ` ORDER BY version${place.cluster === undefined ? "" : " SETTINGS select_sequential_consistency = 1"}`,
+      + ` ORDER BY version${consistent}`,
     format: "JSONEachRow"
   })
   return answer.json<Applied>()
@@ -119,7 +125,28 @@ const refuseOthers = (
   }
 }
 
-/** Applies what is missing. @throws MigrationRefused, or what the client throws */
+/**
+ * ClickHouse sets a part that it can't read aside and goes on without its rows. A replica gets the
+ * part again from another one; anywhere else the rows are missing from every answer.
+ */
+const refuseDamage = async (client: ClickHouseClient, place: StorePlace): Promise<void> => {
+  if (place.cluster !== undefined) return
+  const answer = await client.query({
+    query: "SELECT table, name FROM system.detached_parts"
+      + " WHERE database = {database:String} AND startsWith(reason, 'broken') ORDER BY table, name",
+    query_params: { database: place.database },
+    format: "JSONEachRow"
+  })
+  const [first, ...others] = await answer.json<{ readonly table: string; readonly name: string }>()
+  if (first === undefined) return
+  throw new StoreDamaged(
+    `the store can't read the part ${first.name} of ${place.database}.${first.table}`
+      + `${others.length === 0 ? "" : ` and ${others.length} more`}: move its folder away, or drop the database ${place.database}, and the next`
+      + " start builds it again from the topics"
+  )
+}
+
+/** Applies what is missing. @throws MigrationRefused, StoreDamaged, or what the client throws */
 export const migrate = async (
   client: ClickHouseClient,
   place: StorePlace,
@@ -137,4 +164,5 @@ export const migrate = async (
     }
     await record(client, place, migration)
   }
+  await refuseDamage(client, place)
 }

@@ -88,46 +88,51 @@ export const makeKafka = (settings: KafkaSettings): Kafka =>
     logCreator: makeLogCreator(settings.log)
   })
 
+/** A request of kafkajs's protocol layer with a decoder of ours. */
+export interface RawRequest<Decoded> {
+  readonly request: unknown
+  readonly response: {
+    decode(payload: Buffer): Promise<Decoded>
+    parse(decoded: Decoded): Promise<Decoded>
+  }
+  readonly requestTimeout: number
+  readonly logResponseErrors?: boolean
+}
+
 /** What we use of a kafkajs broker connection that its public types don't show. */
 export interface RawBroker {
-  fetch(request: {
-    readonly isolationLevel: number
-    readonly maxWaitTime: number
-    readonly minBytes: number
-    readonly maxBytes: number
-    readonly topics: ReadonlyArray<{
-      readonly topic: string
-      readonly partitions: ReadonlyArray<{
-        readonly partition: number
-        readonly fetchOffset: string
-        readonly maxBytes: number
-      }>
-    }>
-  }): Promise<{
-    readonly responses: ReadonlyArray<{
-      readonly topicName: string
-      readonly partitions: ReadonlyArray<RawPartition>
+  readonly connectionPool: {
+    send<Decoded>(request: RawRequest<Decoded>): Promise<Decoded>
+  }
+  connect(): Promise<void>
+  isConnected(): boolean
+}
+
+export interface FetchRequest {
+  readonly replicaId: -1
+  readonly isolationLevel: number
+  readonly maxWaitTime: number
+  readonly minBytes: number
+  readonly maxBytes: number
+  readonly topics: ReadonlyArray<{
+    readonly topic: string
+    readonly partitions: ReadonlyArray<{
+      readonly partition: number
+      readonly fetchOffset: string
+      readonly maxBytes: number
     }>
   }>
 }
 
-export interface RawPartition {
-  readonly partition: number
-  readonly highWatermark: string
-  readonly lastStableOffset: string
-  readonly lastStartOffset: string
-  readonly abortedTransactions: ReadonlyArray<unknown>
-  readonly messages: ReadonlyArray<RawMessage>
-}
+/** Version 11 of the Fetch request: every broker since Kafka 2.3 speaks it. */
+export const fetchRequest = require("kafkajs/src/protocol/requests/fetch/v11/request") as (
+  request: FetchRequest
+) => unknown
 
-export interface RawMessage {
-  readonly offset: string
-  readonly timestamp: string
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers: Record<string, Buffer | Array<Buffer>>
-  readonly isControlRecord: boolean
-}
+/** The error that a broker's code stands for; it has kafkajs's `type` and `retriable`. */
+export const errorOfCode = (
+  require("kafkajs/src/protocol/error") as { createErrorFromCode: (code: number) => Error }
+).createErrorFromCode
 
 /** kafkajs's own view of a cluster: the part below its consumer, with exact offsets. */
 export interface RawCluster {
@@ -171,18 +176,6 @@ export const makeCluster = (settings: KafkaSettings): RawCluster => {
     enforceRequestTimeout: true
   })
 }
-
-const FilterAborted = require("kafkajs/src/consumer/filterAbortedMessages") as (input: {
-  readonly messages: ReadonlyArray<RawMessage>
-  readonly abortedTransactions: ReadonlyArray<unknown>
-}) => ReadonlyArray<RawMessage>
-
-/** What of a raw partition a read_committed reader may see. */
-export const committedMessages = (data: RawPartition, from: number): ReadonlyArray<RawMessage> =>
-  FilterAborted({
-    messages: data.messages,
-    abortedTransactions: data.abortedTransactions
-  }).filter((message) => !message.isControlRecord && Number(message.offset) >= from)
 
 /** kafkajs's murmur2 of a key, as Kafka's default partitioner uses it. */
 export const murmur2 = require("kafkajs/src/producer/partitioners/default/murmur2") as (

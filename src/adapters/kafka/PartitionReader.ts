@@ -11,52 +11,29 @@ import {
   type FetchLimits,
   type Fetched,
   type LogReader,
-  type LogRecord,
   type Position
 } from "../../ports/EventLog.ts"
+import { readFetchResponse, type FetchedPartition } from "./FetchResponse.ts"
 import {
-  committedMessages,
+  errorOfCode,
+  fetchRequest,
   makeCluster,
   protocolErrorOf,
   READ_COMMITTED,
   type KafkaSettings,
-  type RawCluster,
-  type RawMessage,
-  type RawPartition
+  type RawCluster
 } from "./KafkaClient.ts"
 
-/**
- * A fetch that shows no record below the stable end is asked again with this many bytes, more than
- * any record has: only then is the gap known to be empty batches that compaction left behind.
- */
-const GAP_FETCH_BYTES = 64 * 1_048_576
+/** Milliseconds beyond the wait of a fetch after which its broker counts as gone. */
+const FETCH_GRACE_MS = 10_000
 
-const firstOf = (value: Buffer | Array<Buffer>): Buffer =>
-  Array.isArray(value) ? (value[0] ?? Buffer.alloc(0)) : value
-
-const toRecord = (message: RawMessage): LogRecord => {
-  const headers: Record<string, Buffer> = {}
-  for (const name in message.headers) headers[name] = firstOf(message.headers[name]!)
-  return {
-    offset: Number(message.offset),
-    timestamp: Number(message.timestamp),
-    key: message.key,
-    value: message.value,
-    headers
-  }
-}
-
-const toFetched = (position: Position, data: RawPartition): Fetched => {
-  const last = data.messages.at(-1)
-  return {
-    ...position,
-    records: committedMessages(data, position.offset).map(toRecord),
-    nextOffset:
-      last === undefined ? position.offset : Math.max(position.offset, Number(last.offset) + 1),
-    stableEnd: Number(data.lastStableOffset),
-    logStart: Number(data.lastStartOffset)
-  }
-}
+const toFetched = (position: Position, found: FetchedPartition): Fetched => ({
+  ...position,
+  records: found.records,
+  nextOffset: Math.max(position.offset, found.nextOffset ?? position.offset),
+  stableEnd: found.stableEnd,
+  logStart: found.logStart
+})
 
 interface Pending {
   readonly positions: ReadonlyArray<Position>
@@ -143,54 +120,51 @@ class ClusterReader {
       if (list === undefined) byTopic.set(name, [position])
       else list.push(position)
     }
-    const { responses } = await broker.fetch({
-      isolationLevel: READ_COMMITTED,
-      maxWaitTime: limits.waitMs,
-      minBytes: 1,
-      maxBytes: limits.maxBytes,
-      topics: [...byTopic].map(([topic, list]) => ({
-        topic,
-        partitions: list.map(({ offset, partition }) => ({
-          partition,
-          fetchOffset: String(offset),
-          maxBytes: limits.maxBytes
+    const wanted = new Map(
+      positions.map((position) => [
+        `${topicName(this.#prefix, position.topic)}/${position.partition}`,
+        position
+      ])
+    )
+    if (!broker.isConnected()) await broker.connect()
+    const found = await broker.connectionPool.send({
+      request: fetchRequest({
+        replicaId: -1,
+        isolationLevel: READ_COMMITTED,
+        maxWaitTime: limits.waitMs,
+        minBytes: 1,
+        maxBytes: limits.maxBytes,
+        topics: [...byTopic].map(([topic, list]) => ({
+          topic,
+          partitions: list.map(({ offset, partition }) => ({
+            partition,
+            fetchOffset: String(offset),
+            maxBytes: limits.maxBytes
+          }))
         }))
-      }))
+      }),
+      response: {
+        decode: (payload) =>
+          readFetchResponse(
+            payload,
+            (topic, partition) => wanted.get(`${topic}/${partition}`)?.offset ?? 0
+          ),
+        parse: (partitions) => Promise.resolve(partitions)
+      },
+      requestTimeout: limits.waitMs + FETCH_GRACE_MS
     })
-    const found = new Map<string, RawPartition>()
-    for (const { partitions, topicName: name } of responses) {
-      for (const data of partitions) found.set(`${name}/${data.partition}`, data)
-    }
-    const fetched = positions.flatMap((position) => {
-      const name = topicName(this.#prefix, position.topic)
-      const data = found.get(`${name}/${position.partition}`)
-      return data === undefined ? [] : [toFetched(position, data)]
+    return found.flatMap((partition) => {
+      const position = wanted.get(`${partition.topic}/${partition.partition}`)
+      if (position === undefined) return []
+      if (partition.errorCode === 0) return [toFetched(position, partition)]
+      const { offset, topic } = position
+      const error = errorOfCode(partition.errorCode)
+      throw protocolErrorOf(error) === "OFFSET_OUT_OF_RANGE"
+        ? new OffsetOutOfRange({ topic, partition: partition.partition, offset })
+        : error
     })
-    const stuck = fetched.find((entry) => entry.stableEnd > entry.nextOffset && isSilent(entry))
-    if (stuck === undefined || fetched.some((entry) => !isSilent(entry))) return fetched
-    return limits.maxBytes < GAP_FETCH_BYTES
-      ? this.#fetchFrom(nodeId, [stuck], { waitMs: 0, maxBytes: GAP_FETCH_BYTES })
-      : [{ ...stuck, nextOffset: stuck.stableEnd }]
   }
 }
-
-const isSilent = (entry: Fetched): boolean => entry.nextOffset === entry.offset
-
-const outOfRange = (error: unknown, positions: ReadonlyArray<Position>) => {
-  const { partition, topic } = error as { readonly topic?: string; readonly partition?: number }
-  const position = positions.find(
-    (entry) => entry.partition === partition && topic?.endsWith(`.${entry.topic}`)
-  )
-  return new OffsetOutOfRange({
-    topic: topic ?? "unknown",
-    partition: partition ?? -1,
-    offset: position?.offset ?? -1
-  })
-}
-
-const isOutOfRange = (error: unknown): boolean =>
-  (error as Error | undefined)?.name === "KafkaJSOffsetOutOfRange" ||
-  protocolErrorOf(error) === "OFFSET_OUT_OF_RANGE"
 
 /** A reader with connections of its own: a fetch that waits holds no other one up. */
 export const makeReader = (
@@ -206,8 +180,8 @@ export const makeReader = (
       Effect.tryPromise({
         try: () => reader.fetch(positions, limits),
         catch: (cause) =>
-          isOutOfRange(cause)
-            ? outOfRange(cause, positions)
+          cause instanceof OffsetOutOfRange
+            ? cause
             : new LogUnavailable({ operation: "fetch", cause })
       }).pipe(
         Effect.tapError(() => Effect.promise(() => reader.forget().catch(() => undefined)))

@@ -12,6 +12,8 @@ import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { ChdbEngine } from "../../../src/adapters/clickhouse/ChdbEngine.ts"
 import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { EventStore } from "../../../src/ports/EventStore.ts"
 import { startStore, temporaryFolder, type Said } from "./support/StoreProcesses.ts"
 
 const inserting = fileURLToPath(new URL("./support/InsertingProcess.ts", import.meta.url))
@@ -45,6 +47,16 @@ const refusal = (folder: string) =>
   })
 
 describe("opening the embedded engine", () => {
+  it.live("is not loaded for a ClickHouse server", () =>
+    Effect.gen(function*() {
+      const maps = () => fs.readFileSync("/proc/self/maps", "utf8")
+      yield* ClickHouseConnection.toServer({ url: "http://127.0.0.1:1", database: "alk" })
+      assert.notInclude(maps(), "libchdb")
+      const folder = yield* temporaryFolder
+      yield* Layer.build(ChdbEngine.layer(folder))
+      assert.include(maps(), "libchdb")
+    }))
+
   for (const input of [GARBAGE, "", "closed"]) {
     it.live(`stores nothing that stands on standard input (${input.length} bytes)`, () =>
       Effect.gen(function*() {
@@ -109,14 +121,20 @@ describe("opening the embedded engine", () => {
       assert.strictEqual(fs.readFileSync(definition, "utf8"), "junk")
     }))
 
-  it.live("is not loaded for a ClickHouse server", () =>
+  it.live("does not answer without the rows of a part that it can't read", () =>
     Effect.gen(function*() {
-      const maps = () => fs.readFileSync("/proc/self/maps", "utf8")
-      yield* ClickHouseConnection.toServer({ url: "http://127.0.0.1:1", database: "alk" })
-      assert.notInclude(maps(), "libchdb")
       const folder = yield* temporaryFolder
-      yield* Layer.build(ChdbEngine.layer(folder))
-      assert.include(maps(), "libchdb")
+      yield* Effect.promise(() => runWithInput(folder, ""))
+      const [part = ""] = fs.globSync(join(folder, "data/alk/events/all_*"))
+      fs.writeFileSync(join(part, "columns.txt"), "junk")
+      const store = layerClickHouse.pipe(
+        Layer.provide(ClickHouseConnection.layerEmbedded({ database: "alk" })),
+        Layer.provide(ChdbEngine.layer(folder))
+      )
+      const migrated = EventStore.use(({ migrate }) => migrate)
+      const error = yield* Effect.flip(migrated.pipe(Effect.provide(store)))
+      assert.strictEqual(error._tag, "StoreUnavailable")
+      assert.match(String(error.cause), /StoreDamaged: the store can't read the part [\w-]+ of alk\.events:/)
     }))
 
   it.live("lets no setting of a statement reach the next one", () =>

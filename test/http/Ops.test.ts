@@ -1,0 +1,132 @@
+/**
+ * The routes without a key, and what every answer has: request ids, logs, metrics, CORS.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { opsPaths } from "../../src/http/OpsRoutes.ts"
+import { READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
+import { items } from "./support/Events.ts"
+import { TestApi } from "./support/TestApi.ts"
+
+describe("without a key", () => {
+  let api: TestApi
+  beforeAll(async () => {
+    api = await TestApi.start()
+  })
+  afterAll(() => api.stop())
+
+  it("says that it is alive, and whether it is ready", async () => {
+    assert.strictEqual((await api.call("/healthz")).status, 200)
+    const ready = await api.call("/readyz")
+    assert.strictEqual(ready.status, 200)
+    assert.strictEqual(ready.body.kafka.bootstrap, "127.0.0.1:9092")
+    api.world.ready = false
+    const waiting = await api.call("/readyz")
+    api.world.ready = true
+    assert.deepStrictEqual([waiting.status, waiting.body.status], [503, "not ready"])
+    assert.strictEqual(waiting.headers["retry-after"], "1")
+    assert.strictEqual((await api.call("/healthz")).status, 200)
+  })
+
+  it("answers on every path that needs no key, and leads to them", async () => {
+    for (const path of opsPaths) {
+      if (path === "/asyncapi.yaml") continue
+      assert.strictEqual((await api.call(path)).status, 200, path)
+    }
+    const { body } = await api.call("/")
+    for (const path of opsPaths.slice(1)) assert.include(Object.values(body), path)
+  })
+
+  it("has a reference page that may ask nobody else for anything", async () => {
+    const { headers, text } = await api.call("/docs")
+    assert.match(String(headers["content-type"]), /^text\/html/)
+    const policy = String(headers["content-security-policy"])
+    assert.include(policy, "default-src 'none'")
+    assert.include(policy, "connect-src 'self'")
+    assert.notMatch(policy, /https?:/)
+    assert.notMatch(text.slice(0, 2_000), /<(?:script|link|img)[^>]*(?:src|href)=/)
+    assert.include(text, "/v1/events/batch")
+  })
+
+  it("counts requests and items by route, never by tenant", async () => {
+    await api.call("/v1/events/batch", { key: WRITE_KEY, json: { events: [...items(3), {}] } })
+    await api.call("/v1/events/some-id", { key: READ_KEY })
+    await api.call("/no/such/route")
+    const { headers, text } = await api.call("/metrics")
+    assert.match(String(headers["content-type"]), /^text\/plain; version=0\.0\.4/)
+    const value = (series: string) => Number(text.split(`${series} `)[1]?.split("\n")[0])
+    assert.strictEqual(value("alk_ingest_accepted_items_total"), 3)
+    assert.strictEqual(value("alk_ingest_rejected_items_total"), 1)
+    assert.match(
+      text,
+      /alk_http_requests_total\{method="GET",route="\/v1\/events\/:id",status="404"\} 1/
+    )
+    assert.match(text, /alk_http_requests_total\{[^}]*route="unknown",status="404"\} 1/)
+    assert.include(text, "alk_live_subscribers 0")
+    assert.include(text, "# TYPE alk_ingest_seconds histogram")
+    assert.notInclude(text, "acme")
+    assert.notInclude(text, "some-id")
+  })
+})
+
+describe("every answer", () => {
+  let api: TestApi
+  let open: TestApi
+  beforeAll(async () => {
+    api = await TestApi.start()
+    open = await TestApi.start({ corsOrigins: ["https://a.example", "https://b.example"] })
+  })
+  afterAll(async () => {
+    await api.stop()
+    await open.stop()
+  })
+
+  it("echoes a harmless request id and replaces any other", async () => {
+    const echoed = await api.call("/healthz", { headers: { "x-request-id": "req:1/2@host=a" } })
+    assert.strictEqual(echoed.headers["x-request-id"], "req:1/2@host=a")
+    for (const id of ["a b", "x".repeat(129), '"quoted"', "<script>"]) {
+      const replaced = await api.call("/v1/events", { headers: { "x-request-id": id } })
+      const made = String(replaced.headers["x-request-id"])
+      assert.match(made, /^[0-9a-f-]{36}$/)
+      assert.strictEqual(replaced.body.error.request_id, made)
+    }
+  })
+
+  it("is logged once, with its route, status, tenant and trace, without keys and values", async () => {
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
+    await api.call("/v1/events?q=needle", {
+      key: READ_KEY,
+      headers: { "x-request-id": "log-me", traceparent: `00-${traceId}-00f067aa0ba902b7-01` }
+    })
+    const lines = api.logs.filter(({ annotations }) => annotations["request_id"] === "log-me")
+    assert.strictEqual(lines.length, 1)
+    const { annotations, level } = lines[0]!
+    assert.strictEqual(level, "Info")
+    assert.isNumber(annotations["ms"])
+    assert.deepInclude(annotations, {
+      method: "GET",
+      route: "/v1/events",
+      status: 200,
+      tenant: "acme",
+      trace_id: traceId
+    })
+    assert.notInclude(JSON.stringify(lines), "needle")
+    assert.notInclude(JSON.stringify(lines), READ_KEY)
+  })
+
+  it("allows other origins only where they are configured", async () => {
+    const closed = await api.call("/healthz", { headers: { origin: "https://a.example" } })
+    assert.isUndefined(closed.headers["access-control-allow-origin"])
+    const allowed = await open.call("/v1/events", { headers: { origin: "https://b.example" } })
+    assert.strictEqual(allowed.status, 401)
+    assert.strictEqual(allowed.headers["access-control-allow-origin"], "https://b.example")
+    assert.include(String(allowed.headers["access-control-expose-headers"]), "X-Request-Id")
+    const stranger = await open.call("/v1/events", { headers: { origin: "https://c.example" } })
+    assert.isUndefined(stranger.headers["access-control-allow-origin"])
+    const preflight = await open.call("/v1/events", {
+      method: "OPTIONS",
+      headers: { origin: "https://a.example", "access-control-request-method": "POST" }
+    })
+    assert.strictEqual(preflight.status, 204)
+    assert.include(String(preflight.headers["access-control-allow-headers"]), "Idempotency-Key")
+  })
+})

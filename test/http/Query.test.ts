@@ -1,0 +1,256 @@
+/**
+ * Reading back: pages of stored bytes, links between pages, every match as lines or as a table, one
+ * event, statistics.
+ */
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
+import { item, items } from "./support/Events.ts"
+import { TestApi, type Answer, type Call } from "./support/TestApi.ts"
+
+const COUNT = 25
+const TRICKY = "2026-01-02T00:00:00.000000Z"
+
+const linksOf = (answer: Answer): Record<string, string> =>
+  Object.fromEntries(
+    [...String(answer.headers.link).matchAll(/<([^>]*)>; rel="(\w+)"/g)].map(([, target, rel]) => [
+      rel,
+      target
+    ])
+  )
+
+const numbers = (answer: Answer): Array<number> =>
+  answer.body.events.map(({ sequence_number }: any) => sequence_number)
+
+const range = (from: number, to: number): Array<number> =>
+  Array.from({ length: Math.abs(to - from) + 1 }, (_, n) => (to > from ? from + n : from - n))
+
+describe("reading back", () => {
+  let api: TestApi
+  let absolute: TestApi
+  beforeAll(async () => {
+    api = await TestApi.start()
+    absolute = await TestApi.start({ publicUrl: "https://audit.example.com/log" }, api.world)
+    await api.call("/v1/events/batch?sync=true", { key: WRITE_KEY, json: { events: items(COUNT) } })
+    await api.call("/v1/events/batch?sync=true", {
+      key: OTHER_KEY,
+      json: { events: [item(1, { id: "theirs" })] }
+    })
+  })
+  afterAll(async () => {
+    await api.stop()
+    await absolute.stop()
+  })
+  const get = (path: string, call: Call = {}) => api.call(path, { key: READ_KEY, ...call })
+
+  it("shows the newest first, 50 a page, as the stored bytes", async () => {
+    const answer = await get("/v1/events")
+    const { events: _events, ...rest } = answer.body
+    assert.deepStrictEqual(rest, { total: COUNT, page: 1, page_size: 50 })
+    assert.deepStrictEqual(numbers(answer), range(COUNT, 1))
+    const stored = api.world.bodies.slice(0, COUNT).reverse().join(",")
+    assert.isTrue(answer.text.startsWith(`{"events":[${stored}]`))
+  })
+
+  it("pages by number, with links that keep the filters", async () => {
+    const path = "/v1/events?actor_type=human&page_size=10&metadata.x=%3Ca%3E%20b&page=2"
+    const empty = await get(path)
+    assert.strictEqual(empty.body.total, 0)
+    const middle = await get("/v1/events?actor_type=human&page_size=10&page=2&q=doc")
+    assert.deepStrictEqual(numbers(middle), range(15, 6))
+    const links = linksOf(middle)
+    const target = (page: number) => `/v1/events?actor_type=human&page_size=10&q=doc&page=${page}`
+    assert.deepStrictEqual(links, {
+      first: target(1),
+      prev: target(1),
+      next: target(3),
+      last: target(3)
+    })
+    const last = await get(links["next"]!)
+    assert.deepStrictEqual(numbers(last), range(5, 1))
+    assert.notProperty(linksOf(last), "next")
+    const first = await get(linksOf(last)["first"]!)
+    assert.notProperty(linksOf(first), "prev")
+  })
+
+  it("answers a page past the end with no events and the same total", async () => {
+    const answer = await get("/v1/events?page=9&page_size=10")
+    assert.strictEqual(answer.status, 200)
+    assert.deepStrictEqual([answer.body.events, answer.body.total], [[], COUNT])
+    assert.match(linksOf(answer)["prev"]!, /page=3$/)
+  })
+
+  it("gives no link to a page that may not be asked for", async () => {
+    const links = linksOf(await get("/v1/events?page=10000&page_size=1000"))
+    assert.notProperty(links, "next")
+    assert.match(links["last"]!, /page=1$/)
+  })
+
+  it("pages by sequence, in both orders", async () => {
+    for (const order of ["asc", "desc"]) {
+      const seen: Array<number> = []
+      const cursor = order === "asc" ? "after_sequence=0" : "before_sequence=1000"
+      let next: string | undefined = `/v1/events?order=${order}&page_size=10&${cursor}`
+      while (next !== undefined) {
+        const answer: Answer = await get(next)
+        assert.strictEqual(answer.body.total, COUNT)
+        seen.push(...numbers(answer))
+        next = linksOf(answer)["next"]
+        assert.match(linksOf(answer)["first"]!, /^\/v1\/events\?order=\w+&page_size=10$/)
+      }
+      assert.deepStrictEqual(seen, order === "asc" ? range(1, COUNT) : range(COUNT, 1))
+    }
+    const between = await get("/v1/events?after_sequence=3&before_sequence=7")
+    assert.deepStrictEqual(numbers(between), [6, 5, 4])
+  })
+
+  it("makes absolute links where a public address is configured", async () => {
+    const answer = await absolute.call("/v1/events?page_size=20", { key: READ_KEY })
+    assert.strictEqual(
+      linksOf(answer)["next"],
+      "https://audit.example.com/log/v1/events?page_size=20&page=2"
+    )
+  })
+
+  it("never lets a parameter break out of its link", async () => {
+    const link = String((await get("/v1/events?x=>;rel=%22next%22,<evil>")).headers.link)
+    assert.notMatch(link, /<evil>/)
+  })
+
+  it("filters, ignoring parameters that it does not know", async () => {
+    const total = async (query: string) => (await get(`/v1/events?${query}`)).body.total
+    assert.strictEqual(await total("action=document.read&unknown=1&unknown=2"), 13)
+    assert.strictEqual(await total("action=document.*"), COUNT)
+    assert.strictEqual(await total("action=docum.*"), 0)
+    assert.strictEqual(await total("actor_id=user_0&outcome=success"), 9)
+    assert.strictEqual(await total("metadata.n=7"), 1)
+    assert.strictEqual(await total("from_sequence=3&to_sequence=5"), 3)
+    assert.strictEqual(await total("from=2026-01-01T01:00:00.00002%2B01:00"), 5)
+    assert.strictEqual(await total("from=2026-01-01T01:00:00.000020%2b01:00&to=2026-01-01t00:00:00.00002z"), 1)
+    assert.strictEqual(await total("q=DOC+24"), 1)
+    assert.strictEqual(await total("id=theirs"), 0)
+  })
+
+  it("streams every match as NDJSON, paging ignored, order kept", async () => {
+    const answer = await get("/v1/events?page=2&page_size=3&order=asc", {
+      headers: { accept: "application/x-ndjson" }
+    })
+    assert.strictEqual(answer.headers["content-type"], "application/x-ndjson")
+    assert.strictEqual(answer.text, `${api.world.bodies.slice(0, COUNT).join("\n")}\n`)
+  })
+
+  it("streams nothing as an empty NDJSON and a table with only its header", async () => {
+    const lines = await get("/v1/events?id=none", { headers: { accept: "application/x-ndjson" } })
+    assert.deepStrictEqual([lines.status, lines.text], [200, ""])
+    const table = await get("/v1/events?id=none", { headers: { accept: "text/csv" } })
+    assert.strictEqual(
+      table.text,
+      "sequence_number,id,timestamp,created_at,tenant_id,actor_id,actor_type,actor_email,action," +
+        "resource_id,resource_type,resource_name,outcome,metadata,prev_hash,hash\r\n"
+    )
+  })
+
+  it("guards and quotes what stands in a table", async () => {
+    const guarded = ["=1+1", "+1", "-1", "@x", "\tx", "\rx"]
+    const plain = ["a,b", 'say "x"', "two\nlines", "'quoted", "a=b"]
+    const events = [...guarded, ...plain].map((name) =>
+      item(1, {
+        timestamp: TRICKY,
+        resource: { id: "r", type: "t", name },
+        metadata: { "10": 1, "9": '","tenant_id":"x', b: [1, "é"] }
+      })
+    )
+    await api.call("/v1/events/batch?sync=true", { key: WRITE_KEY, json: { events } })
+    const answer = await get(`/v1/events?from=${TRICKY}&order=asc`, {
+      headers: { accept: "text/csv" }
+    })
+    assert.match(String(answer.headers["content-type"]), /^text\/csv; charset=utf-8/)
+    const names = readCsv(answer.text)
+      .slice(1)
+      .map((row) => row[11])
+    assert.deepStrictEqual(names, [...guarded.map((name) => `'${name}`), ...plain])
+    const metadata = new Set(readCsv(answer.text).slice(1).map((row) => row[13]))
+    assert.deepStrictEqual(
+      [...metadata],
+      ['{"10":1,"9":"\\",\\"tenant_id\\":\\"x","b":[1,"é"]}']
+    )
+    assert.isTrue(readCsv(answer.text).every((row) => row.length === 16))
+  })
+
+  it("chooses the type that is liked best", async () => {
+    const typeFor = async (accept: string) =>
+      (await get("/v1/events?id=none", { headers: { accept } })).headers["content-type"]
+    assert.strictEqual(await typeFor("*/*"), "application/json")
+    assert.strictEqual(await typeFor("text/*"), "text/csv; charset=utf-8; header=present")
+    assert.strictEqual(await typeFor("text/html, */*;q=0.1"), "application/json")
+    assert.strictEqual(
+      await typeFor("application/json;q=0.5, application/x-ndjson"),
+      "application/x-ndjson"
+    )
+  })
+
+  it("shows one event, and of two with one id the one that is asked for", async () => {
+    const id = JSON.parse(api.world.bodies[4]!).id
+    assert.strictEqual((await get(`/v1/events/${id}`)).text, api.world.bodies[4])
+    assert.strictEqual((await get(`/v1/events/${id}?sequence_number=5`)).status, 200)
+    const head = await get(`/v1/events/${id}`, { method: "HEAD" })
+    assert.deepStrictEqual([head.status, head.text], [200, ""])
+  })
+
+  it("counts", async () => {
+    const answer = await get("/v1/events/stats?to=2026-01-01T12:00:00Z&group_by=action&metadata.n=1")
+    assert.deepStrictEqual(answer.body, {
+      groups: [{ key: "document.read", count: 1 }],
+      other: 0,
+      total: 1
+    })
+  })
+
+  it("compresses on request what is worth it", async () => {
+    const plain = await get("/v1/events")
+    const inflate = { gzip: gunzipSync, br: brotliDecompressSync, zstd: zstdDecompressSync }
+    for (const [coding, undo] of Object.entries(inflate)) {
+      const answer = await get("/v1/events", { headers: { "accept-encoding": coding } })
+      assert.strictEqual(answer.headers["content-encoding"], coding)
+      assert.strictEqual(undo(answer.bytes).toString(), plain.text)
+      assert.include(String(answer.headers["vary"]), "Accept-Encoding")
+    }
+    const lines = await get("/v1/events", {
+      headers: { "accept-encoding": "gzip", accept: "application/x-ndjson" }
+    })
+    assert.include(gunzipSync(lines.bytes).toString(), api.world.bodies[0]!)
+    const small = await get("/v1/events?id=none", { headers: { "accept-encoding": "gzip" } })
+    assert.isUndefined(small.headers["content-encoding"])
+  })
+})
+
+/** A reader of RFC 4180 that shares no code with the writer. */
+const readCsv = (text: string): Array<Array<string>> => {
+  const rows: Array<Array<string>> = []
+  let row: Array<string> = []
+  let at = 0
+  while (at < text.length) {
+    let value = ""
+    if (text[at] === '"') {
+      for (at += 1; ; at++) {
+        if (text[at] !== '"') value += text[at]
+        else if (text[at + 1] === '"') value += text[at++]
+        else break
+      }
+      at += 1
+    } else {
+      while (at < text.length && text[at] !== "," && !text.startsWith("\r\n", at)) {
+        value += text[at++]
+      }
+    }
+    row.push(value)
+    if (text[at] === ",") {
+      at += 1
+      continue
+    }
+    rows.push(row)
+    row = []
+    at += 2
+  }
+  return rows
+}
