@@ -28,10 +28,16 @@ export const opsPaths = [
 const ASYNC_API_FILE = new URL("../../schemas/asyncapi.yaml", import.meta.url)
 const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-const layerReference = HttpApiScalar.layer(Api, {
-  path: "/docs",
-  scalar: { withDefaultFonts: false, hideTestRequestButton: true }
-})
+/** Without what would load or open something elsewhere. */
+const referenceOptions = {
+  withDefaultFonts: false,
+  hideTestRequestButton: true,
+  hideClientButton: true,
+  showDeveloperTools: "never",
+  telemetry: false
+}
+
+const layerReference = HttpApiScalar.layer(Api, { path: "/docs", scalar: referenceOptions })
 
 const layerPages = HttpRouter.use(
   Effect.fnUntraced(function*(router) {

@@ -28,7 +28,7 @@ const CLIENT_GONE = 499
 const quietRoutes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"])
 /** Reading the reference page must ask nobody else for anything. */
 const DOCS_POLICY =
-  "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; " +
+  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
   "img-src 'self' data: blob:; font-src data:; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'"
 

@@ -4,7 +4,7 @@
  * decided here.
  */
 import { hash } from "node:crypto"
-import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import { Receipts, type Decision } from "../actors/Receipts.ts"
 import type {
   Command,
@@ -151,6 +151,12 @@ export const receivedAtOf = (receiptId: string): string | undefined => {
 const withdraw = (decided: Effect.Effect<Decision>): Effect.Effect<void> =>
   Effect.asVoid(Effect.timeoutOption(decided, 0))
 
+/** None if the deadline, in milliseconds of the clock, comes first. */
+const until = <A, E>(deadline: number, effect: Effect.Effect<A, E>) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.timeoutOption(effect, Math.max(0, deadline - now))
+  )
+
 const nameReceipt = (
   secret: string,
   tenantId: string,
@@ -194,8 +200,7 @@ const make = Effect.fnUntraced(function*(secret: string) {
       decision.kind === "repeat"
         ? earlier(request.tenantId, decision.receiptId)
         : Effect.as(receipts.visible(decision.receipt, decision.receiptOffset), decision.receipt)
-    const left = Math.max(0, deadline - performance.now())
-    const receipt = yield* Effect.timeoutOption(final, left)
+    const receipt = yield* until(deadline, final)
     if (Option.isNone(receipt)) return { kind: "written", receiptId }
     return { kind: receipt.value.status === "failed" ? "failed" : "visible", receipt: receipt.value }
   })
@@ -205,7 +210,7 @@ const make = Effect.fnUntraced(function*(secret: string) {
   ): Effect.fn.Return<IngestOutcome, IngestFailure> {
     const { idempotency, items, tenantId } = request
     const { receiptId, receivedAt } = nameReceipt(secret, tenantId, idempotency?.key)
-    const deadline = performance.now() + COMMIT_TIMEOUT_MS
+    const deadline = (yield* Clock.currentTimeMillis) + COMMIT_TIMEOUT_MS
     const command: Command = {
       kind: "ingest",
       tenantId,
@@ -221,10 +226,7 @@ const make = Effect.fnUntraced(function*(secret: string) {
     }
     const decided = yield* receipts.expect(command.attempt)
     yield* commands.submit(command).pipe(Effect.onError(() => withdraw(decided)))
-    const decision = yield* Effect.timeoutOption(
-      decided,
-      Math.max(0, deadline - performance.now())
-    )
+    const decision = yield* until(deadline, decided)
     if (Option.isSome(decision)) {
       return yield* settle(request, receiptId, decision.value, deadline)
     }

@@ -61,7 +61,6 @@ describe("matches", () => {
   ])("tells %j from %j", (yes, no) => {
     assert.isTrue(holds(yes))
     assert.isFalse(holds(no))
-    assert.isFalse(holds({ ...no, ...yes, tenant: 0, ...no } as Partial<EventFilter>))
   })
 
   it("wants every condition to hold", () => {
@@ -160,7 +159,7 @@ describe("metadataPathCandidates", () => {
 
 describe("q", () => {
   it.each([
-    "document.SHARE", "user_1", "ann@example.COM", "DOC_1", "document", "STRASSE".slice(0, 4),
+    "document.SHARE", "user_1", "ann@example.COM", "DOC_1", "document", "STRA",
     "straße", "192.0", "red", "hidden", "treasure"
   ])("finds %s", (q) => assert.isTrue(holds({ q })))
 

@@ -212,6 +212,7 @@ export const storeContract = <E>(
         for (const text of hostileTexts) {
           assert.deepStrictEqual(yield* found(text, {}), { bodies: [], total: 0 })
         }
+        for (const q of ["\0", "document.read\0"]) yield* assertFinds("exact-id", { q }, [])
       }))
 
     it.effect("bounds times, sequences and actions as it says", () =>
