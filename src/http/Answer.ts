@@ -1,6 +1,7 @@
 /**
- * How handlers answer: stored JSON as it is, and every failure of the services behind them as one of
- * the documented refusals, in the error form of the route. The only place that translates failures.
+ * How handlers answer: stored JSON as it is, and every failure of the services behind them as one
+ * of the documented refusals, in the error form of the route. The only place that translates
+ * failures.
  */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"

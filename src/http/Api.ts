@@ -110,10 +110,12 @@ chained and visible to the list. \`X-Service-Sync: true\` or \`?sync=true\` wait
 
 Errors are \`{"error": {"code", "message", "field"?, "request_id"}}\`, except on
 \`POST /v1/events/batch\`, where \`error\` is the message and the rest stands beside it. A method
-that a route doesn't have is answered 405 \`method_not_allowed\` with \`Allow\`, an unknown route 404
-\`not_found\`. \`X-Request-Id\` is accepted or made, and echoed; \`traceparent\` is honoured. Responses
-are compressed on request (gzip, zstd, br), the stream is not. A query parameter that is repeated or
-empty is refused.`
+that a route doesn't have is answered 405 \`method_not_allowed\` with \`Allow\`, an unknown route
+404 \`not_found\`. \`X-Request-Id\` is accepted or made, and echoed; \`traceparent\` is honoured.
+
+Request bodies may be gzip, zstd or br (\`Content-Encoding\`), limits hold after decompression;
+responses are compressed on request, the stream is not. A query parameter that is repeated or empty
+is refused.`
 
 export class Api extends HttpApi.make("alk")
   .add(IngestApi, QueryApi, VerifyApi, ChainApi, StreamApi, AdminApi)

@@ -1,6 +1,6 @@
 /**
- * What the API refuses and how it says so: the closed list of codes with their statuses, and the two
- * body forms in which an error leaves the process. Knows no route and no cause; whoever refuses
+ * What the API refuses and how it says so: the closed list of codes with their statuses, and the
+ * two body forms in which an error leaves the process. Knows no route and no cause; whoever refuses
  * names the code.
  */
 import { Effect, Schema } from "effect"

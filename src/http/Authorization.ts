@@ -1,6 +1,7 @@
 /**
  * Who may call what: bearer keys with scopes for the audit routes, the admin token for the admin
- * routes. Runs before anything else of a route is looked at, so 401 comes before 403 before the rest.
+ * routes. Runs before anything else of a route is looked at, so 401 comes before 403 before the
+ * rest.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerResponse } from "effect/http"

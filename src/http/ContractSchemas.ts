@@ -3,6 +3,7 @@
  * what is stored is made and checked in the domain, and answers are built from stored bytes.
  */
 import { Schema } from "effect"
+import { exampleEvent, exampleLink } from "../contracts/ExampleEvent.ts"
 import {
   AuditEvent,
   AuditEventBatchItem,
@@ -24,7 +25,11 @@ export const Sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annot
   format: "int64"
 })
 
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
 export const Hash = Schema.String.annotate({ description: "SHA-256, 64 lower-case hex digits." })
+
+export const StoredEvent = AuditEvent.annotate({ examples: [exampleEvent] })
 
 export const EventInput = AuditEventInput.annotate({
   examples: [
@@ -60,11 +65,19 @@ export const BatchInput = Schema.Struct({
 })
 
 export const EventList = Schema.Struct({
-  events: Schema.Array(AuditEvent),
-  total: Schema.Int.annotate({ description: "Events that match the filter, exact." }),
-  page: Schema.Int,
-  page_size: Schema.Int
-}).annotate({ identifier: "EventListResponse" })
+  events: Schema.Array(StoredEvent),
+  total: Count.annotate({ description: "Events that match the filter, exact." }),
+  page: Count,
+  page_size: Count
+}).annotate({
+  identifier: "EventListResponse",
+  description: "One page of events.",
+  examples: [{ events: [exampleEvent], total: 1, page: 1, page_size: 50 }]
+})
+
+const receiptId = "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293"
+const { created_at, hash } = exampleEvent
+const exampleHead = { sequence_number: 1, hash, created_at }
 
 const ItemErrorCode = Schema.Literals([
   "missing_field",
@@ -79,18 +92,18 @@ const ItemErrorCode = Schema.Literals([
 ])
 
 export const ItemError = Schema.Struct({
-  index: Schema.Int.annotate({ description: "Place in the request, from 0." }),
+  index: Count.annotate({ description: "Place in the request, from 0." }),
   code: ItemErrorCode,
   message: text("Names the field.")
 }).annotate({ identifier: "ItemError" })
 
 export const Warning = Schema.Struct({
-  index: Schema.Int,
+  index: Count,
   field: text("A field that is not part of an event; it was not stored.")
 }).annotate({ identifier: "Warning" })
 
 export const Duplicate = Schema.Struct({
-  index: Schema.Int,
+  index: Count,
   sequence_number: Sequence
 }).annotate({
   identifier: "Duplicate",
@@ -100,8 +113,8 @@ export const Duplicate = Schema.Struct({
 const ReceiptId = text("Names the request: `GET /v1/receipts/{id}`.")
 
 const counts = {
-  accepted: Schema.Int.annotate({ description: "Accepted items, duplicates included." }),
-  rejected: Schema.Int,
+  accepted: Count.annotate({ description: "Accepted items, duplicates included." }),
+  rejected: Count,
   ids: Schema.Array(Schema.String).annotate({
     description: "Ids of the accepted items in the order of the request."
   }),
@@ -115,7 +128,23 @@ export const BatchAccepted = Schema.Struct({
   warnings: optional(Schema.Array(Warning))
 }).annotate({
   identifier: "BatchAccepted",
-  description: "Written to the log; counts what passed validation. The receipt is final."
+  description: "Written to the log; counts what passed validation. The receipt is final.",
+  examples: [
+    {
+      receipt_id: receiptId,
+      status: "pending",
+      accepted: 1,
+      rejected: 1,
+      ids: ["evt_1"],
+      errors: [
+        {
+          index: 1,
+          code: "missing_field",
+          message: 'actor: required; send {"id": …, "type": …}'
+        }
+      ]
+    }
+  ]
 })
 
 export const BatchResult = Schema.Struct({
@@ -129,7 +158,20 @@ export const BatchResult = Schema.Struct({
 }).annotate({
   identifier: "BatchResult",
   description:
-    "Durable, chained and visible to the list. Without sequence numbers nothing was appended."
+    "Durable, chained and visible to the list. Without sequence numbers nothing was appended.",
+  examples: [
+    {
+      receipt_id: receiptId,
+      status: "committed",
+      accepted: 2,
+      rejected: 0,
+      ids: ["evt_1", "evt_2"],
+      errors: [],
+      duplicates: [{ index: 1, sequence_number: 7 }],
+      first_sequence_number: 42,
+      last_sequence_number: 42
+    }
+  ]
 })
 
 export const EventAccepted = Schema.Struct({
@@ -137,7 +179,11 @@ export const EventAccepted = Schema.Struct({
   status: Schema.Literal("pending"),
   id: text("Id of the event, given or made."),
   warnings: optional(Schema.Array(Warning))
-}).annotate({ identifier: "EventAccepted" })
+}).annotate({
+  identifier: "EventAccepted",
+  description: "Written to the log.",
+  examples: [{ receipt_id: receiptId, status: "pending", id: "evt_1" }]
+})
 
 export const Receipt = Schema.Struct({
   receipt_id: ReceiptId,
@@ -162,21 +208,41 @@ export const Receipt = Schema.Struct({
   identifier: "Receipt",
   description:
     "`pending` until the events are durable, chained and visible to `GET /v1/events`; what is " +
-    "known only then is absent before. `committed` and `failed` are final."
+    "known only then is absent before. `committed` and `failed` are final.",
+  examples: [
+    {
+      receipt_id: receiptId,
+      status: "committed",
+      accepted: 1,
+      rejected: 0,
+      ids: [exampleEvent.id],
+      errors: [],
+      first_sequence_number: 1,
+      last_sequence_number: 1,
+      received_at: "2026-11-21T10:00:01.200000Z",
+      committed_at: created_at,
+      head_hash: hash
+    },
+    { receipt_id: receiptId, status: "pending", received_at: "2026-11-21T10:00:01.200000Z" }
+  ]
 })
 
 export const Stats = Schema.Struct({
-  groups: Schema.Array(Schema.Struct({ key: Schema.String, count: Schema.Int })).annotate({
+  groups: Schema.Array(Schema.Struct({ key: Schema.String, count: Count })).annotate({
     description: "The largest groups, by count."
   }),
-  other: Schema.Int.annotate({ description: "Events in groups beyond `limit`." }),
+  other: Count.annotate({ description: "Events in groups beyond `limit`." }),
   buckets: optional(
     Schema.Array(
-      Schema.Struct({ start: Timestamp, key: Schema.String, count: Schema.Int })
+      Schema.Struct({ start: Timestamp, key: Schema.String, count: Count })
     ).annotate({ description: "Only with `interval`; ascending, without empty ones." })
   ),
-  total: Schema.Int
-}).annotate({ identifier: "EventStats" })
+  total: Count
+}).annotate({
+  identifier: "EventStats",
+  description: "Events counted by one of their fields.",
+  examples: [{ groups: [{ key: "document.read", count: 41 }], other: 1, total: 42 }]
+})
 
 const Head = Schema.Struct({
   sequence_number: Sequence,
@@ -187,10 +253,22 @@ const Head = Schema.Struct({
 export const Chain = Schema.Struct({
   scheme: Schema.Literal("alk-chain-v1"),
   tenant_id: Schema.String,
-  length: Schema.Int,
+  length: Count,
   genesis_hash: Hash,
   head: Schema.NullOr(Head).annotate({ description: "null while the chain is empty." })
-}).annotate({ identifier: "Chain" })
+}).annotate({
+  identifier: "Chain",
+  description: "The tenant's chain as the log tells it.",
+  examples: [
+    {
+      scheme: "alk-chain-v1",
+      tenant_id: exampleLink.tenantId,
+      length: 1,
+      genesis_hash: exampleLink.prevHash,
+      head: exampleHead
+    }
+  ]
+})
 
 export const ChainLink = Schema.Struct({
   sequence_number: Sequence,
@@ -229,20 +307,45 @@ export const VerifyReport = Schema.Struct({
     from_sequence: Schema.NullOr(Sequence),
     to_sequence: Schema.NullOr(Sequence)
   }),
-  events_checked: Schema.Int.annotate({ description: "The whole span that covers the bounds." }),
-  events_in_bounds: Schema.Int,
+  events_checked: Count.annotate({ description: "The whole span that covers the bounds." }),
+  events_in_bounds: Count,
   first_sequence_number: Schema.NullOr(Sequence),
   last_sequence_number: Schema.NullOr(Sequence),
   head: Schema.NullOr(Head),
-  erased_events: Schema.Int,
+  erased_events: Count,
   assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
   breaks: Schema.Array(Break).annotate({ description: "The first 100." }),
-  breaks_total: Schema.Int,
+  breaks_total: Count,
   verified_at: Timestamp,
   duration_ms: Schema.Finite
 }).annotate({
   identifier: "VerifyReport",
-  description: "A finished check, whatever it found."
+  description: "A finished check, whatever it found.",
+  examples: [
+    {
+      valid: true,
+      status: "valid",
+      tenant_id: exampleLink.tenantId,
+      scheme: "alk-chain-v1",
+      bounds: {
+        from: "1970-01-01T00:00:00.000000Z",
+        to: "2261-12-31T23:59:59.999999Z",
+        from_sequence: null,
+        to_sequence: null
+      },
+      events_checked: 1,
+      events_in_bounds: 1,
+      first_sequence_number: 1,
+      last_sequence_number: 1,
+      head: exampleHead,
+      erased_events: 0,
+      assurance: "self_attested",
+      breaks: [],
+      breaks_total: 0,
+      verified_at: "2026-11-21T12:00:00.000000Z",
+      duration_ms: 3
+    }
+  ]
 })
 
 export const EventVerifyReport = Schema.Struct({

@@ -3,7 +3,6 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AuditEvent } from "../domain/AuditEvent.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import {
@@ -12,7 +11,8 @@ import {
   BatchResult,
   EventAccepted,
   EventInput,
-  Receipt
+  Receipt,
+  StoredEvent
 } from "./ContractSchemas.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
 import { operation, type HeaderParameter } from "./Operation.ts"
@@ -46,10 +46,6 @@ const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
       maxLength: IDEMPOTENCY_KEY_LENGTH_MAX,
       pattern: "^[\\x21-\\x7e]+$"
     }
-  },
-  "Content-Encoding": {
-    description: "Limits hold after decompression.",
-    schema: { type: "string", enum: ["gzip", "zstd", "br"] }
   }
 }
 
@@ -65,8 +61,8 @@ const Lines = Schema.String.annotate({
 const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
   payload: EventInput,
   success: [
-    AuditEvent.pipe(HttpApiSchema.status(200)),
-    AuditEvent.pipe(HttpApiSchema.status(201)),
+    StoredEvent.pipe(HttpApiSchema.status(200)),
+    StoredEvent.pipe(HttpApiSchema.status(201)),
     EventAccepted.pipe(HttpApiSchema.status(202))
   ],
   error: errorsOf("object", 400, 401, 403, 409, 413, 415, 422, 429, 503)

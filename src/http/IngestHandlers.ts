@@ -1,6 +1,6 @@
 /**
- * Serves the ingest routes: reads the request exactly, hands its items to the pipeline, and says what
- * came of it. Validation, ids and waiting are the pipeline's.
+ * Serves the ingest routes: reads the request exactly, hands its items to the pipeline, and says
+ * what came of it. Validation, ids and waiting are the pipeline's.
  */
 import { Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"

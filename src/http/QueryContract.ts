@@ -1,12 +1,12 @@
 /**
- * The routes that read events back: list, one event, statistics. Says nothing of how they are served.
+ * The routes that read events back: list, one event, statistics. Says nothing of how they are
+ * served.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AuditEvent } from "../domain/AuditEvent.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
-import { EventList, Stats } from "./ContractSchemas.ts"
+import { EventList, Stats, StoredEvent } from "./ContractSchemas.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
 import { filterParameters } from "./EventParameters.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "./MediaTypes.ts"
@@ -125,7 +125,7 @@ const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
 
 const getEvent = HttpApiEndpoint.get("getEvent", "/v1/events/:id", {
   params: eventId,
-  success: AuditEvent,
+  success: StoredEvent,
   error: errorsOf("object", 400, 401, 403, 404, 503)
 })
   .annotate(RequiredScope, ["read"])

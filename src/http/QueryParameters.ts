@@ -166,7 +166,8 @@ export interface Query<P extends Parameters> {
 
 /**
  * Read the query of a request target; throws ApiError. A known parameter that is repeated or empty
- * is refused, an unknown one only with `refuseUnknown`; with `metadata`, `metadata.<path>` is known.
+ * is refused, an unknown one only with `refuseUnknown`; with `metadata`, `metadata.<path>` is
+ * known.
  */
 export const readQuery = <P extends Parameters>(
   target: string,

@@ -1,6 +1,7 @@
 /**
- * The HTTP server: a node server with its limits and timeouts, the router behind it, and the order in
- * which it goes down: stop accepting, end the streams, let replies in flight finish. Knows no route.
+ * The HTTP server: a node server with its limits and timeouts, the router behind it, and the order
+ * in which it goes down: stop accepting, end the streams, let replies in flight finish. Knows no
+ * route.
  */
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"

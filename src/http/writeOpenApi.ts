@@ -1,6 +1,6 @@
 /**
- * Writes `schemas/openapi.json` from the contract: `node src/http/writeOpenApi.ts`. A test keeps the
- * file equal to what this would write.
+ * Writes `schemas/openapi.json` from the contract: `node src/http/writeOpenApi.ts`. A test keeps
+ * the file equal to what this would write.
  */
 import { writeFileSync } from "node:fs"
 import { openApiText } from "./Api.ts"

@@ -1,7 +1,7 @@
 /**
  * From the items of a request to an outcome: prepares them, writes the command, and waits for as
- * much as the caller asked for. Knows nothing of HTTP; what an outcome looks like to a client is not
- * decided here.
+ * much as the caller asked for. Knows nothing of HTTP; what an outcome looks like to a client is
+ * not decided here.
  */
 import { hash } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
@@ -202,7 +202,8 @@ const make = Effect.fnUntraced(function*(secret: string) {
         : Effect.as(receipts.visible(decision.receipt, decision.receiptOffset), decision.receipt)
     const receipt = yield* until(deadline, final)
     if (Option.isNone(receipt)) return { kind: "written", receiptId }
-    return { kind: receipt.value.status === "failed" ? "failed" : "visible", receipt: receipt.value }
+    const kind = receipt.value.status === "failed" ? "failed" : "visible"
+    return { kind, receipt: receipt.value }
   })
 
   const ingest = Effect.fn("Ingest.ingest")(function*(

@@ -14,7 +14,14 @@ import { layerRoutes } from "../../src/http/Server.ts"
 import { Draining } from "../../src/http/Draining.ts"
 import { layerQuota } from "../../src/http/Quota.ts"
 import { layerIngest } from "../../src/pipeline/Ingest.ts"
-import { ADMIN_TOKEN, layerDoubles, READ_KEY, settings, World, WRITE_KEY } from "./support/Doubles.ts"
+import {
+  ADMIN_TOKEN,
+  layerDoubles,
+  READ_KEY,
+  settings,
+  World,
+  WRITE_KEY
+} from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"
 import { TestApi, type Answer, type Call } from "./support/TestApi.ts"
 
@@ -150,7 +157,8 @@ describe("the OpenAPI document", () => {
     const accepted = await given("POST", "/v1/events/batch", { ...write, json: { events } })
     await given("GET", "/v1/receipts/{id}", read, accepted.headers.location)
     const sync = "?sync=true"
-    await given("POST", "/v1/events/batch", { ...write, json: { events } }, `/v1/events/batch${sync}`)
+    const batch = { ...write, json: { events } }
+    await given("POST", "/v1/events/batch", batch, `/v1/events/batch${sync}`)
     await given("POST", "/v1/events", { ...write, json: item(1) })
     const single = { ...write, json: item(9, { id: "nine" }) }
     assert.strictEqual((await given("POST", "/v1/events", single, `/v1/events${sync}`)).status, 201)

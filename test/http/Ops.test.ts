@@ -90,7 +90,7 @@ describe("every answer", () => {
     }
   })
 
-  it("is logged once, with its route, status, tenant and trace, without keys and values", async () => {
+  it("is logged once, with route, status, tenant and trace, without keys and values", async () => {
     const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
     await api.call("/v1/events?q=needle", {
       key: READ_KEY,

@@ -126,7 +126,8 @@ describe("reading back", () => {
     assert.strictEqual(await total("metadata.n=7"), 1)
     assert.strictEqual(await total("from_sequence=3&to_sequence=5"), 3)
     assert.strictEqual(await total("from=2026-01-01T01:00:00.00002%2B01:00"), 5)
-    assert.strictEqual(await total("from=2026-01-01T01:00:00.000020%2b01:00&to=2026-01-01t00:00:00.00002z"), 1)
+    const at = "from=2026-01-01T01:00:00.000020%2b01:00&to=2026-01-01t00:00:00.00002z"
+    assert.strictEqual(await total(at), 1)
     assert.strictEqual(await total("q=DOC+24"), 1)
     assert.strictEqual(await total("id=theirs"), 0)
   })
@@ -198,7 +199,7 @@ describe("reading back", () => {
   })
 
   it("counts", async () => {
-    const answer = await get("/v1/events/stats?to=2026-01-01T12:00:00Z&group_by=action&metadata.n=1")
+    const answer = await get("/v1/events/stats?to=2026-01-01T12:00:00Z&metadata.n=1&limit=1")
     assert.deepStrictEqual(answer.body, {
       groups: [{ key: "document.read", count: 1 }],
       other: 0,

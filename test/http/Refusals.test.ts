@@ -94,7 +94,13 @@ const refusals: ReadonlyArray<Refusal> = [
     call: { headers: { authorization: `Basic ${WRITE_KEY}` } },
     code: "unauthenticated"
   },
-  { why: "no key on the batch", path: BATCH, call: { json: {} }, code: "unauthenticated", form: "text" },
+  {
+    why: "no key on the batch",
+    path: BATCH,
+    call: { json: {} },
+    code: "unauthenticated",
+    form: "text"
+  },
   { why: "no key comes before bad parameters", path: "/v1/events?page=0", code: "unauthenticated" },
   { why: "no admin token", path: TENANTS, code: "unauthenticated" },
   { why: "a key is no admin token", path: TENANTS, call: read, code: "unauthenticated" },
@@ -105,7 +111,12 @@ const refusals: ReadonlyArray<Refusal> = [
     call: write,
     code: "insufficient_scope"
   },
-  { why: "a read key writes", path: "/v1/events", call: { ...one, ...read }, code: "insufficient_scope" },
+  {
+    why: "a read key writes",
+    path: "/v1/events",
+    call: { ...one, ...read },
+    code: "insufficient_scope"
+  },
   {
     why: "a read key writes a batch",
     path: BATCH,
@@ -115,7 +126,12 @@ const refusals: ReadonlyArray<Refusal> = [
   },
   { why: "a write key verifies", path: "/v1/verify", call: write, code: "insufficient_scope" },
   { why: "a write key sees the chain", path: "/v1/chain", call: write, code: "insufficient_scope" },
-  { why: "a write key streams", path: "/v1/events/stream", call: write, code: "insufficient_scope" },
+  {
+    why: "a write key streams",
+    path: "/v1/events/stream",
+    call: write,
+    code: "insufficient_scope"
+  },
   { why: "no such route", path: "/v1/nothing", code: "not_found" },
   { why: "no such trace route", path: "/api/v1/nothing", code: "not_found", form: "text" },
   { why: "a trailing slash", path: "/v1/events/", call: read, code: "not_found" },
@@ -209,7 +225,12 @@ const refusals: ReadonlyArray<Refusal> = [
     code: "id_conflict",
     field: "id"
   },
-  { why: "a tenant twice", path: TENANTS, call: { ...admin, json: { id: "acme" } }, code: "id_conflict" },
+  {
+    why: "a tenant twice",
+    path: TENANTS,
+    call: { ...admin, json: { id: "acme" } },
+    code: "id_conflict"
+  },
   {
     why: "a body over the limit",
     path: "/v1/events",
@@ -280,7 +301,11 @@ const refusals: ReadonlyArray<Refusal> = [
   },
   { why: "no JSON", path: "/v1/events", call: { ...write, raw: "{" }, code: "invalid_json" },
   { why: "no body", path: "/v1/events", call: { ...write, method: "POST" }, code: "invalid_json" },
-  { why: "no JSON batch", path: BATCH, call: { ...write, raw: "{" }, code: "invalid_json", form: "text" },
+  {
+    why: "no JSON batch",
+    path: BATCH,
+    call: { ...write, raw: "{" }, code: "invalid_json", form: "text"
+  },
   {
     why: "no UTF-8",
     path: BATCH,
@@ -312,7 +337,11 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     why: "1001 lines",
     path: BATCH,
-    call: { ...write, raw: "0\n".repeat(1_001), headers: { "content-type": "application/x-ndjson" } },
+    call: {
+      ...write,
+      raw: "0\n".repeat(1_001),
+      headers: { "content-type": "application/x-ndjson" }
+    },
     code: "invalid_request",
     form: "text"
   },
@@ -583,7 +612,7 @@ describe("refusals", () => {
   })
   afterAll(() => api.stop())
 
-  it.each(refusals.map((refusal) => [refusal.why, refusal] as const))("%s", async (_why, refusal) => {
+  it.each(refusals.map((refusal) => [refusal.why, refusal] as const))("%s", async (_, refusal) => {
     const { call = {}, code, field, form, given, headers = {}, path } = refusal
     const normal = { ...api.world }
     given?.(api.world)

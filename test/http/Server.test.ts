@@ -69,7 +69,8 @@ describe("the server", () => {
     const running = await TestApi.start()
     const { world } = running
     world.undecided = true
-    const reply = running.call("/v1/events?sync=true", { key: WRITE_KEY, json: item(1, { id: "a" }) })
+    const event = item(1, { id: "a" })
+    const reply = running.call("/v1/events?sync=true", { key: WRITE_KEY, json: event })
     while (world.commands.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     let idle: Promise<string> = Promise.resolve("")
     await new Promise<void>((answered) => {
@@ -92,7 +93,8 @@ describe("the server", () => {
     const reply = exchange(
       running.port,
       `POST /v1/events?sync=true HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITE_KEY}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+        "Content-Type: application/json\r\n" +
+        `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
     )
     while (world.commands.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     const stopped = running.stop()

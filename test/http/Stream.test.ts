@@ -46,7 +46,7 @@ describe("the stream", () => {
     assert.strictEqual(await ended(response), RETRY + EVENT)
   })
 
-  it("gives the filter and the resume point to the feed, the header before the parameter", async () => {
+  it("gives filter and resume point to the feed, the header before the parameter", async () => {
     api.world.sse = Stream.make(bytes(RETRY))
     await api.call("/v1/events/batch", { key: WRITE_KEY, json: { events: items(9) } })
     await ended(await open("?after_sequence=3&action=document.*&metadata.n=1&page=0"))

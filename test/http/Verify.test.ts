@@ -35,7 +35,13 @@ describe("verification and the chain", () => {
 
   it("answers 200 whatever the check found", async () => {
     api.world.breaks = [
-      { sequence_number: 6, event_id: "sixth", reason: "content_mismatch", expected: "a", actual: "b" }
+      {
+        sequence_number: 6,
+        event_id: "sixth",
+        reason: "content_mismatch",
+        expected: "a",
+        actual: "b"
+      }
     ]
     const all = await get("/v1/verify")
     const one = await get("/v1/verify/events/sixth")

@@ -1,6 +1,6 @@
 /**
- * Everything behind the HTTP API, in memory: the real pure step of the sequencer over arrays, so that
- * sequence numbers, duplicates and idempotency are true, and switches for what may go wrong.
+ * Everything behind the HTTP API, in memory: the real pure step of the sequencer over arrays, so
+ * that sequence numbers, duplicates and idempotency are true, and switches for what may go wrong.
  */
 import { Deferred, Effect, Layer, Redacted, Stream } from "effect"
 import { Heads } from "../../../src/actors/Heads.ts"
@@ -208,7 +208,8 @@ const storeOf = (world: World) =>
         ? Effect.fail(new StatsTooLarge({ bucketsMax: BUCKETS_MAX }))
         : guarded(world, "stats", () => {
             const total = world.matching(tenantId, filter, "asc").length
-            return { groups: [{ key: "document.read", count: total }].slice(0, limit), other: 0, total }
+            const groups = [{ key: "document.read", count: total }]
+            return { groups: groups.slice(0, limit), other: 0, total }
           }),
     rows: (tenantId, from, to) =>
       Stream.fromIterable(world.matching(tenantId, { metadata: [] }, "asc")).pipe(
@@ -284,7 +285,9 @@ const keysOf = (world: World) =>
       }),
     revokeKey: (tenantId, keyId) =>
       Effect.suspend(() => {
-        const at = world.keys.findIndex(({ id, tenant_id }) => id === keyId && tenant_id === tenantId)
+        const at = world.keys.findIndex(
+          ({ id, tenant_id }) => id === keyId && tenant_id === tenantId
+        )
         if (at === -1) {
           return Effect.fail(new AdminRefused({ code: "not_found", message: "no such key" }))
         }

@@ -60,10 +60,15 @@ export class TestApi {
   readonly logs: ReadonlyArray<LogLine>
   readonly #scope: Scope.Closeable
 
-  constructor(world: World, port: number, url: string, logs: Array<LogLine>, scope: Scope.Closeable) {
+  constructor(
+    world: World,
+    listener: HttpListener["Service"],
+    logs: ReadonlyArray<LogLine>,
+    scope: Scope.Closeable
+  ) {
     this.world = world
-    this.port = port
-    this.url = url
+    this.port = listener.port
+    this.url = listener.url
     this.logs = logs
     this.#scope = scope
   }
@@ -84,8 +89,7 @@ export class TestApi {
       Layer.provide(Layer.succeed(References.MinimumLogLevel, "Debug"))
     )
     const built = await Effect.runPromise(Layer.buildWithScope(layer, scope))
-    const { port, url } = Context.get(built, HttpListener)
-    return new TestApi(world, port, url, logs, scope)
+    return new TestApi(world, Context.get(built, HttpListener), logs, scope)
   }
 
   stop(): Promise<void> {

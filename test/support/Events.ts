@@ -1,0 +1,60 @@
+/** Real commands with real events, as accept makes them, for tests below the HTTP API. */
+import { encodeCommand, type Command, type PreparedEvent } from "../../src/domain/Command.ts"
+import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
+import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
+import { prepareItem } from "../../src/pipeline/Prepare.ts"
+import type { NewRecord } from "../../src/ports/EventLog.ts"
+import { TEST_SECRET } from "./Program.ts"
+
+export const preparedEvent = (
+  tenantId: string,
+  index: number,
+  fields: Record<string, unknown> = {}
+): PreparedEvent => {
+  const prepared = prepareItem(
+    {
+      actor: { id: `user-${index % 3}`, type: "human", email: `u${index}@example.com` },
+      action: index % 2 === 0 ? "document.read" : "document.share",
+      resource: { id: `doc-${index}`, type: "document", name: `Dökument ${index}` },
+      outcome: "success",
+      metadata: { index, note: `nöte ${index}` },
+      ...fields
+    },
+    {
+      index,
+      mode: "single",
+      tenantId,
+      acceptedAt: formatMicros(nowMicros()),
+      secret: TEST_SECRET
+    }
+  )
+  if ("error" in prepared) throw new Error(prepared.error.message)
+  return prepared.ok
+}
+
+export const ingestCommand = (
+  tenantId: string,
+  count: number,
+  fields: Record<string, unknown> = {}
+): Command => ({
+  kind: "ingest",
+  tenantId,
+  receiptId: makeReceiptId(TEST_SECRET, tenantId, uuidv7()),
+  attempt: crypto.randomUUID(),
+  receivedAt: formatMicros(nowMicros()),
+  events: Array.from({ length: count }, (_, index) => preparedEvent(tenantId, index, fields)),
+  errors: [],
+  warnings: []
+})
+
+export const commandRecord = (command: Command, partition = 0): NewRecord => ({
+  topic: "commands",
+  partition,
+  key: command.tenantId,
+  value: encodeCommand(command),
+  headers: {
+    "alk-format": "1",
+    "alk-receipt": command.receiptId,
+    "alk-tenant": command.tenantId
+  }
+})
