@@ -124,6 +124,7 @@ describe("metadata conditions", () => {
   it("sees own keys only, whatever they are called", () => {
     assert.isFalse(hasMetadata({}, "constructor.name", "Object"))
     assert.isFalse(hasMetadata({}, "__proto__", "null"))
+    assert.isFalse(hasMetadata({}, "toString", "{}"))
     assert.isTrue(hasMetadata(JSON.parse("{\"__proto__\":{\"a\":1}}"), "__proto__.a", "1"))
     assert.isTrue(hasMetadata({ "": { "": "x" } }, ".", "x"))
   })

@@ -223,6 +223,14 @@ describe("parseStrictBatch", () => {
     assert.deepInclude(problemIn(items[1]!), { code: "unstorable_value", path: "metadata.n" })
   })
 
+  it("takes the items from that array only, not from another one beside it", () => {
+    const items = itemsOf(batch("{\"a\":[1,[2]],\"events\":[{\"n\":1e400},5],\"z\":[3]}"))
+    assert.deepInclude(problemIn(items[0]!), { path: "n" })
+    assert.deepStrictEqual(items.slice(1), [{ value: 5 }])
+    const around = batch("{\"a\":[{\"n\":1e400}],\"events\":[{\"n\":1}]}")
+    assert.deepInclude(problemIn(around), { code: "invalid_request", path: "a[0].n" })
+  })
+
   it("lets the other items through when one nests 100,000 levels", () => {
     const deep = `{"metadata":${"[".repeat(100_000)}${"]".repeat(100_000)}}`
     const items = itemsOf(batch(`{"events":[${deep},{"a":1}]}`))

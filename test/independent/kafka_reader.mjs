@@ -9,6 +9,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
+import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import zlib from "node:zlib"
 import kafkajs from "kafkajs"
@@ -17,6 +18,9 @@ import kafkajs from "kafkajs"
 const FETCH_WAIT_MS = 250
 /** Answers in a row without a record, from every broker: what is missing was compacted away. */
 const EMPTY_ANSWERS = 3
+/** Milliseconds that an answer such as "not the leader" is asked for again, and between two times. */
+const RETRY_MS = 10_000
+const RETRY_WAIT_MS = 100
 /** Milliseconds in which nothing at all happens before the reader gives up. */
 const STALLED_MS = 30_000
 
@@ -65,12 +69,25 @@ const print = async (lines) => {
   if (!process.stdout.write(`${lines.join("\n")}\n`)) await once(process.stdout, "drain")
 }
 
+/** Again, while the brokers say that it is worth it: a topic made a moment ago has no leader yet. */
+const patiently = async (ask) => {
+  const giveUpAt = Date.now() + RETRY_MS
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!error.retriable || Date.now() > giveUpAt) throw error
+      await sleep(RETRY_WAIT_MS)
+    }
+  }
+}
+
 /**
  * Where each partition has to be read up to. kafkajs asks for offsets read_committed, so `high` is
  * the last stable offset: everything before it is decided.
  */
 const endsOf = async (admin, topic) => {
-  const offsets = await admin.fetchTopicOffsets(topic)
+  const offsets = await patiently(() => admin.fetchTopicOffsets(topic))
   return new Map(
     offsets
       .filter(({ high, low }) => Number(high) > Number(low))
