@@ -30,10 +30,10 @@ export const defaultPlace: AsyncApiPlace = {
   eventsRetentionMs: "forever"
 }
 
-const about = `Audit events as they are appended, one Kafka record each, for everyone who wants to read the log
-itself instead of asking the HTTP API. Reading needs no credentials of alk: access is the business
-of the brokers (listeners, TLS, SASL, ACLs). Give readers the right to read this topic and nothing
-else; only alk's sequencers may write to it.
+const about = `Audit events as they are appended, one Kafka record each, for everyone who wants to
+read the log itself instead of asking the HTTP API. Reading needs no credentials of alk: access is
+the business of the brokers (listeners, TLS, SASL, ACLs). Give readers the right to read this topic
+and nothing else; only alk's sequencers may write to it.
 `
 
 const aboutChannel = `One record per stored event.
@@ -58,8 +58,8 @@ Value
 - Readers should stop at a ce_type that they don't know.
 
 Verifying the chain, ${SCHEME}
-- SHA-256 is taken of UTF-8 bytes and written as 64 lower-case hex digits; JCS is RFC 8785; \\n is one
-  line feed.
+- SHA-256 is taken of UTF-8 bytes and written as 64 lower-case hex digits; JCS is RFC 8785; \\n is
+  one line feed.
 - details = the members that the event has of {actor_email: actor.email, metadata,
   resource_name: resource.name}. If there are any:
   details_hash = SHA-256(details_salt + "\\n" + JCS(details))

@@ -1,6 +1,7 @@
 /**
- * The public record of `alk.events`: one stored event, with CloudEvents headers. This is the contract
- * of everyone who reads the topic directly, so it says no more than what holds for every deployment.
+ * The public record of `alk.events`: one stored event, with CloudEvents headers. This is the
+ * contract of everyone who reads the topic directly, so it says no more than what holds for every
+ * deployment.
  */
 import { Schema, Struct } from "effect"
 import { ACTION_FORM, AuditEvent } from "../domain/AuditEvent.ts"
@@ -42,8 +43,9 @@ export const auditEventRecord: RecordContract = {
   topic: "events",
   title: "Audit event",
   description:
-    "One stored event, exactly the JSON that the API returns for it until its details are erased. " +
-    "No other members exist in this version: what is not listed here is not covered by the hashes.",
+    "One stored event, exactly the JSON that the API returns for it until its details are " +
+    "erased. No other members exist in this version: what is not listed here is not covered by " +
+    "the hashes.",
   key: tenant("The tenant_id. Kafka's default partitioner (murmur2) places it."),
   headers: Headers,
   value: Value

@@ -45,7 +45,11 @@ const Idempotency = exactly<IdempotencyMark>()(
 const Operation = exactly<RegistryOperation>()(
   Schema.Union([
     Schema.Struct({ op: Schema.Literal("create_tenant"), tenant: TenantValue }),
-    Schema.Struct({ op: Schema.Literal("create_key"), key: ApiKeyValue }),
+    Schema.Struct({
+      op: Schema.Literal("create_key"),
+      key: ApiKeyValue,
+      tenant: Schema.optionalKey(TenantValue)
+    }),
     Schema.Struct({
       op: Schema.Literal("revoke_key"),
       tenant_id: tenant("Whose key it is."),

@@ -1,6 +1,6 @@
 /**
- * The forms of single values that occur in many records: hashes, times, tenants, offsets. Written in
- * the part of regular expressions that every JSON Schema validator reads the same way.
+ * The forms of single values that occur in many records: hashes, times, tenants, offsets. Written
+ * in the part of regular expressions that every JSON Schema validator reads the same way.
  */
 import { Schema } from "effect"
 import { FORMAT_VERSION } from "../domain/Topics.ts"

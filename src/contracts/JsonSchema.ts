@@ -32,7 +32,7 @@ const narrower = (name: string, left: JsonValue | undefined, right: JsonValue): 
   return name.startsWith("min") ? Math.max(left, right) : Math.min(left, right)
 }
 
-/** Effect puts the checks of one value behind `allOf`, one by one; a reader wants them side by side. */
+/** Effect puts the checks of one value behind `allOf`; a reader wants them side by side. */
 const flat = (value: JsonValue): JsonValue => {
   if (Array.isArray(value)) return value.map(flat)
   if (!isRecord(value)) return value

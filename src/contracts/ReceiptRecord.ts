@@ -65,11 +65,13 @@ const ReceiptValue = exactly<Receipt>()(
     first_sequence_number: Schema.optionalKey(sequence("Of the events that this command added.")),
     last_sequence_number: Schema.optionalKey(sequence("Of the events that this command added.")),
     received_at: time("When the request was accepted."),
-    committed_at: Schema.optionalKey(time("created_at of the last event added, or when it was decided.")),
+    committed_at: Schema.optionalKey(
+      time("created_at of the last event added, or when it was decided.")
+    ),
     head_hash: Schema.optionalKey(sha256("Hash of the tenant's chain behind this command.")),
     error: Schema.optionalKey(ErrorValue),
     command_offset: natural("Offset of the command on alk.commands, same partition."),
-    events_next: natural("Visible once alk.events of the partition is queryable up to here, exclusive.")
+    events_next: natural("Visible once alk.events can be queried up to here, exclusive.")
   })
 )
 
@@ -78,8 +80,8 @@ export const receiptRecord: RecordContract = {
   topic: "receipts",
   title: "Receipt",
   description:
-    "The final outcome of one command, written in the transaction that appended its events. Of the " +
-    "kind probe it answers a readiness probe, which appends nothing.",
+    "The final outcome of one command, written in the transaction that appended its events. Of " +
+    "the kind probe it answers a readiness probe, which appends nothing.",
   key: tenantOrProbe("The tenant_id."),
   headers: headers(["outcome", "probe"]),
   value: ReceiptValue

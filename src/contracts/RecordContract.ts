@@ -29,5 +29,7 @@ type Same<A, B> =
  */
 export const exactly =
   <A>() =>
-  <S extends Schema.Constraint>(schema: S & (Same<S["Type"], A> extends true ? unknown : never)): S =>
+  <S extends Schema.Constraint>(
+    schema: S & (Same<S["Type"], A> extends true ? unknown : never)
+  ): S =>
     schema

@@ -43,7 +43,9 @@ export const ownerRecord: RecordContract = {
   key: fixedKey(OWNER_KEY),
   headers: noHeaders,
   value: Schema.Struct({
-    owner: Schema.String.check(Schema.isUUID()).annotate({ description: "Names the owner's start." })
+    owner: Schema.String.check(Schema.isUUID()).annotate({
+      description: "Names the owner's start."
+    })
   })
 }
 
@@ -86,9 +88,9 @@ export const windowRecord: RecordContract = {
   topic: "state",
   title: "State: window",
   description:
-    "Entries of the window of client ids (dedup) or of Idempotency-Keys (idem) that one transaction " +
-    `added. The value is binary: ${ENTRY_BYTES} bytes per entry, 16 of key, 16 of mark, 8 of number ` +
-    "(unsigned, big-endian). Described here is what it unpacks to, in the same order.",
+    "Entries of the window of client ids (dedup) or of Idempotency-Keys (idem) that one " +
+    `transaction added. The value is binary: ${ENTRY_BYTES} bytes per entry, 16 of key, 16 of ` +
+    "mark, 8 of number (unsigned, big-endian). Described here is what it unpacks to, in order.",
   key: form(
     new RegExp(`^(?:${DEDUP_PREFIX}|${IDEMPOTENCY_PREFIX})(?:0|[1-9][0-9]*)$`, "u"),
     "Window, and the number of its first entry, counted from the partition's first ever."

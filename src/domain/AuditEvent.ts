@@ -5,7 +5,10 @@
  */
 import { Schema } from "effect"
 import { CLIENT_ID_FORM, ID_LENGTH_MAX } from "./Identifiers.ts"
+import { NESTING_MAX } from "./StrictJson.ts"
 import { parseTimestamp } from "./Timestamp.ts"
+
+export { NESTING_MAX } from "./StrictJson.ts"
 
 /** Bytes of an event as sent, in RFC 8785 form. */
 export const EVENT_BYTES_MAX = 64 * 1024
@@ -74,8 +77,8 @@ const TimestampInput = Schema.String.check(
   })
 ).annotate({
   description:
-    "When it happened, RFC 3339; an offset is converted to UTC, more than six fraction digits are " +
-    "cut. Without it, the time of acceptance.",
+    "When it happened, RFC 3339; an offset is converted to UTC, more than six fraction digits " +
+    "are cut. Without it, the time of acceptance.",
   examples: ["2026-11-21T10:00:01.5+01:00"]
 })
 
@@ -116,7 +119,11 @@ const Action = Schema.String.check(...actionChecks).annotate({
 })
 
 const actorId = Id("Who acted.", "user_1")
-const actorEmail = Text(EMAIL_LENGTH_MAX, "The actor's e-mail address; can be erased.", "a@b.example")
+const actorEmail = Text(
+  EMAIL_LENGTH_MAX,
+  "The actor's e-mail address; can be erased.",
+  "ann@example.com"
+)
 const resourceId = Id("What it was done to.", "doc_1")
 const resourceType = Id("The kind of thing it was done to.", "document")
 const resourceName = Text(NAME_LENGTH_MAX, "Its name for people; can be erased.", "Annual report")
@@ -127,8 +134,9 @@ const optional = <S extends Schema.Constraint>(schema: S) =>
 
 const MetadataInput = Schema.JsonObject.annotate({
   description:
-    `Anything else, as a JSON object of at most ${METADATA_BYTES_MAX} bytes and 32 levels; can be ` +
-    "erased. Numbers that a double can't hold exactly are refused: send them as strings.",
+    `Anything else, as a JSON object of at most ${METADATA_BYTES_MAX} bytes and ${NESTING_MAX} ` +
+    "levels; can be erased. Numbers that a double can't hold exactly are refused: send them as " +
+    "strings.",
   examples: [{ ip: "192.0.2.1" }]
 })
 
@@ -154,8 +162,8 @@ export const ResourceInput = Schema.Struct({
 
 const idInput = optional(
   Id(
-    "Names the event. Sending the same event under the same id again adds nothing; without it the " +
-      "service makes a UUIDv7.",
+    "Names the event. Sending the same event under the same id again adds nothing; without it " +
+      "the service makes a UUIDv7.",
     "evt-1"
   )
 )
@@ -215,12 +223,15 @@ export const AuditEvent = Schema.Struct({
     format: "int64",
     examples: [1]
   }),
-  created_at: StoredTime("When it was chained, UTC; never decreases.", "2026-11-21T12:00:00.000000Z"),
+  created_at: StoredTime(
+    "When it was chained, UTC; never decreases.",
+    "2026-11-21T12:00:00.000000Z"
+  ),
   prev_hash: Sha256("Hash of the event before it in the tenant's chain, 64 zeros for the first."),
   details_salt: Schema.optionalKey(
-    Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/u, { expected: "32 hex digits" })).annotate({
-      description: "Salt of details_hash; gone once the details are erased."
-    })
+    Schema.String.check(
+      Schema.isPattern(/^[0-9a-f]{32}$/u, { expected: "32 hex digits" })
+    ).annotate({ description: "Salt of details_hash; gone once the details are erased." })
   ),
   details_hash: Schema.optionalKey(
     Sha256("SHA-256 over salt and details (actor.email, metadata, resource.name), if it has any.")

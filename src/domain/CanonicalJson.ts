@@ -104,8 +104,8 @@ const write = (value: JsonValue): string => {
 
 /**
  * The same text in one piece; JSON text never starts with U+0000. V8 joins texts by reference, and
- * the pieces of one event take five times its size; reading a character makes V8 write them out. The
- * character has to be used, or the optimiser leaves the reading out.
+ * the pieces of one event take five times its size; reading a character makes V8 write them out.
+ * The character has to be used, or the optimiser leaves the reading out.
  */
 export const flat = (json: string): string => (json.charCodeAt(0) === 0 ? "" : json)
 

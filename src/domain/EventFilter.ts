@@ -53,8 +53,8 @@ const candidates = (segments: ReadonlyArray<string>): ReadonlyArray<ReadonlyArra
 }
 
 /**
- * The key paths that a metadata path can mean, in the order in which they are tried: the longest key
- * first at each object. The first that exists decides. For `a.b.c`: `[a.b.c]`, `[a.b, c]`,
+ * The key paths that a metadata path can mean, in the order in which they are tried: the longest
+ * key first at each object. The first that exists decides. For `a.b.c`: `[a.b.c]`, `[a.b, c]`,
  * `[a, b.c]`, `[a, b, c]`. None for more than METADATA_PATH_SEGMENTS_MAX segments.
  */
 export const metadataPathCandidates = (path: string): ReadonlyArray<ReadonlyArray<string>> => {

@@ -218,7 +218,11 @@ export interface Fault {
 
 const ABSENT = "none"
 
-const mismatch = (what: string, expected: string | undefined, actual: string | undefined): Fault => ({
+const mismatch = (
+  what: string,
+  expected: string | undefined,
+  actual: string | undefined
+): Fault => ({
   reason: "content_mismatch",
   expected: `${what} ${expected ?? ABSENT}`,
   actual: `${what} ${actual ?? ABSENT}`
@@ -244,7 +248,8 @@ const detailsFault = (
 
 /**
  * The first thing that is wrong with an event that has to follow `prevHash` (undefined: not known),
- * or undefined if it holds. `isErased`: a chained erasure event names it, so its details may be gone.
+ * or undefined if it holds. `isErased`: a chained erasure event names it, so its details may be
+ * gone.
  */
 export const faultOf = (
   recomputed: Recomputed,

@@ -1,7 +1,8 @@
 /**
- * Reads JSON exactly or refuses it: what a client sent must come back as the same data after RFC 8785
- * and a double have had their turn. One pass over the bytes finds out whether anything needs a closer
- * look, and only then a slower scanner says what is wrong and where. Knows nothing of events.
+ * Reads JSON exactly or refuses it: what a client sent must come back as the same data after a
+ * double and RFC 8785 have had their turn. One pass over the bytes finds out whether anything needs
+ * a closer look, and only then a slower scanner says what is wrong and where. Knows nothing of
+ * events.
  */
 import { isUtf8 } from "node:buffer"
 
@@ -83,8 +84,8 @@ const normalDecimal = (text: string): string => {
 }
 
 /**
- * True if the JSON number has the decimal value of the shortest form of its nearest double, which is
- * what RFC 8785 stores.
+ * True if the JSON number has the decimal value of the shortest form of its nearest double, which
+ * is what RFC 8785 stores.
  */
 export const isExactNumber = (text: string): boolean => {
   const nearest = Number(text)
@@ -490,10 +491,11 @@ export const problemOf = (text: string): JsonProblem | undefined =>
   scan(text, LEVELS_ABOVE_ALONE + NESTING_MAX).problem
 
 /**
- * Read one JSON text. Refuses what is no JSON or no UTF-8 (`invalid_json`), and with the path of the
- * first offender what can't be stored exactly (`unstorable_value`): a key that stands twice, a number
- * that no double holds, half a surrogate pair, U+0000, and more than NESTING_MAX levels below the
- * outermost value. `__proto__` is a key like any other; -0 stays -0, which RFC 8785 writes as 0.
+ * Read one JSON text. Refuses what is no JSON or no UTF-8 (`invalid_json`), and with the path of
+ * the first offender what can't be stored exactly (`unstorable_value`): a key that stands twice, a
+ * number that no double holds, half a surrogate pair, U+0000, and more than NESTING_MAX levels
+ * below the outermost value. `__proto__` is a key like any other; -0 stays -0, which RFC 8785
+ * writes as 0.
  */
 export const parseStrict = (body: Buffer): StrictResult => {
   if (!isUtf8(body)) return notUtf8
@@ -509,7 +511,7 @@ const checkCount = (count: number, what: string, itemsMax: number) =>
     ? undefined
     : refuse(
         "invalid_request",
-        `${what}: ${count === 0 ? "no items" : `more than ${itemsMax} items`}; send 1 to ${itemsMax}`
+        `${what}: ${count === 0 ? "no" : `more than ${itemsMax}`} items; send 1 to ${itemsMax}`
       )
 
 const noArray = (member: string) =>
@@ -535,9 +537,9 @@ const parseItems = (text: string, member: string, itemsMax: number): StrictBatch
 }
 
 /**
- * Read a batch, `{"<member>": [...]}` with 1 to `itemsMax` items. What is wrong inside an item is that
- * item's problem, with the path inside it, and the other items are read; what is wrong around the
- * items refuses the whole text (`invalid_json` or `invalid_request`).
+ * Read a batch, `{"<member>": [...]}` with 1 to `itemsMax` items. What is wrong inside an item is
+ * that item's problem, with the path inside it, and the other items are read; what is wrong around
+ * the items refuses the whole text (`invalid_json` or `invalid_request`).
  */
 export const parseStrictBatch = (body: Buffer, member: string, itemsMax: number): StrictBatch => {
   if (!isUtf8(body)) return notUtf8
@@ -545,12 +547,12 @@ export const parseStrictBatch = (body: Buffer, member: string, itemsMax: number)
   const value = parseClean(body, text, LEVELS_ABOVE_BATCHED + NESTING_MAX)
   if (value === undefined) return parseItems(text, member, itemsMax)
   const items =
-    typeof value === "object" && value !== null && Object.hasOwn(value, member)
-      ? (value as JsonObject)[member]
-      : undefined
+    typeof value === "object" && value !== null ? (value as JsonObject)[member] : undefined
   if (!Array.isArray(items)) return noArray(member)
   return (
-    checkCount(items.length, member, itemsMax) ?? { items: items.map((item: JsonValue) => ({ value: item })) }
+    checkCount(items.length, member, itemsMax) ?? {
+      items: items.map((item: JsonValue) => ({ value: item }))
+    }
   )
 }
 

@@ -92,8 +92,8 @@ export const formatMicros = (micros: bigint | number): string => {
 }
 
 /**
- * Microseconds since the epoch of a canonical text. Exact up to the year 2255, where a double has no
- * room for single microseconds any more; beyond that within one.
+ * Microseconds since the epoch of a canonical text. Exact up to the year 2255, where a double has
+ * no room for single microseconds any more; beyond that within one.
  */
 export const microsOf = (canonical: string): number =>
   Date.parse(`${canonical.slice(0, 23)}Z`) * 1000 + Number(canonical.slice(23, 26))

@@ -73,6 +73,7 @@ const revokeKey = HttpApiEndpoint.delete("revokeKey", "/v1/admin/tenants/:tenant
   })
 )
 
+/** The routes that take the admin token. */
 export class AdminApi extends HttpApiGroup.make("Admin")
   .add(createTenant, listTenants, createKey, listKeys, revokeKey)
   .middleware(AdminAuthorization)

@@ -101,6 +101,7 @@ const readObject = Effect.fnUntraced(function*(request: HttpServerRequest.HttpSe
 /** Secrets and what was just created must not stay in a cache. */
 const uncached = { "cache-control": "no-store" }
 
+/** The handlers of AdminApi. */
 export const layerAdminHandlers = HttpApiBuilder.group(
   Api,
   "Admin",

@@ -65,7 +65,8 @@ const toApiError = (failure: Failure): ApiError => {
     case "TooManyStreams":
       return new ApiError({
         code: "rate_limited",
-        message: `this tenant has ${failure.limit} streams open already, the most allowed`
+        message: `this tenant has ${failure.limit} streams open already, the most allowed`,
+        headers: { "ratelimit-limit": String(failure.limit), "ratelimit-remaining": "0" }
       })
   }
 }
@@ -99,7 +100,8 @@ export const answering =
   (input: Input): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
     Effect.catch(handler(input), failureResponse)
 
-interface AnswerOptions {
+/** Status, 200 if missing, and headers of an answer. */
+export interface AnswerOptions {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -111,6 +113,7 @@ export const jsonText = (
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(body, { ...options, contentType: "application/json" })
 
+/** A JSON answer made of a value. */
 export const json = (
   body: unknown,
   options: AnswerOptions = {}

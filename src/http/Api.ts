@@ -27,9 +27,9 @@ const requestId = { "X-Request-Id": header("The client's, or one that was made."
 const retryAfter = { "Retry-After": header("Seconds to wait.", "integer") }
 
 const rateLimit = {
-  "RateLimit-Limit": header("Events that the tenant may send at once.", "integer"),
-  "RateLimit-Remaining": header("Events left for now.", "integer"),
-  "RateLimit-Reset": header("Seconds until all of them are there again.", "integer")
+  "RateLimit-Limit": header("Events per second, or streams, that the tenant may have.", "integer"),
+  "RateLimit-Remaining": header("What is left of them for now.", "integer"),
+  "RateLimit-Reset": header("Seconds until there are some again; of events only.", "integer")
 }
 
 const errorHeaders: Readonly<Record<string, Json>> = {
@@ -117,6 +117,7 @@ Request bodies may be gzip, zstd or br (\`Content-Encoding\`), limits hold after
 responses are compressed on request, the stream is not. A query parameter that is repeated or empty
 is refused.`
 
+/** The contract: what isn't in here is neither served nor documented. */
 export class Api extends HttpApi.make("alk")
   .add(IngestApi, QueryApi, VerifyApi, ChainApi, StreamApi, AdminApi)
   .annotateMerge(

@@ -27,9 +27,12 @@ export const errorStatuses = {
   pdf_unavailable: 503
 } as const
 
+/** One of the closed list of codes. */
 export type ErrorCode = keyof typeof errorStatuses
+/** A status that an error may be answered with. */
 export type ErrorStatus = (typeof errorStatuses)[ErrorCode]
 
+/** The closed list, in the order of the statuses. */
 export const errorCodes = Object.keys(errorStatuses) as ReadonlyArray<ErrorCode>
 
 /** Seconds after which a client may try again what was unavailable. */
@@ -66,9 +69,11 @@ export const refusable = <A>(evaluate: () => A): Effect.Effect<A, ApiError> =>
     }
   })
 
+/** 404; also for what belongs to another tenant. */
 export const notFound = (what: string): ApiError =>
   new ApiError({ code: "not_found", message: `there is no such ${what}` })
 
+/** 503: it may work later, and a write may have happened. */
 export const unavailable = (message: string): ApiError =>
   new ApiError({ code: "unavailable", message })
 
@@ -77,11 +82,13 @@ export type ErrorForm = "object" | "text"
 
 /** service.md promises a string on these paths, whatever the status. */
 export const errorFormOf = (method: string, path: string): ErrorForm =>
+  path === "/api/v1" ||
   path.startsWith("/api/v1/") ||
   (path === "/v1/events/batch" && method !== "GET" && method !== "HEAD")
     ? "text"
     : "object"
 
+/** The body of an error's answer, JSON. */
 export const errorBody = (form: ErrorForm, error: ApiError, requestId: string): string => {
   const { code, field, message } = error
   const rest = { ...(field === undefined ? {} : { field }), request_id: requestId }

@@ -5,6 +5,7 @@
 import { Context, Layer, type Redacted } from "effect"
 import type { Config } from "../config.ts"
 
+/** What the HTTP API takes from the configuration. */
 export interface Settings {
   readonly host: string
   /** 0 takes any free port. */
@@ -24,6 +25,7 @@ export interface Settings {
   readonly serviceName: string
 }
 
+/** The settings of this process's API. */
 export class ApiSettings extends Context.Service<ApiSettings, Settings>()("alk/http/ApiSettings") {
   /** `secret` apart, since it may have been made at the first start. */
   static readonly fromConfig = (config: Config, secret: Redacted.Redacted) =>

@@ -25,6 +25,7 @@ export const RequiredScope: Context.Reference<ReadonlyArray<Scope>> = Context.Re
   ReadonlyArray<Scope>
 >("alk/http/RequiredScope", { defaultValue: () => [] })
 
+/** A bearer API key that has one of the required scopes of the endpoint. */
 export class Authorization extends HttpApiMiddleware.Service<
   Authorization,
   { provides: CurrentPrincipal }
@@ -44,6 +45,7 @@ export class Authorization extends HttpApiMiddleware.Service<
   }
 }) {}
 
+/** The admin token as bearer. */
 export class AdminAuthorization extends HttpApiMiddleware.Service<AdminAuthorization>()(
   "alk/http/AdminAuthorization",
   {
@@ -87,6 +89,7 @@ const admit = Effect.fnUntraced(function*(
     : yield* insufficientScope(required)
 })
 
+/** 401 without a known key, 403 without the scope, else the principal is provided. */
 export const layerAuthorization: Layer.Layer<Authorization, never, Keys> = Layer.effect(
   Authorization,
   Effect.map(Keys, (keys) =>
@@ -102,6 +105,7 @@ export const layerAuthorization: Layer.Layer<Authorization, never, Keys> = Layer
   )
 )
 
+/** 401 without the admin token. */
 export const layerAdminAuthorization: Layer.Layer<AdminAuthorization, never, Keys> = Layer.effect(
   AdminAuthorization,
   Effect.map(Keys, (keys) =>

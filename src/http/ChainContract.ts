@@ -9,6 +9,7 @@ import { NDJSON_TYPE } from "./MediaTypes.ts"
 import { operation } from "./Operation.ts"
 import { integerParameter } from "./QueryParameters.ts"
 
+/** Query of `GET /v1/chain/links`. */
 export const linkParameters = {
   from_sequence: integerParameter({
     minimum: 1,
@@ -52,6 +53,7 @@ const getChainLinks = HttpApiEndpoint.get("getChainLinks", "/v1/chain/links", {
     })
   )
 
+/** The routes of the tag Chain. */
 export class ChainApi extends HttpApiGroup.make("Chain")
   .add(getChain, getChainLinks)
   .middleware(Authorization)

@@ -12,11 +12,12 @@ import { linkOf } from "../domain/Link.ts"
 import { EventStore } from "../ports/EventStore.ts"
 import { answering, json } from "./Answer.ts"
 import { Api } from "./Api.ts"
-import { refusable, unavailable } from "./ApiError.ts"
+import { refusable } from "./ApiError.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import { linkParameters } from "./ChainContract.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
 import { readQuery } from "./QueryParameters.ts"
+import { readableView } from "./StoreView.ts"
 
 /** One line: the link of a stored event. Bytes without one are a defect of the store. */
 const linkLine = (body: string): string => {
@@ -43,6 +44,7 @@ const linkFilter = (target: string): EventFilter => {
   }
 }
 
+/** The handlers of ChainApi. */
 export const layerChainHandlers = HttpApiBuilder.group(
   Api,
   "Chain",
@@ -81,10 +83,7 @@ export const layerChainHandlers = HttpApiBuilder.group(
           Effect.fnUntraced(function*({ request }) {
             const { tenantId } = yield* CurrentPrincipal
             const filter = yield* refusable(() => linkFilter(request.url))
-            const { final, rebuilding } = visibility.of(tenantId)
-            if (rebuilding) {
-              return yield* unavailable("the view of the events is being rebuilt; try again")
-            }
+            const { final } = yield* readableView(visibility, tenantId)
             const chunks = store.scan({ tenantId, filter, order: "asc" }, final)
             return HttpServerResponse.stream(
               chunks.pipe(

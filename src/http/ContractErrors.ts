@@ -20,6 +20,7 @@ const Message = Schema.String.annotate({
 const Field = Schema.String.annotate({ description: "The parameter, header or field at fault." })
 const RequestId = Schema.String.annotate({ description: "The `X-Request-Id` of this request." })
 
+/** The object form. */
 export const ErrorBody = Schema.Struct({
   error: Schema.Struct({
     code: Code,
@@ -41,6 +42,7 @@ export const ErrorBody = Schema.Struct({
   ]
 })
 
+/** The string form. */
 export const TextErrorBody = Schema.Struct({
   error: Message,
   code: Code,

@@ -3,13 +3,13 @@
  * what is stored is made and checked in the domain, and answers are built from stored bytes.
  */
 import { Schema } from "effect"
-import { exampleEvent, exampleLink } from "../contracts/ExampleEvent.ts"
 import {
   AuditEvent,
   AuditEventBatchItem,
   AuditEventInput,
   BATCH_ITEMS_MAX
 } from "../domain/AuditEvent.ts"
+import { exampleEvent } from "./ContractExample.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
 const optional = Schema.optionalKey
@@ -29,8 +29,10 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 export const Hash = Schema.String.annotate({ description: "SHA-256, 64 lower-case hex digits." })
 
+/** The domain's stored event, with an example whose hashes are true. */
 export const StoredEvent = AuditEvent.annotate({ examples: [exampleEvent] })
 
+/** The domain's event as it is sent alone, with an example. */
 export const EventInput = AuditEventInput.annotate({
   examples: [
     {
@@ -262,9 +264,9 @@ export const Chain = Schema.Struct({
   examples: [
     {
       scheme: "alk-chain-v1",
-      tenant_id: exampleLink.tenantId,
+      tenant_id: exampleEvent.tenant_id,
       length: 1,
-      genesis_hash: exampleLink.prevHash,
+      genesis_hash: exampleEvent.prev_hash,
       head: exampleHead
     }
   ]
@@ -325,7 +327,7 @@ export const VerifyReport = Schema.Struct({
     {
       valid: true,
       status: "valid",
-      tenant_id: exampleLink.tenantId,
+      tenant_id: exampleEvent.tenant_id,
       scheme: "alk-chain-v1",
       bounds: {
         from: "1970-01-01T00:00:00.000000Z",

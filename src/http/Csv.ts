@@ -4,6 +4,7 @@
  */
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 
+/** The columns, in order. */
 export const CSV_COLUMNS = [
   "sequence_number",
   "id",
@@ -23,6 +24,7 @@ export const CSV_COLUMNS = [
   "hash"
 ] as const
 
+/** The first line of every table, even of an empty one. */
 export const CSV_HEADER = `${CSV_COLUMNS.join(",")}\r\n`
 
 /** What a spreadsheet may take for the start of a formula. */

@@ -5,6 +5,7 @@
 import { Context } from "effect"
 import type { ErrorForm } from "./ApiError.ts"
 
+/** What logs, metrics and error bodies say of a request. */
 export interface RequestFacts {
   /** `X-Request-Id`, accepted or made. */
   readonly id: string
@@ -16,6 +17,7 @@ export interface RequestFacts {
   tenantId: string | undefined
 }
 
+/** The request that the current fiber serves. */
 export const CurrentRequest: Context.Reference<RequestFacts> = Context.Reference<RequestFacts>(
   "alk/http/CurrentRequest",
   {

@@ -4,6 +4,7 @@
  */
 import { Context, Effect, Layer, Latch } from "effect"
 
+/** Whether this process's server is on its way down. */
 export class Draining extends Context.Service<
   Draining,
   {

@@ -15,6 +15,7 @@ import {
 /** Characters of `q` at most. */
 export const SEARCH_LENGTH_MAX = 256
 
+/** Every condition but those on metadata. */
 export const filterParameters = {
   id: textParameter({ description: "Exact event id." }),
   actor_id: textParameter({ description: "Exact `actor.id`.", example: "user_42" }),

@@ -20,8 +20,10 @@ import { choiceParameter } from "./QueryParameters.ts"
 
 /** Characters of an `Idempotency-Key` at most. */
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
+/** Asks to wait for the commit; its only value is `true`. */
 export const SYNC_HEADER = "X-Service-Sync"
 
+/** Query of the ingest routes. */
 export const syncParameters = {
   sync: choiceParameter(["true"], {
     description: "Wait until the events are committed; the same as the header `X-Service-Sync`."
@@ -122,6 +124,7 @@ const getReceipt = HttpApiEndpoint.get("getReceipt", "/v1/receipts/:id", {
     })
   )
 
+/** The routes of the tag Ingest. */
 export class IngestApi extends HttpApiGroup.make("Ingest")
   .add(createEvent, createEvents, getReceipt)
   .middleware(Authorization)

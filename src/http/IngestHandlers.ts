@@ -27,7 +27,7 @@ import {
   type PreparedItems
 } from "../pipeline/Ingest.ts"
 import { EventStore } from "../ports/EventStore.ts"
-import { answering, json, jsonText } from "./Answer.ts"
+import { answering, json, jsonText, type AnswerOptions } from "./Answer.ts"
 import { Api } from "./Api.ts"
 import {
   ApiError,
@@ -161,14 +161,22 @@ const settled = (outcome: IngestOutcome): Effect.Effect<Settled, ApiError> => {
   }
 }
 
-const acceptedHeaders = (receiptId: string) => ({
-  location: `/v1/receipts/${receiptId}`,
-  "retry-after": String(RETRY_AFTER_SECONDS)
-})
+/** Where the receipt of a 202 is. */
+type Accepted = (receiptId: string) => AnswerOptions
+
+const acceptedAt =
+  (publicUrl = ""): Accepted =>
+  (receiptId) => ({
+    status: 202,
+    headers: {
+      location: `${publicUrl}/v1/receipts/${receiptId}`,
+      "retry-after": String(RETRY_AFTER_SECONDS)
+    }
+  })
 
 const withWarnings = ({ warnings }: PreparedItems) => (warnings.length === 0 ? {} : { warnings })
 
-const batchWritten = (items: PreparedItems, receiptId: string) =>
+const batchWritten = (items: PreparedItems, receiptId: string, accepted: Accepted) =>
   json(
     {
       receipt_id: receiptId,
@@ -179,7 +187,7 @@ const batchWritten = (items: PreparedItems, receiptId: string) =>
       errors: items.errors,
       ...withWarnings(items)
     },
-    { status: 202, headers: acceptedHeaders(receiptId) }
+    accepted(receiptId)
   )
 
 const batchVisible = (receipt: Receipt) => {
@@ -198,7 +206,7 @@ const batchVisible = (receipt: Receipt) => {
   })
 }
 
-const singleWritten = (items: PreparedItems, receiptId: string) =>
+const singleWritten = (items: PreparedItems, receiptId: string, accepted: Accepted) =>
   json(
     {
       receipt_id: receiptId,
@@ -206,7 +214,7 @@ const singleWritten = (items: PreparedItems, receiptId: string) =>
       id: items.events[0]!.id,
       ...withWarnings(items)
     },
-    { status: 202, headers: acceptedHeaders(receiptId) }
+    accepted(receiptId)
   )
 
 /** The stored event; what was sent but not stored is said behind its own members. */
@@ -231,11 +239,13 @@ const pendingReceipt = (receiptId: string) => {
   )
 }
 
+/** The handlers of IngestApi. */
 export const layerIngestHandlers = HttpApiBuilder.group(
   Api,
   "Ingest",
   Effect.fnUntraced(function*(handlers) {
-    const { limits, secret: redacted } = yield* ApiSettings
+    const { limits, publicUrl, secret: redacted } = yield* ApiSettings
+    const accepted = acceptedAt(publicUrl)
     const ingest = yield* Ingest
     const quota = yield* Quota
     const receipts = yield* Receipts
@@ -296,7 +306,9 @@ export const layerIngestHandlers = HttpApiBuilder.group(
         answering(
           Effect.fnUntraced(function*({ endpoint, request }) {
             const { items, outcome, tenantId } = yield* run(request, endpoint.path, single)
-            if (outcome.kind === "written") return singleWritten(items, outcome.receiptId)
+            if (outcome.kind === "written") {
+              return singleWritten(items, outcome.receiptId, accepted)
+            }
             const { body, status } = yield* storedEvent(tenantId, outcome.receipt)
             return singleVisible(items, body, status)
           })
@@ -308,7 +320,7 @@ export const layerIngestHandlers = HttpApiBuilder.group(
           Effect.fnUntraced(function*({ endpoint, request }) {
             const { items, outcome } = yield* run(request, endpoint.path, batch)
             return outcome.kind === "written"
-              ? batchWritten(items, outcome.receiptId)
+              ? batchWritten(items, outcome.receiptId, accepted)
               : batchVisible(outcome.receipt)
           })
         )

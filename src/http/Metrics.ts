@@ -69,5 +69,6 @@ export const ingestAnswered = (request: {
     { discard: true }
   )
 
+/** Set the number of open streams, before it is shown. */
 export const liveSubscribers = (count: number): Effect.Effect<void> =>
   Metric.update(subscribers, count)

@@ -6,12 +6,14 @@ import type { Context } from "effect"
 import { OpenApi } from "effect/http-api"
 import type { Parameters } from "./QueryParameters.ts"
 
+/** A request header that a handler reads. */
 export interface HeaderParameter {
   readonly description: string
   readonly schema: Readonly<Record<string, unknown>>
   readonly example?: unknown
 }
 
+/** Everything that the schemas of an endpoint don't say. */
 export interface OperationText {
   readonly id: string
   readonly summary: string

@@ -15,6 +15,7 @@ import { ApiSettings } from "./ApiSettings.ts"
 import { liveSubscribers } from "./Metrics.ts"
 import { Readiness } from "./Readiness.ts"
 
+/** Every path that needs no key; all of them are GET. */
 export const opsPaths = [
   "/",
   "/docs",
@@ -101,6 +102,7 @@ const layerHealth = HttpRouter.use(
   })
 )
 
+/** The routes without a key, added to the router. */
 export const layerOpsRoutes: Layer.Layer<
   never,
   never,

@@ -13,16 +13,19 @@ import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "./MediaTypes.ts"
 import { operation } from "./Operation.ts"
 import { choiceParameter, integerParameter } from "./QueryParameters.ts"
 
+/** Events of a page, unless asked otherwise and at most. */
 export const PAGE_SIZE_DEFAULT = 50
 export const PAGE_SIZE_MAX = 1_000
 /** `page` times `page_size` at most: beyond it only sequence numbers lead on. */
 export const PAGED_EVENTS_MAX = 10_000_000
+/** Groups of the statistics, unless asked otherwise and at most. */
 export const STATS_LIMIT_DEFAULT = 100
 export const STATS_LIMIT_MAX = 1_000
 
 /** What the list can be, the default first. */
 export const listTypes = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE] as const
 
+/** Query of `GET /v1/events`. */
 export const listParameters = {
   ...filterParameters,
   order: choiceParameter(["asc", "desc"], {
@@ -52,6 +55,7 @@ export const listParameters = {
   })
 }
 
+/** Query of `GET /v1/events/stats`. */
 export const statsParameters = {
   ...filterParameters,
   group_by: choiceParameter(
@@ -69,6 +73,7 @@ export const statsParameters = {
   })
 }
 
+/** Query of the routes of one event. */
 export const eventParameters = {
   sequence_number: integerParameter({
     minimum: 1,
@@ -140,6 +145,7 @@ const getEvent = HttpApiEndpoint.get("getEvent", "/v1/events/:id", {
     })
   )
 
+/** The routes of the tag Query. */
 export class QueryApi extends HttpApiGroup.make("Query")
   .add(listEvents, getStats, getEvent)
   .middleware(Authorization)

@@ -7,11 +7,12 @@ import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Visibility } from "../actors/Visibility.ts"
 import type { EventFilter } from "../domain/EventFilter.ts"
+import { isClientId } from "../domain/Identifiers.ts"
 import { linkOf } from "../domain/Link.ts"
 import { EventStore, type EventPage, type StoreUnavailable } from "../ports/EventStore.ts"
 import { answering, json, jsonText } from "./Answer.ts"
 import { Api } from "./Api.ts"
-import { ApiError, invalid, notFound, refusable, unavailable } from "./ApiError.ts"
+import { ApiError, invalid, notFound, refusable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import { CSV_HEADER, csvLine } from "./Csv.ts"
@@ -28,6 +29,7 @@ import {
   statsParameters
 } from "./QueryContract.ts"
 import { readQuery } from "./QueryParameters.ts"
+import { readableView } from "./StoreView.ts"
 
 interface ListRequest {
   readonly filter: EventFilter
@@ -122,6 +124,7 @@ const streamResponse = (
   )
 }
 
+/** The handlers of QueryApi. */
 export const layerQueryHandlers = HttpApiBuilder.group(
   Api,
   "Query",
@@ -129,15 +132,6 @@ export const layerQueryHandlers = HttpApiBuilder.group(
     const { publicUrl } = yield* ApiSettings
     const store = yield* EventStore
     const visibility = yield* Visibility
-
-    /** How rows of this tenant must be read; refused while the view is being built anew. */
-    const view = (tenantId: string): Effect.Effect<{ readonly final: boolean }, ApiError> =>
-      Effect.suspend(() => {
-        const progress = visibility.of(tenantId)
-        return progress.rebuilding
-          ? Effect.fail(unavailable("the view of the events is being rebuilt; try again"))
-          : Effect.succeed(progress)
-      })
 
     return handlers
       .handleRaw(
@@ -154,7 +148,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
                 field: "Accept"
               })
             }
-            const { final } = yield* view(tenantId)
+            const { final } = yield* readableView(visibility, tenantId)
             const { afterSequence, beforeSequence, filter, order, page, pageSize } = asked
             if (type !== JSON_TYPE) {
               return streamResponse(type, store.scan({ tenantId, filter, order }, final))
@@ -187,7 +181,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
               })
               return { values: query.values, filter: toFilter(query.values, query.metadata) }
             })
-            const { final } = yield* view(tenantId)
+            const { final } = yield* readableView(visibility, tenantId)
             const { group_by = "action", interval, limit = STATS_LIMIT_DEFAULT } = values
             const stats = yield* store.stats(
               {
@@ -210,7 +204,8 @@ export const layerQueryHandlers = HttpApiBuilder.group(
           Effect.fnUntraced(function*({ params: { id }, request }) {
             const { tenantId } = yield* CurrentPrincipal
             const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
-            const { final } = yield* view(tenantId)
+            if (!isClientId(id)) return yield* notFound("event")
+            const { final } = yield* readableView(visibility, tenantId)
             const body = yield* store.byId(tenantId, id, values.sequence_number, final)
             return body === undefined ? yield* notFound("event") : jsonText(body)
           })

@@ -11,6 +11,7 @@ import {
 import { parseTimestamp } from "../domain/Timestamp.ts"
 import { invalid } from "./ApiError.ts"
 
+/** One parameter: its words and schema, and how its text is read. */
 export interface Parameter<A> {
   readonly description: string
   /** JSON Schema of the value. */
@@ -20,8 +21,10 @@ export interface Parameter<A> {
   readonly parse: (text: string) => Result.Result<A, string>
 }
 
+/** The parameters of a route, by name. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>
 
+/** The values of those that were given. */
 export type ValuesOf<P extends Parameters> = {
   readonly [N in keyof P]?: P[N] extends Parameter<infer A> ? A : never
 }
@@ -35,6 +38,7 @@ const QUOTE_LENGTH_MAX = 80
 const quote = (text: string): string =>
   JSON.stringify(text.length > QUOTE_LENGTH_MAX ? `${text.slice(0, QUOTE_LENGTH_MAX)}…` : text)
 
+/** A decimal integer without fraction and exponent, within bounds. */
 export const integerParameter = (bounds: {
   readonly minimum: number
   readonly maximum?: number
@@ -64,6 +68,7 @@ export const integerParameter = (bounds: {
   }
 }
 
+/** One of some names. */
 export const choiceParameter = <const Names extends ReadonlyArray<string>>(
   names: Names,
   options: { readonly default?: Names[number]; readonly description: string }
@@ -80,6 +85,7 @@ export const choiceParameter = <const Names extends ReadonlyArray<string>>(
       : Result.fail(`must be one of ${names.join(", ")}, not ${quote(text)}`)
 })
 
+/** Any text; its length counts characters, not code units. */
 export const textParameter = (options: {
   readonly description: string
   readonly example?: string
@@ -111,6 +117,7 @@ export const dateTimeParameter = (description: string): Parameter<string> => ({
   }
 })
 
+/** `true` or `false`. */
 export const booleanParameter = (options: {
   readonly default: boolean
   readonly description: string
@@ -159,6 +166,7 @@ const metadataCondition = (name: string, value: string): MetadataCondition => {
   return { path, value }
 }
 
+/** A query that has been read. */
 export interface Query<P extends Parameters> {
   readonly values: ValuesOf<P>
   readonly metadata: ReadonlyArray<MetadataCondition>

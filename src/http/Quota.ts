@@ -6,6 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { ApiError } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 
+/** The events per second of each tenant. */
 export class Quota extends Context.Service<
   Quota,
   {
@@ -49,6 +50,7 @@ const limited = (perSecond: number): Quota["Service"] => {
   })
 }
 
+/** Admits everything unless a number of events per second is configured. */
 export const layerQuota: Layer.Layer<Quota, never, ApiSettings> = Layer.effect(
   Quota,
   Effect.map(ApiSettings, ({ eventsPerSecondMax }) =>

@@ -4,12 +4,14 @@
  */
 import { Context, type Effect } from "effect"
 
+/** One part of the service as `/readyz` shows it. */
 export interface PartState {
   /** `ready`, or a word for what is missing. */
   readonly state: string
   readonly [detail: string]: unknown
 }
 
+/** Whether the process is ready, and the JSON that says why not. */
 export interface ReadinessReport {
   readonly ready: boolean
   readonly body: {
@@ -21,6 +23,7 @@ export interface ReadinessReport {
   }
 }
 
+/** The readiness of this process. */
 export class Readiness extends Context.Service<
   Readiness,
   {

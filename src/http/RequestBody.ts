@@ -127,6 +127,7 @@ const received = (
   )
 }
 
+/** A body that has arrived whole, within its limits. */
 export interface ReceivedBody {
   /** One of the accepted media types. */
   readonly mediaType: string

@@ -74,7 +74,8 @@ const compression = HttpMiddleware.compression({
 
 const unknownRoute = (method: string, path: string): ApiError => {
   const allowed = allowedMethods(path)
-  return allowed.length === 0
+  // A route that the router has not taken all the same has an impossible parameter.
+  return allowed.length === 0 || allowed.includes(method)
     ? new ApiError({ code: "not_found", message: "there is no such route; see /docs" })
     : new ApiError({
         code: "method_not_allowed",
@@ -93,7 +94,7 @@ const answered = (app: App<unknown>, method: string, path: string): App<never> =
     if (Option.isSome(failure) && isRouteNotFound(failure.value)) {
       return errorResponse(unknownRoute(method, path))
     }
-    if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+    if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
     return Effect.andThen(
       Effect.logError("a request failed unexpectedly", cause),
       errorResponse(unavailable("the request failed unexpectedly; its request_id is in the log"))
@@ -113,7 +114,7 @@ const completed = (
     ...(facts.route === "/docs" ? { "content-security-policy": DOCS_POLICY } : {})
   })
 
-const logged = (facts: RequestFacts, status: number, milliseconds: number, traceId?: string) => {
+const logged = (facts: RequestFacts, status: number, milliseconds: number) => {
   const line = quietRoutes.has(facts.route) ? Effect.logDebug("request") : Effect.logInfo("request")
   return line.pipe(
     Effect.annotateLogs({
@@ -121,8 +122,7 @@ const logged = (facts: RequestFacts, status: number, milliseconds: number, trace
       route: facts.route,
       status,
       ms: Math.round(milliseconds * 10) / 10,
-      ...(facts.tenantId === undefined ? {} : { tenant: facts.tenantId }),
-      ...(traceId === undefined ? {} : { trace_id: traceId })
+      ...(facts.tenantId === undefined ? {} : { tenant: facts.tenantId })
     })
   )
 }
@@ -155,6 +155,10 @@ export const makeRequestFrame = Effect.gen(function*() {
       const facts = factsOf(request, path)
       const startedAt = performance.now()
       const trace = Option.getOrUndefined(HttpTraceContext.w3c(request.headers))
+      const identity = {
+        request_id: facts.id,
+        ...(trace === undefined ? {} : { trace_id: trace.traceId })
+      }
       let status = CLIENT_GONE
 
       const scope = yield* Effect.scope
@@ -162,9 +166,9 @@ export const makeRequestFrame = Effect.gen(function*() {
         const { method, route } = facts
         const milliseconds = performance.now() - startedAt
         return Effect.andThen(
-          logged(facts, status, milliseconds, trace?.traceId),
+          logged(facts, status, milliseconds),
           requestAnswered({ method, route, status, seconds: milliseconds / 1_000 })
-        ).pipe(Effect.annotateLogs("request_id", facts.id))
+        ).pipe(Effect.annotateLogs(identity))
       })
       yield* Scope.addFinalizer(scope, finished)
 
@@ -178,7 +182,7 @@ export const makeRequestFrame = Effect.gen(function*() {
           withSemicolons(request, path)
         ),
         Effect.provideService(CurrentRequest, facts),
-        Effect.annotateLogs("request_id", facts.id)
+        Effect.annotateLogs(identity)
       )
       return yield* compression(answer)
     })

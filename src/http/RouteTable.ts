@@ -6,6 +6,7 @@ import { HttpApi } from "effect/http-api"
 import { Api } from "./Api.ts"
 import { opsPaths } from "./OpsRoutes.ts"
 
+/** A path and its methods. */
 export interface Route {
   /** `/v1/events/:id` */
   readonly template: string

@@ -10,8 +10,10 @@ import { SSE_TYPE } from "./MediaTypes.ts"
 import { operation } from "./Operation.ts"
 import { integerParameter } from "./QueryParameters.ts"
 
+/** What browsers send when they reconnect. */
 export const LAST_EVENT_ID_HEADER = "Last-Event-ID"
 
+/** Query of `GET /v1/events/stream`. */
 export const streamParameters = {
   ...filterParameters,
   after_sequence: integerParameter({
@@ -54,6 +56,7 @@ const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
     })
   )
 
+/** The routes of the tag Stream. */
 export class StreamApi extends HttpApiGroup.make("Stream")
   .add(streamEvents)
   .middleware(Authorization)

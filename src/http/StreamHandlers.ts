@@ -28,6 +28,7 @@ const resumePoint = (
   return parsed.success
 }
 
+/** The handlers of StreamApi. */
 export const layerStreamHandlers = HttpApiBuilder.group(
   Api,
   "Stream",

@@ -11,6 +11,7 @@ import { operation } from "./Operation.ts"
 import { eventParameters } from "./QueryContract.ts"
 import { booleanParameter } from "./QueryParameters.ts"
 
+/** Query of `GET /v1/verify`. */
 export const verifyParameters = {
   from: filterParameters.from,
   to: filterParameters.to,
@@ -54,6 +55,7 @@ const verifyEvent = HttpApiEndpoint.get("verifyEvent", "/v1/verify/events/:id", 
     })
   )
 
+/** The routes of the tag Verify. */
 export class VerifyApi extends HttpApiGroup.make("Verify")
   .add(verifyChain, verifyEvent)
   .middleware(Authorization)

@@ -5,6 +5,7 @@
 import { Effect, Stream } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Visibility } from "../actors/Visibility.ts"
+import { isClientId } from "../domain/Identifiers.ts"
 import { linkOf, type Link } from "../domain/Link.ts"
 import { EventStore } from "../ports/EventStore.ts"
 import { Verifier, type BreakReason, type VerifyReport } from "../verify/Verifier.ts"
@@ -15,6 +16,7 @@ import { CurrentPrincipal } from "./Authorization.ts"
 import { refuseInverted } from "./EventParameters.ts"
 import { eventParameters } from "./QueryContract.ts"
 import { readQuery } from "./QueryParameters.ts"
+import { readableView } from "./StoreView.ts"
 import { verifyParameters } from "./VerifyContract.ts"
 
 /** The break that speaks of what an event says, not of its place. */
@@ -52,6 +54,7 @@ const eventReport = (
   verified_at: report.verified_at
 })
 
+/** The handlers of VerifyApi. */
 export const layerVerifyHandlers = HttpApiBuilder.group(
   Api,
   "Verify",
@@ -102,7 +105,8 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
           Effect.fnUntraced(function*({ params: { id }, request }) {
             const { tenantId } = yield* CurrentPrincipal
             const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
-            const { final } = visibility.of(tenantId)
+            if (!isClientId(id)) return yield* notFound("event")
+            const { final } = yield* readableView(visibility, tenantId)
             const body = yield* store.byId(tenantId, id, values.sequence_number, final)
             if (body === undefined) return yield* notFound("event")
             const link = linkOf(Buffer.from(body))

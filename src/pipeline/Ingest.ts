@@ -43,6 +43,7 @@ export interface PreparedItems {
   readonly warnings: ReadonlyArray<ItemWarning>
 }
 
+/** What the items of one request have in common. */
 export interface PrepareItemsOptions {
   readonly mode: "single" | "batch"
   readonly tenantId: string
@@ -102,6 +103,7 @@ export const markOf = (
   forgetConflict
 })
 
+/** Validated items, and how long to wait for them. */
 export interface IngestRequest {
   readonly tenantId: string
   readonly items: PreparedItems
@@ -112,6 +114,7 @@ export interface IngestRequest {
   readonly until: "written" | "visible"
 }
 
+/** What came of a request. */
 export type IngestOutcome =
   /** Durable; the receipt will say more. Also what a wait for too long ends with. */
   | { readonly kind: "written"; readonly receiptId: string }
@@ -123,8 +126,10 @@ export type IngestOutcome =
   /** Durable, but whether the key was used before was not decided in time. */
   | { readonly kind: "undecided" }
 
+/** Nothing is known to be decided; a write may have happened. */
 export type IngestFailure = CommandLogBusy | CommandTooLarge | LogUnavailable | StoreUnavailable
 
+/** From validated items to an outcome. */
 export class Ingest extends Context.Service<
   Ingest,
   {

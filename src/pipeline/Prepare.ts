@@ -59,7 +59,7 @@ export interface PrepareOptions {
   readonly acceptedAt: string
   /** Keeps fingerprints from being computed by others. */
   readonly secret: string
-  /** Whatever makes the request repeatable; a generated event id is derived from it and the index. */
+  /** Whatever makes the request repeatable; generated ids are derived from it and the index. */
   readonly idempotencyKey?: string
   readonly limits?: PrepareLimits
 }

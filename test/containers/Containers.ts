@@ -1,6 +1,6 @@
 /**
- * The production shape on a container engine: the images of `docker/compose.yaml` with its settings,
- * and the program's own image, built from `docker/Dockerfile`. Knows no test.
+ * The production shape on a container engine: the images of `docker/compose.yaml` with its
+ * settings, and the program's own image, built from `docker/Dockerfile`. Knows no test.
  */
 import {
   GenericContainer,

@@ -1,6 +1,6 @@
 /**
- * The black-box tests on the production shape: the real images of Kafka and ClickHouse, and alk's own
- * image in separate roles. Skipped, with the reason in the name, where no container engine answers.
+ * The black-box tests on the production shape: the real images of Kafka and ClickHouse, and alk's
+ * own image in separate roles. Skipped, the reason in the name, where no container engine answers.
  */
 import { afterAll, beforeAll, describe } from "vitest"
 import { allTenants, blackBox } from "../support/BlackBox.ts"

@@ -1,7 +1,7 @@
 /**
  * The topics as clients see them that share no code with alk: every record that the running actors
- * write is known to exactly one published schema, and whoever reads `alk.events` read_committed gets
- * each event once, in order, linked, whatever was aborted in between.
+ * write is known to exactly one published schema, and whoever reads `alk.events` read_committed
+ * gets each event once, in order, linked, whatever was aborted in between.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"

@@ -1,6 +1,6 @@
 /**
- * What the program writes is what the published schemas say: records made by its own functions pass,
- * and the same records with any one thing wrong do not.
+ * What the program writes is what the published schemas say: records made by its own functions
+ * pass, and the same records with any one thing wrong do not.
  */
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"

@@ -43,7 +43,8 @@ describe("canonicalize", () => {
         fc.uniqueArray(fc.string({ unit: "binary", maxLength: 3 }), { maxLength: 60 }),
         fc.boolean(),
         (keys, inOrder) => {
-          const value = Object.fromEntries((inOrder ? keys.sort() : keys).map((key) => [key, [key]]))
+          if (inOrder) keys.sort()
+          const value = Object.fromEntries(keys.map((key) => [key, [key]]))
           assert.strictEqual(canonicalize(value), jcs(value))
         }
       )
@@ -89,6 +90,10 @@ describe("quote", () => {
 
 describe("flat", () => {
   it("changes nothing", () => {
-    fc.assert(fc.property(jsonValue, (value) => flat(JSON.stringify(value)) === JSON.stringify(value)))
+    fc.assert(
+      fc.property(jsonValue, (value) => {
+        assert.strictEqual(flat(canonicalize(value as JsonValue)), canonicalize(value as JsonValue))
+      })
+    )
   })
 })

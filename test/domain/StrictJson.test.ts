@@ -83,16 +83,17 @@ describe("parseStrict", () => {
   })
 
   it("calls invalid_json exactly what JSON.parse does not take", () => {
-    const noise = fc.constantFrom("", "\"", "{", "}", "[", "]", ",", ":", "\\", "0", "-", "e", "\t", "t")
+    const noise = fc.constantFrom("", ..."\"{}[],:\\0-e\tt")
     fc.assert(
       fc.property(jsonText, fc.nat(), fc.nat({ max: 2 }), noise, (text, place, cut, put) => {
         const at = place % (text.length + 1)
         const broken = text.slice(0, at) + put + text.slice(at + cut)
         fc.pre(broken.isWellFormed())
-        assert.strictEqual(problemOf(broken)?.code !== "invalid_json", parsesPlainly(broken), broken)
         const result = parse(broken)
-        const code = "problem" in result ? result.problem.code : undefined
-        assert.strictEqual(code !== "invalid_json", parsesPlainly(broken), broken)
+        const found = "problem" in result ? result.problem : undefined
+        for (const problem of [problemOf(broken), found]) {
+          assert.strictEqual(problem?.code !== "invalid_json", parsesPlainly(broken), broken)
+        }
       }),
       { numRuns: 3_000 }
     )
@@ -123,7 +124,7 @@ describe("parseStrict", () => {
   it.each([
     ["{\"metadata\":{\"a\":1,\"a\":2}}", "metadata.a", "this key stands twice"],
     ["{\"metadata\":{\"tags\":[\"x\",9007199254740993]}}", "metadata.tags[1]", "9007199254740993"],
-    ["{\"metadata\":{\"a b\":{\"\":\"\\ud800\"}}}", "metadata[\"a b\"][\"\"]", "half a surrogate pair"],
+    ["{\"metadata\":{\"a b\":{\"\":\"\\ud800\"}}}", "metadata[\"a b\"][\"\"]", "the text holds"],
     ["{\"metadata\":{\"\\udc00\":1}}", "metadata[\"\\udc00\"]", "the key holds half"],
     ["{\"actor\":{\"id\":\"a\\u0000\"}}", "actor.id", "U+0000"],
     ["[1,[2,{\"a\":1e400}]]", "[1][1].a", "1e400"],
@@ -169,11 +170,14 @@ describe("parseStrict", () => {
 
 describe("isExactNumber", () => {
   it("holds for the shortest form of every double, with zeros behind it too", () => {
+    const double = fc.double({ noNaN: true, noDefaultInfinity: true })
     fc.assert(
-      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.nat({ max: 40 }), (n, zeros) => {
+      fc.property(double, fc.integer({ min: 1, max: 40 }), (n, zeros) => {
+        const [mantissa, exponent] = n.toExponential().split("e")
+        const point = mantissa!.includes(".") ? "" : "."
         assert.isTrue(isExactNumber(String(n)))
         assert.isTrue(isExactNumber(n.toExponential()))
-        assert.isTrue(isExactNumber(n.toExponential().replace("e", `${/\./.test(n.toExponential()) ? "" : "."}${"0".repeat(zeros + 1)}e`)))
+        assert.isTrue(isExactNumber(`${mantissa}${point}${"0".repeat(zeros)}e${exponent}`))
       })
     )
   })
@@ -216,10 +220,10 @@ describe("parseStrictBatch", () => {
 
   it("lets the other items through when one can't be stored", () => {
     const items = itemsOf(
-      batch("{\"events\":[{\"a\":1},{\"metadata\":{\"n\":1e400,\"m\":{\"x\":1,\"x\":1}}},{\"b\":[2]}]}")
+      batch("{\"events\":[{\"a\":1},{\"metadata\":{\"n\":1e400,\"m\":{\"\":1,\"\":1}}},{\"b\":2}]}")
     )
     assert.deepStrictEqual(items[0], { value: { a: 1 } })
-    assert.deepStrictEqual(items[2], { value: { b: [2] } })
+    assert.deepStrictEqual(items[2], { value: { b: 2 } })
     assert.deepInclude(problemIn(items[1]!), { code: "unstorable_value", path: "metadata.n" })
   })
 
@@ -260,7 +264,7 @@ describe("parseStrictBatch", () => {
   })
 
   it("refuses the whole request if any of it is no UTF-8", () => {
-    const body = Buffer.concat([Buffer.from("{\"events\":[1,\""), Buffer.from([0xff]), Buffer.from("\"]}")])
+    const body = Buffer.from("{\"events\":[1,\"\xff\"]}", "latin1")
     assert.strictEqual(problemIn(parseStrictBatch(body, "events", 3)).code, "invalid_json")
   })
 
@@ -291,7 +295,7 @@ describe("parseStrictLines", () => {
     assert.deepStrictEqual(items[2], { value: 2 })
   })
 
-  it.each(["", "\n\n", "1\n2\n3\n4\n"])("refuses a body with none or too many lines: %j", (text) => {
+  it.each(["", "\n\n", "1\n2\n3\n4\n"])("refuses none or too many lines: %j", (text) => {
     assert.strictEqual(problemIn(lines(text)).code, "invalid_request")
   })
 })

@@ -8,7 +8,9 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { recompute } from "../../src/domain/HashChain.ts"
 import { openApiDocument, openApiText } from "../../src/http/Api.ts"
+import { exampleEvent } from "../../src/http/ContractExample.ts"
 import { opsPaths } from "../../src/http/OpsRoutes.ts"
 import { layerRoutes } from "../../src/http/Server.ts"
 import { Draining } from "../../src/http/Draining.ts"
@@ -134,6 +136,14 @@ describe("the OpenAPI document", () => {
         )
       }
     }
+  })
+
+  it("shows an event whose hashes are true", () => {
+    const recomputed = recompute(JSON.stringify(exampleEvent))!
+    assert.isTrue(recomputed.exact)
+    assert.strictEqual(recomputed.hash, exampleEvent.hash)
+    assert.strictEqual(recomputed.contentHash, exampleEvent.content_hash)
+    assert.strictEqual(recomputed.detailsHash, exampleEvent.details_hash)
   })
 
   it("describes the answers that are really given", async () => {

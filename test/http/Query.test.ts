@@ -140,6 +140,18 @@ describe("reading back", () => {
     assert.strictEqual(answer.text, `${api.world.bodies.slice(0, COUNT).join("\n")}\n`)
   })
 
+  it.each(["identity", "gzip"])("never ends a broken stream as if whole: %s", async (coding) => {
+    api.world.scanBreaks = true
+    const broken = await get("/v1/events", {
+      headers: { accept: "application/x-ndjson", "accept-encoding": coding }
+    }).then(
+      () => false,
+      () => true
+    )
+    api.world.scanBreaks = false
+    assert.isTrue(broken)
+  })
+
   it("streams nothing as an empty NDJSON and a table with only its header", async () => {
     const lines = await get("/v1/events?id=none", { headers: { accept: "application/x-ndjson" } })
     assert.deepStrictEqual([lines.status, lines.text], [200, ""])

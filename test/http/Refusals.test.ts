@@ -135,6 +135,15 @@ const refusals: ReadonlyArray<Refusal> = [
   { why: "no such route", path: "/v1/nothing", code: "not_found" },
   { why: "no such trace route", path: "/api/v1/nothing", code: "not_found", form: "text" },
   { why: "a trailing slash", path: "/v1/events/", call: read, code: "not_found" },
+  {
+    why: "an id that is too long for one",
+    path: `/v1/events/${"x".repeat(4_000)}`,
+    call: read,
+    code: "not_found"
+  },
+  { why: "an id in broken encoding", path: "/v1/events/%zz", call: read, code: "not_found" },
+  { why: "an id with U+0000", path: "/v1/events/%00", call: read, code: "not_found" },
+  { why: "verifying U+0000", path: "/v1/verify/events/%00", call: read, code: "not_found" },
   { why: "no such event", path: "/v1/events/nothing", call: read, code: "not_found" },
   { why: "an event called batch", path: BATCH, call: read, code: "not_found" },
   {
@@ -481,7 +490,7 @@ const refusals: ReadonlyArray<Refusal> = [
     call: read,
     given: (world) => (world.streamsMax = 0),
     code: "rate_limited",
-    headers: { "retry-after": "1" }
+    headers: { "retry-after": "1", "ratelimit-limit": "0", "ratelimit-remaining": "0" }
   },
   {
     why: "a tenant with a capital letter",
@@ -549,6 +558,13 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     why: "the list while its view is rebuilt",
     path: "/v1/events",
+    call: read,
+    given: (world) => (world.rebuilding = true),
+    code: "unavailable"
+  },
+  {
+    why: "verifying an event while its view is rebuilt",
+    path: "/v1/verify/events/mine",
     call: read,
     given: (world) => (world.rebuilding = true),
     code: "unavailable"

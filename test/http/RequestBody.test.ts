@@ -3,7 +3,12 @@
  */
 import { connect } from "node:net"
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { TestClock } from "effect/testing"
+import { afterAll, beforeAll } from "vitest"
+import { BODY_TIMEOUT_MS, readBody } from "../../src/http/RequestBody.ts"
 import { READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"
 import { TestApi } from "./support/TestApi.ts"
@@ -109,6 +114,23 @@ describe("request bodies", () => {
     const answer = await api.call(BATCH, { key: READ_KEY, raw: Buffer.alloc(2 * LIMIT) })
     assert.strictEqual(answer.status, 403)
   })
+
+  it.effect("have a limited time to arrive", () =>
+    Effect.gen(function*() {
+      const endless = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from("{")) })
+      const request = HttpServerRequest.fromWeb(
+        new Request("http://a/", { method: "POST", body: endless, duplex: "half" })
+      )
+      const reading = yield* Effect.forkChild(readBody(request, ["application/json"], LIMIT))
+      yield* TestClock.adjust(BODY_TIMEOUT_MS - 1)
+      assert.isUndefined(reading.pollUnsafe())
+      yield* TestClock.adjust(1)
+      const error = yield* Effect.flip(Fiber.join(reading))
+      assert.strictEqual(error.code, "invalid_request")
+      assert.include(error.message, "30 s")
+      assert.deepStrictEqual(error.headers, { connection: "close" })
+    })
+  )
 
   it("may be as large as the limit", async () => {
     const body = JSON.stringify({ events: items(1) })

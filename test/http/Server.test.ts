@@ -48,6 +48,21 @@ describe("the server", () => {
     assert.include(answer, "over 32768 bytes")
   })
 
+  it("lets go of a request whose client has gone, and logs it as that", async () => {
+    api = await TestApi.start()
+    const { logs, world } = api
+    world.undecided = true
+    const request = api.sending("/v1/events?sync=true", { key: WRITE_KEY, json: item(1) })
+    while (world.decisions.size === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    request.destroy()
+    while (logs.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    assert.deepStrictEqual(
+      logs.map(({ annotations, level }) => [level, annotations["status"]]),
+      [["Info", 499]]
+    )
+    assert.strictEqual(world.decisions.size, 0)
+  })
+
   it("says where it listens", async () => {
     api = await TestApi.start()
     assert.strictEqual(api.url, `http://127.0.0.1:${api.port}`)

@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http"
 import { Stream } from "effect"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
-import { items } from "./support/Events.ts"
+import { item, items } from "./support/Events.ts"
 import { TestApi } from "./support/TestApi.ts"
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
@@ -62,14 +62,21 @@ describe("the stream", () => {
     ])
   })
 
-  it("sends what there is at once, and ends as soon as the server goes down", async () => {
-    api.world.sse = Stream.concat(Stream.make(bytes(RETRY)), Stream.never)
+  it("sends what there is at once, and ends first when the server goes down", async () => {
+    const { world } = api
+    world.sse = Stream.concat(Stream.make(bytes(RETRY)), Stream.never)
     const response = await open()
     assert.strictEqual(await firstText(response), RETRY)
+    world.undecided = true
+    const reply = api.call("/v1/events?sync=true", { key: WRITE_KEY, json: item(1) })
+    while (world.commands.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     const end = ended(response)
+    const down = api.stop()
     stopped = true
-    await api.stop()
     await end
+    world.decide(world.commands[0]!)
+    assert.strictEqual((await reply).status, 201)
+    await down
     const closed = api.logs.find(({ annotations }) => annotations["route"] === "/v1/events/stream")
     assert.strictEqual(closed?.annotations["status"], 200)
   })

@@ -1,6 +1,6 @@
 /**
  * A direct subscriber as anybody could write one: plain kafkajs, no code of alk. Reads a topic from
- * its beginning to the last stable offset, read_committed, and prints each record as a line of JSON.
+ * its beginning to the last stable offset, read_committed, and prints a line of JSON per record.
  *
  *   node test/independent/kafka_reader.mjs <bootstrap> <topic> [--tenant <tenant>]
  *
@@ -18,7 +18,7 @@ import kafkajs from "kafkajs"
 const FETCH_WAIT_MS = 250
 /** Answers in a row without a record, from every broker: what is missing was compacted away. */
 const EMPTY_ANSWERS = 3
-/** Milliseconds that an answer such as "not the leader" is asked for again, and between two times. */
+/** Milliseconds that an answer such as "not the leader" is asked for again, and in between. */
 const RETRY_MS = 10_000
 const RETRY_WAIT_MS = 100
 /** Milliseconds in which nothing at all happens before the reader gives up. */
@@ -69,7 +69,7 @@ const print = async (lines) => {
   if (!process.stdout.write(`${lines.join("\n")}\n`)) await once(process.stdout, "drain")
 }
 
-/** Again, while the brokers say that it is worth it: a topic made a moment ago has no leader yet. */
+/** Again, while the brokers say that it is worth it: a new topic has no leader yet. */
 const patiently = async (ask) => {
   const giveUpAt = Date.now() + RETRY_MS
   for (;;) {
@@ -97,9 +97,9 @@ const endsOf = async (admin, topic) => {
 
 /**
  * Resolves once every partition is read. kafkajs calls nobody for what it filtered out, but reports
- * it as END_BATCH_PROCESS; and it asks a broker again only when it has dealt with the answer before,
- * so an answer was empty if a FETCH (of some partitions; none is a failure) and the next FETCH_START
- * have no such report between them.
+ * it as END_BATCH_PROCESS; and it asks a broker again only when it has dealt with the answer
+ * before, so an answer was empty if a FETCH (of some partitions; none is a failure) and the next
+ * FETCH_START have no such report between them.
  */
 const untilRead = (consumer, ends) =>
   new Promise((resolve, reject) => {

@@ -11,7 +11,8 @@ import {
   AuditEventBatchItem,
   AuditEventInput,
   EVENT_BYTES_MAX,
-  METADATA_BYTES_MAX
+  METADATA_BYTES_MAX,
+  NAME_LENGTH_MAX
 } from "../../src/domain/AuditEvent.ts"
 import {
   defaultPrepareLimits,
@@ -34,6 +35,8 @@ const options: PrepareOptions = {
 }
 
 const batch: PrepareOptions = { ...options, mode: "batch" }
+
+const LONG_NAME = "x".repeat(NAME_LENGTH_MAX + 1)
 
 const item = {
   actor: { id: "user_1", type: "human" },
@@ -84,8 +87,8 @@ describe("what is stored", () => {
       body,
       "{\"id\":\"evt \\\"1\\\"\",\"timestamp\":\"2026-11-21T10:00:00.123456Z\"," +
         "\"actor\":{\"id\":\"a\",\"type\":\"agent\",\"email\":\"é@b.example\"}," +
-        "\"action\":\"document.read\",\"resource\":{\"id\":\"r\",\"type\":\"t\",\"name\":\"\\t\"}," +
-        "\"outcome\":\"success\"," +
+        "\"action\":\"document.read\"," +
+        "\"resource\":{\"id\":\"r\",\"type\":\"t\",\"name\":\"\\t\"},\"outcome\":\"success\"," +
         "\"metadata\":{\"10\":[1e+21,0],\"9\":{},\"__proto__\":{\"y\":2,\"z\":1},\"b\":1}"
     )
   })
@@ -194,7 +197,7 @@ describe("what is refused", () => {
     ["missing_field", "resource.type", { ...item, resource: { id: "r" } }],
     ["invalid_value", "resource.type", { ...item, resource: { id: "r", type: "" } }],
     ["invalid_value", "resource.name", { ...item, resource: { ...resource, name: {} } }],
-    ["invalid_value", "resource.name", { ...item, resource: { ...resource, name: "x".repeat(1025) } }],
+    ["invalid_value", "resource.name", { ...item, resource: { ...resource, name: LONG_NAME } }],
     ["missing_field", "outcome", { ...item, outcome: undefined }],
     ["missing_field", "outcome", { ...item, outcome: null }],
     ["invalid_value", "outcome", { ...item, outcome: "SUCCESS" }],
@@ -277,7 +280,7 @@ describe("warnings", () => {
   })
 
   it("are bounded in number and length", () => {
-    const many = Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`unknown${index}`, 1]))
+    const many = Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`key${index}`, 1]))
     assert.strictEqual(accepted({ ...item, ...many }).warnings.length, WARNINGS_MAX)
     const [warning] = accepted({ ...item, ["k".repeat(9_999)]: 1 }).warnings
     assert.strictEqual(warning, `${"k".repeat(WARNING_LENGTH_MAX)}…`)
@@ -344,7 +347,8 @@ describe("prepareItem", () => {
       fc.property(anyItem, (value) => {
         const prepared = prepareItem(value, batch)
         if ("error" in prepared) return
-        const { body, contentHash, dedupKey, detailsHash, detailsSalt, fingerprint, id } = prepared.ok
+        const { body, contentHash, dedupKey, fingerprint, id } = prepared.ok
+        const { detailsHash, detailsSalt } = prepared.ok
         const event = JSON.parse(`${body}}`)
         const details = {
           ...("email" in event.actor ? { actor_email: event.actor.email } : {}),
@@ -382,7 +386,8 @@ describe("prepareItem", () => {
   })
 
   it("salts each event anew", () => {
-    const salts = Array.from({ length: 1_000 }, () => accepted({ ...item, metadata: {} }).detailsSalt)
+    const salted = { ...item, metadata: {} }
+    const salts = Array.from({ length: 1_000 }, () => accepted(salted).detailsSalt)
     assert.strictEqual(new Set(salts).size, 1_000)
     assert.isTrue(salts.every((salt) => /^[0-9a-f]{32}$/.test(salt!)))
   })

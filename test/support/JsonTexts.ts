@@ -1,7 +1,7 @@
 /**
  * Generators of JSON texts in every spelling: space, escapes, number forms, keys that stand twice,
- * numbers that no double holds, halves of surrogate pairs. All of them are JSON; whether they can be
- * stored is for the tested code to say.
+ * numbers that no double holds, halves of surrogate pairs. All of them are JSON; whether they can
+ * be stored is for the tested code to say.
  */
 import fc from "fast-check"
 
@@ -19,15 +19,18 @@ const piece = fc.oneof(
 const string = fc.array(piece, { maxLength: 4 }).map((pieces) => `"${pieces.join("")}"`)
 
 const key = fc.constantFrom(
-  "\"a\"", "\"b\"", "\"c\"", "\"d\"", "\"\"", "\"10\"", "\"9\"", "\"é\"", "\"\\u0061\"",
-  "\"__proto__\"", "\"constructor\"", "\"a key that is long\"", "\"e\"", "\"f\"", "\"g\"", "\"\\ud83d\""
+  "\"a\"", "\"b\"", "\"c\"", "\"d\"", "\"e\"", "\"f\"", "\"g\"", "\"\"", "\"10\"", "\"9\"", "\"é\"",
+  "\"\\u0061\"", "\"__proto__\"", "\"constructor\"", "\"a key that is long\"", "\"\\ud83d\""
 )
 
 /** Decimal texts: of doubles in several forms, and with digits that no double has. */
 export const number: fc.Arbitrary<string> = fc.oneof(
   { weight: 5, arbitrary: fc.integer().map(String) },
   { weight: 4, arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true }).map(String) },
-  { weight: 2, arbitrary: fc.double({ min: -1e6, max: 1e6, noNaN: true }).map((n) => n.toFixed(3)) },
+  {
+    weight: 2,
+    arbitrary: fc.double({ min: -1e6, max: 1e6, noNaN: true }).map((n) => n.toFixed(3))
+  },
   {
     weight: 2,
     arbitrary: fc
@@ -39,7 +42,10 @@ export const number: fc.Arbitrary<string> = fc.oneof(
     weight: 1,
     arbitrary: fc.double({ min: 1e-5, max: 1e5, noNaN: true }).map((n) => n.toPrecision(18))
   },
-  { weight: 1, arbitrary: fc.constantFrom("-0", "0.000", "1e400", "-0E9", "9007199254740993", "1.50") }
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom("-0", "0.000", "1e400", "-0E9", "9007199254740993", "1.50")
+  }
 )
 
 const spaced = (inner: fc.Arbitrary<string>): fc.Arbitrary<string> =>

@@ -104,6 +104,10 @@ const metadataCondition = (
 const searchCondition = (q: string, parameters: Parameters): string =>
   q.includes("\0") ? "false" : `position(search, lowerUTF8(${parameters.string(q)})) > 0`
 
+/** True if every event of the tenant satisfies the filter. */
+export const isUnfiltered = ({ metadata, ...conditions }: EventFilter): boolean =>
+  metadata.length === 0 && Object.values(conditions).every((value) => value === undefined)
+
 /** The rows of the tenant that satisfy the filter. */
 export const filterCondition = (
   tenantId: string,

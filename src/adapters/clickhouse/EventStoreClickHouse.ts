@@ -21,7 +21,7 @@ import {
 } from "../../ports/EventStore.ts"
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import { disagreement } from "./EventColumns.ts"
-import { filterCondition, Parameters } from "./EventFilterSql.ts"
+import { filterCondition, isUnfiltered, Parameters } from "./EventFilterSql.ts"
 import { migrate } from "./Migrations.ts"
 import { RowBinary, readRows } from "./RowBinary.ts"
 
@@ -43,8 +43,8 @@ const SCAN_ROWS_MAX = 5_000
 const SCAN_BYTES_MAX = 8 * 1_048_576
 /** Offsets that are looked through for duplicates at a time: 16 bytes of memory for each. */
 const DUPLICATES_WINDOW = 4_000_000
-/** Below this many matches a page is looked for in parallel, instead of in order up to its end. */
-const SPARSE_MATCHES = 4_096
+/** Up to this end (offset and limit) a filtered page is found together with its total. */
+const FOUND_PAGE_END_MAX = 2_000
 /** Buckets of one answer at most. */
 const BUCKETS_MAX = 100_000
 
@@ -163,8 +163,6 @@ interface Read {
   readonly operation: string
   readonly sql: string
   readonly parameters?: Parameters
-  /** Further settings of the statement. */
-  readonly settings?: string
 }
 
 const canonicalTime = (microseconds: number): string =>
@@ -200,14 +198,14 @@ const make = Effect.gen(function*() {
     )
 
   const read = <A>(
-    { operation, parameters, settings = "", sql }: Read,
+    { operation, parameters, sql }: Read,
     row: (reader: RowBinary) => A
   ): Effect.Effect<ReadonlyArray<A>, StoreUnavailable> =>
     attempt(operation, READ_SECONDS_MAX, async (signal) => {
       const answer = await client.exec({
         query: `${sql} SETTINGS max_execution_time = ${READ_SECONDS_MAX}${
           replicated ? ", select_sequential_consistency = 1" : ""
-        }${settings} FORMAT RowBinary`,
+        } FORMAT RowBinary`,
         query_params: parameters?.values ?? {},
         abort_signal: signal
       })
@@ -272,28 +270,59 @@ const make = Effect.gen(function*() {
       (row) => row.uint64()
     )
 
-  const page: EventStore["Service"]["page"] = Effect.fn("EventStore.page")(function*(query, final) {
-    const parameters = new Parameters()
-    const condition = filterCondition(query.tenantId, query.filter, parameters)
-    const total = yield* countWhere("page", condition, parameters, final)
-    if (total <= query.offset || query.limit === 0) return { bodies: [], total }
-    const bounds = [
-      ...(query.afterSequence === undefined
-        ? []
-        : [` AND sequence_number > ${parameters.integer(query.afterSequence)}`]),
-      ...(query.beforeSequence === undefined
-        ? []
-        : [` AND sequence_number < ${parameters.integer(query.beforeSequence)}`])
-    ].join("")
-    const bodies = yield* read({
+  const bodiesWhere = (
+    condition: string,
+    parameters: Parameters,
+    { limit, offset, order }: Pick<EventPageQuery, "limit" | "offset" | "order">,
+    final: boolean
+  ) =>
+    read({
       operation: "page",
       parameters,
-      sql: `SELECT body FROM ${eventsOf(final)} WHERE ${condition}${bounds}`
-        + ` ORDER BY sequence_number ${query.order}`
-        + ` LIMIT ${parameters.integer(query.limit)} OFFSET ${parameters.integer(query.offset)}`,
-      settings: total < SPARSE_MATCHES ? ", optimize_read_in_order = 0" : ""
+      sql: `SELECT body FROM ${eventsOf(final)} WHERE ${condition} ORDER BY sequence_number ${order}`
+        + ` LIMIT ${parameters.integer(limit)} OFFSET ${parameters.integer(offset)}`
     }, (row) => row.string())
-    return { bodies, total }
+
+  /** The total, and the sequences of the page, by going through the matches once. */
+  const findPage = (
+    condition: string,
+    bounds: string,
+    parameters: Parameters,
+    { limit, offset, order }: Pick<EventPageQuery, "limit" | "offset" | "order">,
+    final: boolean
+  ) => {
+    const sign = order === "asc" ? 1 : -1
+    const sorted = `groupArraySortedIf(${offset + limit})(${sign} * toInt64(sequence_number), ${bounds})`
+    return readOne({
+      operation: "page",
+      parameters,
+      sql: `SELECT count(), ${sorted} FROM ${eventsOf(final)} WHERE ${condition}`
+    }, (row) => ({
+      total: row.uint64(),
+      sequences: row.list(() => sign * row.int64()).slice(offset)
+    }))
+  }
+
+  const page: EventStore["Service"]["page"] = Effect.fn("EventStore.page")(function*(query, final) {
+    const { afterSequence = 0, beforeSequence, filter, limit, offset } = query
+    const parameters = new Parameters()
+    const condition = filterCondition(query.tenantId, filter, parameters)
+    const bounds = `sequence_number > ${parameters.integer(afterSequence)}`
+      + (beforeSequence === undefined
+        ? ""
+        : ` AND sequence_number < ${parameters.integer(beforeSequence)}`)
+    if (isUnfiltered(filter) || offset + limit > FOUND_PAGE_END_MAX) {
+      const total = yield* countWhere("page", condition, parameters, final)
+      if (total <= offset) return { bodies: [], total }
+      const within = `${condition} AND ${bounds}`
+      return { bodies: yield* bodiesWhere(within, parameters, query, final), total }
+    }
+    const { sequences, total } = yield* findPage(condition, bounds, parameters, query, final)
+    if (sequences.length === 0) return { bodies: [], total }
+    // Numbers that the store has just given, so they need no binding.
+    const within = `${condition} AND sequence_number IN (${sequences.join(", ")})`
+    const found = { order: query.order, limit, offset: 0 }
+    return { bodies: yield* bodiesWhere(within, parameters, found, final), total }
   })
 
   interface Place {
@@ -366,8 +395,7 @@ const make = Effect.gen(function*() {
       operation: "byId",
       parameters,
       sql: `SELECT body FROM ${eventsOf(final)} WHERE ${condition}`
-        + " ORDER BY sequence_number, hash LIMIT 1",
-      settings: ", optimize_read_in_order = 0"
+        + " ORDER BY sequence_number, hash LIMIT 1"
     }, (row) => row.string()).pipe(Effect.map(([body]) => body))
   }
 

@@ -38,6 +38,13 @@ export class RowBinary {
     return high * UINT32 + low
   }
 
+  /** As a number, like `uint64`. */
+  int64(): number {
+    const value = this.#bytes.readInt32LE(this.#at + 4) * UINT32 + this.#bytes.readUInt32LE(this.#at)
+    this.#at += 8
+    return value
+  }
+
   /** Of seven bits a byte, the lowest first; the high bit says that more follow. */
   #length(): number {
     let length = 0

@@ -1,5 +1,5 @@
 /**
- * The configured kafkajs client: sockets without Nagle's delay, the zstd codec, log lines of kafkajs
+ * The configured kafkajs client: sockets without Nagle's delay, zstd for reading, log lines of kafkajs
  * turned into ours, and the names of Kafka's protocol errors. Knows nothing of topics.
  */
 import { createRequire } from "node:module"
@@ -21,6 +21,13 @@ export interface KafkaSettings {
    * moment later, so it is detail: what fails for good reaches our caller as a typed error.
    */
   readonly log: (message: string, detail: object) => void
+  /** Where to connect instead of a broker's address, for a proxy in between. */
+  readonly route?: (address: Address) => Address
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
 }
 
 /** Milliseconds; a broker that is up accepts within this time. */
@@ -28,12 +35,10 @@ const CONNECTION_TIMEOUT_MS = 3_000
 /** Milliseconds for one request. Longer than any fetch waits, shorter than people do. */
 const REQUEST_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_MS = 60_000
-/** Payloads up to this size are compressed on the spot: cheaper than a trip to the thread pool. */
-const COMPRESS_INLINE_BYTES_MAX = 16_384
+/** Payloads up to this size are decompressed on the spot: cheaper than a trip to the thread pool. */
+const DECOMPRESS_INLINE_BYTES_MAX = 16_384
 
-const zstdCompress = promisify(zlib.zstdCompress)
 const zstdDecompress = promisify(zlib.zstdDecompress)
-const zstdParams = { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } }
 
 interface Codecs {
   readonly CompressionTypes: { readonly ZSTD: number }
@@ -42,23 +47,58 @@ interface Codecs {
 
 const { CompressionTypes, CompressionCodecs } = require("kafkajs") as Codecs
 CompressionCodecs[CompressionTypes.ZSTD] = () => ({
-  compress: (encoder: { readonly buffer: Buffer }) =>
-    encoder.buffer.length <= COMPRESS_INLINE_BYTES_MAX
-      ? Promise.resolve(zlib.zstdCompressSync(encoder.buffer, zstdParams))
-      : zstdCompress(encoder.buffer, zstdParams),
   decompress: (buffer: Buffer) =>
-    buffer.length <= COMPRESS_INLINE_BYTES_MAX
+    buffer.length <= DECOMPRESS_INLINE_BYTES_MAX
       ? Promise.resolve(zlib.zstdDecompressSync(buffer))
       : zstdDecompress(buffer)
 })
-export const ZSTD = CompressionTypes.ZSTD
 
-const socketFactory: NonNullable<KafkaConfig["socketFactory"]> = ({ host, port, ssl, onConnect }) => {
+/**
+ * A connection of kafkajs that was cut in the middle of an answer puts the next answer behind the
+ * half that it has, and never finds its place again. What is left over goes before it connects anew.
+ */
+const forgetHalfAnswers = (): void => {
+  const Connection = require("kafkajs/src/network/connection") as {
+    readonly prototype: {
+      isConnected(): boolean
+      connect(): Promise<unknown>
+      socket?: net.Socket
+      chunks: Array<Buffer>
+      bytesBuffered: number
+      bytesNeeded: number
+    }
+  }
+  const { connect } = Connection.prototype
+  Connection.prototype.connect = function() {
+    if (!this.isConnected()) {
+      this.socket?.removeAllListeners("data")
+      this.chunks = []
+      this.bytesBuffered = 0
+      this.bytesNeeded = LENGTH_BYTES
+    }
+    return connect.call(this)
+  }
+}
+/** Bytes of the length in front of every answer. */
+const LENGTH_BYTES = 4
+forgetHalfAnswers()
+
+type SocketFactory = NonNullable<KafkaConfig["socketFactory"]>
+
+const makeSocketFactory = (
+  { route }: KafkaSettings,
+  sockets?: Set<net.Socket>
+): SocketFactory =>
+({ host: brokerHost, port: brokerPort, ssl, onConnect }) => {
+  const address = { host: brokerHost, port: brokerPort }
+  const { host, port } = route === undefined ? address : route(address)
   const socket = ssl
     ? tls.connect({ host, port, ...(net.isIP(host) ? {} : { servername: host }), ...ssl }, onConnect)
     : net.connect({ host, port }, onConnect)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, KEEP_ALIVE_MS)
+  sockets?.add(socket)
+  socket.once("close", () => sockets?.delete(socket))
   return socket
 }
 
@@ -70,13 +110,13 @@ const makeLogCreator = (log: KafkaSettings["log"]): logCreator => () => ({ log: 
   log(message, detail)
 }
 
-const kafkaConfig = (settings: KafkaSettings) => ({
+const kafkaConfig = (settings: KafkaSettings, sockets?: Set<net.Socket>) => ({
   brokers: [...settings.brokers],
   clientId: settings.clientId,
   connectionTimeout: CONNECTION_TIMEOUT_MS,
   requestTimeout: REQUEST_TIMEOUT_MS,
   retry: { ...RETRY, retries: 8 },
-  socketFactory,
+  socketFactory: makeSocketFactory(settings, sockets),
   ...(settings.tls === undefined ? {} : { ssl: settings.tls }),
   ...(settings.sasl === undefined ? {} : { sasl: settings.sasl })
 })
@@ -95,8 +135,8 @@ export interface RawRequest<Decoded> {
     decode(payload: Buffer): Promise<Decoded>
     parse(decoded: Decoded): Promise<Decoded>
   }
-  readonly requestTimeout: number
-  readonly logResponseErrors?: boolean
+  /** Milliseconds, if longer than those of the cluster. */
+  readonly requestTimeout?: number
 }
 
 /** What we use of a kafkajs broker connection that its public types don't show. */
@@ -106,7 +146,15 @@ export interface RawBroker {
   }
   connect(): Promise<void>
   isConnected(): boolean
+  /** The newest version of a request that the broker and kafkajs both know. */
+  lookupRequest(
+    apiKey: number,
+    definition: unknown
+  ): (body: object) => { readonly request: unknown; readonly response: { decode: Decode } }
 }
+
+/** Decodes an answer without judging its error codes. */
+type Decode = (payload: Buffer) => Promise<unknown>
 
 export interface FetchRequest {
   readonly replicaId: -1
@@ -129,10 +177,24 @@ export const fetchRequest = require("kafkajs/src/protocol/requests/fetch/v11/req
   request: FetchRequest
 ) => unknown
 
-/** The error that a broker's code stands for; it has kafkajs's `type` and `retriable`. */
-export const errorOfCode = (
-  require("kafkajs/src/protocol/error") as { createErrorFromCode: (code: number) => Error }
+/** An error that a broker answered with, as kafkajs describes it. */
+export interface ProtocolError extends Error {
+  readonly type: string
+  readonly retriable: boolean
+}
+
+const createErrorFromCode = (
+  require("kafkajs/src/protocol/error") as { createErrorFromCode: (code: number) => ProtocolError }
 ).createErrorFromCode
+
+/** The one code that is of use to us and that kafkajs has never heard of. */
+const PRODUCER_FENCED = 90
+
+/** The error that a broker's code stands for. */
+export const errorOfCode = (code: number): ProtocolError => {
+  const error = createErrorFromCode(code)
+  return code === PRODUCER_FENCED ? Object.assign(error, { type: "PRODUCER_FENCED" }) : error
+}
 
 /** kafkajs's own view of a cluster: the part below its consumer, with exact offsets. */
 export interface RawCluster {
@@ -144,6 +206,11 @@ export interface RawCluster {
   refreshMetadataIfNecessary(): Promise<void>
   findLeaderForPartitions(topic: string, partitions: ReadonlyArray<number>): Record<string, number[]>
   findBroker(node: { readonly nodeId: string }): Promise<RawBroker>
+  findControllerBroker(): Promise<RawBroker>
+  findGroupCoordinator(group: {
+    readonly groupId: string
+    readonly coordinatorType: number
+  }): Promise<RawBroker>
   fetchTopicsOffset(
     topics: ReadonlyArray<{
       readonly topic: string
@@ -161,13 +228,21 @@ export interface RawCluster {
 /** read_committed, as the protocol numbers it. */
 export const READ_COMMITTED = 1
 
-export const makeCluster = (settings: KafkaSettings): RawCluster => {
+export interface ClusterOptions {
+  /** Milliseconds for one request. */
+  readonly requestTimeout?: number
+  /** Receives every socket for as long as it is open. */
+  readonly sockets?: Set<net.Socket>
+}
+
+export const makeCluster = (settings: KafkaSettings, options: ClusterOptions = {}): RawCluster => {
   const Cluster = require("kafkajs/src/cluster") as new (options: object) => RawCluster
   const { createLogger } = require("kafkajs/src/loggers") as {
     createLogger: (options: object) => unknown
   }
   return new Cluster({
-    ...kafkaConfig(settings),
+    ...kafkaConfig(settings, options.sockets),
+    requestTimeout: options.requestTimeout ?? REQUEST_TIMEOUT_MS,
     logger: createLogger({ level: logLevel.WARN, logCreator: makeLogCreator(settings.log) }),
     metadataMaxAge: 300_000,
     allowAutoTopicCreation: false,
@@ -185,12 +260,10 @@ export const murmur2 = require("kafkajs/src/producer/partitioners/default/murmur
 /** The protocol's name of an error (`OFFSET_OUT_OF_RANGE`), wherever kafkajs has wrapped it. */
 export const protocolErrorOf = (error: unknown): string | undefined => {
   for (let cause: unknown = error, depth = 0; depth < 8 && cause instanceof Error; depth++) {
-    const { type, code, cause: next, originalError } = cause as Error & {
+    const { type, cause: next, originalError } = cause as Error & {
       readonly type?: string
-      readonly code?: number
       readonly originalError?: unknown
     }
-    if (code === 90) return "PRODUCER_FENCED"
     if (typeof type === "string" && type !== "UNKNOWN") return type
     cause = next ?? originalError ?? (cause as { readonly errors?: Array<unknown> }).errors?.[0]
   }
@@ -199,6 +272,17 @@ export const protocolErrorOf = (error: unknown): string | undefined => {
 
 const FENCED = new Set(["INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"])
 export const isFenced = (error: unknown): boolean => FENCED.has(protocolErrorOf(error) ?? "")
+
+/**
+ * Whether the same request may succeed later: a lost connection, a leader that moved. What is wrong
+ * with the request itself stays wrong; a checksum that fails is counted among that.
+ */
+export const isRetriable = (error: unknown): boolean => {
+  if (!(error instanceof Error)) return false
+  if (error.name === "KafkaJSNumberOfRetriesExceeded") return true
+  const { retriable, type } = error as Partial<ProtocolError>
+  return retriable === true && type !== "CORRUPT_MESSAGE"
+}
 
 /**
  * kafkajs arms a timer with a negative delay when it connects under Node 24 (kafkajs #1751). That

@@ -92,6 +92,8 @@ export class World {
   /** Decided, but not shown. */
   invisible = false
   storeDown = false
+  /** A scan breaks off after the first chunk. */
+  scanBreaks = false
   rebuilding = false
   statsTooLarge = false
   ready = true
@@ -191,7 +193,14 @@ const storeOf = (world: World) =>
     scan: ({ filter, order, tenantId }) =>
       world.storeDown
         ? Stream.fail(unreachable("scan"))
-        : Stream.fromIterable(world.matching(tenantId, filter, order)).pipe(Stream.grouped(2)),
+        : Stream.fromIterable(world.matching(tenantId, filter, order)).pipe(
+            Stream.grouped(2),
+            Stream.mapEffect((bodies, at) =>
+              at > 0 && world.scanBreaks
+                ? Effect.fail(unreachable("scan"))
+                : Effect.succeed(bodies)
+            )
+          ),
     byId: (tenantId, id, sequence) =>
       guarded(world, "byId", () =>
         world.bodies.find((body) => {

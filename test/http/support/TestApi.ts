@@ -2,7 +2,12 @@
  * The real node server of the API on a free port over the doubles, and a client that sees bytes: no
  * redirects, no decompression, no defaults.
  */
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http"
+import {
+  request as httpRequest,
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage
+} from "node:http"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import type { Settings } from "../../../src/http/ApiSettings.ts"
 import { HttpListener, layerServer } from "../../../src/http/Server.ts"
@@ -45,6 +50,7 @@ const collect = (response: IncomingMessage): Promise<Answer> =>
     const chunks: Array<Buffer> = []
     response.on("data", (chunk: Buffer) => chunks.push(chunk))
     response.on("error", reject)
+    response.on("aborted", () => reject(new Error("the answer broke off")))
     response.on("end", () => {
       const bytes = Buffer.concat(chunks)
       const text = bytes.toString()
@@ -96,30 +102,34 @@ export class TestApi {
     return Effect.runPromise(Scope.close(this.#scope, Exit.void))
   }
 
-  /** Send a request and wait for the head of the answer. */
-  open(path: string, call: Call = {}): Promise<IncomingMessage> {
+  /** Send a request without waiting for anything; what becomes of it is the caller's to see. */
+  sending(path: string, call: Call = {}): ClientRequest {
     const { headers = {}, json, key } = call
     const body = call.raw ?? (json === undefined ? undefined : JSON.stringify(json))
-    const method = call.method ?? (body === undefined ? "GET" : "POST")
+    const request = httpRequest({
+      host: "127.0.0.1",
+      port: this.port,
+      path,
+      method: call.method ?? (body === undefined ? "GET" : "POST"),
+      agent: false,
+      headers: {
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(json === undefined ? {} : { "content-type": "application/json" }),
+        ...(body === undefined ? {} : { "content-length": Buffer.byteLength(body) }),
+        ...headers
+      }
+    })
+    request.on("error", () => {})
+    request.end(body)
+    return request
+  }
+
+  /** Send a request and wait for the head of the answer. */
+  open(path: string, call: Call = {}): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const request = httpRequest(
-        {
-          host: "127.0.0.1",
-          port: this.port,
-          path,
-          method,
-          agent: false,
-          headers: {
-            ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-            ...(json === undefined ? {} : { "content-type": "application/json" }),
-            ...(body === undefined ? {} : { "content-length": Buffer.byteLength(body) }),
-            ...headers
-          }
-        },
-        resolve
-      )
+      const request = this.sending(path, call)
+      request.on("response", resolve)
       request.on("error", reject)
-      request.end(body)
     })
   }
 

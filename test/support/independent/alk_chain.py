@@ -9,12 +9,13 @@ its own timestamps. What both get right by different ways is probably right.
     python3 alk_chain.py timestamps
 
 `check` reads stored events, one per line, of any number of tenants; without a file, or for -, from
-standard input. With --partial a tenant's first event may have any sequence number; with --exact each
-line must have the very bytes that are stored. `vectors` reads the files of schemas/vectors.
+standard input. With --partial a tenant's first event may have any sequence number; with --exact
+each line must have the very bytes that are stored. `vectors` reads the files of schemas/vectors.
 `canonical` and `timestamps` read one text per line as hex digits of its bytes and answer each with
 its canonical form, or with `refused`.
 
-Exit code 0: it holds. 1: it does not, and the first break or wrong vector is printed. 2: unreadable.
+Exit code 0: it holds. 1: it does not, and the first break or wrong vector is printed. 2: it can't
+be read.
 """
 
 import hashlib
@@ -59,7 +60,15 @@ def number_text(value):
     return f"{sign}{mantissa}e{'+' if point > 0 else '-'}{abs(point - 1)}"
 
 
-SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+SHORT_ESCAPES = {
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+    '"': '\\"',
+    "\\": "\\\\",
+}
 
 
 def string_text(value):
@@ -401,12 +410,16 @@ def json_faults(vectors):
             yield f"double {entry['ieee']}: {number_text(double)}"
 
 
+def body_of(entry):
+    return bytes.fromhex(entry["hex"]) if "hex" in entry else entry["json"].encode("utf-8")
+
+
 def strict_faults(vectors):
     for entry in vectors["accepted"]:
-        if is_refused(bytes.fromhex(entry["hex"]) if "hex" in entry else entry["json"].encode()):
+        if is_refused(body_of(entry)):
             yield f"refused: {entry['name']}"
     for entry in vectors["refused"]:
-        if not is_refused(bytes.fromhex(entry["hex"]) if "hex" in entry else entry["json"].encode()):
+        if not is_refused(body_of(entry)):
             yield f"accepted: {entry['name']}"
 
 

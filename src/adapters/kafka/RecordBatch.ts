@@ -1,0 +1,216 @@
+/**
+ * Encodes records as one batch of Kafka's format 2 (magic 2): one pass into one growing buffer, then
+ * zstd over the records and the checksum over all. Knows nothing of requests, leaders or retries.
+ * Source: Kafka's protocol guide, record batch format; varints are those of Protocol Buffers.
+ */
+import { promisify } from "node:util"
+import zlib from "node:zlib"
+import type { Headers } from "../../ports/EventLog.ts"
+import { crc32c } from "./Crc32c.ts"
+
+export interface BatchRecord {
+  readonly key: string | Buffer | null
+  readonly value: string | Buffer | null
+  readonly headers?: Headers
+}
+
+/** What a batch says of itself besides its records. */
+export interface BatchFrame {
+  readonly producerId: bigint
+  readonly producerEpoch: number
+  /** Sequence number of the first record. */
+  readonly sequence: number
+  readonly transactional: boolean
+  /** Milliseconds since the epoch, of every record. */
+  readonly timestamp: number
+}
+
+/** Offsets within a batch, in bytes. */
+const LENGTH_AT = 8
+const MAGIC_AT = 16
+const CHECKSUM_AT = 17
+const ATTRIBUTES_AT = 21
+const RECORDS_AT = 61
+
+const MAGIC = 2
+const ZSTD = 4
+const TRANSACTIONAL = 0x10
+
+/** Records smaller than this in all are not compressed: it costs more than it saves. */
+const COMPRESS_BYTES_MIN = 512
+/** Records up to this size in all are compressed on the spot: cheaper than the thread pool. */
+const COMPRESS_INLINE_BYTES_MAX = 65_536
+const COMPRESSION_LEVEL = 1
+
+const zstdCompress = promisify(zlib.zstdCompress)
+
+/** The size is known beforehand, so tables are small and the output comes in one piece. */
+const zstdOptions = (bytes: number): zlib.ZstdOptions => ({
+  params: { [zlib.constants.ZSTD_c_compressionLevel]: COMPRESSION_LEVEL },
+  pledgedSrcSize: bytes,
+  chunkSize: bytes + (bytes >>> 7) + 512
+})
+
+const GROW_FROM = 4_096
+/** A varint of 32 bits has at most so many bytes. */
+const VARINT_BYTES_MAX = 5
+/** A UTF-16 unit has at most so many bytes in UTF-8. */
+const UTF8_BYTES_MAX = 3
+/** Up to this length JavaScript writes a string faster than a call into Node does. */
+const SHORT_STRING_MAX = 24
+
+/** Bytes of the varint of a length, which is never negative. */
+const varintSize = (length: number): number =>
+  length < 0x40 ? 1 : length < 0x2000 ? 2 : length < 0x10_0000 ? 3 : length < 0x800_0000 ? 4 : 5
+
+/** Writes records one after the other. Strings are written before their length is known. */
+class RecordWriter {
+  bytes = Buffer.allocUnsafe(GROW_FROM)
+  at = RECORDS_AT
+
+  ensure(more: number): void {
+    const needed = this.at + more
+    if (needed <= this.bytes.length) return
+    const grown = Buffer.allocUnsafe(Math.max(needed, this.bytes.length * 2))
+    this.bytes.copy(grown, 0, 0, this.at)
+    this.bytes = grown
+  }
+
+  record(record: BatchRecord, offsetDelta: number): void {
+    const { headers, key, value } = record
+    const estimate = (key?.length ?? 0) + (value?.length ?? 0) + (headers === undefined ? 8 : 128)
+    this.ensure(3 * VARINT_BYTES_MAX + 2)
+    const lengthAt = this.at
+    const width = varintSize(estimate)
+    this.at += width
+    // Attributes and the difference to the batch's time: both zero.
+    this.bytes[this.at++] = 0
+    this.bytes[this.at++] = 0
+    this.#varint(offsetDelta)
+    this.#nullable(key)
+    this.#nullable(value)
+    this.#headers(headers)
+    this.#close(lengthAt, width)
+  }
+
+  /** Needs room. */
+  #varint(length: number): void {
+    this.#varintAt(this.at, length)
+    this.at += varintSize(length)
+  }
+
+  #varintAt(start: number, length: number): void {
+    let left = length * 2
+    let at = start
+    while (left >= 0x80) {
+      this.bytes[at++] = (left & 0x7f) | 0x80
+      left = Math.floor(left / 0x80)
+    }
+    this.bytes[at] = left
+  }
+
+  /** Put the length in front of what has been written since, whose room was a guess. */
+  #close(lengthAt: number, width: number): void {
+    const length = this.at - lengthAt - width
+    const wanted = varintSize(length)
+    if (wanted !== width) {
+      this.ensure(VARINT_BYTES_MAX)
+      this.bytes.copyWithin(lengthAt + wanted, lengthAt + width, this.at)
+      this.at += wanted - width
+    }
+    this.#varintAt(lengthAt, length)
+  }
+
+  #nullable(value: string | Buffer | null): void {
+    if (value === null) {
+      this.ensure(1)
+      // Minus one, zigzag-encoded.
+      this.bytes[this.at++] = 1
+    } else if (typeof value === "string") this.#string(value)
+    else this.#bytes(value)
+  }
+
+  #bytes(value: Buffer): void {
+    this.ensure(VARINT_BYTES_MAX + value.length)
+    this.#varint(value.length)
+    this.bytes.set(value, this.at)
+    this.at += value.length
+  }
+
+  #string(value: string): void {
+    this.ensure(VARINT_BYTES_MAX + value.length * UTF8_BYTES_MAX)
+    if (value.length <= SHORT_STRING_MAX && this.#ascii(value)) return
+    const lengthAt = this.at
+    const width = varintSize(value.length)
+    this.at += width
+    this.at += this.bytes.write(value, this.at)
+    this.#close(lengthAt, width)
+  }
+
+  /** Write a short string of ASCII; false, and nothing written, if it has other characters. */
+  #ascii(value: string): boolean {
+    const { bytes } = this
+    const start = this.at + 1
+    for (let index = 0; index < value.length; index++) {
+      const unit = value.charCodeAt(index)
+      if (unit >= 0x80) return false
+      bytes[start + index] = unit
+    }
+    bytes[this.at] = value.length * 2
+    this.at = start + value.length
+    return true
+  }
+
+  #headers(headers: Headers | undefined): void {
+    this.ensure(VARINT_BYTES_MAX)
+    if (headers === undefined) {
+      this.bytes[this.at++] = 0
+      return
+    }
+    const names = Object.keys(headers)
+    this.#varint(names.length)
+    for (const name of names) {
+      this.#string(name)
+      this.#nullable(headers[name]!)
+    }
+  }
+}
+
+const finish = (bytes: Buffer, count: number, codec: number, frame: BatchFrame): Buffer => {
+  bytes.fill(0, 0, LENGTH_AT)
+  bytes.writeInt32BE(bytes.length - LENGTH_AT - 4, LENGTH_AT)
+  // The epoch of the leader is the broker's to fill in.
+  bytes.writeInt32BE(-1, LENGTH_AT + 4)
+  bytes.writeInt8(MAGIC, MAGIC_AT)
+  bytes.writeInt16BE(codec | (frame.transactional ? TRANSACTIONAL : 0), ATTRIBUTES_AT)
+  bytes.writeInt32BE(count - 1, 23)
+  bytes.writeBigInt64BE(BigInt(frame.timestamp), 27)
+  bytes.writeBigInt64BE(BigInt(frame.timestamp), 35)
+  bytes.writeBigInt64BE(frame.producerId, 43)
+  bytes.writeInt16BE(frame.producerEpoch, 51)
+  bytes.writeInt32BE(frame.sequence, 53)
+  bytes.writeInt32BE(count, 57)
+  bytes.writeUInt32BE(crc32c(bytes, ATTRIBUTES_AT), CHECKSUM_AT)
+  return bytes
+}
+
+const compressed = (records: Buffer): Buffer | Promise<Buffer> =>
+  records.length <= COMPRESS_INLINE_BYTES_MAX
+    ? zlib.zstdCompressSync(records, zstdOptions(records.length))
+    : zstdCompress(records, zstdOptions(records.length))
+
+/** The bytes of a batch of at least one record, as a Produce request carries them. */
+export const encodeRecordBatch = async (
+  records: ReadonlyArray<BatchRecord>,
+  frame: BatchFrame
+): Promise<Buffer> => {
+  const writer = new RecordWriter()
+  for (let index = 0; index < records.length; index++) writer.record(records[index]!, index)
+  const plain = writer.bytes.subarray(0, writer.at)
+  const body = plain.subarray(RECORDS_AT)
+  if (body.length < COMPRESS_BYTES_MIN) return finish(plain, records.length, 0, frame)
+  const packed = await compressed(body)
+  const batch = Buffer.allocUnsafe(RECORDS_AT + packed.length)
+  packed.copy(batch, RECORDS_AT)
+  return finish(batch, records.length, ZSTD, frame)
+}
