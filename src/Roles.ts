@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs"
 import { Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { HttpServer } from "effect/http"
 import { layerFollower } from "./actors/Follower.ts"
 import { Keys } from "./actors/Keys.ts"
 import { layerLiveFeed } from "./actors/LiveFeed.ts"
@@ -22,6 +23,7 @@ import type { Config, KafkaConfig, Role } from "./config.ts"
 import { ApiSettings } from "./http/ApiSettings.ts"
 import { layerReadiness } from "./http/ReadinessProbe.ts"
 import { HttpListener, layerServer } from "./http/Server.ts"
+import { layerWorkerServer } from "./http/WorkerServer.ts"
 import { layerKeys } from "./pipeline/Administration.ts"
 import { layerCommandLog } from "./pipeline/CommandLog.ts"
 import { EventLog } from "./ports/EventLog.ts"
@@ -195,6 +197,23 @@ const firstKeyOf = Effect.fnUntraced(function*(config: Config, keys: Keys["Servi
   return secret
 })
 
+/** The partitions that this process works on right now, by role. */
+type Workers = Record<string, Effect.Effect<ReadonlySet<number>>>
+
+/** Health and metrics of a process that serves no API, where they are wanted. */
+const workerUrl = Effect.fnUntraced(function*({ http, workerPort }: Config, workers: Workers) {
+  if (workerPort === undefined) return undefined
+  const working = Effect.all(workers).pipe(
+    Effect.map((running) =>
+      Object.fromEntries(Object.entries(running).map(([role, own]) => [role, [...own].sort()]))
+    )
+  )
+  const server = yield* Layer.build(
+    layerWorkerServer({ host: http.host, port: workerPort, working })
+  )
+  return HttpServer.formatAddress(Context.get(server, HttpServer.HttpServer).address)
+})
+
 /** Time that a start waits for its own workers before it says that it is ready all the same. */
 const SETTLE_TIMEOUT = "15 seconds"
 
@@ -227,13 +246,16 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
     kafka: brokers.length === 0 ? undefined : brokers.join(","),
     store: server?.url
   }
-  if (!usesLog(config)) return { ...places, url: undefined, firstKey: undefined } satisfies Places
+  if (!usesLog(config)) {
+    const url = yield* workerUrl(config, {})
+    return { ...places, url, firstKey: undefined } satisfies Places
+  }
   const kafka = kafkaSettings(config, brokers, yield* kafkaLog)
   const log = Context.get(yield* Layer.build(layerKafka(kafka, config.topics)), EventLog)
   const withLog = Effect.provideService(EventLog, log)
-  const workers: Array<Effect.Effect<ReadonlySet<number>>> = []
+  const workers: Workers = {}
   if (has(config, "sequencer")) {
-    workers.push((yield* runSequencers(sequencerSettings(config)).pipe(withLog)).running)
+    workers["sequencer"] = (yield* runSequencers(sequencerSettings(config)).pipe(withLog)).running
   }
   if (has(config, "projection")) {
     const settleMs = engine === undefined ? SERVER_SETTLE_MS : 0
@@ -241,7 +263,7 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
       withLog,
       Effect.provideService(EventStore, store!)
     )
-    workers.push((yield* projection).running)
+    workers["projection"] = (yield* projection).running
   }
   let url: string | undefined
   let firstKey: string | undefined
@@ -251,7 +273,8 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
     url = config.http.publicUrl ?? Context.get(api, HttpListener).url
     firstKey = yield* firstKeyOf(config, Context.get(api, Keys))
   }
-  if (embedsBroker(config)) yield* settled(workers, log.partitions)
+  if (embedsBroker(config)) yield* settled(Object.values(workers), log.partitions)
+  url ??= yield* workerUrl(config, workers)
   return { ...places, url, firstKey } satisfies Places
 })
 

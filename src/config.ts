@@ -65,6 +65,8 @@ export interface Config {
   readonly dataDir: string
   readonly cacheDir: string
   readonly storePort: number
+  /** Of a process without the role api; undefined: it listens on none. */
+  readonly workerPort: number | undefined
   readonly kafka: KafkaConfig
   readonly topics: {
     readonly prefix: string
@@ -330,6 +332,11 @@ const variables = {
     listOf(oneOf(roles), `some of ${roles.join(",")}`),
     "api,sequencer,projection",
     "what this process does; store shares the embedded ClickHouse with other processes"
+  ),
+  ALK_WORKER_PORT: server.optional(
+    integer(0, 65_535),
+    "off",
+    "port of /healthz and /metrics in a process without the role api; 0 takes any free one"
   ),
   ALK_DATA_DIR: server.withDefault(
     path,
@@ -700,6 +707,7 @@ const configOf = (values: Values, surroundings: Surroundings): Config => {
     dataDir: absolute(values.ALK_DATA_DIR),
     cacheDir: absolute(values.ALK_CACHE_DIR ?? join(surroundings.homeDirectory, ".cache", "alk")),
     storePort: values.ALK_STORE_PORT,
+    workerPort: values.ALK_WORKER_PORT,
     kafka: kafkaOf(values, absolute),
     topics: {
       prefix: values.ALK_TOPIC_PREFIX,

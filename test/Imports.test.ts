@@ -13,7 +13,7 @@ const allowed: Record<string, ReadonlyArray<string>> = {
   actors: ["actors", "domain", "ports"],
   pipeline: ["pipeline", "actors", "domain", "ports"],
   verify: ["verify", "actors", "domain", "ports"],
-  http: without("adapters", "contracts"),
+  http: without("adapters"),
   cli: without("adapters", "contracts"),
   contracts: without("adapters"),
   adapters: ["adapters", "domain", "ports"]

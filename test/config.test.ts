@@ -42,6 +42,7 @@ describe("parseConfig", () => {
       dataDir: "/work/.data",
       cacheDir: "/home/you/.cache/alk",
       storePort: 8_123,
+      workerPort: undefined,
       kafka: { _tag: "Embedded", port: 9_092 },
       topics: {
         prefix: "alk",

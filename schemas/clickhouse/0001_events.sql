@@ -4,9 +4,9 @@
 -- compares the two.
 --
 -- simdjson refuses a whole document for one integer beyond 64 bits (1e20 is written with its 21
--- digits in RFC 8785). A document that it refuses is read a second time with `e0` behind each long
--- run of digits outside of strings. The arrayMap over an empty or one-element array is there so that
--- this costs nothing on all other rows.
+-- digits in RFC 8785). A document that it refuses is read with `e0` behind each long run of digits
+-- outside of strings. The arrayMap over an empty or one-element array is there so that this costs
+-- nothing on all other rows.
 --
 -- With the hash in the key a second row for the same sequence number stays visible, and version 1
 -- (the event without its erased details) wins over version 0 however often the topic is replayed.
@@ -15,10 +15,10 @@ CREATE TABLE IF NOT EXISTS {{database}}.events{{on_cluster}}
     kafka_partition UInt32,
     kafka_offset UInt64 CODEC(Delta, ZSTD(1)),
     body String CODEC(ZSTD(1)),
-    whole Tuple(id String, timestamp DateTime64(6, 'UTC'), actor Tuple(id String, type String, email String), action String, resource Tuple(id String, type String, name String), outcome String, metadata String, tenant_id String, sequence_number UInt64, created_at DateTime64(6, 'UTC'), hash String, erased_at String)
-        EPHEMERAL JSONExtract(body, 'Tuple(id String, timestamp DateTime64(6, ''UTC''), actor Tuple(id String, type String, email String), action String, resource Tuple(id String, type String, name String), outcome String, metadata String, tenant_id String, sequence_number UInt64, created_at DateTime64(6, ''UTC''), hash String, erased_at String)'),
+    readable String
+        EPHEMERAL arrayElement(arrayConcat(arrayMap(refused -> replaceAll(replaceAll(replaceRegexpAll(refused, '("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})', '\\1\\2\x01'), '"\x01', '"'), '\x01', 'e0'), if(isValidJSON(body), [], [body])), [body]), 1),
     fields Tuple(id String, timestamp DateTime64(6, 'UTC'), actor Tuple(id String, type String, email String), action String, resource Tuple(id String, type String, name String), outcome String, metadata String, tenant_id String, sequence_number UInt64, created_at DateTime64(6, 'UTC'), hash String, erased_at String)
-        EPHEMERAL arrayElement(arrayConcat(arrayMap(text -> JSONExtract(replaceAll(replaceAll(replaceRegexpAll(text, '("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})', '\\1\\2\x01'), '"\x01', '"'), '\x01', 'e0'), 'Tuple(id String, timestamp DateTime64(6, ''UTC''), actor Tuple(id String, type String, email String), action String, resource Tuple(id String, type String, name String), outcome String, metadata String, tenant_id String, sequence_number UInt64, created_at DateTime64(6, ''UTC''), hash String, erased_at String)'), if(tupleElement(whole, 'tenant_id') != '', [], [body])), [whole]), 1),
+        EPHEMERAL JSONExtract(readable, 'Tuple(id String, timestamp DateTime64(6, ''UTC''), actor Tuple(id String, type String, email String), action String, resource Tuple(id String, type String, name String), outcome String, metadata String, tenant_id String, sequence_number UInt64, created_at DateTime64(6, ''UTC''), hash String, erased_at String)'),
     version UInt8 DEFAULT tupleElement(fields, 'erased_at') != '',
     tenant_id LowCardinality(String) DEFAULT tupleElement(fields, 'tenant_id'),
     sequence_number UInt64 DEFAULT tupleElement(fields, 'sequence_number') CODEC(Delta, ZSTD(1)),
@@ -32,13 +32,12 @@ CREATE TABLE IF NOT EXISTS {{database}}.events{{on_cluster}}
     resource_id String DEFAULT tupleElement(tupleElement(fields, 'resource'), 'id'),
     resource_type LowCardinality(String) DEFAULT tupleElement(tupleElement(fields, 'resource'), 'type'),
     outcome LowCardinality(String) DEFAULT tupleElement(fields, 'outcome'),
-    metadata String DEFAULT arrayElement(arrayConcat(arrayMap(text -> replaceAll(replaceAll(replaceRegexpAll(text, '("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})', '\\1\\2\x01'), '"\x01', '"'), '\x01', 'e0'), if(tupleElement(whole, 'tenant_id') != '', [], [tupleElement(fields, 'metadata')])), [tupleElement(fields, 'metadata')]), 1),
+    metadata String DEFAULT arrayElement(arrayConcat(arrayMap(refused -> replaceAll(replaceAll(replaceRegexpAll(refused, '("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})', '\\1\\2\x01'), '"\x01', '"'), '\x01', 'e0'), if(isValidJSON(body), [], [tupleElement(fields, 'metadata')])), [tupleElement(fields, 'metadata')]), 1),
     search String DEFAULT lowerUTF8(arrayStringConcat(arrayConcat([tupleElement(fields, 'action'), tupleElement(tupleElement(fields, 'actor'), 'id'), tupleElement(tupleElement(fields, 'actor'), 'email'), tupleElement(tupleElement(fields, 'resource'), 'id'), tupleElement(tupleElement(fields, 'resource'), 'type'), tupleElement(tupleElement(fields, 'resource'), 'name')], JSONExtract(concat('[', arrayStringConcat(arrayFilter(token -> NOT endsWith(token, ':'), extractAll(tupleElement(fields, 'metadata'), '"(?:[^"\\\\]|\\\\.)*":?')), ','), ']'), 'Array(String)')), '\0')),
     INDEX by_id id TYPE bloom_filter(0.01) GRANULARITY 4,
     INDEX by_actor_id actor_id TYPE bloom_filter(0.01) GRANULARITY 4,
     INDEX by_resource_id resource_id TYPE bloom_filter(0.01) GRANULARITY 4,
-    INDEX by_timestamp timestamp TYPE minmax GRANULARITY 4,
-    INDEX by_kafka_offset kafka_offset TYPE minmax GRANULARITY 16
+    INDEX by_timestamp timestamp TYPE minmax GRANULARITY 4
 )
 ENGINE = {{replicated}}ReplacingMergeTree(version)
 ORDER BY (tenant_id, sequence_number, hash)

@@ -7,7 +7,6 @@ import {
   Context,
   Effect,
   Layer,
-  Metric,
   Option,
   Queue,
   RcMap,
@@ -48,10 +47,6 @@ const FETCH_BYTES = 2 * 1_048_576
 const FETCH_WAIT_MS = 1_000
 /** Time that a partition without subscribers is still read, for those who reconnect. */
 const IDLE_TIME = "10 seconds"
-
-export const liveSubscribers = Metric.gauge("alk_live_subscribers", {
-  description: "Event streams open in this process"
-})
 
 export interface Subscription {
   readonly tenantId: string
@@ -269,12 +264,11 @@ const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number) {
   const open = new Map<string, number>()
   let subscribers = 0
   const count = (tenantId: string, by: 1 | -1) =>
-    Effect.suspend(() => {
+    Effect.sync(() => {
       const now = (open.get(tenantId) ?? 0) + by
       if (now === 0) open.delete(tenantId)
       else open.set(tenantId, now)
       subscribers += by
-      return Metric.update(liveSubscribers, subscribers)
     })
   const admit = (tenantId: string) =>
     Effect.acquireRelease(

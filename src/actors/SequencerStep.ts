@@ -307,6 +307,7 @@ const toRemember = (command: Command, applied: Applied): WindowEntry | undefined
   if (idempotency === undefined) return undefined
   if (idempotency.forgetConflict && applied.errors.length > 0) return undefined
   const number = microsOf(command.receivedAt)
+  if (!Number.isSafeInteger(number)) throw new Error(`no time: ${command.receivedAt}`)
   return { key: idempotency.key, mark: idempotency.body, number }
 }
 

@@ -28,7 +28,9 @@ const banner = (config: Config, places: Places): ReadonlyArray<string> => {
     `alk is ready (${roles.join(", ")})`,
     ...(url === undefined
       ? []
-      : [
+      : !roles.includes("api")
+        ? [`  health     ${url}/healthz`, `  metrics    ${url}/metrics`]
+        : [
           `  API        ${url}`,
           `  reference  ${url}/docs`,
           `  readiness  ${url}/readyz`,
@@ -40,7 +42,7 @@ const banner = (config: Config, places: Places): ReadonlyArray<string> => {
     ...(store === undefined ? [] : [`  store      ${store} (CLICKHOUSE_URL of other processes)`]),
     `  data       ${dataDir}`,
     ...keyLines(places),
-    ...(url === undefined
+    ...(url === undefined || !roles.includes("api")
       ? []
       : ["", "Try it:", `  ${curlLine(url, places.firstKey ?? "YOUR_KEY")}`]),
     "",

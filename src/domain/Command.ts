@@ -121,6 +121,9 @@ const decodeEvent = (line: string): PreparedEvent => {
   }
 }
 
+/** The canonical microsecond form of a time. */
+const MICROS_FORM = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
+
 const isHeader = (value: unknown): value is Omit<Command, "events"> => {
   if (typeof value !== "object" || value === null) return false
   const header = value as Partial<Record<keyof Command, unknown>>
@@ -130,6 +133,7 @@ const isHeader = (value: unknown): value is Omit<Command, "events"> => {
     typeof header.receiptId === "string" &&
     typeof header.attempt === "string" &&
     typeof header.receivedAt === "string" &&
+    MICROS_FORM.test(header.receivedAt) &&
     Array.isArray(header.errors) &&
     Array.isArray(header.warnings)
   )

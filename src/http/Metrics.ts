@@ -12,7 +12,7 @@ const requests = Metric.counter("alk_http_requests_total", {
   incremental: true
 })
 
-const requestSeconds = Metric.histogram("alk_http_request_seconds", {
+const requestSeconds = Metric.histogram("alk_http_request_duration_seconds", {
   description: "Seconds from the request's head to the end of its answer, streams included.",
   boundaries: secondsBoundaries
 })
@@ -27,7 +27,7 @@ const rejectedItems = Metric.counter("alk_ingest_rejected_items_total", {
   incremental: true
 })
 
-const ingestSeconds = Metric.histogram("alk_ingest_seconds", {
+const ingestSeconds = Metric.histogram("alk_ingest_duration_seconds", {
   description: "Seconds from a prepared request to what was waited for: written, or visible.",
   boundaries: secondsBoundaries
 })

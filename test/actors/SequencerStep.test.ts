@@ -275,7 +275,7 @@ describe("step", () => {
     const idempotency = { key: "0".repeat(32), body: "0".repeat(32), forgetConflict: false }
     const value = Buffer.from("as it stood in the topic")
     // Read without complaint, but its time can't be understood: the step fails on it.
-    const command = { ...poison.command, idempotency, receivedAt: undefined as unknown as string }
+    const command = { ...poison.command, idempotency, receivedAt: "yesterday" }
     const broken: Arrival = { offset: 1, value, command }
     const state = emptyState(0, 1, windows)
     assert.throws(() => step(state, [first, { ...last, offset: 2 }], NOW), /expected/)

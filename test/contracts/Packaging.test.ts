@@ -101,9 +101,14 @@ describe("the compose file", () => {
     }
   })
 
-  it("asks those services for their health that listen on a port", () => {
+  it("lets the image ask every role for its health, on the port where it listens", () => {
+    const dockerfile = readFileSync("docker/Dockerfile", "utf8")
+    const [port] = /(?<=\bPORT=)\d+/.exec(dockerfile) ?? []
+    assert.include(dockerfile, `ALK_WORKER_PORT=${port}`)
+    assert.match(dockerfile, /HEALTHCHECK[^]*process\.env\.PORT\}\/healthz/)
     for (const [name, { environment, healthcheck }] of own) {
-      assert.strictEqual(healthcheck?.disable === true, environment["ALK_ROLES"] !== "api", name)
+      assert.isUndefined(healthcheck, name)
+      assert.isUndefined(environment["ALK_WORKER_PORT"], name)
     }
   })
 

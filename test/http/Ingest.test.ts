@@ -248,6 +248,37 @@ describe("ingest", () => {
     assert.strictEqual(api.world.decisions.size, 0)
   })
 
+  it("answers 503 for a command that could not be applied, and says why", async () => {
+    const { world } = api
+    world.undecided = true
+    const reply = post(`${BATCH}?sync=true`, { json: { events: items(1) } })
+    while (world.decisions.size === 0 || world.commands.length === 0) {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    const { attempt, receiptId, receivedAt } = world.commands[0]!
+    const receipt = {
+      receipt_id: receiptId,
+      tenant_id: "acme",
+      status: "failed" as const,
+      accepted: 0,
+      rejected: 1,
+      ids: [],
+      errors: [],
+      received_at: receivedAt,
+      error: { code: "unreadable_command", message: "quarantined: poison" },
+      command_offset: 0,
+      events_next: 0
+    }
+    world.receipts.set(receiptId, receipt)
+    world.settle(attempt, { kind: "outcome", receipt, receiptOffset: 0 })
+    const answer = await reply
+    assert.strictEqual(answer.status, 503)
+    assert.include(answer.body.error, "quarantined: poison")
+    const shown = await api.call(`/v1/receipts/${receiptId}`, { key: WRITE_KEY })
+    assert.strictEqual(shown.body.status, "failed")
+    assert.strictEqual(shown.body.error.code, "unreadable_command")
+  })
+
   it("gives the admin token no write scope", async () => {
     const answer = await api.call(BATCH, { key: ADMIN_TOKEN, json: { events: items(1) } })
     assert.strictEqual(answer.status, 403)

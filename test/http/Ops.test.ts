@@ -61,7 +61,7 @@ describe("without a key", () => {
     )
     assert.match(text, /alk_http_requests_total\{[^}]*route="unknown",status="404"\} 1/)
     assert.include(text, "alk_live_subscribers 0")
-    assert.include(text, "# TYPE alk_ingest_seconds histogram")
+    assert.include(text, "# TYPE alk_ingest_duration_seconds histogram")
     assert.notInclude(text, "acme")
     assert.notInclude(text, "some-id")
   })

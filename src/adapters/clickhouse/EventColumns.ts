@@ -31,10 +31,10 @@ const parsed = (text: string): string =>
 const withFloatDigits = (text: string): string =>
   String.raw`replaceAll(replaceAll(replaceRegexpAll(${text}, '("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})', '\\1\\2\x01'), '"\x01', '"'), '\x01', 'e0')`
 
-/** `expression` of `text` where the document was refused, else `usual`; costs nothing on the rest. */
-const whereRefused = (expression: string, text: string, usual: string): string =>
-  `arrayElement(arrayConcat(arrayMap(text -> ${expression}, if(tupleElement(whole, 'tenant_id') != '',`
-  + ` [], [${text}])), [${usual}]), 1)`
+/** The text itself, or where the body was refused, what can be read; costs nothing on the rest. */
+const readable = (text: string): string =>
+  `arrayElement(arrayConcat(arrayMap(refused -> ${withFloatDigits("refused")},`
+  + ` if(isValidJSON(body), [], [${text}])), [${text}]), 1)`
 
 const field = (...path: ReadonlyArray<string>): string =>
   path.reduce((record, name) => `tupleElement(${record}, '${name}')`, "fields")
@@ -55,8 +55,8 @@ const metadataTexts = String.raw`JSONExtract(concat('[', arrayStringConcat(array
 
 /** Temporary values that the columns are made of, in order; each may use those before it. */
 export const temporaries: ReadonlyArray<readonly [name: string, expression: string]> = [
-  ["whole", parsed("body")],
-  ["fields", whereRefused(parsed(withFloatDigits("text")), "body", "whole")]
+  ["readable", readable("body")],
+  ["fields", parsed("readable")]
 ]
 
 /** The filter columns and what they hold. */
@@ -74,7 +74,7 @@ export const columns: ReadonlyArray<readonly [name: string, expression: string]>
   ["resource_id", field("resource", "id")],
   ["resource_type", field("resource", "type")],
   ["outcome", field("outcome")],
-  ["metadata", whereRefused(withFloatDigits("text"), field("metadata"), field("metadata"))],
+  ["metadata", readable(field("metadata"))],
   [
     "search",
     String.raw`lowerUTF8(arrayStringConcat(arrayConcat([${searched}], ${metadataTexts}), '\0'))`

@@ -53,6 +53,9 @@ CompressionCodecs[CompressionTypes.ZSTD] = () => ({
       : zstdDecompress(buffer)
 })
 
+/** Bytes of the length in front of every answer. */
+const LENGTH_BYTES = 4
+
 /**
  * A connection of kafkajs that was cut in the middle of an answer puts the next answer behind the
  * half that it has, and never finds its place again. What is left over goes before it connects anew.
@@ -79,8 +82,6 @@ const forgetHalfAnswers = (): void => {
     return connect.call(this)
   }
 }
-/** Bytes of the length in front of every answer. */
-const LENGTH_BYTES = 4
 forgetHalfAnswers()
 
 type SocketFactory = NonNullable<KafkaConfig["socketFactory"]>
@@ -273,13 +274,20 @@ export const protocolErrorOf = (error: unknown): string | undefined => {
 const FENCED = new Set(["INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"])
 export const isFenced = (error: unknown): boolean => FENCED.has(protocolErrorOf(error) ?? "")
 
+/** What kafkajs doesn't retry itself, though another attempt may well succeed. */
+const GIVEN_UP = new Set([
+  "KafkaJSNumberOfRetriesExceeded",
+  "KafkaJSGroupCoordinatorNotFound",
+  "KafkaJSLockTimeout"
+])
+
 /**
  * Whether the same request may succeed later: a lost connection, a leader that moved. What is wrong
  * with the request itself stays wrong; a checksum that fails is counted among that.
  */
 export const isRetriable = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false
-  if (error.name === "KafkaJSNumberOfRetriesExceeded") return true
+  if (GIVEN_UP.has(error.name)) return true
   const { retriable, type } = error as Partial<ProtocolError>
   return retriable === true && type !== "CORRUPT_MESSAGE"
 }

@@ -90,8 +90,8 @@ const make = (
         }),
       ends: (positions) => offsets(positions, false),
       reader: makeReader(settings, topics.prefix),
-      appender: makeAppender(kafka, topics.prefix),
-      writer: (name) => makeTransactionalWriter(kafka, topics.prefix, `${topics.prefix}-${name}`),
+      appender: makeAppender(settings, topics.prefix),
+      writer: (name) => makeTransactionalWriter(settings, topics.prefix, `${topics.prefix}-${name}`),
       membership: (group) => membership(kafka, topics.prefix, group)
     })
   })

@@ -1,18 +1,11 @@
 /**
  * The two ways in which alk writes to Kafka: appending outside of transactions (commands, progress)
- * and the fenced transactions of a sequencer. Both have one send in flight and are thrown away after
- * the first failure, because kafkajs reuses sequence numbers after an outcome that it doesn't know.
+ * and the fenced transactions of a sequencer. Both have one send in flight. How a batch gets to its
+ * leader is the business of BatchSender; this file knows identities, transactions and their failures.
  */
-import { Effect, Scope } from "effect"
-import type {
-  ICustomPartitioner,
-  Kafka,
-  Producer,
-  RecordMetadata,
-  TopicMessages,
-  Transaction
-} from "kafkajs"
-import { SEND_BYTES_MAX, SEND_RECORDS_MAX, topicName } from "../../domain/Topics.ts"
+import type net from "node:net"
+import { Effect, type Scope } from "effect"
+import { topicName } from "../../domain/Topics.ts"
 import {
   LogUnavailable,
   WriterFenced,
@@ -21,199 +14,392 @@ import {
   type Placed,
   type TransactionalWriter
 } from "../../ports/EventLog.ts"
-import { isFenced, RETRY, ZSTD } from "./KafkaClient.ts"
+import { BackOff, BatchSender, sleep, toRequests } from "./BatchSender.ts"
+import {
+  errorOfCode,
+  isFenced,
+  isRetriable,
+  makeCluster,
+  protocolErrorOf,
+  type KafkaSettings,
+  type RawBroker,
+  type RawCluster
+} from "./KafkaClient.ts"
+import {
+  addPartitionsToTransaction,
+  commitTransaction,
+  initProducerId,
+  type ProducerIdentity,
+  type TopicPartition
+} from "./ProducerRequests.ts"
 
 /** Milliseconds after which the broker aborts a transaction that its writer left open. */
 const TRANSACTION_TIMEOUT_MS = 15_000
-/** Attempts within one send of a transaction; with RETRY that is longer than its timeout. */
-const TRANSACTION_RETRIES = 40
+/** Milliseconds after which a commit, or a writer that cannot start, is given up. */
+const GIVE_UP_MS = 20_000
+/** Milliseconds for one request; longer than a leader waits for its followers. */
+const REQUEST_TIMEOUT_MS = 14_000
+/** Milliseconds that a request in flight has left to finish when the scope closes. */
+const CLOSE_GRACE_MS = 2_000
+/** Milliseconds until the previous transaction of the same writer is looked at again. */
+const CONCURRENT_MS = 1
 
-/** Partitions are always chosen by us; a message without one is a mistake, not a matter of luck. */
-const explicitPartition: ICustomPartitioner = () => ({ message, topic }) => {
-  if (message.partition === undefined) throw new Error(`a record for ${topic} without a partition`)
-  return message.partition
-}
+const TRANSACTION_COORDINATOR = 1
 
-const size = (value: string | Buffer | null): number =>
-  value === null ? 0 : typeof value === "string" ? Buffer.byteLength(value) : value.length
+/** kafkajs asks for the metadata of every topic there is unless it knows one that it is to write. */
+const FIRST_TOPIC = "commands"
 
-/** Cut records into sends that kafkajs digests well: see SEND_RECORDS_MAX. */
-export const toSends = (
-  records: ReadonlyArray<NewRecord>
-): ReadonlyArray<ReadonlyArray<NewRecord>> => {
-  const sends: Array<Array<NewRecord>> = []
-  let current: Array<NewRecord> = []
-  let bytes = 0
-  for (const record of records) {
-    const more = size(record.value)
-    if (
-      current.length > 0 &&
-      (current.length >= SEND_RECORDS_MAX || bytes + more > SEND_BYTES_MAX)
-    ) {
-      sends.push(current)
-      current = []
-      bytes = 0
-    }
-    current.push(record)
-    bytes += more
+/** A cluster whose connections end with the scope, at the latest when the grace is over. */
+class Connections {
+  readonly cluster: RawCluster
+  readonly #sockets = new Set<net.Socket>()
+  #closed = false
+  readonly #firstTopic: string
+
+  constructor(settings: KafkaSettings, prefix: string) {
+    this.cluster = makeCluster(settings, {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      sockets: this.#sockets
+    })
+    this.#firstTopic = topicName(prefix, FIRST_TOPIC)
   }
-  if (current.length > 0) sends.push(current)
-  return sends
-}
 
-const toTopicMessages = (
-  prefix: string,
-  records: ReadonlyArray<NewRecord>
-): Array<TopicMessages> => {
-  const byTopic = new Map<string, TopicMessages["messages"]>()
-  for (const record of records) {
-    const topic = topicName(prefix, record.topic)
-    const message = {
-      key: record.key,
-      value: record.value,
-      partition: record.partition,
-      ...(record.headers === undefined ? {} : { headers: record.headers })
-    }
-    const messages = byTopic.get(topic)
-    if (messages === undefined) byTopic.set(topic, [message])
-    else messages.push(message)
+  get isClosed(): boolean {
+    return this.#closed
   }
-  return [...byTopic].map(([topic, messages]) => ({ topic, messages }))
+
+  async connect(): Promise<void> {
+    if (!this.cluster.isConnected()) await this.cluster.connect()
+    await this.cluster.addMultipleTargetTopics([this.#firstTopic])
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const closed = this.cluster.disconnect().catch(() => undefined)
+    await Promise.race([closed, sleep(CLOSE_GRACE_MS)])
+    for (const socket of this.#sockets) socket.destroy(new Error("the writer was closed"))
+  }
 }
 
-const disconnect = (producer: Producer): Effect.Effect<void> =>
-  Effect.promise(() => producer.disconnect().catch(() => undefined))
+/** Repeat what fails for reasons that pass, for as long as `goOn` allows. */
+const insist = async <A>(
+  work: () => Promise<A>,
+  connections: Connections,
+  goOn: () => boolean
+): Promise<A> => {
+  const backOff = new BackOff()
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isRetriable(error) || !goOn()) throw error
+      await backOff.wait()
+      if (!goOn()) throw error
+      // If nobody answers, neither will the next attempt, and it says why.
+      await connections.cluster.refreshMetadata().catch(() => undefined)
+    }
+  }
+}
 
-/** A writer outside of transactions. Calls are served one after the other. */
+/** Whether it is not too late yet. */
+const untilLate = (connections: Connections): () => boolean => {
+  const late = performance.now() + GIVE_UP_MS
+  return () => !connections.isClosed && performance.now() < late
+}
+
+/** What takes too long is left alone; it stops by itself at the next `goOn`. */
+const within = async <A>(work: Promise<A>, what: string): Promise<A> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} took too long`)), GIVE_UP_MS)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const judge = <Answer extends { readonly errorCode: number }>(answer: Answer): Answer => {
+  if (answer.errorCode !== 0) throw errorOfCode(answer.errorCode)
+  return answer
+}
+
+const acquireConnections = (
+  settings: KafkaSettings,
+  prefix: string
+): Effect.Effect<Connections, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => new Connections(settings, prefix)),
+    (connections) => Effect.promise(() => connections.close())
+  )
+
+/** Appends one call after the other, each until it is written or refused. */
+class Appender {
+  readonly #connections: Connections
+  readonly #prefix: string
+  #sender: BatchSender | undefined
+  #tail: Promise<void> = Promise.resolve()
+
+  constructor(connections: Connections, prefix: string) {
+    this.#connections = connections
+    this.#prefix = prefix
+  }
+
+  async connect(goOn: () => boolean): Promise<void> {
+    this.#sender = await this.#makeSender(goOn)
+  }
+
+  /** `signal` takes the call out of the queue for as long as its turn has not come. */
+  append(records: ReadonlyArray<NewRecord>, signal: AbortSignal): Promise<void> {
+    const turn = this.#tail.then(() => {
+      signal.throwIfAborted()
+      return this.#send(records)
+    })
+    this.#tail = turn.catch(() => undefined)
+    return turn
+  }
+
+  async #send(records: ReadonlyArray<NewRecord>): Promise<void> {
+    const goOn = () => !this.#connections.isClosed
+    if (!goOn()) throw new Error("the writer was closed")
+    const sender = (this.#sender ??= await this.#makeSender(goOn))
+    try {
+      for (const request of toRequests(this.#prefix, records)) {
+        await sender.send(await sender.sequence(request), goOn)
+      }
+    } catch (error) {
+      // Sequence numbers may be taken or not: a new producer id starts over at 0.
+      this.#sender = undefined
+      throw error
+    }
+  }
+
+  #makeSender(goOn: () => boolean): Promise<BatchSender> {
+    const { cluster } = this.#connections
+    const make = async () => {
+      await this.#connections.connect()
+      const broker = await cluster.findControllerBroker()
+      const { identity } = judge(await initProducerId(broker, null, TRANSACTION_TIMEOUT_MS))
+      return new BatchSender(cluster, null, identity)
+    }
+    return insist(make, this.#connections, goOn)
+  }
+}
+
+/**
+ * A writer outside of transactions. Calls are served one after the other; a call whose caller has
+ * gone is dropped before its turn, and finished once it has begun.
+ */
 export const makeAppender = (
-  kafka: Kafka,
+  settings: KafkaSettings,
   prefix: string
 ): Effect.Effect<LogAppender, LogUnavailable, Scope.Scope> =>
   Effect.gen(function*() {
-    let producer: Producer | undefined
-    yield* Effect.addFinalizer(() =>
-      producer === undefined ? Effect.void : disconnect(producer)
-    )
-    const connect = async (): Promise<Producer> => {
-      const made = kafka.producer({
-        idempotent: true,
-        maxInFlightRequests: 1,
-        allowAutoTopicCreation: false,
-        createPartitioner: explicitPartition,
-        retry: { ...RETRY, retries: Number.MAX_SAFE_INTEGER }
-      })
-      await made.connect()
-      return made
-    }
-    const discard = async (): Promise<void> => {
-      const failed = producer
-      producer = undefined
-      await failed?.disconnect().catch(() => undefined)
-    }
-    let tail: Promise<void> = Promise.resolve()
-    const send = async (records: ReadonlyArray<NewRecord>): Promise<void> => {
-      producer ??= await connect()
-      for (const part of toSends(records)) {
-        await producer.sendBatch({
-          acks: -1,
-          compression: ZSTD,
-          topicMessages: toTopicMessages(prefix, part)
-        })
-      }
-    }
-    const append = (records: ReadonlyArray<NewRecord>): Effect.Effect<void, LogUnavailable> =>
-      Effect.tryPromise({
-        try: () => {
-          const turn = tail.then(async () => {
-            try {
-              await send(records)
-            } catch (error) {
-              await discard()
-              throw error
-            }
-          })
-          tail = turn.catch(() => undefined)
-          return turn
-        },
-        catch: (cause) => new LogUnavailable({ operation: "append", cause })
-      })
+    const connections = yield* acquireConnections(settings, prefix)
+    const appender = new Appender(connections, prefix)
     yield* Effect.tryPromise({
-      try: async () => {
-        producer = await connect()
-      },
+      try: () => within(appender.connect(untilLate(connections)), "connecting"),
       catch: (cause) => new LogUnavailable({ operation: "connect", cause })
     })
-    return { append }
+    return {
+      append: (records) =>
+        Effect.tryPromise({
+          try: (signal) => appender.append(records, signal),
+          catch: (cause) => new LogUnavailable({ operation: "append", cause })
+        })
+    }
   })
 
-const sendFirst = async (
-  transaction: Transaction,
-  prefix: string,
-  first: ReadonlyArray<NewRecord>
-): Promise<Placed> => {
-  let firstOffset: number | undefined
-  let sent = 0
-  for (const part of toSends(first)) {
-    const reply: ReadonlyArray<RecordMetadata> = await transaction.sendBatch({
-      acks: -1,
-      compression: ZSTD,
-      topicMessages: toTopicMessages(prefix, part)
-    })
-    const base = Number(reply[0]?.baseOffset)
-    firstOffset ??= base
-    if (reply.length !== 1 || base !== firstOffset + sent) {
-      throw new Error(`records stand at ${base}, not at ${firstOffset + sent}: another writer?`)
-    }
-    sent += part.length
+const keyOf = ({ partition, topic }: TopicPartition): string => `${topic}/${partition}`
+
+/** One transaction after the other, until the first that fails. */
+class Transactions {
+  readonly #connections: Connections
+  readonly #prefix: string
+  readonly #transactionalId: string
+  readonly #identity: ProducerIdentity
+  readonly #sender: BatchSender
+  #coordinator: RawBroker | undefined
+  /** False during a transaction and for ever after one that failed. */
+  #usable = true
+  /** What followed the first records last time: most likely it will be the same again. */
+  #followed: ReadonlyArray<TopicPartition> = []
+
+  constructor(
+    connections: Connections,
+    prefix: string,
+    transactionalId: string,
+    identity: ProducerIdentity
+  ) {
+    this.#connections = connections
+    this.#prefix = prefix
+    this.#transactionalId = transactionalId
+    this.#identity = identity
+    this.#sender = new BatchSender(connections.cluster, transactionalId, identity)
   }
-  return { firstOffset }
+
+  async commit(
+    first: ReadonlyArray<NewRecord>,
+    then: (placed: Placed) => ReadonlyArray<NewRecord>
+  ): Promise<void> {
+    if (!this.#usable) throw new Error("an earlier transaction of this writer failed")
+    this.#usable = false
+    await within(this.#run(first, then, untilLate(this.#connections)), "the transaction")
+    this.#usable = true
+  }
+
+  async #run(
+    first: ReadonlyArray<NewRecord>,
+    then: (placed: Placed) => ReadonlyArray<NewRecord>,
+    goOn: () => boolean
+  ): Promise<void> {
+    const added = new Set<string>()
+    const add = async (wanted: ReadonlyArray<TopicPartition>): Promise<void> => {
+      const missing = new Map(wanted.map((entry) => [keyOf(entry), entry]))
+      for (const key of added) missing.delete(key)
+      for (const key of missing.keys()) added.add(key)
+      if (missing.size > 0) await this.#add([...missing.values()], goOn)
+    }
+    const firstOffset = first.length === 0 ? undefined : await this.#place(first, add, goOn)
+    const requests = toRequests(this.#prefix, then({ firstOffset }))
+    const following = requests.flat().map(({ partition, topic }) => ({ topic, partition }))
+    await add(following)
+    for (const request of requests) {
+      await this.#sender.send(await this.#sender.sequence(request), goOn)
+    }
+    if (first.length > 0) this.#followed = following
+    if (added.size > 0) await this.#end(goOn)
+  }
+
+  /** Write the records that come first, in one piece, and say where they stand. */
+  async #place(
+    first: ReadonlyArray<NewRecord>,
+    add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
+    goOn: () => boolean
+  ): Promise<number> {
+    const requests = toRequests(this.#prefix, first)
+    const { partition, topic } = requests[0]![0]!
+    let firstOffset: number | undefined
+    let sent = 0
+    for (const request of requests) {
+      const [sequenced] = await Promise.all([
+        this.#sender.sequence(request),
+        add([{ topic, partition }, ...this.#followed])
+      ])
+      const [base, ...others] = await this.#sender.send(sequenced, goOn)
+      firstOffset ??= base!
+      if (base !== firstOffset + sent || others.length > 0) {
+        throw new Error(`records stand at ${base}, not at ${firstOffset + sent}: another writer?`)
+      }
+      sent += sequenced[0]!.count
+    }
+    return firstOffset!
+  }
+
+  /** The transaction begins with this; it waits until the previous one has its markers. */
+  #add(missing: ReadonlyArray<TopicPartition>, goOn: () => boolean): Promise<void> {
+    return insist(
+      async () => {
+        for (;;) {
+          const { errorCode } = await this.#askCoordinator((broker) =>
+            addPartitionsToTransaction(broker, this.#transactionalId, this.#identity, missing)
+          )
+          if (errorCode === 0) return
+          const error = errorOfCode(errorCode)
+          if (protocolErrorOf(error) !== "CONCURRENT_TRANSACTIONS" || !goOn()) throw error
+          await sleep(CONCURRENT_MS)
+        }
+      },
+      this.#connections,
+      goOn
+    )
+  }
+
+  /**
+   * An answer says what became of the commit, and "ask another" that nothing did. A lost answer says
+   * nothing, and the request must not be repeated: a late one would end the next transaction.
+   */
+  async #end(goOn: () => boolean): Promise<void> {
+    const answered = await insist(
+      async () => {
+        const broker = await this.#findCoordinator()
+        if (!goOn()) throw new Error("the transaction took too long")
+        const outcome = await commitTransaction(broker, this.#transactionalId, this.#identity).then(
+          ({ errorCode }) => ({ errorCode }),
+          (lost: unknown) => ({ lost })
+        )
+        if ("lost" in outcome || outcome.errorCode === 0) return outcome
+        this.#coordinator = undefined
+        throw errorOfCode(outcome.errorCode)
+      },
+      this.#connections,
+      goOn
+    )
+    if ("lost" in answered) throw answered.lost
+  }
+
+  async #findCoordinator(): Promise<RawBroker> {
+    return (this.#coordinator ??= await findCoordinator(this.#connections, this.#transactionalId))
+  }
+
+  async #askCoordinator<Answer extends { readonly errorCode: number }>(
+    ask: (broker: RawBroker) => Promise<Answer>
+  ): Promise<Answer> {
+    try {
+      const answer = await ask(await this.#findCoordinator())
+      const error = answer.errorCode === 0 ? undefined : errorOfCode(answer.errorCode)
+      if (protocolErrorOf(error) === "NOT_COORDINATOR_FOR_GROUP") this.#coordinator = undefined
+      return answer
+    } catch (error) {
+      this.#coordinator = undefined
+      throw error
+    }
+  }
 }
+
+const findCoordinator = (
+  { cluster }: Connections,
+  transactionalId: string
+): Promise<RawBroker> =>
+  cluster.findGroupCoordinator({
+    groupId: transactionalId,
+    coordinatorType: TRANSACTION_COORDINATOR
+  })
+
+/** An identity that fences every earlier writer of the same name and ends what it left open. */
+const fence = (connections: Connections, transactionalId: string): Promise<ProducerIdentity> =>
+  insist(
+    async () => {
+      await connections.connect()
+      const broker = await findCoordinator(connections, transactionalId)
+      return judge(await initProducerId(broker, transactionalId, TRANSACTION_TIMEOUT_MS)).identity
+    },
+    connections,
+    untilLate(connections)
+  )
 
 /** A writer that has just fenced every earlier one with the same transactional id. */
 export const makeTransactionalWriter = (
-  kafka: Kafka,
+  settings: KafkaSettings,
   prefix: string,
   transactionalId: string
 ): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope> =>
   Effect.gen(function*() {
-    const scope = yield* Effect.scope
-    const producer = kafka.producer({
-      transactionalId,
-      transactionTimeout: TRANSACTION_TIMEOUT_MS,
-      maxInFlightRequests: 1,
-      allowAutoTopicCreation: false,
-      createPartitioner: explicitPartition,
-      retry: { ...RETRY, retries: TRANSACTION_RETRIES }
-    })
-    yield* Scope.addFinalizer(scope, disconnect(producer))
-    yield* Effect.tryPromise({
-      try: async () => {
-        await producer.connect()
-        // The first transaction asks for the producer id: that is what fences the others.
-        const opening = await producer.transaction()
-        await opening.abort()
-      },
+    const connections = yield* acquireConnections(settings, prefix)
+    const identity = yield* Effect.tryPromise({
+      try: () => within(fence(connections, transactionalId), "fencing"),
       catch: (cause) => new LogUnavailable({ operation: "fence", cause })
     })
-    const commit: TransactionalWriter["commit"] = (first, then) =>
-      Effect.tryPromise({
-        try: async () => {
-          const transaction = await producer.transaction()
-          const placed = await sendFirst(transaction, prefix, first)
-          for (const part of toSends(then(placed))) {
-            await transaction.sendBatch({
-              acks: -1,
-              compression: ZSTD,
-              topicMessages: toTopicMessages(prefix, part)
-            })
-          }
-          await transaction.commit()
-        },
-        catch: (cause) =>
-          isFenced(cause)
-            ? new WriterFenced({ transactionalId, cause })
-            : new LogUnavailable({ operation: "transaction", cause })
-      }).pipe(Effect.uninterruptible)
-    return { commit }
+    const transactions = new Transactions(connections, prefix, transactionalId, identity)
+    return {
+      commit: (first, then) =>
+        Effect.tryPromise({
+          try: () => transactions.commit(first, then),
+          catch: (cause) =>
+            isFenced(cause)
+              ? new WriterFenced({ transactionalId, cause })
+              : new LogUnavailable({ operation: "transaction", cause })
+        }).pipe(Effect.uninterruptible)
+    }
   })
-

@@ -1,0 +1,51 @@
+/** A whole program with a broker of its own, for the faults whose victim is the broker. */
+import { execFileSync } from "node:child_process"
+import { rmSync } from "node:fs"
+import { freePort } from "../support/FreePort.ts"
+import { ADMIN_TOKEN, freshFolder, start, type Started } from "../support/Program.ts"
+import { bootstrapKeys, resume, type Target } from "./Parts.ts"
+
+export class Embedded implements Target {
+  readonly topicPrefix = "alk"
+  readonly #folder: string
+  readonly program: Started
+
+  constructor(folder: string, program: Started) {
+    this.#folder = folder
+    this.program = program
+  }
+
+  static async start(): Promise<Embedded> {
+    const folder = freshFolder("fault-embedded")
+    const program = await start({
+      ALK_DATA_DIR: folder,
+      ALK_KAFKA_PORT: String(await freePort()),
+      ALK_ADMIN_TOKEN: ADMIN_TOKEN,
+      ALK_BOOTSTRAP_KEYS: bootstrapKeys
+    })
+    return new Embedded(folder, program)
+  }
+
+  urls = (): ReadonlyArray<string> => [this.program.url]
+  bootstrap = (): string => this.program.kafka
+
+  findBroker(): number | undefined {
+    const line = execFileSync("ps", ["-eo", "pid,args"], { encoding: "utf8" })
+      .split("\n")
+      .find((entry) => / \S*java .*kafka\.Kafka/.test(entry) && entry.includes(this.#folder))
+    return line === undefined ? undefined : Number(line.trim().split(" ")[0])
+  }
+
+  broker(): number {
+    const found = this.findBroker()
+    if (found === undefined) throw new Error("the program has no broker")
+    return found
+  }
+
+  async stop(): Promise<void> {
+    const broker = this.findBroker()
+    if (broker !== undefined) resume({ pid: broker })
+    await this.program.stop()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * The faults themselves, as moves on running processes. The long suite repeats them, the short one
+ * runs the most telling ones once; both end with the oracle.
+ */
+import { setTimeout as sleep } from "node:timers/promises"
+import { assert } from "vitest"
+import type { Started } from "../support/Program.ts"
+import type { Embedded } from "./Embedded.ts"
+import type { Load } from "./Load.ts"
+import { clientOf, pause, resume, until, type Parts, type Target } from "./Parts.ts"
+
+/** How often the faults that depend on the moment are repeated. */
+export const REPEATS = Number(process.env["FAULT_REPEATS"] ?? 5)
+
+/** Milliseconds that surely outlast the session of a group member (10 s). */
+const BEYOND_SESSION_MS = 13_000
+/** Milliseconds in which everything that a fault has stopped goes again. */
+const RECOVERY_MS = 45_000
+
+const random = (below: number): number => Math.floor(Math.random() * below)
+
+/** What a process has logged since a moment, for the reason why it did something. */
+const since = (one: Started): (() => string) => {
+  const before = one.output().length
+  return () => one.output().slice(before)
+}
+
+/** Every tenant's partition is written and shown again. */
+export const assertWritable = async (
+  target: Target,
+  load: Load,
+  tenants: ReadonlyArray<string>
+): Promise<void> => {
+  for (const tenant of tenants) {
+    await until(
+      `${tenant} is written again: ${load.summary()}`,
+      async () => {
+        const request = await load.one(tenant)
+        if (request.receiptId === undefined) return false
+        const receipt = await clientOf(target, tenant)
+          .settled(request.receiptId, RECOVERY_MS)
+          .catch((error: Error) => assert.fail(`${tenant}: ${error.message}`))
+        return receipt["status"] === "committed"
+      },
+      RECOVERY_MS
+    )
+  }
+}
+
+/** One sequencer is killed at a random moment of its work, and another one started. */
+export const killSequencer = async (parts: Parts, load: Load): Promise<void> => {
+  await load.more(5)
+  await sleep(random(400))
+  const victim = random(parts.sequencers.length)
+  await parts.sequencers[victim]!.kill()
+  parts.sequencers[victim] = await parts.startRole("sequencer")
+}
+
+/** Nobody else is there to take over; the same process comes back twice within a second. */
+export const restartTwiceWithinASecond = async (parts: Parts, load: Load): Promise<void> => {
+  await load.more(5)
+  const [only] = parts.sequencers
+  await only!.kill()
+  const first = parts.startRole("sequencer")
+  await sleep(random(900))
+  const second = parts.startRole("sequencer")
+  const [started, other] = await Promise.all([first, second])
+  await started.kill()
+  parts.sequencers[0] = other
+}
+
+/**
+ * A sequencer freezes for longer than its session, another one takes its partitions over, and it
+ * thaws with an old chunk in its hands. With `load` running it has something to commit at once.
+ */
+export const freezeSequencer = async (
+  parts: Parts,
+  whileFrozen: () => Promise<void>
+): Promise<{ readonly said: string }> => {
+  const [victim] = parts.sequencers
+  const said = since(victim!)
+  pause(victim!)
+  await sleep(BEYOND_SESSION_MS)
+  await whileFrozen()
+  resume(victim!)
+  return { said: said() }
+}
+
+/** The projection is killed at a random moment between its inserts and its progress. */
+export const killProjection = async (parts: Parts, load: Load): Promise<void> => {
+  await load.more(3)
+  await sleep(random(300))
+  await parts.projection.kill()
+  await load.more(3)
+  parts.projection = await parts.startRole("projection")
+}
+
+/** No list shows an event twice, asked again and again while the projection comes and goes. */
+export class DuplicateWatch {
+  readonly #target: Target
+  readonly #tenants: ReadonlyArray<string>
+  readonly #running: Promise<void>
+  #stopped = false
+  looks = 0
+  readonly found: Array<string> = []
+
+  constructor(target: Target, tenants: ReadonlyArray<string>) {
+    this.#target = target
+    this.#tenants = tenants
+    this.#running = this.#run()
+  }
+
+  async finish(): Promise<void> {
+    this.#stopped = true
+    await this.#running
+    assert.deepStrictEqual(this.found, [])
+    assert.isAbove(this.looks, 5)
+  }
+
+  async #run(): Promise<void> {
+    for (let n = 0; !this.#stopped; n++) {
+      const tenant = this.#tenants[n % this.#tenants.length]!
+      await this.#look(tenant, n).catch(() => undefined)
+      await sleep(100)
+    }
+  }
+
+  async #look(tenant: string, which: number): Promise<void> {
+    const api = clientOf(this.#target, tenant, which)
+    const { body, status } = await api.call("/v1/events?page_size=200")
+    if (status !== 200) return
+    const sequences: ReadonlyArray<number> = body.events.map(
+      (entry: { readonly sequence_number: number }) => entry.sequence_number
+    )
+    this.looks += 1
+    if (new Set(sequences).size !== sequences.length) this.found.push(`${tenant}: ${sequences}`)
+    // Nothing is ever shown twice and nothing is left out: the total is the highest number.
+    const [newest] = sequences
+    if (newest !== undefined && body.total !== newest) {
+      this.found.push(`${tenant}: ${body.total} events up to ${newest}`)
+    }
+  }
+}
+
+/** The embedded broker is killed under load; its supervisor starts it again. */
+export const killBroker = async (embedded: Embedded, load: Load): Promise<void> => {
+  await load.more(5)
+  const before = embedded.broker()
+  process.kill(before, "SIGKILL")
+  await until("another broker", () => {
+    const now = embedded.findBroker()
+    return now !== undefined && now !== before
+  })
+  await load.more(5, RECOVERY_MS)
+}
+
+/** The broker answers nothing for 15 s, with every connection open. */
+export const freezeBroker = async (embedded: Embedded, load: Load): Promise<void> => {
+  await load.more(5)
+  const pid = embedded.broker()
+  pause({ pid })
+  try {
+    const before = load.statuses.get(503) ?? 0
+    await until("503 while the log is away", () => (load.statuses.get(503) ?? 0) > before, 20_000)
+    await sleep(4_000)
+  } finally {
+    resume({ pid })
+  }
+  await load.more(5, RECOVERY_MS)
+}
