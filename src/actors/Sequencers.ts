@@ -3,7 +3,7 @@
  * and stops it when the group takes the partition away. Restarts what fails, but what was fenced only
  * under a newer assignment: two owners that each start over would fence each other for ever.
  */
-import { Cause, Effect, FiberMap, Ref, Schedule, Stream } from "effect"
+import { Cause, Effect, FiberMap, Ref, Schedule, Stream, SubscriptionRef } from "effect"
 import { EventLog, type Assignment } from "../ports/EventLog.ts"
 import { runSequencer, type SequencerSettings } from "./Sequencer.ts"
 
@@ -14,10 +14,16 @@ const backOff = Schedule.min([
   Schedule.spaced("2 seconds")
 ]).pipe(Schedule.jittered)
 
+/**
+ * Time after which a sequencer that was fenced starts over under the same assignment. A member that
+ * has lost the group learns it within its session, so whoever fenced this one has stopped by then.
+ */
+const FENCED_RETRY = "30 seconds"
+
 export const SEQUENCER_GROUP = "sequencer"
 
 /** One partition, through failures, until it is fenced. */
-const keepRunning = (
+const runUntilFenced = (
   partition: number,
   settings: SequencerSettings,
   running: Ref.Ref<ReadonlySet<number>>
@@ -54,6 +60,27 @@ const keepRunning = (
   )
 }
 
+/**
+ * One partition for as long as it is assigned. A member that was away may be fenced first and be
+ * given the partition back before it notices, so the assignment that counts is the newest one at
+ * the time of the fencing, not the one that started this.
+ */
+const keepRunning = (
+  partition: number,
+  settings: SequencerSettings,
+  running: Ref.Ref<ReadonlySet<number>>,
+  current: SubscriptionRef.SubscriptionRef<number>
+) =>
+  Effect.gen(function*() {
+    const started = yield* SubscriptionRef.get(current)
+    yield* runUntilFenced(partition, settings, running)
+    yield* SubscriptionRef.changes(current).pipe(
+      Stream.filter((generation) => generation > started),
+      Stream.runHead,
+      Effect.timeoutOption(FENCED_RETRY)
+    )
+  }).pipe(Effect.forever)
+
 const isFencedOff = (error: unknown): boolean =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "WriterFenced"
 
@@ -67,6 +94,7 @@ export const runSequencers = Effect.fnUntraced(function*(settings: SequencerSett
   const log = yield* EventLog
   const fibers = yield* FiberMap.make<number>()
   const running = yield* Ref.make<ReadonlySet<number>>(new Set())
+  const current = yield* SubscriptionRef.make(0)
   let previous: ReadonlyArray<number> = []
   const follow = Effect.fnUntraced(function*({ generation, partitions }: Assignment) {
     yield* Effect.logDebug("sequencer assignment", { generation, partitions })
@@ -74,10 +102,10 @@ export const runSequencers = Effect.fnUntraced(function*(settings: SequencerSett
       if (!partitions.includes(partition)) yield* FiberMap.remove(fibers, partition)
     }
     previous = partitions
+    yield* SubscriptionRef.set(current, generation)
     for (const partition of partitions) {
-      yield* FiberMap.run(fibers, partition, keepRunning(partition, settings, running), {
-        onlyIfMissing: true
-      })
+      const sequencer = keepRunning(partition, settings, running, current)
+      yield* FiberMap.run(fibers, partition, sequencer, { onlyIfMissing: true })
     }
   })
   yield* log.membership(SEQUENCER_GROUP).pipe(

@@ -70,9 +70,9 @@ export const announce = (config: Config, places: Places): Effect.Effect<void> =>
 
 /** What a failure that ends the program has to say: one clear line, the cause only for riddles. */
 export const failureLines = (failure: unknown): ReadonlyArray<string> => {
-  const { cause, message, operation } = failure as {
+  const { _tag, cause, message } = failure as {
+    readonly _tag?: string
     readonly message?: string
-    readonly operation?: string
     readonly cause?: unknown
   }
   const { address, code, port } = (cause ?? {}) as {
@@ -84,8 +84,12 @@ export const failureLines = (failure: unknown): ReadonlyArray<string> => {
     return [`alk: port ${port} of ${address} is taken: set PORT to another one, or to 0 for any`]
   }
   const reason = cause instanceof Error ? cause.message : undefined
-  if (operation !== undefined) {
-    return [`alk: can't start: ${operation} failed${reason === undefined ? "" : `: ${reason}`}`]
+  const because = reason === undefined ? "" : ` (${reason})`
+  switch (_tag) {
+    case "LogUnavailable":
+      return [`alk: Kafka does not answer: check KAFKA_BROKERS and that it is up${because}`]
+    case "StoreUnavailable":
+      return [`alk: ClickHouse does not answer: check CLICKHOUSE_URL and that it is up${because}`]
   }
   const text = message !== undefined && message !== "" ? message : (reason ?? String(failure))
   return [`alk: ${text}`]

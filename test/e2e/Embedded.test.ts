@@ -90,6 +90,48 @@ blackBox(() => ({
   keyOf
 }))
 
+describe("what it tells of itself", () => {
+  it("counts what was accepted, rejected, deduplicated, committed, and how long it took", async () => {
+    const api = new Client(running.url, keyOf("restart"))
+    const sync = { headers: { "x-service-sync": "true" } }
+    const one = { ...event(1), id: "metrics-1" }
+    await api.batch([one, one, { ...event(2), action: "nodots" }], sync)
+    const metrics = await new Client(running.url, "").call("/metrics")
+    assert.strictEqual(metrics.status, 200)
+    const value = (name: string): number =>
+      metrics.text
+        .split("\n")
+        .filter((line) => line.startsWith(name) && !line.startsWith("#"))
+        .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
+    assert.isAbove(value("alk_ingest_accepted_items_total"), 1)
+    assert.isAbove(value("alk_ingest_rejected_items_total"), 0)
+    assert.isAbove(value("alk_events_deduplicated_total"), 0)
+    assert.isAbove(value("alk_events_committed_total"), 0)
+    assert.isAbove(value("alk_commit_duration_seconds_count"), 0)
+    assert.isAbove(value("alk_projection_flush_rows_count"), 0)
+    assert.isAbove(value("alk_projection_flush_duration_seconds_count"), 0)
+    for (const name of ["alk_sequencer_lag_commands{", "alk_projection_lag_records{"]) {
+      assert.include(metrics.text, name)
+    }
+    assert.include(metrics.text, "alk_live_subscribers")
+    // Nothing of any tenant.
+    assert.notInclude(metrics.text, "restart")
+    assert.notInclude(metrics.text, "bb-")
+  })
+
+  it("says that it is ready, names every part, and logs no key", async () => {
+    const { body, status } = await new Client(running.url, "").call("/readyz")
+    assert.strictEqual(status, 200)
+    assert.strictEqual(body.kafka.bootstrap, running.kafka)
+    for (const part of ["kafka", "sequencer", "projection", "clickhouse"]) {
+      assert.strictEqual(body[part].state, "ready", part)
+    }
+    assert.notInclude(running.output(), keyOf("restart"))
+    assert.notInclude(running.output(), ADMIN_TOKEN)
+    assert.notInclude(running.output(), '"level":"warn"')
+  })
+})
+
 describe("restart in the middle", () => {
   const attempts = new Map<string, ReadonlyArray<Json>>()
   const acknowledged: Array<string> = []

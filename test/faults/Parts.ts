@@ -3,7 +3,8 @@
  * machine's broker, with topics and keys of their own, and the ways to hurt them. Shares no code with
  * the program.
  */
-import { rmSync } from "node:fs"
+import { rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, inject } from "vitest"
 import { Client } from "../support/Client.ts"
@@ -62,6 +63,15 @@ const end = async (one: Started): Promise<void> => {
   resume(one)
   const stopped = await Promise.race([one.stop().then(() => true), sleep(STOP_MS, false)])
   if (!stopped) await one.kill()
+}
+
+/** With FAULT_LOGS, a folder: what every process said, for whoever looks for a cause. */
+export const keepLogs = (name: string, processes: ReadonlyArray<Started>): void => {
+  const folder = process.env["FAULT_LOGS"]
+  if (folder === undefined) return
+  for (const { output, pid } of processes) {
+    writeFileSync(join(folder, `${name}-${pid}.log`), output())
+  }
 }
 
 let count = 0
@@ -128,6 +138,7 @@ export class Parts implements Target {
   async stop(): Promise<void> {
     await Promise.all(this.#all.filter((one) => one !== this.store).map(end))
     await end(this.store)
+    keepLogs(this.topicPrefix, this.#all)
     rmSync(this.#folder, { recursive: true, force: true })
   }
 }

@@ -27,9 +27,17 @@ export interface BatchFrame {
 
 /** Offsets within a batch, in bytes. */
 const LENGTH_AT = 8
+const LEADER_EPOCH_AT = 12
 const MAGIC_AT = 16
 const CHECKSUM_AT = 17
 const ATTRIBUTES_AT = 21
+const LAST_OFFSET_AT = 23
+const FIRST_TIMESTAMP_AT = 27
+const LAST_TIMESTAMP_AT = 35
+const PRODUCER_ID_AT = 43
+const PRODUCER_EPOCH_AT = 51
+const SEQUENCE_AT = 53
+const COUNT_AT = 57
 const RECORDS_AT = 61
 
 const MAGIC = 2
@@ -44,14 +52,20 @@ const COMPRESSION_LEVEL = 1
 
 const zstdCompress = promisify(zlib.zstdCompress)
 
-/** The size is known beforehand, so tables are small and the output comes in one piece. */
+/** The size is known beforehand, so tables are small and the output mostly comes in one piece. */
 const zstdOptions = (bytes: number): zlib.ZstdOptions => ({
   params: { [zlib.constants.ZSTD_c_compressionLevel]: COMPRESSION_LEVEL },
   pledgedSrcSize: bytes,
-  chunkSize: bytes + (bytes >>> 7) + 512
+  chunkSize: (bytes >>> 1) + 512
 })
 
-const GROW_FROM = 4_096
+const GROW_FROM = 16_384
+/** Buffers up to this size are used again: fresh memory costs more than what is written into it. */
+const SCRATCH_BYTES_MAX = 4 * 1_048_576
+/** As many as there are batches in the making at a time. */
+const SCRATCH_MAX = 4
+const scratch: Array<Buffer> = []
+
 /** A varint of 32 bits has at most so many bytes. */
 const VARINT_BYTES_MAX = 5
 /** A UTF-16 unit has at most so many bytes in UTF-8. */
@@ -63,15 +77,27 @@ const SHORT_STRING_MAX = 24
 const varintSize = (length: number): number =>
   length < 0x40 ? 1 : length < 0x2000 ? 2 : length < 0x10_0000 ? 3 : length < 0x800_0000 ? 4 : 5
 
-/** Writes records one after the other. Strings are written before their length is known. */
+/** Writes records one after the other into a buffer that grows. Strings are written before their length is known. */
 class RecordWriter {
-  bytes = Buffer.allocUnsafe(GROW_FROM)
-  at = RECORDS_AT
+  bytes = scratch.pop() ?? Buffer.allocUnsafeSlow(GROW_FROM)
+  at = 0
+
+  /** What has been written, until `release`. */
+  get written(): Buffer {
+    return this.bytes.subarray(0, this.at)
+  }
+
+  /** Give the buffer to the next batch. */
+  release(): void {
+    if (this.bytes.length <= SCRATCH_BYTES_MAX && scratch.length < SCRATCH_MAX) {
+      scratch.push(this.bytes)
+    }
+  }
 
   ensure(more: number): void {
     const needed = this.at + more
     if (needed <= this.bytes.length) return
-    const grown = Buffer.allocUnsafe(Math.max(needed, this.bytes.length * 2))
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2))
     this.bytes.copy(grown, 0, 0, this.at)
     this.bytes = grown
   }
@@ -176,22 +202,25 @@ class RecordWriter {
   }
 }
 
-const finish = (bytes: Buffer, count: number, codec: number, frame: BatchFrame): Buffer => {
-  bytes.fill(0, 0, LENGTH_AT)
-  bytes.writeInt32BE(bytes.length - LENGTH_AT - 4, LENGTH_AT)
-  // The epoch of the leader is the broker's to fill in.
-  bytes.writeInt32BE(-1, LENGTH_AT + 4)
-  bytes.writeInt8(MAGIC, MAGIC_AT)
-  bytes.writeInt16BE(codec | (frame.transactional ? TRANSACTIONAL : 0), ATTRIBUTES_AT)
-  bytes.writeInt32BE(count - 1, 23)
-  bytes.writeBigInt64BE(BigInt(frame.timestamp), 27)
-  bytes.writeBigInt64BE(BigInt(frame.timestamp), 35)
-  bytes.writeBigInt64BE(frame.producerId, 43)
-  bytes.writeInt16BE(frame.producerEpoch, 51)
-  bytes.writeInt32BE(frame.sequence, 53)
-  bytes.writeInt32BE(count, 57)
-  bytes.writeUInt32BE(crc32c(bytes, ATTRIBUTES_AT), CHECKSUM_AT)
-  return bytes
+const toBatch = (body: Buffer, codec: number, count: number, frame: BatchFrame): Buffer => {
+  const batch = Buffer.allocUnsafe(RECORDS_AT + body.length)
+  // The base offset is the broker's to fill in, like the epoch of the leader.
+  batch.fill(0, 0, LENGTH_AT)
+  batch.writeInt32BE(batch.length - LEADER_EPOCH_AT, LENGTH_AT)
+  batch.writeInt32BE(-1, LEADER_EPOCH_AT)
+  batch.writeInt8(MAGIC, MAGIC_AT)
+  batch.writeInt16BE(codec | (frame.transactional ? TRANSACTIONAL : 0), ATTRIBUTES_AT)
+  batch.writeInt32BE(count - 1, LAST_OFFSET_AT)
+  const timestamp = BigInt(frame.timestamp)
+  batch.writeBigInt64BE(timestamp, FIRST_TIMESTAMP_AT)
+  batch.writeBigInt64BE(timestamp, LAST_TIMESTAMP_AT)
+  batch.writeBigInt64BE(frame.producerId, PRODUCER_ID_AT)
+  batch.writeInt16BE(frame.producerEpoch, PRODUCER_EPOCH_AT)
+  batch.writeInt32BE(frame.sequence, SEQUENCE_AT)
+  batch.writeInt32BE(count, COUNT_AT)
+  body.copy(batch, RECORDS_AT)
+  batch.writeUInt32BE(crc32c(batch, ATTRIBUTES_AT), CHECKSUM_AT)
+  return batch
 }
 
 const compressed = (records: Buffer): Buffer | Promise<Buffer> =>
@@ -206,11 +235,11 @@ export const encodeRecordBatch = async (
 ): Promise<Buffer> => {
   const writer = new RecordWriter()
   for (let index = 0; index < records.length; index++) writer.record(records[index]!, index)
-  const plain = writer.bytes.subarray(0, writer.at)
-  const body = plain.subarray(RECORDS_AT)
-  if (body.length < COMPRESS_BYTES_MIN) return finish(plain, records.length, 0, frame)
-  const packed = await compressed(body)
-  const batch = Buffer.allocUnsafe(RECORDS_AT + packed.length)
-  packed.copy(batch, RECORDS_AT)
-  return finish(batch, records.length, ZSTD, frame)
+  const plain = writer.written
+  const batch =
+    plain.length < COMPRESS_BYTES_MIN
+      ? toBatch(plain, 0, records.length, frame)
+      : toBatch(await compressed(plain), ZSTD, records.length, frame)
+  writer.release()
+  return batch
 }
