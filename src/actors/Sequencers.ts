@@ -15,10 +15,11 @@ const backOff = Schedule.min([
 ]).pipe(Schedule.jittered)
 
 /**
- * Time after which a sequencer that was fenced starts over under the same assignment. A member that
- * has lost the group learns it within its session, so whoever fenced this one has stopped by then.
+ * Time after which a sequencer that was fenced starts over although no newer assignment has come. A
+ * member that has lost the group learns it at its next heartbeat, so if the partition is still
+ * assigned here by then, whoever fenced this one has stopped.
  */
-const FENCED_RETRY = "30 seconds"
+const FENCED_RETRY = "5 seconds"
 
 export const SEQUENCER_GROUP = "sequencer"
 
@@ -61,9 +62,8 @@ const runUntilFenced = (
 }
 
 /**
- * One partition for as long as it is assigned. A member that was away may be fenced first and be
- * given the partition back before it notices, so the assignment that counts is the newest one at
- * the time of the fencing, not the one that started this.
+ * One partition for as long as it is assigned. Whoever fenced this sequencer may have done so before
+ * the newest assignment, unnoticed by a member that was away: then no newer one will ever come.
  */
 const keepRunning = (
   partition: number,
@@ -72,10 +72,10 @@ const keepRunning = (
   current: SubscriptionRef.SubscriptionRef<number>
 ) =>
   Effect.gen(function*() {
-    const started = yield* SubscriptionRef.get(current)
     yield* runUntilFenced(partition, settings, running)
+    const fenced = yield* SubscriptionRef.get(current)
     yield* SubscriptionRef.changes(current).pipe(
-      Stream.filter((generation) => generation > started),
+      Stream.filter((generation) => generation > fenced),
       Stream.runHead,
       Effect.timeoutOption(FENCED_RETRY)
     )

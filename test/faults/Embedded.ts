@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process"
 import { rmSync } from "node:fs"
 import { freePort } from "../support/FreePort.ts"
 import { ADMIN_TOKEN, freshFolder, start, type Started } from "../support/Program.ts"
-import { bootstrapKeys, resume, type Target } from "./Parts.ts"
+import { bootstrapKeys, keepLogs, resume, type Target } from "./Parts.ts"
 
 export class Embedded implements Target {
   readonly topicPrefix = "alk"
@@ -46,6 +46,7 @@ export class Embedded implements Target {
     const broker = this.findBroker()
     if (broker !== undefined) resume({ pid: broker })
     await this.program.stop()
+    keepLogs("embedded", [this.program])
     rmSync(this.#folder, { recursive: true, force: true })
   }
 }

@@ -33,6 +33,10 @@ const UNANSWERED_PAUSE_MS = 50
 /** Milliseconds that a client goes on repeating a request. */
 const REPEAT_MS = 90_000
 
+/** Events of a large request, and characters of two bytes in each. */
+const LARGE_EVENTS = 100
+const LARGE_TEXT_LENGTH = 3_000
+
 export class Load {
   readonly requests: Array<Request> = []
   /** Statuses of all answers, and what should never be answered. */
@@ -106,6 +110,30 @@ export class Load {
     }
   }
 
+  /** A receipt that was final once is final now, at every process. */
+  async assertFinal(newest: number): Promise<void> {
+    const known = this.requests.filter(({ receiptId }) => receiptId !== undefined).slice(-newest)
+    for (const { receiptId, tenant } of known) {
+      for (const which of this.#target.urls().keys()) {
+        const { body, text } = await clientOf(this.#target, tenant, which)
+          .call(`/v1/receipts/${receiptId}`)
+        assert.strictEqual(body.status, "committed", text)
+      }
+    }
+  }
+
+  /** Whoever asks again, anywhere, is told what was told first, and nothing is written twice. */
+  async assertSameAnswers(): Promise<void> {
+    for (const [index, { events, ids, key, receiptId, tenant }] of this.requests.entries()) {
+      const { body, status, text } = await clientOf(this.#target, tenant, index).batch(events, {
+        headers: key === undefined ? {} : { "idempotency-key": key }
+      })
+      assert.strictEqual(status, 202, text)
+      assert.deepStrictEqual(body.ids, ids)
+      if (key !== undefined) assert.strictEqual(body.receipt_id, receiptId)
+    }
+  }
+
   summary(): string {
     const statuses = [...this.statuses].map(([status, count]) => `${count} x ${status}`)
     return (
@@ -121,6 +149,15 @@ export class Load {
     return request
   }
 
+  /** One request of many large events. */
+  async large(tenant: string): Promise<void> {
+    const request = this.#make(tenant, `${tenant}-large-${this.#singles++}`, 0, false, {
+      events: LARGE_EVENTS,
+      text: "ü".repeat(LARGE_TEXT_LENGTH)
+    })
+    await this.#attempt(request, 1)
+  }
+
   async #send(tenant: string, sender: string, who: number): Promise<void> {
     for (let n = 0; !this.#stopped; n++) {
       const request = this.#make(tenant, sender, n, n % 2 === 0)
@@ -130,15 +167,21 @@ export class Load {
     }
   }
 
-  #make(tenant: string, sender: string, n: number, withKey: boolean): Request {
+  #make(
+    tenant: string,
+    sender: string,
+    n: number,
+    withKey: boolean,
+    size = { events: this.#options.eventsPerRequest, text: "ü“📄" }
+  ): Request {
     const name = `${sender}-${n}`
     const request: Request = {
       tenant,
       sender,
       key: withKey ? name : undefined,
-      events: Array.from({ length: this.#options.eventsPerRequest }, (_, item) => ({
+      events: Array.from({ length: size.events }, (_, item) => ({
         ...event(n),
-        metadata: { ref: `${name}-${item}`, text: "ü“📄" },
+        metadata: { ref: `${name}-${item}`, text: size.text },
         ...(withKey ? {} : { id: `${name}-${item}` })
       })),
       inOrder: false,

@@ -142,3 +142,14 @@ export class Parts implements Target {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 }
+
+/** A test on parts of its own, which end with it. */
+export const withParts =
+  (sequencers: number, test: (parts: Parts) => Promise<void>) => async (): Promise<void> => {
+    const parts = await Parts.start(sequencers)
+    try {
+      await test(parts)
+    } finally {
+      await parts.stop()
+    }
+  }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { describe, it } from "vitest"
 import { Load } from "./Load.ts"
 import { judge } from "./Oracle.ts"
-import { Parts, TENANTS } from "./Parts.ts"
+import { TENANTS, withParts } from "./Parts.ts"
 import {
   assertWritable,
   freezeSequencer,
@@ -15,15 +15,6 @@ import { Subscriber } from "./Subscriber.ts"
 
 /** Milliseconds for one repeat: a takeover after a kill lasts as long as the session. */
 const REPEAT_MS = 60_000
-
-const withParts = (sequencers: number, test: (parts: Parts) => Promise<void>) => async () => {
-  const parts = await Parts.start(sequencers)
-  try {
-    await test(parts)
-  } finally {
-    await parts.stop()
-  }
-}
 
 describe("a sequencer", () => {
   it(

@@ -28,7 +28,7 @@ const parsed = (text: string): string =>
  * refuses a whole document for one integer beyond 64 bits, but reads it as a double like this.
  * U+0001 marks the end of each match, because it can't stand in JSON.
  */
-const withFloatDigits = (text: string): string =>
+export const withFloatDigits = (text: string): string =>
   String.raw`replaceAll(replaceAll(replaceRegexpAll(${text}, '("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})', '\\1\\2\x01'), '"\x01', '"'), '\x01', 'e0')`
 
 /** The text itself, or where the body was refused, what can be read; costs nothing on the rest. */

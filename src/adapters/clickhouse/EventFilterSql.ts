@@ -7,6 +7,7 @@ import {
   type EventFilter,
   type MetadataCondition
 } from "../../domain/EventFilter.ts"
+import { withFloatDigits } from "./EventColumns.ts"
 
 export type ParameterValue = string | number
 
@@ -78,26 +79,30 @@ const neededText = (value: string): string => {
   return plain ? longestRun(value) : ""
 }
 
+/** The value behind the first path that exists, as JSON; empty if none does. */
+const firstFound = (path: string, parameters: Parameters): string | undefined => {
+  const found = metadataPathCandidates(path).map((keys) =>
+    `JSONExtractRaw(metadata, ${keys.map((key) => parameters.string(key)).join(", ")})`)
+  return found.length > 1 ? `arrayFirst(text -> text != '', [${found.join(", ")}])` : found[0]
+}
+
 const metadataCondition = (
   { path, value }: MetadataCondition,
   parameters: Parameters
 ): string => {
+  const found = firstFound(path, parameters)
+  if (found === undefined) return "false"
   // Written by the function that writes the column's values, so equal values are equal texts.
   const wanted = matchingTexts(value)
     .map((text) => `JSONExtractRaw(${parameters.string(`{"v":${text}}`)}, 'v')`)
     .join(", ")
-  const branches = metadataPathCandidates(path).map((keys) => {
-    const place = `metadata, ${keys.map((key) => parameters.string(key)).join(", ")}`
-    const found = `JSONExtractRaw(${place})`
-    return `${found} != '', has([${wanted}], ${found})`
-      + ` OR (startsWith(${found}, '[') AND hasAny(JSONExtractArrayRaw(${place}), [${wanted}]))`
-  })
-  if (branches.length === 0) return "false"
   const needed = neededText(value)
   const prefilter = needed === ""
     ? "metadata != ''"
     : `position(metadata, ${parameters.string(needed)}) > 0`
-  return `${prefilter} AND multiIf(${branches.join(", ")}, false)`
+  return `${prefilter} AND arrayExists(text -> if(startsWith(text, '['),`
+    + ` hasAny(JSONExtractArrayRaw(${withFloatDigits("text")}), [${wanted}]),`
+    + ` has([${wanted}], text)), [${found}])`
 }
 
 /** No stored text holds U+0000, which separates the texts of the search column. */

@@ -74,6 +74,7 @@ const INSERT_SETTINGS = {
   max_insert_block_size: "1048576",
   min_insert_block_size_rows: "1048576",
   min_insert_block_size_bytes: "0",
+  input_format_parallel_parsing: 0,
   max_execution_time: INSERT_SECONDS_MAX
 } as const
 

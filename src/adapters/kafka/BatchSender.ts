@@ -113,12 +113,19 @@ export class BatchSender {
   readonly #transactionalId: string | null
   readonly #identity: ProducerIdentity
   readonly #sequences = new Map<string, number>()
+  readonly #firstSequence: number
   readonly #known = new Set<string>()
 
-  constructor(cluster: RawCluster, transactionalId: string | null, identity: ProducerIdentity) {
+  constructor(
+    cluster: RawCluster,
+    transactionalId: string | null,
+    identity: ProducerIdentity,
+    firstSequence = 0
+  ) {
     this.#cluster = cluster
     this.#transactionalId = transactionalId
     this.#identity = identity
+    this.#firstSequence = firstSequence
   }
 
   /** Give each batch the next sequence numbers of its partition. What is sequenced must be sent. */
@@ -127,7 +134,7 @@ export class BatchSender {
     return Promise.all(
       parts.map(async ({ partition, records, topic }) => {
         const key = keyOf({ topic, partition })
-        const sequence = this.#sequences.get(key) ?? 0
+        const sequence = this.#sequences.get(key) ?? this.#firstSequence
         this.#sequences.set(key, (sequence + records.length) % SEQUENCES)
         const bytes = await encodeRecordBatch(records, {
           ...this.#identity,

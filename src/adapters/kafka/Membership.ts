@@ -8,10 +8,10 @@ import { topicName } from "../../domain/Topics.ts"
 import { LogUnavailable, type Assignment } from "../../ports/EventLog.ts"
 import { RETRY } from "./KafkaClient.ts"
 
-/** Milliseconds without a heartbeat after which another member takes over. */
-const SESSION_TIMEOUT_MS = 10_000
+/** Milliseconds without a heartbeat until another member takes over: the least that brokers allow. */
+const SESSION_TIMEOUT_MS = 6_000
 const HEARTBEAT_MS = 1_000
-const REBALANCE_TIMEOUT_MS = 12_000
+const REBALANCE_TIMEOUT_MS = 8_000
 /** Milliseconds between two looks at the group; partitions are paused, so nothing is fetched. */
 const POLL_MS = 300
 

@@ -20,7 +20,6 @@ import {
   isFenced,
   isRetriable,
   makeCluster,
-  protocolErrorOf,
   type KafkaSettings,
   type RawBroker,
   type RawCluster
@@ -45,6 +44,8 @@ const CLOSE_GRACE_MS = 2_000
 const CONCURRENT_MS = 1
 
 const TRANSACTION_COORDINATOR = 1
+/** The previous transaction is decided, but its markers are still being written. */
+const CONCURRENT_TRANSACTIONS = 51
 
 /** kafkajs asks for the metadata of every topic there is unless it knows one that it is to write. */
 const FIRST_TOPIC = "commands"
@@ -301,14 +302,22 @@ class Transactions {
   #add(missing: ReadonlyArray<TopicPartition>, goOn: () => boolean): Promise<void> {
     return insist(
       async () => {
-        for (;;) {
-          const { errorCode } = await this.#askCoordinator((broker) =>
-            addPartitionsToTransaction(broker, this.#transactionalId, this.#identity, missing)
-          )
-          if (errorCode === 0) return
-          const error = errorOfCode(errorCode)
-          if (protocolErrorOf(error) !== "CONCURRENT_TRANSACTIONS" || !goOn()) throw error
-          await sleep(CONCURRENT_MS)
+        try {
+          for (;;) {
+            const broker = await this.#findCoordinator()
+            const { errorCode } = await addPartitionsToTransaction(
+              broker,
+              this.#transactionalId,
+              this.#identity,
+              missing
+            )
+            if (errorCode === 0) return
+            if (errorCode !== CONCURRENT_TRANSACTIONS || !goOn()) throw errorOfCode(errorCode)
+            await sleep(CONCURRENT_MS)
+          }
+        } catch (error) {
+          this.#coordinator = undefined
+          throw error
         }
       },
       this.#connections,
@@ -341,20 +350,6 @@ class Transactions {
 
   async #findCoordinator(): Promise<RawBroker> {
     return (this.#coordinator ??= await findCoordinator(this.#connections, this.#transactionalId))
-  }
-
-  async #askCoordinator<Answer extends { readonly errorCode: number }>(
-    ask: (broker: RawBroker) => Promise<Answer>
-  ): Promise<Answer> {
-    try {
-      const answer = await ask(await this.#findCoordinator())
-      const error = answer.errorCode === 0 ? undefined : errorOfCode(answer.errorCode)
-      if (protocolErrorOf(error) === "NOT_COORDINATOR_FOR_GROUP") this.#coordinator = undefined
-      return answer
-    } catch (error) {
-      this.#coordinator = undefined
-      throw error
-    }
   }
 }
 

@@ -2,7 +2,7 @@
  * The HTTP face of the embedded engine, byte by byte where the client doesn't show it: who may ask,
  * what it says of errors, what it does with compressed, huge and half bodies, and how it ends.
  */
-import { ClickHouseError, createClient } from "@clickhouse/client"
+import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { once } from "node:events"
@@ -14,6 +14,8 @@ import * as zlib from "node:zlib"
 import { ChdbEngine } from "../../../src/adapters/clickhouse/ChdbEngine.ts"
 import { StoreServer } from "../../../src/adapters/clickhouse/StoreServer.ts"
 import { temporaryFolder } from "./support/StoreProcesses.ts"
+
+const silent = { level: ClickHouseLogLevel.OFF }
 
 interface Reply {
   readonly status: number
@@ -58,7 +60,7 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
   it.effect("serves the unmodified client: ping, query, command, exec, insert, errors", () =>
     Effect.gen(function*() {
       const { url } = yield* StoreServer
-      const client = createClient({ url })
+      const client = createClient({ url, log: silent })
       yield* Effect.promise(async () => {
         assert.isTrue((await client.ping()).success)
         assert.isTrue((await client.ping({ select: true })).success)
@@ -199,7 +201,7 @@ describe("the store's server", () => {
       const { url } = Context.get(context, StoreServer)
       const ping = (password: string | undefined) =>
         Effect.promise(async () => {
-          const client = createClient({ url, ...(password === undefined ? {} : { password }) })
+          const client = createClient({ url, log: silent, ...(password === undefined ? {} : { password }) })
           const { success } = await client.ping({ select: true })
           await client.close()
           return success
@@ -228,7 +230,7 @@ describe("the store's server", () => {
       const { answer, url } = yield* Effect.scoped(Effect.gen(function*() {
         const context = yield* Layer.build(StoreServer.layer({ port: 0 }).pipe(Layer.provide(engine)))
         const { url } = Context.get(context, StoreServer)
-        const client = createClient({ url })
+        const client = createClient({ url, log: silent })
         const question = { query: "SELECT sleep(1), 'done' FORMAT TSV" }
         const answer = client.exec(question).then(({ stream }) => text(stream))
         yield* Effect.sleep("300 millis")

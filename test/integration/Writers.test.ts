@@ -1,0 +1,286 @@
+/** The writers on a network that loses requests and answers: once, in order, or not at all. */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { inject } from "vitest"
+import { makeAppender, makeTransactionalWriter } from "../../src/adapters/kafka/Writers.ts"
+import { MESSAGE_BYTES_MAX, type TopicKind } from "../../src/domain/Topics.ts"
+import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
+import {
+  ADD_PARTITIONS_TO_TXN,
+  END_TXN,
+  PRODUCE,
+  startFlakyProxy,
+  type Fate,
+  type FlakyProxy
+} from "../support/FlakyProxy.ts"
+import { append, readAll, withLog } from "../support/Log.ts"
+
+const record = (value: string, topic: TopicKind = "commands", partition = 0): NewRecord => ({
+  topic,
+  partition,
+  key: "acme",
+  value
+})
+
+const texts = (topic: TopicKind, partition = 0) =>
+  readAll(topic, partition).pipe(
+    Effect.map((records) => records.map(({ value }) => value?.toString()))
+  )
+
+const flakyProxy = Effect.acquireRelease(
+  Effect.promise(() => startFlakyProxy(inject("bootstrap"))),
+  (proxy) => Effect.promise(() => proxy.close())
+)
+
+const through = (proxy: FlakyProxy) => ({
+  brokers: [inject("bootstrap")],
+  clientId: "flaky",
+  log: () => undefined,
+  route: () => ({ host: "127.0.0.1", port: proxy.port })
+})
+
+/** Numbers between 0 and 1 that look like chance and are the same in every run. */
+const chance = (seed: number) => (): number => {
+  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
+  return seed / 0x1_0000_0000
+}
+
+const misfortunes: ReadonlyArray<Fate> = ["lose request", "lose answer", "halve answer"]
+
+/** Two of five requests that produce go wrong, and one of twenty others. */
+const misfortune = (seed: number): FlakyProxy["decide"] => {
+  const random = chance(seed)
+  return (apiKey) =>
+    random() < (apiKey === PRODUCE ? 0.4 : 0.05)
+      ? misfortunes[Math.floor(random() * misfortunes.length)]!
+      : "forward"
+}
+
+/** The fate of the first request of a kind; the others are forwarded. */
+const once = (wanted: number, fate: Fate): FlakyProxy["decide"] => {
+  let left = 1
+  return (apiKey) => (apiKey === wanted && left-- > 0 ? fate : "forward")
+}
+
+const numbered = (count: number, name = "v") => Array.from({ length: count }, (_, n) => `${name}${n}`)
+
+describe("the appender", () => {
+  it.live("writes every record once and in order, whatever the network loses", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const proxy = yield* flakyProxy
+        const appender = yield* makeAppender(through(proxy), prefix)
+        proxy.decide = misfortune(1)
+        for (const value of numbered(200)) yield* appender.append([record(value)])
+        assert.deepStrictEqual(yield* texts("commands"), numbered(200))
+      })
+    )
+  )
+
+  it.live("does so for several topics and partitions in one call", () =>
+    withLog(
+      (prefix) =>
+        Effect.gen(function*() {
+          const proxy = yield* flakyProxy
+          const appender = yield* makeAppender(through(proxy), prefix)
+          proxy.decide = misfortune(2)
+          const places = [["commands", 0], ["commands", 1], ["commands", 2], ["progress", 1]] as const
+          for (let n = 0; n < 40; n++) {
+            yield* appender.append(
+              places.flatMap(([topic, partition]) => [
+                record(`${n}a`, topic, partition),
+                record(`${n}b`, topic, partition)
+              ])
+            )
+          }
+          const wanted = Array.from({ length: 40 }, (_, n) => [`${n}a`, `${n}b`]).flat()
+          for (const [topic, partition] of places) {
+            assert.deepStrictEqual(yield* texts(topic, partition), wanted)
+          }
+        }),
+      3
+    )
+  )
+
+  it.live("fails the call that the broker refuses, and goes on with the next", () =>
+    withLog(() =>
+      Effect.gen(function*() {
+        const appender = yield* (yield* EventLog).appender
+        yield* appender.append([record("before")])
+        const large = Buffer.alloc(MESSAGE_BYTES_MAX + 1_000_000)
+        // What does not compress: a different number in every four bytes.
+        const random = chance(3)
+        for (let at = 0; at + 4 <= large.length; at += 4) large.writeUInt32BE(random() * 2 ** 32, at)
+        const tooLarge: NewRecord = { ...record(""), value: large }
+        const [refused] = yield* Effect.all(
+          [
+            Effect.flip(appender.append([tooLarge])),
+            appender.append([record("behind it")]),
+            appender.append([record("after")])
+          ],
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(refused._tag, "LogUnavailable")
+        assert.deepStrictEqual(yield* texts("commands"), ["before", "behind it", "after"])
+      })
+    )
+  )
+
+  it.live("drops a call whose caller is gone before its turn, and no other", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const proxy = yield* flakyProxy
+        const appender = yield* makeAppender(through(proxy), prefix)
+        const stuck = yield* Deferred.make<void>()
+        proxy.decide = (apiKey) => {
+          if (apiKey === PRODUCE) Deferred.doneUnsafe(stuck, Effect.void)
+          return "lose answer"
+        }
+        const first = yield* Effect.forkChild(appender.append([record("first")]))
+        yield* Deferred.await(stuck)
+        const second = yield* Effect.forkChild(appender.append([record("second")]), {
+          startImmediately: true
+        })
+        const third = yield* Effect.forkChild(appender.append([record("third")]), {
+          startImmediately: true
+        })
+        yield* Fiber.interrupt(second)
+        proxy.decide = () => "forward"
+        yield* Fiber.join(first)
+        yield* Fiber.join(third)
+        assert.deepStrictEqual(yield* texts("commands"), ["first", "third"])
+      })
+    )
+  )
+
+  it.live("stops trying when its scope closes", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const proxy = yield* flakyProxy
+        const scope = yield* Scope.make()
+        const appender = yield* makeAppender(through(proxy), prefix).pipe(Scope.provide(scope))
+        const stuck = yield* Deferred.make<void>()
+        proxy.decide = (apiKey) => {
+          if (apiKey === PRODUCE) Deferred.doneUnsafe(stuck, Effect.void)
+          return "lose request"
+        }
+        const lost = yield* Effect.forkChild(Effect.flip(appender.append([record("lost")])))
+        yield* Deferred.await(stuck)
+        yield* Scope.close(scope, Exit.void)
+        assert.strictEqual((yield* Fiber.join(lost))._tag, "LogUnavailable")
+        proxy.decide = () => "forward"
+        const later = yield* Effect.flip(appender.append([record("too late")]))
+        assert.strictEqual(later._tag, "LogUnavailable")
+        yield* append([record("of another")])
+        assert.deepStrictEqual(yield* texts("commands"), ["of another"])
+      })
+    )
+  )
+})
+
+const event = (value: string): NewRecord => record(value, "events")
+const state = (value: string): NewRecord => record(value, "state")
+
+describe("the transactional writer", () => {
+  it.live("commits every transaction once, whatever is lost before its end", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const proxy = yield* flakyProxy
+        const writer = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`)
+        const misfortunate = misfortune(4)
+        proxy.decide = (apiKey) =>
+          apiKey === PRODUCE || apiKey === ADD_PARTITIONS_TO_TXN ? misfortunate(PRODUCE) : "forward"
+        const offsets: Array<number> = []
+        for (let n = 0; n < 30; n++) {
+          yield* writer.commit([event(`${n}a`), event(`${n}b`)], ({ firstOffset }) => {
+            offsets.push(firstOffset!)
+            return [state(`${n}`)]
+          })
+        }
+        const events = yield* readAll("events")
+        assert.deepStrictEqual(
+          events.map(({ value }) => value?.toString()),
+          Array.from({ length: 30 }, (_, n) => [`${n}a`, `${n}b`]).flat()
+        )
+        assert.deepStrictEqual(
+          offsets,
+          events.filter((_, index) => index % 2 === 0).map(({ offset }) => offset)
+        )
+        assert.deepStrictEqual(yield* texts("state"), Array.from({ length: 30 }, (_, n) => `${n}`))
+      })
+    )
+  )
+
+  it.live.each([
+    { fate: "lose answer", kept: ["one", "two", "three"] },
+    { fate: "halve answer", kept: ["one", "two", "three"] },
+    { fate: "lose request", kept: ["one", "three"] }
+  ] satisfies ReadonlyArray<{ fate: Fate; kept: Array<string> }>)("is over when the end of a transaction is uncertain: $fate", ({ fate, kept }) =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const proxy = yield* flakyProxy
+        const writer = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`)
+        yield* writer.commit([event("one")], () => [state("one")])
+        proxy.decide = once(END_TXN, fate)
+        const uncertain = yield* Effect.flip(writer.commit([event("two")], () => [state("two")]))
+        assert.strictEqual(uncertain._tag, "LogUnavailable")
+        const over = yield* Effect.flip(writer.commit([event("never")], () => [state("never")]))
+        assert.strictEqual(over._tag, "LogUnavailable")
+        const next = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`)
+        yield* next.commit([event("three")], () => [state("three")])
+        assert.deepStrictEqual(yield* texts("events"), kept)
+        assert.deepStrictEqual(yield* texts("state"), kept)
+      })
+    )
+  )
+
+  it.live("starts although the first answers are lost", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const proxy = yield* flakyProxy
+        proxy.decide = misfortune(5)
+        const writer = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`)
+        proxy.decide = () => "forward"
+        yield* writer.commit([event("one")], () => [state("one")])
+        assert.deepStrictEqual(yield* texts("events"), ["one"])
+      })
+    )
+  )
+
+  it.live("expects the partitions of the previous transaction, at the price of one marker", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        const log = yield* EventLog
+        const writer = yield* log.writer("w")
+        yield* writer.commit([event("one")], () => [state("one"), record("bad", "quarantine")])
+        yield* writer.commit([event("two")], () => [state("two")])
+        yield* writer.commit([event("three")], () => [state("three")])
+        yield* writer.commit([], () => [state("four")])
+        yield* writer.commit([], () => [])
+        // Markers are written behind the back of the writer; the next one waits for them.
+        yield* log.writer("w")
+        const ends = yield* log.ends(
+          (["events", "state", "quarantine"] as const).map((topic) => ({ topic, partition: 0 }))
+        )
+        // Each record and a marker behind it; in quarantine one more, of the second transaction.
+        assert.deepStrictEqual(ends, [6, 8, 3])
+        assert.deepStrictEqual(yield* texts("quarantine"), ["bad"])
+        assert.deepStrictEqual(yield* texts("events"), ["one", "two", "three"])
+      })
+    )
+  )
+
+  it.live("refuses a first part of more than one partition", () =>
+    withLog(
+      (prefix) =>
+        Effect.gen(function*() {
+          const proxy = yield* flakyProxy
+          const writer = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`)
+          const records = [record("zero", "events", 0), record("one", "events", 1)]
+          const refused = yield* Effect.flip(writer.commit(records, () => []))
+          assert.strictEqual(refused._tag, "LogUnavailable")
+        }),
+      2
+    )
+  )
+})
