@@ -6,6 +6,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { allTenants, blackBox, checkChain, event } from "../support/BlackBox.ts"
 import { Client, type Json } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
+import { assertPopulation, populate } from "../support/Population.ts"
 import { ADMIN_TOKEN, freshFolder, start, testKey, type Started } from "../support/Program.ts"
 
 const folder = freshFolder("embedded")
@@ -14,7 +15,7 @@ const environment = async (): Promise<Record<string, string>> => ({
   ALK_DATA_DIR: folder,
   ALK_KAFKA_PORT: String(await freePort()),
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
-  ALK_BOOTSTRAP_KEYS: [...allTenants, "restart"]
+  ALK_BOOTSTRAP_KEYS: [...allTenants, "restart", "population"]
     .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
     .join(",")
 })
@@ -90,9 +91,17 @@ blackBox(() => ({
   keyOf
 }))
 
+describe("a population", () => {
+  it("of 5,000 events is listed, counted, filtered, chained and verified", async () => {
+    const api = new Client(running.url, keyOf("population"))
+    await populate(api, 5_000)
+    await assertPopulation(api, "population", running.kafka, "alk.events", 5_000)
+  })
+})
+
 describe("what it tells of itself", () => {
   it("counts what was accepted, rejected, deduplicated, committed, and how long it took", async () => {
-    const api = new Client(running.url, keyOf("restart"))
+    const api = new Client(running.url, keyOf("population"))
     const sync = { headers: { "x-service-sync": "true" } }
     const one = { ...event(1), id: "metrics-1" }
     await api.batch([one, one, { ...event(2), action: "nodots" }], sync)
@@ -115,7 +124,7 @@ describe("what it tells of itself", () => {
     }
     assert.include(metrics.text, "alk_live_subscribers")
     // Nothing of any tenant.
-    assert.notInclude(metrics.text, "restart")
+    assert.notInclude(metrics.text, "population")
     assert.notInclude(metrics.text, "bb-")
   })
 
@@ -126,7 +135,7 @@ describe("what it tells of itself", () => {
     for (const part of ["kafka", "sequencer", "projection", "clickhouse"]) {
       assert.strictEqual(body[part].state, "ready", part)
     }
-    assert.notInclude(running.output(), keyOf("restart"))
+    assert.notInclude(running.output(), keyOf("population"))
     assert.notInclude(running.output(), ADMIN_TOKEN)
     assert.notInclude(running.output(), '"level":"warn"')
   })

@@ -1,6 +1,6 @@
 /** The broker dies or falls silent under a whole program, and comes back. */
 import { describe, it } from "vitest"
-import { Embedded } from "./Embedded.ts"
+import { withEmbedded } from "./Embedded.ts"
 import { Load } from "./Load.ts"
 import { judge } from "./Oracle.ts"
 import { TENANTS } from "./Parts.ts"
@@ -8,15 +8,6 @@ import { assertWritable, freezeBroker, killBroker, REPEATS } from "./Scenarios.t
 import { Subscriber } from "./Subscriber.ts"
 
 const REPEAT_MS = 90_000
-
-const withEmbedded = (test: (embedded: Embedded) => Promise<void>) => async () => {
-  const embedded = await Embedded.start()
-  try {
-    await test(embedded)
-  } finally {
-    await embedded.stop()
-  }
-}
 
 describe("the broker", () => {
   it(

@@ -50,3 +50,14 @@ export class Embedded implements Target {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 }
+
+/** A test on a program of its own, which ends with it. */
+export const withEmbedded =
+  (test: (embedded: Embedded) => Promise<void>) => async (): Promise<void> => {
+    const embedded = await Embedded.start()
+    try {
+      await test(embedded)
+    } finally {
+      await embedded.stop()
+    }
+  }

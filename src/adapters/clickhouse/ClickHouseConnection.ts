@@ -89,6 +89,8 @@ const serverClient = (settings: ServerSettings): ClickHouseClient =>
 export class ClickHouseConnection extends Context.Service<ClickHouseConnection, {
   readonly client: ClickHouseClient
   readonly place: StorePlace
+  /** True for the engine in this process: what it has begun, only its end can stop. */
+  readonly embedded: boolean
 }>()("alk/adapters/clickhouse/ClickHouseConnection") {
   static readonly toServer = (
     settings: ServerSettings
@@ -107,7 +109,8 @@ export class ClickHouseConnection extends Context.Service<ClickHouseConnection, 
       const { cluster, database } = settings
       return ClickHouseConnection.of({
         client,
-        place: cluster === undefined ? { database } : { database, cluster }
+        place: cluster === undefined ? { database } : { database, cluster },
+        embedded: false
       })
     })
 
@@ -118,7 +121,8 @@ export class ClickHouseConnection extends Context.Service<ClickHouseConnection, 
       const invalid = check(place)
       if (invalid !== undefined) return yield* invalid
       const connection = makeEmbeddedConnection(yield* ChdbEngine)
-      return ClickHouseConnection.of({ client: createClient({ connection, log: SILENT }), place })
+      const client = createClient({ connection, log: SILENT })
+      return ClickHouseConnection.of({ client, place, embedded: true })
     })
 
   static readonly layerServer = (

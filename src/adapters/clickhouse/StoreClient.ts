@@ -1,0 +1,191 @@
+/**
+ * Statements on the store as effects: each with a limit on its time, and every failure a
+ * `StoreUnavailable` that names the operation. Knows how to ask and to insert, not what.
+ */
+import type { ClickHouseSettings } from "@clickhouse/client"
+import { Duration, Effect } from "effect"
+import { Readable } from "node:stream"
+import { StoreUnavailable } from "../../ports/EventStore.ts"
+import type { ClickHouseConnection } from "./ClickHouseConnection.ts"
+import type { Parameters } from "./EventFilterSql.ts"
+import { RAW_ROWS } from "./RawRows.ts"
+import { readRows, type RowBinary } from "./RowBinary.ts"
+
+/** Rows and bytes of one insert at most: it has to be one block, and chDB takes it as one piece. */
+export const INSERT_ROWS_MAX = 50_000
+export const INSERT_BYTES_MAX = 64 * 1_048_576
+/** Bytes of a row beside its body at most, for rows that fill an insert. */
+const ROW_FRAME_BYTES_MAX = 256
+
+/** Seconds until a statement that reads is given up, by the store and by us. */
+const READ_SECONDS_MAX = 30
+/** Seconds until an insert of at most 64 MiB is given up. */
+const INSERT_SECONDS_MAX = 60
+/** Seconds until a change of the schema, or the removal of a partition, is given up. */
+const CHANGE_SECONDS_MAX = 600
+/** What the store gets to report its own timeout before we do. */
+const GRACE_SECONDS = 5
+
+/**
+ * Stored before acknowledged, as one block, every row of it: a block that looks like an earlier one
+ * is a rebuild, not a retry, and rows that look alike are for FINAL to merge.
+ */
+const INSERT_SETTINGS: ClickHouseSettings = {
+  async_insert: 0,
+  insert_deduplicate: 0,
+  optimize_on_insert: 0,
+  max_insert_block_size: "1048576",
+  min_insert_block_size_rows: "1048576",
+  min_insert_block_size_bytes: "0",
+  input_format_parallel_parsing: 0,
+  max_execution_time: INSERT_SECONDS_MAX
+}
+
+/** With several replicas: a majority has each insert before it counts, and reads wait for it. */
+const QUORUM_SETTINGS: ClickHouseSettings = { insert_quorum: "auto", insert_quorum_parallel: 0 }
+
+export interface Question {
+  readonly operation: string
+  readonly sql: string
+  readonly parameters: Parameters
+}
+
+export interface Insertion {
+  readonly operation: string
+  readonly table: string
+  readonly columns: readonly [string, ...Array<string>]
+  /** CSV with the settings of RAW_ROWS. */
+  readonly format: "CSV" | "TabSeparated"
+  readonly rows: number
+  readonly bytes: () => Buffer
+}
+
+type Result<A> = Effect.Effect<A, StoreUnavailable>
+
+export interface StoreClient {
+  readonly events: string
+  readonly receipts: string
+  readonly conflicts: string
+  /** The events, merged while reading if need be. */
+  eventsOf(final: boolean): string
+  read<A>(question: Question, row: (reader: RowBinary) => A): Result<ReadonlyArray<A>>
+  /** The one row that an aggregate has always. */
+  readOne<A>(question: Question, row: (reader: RowBinary) => A): Result<A>
+  insert(insertion: Insertion): Result<void>
+  change(question: Question): Result<void>
+  /** A change of many statements. */
+  changeBy(operation: string, run: () => Promise<void>): Result<void>
+}
+
+/** What a client's error says without what it quotes: that may be a body. */
+const withoutQuotes = (cause: unknown): unknown => {
+  const { code, type } = cause as { readonly code?: unknown; readonly type?: unknown }
+  return typeof type === "string" ? new Error(`ClickHouse refused: ${type} (code ${code})`) : cause
+}
+
+const attempt = <A>(operation: string, run: (signal: AbortSignal) => Promise<A>): Result<A> =>
+  Effect.tryPromise({ try: run, catch: (cause) => new StoreUnavailable({ operation, cause }) })
+
+const within = <A>(operation: string, secondsMax: number, result: Result<A>): Result<A> => {
+  const seconds = secondsMax + GRACE_SECONDS
+  return result.pipe(Effect.timeoutOrElse({
+    duration: Duration.seconds(seconds),
+    orElse: () => {
+      const cause = new Error(`no answer within ${seconds} s`)
+      return Effect.fail(new StoreUnavailable({ operation, cause }))
+    }
+  }))
+}
+
+const collect = async (stream: AsyncIterable<Buffer>): Promise<Buffer> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+}
+
+export const makeStoreClient = (
+  { client, embedded, place }: ClickHouseConnection["Service"]
+): StoreClient => {
+  const replicated = place.cluster !== undefined
+  const readSettings = `max_execution_time = ${READ_SECONDS_MAX}${
+    replicated ? ", select_sequential_consistency = 1" : ""
+  }`
+  const insertSettings = (format: Insertion["format"]): ClickHouseSettings => ({
+    ...INSERT_SETTINGS,
+    ...(replicated ? QUORUM_SETTINGS : undefined),
+    ...(format === "CSV" ? RAW_ROWS : undefined)
+  })
+
+  /**
+   * A write that is given up may still happen: on a server for as long as it is allowed to take, in
+   * this process without an end that anybody could wait for. So here it is never given up.
+   */
+  const written = (operation: string, secondsMax: number, result: Result<void>): Result<void> =>
+    embedded ? Effect.uninterruptible(result) : within(operation, secondsMax, result)
+
+  const read: StoreClient["read"] = ({ operation, parameters, sql }, row) =>
+    within(
+      operation,
+      READ_SECONDS_MAX,
+      attempt(operation, async (signal) => {
+        const answer = await client.exec({
+          query: `${sql} SETTINGS ${readSettings} FORMAT RowBinary`,
+          query_params: parameters.values,
+          abort_signal: signal
+        })
+        // An empty body means "no rows" only if a ClickHouse says so, not some proxy before it.
+        if (answer.summary === undefined) throw new Error("an answer without X-ClickHouse-Summary")
+        return readRows(await collect(answer.stream), row)
+      })
+    )
+
+  const store = async (insertion: Insertion, signal: AbortSignal): Promise<void> => {
+    const { bytes, columns, format, operation, rows, table } = insertion
+    const piece = bytes()
+    if (piece.length > INSERT_BYTES_MAX + rows * ROW_FRAME_BYTES_MAX) {
+      throw new RangeError(`${operation}: ${piece.length} bytes in one insert`)
+    }
+    const result = await client.insert({
+      table,
+      columns: [...columns],
+      format,
+      values: Readable.from([piece], { objectMode: false }),
+      clickhouse_settings: insertSettings(format),
+      abort_signal: signal
+    }).catch((cause: unknown) => {
+      throw withoutQuotes(cause)
+    })
+    const stored = Number(result.summary?.written_rows)
+    if (stored !== rows) throw new Error(`${rows} rows were given, ${stored} were stored`)
+  }
+
+  return {
+    events: `${place.database}.events`,
+    receipts: `${place.database}.receipts`,
+    conflicts: `${place.database}.conflicts`,
+    eventsOf: (final) => `${place.database}.events${final ? " FINAL" : ""}`,
+    read,
+    readOne: (question, row) =>
+      read(question, row).pipe(Effect.flatMap((rows) => {
+        if (rows.length === 1) return Effect.succeed(rows[0]!)
+        const cause = new Error(`${rows.length} rows where there is one`)
+        return Effect.fail(new StoreUnavailable({ operation: question.operation, cause }))
+      })),
+    insert: (insertion) => {
+      const { operation, rows } = insertion
+      if (rows === 0) return Effect.void
+      if (rows > INSERT_ROWS_MAX) return Effect.die(new RangeError(`${operation}: ${rows} rows`))
+      const result = attempt(operation, (signal) => store(insertion, signal))
+      return written(operation, INSERT_SECONDS_MAX, result)
+    },
+    change: ({ operation, parameters, sql }) =>
+      written(
+        operation,
+        CHANGE_SECONDS_MAX,
+        attempt(operation, (signal) =>
+          client.command({ query: sql, query_params: parameters.values, abort_signal: signal })
+        ).pipe(Effect.asVoid)
+      ),
+    changeBy: (operation, run) => written(operation, CHANGE_SECONDS_MAX, attempt(operation, run))
+  }
+}

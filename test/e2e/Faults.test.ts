@@ -1,0 +1,56 @@
+/**
+ * The most telling faults once each, so that every run of the tests has seen them; `npm run
+ * test:faults` repeats them at random moments and knows many more.
+ */
+import { describe, it } from "vitest"
+import { withEmbedded } from "../faults/Embedded.ts"
+import { Load } from "../faults/Load.ts"
+import { judge } from "../faults/Oracle.ts"
+import { TENANTS, withParts } from "../faults/Parts.ts"
+import {
+  assertWritable,
+  DuplicateWatch,
+  freezeBroker,
+  freezeSequencer,
+  killBroker,
+  killProjection
+} from "../faults/Scenarios.ts"
+import { Subscriber } from "../faults/Subscriber.ts"
+
+const TEST_MS = 150_000
+const options = { tenants: TENANTS, senders: 1 }
+
+describe("one chain throughout", () => {
+  it(
+    "a sequencer frozen past its session, and a projection killed while it inserts",
+    withParts(2, async (parts) => {
+      const load = new Load(parts, options)
+      const subscribers = TENANTS.map((tenant) => new Subscriber(parts, tenant))
+      const watch = new DuplicateWatch(parts, TENANTS)
+      load.begin()
+      await freezeSequencer(parts, () => load.more(10))
+      await killProjection(parts, load)
+      await load.more(5)
+      await load.end()
+      await assertWritable(parts, load, TENANTS)
+      await watch.finish()
+      await judge(parts, load, subscribers)
+    }),
+    TEST_MS
+  )
+
+  it(
+    "a broker killed, and a broker that falls silent",
+    withEmbedded(async (embedded) => {
+      const load = new Load(embedded, options)
+      const subscribers = TENANTS.map((tenant) => new Subscriber(embedded, tenant))
+      load.begin()
+      await killBroker(embedded, load)
+      await freezeBroker(embedded, load)
+      await load.end()
+      await assertWritable(embedded, load, TENANTS)
+      await judge(embedded, load, subscribers)
+    }),
+    TEST_MS
+  )
+})
