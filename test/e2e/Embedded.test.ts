@@ -35,7 +35,7 @@ afterAll(async () => {
 const brokersOf = (path: string): ReadonlyArray<string> =>
   execFileSync("ps", ["-eo", "pid,comm,args"], { encoding: "utf8" })
     .split("\n")
-    .filter((line) => / java .*kafka\.Kafka/.test(line) && line.includes(path))
+    .filter((line) => /^\s*\d+ java .*kafka\.Kafka/.test(line) && line.includes(path))
 
 /** Keep sending small batches until stopped; every answer is kept. */
 const sendUntil = (stop: { now: boolean }, from: number) => {

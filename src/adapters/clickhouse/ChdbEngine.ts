@@ -1,7 +1,7 @@
 /**
  * ClickHouse inside this process (chDB): a few connections to one data folder, each used by one
- * statement at a time. Inserts hand their bytes over as they are. Knows nothing of alk's tables; the
- * library (500 MB of address space) is loaded only when an engine is opened.
+ * statement at a time. Inserts hand their bytes over as they are. Knows nothing of alk's tables;
+ * the library (500 MB of address space) is loaded only when an engine is opened.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import { openFailure, prepareFolder, StoreFolderUnusable } from "./ChdbFolder.ts"

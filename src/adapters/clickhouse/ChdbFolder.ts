@@ -67,8 +67,10 @@ const lockHolder = (file: string): string | undefined => {
 const checkFormat = (folder: string): void => {
   const file = join(folder, FORMAT_FILE)
   if (!fs.existsSync(file)) {
-    const strange = fs.readdirSync(folder)
-    if (strange.length > 0) throw unreadable(folder, `it holds ${strange[0]}, but not ${FORMAT_FILE}`)
+    const [strange] = fs.readdirSync(folder)
+    if (strange !== undefined) {
+      throw unreadable(folder, `it holds ${strange}, but not ${FORMAT_FILE}`)
+    }
     fs.writeFileSync(file, `${JSON.stringify({ format: FORMAT })}\n`, { mode: 0o600 })
     return
   }
@@ -102,8 +104,8 @@ export const prepareFolder = (path: string): string => {
 }
 
 /**
- * What the engine's failure to open a prepared folder means. Where the kernel doesn't tell who holds
- * the lock (another container), the engine's own line on standard error does.
+ * What the engine's failure to open a prepared folder means. Where the kernel doesn't tell who
+ * holds the lock (another container), the engine's own line on standard error does.
  */
 export const openFailure = (folder: string, cause: unknown): StoreFolderUnusable => {
   const holder = lockHolder(join(folder, LOCK_FILE))

@@ -45,7 +45,7 @@ const IDLE_SOCKET_MS = 2_000
  */
 const SERVER_DEFAULTS = { async_insert: 0, wait_end_of_query: 1 } as const
 
-/** Failures reach our callers as typed errors; the client would print each to the console as well. */
+/** Failures reach our callers as typed errors; the client would print each of them as well. */
 const SILENT = { level: ClickHouseLogLevel.OFF }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
@@ -55,8 +55,8 @@ const CLUSTER = /^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,62}|\{[a-z_]+\})$/
 const check = ({ cluster, database }: StorePlace): ClickHouseSettingsInvalid | undefined => {
   if (!NAME.test(database)) {
     return new ClickHouseSettingsInvalid({
-      message: `CLICKHOUSE_DATABASE ${JSON.stringify(database)} is not a name of at most 63 letters,`
-        + " digits and _ that starts with no digit"
+      message: `CLICKHOUSE_DATABASE ${JSON.stringify(database)} is not a name of at most 63`
+        + " letters, digits and _ that starts with no digit"
     })
   }
   if (cluster !== undefined && !CLUSTER.test(cluster)) {
@@ -101,8 +101,10 @@ export class ClickHouseConnection extends Context.Service<ClickHouseConnection, 
       const client = yield* Effect.acquireRelease(
         Effect.try({
           try: () => serverClient(settings),
-          catch: (cause) =>
-            new ClickHouseSettingsInvalid({ message: `CLICKHOUSE_URL: ${(cause as Error).message}` })
+          catch: (cause) => {
+            const message = `CLICKHOUSE_URL: ${(cause as Error).message}`
+            return new ClickHouseSettingsInvalid({ message })
+          }
         }),
         (acquired) => Effect.promise(() => acquired.close())
       )

@@ -1,6 +1,6 @@
 /**
- * The embedded engine behind the interface that `@clickhouse/client` calls a connection, so that one
- * client works on a server and on the engine in this process. Knows no statement of its own.
+ * The embedded engine behind the interface that `@clickhouse/client` calls a connection, so that
+ * one client works on a server and on the engine in this process. Knows no statement of its own.
  */
 import { parseError, type ClickHouseClientConfigOptions } from "@clickhouse/client"
 import { randomUUID } from "node:crypto"

@@ -23,13 +23,19 @@ const FIELDS = [
 const parsed = (text: string): string =>
   `JSONExtract(${text}, 'Tuple(${FIELDS.replaceAll("'", "''")})')`
 
+/** Regular expressions over JSON, as ClickHouse's string literals. */
+const STRING_OR_LONG_DIGITS = String.raw`'("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})'`
+const STRING_OR_KEY = String.raw`'"(?:[^"\\\\]|\\\\.)*":?'`
+
 /**
  * The text with `e0` behind each run of 19 digits or more that is no part of a string: simdjson
  * refuses a whole document for one integer beyond 64 bits, but reads it as a double like this.
  * U+0001 marks the end of each match, because it can't stand in JSON.
  */
-export const withFloatDigits = (text: string): string =>
-  String.raw`replaceAll(replaceAll(replaceRegexpAll(${text}, '("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})', '\\1\\2\x01'), '"\x01', '"'), '\x01', 'e0')`
+export const withFloatDigits = (text: string): string => {
+  const marked = `replaceRegexpAll(${text}, ${STRING_OR_LONG_DIGITS}, '\\\\1\\\\2\\x01')`
+  return String.raw`replaceAll(replaceAll(${marked}, '"\x01', '"'), '\x01', 'e0')`
+}
 
 /** The text itself, or where the body was refused, what can be read; costs nothing on the rest. */
 const readable = (text: string): string =>
@@ -49,9 +55,9 @@ const searched = [
 ].join(", ")
 
 /** Every string value of `metadata`: its JSON tokens that no colon follows, unescaped. */
-const metadataTexts = String.raw`JSONExtract(concat('[', arrayStringConcat(arrayFilter(token -> NOT endsWith(token, ':'), extractAll(${
-  field("metadata")
-}, '"(?:[^"\\\\]|\\\\.)*":?')), ','), ']'), 'Array(String)')`
+const metadataTexts =
+  "JSONExtract(concat('[', arrayStringConcat(arrayFilter(token -> NOT endsWith(token, ':'),"
+  + ` extractAll(${field("metadata")}, ${STRING_OR_KEY})), ','), ']'), 'Array(String)')`
 
 /** Temporary values that the columns are made of, in order; each may use those before it. */
 export const temporaries: ReadonlyArray<readonly [name: string, expression: string]> = [

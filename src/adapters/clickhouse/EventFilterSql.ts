@@ -50,7 +50,8 @@ const PLAIN_NUMBER_MIN = 0.001
 const UNESCAPED_RUN = /[^"\\/\u0000-\u001f\u007f\u2028\u2029]+/g
 
 const longestRun = (value: string): string =>
-  (value.match(UNESCAPED_RUN) ?? []).reduce((best, run) => run.length > best.length ? run : best, "")
+  (value.match(UNESCAPED_RUN) ?? [])
+    .reduce((longest, run) => run.length > longest.length ? run : longest, "")
 
 /** The number whose RFC 8785 text is `value`. */
 const numberOf = (value: string): number | undefined => {

@@ -1,6 +1,6 @@
 /**
- * The query store on ClickHouse, a server's or the engine in this process: the port put together from
- * its parts. Decides nothing: what is stored comes from the topics.
+ * The query store on ClickHouse, a server's or the engine in this process: the port put together
+ * from its parts. Decides nothing: what is stored comes from the topics.
  */
 import { Effect, Layer } from "effect"
 import { EventStore } from "../../ports/EventStore.ts"

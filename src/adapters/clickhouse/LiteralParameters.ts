@@ -1,8 +1,9 @@
 /**
  * Query parameters as literals that can't break out: every value becomes hex digits inside
- * `unhex('…')`, so no character of it can mean anything to the parser. For the embedded engine only:
- * its own parameters are process-wide state, so it runs parameterised queries strictly one after
- * another, and one slow search would hold up every other read. A server gets real parameters.
+ * `unhex('…')`, so no character of it can mean anything to the parser. For the embedded engine
+ * only: its own parameters are process-wide state, so it runs parameterised queries strictly one
+ * after another, and one slow search would hold up every other read. A server gets real
+ * parameters.
  */
 
 /** `{name:Type}`, as ClickHouse writes a parameter. */

@@ -84,10 +84,10 @@ const readApplied = async (
   client: ClickHouseClient,
   place: StorePlace
 ): Promise<ReadonlyArray<Applied>> => {
-  const consistent = place.cluster === undefined ? "" : " SETTINGS select_sequential_consistency = 1"
   const answer = await client.query({
     query: `SELECT DISTINCT version, name, checksum FROM ${place.database}.schema_migrations`
-      + ` ORDER BY version${consistent}`,
+      + " ORDER BY version"
+      + (place.cluster === undefined ? "" : " SETTINGS select_sequential_consistency = 1"),
     format: "JSONEachRow"
   })
   return answer.json<Applied>()
@@ -139,10 +139,11 @@ const refuseDamage = async (client: ClickHouseClient, place: StorePlace): Promis
   })
   const [first, ...others] = await answer.json<{ readonly table: string; readonly name: string }>()
   if (first === undefined) return
+  const more = others.length === 0 ? "" : ` and ${others.length} more`
   throw new StoreDamaged(
-    `the store can't read the part ${first.name} of ${place.database}.${first.table}`
-      + `${others.length === 0 ? "" : ` and ${others.length} more`}: move its folder away, or drop the database ${place.database}, and the next`
-      + " start builds it again from the topics"
+    `the store can't read the part ${first.name} of ${place.database}.${first.table}${more}:`
+      + ` move its folder away, or drop the database ${place.database}, and the next start builds it`
+      + " again from the topics"
   )
 }
 

@@ -1,6 +1,7 @@
 /**
- * Reads ClickHouse's RowBinary format: integers little-endian, strings and lists behind their length.
- * No byte of a stored body is escaped, decoded or looked at on the way. Knows nothing of queries.
+ * Reads ClickHouse's RowBinary format: integers little-endian, strings and lists behind their
+ * length. No byte of a stored body is escaped, decoded or looked at on the way. Knows nothing of
+ * queries.
  */
 
 const UINT32 = 0x1_0000_0000
@@ -40,9 +41,10 @@ export class RowBinary {
 
   /** As a number, like `uint64`. */
   int64(): number {
-    const value = this.#bytes.readInt32LE(this.#at + 4) * UINT32 + this.#bytes.readUInt32LE(this.#at)
+    const low = this.#bytes.readUInt32LE(this.#at)
+    const high = this.#bytes.readInt32LE(this.#at + 4)
     this.#at += 8
-    return value
+    return high * UINT32 + low
   }
 
   /** Of seven bits a byte, the lowest first; the high bit says that more follow. */

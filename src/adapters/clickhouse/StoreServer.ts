@@ -1,7 +1,7 @@
 /**
- * The embedded engine for other processes of this machine: as much of ClickHouse's HTTP protocol, on
- * loopback only, as the unmodified `@clickhouse/client` needs. Adds no meaning of its own: what it is
- * asked, it asks the engine.
+ * The embedded engine for other processes of this machine: as much of ClickHouse's HTTP protocol,
+ * on loopback only, as the unmodified `@clickhouse/client` needs. Adds no meaning of its own:
+ * what it is asked, it asks the engine.
  */
 import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
 import { createHash, randomUUID, timingSafeEqual } from "node:crypto"
@@ -28,7 +28,8 @@ export class StoreServerNotStarted extends Schema.TaggedError<StoreServerNotStar
     const why = (this.cause as NodeJS.ErrnoException).code === "EADDRINUSE"
       ? "is in use"
       : `can't be listened on (${(this.cause as Error).message})`
-    return `Port ${this.port} of 127.0.0.1 ${why}: set ALK_STORE_PORT to another one, or to 0 for any`
+    return `Port ${this.port} of 127.0.0.1 ${why}:`
+      + " set ALK_STORE_PORT to another one, or to 0 for any"
   }
 }
 
@@ -89,12 +90,13 @@ class Refused extends Error {
   }
 }
 
-const decoders: Record<string, (body: Buffer, limit: { maxOutputLength: number }) => Promise<Buffer>> =
-  {
-    gzip: promisify(zlib.gunzip),
-    zstd: promisify(zlib.zstdDecompress),
-    br: promisify(zlib.brotliDecompress)
-  }
+type Decode = (body: Buffer, limit: { readonly maxOutputLength: number }) => Promise<Buffer>
+
+const decoders: Record<string, Decode> = {
+  gzip: promisify(zlib.gunzip),
+  zstd: promisify(zlib.zstdDecompress),
+  br: promisify(zlib.brotliDecompress)
+}
 
 const tooLarge = () =>
   new Refused(413, 396, "TOO_MANY_BYTES", `More than ${BODY_BYTES_MAX} bytes in one request`)
@@ -204,9 +206,8 @@ const sendError = (response: http.ServerResponse, cause: unknown): void => {
     // What is left of a refused body is not read, so the socket can't be used again.
     ...(status === 413 ? { connection: "close" } : {})
   })
-  response.end(
-    code === undefined ? `Code: 1002. DB::Exception: ${message} (UNKNOWN_EXCEPTION)\n` : `${message}\n`
-  )
+  const unknown = `Code: 1002. DB::Exception: ${message} (UNKNOWN_EXCEPTION)`
+  response.end(`${code === undefined ? unknown : message}\n`)
 }
 
 const handle = async (

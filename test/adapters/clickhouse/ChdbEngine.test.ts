@@ -134,7 +134,7 @@ describe("opening the embedded engine", () => {
       const migrated = EventStore.use(({ migrate }) => migrate)
       const error = yield* Effect.flip(migrated.pipe(Effect.provide(store)))
       assert.strictEqual(error._tag, "StoreUnavailable")
-      assert.match(String(error.cause), /StoreDamaged: the store can't read the part [\w-]+ of alk\.events:/)
+      assert.match(String(error.cause), /^StoreDamaged: .* the part [\w-]+ of alk\.events:/)
     }))
 
   it.live("lets no setting of a statement reach the next one", () =>
@@ -142,15 +142,18 @@ describe("opening the embedded engine", () => {
       const folder = yield* temporaryFolder
       const engine = yield* ChdbEngine.open(folder)
       const ask = (sql: string, more: object = {}) =>
-        Effect.promise(() => engine.run({ sql, ...more }).then(({ bytes }) => bytes.toString().trim()))
+        Effect.promise(() =>
+          engine.run({ sql, ...more }).then(({ bytes }) => bytes.toString().trim()))
       const sql = "SELECT getSetting('max_execution_time'), currentDatabase() FORMAT TSV"
       const own = { settings: { max_execution_time: 77, wait_end_of_query: 1 }, database: "system" }
       for (let round = 0; round < 4; round++) {
         assert.strictEqual(yield* ask(sql, own), "77\tsystem")
         assert.strictEqual(yield* ask(sql), "0\tdefault")
       }
-      const fails = engine.run({ sql: "SELECT nonsense", settings: { max_execution_time: 77 } })
-      assert.strictEqual(yield* Effect.promise(() => fails.then(() => "", () => "failed")), "failed")
+      const fails = yield* Effect.promise(() =>
+        engine.run({ sql: "SELECT nonsense", settings: { max_execution_time: 77 } })
+          .then(() => false, () => true))
+      assert.isTrue(fails)
       for (let round = 0; round < 4; round++) assert.strictEqual(yield* ask(sql), "0\tdefault")
     }))
 

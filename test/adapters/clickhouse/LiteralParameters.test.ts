@@ -1,5 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { bindLiterals, UnsupportedParameter } from "../../../src/adapters/clickhouse/LiteralParameters.ts"
+import {
+  bindLiterals,
+  UnsupportedParameter
+} from "../../../src/adapters/clickhouse/LiteralParameters.ts"
 
 const bind = (sql: string, values: Record<string, string>) =>
   bindLiterals(sql, new Map(Object.entries(values)))
@@ -8,7 +11,8 @@ describe("literal parameters", () => {
   it("turns each value into hex digits", () => {
     assert.strictEqual(
       bind("SELECT {a:String}, {n:UInt64}, {t:DateTime64(6, 'UTC')}", { a: "'é", n: "7", t: "x" }),
-      "SELECT unhex('27c3a9'), CAST(unhex('37') AS UInt64), CAST(unhex('78') AS DateTime64(6, 'UTC'))"
+      "SELECT unhex('27c3a9'), CAST(unhex('37') AS UInt64),"
+        + " CAST(unhex('78') AS DateTime64(6, 'UTC'))"
     )
   })
 
@@ -20,7 +24,8 @@ describe("literal parameters", () => {
   })
 
   it("leaves a placeholder without a value for the engine to refuse", () => {
-    assert.strictEqual(bind("{a:String} {toString:String}", { b: "1" }), "{a:String} {toString:String}")
+    const sql = "{a:String} {toString:String}"
+    assert.strictEqual(bind(sql, { b: "1" }), sql)
   })
 
   it("refuses lists and records, whose values have a syntax of their own", () => {

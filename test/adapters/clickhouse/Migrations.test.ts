@@ -20,7 +20,8 @@ const connection = ClickHouseConnection.layerEmbedded({ database: "unused" }).pi
 )
 
 const run = (database: string, folder?: string) =>
-  ClickHouseConnection.use(({ client }) => Effect.promise(() => migrate(client, { database }, folder)))
+  ClickHouseConnection.use(({ client }) =>
+    Effect.promise(() => migrate(client, { database }, folder)))
 
 const refusal = (database: string, folder: string) =>
   ClickHouseConnection.use(({ client }) =>
@@ -104,7 +105,7 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
       yield* run("changed", folder)
       fs.appendFileSync(join(folder, "0002_receipts.sql"), "-- a comment\n")
       const message = yield* refusal("changed", folder)
-      assert.include(message, "schemas/clickhouse/0002_receipts.sql is not the file that was applied")
+      assert.include(message, "0002_receipts.sql is not the file that was applied")
     }))
 
   it.effect("refuse gaps in the numbers and placeholders that nobody fills in", () =>

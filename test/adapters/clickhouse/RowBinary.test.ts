@@ -21,7 +21,8 @@ describe("RowBinary", () => {
         body
       ]))
       const read = readRows(bytes, (reader) => [reader.uint64(), reader.bytes()] as const)
-      assert.deepStrictEqual(read, rows.map(([number, body]) => [number, Buffer.from(body)] as const))
+      const expected = rows.map(([number, body]) => [number, Buffer.from(body)] as const)
+      assert.deepStrictEqual(read, expected)
     }))
   })
 

@@ -7,6 +7,7 @@ import { Effect, Layer } from "effect"
 import { once } from "node:events"
 import * as http from "node:http"
 import { buffer } from "node:stream/consumers"
+import { inspect } from "node:util"
 import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHouseConnection.ts"
 import { layerClickHouse } from "../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { emptyFilter } from "../../../src/domain/EventFilter.ts"
@@ -71,12 +72,14 @@ describe("a store that fails", () => {
       const error = yield* Effect.flip(on("http://127.0.0.1:1", page))
       assert.strictEqual(error._tag, "StoreUnavailable")
       assert.strictEqual(error.operation, "page")
-      assert.strictEqual((yield* Effect.flip(on("http://127.0.0.1:1", insert))).operation, "insertEvents")
+      const { operation } = yield* Effect.flip(on("http://127.0.0.1:1", insert))
+      assert.strictEqual(operation, "insertEvents")
     }))
 
   it.live("is unavailable when it answers half a row", () =>
     Effect.gen(function*() {
-      const { url } = yield* server((response) => response.writeHead(200, summary(0)).end(Buffer.from([1, 2, 3])))
+      const { url } = yield* server((response) =>
+        response.writeHead(200, summary(0)).end(Buffer.from([1, 2, 3])))
       assert.strictEqual((yield* Effect.flip(on(url, page)))._tag, "StoreUnavailable")
     }))
 
@@ -116,13 +119,14 @@ describe("a store that fails", () => {
         response.writeHead(400, { "x-clickhouse-exception-code": "27" })
           .end("Code: 27. DB::Exception: Cannot parse: secret@example.com. (CANNOT_PARSE_INPUT)"))
       const error = yield* Effect.flip(on(url, insert))
-      assert.notInclude(JSON.stringify(error.cause, Object.getOwnPropertyNames(error.cause)), "secret")
+      assert.notInclude(inspect(error, { depth: null, showHidden: true }), "secret")
       assert.include((error.cause as Error).message, "CANNOT_PARSE_INPUT")
     }))
 
-  it.live("is asked to store before it acknowledges, and by a majority where there are replicas", () =>
+  it.live("is asked to store first, and by a majority where there are replicas", () =>
     Effect.gen(function*() {
-      const { received, url } = yield* server((response) => response.writeHead(200, summary(3)).end())
+      const { received, url } = yield* server((response) =>
+        response.writeHead(200, summary(3)).end())
       yield* on(url, insert)
       yield* on(url, insert, "main")
       yield* Effect.flip(on(url, page, "main"))

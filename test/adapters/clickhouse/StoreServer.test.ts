@@ -32,8 +32,8 @@ interface Request {
 const send = (url: string, { body, headers = {}, method = "POST" }: Request): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const request = http.request(url, { method, headers, agent: false }, (response) => {
-      text(response).then((received) =>
-        resolve({ status: response.statusCode!, headers: response.headers, body: received }), reject)
+      const { headers, statusCode = 0 } = response
+      text(response).then((body) => resolve({ status: statusCode, headers, body }), reject)
     })
     request.on("error", reject)
     request.end(body)
@@ -64,7 +64,9 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
       yield* Effect.promise(async () => {
         assert.isTrue((await client.ping()).success)
         assert.isTrue((await client.ping({ select: true })).success)
-        await client.command({ query: "CREATE TABLE t (a String, n UInt64) ENGINE = MergeTree ORDER BY n" })
+        await client.command({
+          query: "CREATE TABLE t (a String, n UInt64) ENGINE = MergeTree ORDER BY n"
+        })
         const inserted = await client.insert({
           table: "t",
           values: [{ a: "é\u{1F600}\n\t\\'\"", n: 1 }, { a: "", n: 2 }],
@@ -95,7 +97,8 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
       yield* ask("/?database=other", { body: "CREATE TABLE mine (n UInt8) ENGINE = Memory" })
       const insert = `/?database=other&query=${query("INSERT INTO mine FORMAT TabSeparated")}`
       const inserted = yield* ask(insert, { body: "1\n2\n" })
-      assert.strictEqual(JSON.parse(String(inserted.headers["x-clickhouse-summary"])).written_rows, "2")
+      const summary = JSON.parse(String(inserted.headers["x-clickhouse-summary"]))
+      assert.strictEqual(summary.written_rows, "2")
       const counted = yield* ask("/?database=other&max_threads=1", {
         body: "SELECT count(), getSetting('max_threads') FROM mine FORMAT TSV"
       })
@@ -201,7 +204,8 @@ describe("the store's server", () => {
       const { url } = Context.get(context, StoreServer)
       const ping = (password: string | undefined) =>
         Effect.promise(async () => {
-          const client = createClient({ url, log: silent, ...(password === undefined ? {} : { password }) })
+          const credentials = password === undefined ? {} : { password }
+          const client = createClient({ url, log: silent, ...credentials })
           const { success } = await client.ping({ select: true })
           await client.close()
           return success
@@ -228,8 +232,8 @@ describe("the store's server", () => {
   it.live("finishes what it was asked before it ends, and then listens no more", () =>
     Effect.gen(function*() {
       const { answer, url } = yield* Effect.scoped(Effect.gen(function*() {
-        const context = yield* Layer.build(StoreServer.layer({ port: 0 }).pipe(Layer.provide(engine)))
-        const { url } = Context.get(context, StoreServer)
+        const server = StoreServer.layer({ port: 0 }).pipe(Layer.provide(engine))
+        const { url } = Context.get(yield* Layer.build(server), StoreServer)
         const client = createClient({ url, log: silent })
         const question = { query: "SELECT sleep(1), 'done' FORMAT TSV" }
         const answer = client.exec(question).then(({ stream }) => text(stream))

@@ -18,19 +18,31 @@ import {
   type StoreUnavailable
 } from "../../../../src/ports/EventStore.ts"
 import { anyEvents, anyFilter } from "./Generators.ts"
-import { bodyOf, chainOf, rowsOf, storedEvent, textsOf, timeAt, type Sample } from "./StoredBodies.ts"
+import {
+  bodyOf,
+  chainOf,
+  rowsOf,
+  storedEvent,
+  textsOf,
+  timeAt,
+  type Sample
+} from "./StoredBodies.ts"
 
 const database = "alk_contract"
 
 /** Texts that mean something to one of the languages on the way. */
 const hostileTexts: ReadonlyArray<string> = [
   "'", "\"", "`", "\\", "\\'", "\\\\", "\\N", "\\t", "\\x41", "NULL", "%", "_", "?", "$1",
-  "' OR 1=1 --", "'); DROP TABLE alk.events; --", "{p0:String}", "{p1:UInt64}", "{}", "{{database}}",
+  "' OR 1=1 --", "'); DROP TABLE alk.events; --", "{p0:String}", "{p1:UInt64}", "{}",
+  "{{database}}",
   "/* */", "(SELECT 1)", "a\nb", "a\r\nb", "a\tb", " ", " leading", "trailing ", "\u0001", "\u001f",
   "\u007f", "\u0085", "\u2028", "\ufeffbom", "é", "e\u0301", "ß", "ẞ", "ΟΔΟΣ", "İ", "ǅ", "日本語",
   "\u{1F600}", "\u{1F468}\u200D\u{1F469}", "\u{10FFFF}", "\uFFFD", "[1]", "{\"v\":1}", "true", "-0",
   "1e21", "a/b", "a&b=c#d+e f", "x".repeat(250)
 ]
+
+/** The position of an empty view. */
+const nowhere = { event: undefined, receiptOffset: undefined }
 
 const everythingOf = (tenantId: string, over: Partial<EventPageQuery> = {}): EventPageQuery => ({
   tenantId,
@@ -90,8 +102,9 @@ export const storeContract = <E>(
   layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
     it.effect("gives back every byte, on every way out", () =>
       Effect.gen(function*() {
+        const lows = [0x21, 0xa9, 0x3b1, 0xfff, 0xfffd]
         const planes = Array.from({ length: 17 }, (_, plane) =>
-          String.fromCodePoint(...[0x21, 0xa9, 0x3b1, 0xfff, 0xfffd].map((low) => plane * 0x10000 + low)))
+          String.fromCodePoint(...lows.map((low) => plane * 0x10000 + low)))
         const texts = [...planes, ...hostileTexts]
         const events = texts.map((text, index) =>
           storedEvent("bytes", index + 1, {
@@ -150,7 +163,9 @@ export const storeContract = <E>(
     it.effect("pages by number and by sequence, with the exact total", () =>
       Effect.gen(function*() {
         const store = yield* EventStore
-        const events = chainOf("pages", 25, (n) => ({ outcome: n % 5 === 0 ? "failure" : "success" }))
+        const events = chainOf("pages", 25, (n) => ({
+          outcome: n % 5 === 0 ? "failure" : "success"
+        }))
         yield* stored(events)
         const expected = textsOf(events)
         const newest = [...expected].reverse()
@@ -177,7 +192,9 @@ export const storeContract = <E>(
 
     it.effect("compares every filter exactly, whatever the text is", () =>
       Effect.gen(function*() {
-        const fields: ReadonlyArray<readonly [string, (text: string) => Sample, (text: string) => Partial<EventFilter>]> = [
+        const fields: ReadonlyArray<
+          readonly [string, (text: string) => Sample, (text: string) => Partial<EventFilter>]
+        > = [
           ["id", (text) => ({ id: text }), (text) => ({ id: text })],
           [
             "actor",
@@ -272,7 +289,8 @@ export const storeContract = <E>(
               { metadata: [{ path, value: String(number) }] },
               [events[index]!]
             )), { concurrency: 4 })
-        for (const text of ["1.0", "+1", "01", "1e0", "1E21", "1e21", "-0", "0x1", " 1", "Infinity"]) {
+        const others = ["1.0", "+1", "01", "1e0", "1E21", "1e21", "-0", "0x1", " 1", "Infinity"]
+        for (const text of others) {
           yield* assertFinds("numbers", { metadata: [{ path: "x", value: text }] }, [])
         }
       }))
@@ -348,11 +366,15 @@ export const storeContract = <E>(
             )
           }
         }
+        const nobody = {
+          tenantId: "nobody",
+          filter: emptyFilter,
+          groupBy: "action",
+          interval: "day",
+          limit: 5
+        } as const
         assert.deepStrictEqual(
-          yield* store.stats(
-            { tenantId: "nobody", filter: emptyFilter, groupBy: "action", interval: "day", limit: 5 },
-            true
-          ),
+          yield* store.stats(nobody, true),
           { groups: [], other: 0, buckets: [], total: 0 }
         )
       }))
@@ -375,7 +397,8 @@ export const storeContract = <E>(
               { tenantId: "twice", filter: emptyFilter, groupBy: "action", limit: 5 },
               final
             )
-            assert.deepStrictEqual(groups, [{ key: "even.x", count: 6 }, { key: "odd.x", count: 6 }])
+            const six = (key: string) => ({ key, count: 6 })
+            assert.deepStrictEqual(groups, [six("even.x"), six("odd.x")])
           })
         yield* withoutMerges(Effect.gen(function*() {
           yield* stored(events, 21, 100)
@@ -571,7 +594,7 @@ export const storeContract = <E>(
         yield* fill(31, "kept", kept)
         yield* fill(32, "dropped", dropped)
         yield* store.dropPartition(32)
-        assert.deepStrictEqual(yield* store.position(32), { event: undefined, receiptOffset: undefined })
+        assert.deepStrictEqual(yield* store.position(32), nowhere)
         assert.strictEqual((yield* found("dropped", {})).total, 0)
         assert.isUndefined(yield* store.receipt("dropped", "r"))
         assert.deepStrictEqual(yield* store.conflicts("dropped", 10), [])
@@ -586,7 +609,7 @@ export const storeContract = <E>(
     it.effect("tells where a partition's view ends, records that did not link included", () =>
       Effect.gen(function*() {
         const store = yield* EventStore
-        assert.deepStrictEqual(yield* store.position(40), { event: undefined, receiptOffset: undefined })
+        assert.deepStrictEqual(yield* store.position(40), nowhere)
         const [event] = chainOf("position", 1)
         yield* stored([event!], 40, 0)
         const first = { offset: 0, body: bodyOf(event!).toString() }
@@ -691,7 +714,8 @@ export const storeContract = <E>(
         const [row] = rowsOf(chainOf("one-part", 1, () => ({
           metadata: { text: "Größe 東京 ".repeat(45) }
         })))
-        const rows = Array.from({ length: 50_000 }, (_, offset) => ({ ...row!, partition: 50, offset }))
+        const rows = Array.from({ length: 50_000 }, (_, offset) =>
+          ({ partition: 50, offset, body: row!.body }))
         const count = Effect.promise(() =>
           client.query({
             query: `SELECT count(), uniqExact(_part), sum(length(body)) FROM ${database}.events`

@@ -34,7 +34,8 @@ const { object } = fc.letrec((tie) => ({
   object: fc.array(fc.tuple(key, tie("value")), { maxLength: 5 }).map((entries) => {
     const made = {}
     for (const [name, value] of entries) {
-      Object.defineProperty(made, name, { value, enumerable: true, configurable: true, writable: true })
+      const own = { enumerable: true, configurable: true, writable: true }
+      Object.defineProperty(made, name, { value, ...own })
     }
     return made
   })
