@@ -3,7 +3,7 @@
  * store, and says on `alk.progress` how far it has come. Decides nothing; whatever it finds in the
  * store that the topic does not confirm is dropped and built anew.
  */
-import { Clock, Effect, Metric, Ref, Schedule, Stream } from "effect"
+import { Clock, Effect, Metric, Ref, Schedule, Schema, Stream } from "effect"
 import { RECEIPT_HEADER, TENANT_HEADER } from "../domain/Command.ts"
 import { linkOf, type Link } from "../domain/Link.ts"
 import { KIND_HEADER } from "../domain/Receipt.ts"
@@ -55,6 +55,22 @@ export const flushSeconds = Metric.histogram("alk_projection_flush_duration_seco
 export const projectionLag = Metric.gauge("alk_projection_lag_records", {
   description: "Records of alk.events that are committed but not queryable yet, per partition"
 })
+
+/** Another projection may have taken the partitions over while this process was away. */
+class AssignmentStale extends Schema.TaggedError<AssignmentStale>()("AssignmentStale", {
+  generation: Schema.Int
+}) {}
+
+/**
+ * Neither the store nor `alk.progress` refuses a process that was frozen and has lost its partitions
+ * meanwhile: it would store rows again and take back what its successor has said.
+ */
+const stillOwned = (assignment: Assignment): Effect.Effect<void, AssignmentStale> =>
+  Effect.suspend(() =>
+    assignment.isCurrent()
+      ? Effect.void
+      : Effect.fail(new AssignmentStale({ generation: assignment.generation }))
+  )
 
 /** What the projection knows of one partition: its next offsets and what it tells the readers. */
 interface View {
@@ -278,6 +294,7 @@ const insertAll = Effect.fnUntraced(function*(sorted: Sorted) {
 
 /** Bring one fetch into the store and tell the readers. */
 const project = Effect.fnUntraced(function*(
+  assignment: Assignment,
   appender: LogAppender,
   views: Views,
   links: Links,
@@ -296,7 +313,9 @@ const project = Effect.fnUntraced(function*(
     }
   }
   if (moved.size === 0) return
+  yield* stillOwned(assignment)
   yield* insertAll(sorted)
+  yield* stillOwned(assignment)
   for (const { nextOffset, partition, stableEnd, topic } of fetched) {
     const view = views.get(partition)
     if (view === undefined) continue
@@ -314,6 +333,7 @@ const project = Effect.fnUntraced(function*(
 
 /** Once every insert of unknown outcome must have ended: stop merging on reads, if nothing is there twice. */
 const settle = Effect.fnUntraced(function*(
+  assignment: Assignment,
   appender: LogAppender,
   view: View,
   settings: ProjectionSettings
@@ -330,6 +350,7 @@ const settle = Effect.fnUntraced(function*(
     yield* store.mergeDuplicates
     return yield* Effect.fail("not settled" as const)
   }
+  yield* stillOwned(assignment)
   view.progress = { ...view.progress, final: false }
   yield* publish(appender, [view])
 }, Effect.retry(Schedule.spaced("30 seconds")))
@@ -342,11 +363,12 @@ const positionsOf = (views: Views): ReadonlyArray<Position> =>
 
 /** Project the given partitions until something fails. */
 const follow = Effect.fnUntraced(function*(
-  partitions: ReadonlyArray<number>,
+  assignment: Assignment,
   previous: Map<number, Progress>,
   settings: ProjectionSettings,
   running: Ref.Ref<ReadonlySet<number>>
 ) {
+  const { partitions } = assignment
   const log = yield* EventLog
   const reader = yield* log.reader
   const appender = yield* log.appender
@@ -360,8 +382,9 @@ const follow = Effect.fnUntraced(function*(
         previous.set(partition, view.progress)
       })
     )
-    yield* Effect.forkScoped(settle(appender, view, settings))
+    yield* Effect.forkScoped(settle(assignment, appender, view, settings))
   }
+  yield* stillOwned(assignment)
   yield* publish(appender, [...views.values()])
   yield* Ref.set(running, new Set(partitions))
   yield* Effect.logInfo("projecting", { partitions })
@@ -369,7 +392,7 @@ const follow = Effect.fnUntraced(function*(
   const fetch = () =>
     reader.fetch(positionsOf(views), { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
   for (;;) {
-    yield* project(appender, views, links, yield* fetch())
+    yield* project(assignment, appender, views, links, yield* fetch())
   }
 }, Effect.scoped)
 
@@ -387,8 +410,8 @@ export const runProjection = Effect.fnUntraced(function*(settings: ProjectionSet
   const log = yield* EventLog
   const running = yield* Ref.make<ReadonlySet<number>>(new Set())
   const previous = new Map<number, Progress>()
-  const once = ({ partitions }: Assignment) =>
-    follow(partitions, previous, settings, running).pipe(
+  const once = (assignment: Assignment) =>
+    follow(assignment, previous, settings, running).pipe(
       Effect.ensuring(Ref.set(running, new Set())),
       Effect.tapError((error) =>
         Effect.logWarning("the projection starts over", { error: String(error) })

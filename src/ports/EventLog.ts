@@ -106,6 +106,11 @@ export interface Assignment {
   /** Grows with every assignment that this member receives. */
   readonly generation: number
   readonly partitions: ReadonlyArray<number>
+  /**
+   * False once the group may have given the partitions to somebody else without this member having
+   * heard of it: a process that was frozen asks before it writes what nobody else would refuse.
+   */
+  isCurrent(): boolean
 }
 
 export class EventLog extends Context.Service<

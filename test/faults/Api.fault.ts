@@ -1,11 +1,10 @@
 /** APIs that die between writing and answering, that are asked to stop, and whose readers sleep. */
-import { readFileSync } from "node:fs"
 import { connect, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "vitest"
 import { Load } from "./Load.ts"
 import { judge } from "./Oracle.ts"
-import { keyOf, pause, resume, TENANTS, until, withParts } from "./Parts.ts"
+import { keyOf, pause, residentKib, resume, TENANTS, until, withParts } from "./Parts.ts"
 import { assertWritable, REPEATS } from "./Scenarios.ts"
 import { Subscriber } from "./Subscriber.ts"
 
@@ -64,9 +63,6 @@ describe("an API", () => {
   )
 })
 
-const residentKib = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1])
-
 /** Opens a stream and never reads what it is sent. */
 const sleepingReader = async (url: string, tenant: string): Promise<Socket> => {
   const { hostname, port } = new URL(url)
@@ -87,6 +83,8 @@ const subscribersOf = async (url: string): Promise<number> => {
 }
 
 const SLEEPERS = 8
+/** Milliseconds after which a stream is closed on which nothing moves. */
+const CLOSED_MS = 90_000
 const LARGE_BATCHES = 40
 /** KiB that one sleeping reader may cost: its queue, and what stands in node's own buffers. */
 const SLEEPER_KIB_MAX = 12 * 1_024
@@ -107,7 +105,11 @@ describe("a reader that does not read", () => {
         (await subscribersOf(url)) >= open + SLEEPERS)
       const before = residentKib(parts.apis[0]!.pid)
       for (let n = 0; n < LARGE_BATCHES; n++) await load.large(tenant)
-      await until("the sleepers are closed", async () => (await subscribersOf(url)) <= open + 1)
+      await until(
+        "the sleepers are closed",
+        async () => (await subscribersOf(url)) <= open + 1,
+        CLOSED_MS
+      )
       const grown = residentKib(parts.apis[0]!.pid) - before
       assert.isBelow(grown, SLEEPERS * SLEEPER_KIB_MAX, "KiB more than before")
       await judge(parts, load, [reader])

@@ -1,13 +1,18 @@
 /** The broker dies or falls silent under a whole program, and comes back. */
-import { describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { withEmbedded } from "./Embedded.ts"
 import { Load } from "./Load.ts"
 import { judge } from "./Oracle.ts"
-import { TENANTS } from "./Parts.ts"
+import { pause, residentKib, resume, TENANTS } from "./Parts.ts"
 import { assertWritable, freezeBroker, killBroker, REPEATS } from "./Scenarios.ts"
 import { Subscriber } from "./Subscriber.ts"
 
 const REPEAT_MS = 90_000
+/** Requests at once, 6 MB each: more than may wait for the log. */
+const FLOOD = 28
+const FLOOD_EVENTS = 1_000
+/** KiB that the queue, and the requests on their way to it, may cost. */
+const FLOOD_KIB_MAX = 1_024 * 1_024
 
 describe("the broker", () => {
   it(
@@ -34,6 +39,32 @@ describe("the broker", () => {
       await load.end()
       await assertWritable(embedded, load, TENANTS)
       await judge(embedded, load, subscribers)
+    })
+  )
+
+  it(
+    "silent under more than the queue takes: the rest is refused at once, and memory stays bounded",
+    withEmbedded(async (embedded) => {
+      const load = new Load(embedded, { tenants: TENANTS })
+      await assertWritable(embedded, load, TENANTS)
+      const before = residentKib(embedded.program.pid)
+      const pid = embedded.broker()
+      pause({ pid })
+      try {
+        await Promise.all(
+          Array.from({ length: FLOOD }, (_, n) =>
+            load.large(TENANTS[n % TENANTS.length]!, FLOOD_EVENTS))
+        )
+        assert.strictEqual(load.statuses.get(503), FLOOD, load.summary())
+        const reasons = [...load.refusals.keys()]
+        assert.isTrue(reasons.some((reason) => /too many/.test(reason)), reasons.join("\n"))
+        const grown = residentKib(embedded.program.pid) - before
+        assert.isBelow(grown, FLOOD_KIB_MAX, "KiB more than before")
+      } finally {
+        resume({ pid })
+      }
+      await assertWritable(embedded, load, TENANTS)
+      await judge(embedded, load)
     })
   )
 })

@@ -29,10 +29,11 @@ export class Embedded implements Target {
   urls = (): ReadonlyArray<string> => [this.program.url]
   bootstrap = (): string => this.program.kafka
 
+  /** The broker itself; its watchdog, a shell, has the same words in its arguments. */
   findBroker(): number | undefined {
-    const line = execFileSync("ps", ["-eo", "pid,args"], { encoding: "utf8" })
+    const line = execFileSync("ps", ["-eo", "pid,comm,args"], { encoding: "utf8" })
       .split("\n")
-      .find((entry) => / \S*java .*kafka\.Kafka/.test(entry) && entry.includes(this.#folder))
+      .find((entry) => /^ *\d+ java .*kafka\.Kafka/.test(entry) && entry.includes(this.#folder))
     return line === undefined ? undefined : Number(line.trim().split(" ")[0])
   }
 

@@ -42,6 +42,8 @@ export class Load {
   /** Statuses of all answers, and what should never be answered. */
   readonly statuses = new Map<number, number>()
   readonly strange: Array<string> = []
+  /** What the answers with 503 said, and how often. */
+  readonly refusals = new Map<string, number>()
   unanswered = 0
   readonly #target: Target
   readonly #options: Required<LoadOptions>
@@ -135,7 +137,7 @@ export class Load {
   }
 
   summary(): string {
-    const statuses = [...this.statuses].map(([status, count]) => `${count} x ${status}`)
+    const statuses = [...this.statuses, ...this.refusals].map(([what, count]) => `${count} x ${what}`)
     return (
       `${this.requests.length} requests, ${this.acknowledged} acknowledged, ` +
       `${this.unanswered} unanswered, ${statuses.join(", ")}`
@@ -150,9 +152,9 @@ export class Load {
   }
 
   /** One request of many large events. */
-  async large(tenant: string): Promise<void> {
+  async large(tenant: string, events = LARGE_EVENTS): Promise<void> {
     const request = this.#make(tenant, `${tenant}-large-${this.#singles++}`, 0, false, {
-      events: LARGE_EVENTS,
+      events,
       text: "ü".repeat(LARGE_TEXT_LENGTH)
     })
     await this.#attempt(request, 1)
@@ -210,7 +212,10 @@ export class Load {
       request.receiptId = body.receipt_id
       request.ids = body.ids
       if (body.ids?.length !== events.length) this.strange.push(`202 with ${text}`)
-    } else if (status !== 503 || !(Number(headers.get("retry-after")) > 0)) {
+    } else if (status === 503 && Number(headers.get("retry-after")) > 0) {
+      const reason = String(body?.error?.message ?? body?.message)
+      this.refusals.set(reason, (this.refusals.get(reason) ?? 0) + 1)
+    } else {
       this.strange.push(`${status} retry-after ${headers.get("retry-after")} ${text}`)
     }
     return true

@@ -3,7 +3,7 @@
  * machine's broker, with topics and keys of their own, and the ways to hurt them. Shares no code with
  * the program.
  */
-import { rmSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, inject } from "vitest"
@@ -52,6 +52,10 @@ export const until = async (
 /** What the program does when it is not scheduled: nothing, while its connections stay open. */
 export const pause = ({ pid }: { readonly pid: number }): void => void process.kill(pid, "SIGSTOP")
 export const resume = ({ pid }: { readonly pid: number }): void => void process.kill(pid, "SIGCONT")
+
+/** Memory that a process occupies, in KiB. */
+export const residentKib = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1])
 
 export type Role = "api" | "projection" | "sequencer"
 

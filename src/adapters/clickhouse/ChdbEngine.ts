@@ -183,7 +183,7 @@ const insertOn = async (
 }
 
 const open = async (path: string) => {
-  closeStandardInput()
+  await closeStandardInput()
   const folder = prepareFolder(path)
   const { createChdbConnection } = await import("chdb/connection")
   try {

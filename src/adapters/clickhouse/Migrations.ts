@@ -9,6 +9,7 @@ import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { StorePlace } from "./ClickHouseConnection.ts"
+import { probeReading } from "./ReadingProbe.ts"
 
 export const migrationsFolder = fileURLToPath(
   new URL("../../../schemas/clickhouse/", import.meta.url)
@@ -142,18 +143,22 @@ const refuseDamage = async (client: ClickHouseClient, place: StorePlace): Promis
   const more = others.length === 0 ? "" : ` and ${others.length} more`
   throw new StoreDamaged(
     `the store can't read the part ${first.name} of ${place.database}.${first.table}${more}:`
-      + ` move its folder away, or drop the database ${place.database}, and the next start builds it`
-      + " again from the topics"
+      + ` move its folder away, or drop the database ${place.database}, and the next start builds`
+      + " it again from the topics"
   )
 }
 
-/** Applies what is missing. @throws MigrationRefused, StoreDamaged, or what the client throws */
+/**
+ * Applies what is missing.
+ * @throws MigrationRefused, StoreDamaged, ReadsDifferently, or what the client throws
+ */
 export const migrate = async (
   client: ClickHouseClient,
   place: StorePlace,
   folder: string = migrationsFolder
 ): Promise<void> => {
   const migrations = await readMigrations(folder)
+  await probeReading(client)
   for (const statement of LEDGER) await client.command({ query: fillIn(statement, place) })
   const applied = await readApplied(client, place)
   refuseOthers(migrations, applied)

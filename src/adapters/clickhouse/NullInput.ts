@@ -5,6 +5,7 @@
  */
 import { Schema } from "effect"
 import * as fs from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
 
 /** Standard input can't be put on the null device, so the embedded store must not be opened. */
 export class StandardInputOpen extends Schema.TaggedError<StandardInputOpen>()(
@@ -18,24 +19,48 @@ export class StandardInputOpen extends Schema.TaggedError<StandardInputOpen>()(
 }
 
 const STANDARD_INPUT = 0
+const NULL_DEVICE = "/dev/null"
+/** Looks at the descriptor at most, and milliseconds between two of them. */
+const LOOKS_MAX = 200
+const LOOK_AGAIN_MS = 10
 
-const isNullDevice = (descriptor: number): boolean => {
-  const found = fs.fstatSync(descriptor)
-  return found.isCharacterDevice() && found.rdev === fs.statSync("/dev/null").rdev
+const statOf = (descriptor: number): fs.Stats | undefined => {
+  try {
+    return fs.fstatSync(descriptor)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "EBADF") return undefined
+    throw cause
+  }
+}
+
+const isNullDevice = (found: fs.Stats): boolean =>
+  found.isCharacterDevice() && found.rdev === fs.statSync(NULL_DEVICE).rdev
+
+/** The system gives a new file the lowest free number, so a closed 0 is taken first. */
+const takePlace = (): void => {
+  const opened = fs.openSync(NULL_DEVICE, "r")
+  if (opened !== STANDARD_INPUT) fs.closeSync(opened)
 }
 
 /**
- * Puts file descriptor 0 on the null device, for good. The system gives the lowest free number to
- * the next file opened, so closing 0 makes room for exactly it; what came of that is looked at.
+ * Puts file descriptor 0 on the null device, for good. Where another thread of this process opens a
+ * file at the very same moment, that file is in the place and must be left alone: it is waited for.
  * @throws StandardInputOpen
  */
-export const closeStandardInput = (): void => {
+export const closeStandardInput = async (): Promise<void> => {
   try {
-    if (isNullDevice(STANDARD_INPUT)) return
-    fs.closeSync(STANDARD_INPUT)
-    const opened = fs.openSync("/dev/null", "r")
-    if (opened !== STANDARD_INPUT) throw new Error(`the null device became descriptor ${opened}`)
-    if (!isNullDevice(STANDARD_INPUT)) throw new Error("descriptor 0 is another device")
+    const given = statOf(STANDARD_INPUT)
+    if (given !== undefined) {
+      if (isNullDevice(given)) return
+      fs.closeSync(STANDARD_INPUT)
+    }
+    for (let looks = 0; looks < LOOKS_MAX; looks++) {
+      takePlace()
+      const found = statOf(STANDARD_INPUT)
+      if (found !== undefined && isNullDevice(found)) return
+      await sleep(LOOK_AGAIN_MS)
+    }
+    throw new Error("a file that this process has opened stands in its place")
   } catch (cause) {
     throw new StandardInputOpen({ cause })
   }

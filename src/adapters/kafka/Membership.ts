@@ -12,8 +12,31 @@ import { RETRY } from "./KafkaClient.ts"
 const SESSION_TIMEOUT_MS = 6_000
 const HEARTBEAT_MS = 1_000
 const REBALANCE_TIMEOUT_MS = 8_000
+/**
+ * Milliseconds after a heartbeat in which no other member can have taken over: the session less
+ * what the heartbeat may have spent on its way.
+ */
+const LEASE_MS = SESSION_TIMEOUT_MS - 2_000
+/** The protocol's numbers of what keeps a member's session alive. */
+const KEEPS_ALIVE: ReadonlySet<number> = new Set([11, 12, 14])
 /** Milliseconds between two looks at the group; partitions are paused, so nothing is fetched. */
 const POLL_MS = 300
+
+/** When the session was last kept alive, in milliseconds: at the sending of what was answered well. */
+const followSession = (consumer: Consumer): { readonly aliveAt: () => number } => {
+  const { GROUP_JOIN, HEARTBEAT, REQUEST } = consumer.events
+  let sentAt = 0
+  let aliveAt = 0
+  consumer.on(REQUEST, ({ payload }) => {
+    if (KEEPS_ALIVE.has(payload.apiKey)) sentAt = payload.sentAt
+  })
+  const keptAlive = () => {
+    aliveAt = sentAt
+  }
+  consumer.on(HEARTBEAT, keptAlive)
+  consumer.on(GROUP_JOIN, keptAlive)
+  return { aliveAt: () => aliveAt }
+}
 
 const run = async (
   consumer: Consumer,
@@ -59,9 +82,15 @@ export const membership = (
         ),
         (joined) => Effect.promise(() => joined.disconnect().catch(() => undefined))
       )
+      const session = followSession(consumer)
       const assigned = (partitions: ReadonlyArray<number>) => {
         generation += 1
-        Queue.offerUnsafe(queue, { generation, partitions })
+        const own = generation
+        Queue.offerUnsafe(queue, {
+          generation,
+          partitions,
+          isCurrent: () => generation === own && Date.now() - session.aliveAt() < LEASE_MS
+        })
       }
       const failed = (cause: unknown) =>
         Queue.failCauseUnsafe(
@@ -79,7 +108,7 @@ export const membership = (
     Stream.catch(() =>
       Stream.sync(() => {
         generation += 1
-        return { generation, partitions: [] }
+        return { generation, partitions: [], isCurrent: () => true }
       }).pipe(Stream.concat(Stream.fail(new LogUnavailable({ operation: group, cause: "lost" }))))
     ),
     Stream.retry(Schedule.spaced("500 millis"))

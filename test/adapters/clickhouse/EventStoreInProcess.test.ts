@@ -1,13 +1,35 @@
 /**
  * The store on the engine in this very process.
  */
-import { Effect, Layer } from "effect"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
 import { ChdbEngine } from "../../../src/adapters/clickhouse/ChdbEngine.ts"
 import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { EventStore } from "../../../src/ports/EventStore.ts"
 import { storeContract } from "./support/EventStoreContract.ts"
 import { temporaryFolder } from "./support/StoreProcesses.ts"
+import { chainOf, rowsOf } from "./support/StoredBodies.ts"
 
 const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
 
 storeContract("a store in this process", 200, (database) =>
   ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine)))
+
+const store = layerClickHouse.pipe(
+  Layer.provide(ClickHouseConnection.layerEmbedded({ database: "alk" })),
+  Layer.provide(engine)
+)
+
+layer(store, { excludeTestServices: true })("an insert in this process", (it) => {
+  it.effect("is never given up: its end can't be known otherwise", () =>
+    Effect.gen(function*() {
+      const { insertEvents, migrate, position } = yield* EventStore
+      yield* migrate
+      const rows = rowsOf(chainOf("given-up", 20_000))
+      const inserting = yield* Effect.forkChild(insertEvents(rows))
+      yield* Effect.sleep("5 millis")
+      yield* Fiber.interrupt(inserting)
+      assert.strictEqual((yield* position(0)).event?.offset, rows.length - 1)
+    }))
+})

@@ -93,6 +93,18 @@ describe("a store that fails", () => {
       assert.isUndefined(yield* on(empty, receipt))
     }))
 
+  it.live("is not used when it reads events differently", () =>
+    Effect.gen(function*() {
+      const answers = [["", "unknown version"], ['[[], "99.1"]\n', "99.1"]] as const
+      for (const [answer, version] of answers) {
+        const { received, url } = yield* server((response) => response.end(answer))
+        const error = yield* Effect.flip(on(url, EventStore.use((store) => store.migrate)))
+        const message = `this ClickHouse (${version}) reads events differently (version, tenant_id,`
+        assert.include(String(error.cause), message)
+        assert.strictEqual(received.length, 1)
+      }
+    }))
+
   it.live("is unavailable when it breaks off", () =>
     Effect.gen(function*() {
       const { url } = yield* server((response) => {
