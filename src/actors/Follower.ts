@@ -238,36 +238,32 @@ const makeReceipts = (
   store: EventStore["Service"],
   barrier: (topics: ReadonlyArray<TopicKind>, partition: number) => Effect.Effect<void, LogUnavailable>
 ): Receipts["Service"] => {
-  const isVisible = (receipt: Receipt, partition: number, offset: number | undefined) => {
-    const { events_next, receipts_next } = followed.progress[partition]!
-    return events_next >= receipt.events_next && (offset === undefined || receipts_next > offset)
-  }
+  const isVisible = (receipt: Receipt, partition: number) =>
+    followed.progress[partition]!.events_next >= receipt.events_next
   const finalOf = (receipt: Receipt): ReceiptState => ({ status: receipt.status, receipt })
   const find = (tenantId: string, receiptId: string) =>
     Effect.gen(function*() {
       const kept = followed.receipts.get(receiptId)
       if (kept !== undefined) {
         const receipt = JSON.parse(kept.value.toString()) as Receipt
-        return receipt.tenant_id === tenantId ? { receipt, offset: kept.offset } : undefined
+        return receipt.tenant_id === tenantId ? receipt : undefined
       }
       const stored = yield* store.receipt(tenantId, receiptId)
-      return stored === undefined
-        ? undefined
-        : { receipt: JSON.parse(stored) as Receipt, offset: undefined }
+      return stored === undefined ? undefined : (JSON.parse(stored) as Receipt)
     })
   const unavailable = (message: string) =>
     new StoreUnavailable({ operation: "receipt", cause: new Error(message) })
   const state: Receipts["Service"]["state"] = (tenantId, receiptId) =>
     Effect.gen(function*() {
       const partition = log.partitionOf(tenantId)
-      const isFinal = ({ offset, receipt }: { receipt: Receipt; offset: number | undefined }) =>
-        receipt.status === "failed" || isVisible(receipt, partition, offset)
+      const isFinal = (receipt: Receipt) =>
+        receipt.status === "failed" || isVisible(receipt, partition)
       const first = yield* find(tenantId, receiptId)
-      if (first !== undefined && isFinal(first)) return finalOf(first.receipt)
+      if (first !== undefined && isFinal(first)) return finalOf(first)
       // Before saying "pending": be as new as any process that may have said "committed".
       yield* barrier(["receipts", "progress"], partition)
       const found = yield* find(tenantId, receiptId)
-      if (found !== undefined && isFinal(found)) return finalOf(found.receipt)
+      if (found !== undefined && isFinal(found)) return finalOf(found)
       const progress = followed.progress[partition]!
       if (progress.rebuilding) {
         return yield* unavailable("the view of this partition is being rebuilt")
@@ -287,9 +283,9 @@ const makeReceipts = (
         )
       }),
     state,
-    visible: (receipt, receiptOffset) => {
+    visible: (receipt) => {
       const partition = log.partitionOf(receipt.tenant_id)
-      return followed.until(() => isVisible(receipt, partition, receiptOffset))
+      return followed.until(() => isVisible(receipt, partition))
     }
   })
 }

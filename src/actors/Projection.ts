@@ -265,24 +265,23 @@ export const toInserts = <Row extends { readonly body: Buffer }>(
   return inserts
 }
 
-const insertAll = Effect.fnUntraced(function*(sorted: Sorted) {
-  const store = yield* EventStore
+/** Time and size of what was stored, and a loud word on what was not. */
+const measured = Effect.fnUntraced(function*<E, R>(rows: number, insert: Effect.Effect<void, E, R>) {
   const started = yield* Clock.currentTimeMillis
-  const inOrder = { discard: true, concurrency: 1 } as const
-  yield* Effect.all(
-    [
-      Effect.forEach(toInserts(sorted.events), (rows) => store.insertEvents(rows), inOrder),
-      Effect.forEach(toInserts(sorted.receipts), (rows) => store.insertReceipts(rows), inOrder),
-      Effect.forEach(toInserts(sorted.conflicts), (rows) => store.insertConflicts(rows), inOrder)
-    ],
-    { concurrency: "unbounded", discard: true }
-  )
-  const rows = sorted.events.length + sorted.receipts.length
-  if (rows > 0) {
-    yield* Metric.update(flushRows, rows)
-    yield* Metric.update(flushSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
-  }
-  for (const { offset, partition, reason, sequenceNumber } of sorted.conflicts) {
+  yield* insert
+  if (rows === 0) return
+  yield* Metric.update(flushRows, rows)
+  yield* Metric.update(flushSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
+})
+
+const insertEvents = Effect.fnUntraced(function*({ conflicts, events }: Sorted) {
+  const store = yield* EventStore
+  const inserts = Effect.forEach(toInserts(events), (rows) => store.insertEvents(rows), {
+    discard: true
+  })
+  yield* measured(events.length, inserts)
+  for (const rows of toInserts(conflicts)) yield* store.insertConflicts(rows)
+  for (const { offset, partition, reason, sequenceNumber } of conflicts) {
     yield* Effect.logError("a record of alk.events does not link and is not shown", {
       partition,
       offset,
@@ -290,6 +289,38 @@ const insertAll = Effect.fnUntraced(function*(sorted: Sorted) {
       reason
     })
   }
+})
+
+const insertReceipts = Effect.fnUntraced(function*({ receipts }: Sorted) {
+  const store = yield* EventStore
+  const inserts = Effect.forEach(toInserts(receipts), (rows) => store.insertReceipts(rows), {
+    discard: true
+  })
+  yield* measured(receipts.length, inserts)
+})
+
+/** Take what was fetched from one topic into the views, and tell the readers where it has moved. */
+const tell = Effect.fnUntraced(function*(
+  appender: LogAppender,
+  views: Views,
+  fetched: ReadonlyArray<Fetched>,
+  wanted: "events" | "receipts"
+) {
+  const moved: Array<View> = []
+  for (const { nextOffset, offset, partition, stableEnd, topic } of fetched) {
+    const view = views.get(partition)
+    if (view === undefined || topic !== wanted) continue
+    if (nextOffset !== offset) moved.push(view)
+    if (topic === "receipts") {
+      view.progress = { ...view.progress, receipts_next: nextOffset }
+      continue
+    }
+    const rebuilding = view.progress.rebuilding && nextOffset < view.caughtUpAt
+    view.progress = { ...view.progress, events_next: nextOffset, rebuilding }
+    const lag = Metric.withAttributes(projectionLag, { partition: String(partition) })
+    yield* Metric.update(lag, Math.max(0, stableEnd - nextOffset))
+  }
+  yield* publish(appender, moved)
 })
 
 /** Bring one fetch into the store and tell the readers. */
@@ -302,33 +333,21 @@ const project = Effect.fnUntraced(function*(
 ) {
   yield* learnLinks(links, fetched)
   const sorted: Sorted = { events: [], conflicts: [], receipts: [] }
-  const moved = new Set<View>()
   for (const { nextOffset, offset, partition, records, topic } of fetched) {
-    const view = views.get(partition)
-    if (view === undefined || nextOffset === offset) continue
-    moved.add(view)
+    if (!views.has(partition) || nextOffset === offset) continue
     for (const record of records) {
       if (topic === "events") sortEvent(sorted, links, partition, record)
       else sortReceipt(sorted, partition, record)
     }
   }
-  if (moved.size === 0) return
   yield* stillOwned(assignment)
-  yield* insertAll(sorted)
+  yield* insertEvents(sorted)
   yield* stillOwned(assignment)
-  for (const { nextOffset, partition, stableEnd, topic } of fetched) {
-    const view = views.get(partition)
-    if (view === undefined) continue
-    if (topic === "receipts") {
-      view.progress = { ...view.progress, receipts_next: nextOffset }
-      continue
-    }
-    const rebuilding = view.progress.rebuilding && nextOffset < view.caughtUpAt
-    view.progress = { ...view.progress, events_next: nextOffset, rebuilding }
-    const lag = Metric.withAttributes(projectionLag, { partition: String(partition) })
-    yield* Metric.update(lag, Math.max(0, stableEnd - nextOffset))
-  }
-  yield* publish(appender, [...moved])
+  // Whoever waits for a commit waits for this; receipts are known from their topic until they follow.
+  yield* tell(appender, views, fetched, "events")
+  yield* insertReceipts(sorted)
+  yield* stillOwned(assignment)
+  yield* tell(appender, views, fetched, "receipts")
 })
 
 /** Once every insert of unknown outcome must have ended: stop merging on reads, if nothing is there twice. */

@@ -33,6 +33,6 @@ export class Receipts extends Context.Service<
       receiptId: string
     ): Effect.Effect<ReceiptState, StoreUnavailable | LogUnavailable>
     /** Succeeds once the receipt's events are visible to every list. */
-    visible(receipt: Receipt, receiptOffset: number): Effect.Effect<void>
+    visible(receipt: Receipt): Effect.Effect<void>
   }
 >()("alk/Receipts") {}

@@ -204,7 +204,7 @@ const make = Effect.fnUntraced(function*(secret: string) {
     const final: Effect.Effect<Receipt, IngestFailure> =
       decision.kind === "repeat"
         ? earlier(request.tenantId, decision.receiptId)
-        : Effect.as(receipts.visible(decision.receipt, decision.receiptOffset), decision.receipt)
+        : Effect.as(receipts.visible(decision.receipt), decision.receipt)
     const receipt = yield* until(deadline, final)
     if (Option.isNone(receipt)) return { kind: "written", receiptId }
     const kind = receipt.value.status === "failed" ? "failed" : "visible"

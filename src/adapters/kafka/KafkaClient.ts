@@ -1,5 +1,5 @@
 /**
- * The configured kafkajs client: sockets without Nagle's delay, zstd for reading, log lines of kafkajs
+ * The configured kafkajs client: sockets without Nagle's delay, zstd for reading, its log lines
  * turned into ours, and the names of Kafka's protocol errors. Knows nothing of topics.
  */
 import { createRequire } from "node:module"
@@ -35,7 +35,7 @@ const CONNECTION_TIMEOUT_MS = 3_000
 /** Milliseconds for one request. Longer than any fetch waits, shorter than people do. */
 const REQUEST_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_MS = 60_000
-/** Payloads up to this size are decompressed on the spot: cheaper than a trip to the thread pool. */
+/** Payloads up to this size are decompressed on the spot: cheaper than the thread pool. */
 const DECOMPRESS_INLINE_BYTES_MAX = 16_384
 
 const zstdDecompress = promisify(zlib.zstdDecompress)
@@ -58,7 +58,7 @@ const LENGTH_BYTES = 4
 
 /**
  * A connection of kafkajs that was cut in the middle of an answer puts the next answer behind the
- * half that it has, and never finds its place again. What is left over goes before it connects anew.
+ * half that it has, and never finds its place again. So the half is dropped before it reconnects.
  */
 const forgetHalfAnswers = (): void => {
   const Connection = require("kafkajs/src/network/connection") as {

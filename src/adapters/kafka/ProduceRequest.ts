@@ -104,7 +104,7 @@ export const decodeProduceResponse = (payload: Buffer): ReadonlyArray<Produced> 
   return produced
 }
 
-/** The request for kafkajs's connection. A topic's partition that is refused is not an exception. */
+/** The request for kafkajs's connection. A partition that is refused is not an exception. */
 export const produceRequest = (
   transactionalId: string | null,
   batches: ReadonlyArray<PartitionBatch>

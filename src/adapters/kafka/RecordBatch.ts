@@ -1,5 +1,5 @@
 /**
- * Encodes records as one batch of Kafka's format 2 (magic 2): one pass into one growing buffer, then
+ * Encodes records as one batch of Kafka's format 2 (magic 2): one pass into a growing buffer, then
  * zstd over the records and the checksum over all. Knows nothing of requests, leaders or retries.
  * Source: Kafka's protocol guide, record batch format; varints are those of Protocol Buffers.
  */
@@ -77,7 +77,7 @@ const SHORT_STRING_MAX = 24
 const varintSize = (length: number): number =>
   length < 0x40 ? 1 : length < 0x2000 ? 2 : length < 0x10_0000 ? 3 : length < 0x800_0000 ? 4 : 5
 
-/** Writes records one after the other into a buffer that grows. Strings are written before their length is known. */
+/** Writes records into a buffer that grows, strings before their length is known. */
 class RecordWriter {
   bytes = scratch.pop() ?? Buffer.allocUnsafeSlow(GROW_FROM)
   at = 0

@@ -1,7 +1,7 @@
 /**
  * The two ways in which alk writes to Kafka: appending outside of transactions (commands, progress)
  * and the fenced transactions of a sequencer. Both have one send in flight. How a batch gets to its
- * leader is the business of BatchSender; this file knows identities, transactions and their failures.
+ * leader is BatchSender's business; this file knows identities, transactions and their failures.
  */
 import type net from "node:net"
 import { Effect, type Scope } from "effect"
@@ -47,7 +47,7 @@ const TRANSACTION_COORDINATOR = 1
 /** The previous transaction is decided, but its markers are still being written. */
 const CONCURRENT_TRANSACTIONS = 51
 
-/** kafkajs asks for the metadata of every topic there is unless it knows one that it is to write. */
+/** kafkajs asks for the metadata of every topic there is unless it is told of one. */
 const FIRST_TOPIC = "commands"
 
 /** A cluster whose connections end with the scope, at the latest when the grace is over. */
@@ -326,7 +326,7 @@ class Transactions {
   }
 
   /**
-   * An answer says what became of the commit, and "ask another" that nothing did. A lost answer says
+   * An answer says what became of the commit, or that another broker decides. A lost answer says
    * nothing, and the request must not be repeated: a late one would end the next transaction.
    */
   async #end(goOn: () => boolean): Promise<void> {
