@@ -1,7 +1,8 @@
 /**
  * The directory of sequencers: starts one for each partition that the group assigns to this process
  * and stops it when the group takes the partition away. Restarts what fails, but what was fenced only
- * under a newer assignment: two owners that each start over would fence each other for ever.
+ * under a newer assignment or after a while: two owners that each start over at once would fence
+ * each other for ever.
  */
 import { Cause, Effect, FiberMap, Ref, Schedule, Stream, SubscriptionRef } from "effect"
 import { EventLog, type Assignment } from "../ports/EventLog.ts"

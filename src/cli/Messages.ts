@@ -2,7 +2,7 @@
  * What the program says to the person who starts it: where everything is, what went wrong in one
  * line, what it can be told. Starts nothing itself.
  */
-import { Effect } from "effect"
+import { Effect, References } from "effect"
 import { configHelp, type Config } from "../config.ts"
 import type { Places } from "../Roles.ts"
 
@@ -59,6 +59,8 @@ export const announce = (config: Config, places: Places): Effect.Effect<void> =>
   }
   return Effect.logInfo("ready").pipe(
     Effect.annotateLogs({ ...shown, roles: config.roles }),
+    // Whoever has started the program waits for this line, whatever the level of the others.
+    Effect.provideService(References.MinimumLogLevel, "Info"),
     // A key in the log would stay there: it goes to the terminal's line of its own.
     Effect.andThen(
       Effect.sync(() => {

@@ -36,11 +36,21 @@ const eachFrame = (socket: Socket, take: (frame: Buffer) => void): void => {
   })
 }
 
+/** What can be done at a moment; without either the frame is swallowed and all stays open. */
+export interface Held {
+  /** Send the frame on after all. */
+  readonly pass: () => void
+  /** Close every connection. */
+  readonly cut: () => void
+}
+
 export class BrokerProxy {
   readonly #server: Server
   readonly #target: number
   readonly #sockets = new Set<Socket>()
-  #armed: { readonly moment: Moment; skip: number; readonly hit: () => void } | undefined
+  #armed:
+    | { readonly moment: Moment; skip: number; readonly hit: (pass: () => void) => void }
+    | undefined
 
   constructor(bootstrap: string) {
     this.#target = Number(bootstrap.split(":").at(-1))
@@ -63,18 +73,18 @@ export class BrokerProxy {
   }
 
   /**
-   * At the next such moment call `act`. The frame is swallowed: a request does not reach the broker,
-   * an answer does not reach the client, and the connection stays open unless `act` cuts it.
+   * At the next such moment call `act`. Unless it passes the frame on, a request does not reach the
+   * broker and an answer does not reach the client.
    */
-  async at(moment: Moment, act: (cut: () => void) => void | Promise<void>): Promise<void> {
-    const cut = await new Promise<() => void>((resolve) => {
+  async at(moment: Moment, act: (held: Held) => void | Promise<void>): Promise<void> {
+    const held = await new Promise<Held>((resolve) => {
       this.#armed = {
         moment,
         skip: moment.skip ?? 0,
-        hit: () => resolve(() => this.#cut())
+        hit: (pass) => resolve({ pass, cut: () => this.#cut() })
       }
     })
-    await act(cut)
+    await act(held)
   }
 
   close(): void {
@@ -86,14 +96,14 @@ export class BrokerProxy {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  #isNow(apiKey: number | undefined, side: Moment["side"]): boolean {
+  #isNow(apiKey: number | undefined, side: Moment["side"], pass: () => void): boolean {
     const armed = this.#armed
     if (armed === undefined || armed.moment.apiKey !== apiKey || armed.moment.side !== side) {
       return false
     }
     if (armed.skip-- > 0) return false
     this.#armed = undefined
-    armed.hit()
+    armed.hit(pass)
     return true
   }
 
@@ -112,15 +122,16 @@ export class BrokerProxy {
     eachFrame(client, (frame) => {
       const apiKey = frame.readInt16BE(LENGTH_BYTES)
       asked.set(frame.readInt32BE(LENGTH_BYTES + 4), apiKey)
-      if (!this.#isNow(apiKey, "request")) broker.write(frame)
+      const pass = () => void broker.write(frame)
+      if (!this.#isNow(apiKey, "request", pass)) pass()
     })
     eachFrame(broker, (frame) => {
       const correlation = frame.readInt32BE(LENGTH_BYTES)
       const apiKey = asked.get(correlation)
       asked.delete(correlation)
-      if (this.#isNow(apiKey, "response")) return
       const names = apiKey === METADATA || apiKey === FIND_COORDINATOR
-      client.write(names ? this.#inPlaceOfTheBroker(frame) : frame)
+      const pass = () => void client.write(names ? this.#inPlaceOfTheBroker(frame) : frame)
+      if (!this.#isNow(apiKey, "response", pass)) pass()
     })
   }
 

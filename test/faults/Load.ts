@@ -1,7 +1,7 @@
 /**
  * Clients that keep writing while things break, and the book they keep: what was sent, what was
- * acknowledged and what nobody answered. Every request can be repeated safely, as a careful client's
- * would be: its events have ids of their own, or the request has an Idempotency-Key.
+ * acknowledged and what nobody answered. Every request can be repeated safely, as a careful
+ * client's would be: its events have ids of their own, or the request has an Idempotency-Key.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
@@ -67,7 +67,8 @@ export class Load {
     const { senders, tenants } = this.#options
     this.#running = Promise.all(
       tenants.flatMap((tenant) =>
-        Array.from({ length: senders }, (_, who) => this.#send(tenant, `${tenant}${round}-${who}`, who))
+        Array.from({ length: senders }, (_, who) =>
+          this.#send(tenant, `${tenant}${round}-${who}`, who))
       )
     )
   }
@@ -137,7 +138,8 @@ export class Load {
   }
 
   summary(): string {
-    const statuses = [...this.statuses, ...this.refusals].map(([what, count]) => `${count} x ${what}`)
+    const answers = [...this.statuses, ...this.refusals]
+    const statuses = answers.map(([what, count]) => `${count} x ${what}`)
     return (
       `${this.requests.length} requests, ${this.acknowledged} acknowledged, ` +
       `${this.unanswered} unanswered, ${statuses.join(", ")}`

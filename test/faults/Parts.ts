@@ -1,7 +1,7 @@
 /**
  * The processes of one fault test: a store, a projection, some sequencers and APIs over the
- * machine's broker, with topics and keys of their own, and the ways to hurt them. Shares no code with
- * the program.
+ * machine's broker, with topics and keys of their own, and the ways to hurt them. Shares no code
+ * with the program.
  */
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,4 +1,4 @@
-/** What stands between the topic and the lists dies, freezes and is slow: nothing is shown twice. */
+/** What stands between the topic and the lists dies and freezes: nothing is shown twice. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, it } from "vitest"
 import { Load } from "./Load.ts"

@@ -6,7 +6,7 @@ import { describe, it } from "vitest"
 import { apiKeys, BrokerProxy, type Moment } from "./BrokerProxy.ts"
 import { Load } from "./Load.ts"
 import { judge } from "./Oracle.ts"
-import { Parts, TENANTS } from "./Parts.ts"
+import { Parts, pause, resume, TENANTS, until } from "./Parts.ts"
 import { assertWritable } from "./Scenarios.ts"
 import { Subscriber } from "./Subscriber.ts"
 
@@ -63,7 +63,7 @@ describe("in the middle of a transaction", () => {
       const subscribers = TENANTS.map((tenant) => new Subscriber(parts, tenant))
       for (const [, moment] of moments) {
         await assertWritable(parts, load, TENANTS)
-        const cutOff = proxy.at(moment, (cut) => cut())
+        const cutOff = proxy.at(moment, ({ cut }) => cut())
         load.begin()
         await cutOff
         await load.more(10)
@@ -85,6 +85,31 @@ describe("in the middle of a transaction", () => {
       await load.end()
       await assertWritable(parts, load, TENANTS)
       await judge(parts, load)
+    })
+  )
+
+  it(
+    "the sequencer freezes before its commit and another takes over: the late commit is refused",
+    withProxy(async (parts, proxy) => {
+      const load = new Load(parts, { tenants: TENANTS, senders: 1 })
+      const subscribers = TENANTS.map((tenant) => new Subscriber(parts, tenant))
+      const [frozen] = parts.sequencers
+      load.begin()
+      await proxy.at({ apiKey: endTransaction, side: "request" }, async ({ pass }) => {
+        pause(frozen!)
+        const other = await parts.startRole("sequencer")
+        await until("another sequencer", () =>
+          other.output().split('"message":"sequencing"').length > 2)
+        await load.more(10)
+        pass()
+        resume(frozen!)
+      })
+      await until("the frozen one stands down", () =>
+        frozen!.output().includes("another sequencer has taken the partition over"))
+      await load.more(10)
+      await load.end()
+      await assertWritable(parts, load, TENANTS)
+      await judge(parts, load, subscribers)
     })
   )
 })
