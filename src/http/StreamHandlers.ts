@@ -2,6 +2,7 @@
  * Serves the live stream: reads where to start, and passes on the feed's bytes until the feed, the
  * client or the process ends it. What an event looks like on the wire is the feed's business.
  */
+import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Effect, Result, Stream } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -15,6 +16,19 @@ import { toFilter } from "./EventParameters.ts"
 import { SSE_TYPE } from "./MediaTypes.ts"
 import { readQuery } from "./QueryParameters.ts"
 import { LAST_EVENT_ID_HEADER, streamParameters } from "./StreamContract.ts"
+
+/**
+ * Milliseconds after which a connection is cut on which nothing moves. Longer than the time between
+ * two keep-alive comments, so only a client that does not read is quiet for so long; without this
+ * its response would wait for ever for room to write into.
+ */
+const STALLED_MS = 30_000
+
+const cutWhenStalled = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.sync(() => {
+    // Node's own timeout takes over again when the response is finished.
+    NodeHttpServerRequest.toIncomingMessage(request).socket.setTimeout(STALLED_MS)
+  })
 
 /** Where a client resumes: a browser's header says more than the address it first came with. */
 const resumePoint = (
@@ -50,6 +64,7 @@ export const layerStreamHandlers = HttpApiBuilder.group(
               after: resumePoint(request, values.after_sequence)
             }
           })
+          yield* cutWhenStalled(request)
           const bytes = yield* feed.subscribe({ tenantId, keyId, filter, after })
           return HttpServerResponse.stream(Stream.interruptWhen(bytes, draining.begun), {
             contentType: SSE_TYPE,

@@ -4,8 +4,7 @@
  * the embedded broker, ClickHouse and the load. `npm run bench -- --quick` is the small form.
  */
 import { spawnSync } from "node:child_process"
-import { rmSync } from "node:fs"
-import { homedir } from "node:os"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { createClient } from "@clickhouse/client"
 import { Client, type Json } from "../support/Client.ts"
@@ -98,9 +97,26 @@ const endToEnd = async (): Promise<number> => {
   return EVENTS / ((performance.now() - started) / 1_000)
 }
 
+const KAFKA_VERSION = "4.3.1"
+
+/** Kafka's own tools, which the broker does without: fetched through Maven for this run. */
+const kafkaTools = (): string => {
+  const project = freshFolder("tools")
+  writeFileSync(
+    join(project, "pom.xml"),
+    `<project><modelVersion>4.0.0</modelVersion><groupId>bench</groupId>
+     <artifactId>bench</artifactId><version>1</version><dependencies><dependency>
+     <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId>
+     <version>${KAFKA_VERSION}</version></dependency></dependencies></project>`
+  )
+  const goal = ["-B", "-q", "dependency:copy-dependencies", `-DoutputDirectory=${project}/jars`]
+  const { status, stderr, stdout } = spawnSync("mvn", goal, { cwd: project, encoding: "utf8" })
+  if (status !== 0) throw new Error(stdout + stderr)
+  return join(project, "jars", "*")
+}
+
 /** Records per second of Kafka's own load tool, the same count and size, acks=all. */
-const kafkaAlone = async (bytes: number): Promise<number> => {
-  const jars = join(process.env["ALK_CACHE_DIR"] ?? join(homedir(), ".cache", "alk"), "kafka-4.3.1", "*")
+const kafkaAlone = async (jars: string, bytes: number): Promise<number> => {
   const topic = `bench-${Date.now()}`
   const tool = (main: string, ...args: ReadonlyArray<string>) =>
     spawnSync("java", ["-Xmx256m", "-cp", jars, main, ...args], { encoding: "utf8" })
@@ -124,15 +140,19 @@ const insertAlone = async (bodies: ReadonlyArray<string>): Promise<number> => {
   const clickhouse = createClient({ url: program.store })
   const table = `alk.bench_${Date.now()}`
   await clickhouse.command({ query: `CREATE TABLE ${table} AS alk.events` })
-  const rows = Buffer.from(bodies.map((body, n) => `0\t${n}\t${body}\n`).join(""))
+  // A separator that JSON can't hold, and no quoting: the bytes go in as they are.
+  const rows = Buffer.from(bodies.map((body, n) => `0\x01${n}\x01${body}\n`).join(""))
   const rounds = Math.max(1, Math.round(EVENTS / bodies.length))
   const started = performance.now()
   for (let round = 0; round < rounds; round++) {
     const url = new URL(program.store)
     url.searchParams.set(
       "query",
-      `INSERT INTO ${table} (kafka_partition, kafka_offset, body) FORMAT TabSeparatedRaw`
+      `INSERT INTO ${table} (kafka_partition, kafka_offset, body) FORMAT CSV`
     )
+    url.searchParams.set("format_csv_delimiter", "\x01")
+    url.searchParams.set("format_csv_allow_single_quotes", "0")
+    url.searchParams.set("format_csv_allow_double_quotes", "0")
     const answer = await fetch(url, { method: "POST", body: rows })
     if (!answer.ok) throw new Error(await answer.text())
   }
@@ -178,7 +198,10 @@ try {
   const sample = Array.from({ length: 10 }, () => stored).flat()
   console.log(`a stored event has ${bytes} bytes on average`)
   const whole = await repeat("events/s end to end, until listed", endToEnd)
-  const kafka = await repeat("records/s of Kafka's ProducerPerformance", () => kafkaAlone(bytes))
+  const jars = kafkaTools()
+  const kafka = await repeat("records/s of Kafka's ProducerPerformance", () =>
+    kafkaAlone(jars, bytes)
+  )
   const insert = await repeat("rows/s of bare inserts into the same table", () => insertAlone(sample))
   ratio("end to end, of what Kafka alone takes", whole, kafka)
   ratio("end to end, of what ClickHouse alone takes", whole, insert)
