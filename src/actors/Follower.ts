@@ -41,6 +41,8 @@ interface Kept {
   readonly value: Buffer
   readonly partition: number
   readonly offset: number
+  /** Parsed when somebody first asks: whoever polls, asks often. */
+  receipt?: Receipt
 }
 
 /** What the loop has gathered. Mutated by the loop only; read by the services. */
@@ -245,7 +247,7 @@ const makeReceipts = (
     Effect.gen(function*() {
       const kept = followed.receipts.get(receiptId)
       if (kept !== undefined) {
-        const receipt = JSON.parse(kept.value.toString()) as Receipt
+        const receipt = (kept.receipt ??= JSON.parse(kept.value.toString()) as Receipt)
         return receipt.tenant_id === tenantId ? receipt : undefined
       }
       const stored = yield* store.receipt(tenantId, receiptId)
@@ -262,7 +264,7 @@ const makeReceipts = (
       if (first !== undefined && isFinal(first)) return finalOf(first)
       // Before saying "pending": be as new as any process that may have said "committed".
       yield* barrier(["receipts", "progress"], partition)
-      const found = yield* find(tenantId, receiptId)
+      const found = first ?? (yield* find(tenantId, receiptId))
       if (found !== undefined && isFinal(found)) return finalOf(found)
       const progress = followed.progress[partition]!
       if (progress.rebuilding) {
