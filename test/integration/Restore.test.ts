@@ -229,6 +229,21 @@ describe("a sequencer that starts", () => {
     )
   )
 
+  it.live("stops at a hole in the commands instead of jumping over it", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        yield* append([toRecord(command(1))])
+        yield* runUntil(1)
+        // Nobody writes commands in transactions; whoever does leaves offsets that hold nothing.
+        yield* leaveTransaction(prefix, "commands", ["never committed"], "abort")
+        yield* append([toRecord(command(2))])
+        const torn = yield* Effect.flip(runUntil(2))
+        assert.strictEqual((torn as { readonly _tag: string })._tag, "CommandsTorn")
+        assert.strictEqual((yield* readAll("events")).length, 1)
+      })
+    )
+  )
+
   it.live("sets unreadable commands aside, fails their receipts, and goes on", () =>
     withLog(() =>
       Effect.gen(function*() {
