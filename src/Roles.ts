@@ -177,6 +177,15 @@ export interface Places {
 
 const FIRST_TENANT = "default"
 
+/** An API that nobody can sign in to is a mistake that nothing else would show. */
+const warnOfLockedDoors = Effect.fnUntraced(function*(config: Config, keys: Keys["Service"]) {
+  if (config.adminToken !== undefined || (yield* keys.tenants).length > 0) return
+  yield* Effect.logWarning(
+    "nobody can use this API: there is no key, and no ALK_ADMIN_TOKEN to make one; " +
+      "set that or ALK_BOOTSTRAP_KEYS"
+  )
+})
+
 /**
  * The first start of an installation of its own that nobody has given a key: a tenant and a key, so
  * that the first request needs no administration.
@@ -271,7 +280,9 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
     const parts = Layer.mergeAll(Layer.succeed(EventLog, log), Layer.succeed(EventStore, store!))
     const api = yield* Layer.build(apiOf(config, secret).pipe(Layer.provide(parts)))
     url = config.http.publicUrl ?? Context.get(api, HttpListener).url
-    firstKey = yield* firstKeyOf(config, Context.get(api, Keys))
+    const keys = Context.get(api, Keys)
+    firstKey = yield* firstKeyOf(config, keys)
+    yield* warnOfLockedDoors(config, keys)
   }
   if (embedsBroker(config)) yield* settled(Object.values(workers), log.partitions)
   url ??= yield* workerUrl(config, workers)

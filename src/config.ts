@@ -379,7 +379,7 @@ const variables = {
       "key=tenant:scope+scope, separated by commas; a key is alk_live_ or svc_live_ and 32 to 128 "
         + "of A-Za-z0-9, a scope read or write"
     ),
-    "the first start makes one key for the tenant default",
+    "a first start with everything embedded makes one key for the tenant default",
     "API keys known from the start"
   ),
   ALK_SIGNING_KEY_FILE: keys.optional(

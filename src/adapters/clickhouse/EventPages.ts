@@ -74,14 +74,16 @@ export const makePage = (store: StoreClient): Store["page"] =>
     const condition = filterCondition(tenantId, filter, parameters)
     const bounds = boundsOf(query, parameters)
     if (isUnfiltered(filter) || limit === 0 || offset + limit > FOUND_PAGE_END_MAX) {
+      // The rows first: a total counted before them could leave out what they already show.
+      const within = `${condition} AND ${bounds}`
+      const bodies =
+        limit === 0 ? [] : yield* bodiesWhere(store, within, parameters, query, final)
       const total = yield* store.readOne({
         operation: "page",
         parameters,
         sql: `SELECT count() FROM ${store.eventsOf(final)} WHERE ${condition}`
       }, (row) => row.uint64())
-      if (total <= offset || limit === 0) return { bodies: [], total }
-      const within = `${condition} AND ${bounds}`
-      return { bodies: yield* bodiesWhere(store, within, parameters, query, final), total }
+      return { bodies, total }
     }
     const page = yield* findPage(store, condition, bounds, parameters, query, final)
     const { sequences, total } = page
