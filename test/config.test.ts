@@ -3,7 +3,7 @@ import { Redacted, Result } from "effect"
 import { inspect } from "node:util"
 import { type Config, configHelp, parseConfig } from "../src/config.ts"
 
-const surroundings = { workingDirectory: "/work", homeDirectory: "/home/you", terminal: false }
+const surroundings = { workingDirectory: "/srv", homeDirectory: "/home/you", terminal: false }
 const SECRET = "0123456789abcdef0123456789abcdef"
 const KEY = `alk_live_${"A1b2".repeat(8)}`
 
@@ -39,7 +39,7 @@ describe("parseConfig", () => {
       roles: ["api", "sequencer", "projection"],
       serviceName: "alk",
       http: { host: "127.0.0.1", port: 8_080, publicUrl: undefined, corsOrigins: [] },
-      dataDir: "/work/.data",
+      dataDir: "/srv/.data",
       cacheDir: "/home/you/.cache/alk",
       storePort: 8_123,
       workerPort: undefined,
@@ -81,7 +81,7 @@ describe("parseConfig", () => {
     const { kafka, clickhouse, topics } = configOf(external)
     assert(kafka._tag === "External" && kafka.sasl !== undefined)
     assert.deepStrictEqual(kafka.brokers, ["kafka-1:9092", "[::1]:9093"])
-    assert.deepStrictEqual(kafka.tls, { caFile: "/work/ca.pem" })
+    assert.deepStrictEqual(kafka.tls, { caFile: "/srv/ca.pem" })
     assert.strictEqual(kafka.sasl.mechanism, "scram-sha-512")
     assert.strictEqual(Redacted.value(kafka.sasl.password), "kafka password")
     assert(clickhouse._tag === "External")
@@ -159,7 +159,7 @@ describe("ConfigInvalid", () => {
     [{ ALK_ROLES: "api,writer" }, "ALK_ROLES=\"api,writer\" has an item, number 2,"],
     [{ ALK_PARTITIONS: "0" }, "ALK_PARTITIONS=\"0\" is too small; allowed: 1 to 1024 partitions"],
     [{ ALK_CACHE_DIR: "/a:b" }, "allowed: a path without a colon"],
-    [{ ALK_CACHE_DIR: "/work/.data/cache" }, "two separate folders"],
+    [{ ALK_CACHE_DIR: "/srv/.data/cache" }, "two separate folders"],
     [{ ALK_DATA_DIR: "/home/you/.cache/alk/data" }, "two separate folders"],
     [{ ALK_PUBLIC_URL: "ftp://x" }, "is neither http nor https"],
     [{ ALK_CORS_ORIGINS: "https://a.example/path" }, "is not an origin"],
