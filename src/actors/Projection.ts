@@ -18,6 +18,8 @@ import {
 } from "../ports/EventLog.ts"
 import {
   EventStore,
+  INSERT_BYTES_MAX,
+  INSERT_ROWS_MAX,
   type ConflictRow,
   type EventRow,
   type ReceiptRow
@@ -30,9 +32,6 @@ export const PROJECTION_GROUP = "projection"
 /** Bytes of one fetch, as they stand compressed in the log. */
 const FETCH_BYTES = 6 * 1_048_576
 const FETCH_WAIT_MS = 250
-/** Rows and bytes of one insert at most: one block of ClickHouse, one buffer of ours. */
-export const INSERT_ROWS_MAX = 50_000
-export const INSERT_BYTES_MAX = 64 * 1_048_576
 /** Tenants whose last link is remembered, so that the next one can be checked. */
 const LINKS_MAX = 100_000
 

@@ -3,6 +3,8 @@
  * methods and statuses; never tenants, ids or anything else that a client chose.
  */
 import { Effect, Metric } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { PrometheusMetrics } from "effect/observability"
 
 /** Upper bounds in seconds: from an answer out of memory to the longest wait for a commit. */
 const secondsBoundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -72,3 +74,10 @@ export const ingestAnswered = (request: {
 /** Set the number of open streams, before it is shown. */
 export const liveSubscribers = (count: number): Effect.Effect<void> =>
   Metric.update(subscribers, count)
+
+/** Everything that this process has counted, as Prometheus reads it. */
+export const metricsAnswer: Effect.Effect<HttpServerResponse.HttpServerResponse> = Effect.map(
+  PrometheusMetrics.format(),
+  (text) =>
+    HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+)

@@ -6,13 +6,12 @@ import { readFile } from "node:fs/promises"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
-import { PrometheusMetrics } from "effect/observability"
 import { LiveFeed } from "../actors/LiveFeed.ts"
 import { errorResponse, json } from "./Answer.ts"
 import { Api, API_VERSION, openApiDocument } from "./Api.ts"
 import { notFound, RETRY_AFTER_SECONDS } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
-import { liveSubscribers } from "./Metrics.ts"
+import { liveSubscribers, metricsAnswer } from "./Metrics.ts"
 import { Readiness } from "./Readiness.ts"
 
 /** Every path that needs no key; all of them are GET. */
@@ -27,7 +26,6 @@ export const opsPaths = [
 ] as const
 
 const ASYNC_API_FILE = new URL("../../schemas/asyncapi.yaml", import.meta.url)
-const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 /** Without what would load or open something elsewhere. */
 const referenceOptions = {
@@ -95,8 +93,7 @@ const layerHealth = HttpRouter.use(
       "/metrics",
       Effect.gen(function*() {
         yield* liveSubscribers(yield* feed.subscribers)
-        const text = yield* PrometheusMetrics.format()
-        return HttpServerResponse.text(text, { contentType: PROMETHEUS_TYPE })
+        return yield* metricsAnswer
       })
     )
   })

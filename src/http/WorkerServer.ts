@@ -5,9 +5,9 @@
 import { createServer } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
-import { PrometheusMetrics } from "effect/observability"
+import { HttpRouter } from "effect/http"
 import { json } from "./Answer.ts"
+import { metricsAnswer } from "./Metrics.ts"
 
 export interface WorkerServerSettings {
   readonly host: string
@@ -15,8 +15,6 @@ export interface WorkerServerSettings {
   /** Partitions that the process works on, by role. */
   readonly working: Effect.Effect<Readonly<Record<string, ReadonlyArray<number>>>>
 }
-
-const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 const layerRoutes = ({ working }: WorkerServerSettings) =>
   HttpRouter.use(
@@ -26,13 +24,7 @@ const layerRoutes = ({ working }: WorkerServerSettings) =>
         "/healthz",
         Effect.map(working, (partitions) => json({ status: "ok", partitions }))
       )
-      yield* router.add(
-        "GET",
-        "/metrics",
-        Effect.map(PrometheusMetrics.format(), (text) =>
-          HttpServerResponse.text(text, { contentType: PROMETHEUS_TYPE })
-        )
-      )
+      yield* router.add("GET", "/metrics", metricsAnswer)
     })
   )
 

@@ -16,6 +16,10 @@ export class StatsTooLarge extends Schema.TaggedError<StatsTooLarge>()("StatsToo
   bucketsMax: Schema.Int
 }) {}
 
+/** Rows and bytes of one insert at most: one block of ClickHouse, one buffer of ours. */
+export const INSERT_ROWS_MAX = 50_000
+export const INSERT_BYTES_MAX = 64 * 1_048_576
+
 /** One record of `alk.events`: its place in the topic and its bytes as they are. */
 export interface EventRow {
   readonly partition: number

@@ -36,7 +36,12 @@ const startStore = (): Promise<Started> =>
   })
 
 const startRole = (role: string): Promise<Started> =>
-  start({ ...common(), ALK_ROLES: role, CLICKHOUSE_URL: `http://127.0.0.1:${storePort}` })
+  start({
+    ...common(),
+    ALK_ROLES: role,
+    ALK_WORKER_PORT: "0",
+    CLICKHOUSE_URL: `http://127.0.0.1:${storePort}`
+  })
 
 let store: Started
 let projection: Started
@@ -73,6 +78,24 @@ blackBox(() => ({
   topicPrefix: prefix,
   keyOf
 }))
+
+describe("a process without the API", () => {
+  it("tells its health, its partitions and its metrics on a port of its own", async () => {
+    const [first, second] = await Promise.all(
+      sequencers.map(({ url }) => new Client(url, "").call("/healthz"))
+    )
+    assert.deepStrictEqual([first!.status, second!.status], [200, 200])
+    const own = [...first!.body.partitions.sequencer, ...second!.body.partitions.sequencer]
+    assert.deepStrictEqual(own.sort(), [0, 1])
+    const counted = await Promise.all(
+      sequencers.map(({ url }) => new Client(url, "").call("/metrics"))
+    )
+    assert.isTrue(counted.some(({ text }) => /^alk_events_committed_total \d/m.test(text)))
+    const flushed = await new Client(projection.url, "").call("/metrics")
+    assert.include(flushed.text, "alk_projection_flush_rows_count")
+    assert.strictEqual((await new Client(projection.url, "").call("/v1/events")).status, 404)
+  })
+})
 
 describe("with a role away", () => {
   it("projection: ingest and stream go on, receipts pend, lists show what is projected", async () => {

@@ -5,15 +5,12 @@
 import type { ClickHouseSettings } from "@clickhouse/client"
 import { Duration, Effect } from "effect"
 import { Readable } from "node:stream"
-import { StoreUnavailable } from "../../ports/EventStore.ts"
+import { INSERT_BYTES_MAX, INSERT_ROWS_MAX, StoreUnavailable } from "../../ports/EventStore.ts"
 import type { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import type { Parameters } from "./EventFilterSql.ts"
 import { RAW_ROWS } from "./RawRows.ts"
 import { readRows, type RowBinary } from "./RowBinary.ts"
 
-/** Rows and bytes of one insert at most: it has to be one block, and chDB takes it as one piece. */
-export const INSERT_ROWS_MAX = 50_000
-export const INSERT_BYTES_MAX = 64 * 1_048_576
 /** Bytes of a row beside its body at most, for rows that fill an insert. */
 const ROW_FRAME_BYTES_MAX = 256
 
