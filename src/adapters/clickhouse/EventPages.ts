@@ -74,16 +74,15 @@ export const makePage = (store: StoreClient): Store["page"] =>
     const condition = filterCondition(tenantId, filter, parameters)
     const bounds = boundsOf(query, parameters)
     if (isUnfiltered(filter) || limit === 0 || offset + limit > FOUND_PAGE_END_MAX) {
-      // The rows first: a total counted before them could leave out what they already show.
-      const within = `${condition} AND ${bounds}`
-      const bodies =
-        limit === 0 ? [] : yield* bodiesWhere(store, within, parameters, query, final)
-      const total = yield* store.readOne({
+      // Rows that arrive after the count are left out, so that total and page are of one moment.
+      const { last, total } = yield* store.readOne({
         operation: "page",
         parameters,
-        sql: `SELECT count() FROM ${store.eventsOf(final)} WHERE ${condition}`
-      }, (row) => row.uint64())
-      return { bodies, total }
+        sql: `SELECT count(), max(sequence_number) FROM ${store.eventsOf(final)} WHERE ${condition}`
+      }, (row) => ({ total: row.uint64(), last: row.uint64() }))
+      if (total <= offset || limit === 0) return { bodies: [], total }
+      const within = `${condition} AND ${bounds} AND sequence_number <= ${parameters.integer(last)}`
+      return { bodies: yield* bodiesWhere(store, within, parameters, query, final), total }
     }
     const page = yield* findPage(store, condition, bounds, parameters, query, final)
     const { sequences, total } = page

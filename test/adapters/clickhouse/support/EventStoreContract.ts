@@ -3,7 +3,7 @@
  * process and on the same engine behind HTTP in another.
  */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, Layer, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Stream } from "effect"
 import fc from "fast-check"
 import { Readable } from "node:stream"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/ClickHouseConnection.ts"
@@ -188,6 +188,27 @@ export const storeContract = <E>(
           { bodies: [newest[5]!, newest[10]!], total: 5 }
         )
         assert.deepStrictEqual(yield* found("nobody", {}), { bodies: [], total: 0 })
+      }))
+
+    it.effect("counts and shows one moment while events keep arriving", () =>
+      Effect.gen(function*() {
+        const store = yield* EventStore
+        const events = chainOf("arriving", 120)
+        yield* stored(events.slice(0, 1), 6)
+        const arriving = yield* Effect.forkChild(Effect.forEach(
+          events.slice(1),
+          (event, index) => store.insertEvents(rowsOf([event], 6, index + 1)),
+          { discard: true }
+        ))
+        const query = everythingOf("arriving", { order: "desc", limit: 3 })
+        for (let total = 0; total < events.length;) {
+          const page = yield* store.page(query, false)
+          const newest = JSON.parse(page.bodies[0]!) as AuditEvent
+          assert.strictEqual(newest.sequence_number, page.total)
+          assert.isAtLeast(page.total, total)
+          total = page.total
+        }
+        yield* Fiber.join(arriving)
       }))
 
     it.effect("compares every filter exactly, whatever the text is", () =>
