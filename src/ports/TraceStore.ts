@@ -1,0 +1,170 @@
+/**
+ * What alk needs from the query store for execution traces: insert what `alk.traces` says, and
+ * answer questions about it. Facts come back as the bytes they came in; whoever asks folds them.
+ */
+import { Context, type Effect, type Stream } from "effect"
+import type { TraceStatus } from "../domain/TraceFact.ts"
+import type { StoreUnavailable } from "./EventStore.ts"
+
+/** One record of `alk.traces`: its place in the topic and its bytes as they are. */
+export interface FactRow {
+  readonly partition: number
+  readonly offset: number
+  readonly body: Buffer
+}
+
+export interface ExecutionPageQuery {
+  readonly tenantId: string
+  readonly status?: TraceStatus
+  readonly agentId?: string
+  /** Inclusive bounds on `started_at`, canonical microsecond form. */
+  readonly from?: string
+  readonly to?: string
+  readonly offset: number
+  readonly limit: number
+}
+
+export interface ExecutionPage {
+  /** Stored JSON of the execution's own facts (type execution.*), by fact number, per execution. */
+  readonly executions: ReadonlyArray<ReadonlyArray<string>>
+  /** Executions that match, exact, paging aside. */
+  readonly total: number
+}
+
+/** What the sequencer has to know of an execution that it had forgotten. */
+export interface LoadedExecution {
+  readonly tenantId: string
+  readonly executionId: string
+  /** Stored JSON of every fact but the span events, by fact number. */
+  readonly facts: ReadonlyArray<string>
+  /** Facts and events recorded so far: the highest numbers. */
+  readonly factCount: number
+  readonly eventCount: number
+  /** Offset of the last fact on `alk.traces`. */
+  readonly lastOffset: number
+}
+
+export interface TraceKey {
+  readonly tenantId: string
+  readonly id: string
+}
+
+/** One stored row as verification sees it. */
+export interface StoredFactRow {
+  readonly chainSequence: number
+  readonly version: number
+  readonly body: string
+  /** Names of the columns whose value differs from what the bytes say. */
+  readonly wrongColumns: ReadonlyArray<string>
+}
+
+/** A fact's place in the tenant's chain. */
+export interface FactLink {
+  readonly chainSequence: number
+  readonly prevHash: string
+  readonly hash: string
+  readonly executionId: string
+  readonly offset: number
+}
+
+/** Which facts of an execution are wanted. */
+export type FactSelection =
+  | { readonly kind: "all" }
+  /** Everything but span events. */
+  | { readonly kind: "structure" }
+  /** execution.* only. */
+  | { readonly kind: "execution" }
+  /** The events of one span, by sequence number. */
+  | { readonly kind: "events"; readonly spanId: string }
+
+/** Reads take `final` as those of EventStore do. */
+export class TraceStore extends Context.Service<
+  TraceStore,
+  {
+    /** Insert in one block; fails if fewer rows were stored than given. At most 50,000 rows. */
+    insertFacts(rows: ReadonlyArray<FactRow>): Effect.Effect<void, StoreUnavailable>
+    /** Highest offset of `alk.traces` that the store holds for the partition, with its bytes. */
+    position(
+      partition: number
+    ): Effect.Effect<
+      { readonly offset: number; readonly body: string } | undefined,
+      StoreUnavailable
+    >
+    /** True if an offset at or above `fromOffset` stands in the partition more than once. */
+    hasDuplicates(partition: number, fromOffset: number): Effect.Effect<boolean, StoreUnavailable>
+    /** Merge physically what stands in the store twice. */
+    readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
+    /** Remove everything that came from one partition, before it is rebuilt. */
+    dropPartition(partition: number): Effect.Effect<void, StoreUnavailable>
+
+    /** Stored JSON by fact number; empty if the tenant has no such execution. */
+    facts(
+      tenantId: string,
+      executionId: string,
+      selection: FactSelection,
+      final: boolean
+    ): Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+    /** The execution that a span belongs to. */
+    executionOfSpan(
+      tenantId: string,
+      spanId: string
+    ): Effect.Effect<string | undefined, StoreUnavailable>
+    /** Number of span events by span id; spans without any are absent. */
+    eventCounts(
+      tenantId: string,
+      executionId: string,
+      final: boolean
+    ): Effect.Effect<ReadonlyMap<string, number>, StoreUnavailable>
+    /** By `started_at` descending, then id. */
+    page(query: ExecutionPageQuery, final: boolean): Effect.Effect<ExecutionPage, StoreUnavailable>
+    /**
+     * Executions named by id, and those that hold the named spans; what does not exist is left
+     * out. One query for all of them, whatever they are.
+     */
+    load(
+      executions: ReadonlyArray<TraceKey>,
+      spans: ReadonlyArray<TraceKey>
+    ): Effect.Effect<ReadonlyArray<LoadedExecution>, StoreUnavailable>
+
+    /**
+     * Take the details out of every fact of an execution up to a fact number: rows of version 1
+     * replace them, and the old ones are gone from the database when this returns.
+     */
+    eraseDetails(
+      tenantId: string,
+      executionId: string,
+      beforeFactNumber: number,
+      erasedAt: string
+    ): Effect.Effect<void, StoreUnavailable>
+
+    /** Every row of an execution by chain sequence, physical duplicates with other bytes included. */
+    rows(
+      tenantId: string,
+      executionId: string
+    ): Stream.Stream<ReadonlyArray<StoredFactRow>, StoreUnavailable>
+    /** Links of the tenant's chain at the given sequences. */
+    links(
+      tenantId: string,
+      sequences: ReadonlyArray<number>
+    ): Effect.Effect<ReadonlyArray<FactLink>, StoreUnavailable>
+    /** Sequences in [first, last] that the store does not hold, the lowest `limit` of them. */
+    missing(
+      tenantId: string,
+      first: number,
+      last: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
+    /**
+     * Facts (any type) of executions that overlap [from, to] by their times, in chunks of whole
+     * executions by start then id, for exports; bounded memory.
+     */
+    overlapping(
+      tenantId: string,
+      from: string,
+      to: string
+    ): Stream.Stream<
+      ReadonlyArray<{ readonly executionId: string; readonly facts: ReadonlyArray<string> }>,
+      StoreUnavailable
+    >
+  }
+>()("alk/TraceStore") {}
