@@ -3,31 +3,45 @@
  * the only place that knows both the services and their adapters.
  */
 import { readFileSync } from "node:fs"
-import { Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { HttpServer } from "effect/http"
 import { layerFollower } from "./actors/Follower.ts"
 import { Keys } from "./actors/Keys.ts"
 import { layerLiveFeed } from "./actors/LiveFeed.ts"
 import { runProjection } from "./actors/Projection.ts"
+import type { SequencerSettings } from "./actors/Sequencer.ts"
 import { runSequencers } from "./actors/Sequencers.ts"
+import { layerTraceFeed } from "./actors/TraceFeed.ts"
+import { layerCheckpointStore } from "./adapters/clickhouse/CheckpointStoreClickHouse.ts"
 import { ChdbEngine } from "./adapters/clickhouse/ChdbEngine.ts"
 import { ClickHouseConnection } from "./adapters/clickhouse/ClickHouseConnection.ts"
 import { layerClickHouse } from "./adapters/clickhouse/EventStoreClickHouse.ts"
+import { layerHashTree } from "./adapters/clickhouse/HashTreeClickHouse.ts"
+import { layerRecompute } from "./adapters/clickhouse/Recompute.ts"
 import { StoreServer } from "./adapters/clickhouse/StoreServer.ts"
 import { DataFolder } from "./adapters/embedded/DataFolder.ts"
 import { EmbeddedBroker } from "./adapters/embedded/EmbeddedBroker.ts"
 import { silenceNegativeTimeoutWarning, type KafkaSettings } from "./adapters/kafka/KafkaClient.ts"
 import { layerKafka } from "./adapters/kafka/KafkaEventLog.ts"
+import { layerTraceStore } from "./adapters/clickhouse/TraceStoreClickHouse.ts"
+import { keptSigner, signerOfFile } from "./adapters/keys/SigningKey.ts"
 import { clearChangelog } from "./cli/Repair.ts"
 import type { Config, KafkaConfig, Role } from "./config.ts"
+import type { Signer } from "./domain/Checkpoint.ts"
 import { ApiSettings } from "./http/ApiSettings.ts"
 import { layerReadiness } from "./http/ReadinessProbe.ts"
 import { HttpListener, layerServer } from "./http/Server.ts"
 import { layerWorkerServer } from "./http/WorkerServer.ts"
 import { layerKeys } from "./pipeline/Administration.ts"
+import { layerCheckpoints } from "./pipeline/Checkpoints.ts"
 import { layerCommandLog } from "./pipeline/CommandLog.ts"
+import { layerShareLinks } from "./pipeline/ShareLinks.ts"
+import { layerPublishedKeys, publishSigningKey } from "./pipeline/SigningKeys.ts"
+import { layerSystemActs } from "./pipeline/SystemActs.ts"
 import { EventLog } from "./ports/EventLog.ts"
 import { EventStore } from "./ports/EventStore.ts"
+import { TraceStore } from "./ports/TraceStore.ts"
+import { TraceVerifier } from "./verify/TraceVerifier.ts"
 import { layerVerifier } from "./verify/Verifier.ts"
 
 /** Milliseconds after which an insert that a server may still work on has ended. */
@@ -43,7 +57,10 @@ export const embedsStore = (config: Config): boolean =>
   config.clickhouse._tag === "Embedded" && has(config, "api", "projection", "store")
 
 const usesLog = (config: Config): boolean => has(config, "api", "sequencer", "projection")
-const usesStore = (config: Config): boolean => has(config, "api", "projection", "store")
+/** A sequencer looks up what it has let go of, where it can reach a store. */
+const usesStore = (config: Config): boolean =>
+  has(config, "api", "projection", "store") ||
+  (has(config, "sequencer") && config.clickhouse._tag === "External")
 
 /** A line for a person while something takes long. */
 export type Report = (line: string) => void
@@ -115,18 +132,28 @@ const connectionOf = (config: Config, engine: ChdbEngine["Service"] | undefined)
   })
 }
 
+/** Everything that is asked of the query store. */
+const layerStores = Layer.mergeAll(
+  layerClickHouse,
+  layerTraceStore,
+  layerCheckpointStore,
+  layerHashTree,
+  layerRecompute
+)
+
+type Stores = Layer.Success<typeof layerStores>
+
 /** The query store with its schema up to date. */
-const storeOf = Effect.fnUntraced(function*(
+const storesOf = Effect.fnUntraced(function*(
   config: Config,
   engine: ChdbEngine["Service"] | undefined
 ) {
   const connection = yield* connectionOf(config, engine)
-  const built = yield* Layer.build(
-    layerClickHouse.pipe(Layer.provide(Layer.succeed(ClickHouseConnection, connection)))
+  const stores = yield* Layer.build(
+    layerStores.pipe(Layer.provide(Layer.succeed(ClickHouseConnection, connection)))
   )
-  const store = Context.get(built, EventStore)
-  yield* store.migrate
-  return store
+  yield* Context.get(stores, EventStore).migrate
+  return stores
 })
 
 /** The engine, the server in front of it for other processes, and the store on top. */
@@ -141,29 +168,59 @@ const storePartsOf = Effect.fnUntraced(function*(
           Effect.provideService(ChdbEngine, engine)
         )
       : undefined
-  const store = usesStore(config) ? yield* storeOf(config, engine) : undefined
-  return { engine, server, store }
+  const stores = usesStore(config) ? yield* storesOf(config, engine) : undefined
+  return { engine, server, stores }
 })
 
 /** Everything behind the HTTP API, and the API in front of it. */
-const apiOf = (config: Config, secret: Redacted.Redacted) => {
-  const { adminToken, bootstrapKeys, limits, roles } = config
-  const keys = layerKeys({ secret, adminToken, bootstrapKeys })
-  const services = Layer.mergeAll(
-    layerLiveFeed(limits.streamsPerTenantMax),
-    layerVerifier,
-    layerReadiness(roles)
-  ).pipe(
-    Layer.provideMerge(keys),
+const apiOf = (config: Config, secret: Redacted.Redacted, signer: Signer | undefined) => {
+  const { adminToken, bootstrapKeys, limits, roles, serviceName } = config
+  const keys = layerKeys({ adminToken, bootstrapKeys })
+  const services = Layer.mergeAll(layerVerifier, Layer.succeed(TraceVerifier, { verify: () => Effect.succeed(undefined) }), layerTraceFeed, layerReadiness(roles)).pipe(
+    Layer.provideMerge(layerCheckpoints({ secret, serviceName })),
+    Layer.provideMerge(layerLiveFeed(limits.streamsPerTenantMax)),
+    Layer.provideMerge(Layer.mergeAll(keys, layerShareLinks)),
+    Layer.provideMerge(Layer.mergeAll(layerSystemActs(secret), layerPublishedKeys)),
     Layer.provideMerge(Layer.mergeAll(layerFollower, layerCommandLog)),
     Layer.provideMerge(ApiSettings.fromConfig(config, secret))
   )
   return layerServer.pipe(Layer.provideMerge(services))
 }
 
-const sequencerSettings = (config: Config) => ({
-  serviceName: config.serviceName,
-  windows: { dedup: config.dedupWindowEvents, idempotency: config.idempotencyWindowEntries }
+/** Who signs here: the key of the configuration, or the one in the data folder. */
+const signerOf = Effect.fnUntraced(function*(
+  { serviceName, signingKeyFile }: Config,
+  folder: DataFolder["Service"] | undefined
+) {
+  if (signingKeyFile !== undefined) return yield* signerOfFile(serviceName, signingKeyFile)
+  return folder === undefined ? undefined : yield* keptSigner(serviceName, folder.path)
+})
+
+/** A sequencer signs checkpoints, and all of them with one key. */
+class SigningKeyMissing extends Schema.TaggedError<SigningKeyMissing>()("SigningKeyMissing", {
+  message: Schema.String
+}) {}
+
+const sequencerSettings = Effect.fnUntraced(function*(
+  config: Config,
+  signer: Signer | undefined,
+  stores: Context.Context<Stores> | undefined
+) {
+  if (signer === undefined) {
+    return yield* new SigningKeyMissing({
+      message:
+        "ALK_SIGNING_KEY_FILE: a process with the role sequencer and no data folder of its own " +
+        "needs the key that signs checkpoints, the same for all; make one with: openssl genpkey " +
+        "-algorithm ed25519 -out <file>"
+    })
+  }
+  const settings: SequencerSettings = {
+    serviceName: config.serviceName,
+    signer,
+    windows: { dedup: config.dedupWindowEvents, idempotency: config.idempotencyWindowEntries },
+    ...(stores === undefined ? {} : { loadTraces: Context.get(stores, TraceStore).load })
+  }
+  return settings
 })
 
 /** Where the parts of this process can be reached. */
@@ -244,7 +301,8 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
   const folder = needsFolder ? yield* DataFolder.open(config.dataDir) : undefined
   const secret = config.secret ?? (yield* folder!.secret)
   const needsBroker = usesLog(config) || embedsBroker(config)
-  const [brokers, { server, store, engine }] = yield* Effect.all(
+  const signer = yield* signerOf(config, folder)
+  const [brokers, { server, stores, engine }] = yield* Effect.all(
     [
       needsBroker ? bootstrapOf(config, folder, report) : Effect.succeed([]),
       storePartsOf(config, folder)
@@ -264,21 +322,21 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
   const withLog = Effect.provideService(EventLog, log)
   const workers: Workers = {}
   if (has(config, "sequencer")) {
-    workers["sequencer"] = (yield* runSequencers(sequencerSettings(config)).pipe(withLog)).running
+    const settings = yield* sequencerSettings(config, signer, stores)
+    workers["sequencer"] = (yield* runSequencers(settings).pipe(withLog)).running
+    const publish = publishSigningKey(settings.signer, secret).pipe(Effect.provide(layerCommandLog))
+    yield* publish.pipe(Effect.scoped, withLog)
   }
   if (has(config, "projection")) {
     const settleMs = engine === undefined ? SERVER_SETTLE_MS : 0
-    const projection = runProjection({ settleMs }).pipe(
-      withLog,
-      Effect.provideService(EventStore, store!)
-    )
+    const projection = runProjection({ settleMs }).pipe(withLog, Effect.provideContext(stores!))
     workers["projection"] = (yield* projection).running
   }
   let url: string | undefined
   let firstKey: string | undefined
   if (has(config, "api")) {
-    const parts = Layer.mergeAll(Layer.succeed(EventLog, log), Layer.succeed(EventStore, store!))
-    const api = yield* Layer.build(apiOf(config, secret).pipe(Layer.provide(parts)))
+    const parts = Layer.mergeAll(Layer.succeed(EventLog, log), Layer.succeedContext(stores!))
+    const api = yield* Layer.build(apiOf(config, secret, signer).pipe(Layer.provide(parts)))
     url = config.http.publicUrl ?? Context.get(api, HttpListener).url
     const keys = Context.get(api, Keys)
     firstKey = yield* firstKeyOf(config, keys)

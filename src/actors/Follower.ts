@@ -11,7 +11,7 @@ import {
   type AttemptVerdict,
   type Receipt
 } from "../domain/Receipt.ts"
-import { emptyRegistry, withEntries, type Registry, type RegistryEntry } from "../domain/Registry.ts"
+import { emptyRegistry, toRegistryEntry, withEntries, type Registry } from "../domain/Registry.ts"
 import type { TopicKind } from "../domain/Topics.ts"
 import {
   EventLog,
@@ -24,8 +24,7 @@ import {
 import { EventStore, StoreUnavailable } from "../ports/EventStore.ts"
 import { Heads } from "./Heads.ts"
 import { Receipts, type Decision, type ReceiptState } from "./Receipts.ts"
-import { toRegistryEntry } from "./SequencerRestore.ts"
-import { HEAD_PREFIX, type Head } from "./SequencerState.ts"
+import { HEAD_PREFIX, TRACE_HEAD_PREFIX, type Head, type StoredHead } from "./SequencerState.ts"
 import { noProgress, Visibility, type Progress } from "./Visibility.ts"
 
 /** Bytes of receipts kept in memory: what was decided lately, or is not in the store yet. */
@@ -50,6 +49,7 @@ class Followed {
   readonly positions = new Map<string, Position>()
   readonly progress: Array<Progress>
   readonly heads = new Map<string, Head>()
+  readonly traceHeads = new Map<string, Head>()
   readonly receipts = new Map<string, Kept>()
   readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
   /** Per partition: receipts below this offset may have been evicted from memory. */
@@ -93,13 +93,15 @@ class Followed {
         return this.#takeReceipt(partition, record)
       case "progress":
         if (record.value !== null) {
-          this.progress[partition] = JSON.parse(record.value.toString()) as Progress
+          const progress = JSON.parse(record.value.toString()) as Progress
+          this.progress[partition] = { ...noProgress(partition), ...progress }
         }
         return
       case "state":
         return this.#takeState(record)
       case "registry": {
-        const entry: RegistryEntry | undefined = toRegistryEntry(record.key, record.value)
+        if (record.key === null || record.value === null) return
+        const entry = toRegistryEntry(record.key.toString(), record.value.toString())
         if (entry !== undefined) this.registry = withEntries(this.registry, [entry])
         return
       }
@@ -108,9 +110,14 @@ class Followed {
 
   #takeState(record: LogRecord): void {
     const key = record.key?.toString() ?? ""
-    if (!key.startsWith(HEAD_PREFIX) || record.value === null) return
-    const head = JSON.parse(record.value.toString()) as Head
-    this.heads.set(key.slice(HEAD_PREFIX.length), head)
+    if (record.value === null) return
+    if (key.startsWith(HEAD_PREFIX)) {
+      const { tree: _tree, ...head } = JSON.parse(record.value.toString()) as StoredHead
+      this.heads.set(key.slice(HEAD_PREFIX.length), head)
+    } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
+      const head = JSON.parse(record.value.toString()) as Head
+      this.traceHeads.set(key.slice(TRACE_HEAD_PREFIX.length), head)
+    }
   }
 
   #takeReceipt(partition: number, record: LogRecord): void {
@@ -240,8 +247,10 @@ const makeReceipts = (
   store: EventStore["Service"],
   barrier: (topics: ReadonlyArray<TopicKind>, partition: number) => Effect.Effect<void, LogUnavailable>
 ): Receipts["Service"] => {
-  const isVisible = (receipt: Receipt, partition: number) =>
-    followed.progress[partition]!.events_next >= receipt.events_next
+  const isVisible = (receipt: Receipt, partition: number) => {
+    const { events_next, traces_next } = followed.progress[partition]!
+    return events_next >= receipt.events_next && traces_next >= (receipt.traces_next ?? 0)
+  }
   const finalOf = (receipt: Receipt): ReceiptState => ({ status: receipt.status, receipt })
   const find = (tenantId: string, receiptId: string) =>
     Effect.gen(function*() {
@@ -322,10 +331,15 @@ const make = Effect.gen(function*() {
       Visibility.of({
         of: (tenantId) => followed.progress[log.partitionOf(tenantId)]!,
         partition: (partition) => followed.progress[partition]!,
-        reached: (partition, eventsNext, receiptsNext) =>
+        reached: (partition, { checkpoints = 0, events = 0, receipts = 0, traces = 0 }) =>
           followed.until(() => {
-            const { events_next, receipts_next } = followed.progress[partition]!
-            return events_next >= eventsNext && receipts_next >= receiptsNext
+            const progress = followed.progress[partition]!
+            return (
+              progress.events_next >= events &&
+              progress.receipts_next >= receipts &&
+              progress.traces_next >= traces &&
+              progress.checkpoints_next >= checkpoints
+            )
           })
       })
     ),
@@ -336,7 +350,12 @@ const make = Effect.gen(function*() {
         head: (tenantId) =>
           barrier(["state"], log.partitionOf(tenantId)).pipe(
             Effect.map(() => followed.heads.get(tenantId))
-          )
+          ),
+        traceHead: (tenantId) =>
+          barrier(["state"], log.partitionOf(tenantId)).pipe(
+            Effect.map(() => followed.traceHeads.get(tenantId))
+          ),
+        tenants: Effect.sync(() => [...followed.heads.keys()])
       })
     ),
     Context.add(

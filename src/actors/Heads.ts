@@ -14,5 +14,9 @@ export class Heads extends Context.Service<
      * nothing was appended.
      */
     head(tenantId: string): Effect.Effect<Head | undefined, LogUnavailable>
+    /** The same for the tenant's chain of trace facts. */
+    traceHead(tenantId: string): Effect.Effect<Head | undefined, LogUnavailable>
+    /** Every tenant that has events, as far as this process has heard. */
+    readonly tenants: Effect.Effect<ReadonlyArray<string>>
   }
 >()("alk/Heads") {}

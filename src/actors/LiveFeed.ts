@@ -19,6 +19,7 @@ import {
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { matches, type EventFilter } from "../domain/EventFilter.ts"
 import { linkOf } from "../domain/Link.ts"
+import type { TopicKind } from "../domain/Topics.ts"
 import { EventLog, type LogReader, type LogRecord, type LogUnavailable } from "../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../ports/EventStore.ts"
 import { Heads } from "./Heads.ts"
@@ -37,16 +38,16 @@ export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooMan
 }) {}
 
 /** Bytes that wait for one slow reader before it is closed. */
-const SUBSCRIBER_BYTES_MAX = 4 * 1_048_576
+export const SUBSCRIBER_BYTES_MAX = 4 * 1_048_576
 /** Milliseconds after which a client connects again when its stream ends. */
 const RETRY_MS = 3_000
-const KEEP_ALIVE = "15 seconds"
+export const KEEP_ALIVE = "15 seconds"
 /** Time that a replay waits for the store to hold what the log holds. */
-const REPLAY_TIMEOUT = "10 seconds"
+export const REPLAY_TIMEOUT = "10 seconds"
 const FETCH_BYTES = 2 * 1_048_576
 const FETCH_WAIT_MS = 1_000
 /** Time that a partition without subscribers is still read, for those who reconnect. */
-const IDLE_TIME = "10 seconds"
+export const IDLE_TIME = "10 seconds"
 
 export interface Subscription {
   readonly tenantId: string
@@ -71,14 +72,16 @@ export class LiveFeed extends Context.Service<
       ResumePointInvalid | TooManyStreams | LogUnavailable,
       Scope.Scope
     >
-    /** Subscribers now open in this process. */
+    /** Count one stream of the tenant, of whatever kind, for as long as the scope is open. */
+    admit(tenantId: string): Effect.Effect<void, TooManyStreams, Scope.Scope>
+    /** Streams now open in this process. */
     readonly subscribers: Effect.Effect<number>
   }
 >()("alk/LiveFeed") {}
 
 const encoder = new TextEncoder()
-const KEEP_ALIVE_COMMENT = encoder.encode(": keep-alive\n\n")
-const RETRY_LINE = encoder.encode(`retry: ${RETRY_MS}\n\n`)
+export const KEEP_ALIVE_COMMENT = encoder.encode(": keep-alive\n\n")
+export const RETRY_LINE = encoder.encode(`retry: ${RETRY_MS}\n\n`)
 
 /** One event as SSE; `data` is the stored JSON, which holds no line break. */
 const toMessage = (sequenceNumber: number, body: string): Uint8Array =>
@@ -87,30 +90,42 @@ const toMessage = (sequenceNumber: number, body: string): Uint8Array =>
 /** Moves the client's resume point without an event. */
 const toMark = (sequenceNumber: number): Uint8Array => encoder.encode(`id: ${sequenceNumber}\n\n`)
 
-interface LiveEvent {
+/** Something that a stream delivers, once, by its place in the tenant's chain. */
+export interface LiveMessage {
   readonly sequenceNumber: number
   readonly message: Uint8Array
+}
+
+interface LiveEvent extends LiveMessage {
   readonly parsed: () => AuditEvent
 }
 
+/** Undefined if the filter wants everything. */
+const wantedBy = (filter: EventFilter): ((event: LiveEvent) => boolean) | undefined => {
+  const { metadata, ...rest } = filter
+  const selective = metadata.length > 0 || Object.keys(rest).length > 0
+  return selective ? (event) => matches(filter, event.parsed()) : undefined
+}
+
 /** One open stream: a queue bounded in bytes, filled by the feed, emptied by the response. */
-class Subscriber {
+export class Subscriber<E extends LiveMessage> {
   readonly queue: Queue.Queue<Uint8Array, Cause.Done>
-  readonly #filter: EventFilter | undefined
+  readonly #wanted: ((event: E) => boolean) | undefined
   #bytes = 0
   /** Deliver only what lies behind this sequence; undefined until the start point is fixed. */
   #start: number | undefined
-  #early: Array<LiveEvent> = []
+  #early: Array<E> = []
   #skipped: number | undefined
 
-  constructor(queue: Queue.Queue<Uint8Array, Cause.Done>, filter: EventFilter) {
+  constructor(
+    queue: Queue.Queue<Uint8Array, Cause.Done>,
+    wanted: ((event: E) => boolean) | undefined
+  ) {
     this.queue = queue
-    const { metadata, ...rest } = filter
-    const selective = metadata.length > 0 || Object.keys(rest).length > 0
-    this.#filter = selective ? filter : undefined
+    this.#wanted = wanted
   }
 
-  deliver(event: LiveEvent): void {
+  deliver(event: E): void {
     if (this.#start === undefined) {
       this.#bytes += event.message.length
       this.#early.push(event)
@@ -118,7 +133,7 @@ class Subscriber {
       return
     }
     if (event.sequenceNumber <= this.#start) return
-    if (this.#filter !== undefined && !matches(this.#filter, event.parsed())) {
+    if (this.#wanted !== undefined && !this.#wanted(event)) {
       this.#skipped = event.sequenceNumber
       return
     }
@@ -158,15 +173,15 @@ class Subscriber {
 
 /** The subscribers of one partition, by tenant. */
 class Feed {
-  readonly #byTenant = new Map<string, Set<Subscriber>>()
+  readonly #byTenant = new Map<string, Set<Subscriber<LiveEvent>>>()
 
-  join(tenantId: string, subscriber: Subscriber): void {
+  join(tenantId: string, subscriber: Subscriber<LiveEvent>): void {
     const subscribers = this.#byTenant.get(tenantId)
     if (subscribers === undefined) this.#byTenant.set(tenantId, new Set([subscriber]))
     else subscribers.add(subscriber)
   }
 
-  leave(tenantId: string, subscriber: Subscriber): void {
+  leave(tenantId: string, subscriber: Subscriber<LiveEvent>): void {
     const subscribers = this.#byTenant.get(tenantId)
     subscribers?.delete(subscriber)
     if (subscribers?.size === 0) this.#byTenant.delete(tenantId)
@@ -194,13 +209,20 @@ class Feed {
   }
 }
 
-const readForEver = (feed: Feed, reader: LogReader, partition: number, start: number) => {
+/** Hand on every record of one partition from `start` on, for as long as somebody listens. */
+export const readForEver = (
+  reader: LogReader,
+  topic: TopicKind,
+  partition: number,
+  start: number,
+  deliver: (record: LogRecord) => void
+) => {
   let offset = start
   const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
-  return Effect.suspend(() => reader.fetch([{ topic: "events", partition, offset }], limits)).pipe(
+  return Effect.suspend(() => reader.fetch([{ topic, partition, offset }], limits)).pipe(
     Effect.map(([fetched]) => {
       if (fetched === undefined) return
-      for (const record of fetched.records) feed.deliver(record)
+      for (const record of fetched.records) deliver(record)
       offset = fetched.nextOffset
     }),
     Effect.forever,
@@ -213,7 +235,8 @@ const makeFeed = Effect.fnUntraced(function*(partition: number) {
   const reader = yield* log.reader
   const { end } = yield* log.bounds("events", partition)
   const feed = new Feed()
-  yield* Effect.forkScoped(readForEver(feed, reader, partition, end))
+  const deliver = (record: LogRecord) => feed.deliver(record)
+  yield* Effect.forkScoped(readForEver(reader, "events", partition, end, deliver))
   yield* Effect.forkScoped(
     Effect.sync(() => feed.keepAlive()).pipe(
       Effect.delay(KEEP_ALIVE),
@@ -249,7 +272,7 @@ const replayFrom = Effect.fnUntraced(function*(subscription: Subscription, head:
       )
     )
   )
-  const caughtUp = visibility.reached(partition, end, 0).pipe(Effect.timeoutOption(REPLAY_TIMEOUT))
+  const caughtUp = visibility.reached(partition, { events: end }).pipe(Effect.timeoutOption(REPLAY_TIMEOUT))
   const replay = (reached: boolean): Stream.Stream<Uint8Array, StoreUnavailable | "not in time"> =>
     reached ? events : Stream.fail("not in time")
   return Stream.unwrap(Effect.map(caughtUp, (reached) => replay(Option.isSome(reached))))
@@ -284,7 +307,7 @@ const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number) {
     yield* admit(tenantId)
     const feed = yield* RcMap.get(feeds, log.partitionOf(tenantId))
     const queue = yield* Queue.unbounded<Uint8Array, Cause.Done>()
-    const subscriber = new Subscriber(queue, filter)
+    const subscriber = new Subscriber(queue, wantedBy(filter))
     yield* Effect.acquireRelease(
       Effect.sync(() => feed.join(tenantId, subscriber)),
       () =>
@@ -314,7 +337,7 @@ const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number) {
       Stream.catch(() => Stream.empty)
     )
   })
-  return LiveFeed.of({ subscribe, subscribers: Effect.sync(() => subscribers) })
+  return LiveFeed.of({ admit, subscribe, subscribers: Effect.sync(() => subscribers) })
 })
 
 /** At most `streamsMax` streams per tenant in this process. */

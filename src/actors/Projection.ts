@@ -1,12 +1,15 @@
 /**
- * Makes the topics queryable: copies events and receipts, byte for byte and in offset order, into the
- * store, and says on `alk.progress` how far it has come. Decides nothing; whatever it finds in the
- * store that the topic does not confirm is dropped and built anew.
+ * Makes the topics queryable: copies events, trace facts, checkpoints and receipts, byte for byte and
+ * in offset order, into the store, and says on `alk.progress` how far it has come. Decides nothing;
+ * whatever it finds in the store that the topic does not confirm is dropped and built anew.
  */
 import { Clock, Effect, Metric, Ref, Schedule, Schema, Stream } from "effect"
 import { RECEIPT_HEADER, TENANT_HEADER } from "../domain/Command.ts"
 import { linkOf, type Link } from "../domain/Link.ts"
 import { KIND_HEADER } from "../domain/Receipt.ts"
+import type { CheckpointRecord } from "../domain/Checkpoint.ts"
+import { parseFact } from "../domain/TraceFact.ts"
+import { CheckpointStore, type CheckpointRow } from "../ports/CheckpointStore.ts"
 import {
   EventLog,
   type Assignment,
@@ -24,6 +27,8 @@ import {
   type EventRow,
   type ReceiptRow
 } from "../ports/EventStore.ts"
+import { TraceStore, type FactRow } from "../ports/TraceStore.ts"
+import { erasedTargetsOf, type ErasedEvents, type ErasedExecution } from "./ProjectionErasure.ts"
 import { scan } from "./PartitionScan.ts"
 import { noProgress, type Progress } from "./Visibility.ts"
 
@@ -75,8 +80,8 @@ const stillOwned = (assignment: Assignment): Effect.Effect<void, AssignmentStale
 interface View {
   readonly partition: number
   progress: Progress
-  /** While rebuilding: the view may be shown once `events_next` has reached this offset. */
-  caughtUpAt: number
+  /** While rebuilding: the view may be shown once these offsets are reached. */
+  readonly caughtUpAt: { readonly events: number; readonly traces: number }
 }
 
 type Views = Map<number, View>
@@ -99,7 +104,7 @@ const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: nu
     let last = noProgress(partition)
     yield* scan(reader, { topic: "progress", partition, offset: start }, end, (records) => {
       const value = records.at(-1)?.value
-      if (value != null) last = JSON.parse(value.toString()) as Progress
+      if (value != null) last = { ...last, ...(JSON.parse(value.toString()) as Progress) }
     })
     return last
   })
@@ -113,7 +118,38 @@ const recordAt = (reader: LogReader, position: Position) =>
     return found
   })
 
-/** Where the store stands, confirmed by the topic; a view that the topic denies is dropped. */
+interface Confirmed {
+  /** Where to read on. */
+  readonly next: number
+  /** False if the store held what the topic denies, and was emptied. */
+  readonly confirmed: boolean
+}
+
+/** Where a table ends, if the topic confirms its last row; else it is dropped. */
+const confirm = Effect.fnUntraced(function*<E, R>(
+  reader: LogReader,
+  { partition, topic }: Pick<Position, "topic" | "partition">,
+  stored: { readonly offset: number; readonly body: string } | undefined,
+  drop: Effect.Effect<void, E, R>
+) {
+  const log = yield* EventLog
+  const { end, start } = yield* log.bounds(topic, partition)
+  if (stored === undefined) return { next: start, confirmed: false } satisfies Confirmed
+  const { body, offset } = stored
+  if (offset < start) return { next: start, confirmed: true } satisfies Confirmed
+  const record = offset < end ? yield* recordAt(reader, { topic, partition, offset }) : undefined
+  if (record?.value?.toString() === body) {
+    return { next: offset + 1, confirmed: true } satisfies Confirmed
+  }
+  yield* Effect.logError(
+    "the store holds what the topic does not: dropping and rebuilding the partition's view",
+    { topic, partition, offset }
+  )
+  yield* drop
+  return { next: start, confirmed: false } satisfies Confirmed
+})
+
+/** Where the store stands, confirmed by the topics; a view that a topic denies is dropped. */
 const recover = Effect.fnUntraced(function*(
   reader: LogReader,
   partition: number,
@@ -121,38 +157,51 @@ const recover = Effect.fnUntraced(function*(
 ) {
   const log = yield* EventLog
   const store = yield* EventStore
+  const traceStore = yield* TraceStore
+  const checkpointStore = yield* CheckpointStore
   const before = previous ?? (yield* lastProgress(log, reader, partition))
   const stored = yield* store.position(partition)
-  const events = yield* log.bounds("events", partition)
-  const receipts = yield* log.bounds("receipts", partition)
-  const at = stored.event?.offset ?? -1
-  let confirmed = stored.event !== undefined
-  if (stored.event !== undefined && at >= events.start) {
-    const record =
-      at < events.end
-        ? yield* recordAt(reader, { topic: "events", partition, offset: at })
-        : undefined
-    confirmed = record?.value?.toString() === stored.event.body
-    if (!confirmed) {
-      yield* Effect.logError(
-        "the store holds what the topic does not: dropping and rebuilding the partition's view",
-        { partition, offset: at }
-      )
-      yield* store.dropPartition(partition)
-    }
+  const ends = {
+    events: (yield* log.bounds("events", partition)).end,
+    traces: (yield* log.bounds("traces", partition)).end
   }
-  const next = confirmed ? Math.max(at + 1, events.start) : events.start
-  const rebuilding = (!confirmed || before.rebuilding) && next < events.end
-  const receiptsNext = confirmed || stored.event === undefined ? stored.receiptOffset : undefined
+  const receipts = yield* log.bounds("receipts", partition)
+  const events = yield* confirm(
+    reader,
+    { topic: "events", partition },
+    stored.event,
+    store.dropPartition(partition)
+  )
+  const traces = yield* confirm(
+    reader,
+    { topic: "traces", partition },
+    yield* traceStore.position(partition),
+    traceStore.dropPartition(partition)
+  )
+  const checkpoints = yield* confirm(
+    reader,
+    { topic: "checkpoints", partition },
+    yield* checkpointStore.position(partition),
+    checkpointStore.dropPartition(partition)
+  )
+  const isBehind = ({ confirmed, next }: Confirmed, end: number) =>
+    (!confirmed || before.rebuilding) && next < end
+  const receiptsNext =
+    events.confirmed || stored.event === undefined ? stored.receiptOffset : undefined
   const progress: Progress = {
     partition,
-    events_next: next,
+    events_next: events.next,
     receipts_next: Math.max((receiptsNext ?? -1) + 1, receipts.start),
+    traces_next: traces.next,
+    checkpoints_next: checkpoints.next,
     final: true,
-    duplicates_from: before.final ? Math.min(before.duplicates_from, next) : next,
-    rebuilding
+    duplicates_from: before.final ? Math.min(before.duplicates_from, events.next) : events.next,
+    trace_duplicates_from: before.final
+      ? Math.min(before.trace_duplicates_from, traces.next)
+      : traces.next,
+    rebuilding: isBehind(events, ends.events) || isBehind(traces, ends.traces)
   }
-  return { partition, progress, caughtUpAt: events.end } satisfies View
+  return { partition, progress, caughtUpAt: ends } satisfies View
 })
 
 /** The last known link of each tenant; an event that does not follow it goes to `conflicts`. */
@@ -175,28 +224,52 @@ class Links {
 }
 
 interface Sorted {
-  readonly events: Array<EventRow>
+  /** In order, cut before each event that erases another one. */
+  readonly events: Array<Segment<EventRow, ErasedEvents>>
   readonly conflicts: Array<ConflictRow>
+  /** In order, cut before each fact that erases an execution. */
+  readonly facts: Array<Segment<FactRow, ErasedExecution>>
+  readonly checkpoints: Array<CheckpointRow>
   readonly receipts: Array<ReceiptRow>
 }
 
+/**
+ * Rows that are stored once something before them was erased. In this order nothing is lost when the
+ * projection ends in between: the erasure is done again with the row that asks for it.
+ */
+interface Segment<Row, Erased> {
+  readonly erase: Erased | undefined
+  readonly rows: Array<Row>
+}
+
+const addTo = <Row, Erased>(
+  segments: Array<Segment<Row, Erased>>,
+  row: Row,
+  erase: Erased | undefined
+): void => {
+  const last = segments.at(-1)
+  if (erase !== undefined || last === undefined) segments.push({ erase, rows: [row] })
+  else last.rows.push(row)
+}
+
+/** Why a link does not follow the one before it, if it does not. */
+const refusalOf = (link: Link, tenantId: string, before: Link | undefined) =>
+  link.tenantId !== tenantId
+    ? "tenant_mismatch"
+    : before !== undefined && link.sequenceNumber !== before.sequenceNumber + 1
+      ? "sequence_mismatch"
+      : before !== undefined && link.prevHash !== before.hash
+        ? "prev_hash_mismatch"
+        : undefined
+
 const sortEvent = (into: Sorted, links: Links, partition: number, record: LogRecord): void => {
+  const { offset } = record
   const body = record.value ?? Buffer.alloc(0)
   const tenantId = record.key?.toString() ?? ""
   const link = linkOf(body)
-  const before = links.known(tenantId)
   const reason =
-    link === undefined
-      ? "unreadable"
-      : link.tenantId !== tenantId
-        ? "tenant_mismatch"
-        : before !== undefined && link.sequenceNumber !== before.sequenceNumber + 1
-          ? "sequence_mismatch"
-          : before !== undefined && link.prevHash !== before.hash
-            ? "prev_hash_mismatch"
-            : undefined
+    link === undefined ? "unreadable" : refusalOf(link, tenantId, links.known(tenantId))
   if (reason !== undefined || link === undefined) {
-    const { offset } = record
     const sequenceNumber = link?.sequenceNumber ?? 0
     into.conflicts.push({
       partition,
@@ -209,7 +282,55 @@ const sortEvent = (into: Sorted, links: Links, partition: number, record: LogRec
     return
   }
   links.learn(tenantId, link)
-  into.events.push({ partition, offset: record.offset, body })
+  addTo(into.events, { partition, offset, body }, erasedTargetsOf(body))
+}
+
+/** A fact that does not link is left out; verification misses it, or finds what it denies. */
+const sortFact = (
+  into: Sorted,
+  links: Links,
+  partition: number,
+  record: LogRecord
+): string | undefined => {
+  const { offset } = record
+  const body = record.value ?? Buffer.alloc(0)
+  const tenantId = record.key?.toString() ?? ""
+  const fact = parseFact(body.toString())
+  if (fact === undefined) return "unreadable"
+  const link: Link = {
+    tenantId: fact.tenant_id,
+    sequenceNumber: fact.chain_sequence,
+    createdAt: fact.created_at,
+    contentHash: fact.content_hash,
+    prevHash: fact.prev_hash,
+    hash: fact.hash
+  }
+  const reason = refusalOf(link, tenantId, links.known(tenantId))
+  if (reason !== undefined) return reason
+  links.learn(tenantId, link)
+  const erase: ErasedExecution | undefined =
+    fact.type === "execution.erased"
+      ? {
+          tenantId,
+          executionId: fact.execution_id,
+          beforeFactNumber: fact.fact_number,
+          erasedAt: fact.created_at
+        }
+      : undefined
+  addTo(into.facts, { partition, offset, body }, erase)
+  return undefined
+}
+
+const sortCheckpoint = (into: Sorted, partition: number, record: LogRecord): void => {
+  const body = record.value ?? Buffer.alloc(0)
+  const { tenant_id, tree_size } = JSON.parse(body.toString()) as CheckpointRecord
+  into.checkpoints.push({
+    partition,
+    offset: record.offset,
+    tenantId: tenant_id,
+    treeSize: tree_size,
+    body
+  })
 }
 
 const sortReceipt = (into: Sorted, partition: number, record: LogRecord): void => {
@@ -275,10 +396,13 @@ const measured = Effect.fnUntraced(function*<E, R>(rows: number, insert: Effect.
 
 const insertEvents = Effect.fnUntraced(function*({ conflicts, events }: Sorted) {
   const store = yield* EventStore
-  const inserts = Effect.forEach(toInserts(events), (rows) => store.insertEvents(rows), {
-    discard: true
-  })
-  yield* measured(events.length, inserts)
+  for (const { erase, rows } of events) {
+    if (erase !== undefined) yield* store.eraseDetails(erase.tenantId, erase.erasures)
+    const inserts = Effect.forEach(toInserts(rows), (part) => store.insertEvents(part), {
+      discard: true
+    })
+    yield* measured(rows.length, inserts)
+  }
   for (const rows of toInserts(conflicts)) yield* store.insertConflicts(rows)
   for (const { offset, partition, reason, sequenceNumber } of conflicts) {
     yield* Effect.logError("a record of alk.events does not link and is not shown", {
@@ -290,6 +414,25 @@ const insertEvents = Effect.fnUntraced(function*({ conflicts, events }: Sorted) 
   }
 })
 
+const insertFacts = Effect.fnUntraced(function*({ facts }: Sorted) {
+  const store = yield* TraceStore
+  for (const { erase, rows } of facts) {
+    if (erase !== undefined) {
+      const { beforeFactNumber, erasedAt, executionId, tenantId } = erase
+      yield* store.eraseDetails(tenantId, executionId, beforeFactNumber, erasedAt)
+    }
+    const inserts = Effect.forEach(toInserts(rows), (part) => store.insertFacts(part), {
+      discard: true
+    })
+    yield* measured(rows.length, inserts)
+  }
+})
+
+const insertCheckpoints = Effect.fnUntraced(function*({ checkpoints }: Sorted) {
+  const store = yield* CheckpointStore
+  for (const rows of toInserts(checkpoints)) yield* store.insert(rows)
+})
+
 const insertReceipts = Effect.fnUntraced(function*({ receipts }: Sorted) {
   const store = yield* EventStore
   const inserts = Effect.forEach(toInserts(receipts), (rows) => store.insertReceipts(rows), {
@@ -298,28 +441,67 @@ const insertReceipts = Effect.fnUntraced(function*({ receipts }: Sorted) {
   yield* measured(receipts.length, inserts)
 })
 
-/** Take what was fetched from one topic into the views, and tell the readers where it has moved. */
+/** The member of a Progress that says how far a topic is visible. */
+const progressMembers = {
+  events: "events_next",
+  traces: "traces_next",
+  checkpoints: "checkpoints_next",
+  receipts: "receipts_next"
+} as const
+type ProjectedTopic = keyof typeof progressMembers
+
+const isProjected = (topic: string): topic is ProjectedTopic => topic in progressMembers
+
+/** Take what was fetched of some topics into the views, and tell the readers where it has moved. */
 const tell = Effect.fnUntraced(function*(
   appender: LogAppender,
   views: Views,
   fetched: ReadonlyArray<Fetched>,
-  wanted: "events" | "receipts"
+  wanted: ReadonlyArray<ProjectedTopic>
 ) {
-  const moved: Array<View> = []
+  const moved = new Set<View>()
   for (const { nextOffset, offset, partition, stableEnd, topic } of fetched) {
     const view = views.get(partition)
-    if (view === undefined || topic !== wanted) continue
-    if (nextOffset !== offset) moved.push(view)
-    if (topic === "receipts") {
-      view.progress = { ...view.progress, receipts_next: nextOffset }
-      continue
-    }
-    const rebuilding = view.progress.rebuilding && nextOffset < view.caughtUpAt
-    view.progress = { ...view.progress, events_next: nextOffset, rebuilding }
+    if (view === undefined || !isProjected(topic) || !wanted.includes(topic)) continue
+    if (nextOffset !== offset) moved.add(view)
+    const progress = { ...view.progress, [progressMembers[topic]]: nextOffset }
+    const { events, traces } = view.caughtUpAt
+    const rebuilding =
+      progress.rebuilding && (progress.events_next < events || progress.traces_next < traces)
+    view.progress = { ...progress, rebuilding }
+    if (topic !== "events") continue
     const lag = Metric.withAttributes(projectionLag, { partition: String(partition) })
     yield* Metric.update(lag, Math.max(0, stableEnd - nextOffset))
   }
-  yield* publish(appender, moved)
+  yield* publish(appender, [...moved])
+})
+
+/** What a fetch holds, by where it goes. */
+const sort = Effect.fnUntraced(function*(
+  views: Views,
+  links: Links,
+  factLinks: Links,
+  fetched: ReadonlyArray<Fetched>
+) {
+  const sorted: Sorted = { events: [], conflicts: [], facts: [], checkpoints: [], receipts: [] }
+  for (const { nextOffset, offset, partition, records, topic } of fetched) {
+    if (!views.has(partition) || nextOffset === offset) continue
+    for (const record of records) {
+      if (topic === "events") sortEvent(sorted, links, partition, record)
+      else if (topic === "receipts") sortReceipt(sorted, partition, record)
+      else if (topic === "checkpoints") sortCheckpoint(sorted, partition, record)
+      else {
+        const reason = sortFact(sorted, factLinks, partition, record)
+        if (reason === undefined) continue
+        yield* Effect.logError("a record of alk.traces does not link and is not shown", {
+          partition,
+          offset: record.offset,
+          reason
+        })
+      }
+    }
+  }
+  return sorted
 })
 
 /** Bring one fetch into the store and tell the readers. */
@@ -328,25 +510,21 @@ const project = Effect.fnUntraced(function*(
   appender: LogAppender,
   views: Views,
   links: Links,
+  factLinks: Links,
   fetched: ReadonlyArray<Fetched>
 ) {
   yield* learnLinks(links, fetched)
-  const sorted: Sorted = { events: [], conflicts: [], receipts: [] }
-  for (const { nextOffset, offset, partition, records, topic } of fetched) {
-    if (!views.has(partition) || nextOffset === offset) continue
-    for (const record of records) {
-      if (topic === "events") sortEvent(sorted, links, partition, record)
-      else sortReceipt(sorted, partition, record)
-    }
-  }
+  const sorted = yield* sort(views, links, factLinks, fetched)
   yield* stillOwned(assignment)
   yield* insertEvents(sorted)
+  yield* insertFacts(sorted)
+  yield* insertCheckpoints(sorted)
   yield* stillOwned(assignment)
   // Whoever waits for a commit waits for this; receipts are known from their topic until they follow.
-  yield* tell(appender, views, fetched, "events")
+  yield* tell(appender, views, fetched, ["events", "traces", "checkpoints"])
   yield* insertReceipts(sorted)
   yield* stillOwned(assignment)
-  yield* tell(appender, views, fetched, "receipts")
+  yield* tell(appender, views, fetched, ["receipts"])
 })
 
 /** Once every insert of unknown outcome must have ended: stop merging on reads, if nothing is there twice. */
@@ -357,15 +535,19 @@ const settle = Effect.fnUntraced(function*(
   settings: ProjectionSettings
 ) {
   const store = yield* EventStore
+  const traceStore = yield* TraceStore
   yield* Effect.sleep(settings.settleMs)
-  const { duplicates_from, final } = view.progress
+  const { duplicates_from, final, trace_duplicates_from } = view.progress
+  const { partition } = view
   if (!final) return
-  const twice = yield* store.hasDuplicates(view.partition, duplicates_from)
-  if (twice) {
+  const events = yield* store.hasDuplicates(partition, duplicates_from)
+  const facts = yield* traceStore.hasDuplicates(partition, trace_duplicates_from)
+  if (events || facts) {
     yield* Effect.logWarning("rows stand in the store twice: reads merge them until it has", {
-      partition: view.partition
+      partition
     })
-    yield* store.mergeDuplicates
+    if (events) yield* store.mergeDuplicates
+    if (facts) yield* traceStore.mergeDuplicates
     return yield* Effect.fail("not settled" as const)
   }
   yield* stillOwned(assignment)
@@ -376,6 +558,8 @@ const settle = Effect.fnUntraced(function*(
 const positionsOf = (views: Views): ReadonlyArray<Position> =>
   [...views.values()].flatMap(({ partition, progress }) => [
     { topic: "events" as const, partition, offset: progress.events_next },
+    { topic: "traces" as const, partition, offset: progress.traces_next },
+    { topic: "checkpoints" as const, partition, offset: progress.checkpoints_next },
     { topic: "receipts" as const, partition, offset: progress.receipts_next }
   ])
 
@@ -392,6 +576,7 @@ const follow = Effect.fnUntraced(function*(
   const appender = yield* log.appender
   const views: Views = new Map()
   const links = new Links()
+  const factLinks = new Links()
   for (const partition of partitions) {
     const view = yield* recover(reader, partition, previous.get(partition))
     views.set(partition, view)
@@ -410,7 +595,7 @@ const follow = Effect.fnUntraced(function*(
   const fetch = () =>
     reader.fetch(positionsOf(views), { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
   for (;;) {
-    yield* project(assignment, appender, views, links, yield* fetch())
+    yield* project(assignment, appender, views, links, factLinks, yield* fetch())
   }
 }, Effect.scoped)
 

@@ -4,7 +4,7 @@
  * per chunk. Only what is committed enters its state; after any failure it is thrown away.
  */
 import { Clock, Effect, Fiber, Metric, Schema } from "effect"
-import { auditEventHeaders } from "../domain/CloudEvent.ts"
+import { auditEventHeaders, checkpointHeaders, traceFactHeaders } from "../domain/CloudEvent.ts"
 import {
   CommandUnreadable,
   decodeCommand,
@@ -15,9 +15,10 @@ import {
   ATTEMPT_HEADER,
   COMMAND_HEADER,
   KIND_HEADER,
+  type Receipt,
   type ReceiptRecordKind
 } from "../domain/Receipt.ts"
-import { registryKey } from "../domain/Registry.ts"
+import { registryKey, registryValue } from "../domain/Registry.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { FORMAT_HEADER, FORMAT_VERSION } from "../domain/Topics.ts"
 import {
@@ -26,12 +27,23 @@ import {
   type LogUnavailable,
   type NewRecord,
   type OffsetOutOfRange,
+  type Placed,
   type TransactionalWriter,
   type WriterFenced
 } from "../ports/EventLog.ts"
 import { PartitionRefused, restore } from "./SequencerRestore.ts"
-import type { SequencerState, Windows } from "./SequencerState.ts"
-import { advance, stateRecords, step, type Arrival, type Changes } from "./SequencerStep.ts"
+import { appliedRecord, type SequencerState, type Windows } from "./SequencerState.ts"
+import {
+  advance,
+  stateRecords,
+  step,
+  stepCheckpoints,
+  type Arrival,
+  type Changes,
+  type CheckpointSigner,
+  type LogEnds
+} from "./SequencerStep.ts"
+import { TraceKeeper, type LoadTraces } from "./TraceKeeper.ts"
 
 /** Bytes of one fetch of commands, as they stand compressed in the log. */
 const FETCH_BYTES = 4 * 1_048_576
@@ -39,6 +51,8 @@ const FETCH_BYTES = 4 * 1_048_576
 const FETCH_WAIT_MS = 500
 /** Events in one transaction at most: about a third of a second of full load. */
 const CHUNK_EVENTS_MAX = 10_000
+/** Microseconds between two looks at what is due for a checkpoint. */
+const CHECKPOINT_LOOK_MICROS = 1_000_000
 /** Bytes of the events in one transaction at most, before compression. */
 const CHUNK_BYTES_MAX = 16 * 1_048_576
 
@@ -55,9 +69,13 @@ export type SequencerFailure =
   | PartitionRefused
   | CommandsTorn
 
-export interface SequencerSettings {
-  readonly serviceName: string
+export interface SequencerSettings extends CheckpointSigner {
   readonly windows: Windows
+  /**
+   * Where executions are looked up that memory has let go; without it commands that name such are
+   * refused.
+   */
+  readonly loadTraces?: LoadTraces
 }
 
 /** Header of a quarantined command: why it could not be applied. */
@@ -70,6 +88,13 @@ export const committedEvents = Metric.counter("alk_events_committed_total", {
 export const deduplicatedEvents = Metric.counter("alk_events_deduplicated_total", {
   description: "Events that were there already, by id and content",
   incremental: true
+})
+export const committedFacts = Metric.counter("alk_trace_facts_committed_total", {
+  description: "Trace facts committed to the log by the sequencers of this process",
+  incremental: true
+})
+export const tracesInMemory = Metric.gauge("alk_sequencer_trace_entries", {
+  description: "Executions and spans that the sequencer has in memory, per partition"
 })
 export const quarantinedCommands = Metric.counter("alk_commands_quarantined_total", {
   description: "Commands that could not be applied and were set aside",
@@ -132,33 +157,55 @@ const receiptRecord = (
   }
 })
 
-const eventRecords = (
+/** What other records refer to by its offset: events and trace facts. */
+const chainedRecords = (
   partition: number,
   changes: Changes,
   serviceName: string
-): ReadonlyArray<NewRecord> =>
-  changes.events.map((event) => ({
-    topic: "events",
-    partition,
-    key: event.tenantId,
-    value: event.body,
-    headers: auditEventHeaders(serviceName, event)
-  }))
+): ReadonlyArray<NewRecord> => [
+  ...changes.events.map(
+    (event): NewRecord => ({
+      topic: "events",
+      partition,
+      key: event.tenantId,
+      value: event.body,
+      headers: auditEventHeaders(serviceName, event)
+    })
+  ),
+  ...changes.traces.facts.map(
+    (fact): NewRecord => ({
+      topic: "traces",
+      partition,
+      key: fact.tenantId,
+      value: fact.body,
+      headers: traceFactHeaders(serviceName, fact)
+    })
+  )
+]
 
 /** Receipts, quarantine, registry and state: what follows once the events have their offsets. */
 const followingRecords = (
   state: SequencerState,
   changes: Changes,
-  firstOffset: number | undefined
-): { readonly records: ReadonlyArray<NewRecord>; readonly eventsNext: number } => {
+  { offsets }: Placed,
+  serviceName: string
+): { readonly records: ReadonlyArray<NewRecord>; readonly ends: LogEnds } => {
   const { partition } = state
-  const base = firstOffset ?? state.eventsNext
-  const eventsNext = firstOffset === undefined ? base : base + changes.events.length
+  const base = offsets.events ?? state.eventsNext
+  const tracesBase = offsets.traces ?? state.tracesNext
+  const { facts } = changes.traces
+  const ends: LogEnds = {
+    eventsNext: offsets.events === undefined ? base : base + changes.events.length,
+    tracesNext: offsets.traces === undefined ? tracesBase : tracesBase + facts.length
+  }
   const records: Array<NewRecord> = []
-  for (const { attempt, eventsBefore, probe, receipt } of changes.decided) {
-    const whole = {
+  for (const { attempt, eventsBefore, factsBefore, probe, receipt } of changes.decided) {
+    const whole: Receipt = {
       ...receipt,
-      events_next: eventsBefore === 0 ? state.eventsNext : base + eventsBefore
+      events_next: eventsBefore === 0 ? state.eventsNext : base + eventsBefore,
+      ...(receipt.results === undefined
+        ? {}
+        : { traces_next: factsBefore === 0 ? state.tracesNext : tracesBase + factsBefore })
     }
     const kind = probe ? "probe" : "outcome"
     records.push(receiptRecord(partition, kind, attempt, receipt.command_offset, whole))
@@ -176,19 +223,31 @@ const followingRecords = (
     })
   }
   for (const entry of changes.registry) {
-    const value = entry.kind === "tenant" ? entry.tenant : entry.key
     records.push({
       topic: "registry",
       partition: 0,
       key: registryKey(entry),
-      value: JSON.stringify(value)
+      value: registryValue(entry)
     })
   }
-  for (const { key, value } of stateRecords(state, changes, eventsNext)) {
+  for (const checkpoint of changes.checkpoints.values()) {
+    records.push({
+      topic: "checkpoints",
+      partition,
+      key: checkpoint.tenant_id,
+      value: JSON.stringify(checkpoint),
+      headers: checkpointHeaders(serviceName, checkpoint)
+    })
+  }
+  for (const { key, value } of stateRecords(state, changes, ends)) {
     records.push({ topic: "state", partition, key, value })
   }
-  return { records, eventsNext }
+  return { records, ends }
 }
+
+/** Events or facts that an arrival becomes, about. */
+const weightOf = (arrival: Arrival): number =>
+  "command" in arrival ? arrival.command.events.length + (arrival.command.traces?.length ?? 0) : 0
 
 /** Cut arrivals into transactions of bounded size; one command is never cut. */
 export const toChunks = (arrivals: ReadonlyArray<Arrival>): ReadonlyArray<Array<Arrival>> => {
@@ -197,9 +256,9 @@ export const toChunks = (arrivals: ReadonlyArray<Arrival>): ReadonlyArray<Array<
   let events = 0
   let bytes = 0
   for (const arrival of arrivals) {
-    const more = "command" in arrival ? arrival.command.events : []
-    const size = more.reduce((total, event) => total + event.body.length, 0)
-    const full = events + more.length > CHUNK_EVENTS_MAX || bytes + size > CHUNK_BYTES_MAX
+    const more = weightOf(arrival)
+    const size = more === 0 ? 0 : (arrival.value?.length ?? 0)
+    const full = events + more > CHUNK_EVENTS_MAX || bytes + size > CHUNK_BYTES_MAX
     if (current.length > 0 && full) {
       chunks.push(current)
       current = []
@@ -207,7 +266,7 @@ export const toChunks = (arrivals: ReadonlyArray<Arrival>): ReadonlyArray<Array<
       bytes = 0
     }
     current.push(arrival)
-    events += more.length
+    events += more
     bytes += size
   }
   if (current.length > 0) chunks.push(current)
@@ -217,6 +276,8 @@ export const toChunks = (arrivals: ReadonlyArray<Arrival>): ReadonlyArray<Array<
 const report = (changes: Changes, partition: number) =>
   Effect.gen(function*() {
     if (changes.events.length > 0) yield* Metric.update(committedEvents, changes.events.length)
+    const facts = changes.traces.facts.length
+    if (facts > 0) yield* Metric.update(committedFacts, facts)
     if (changes.counts.deduplicated > 0) {
       yield* Metric.update(deduplicatedEvents, changes.counts.deduplicated)
     }
@@ -226,27 +287,74 @@ const report = (changes: Changes, partition: number) =>
     }
   })
 
+/** Write changes in one transaction; only then do they enter the state. */
+const commit = Effect.fnUntraced(function*(
+  writer: TransactionalWriter,
+  state: SequencerState,
+  changes: Changes,
+  { serviceName }: SequencerSettings
+) {
+  let ends: LogEnds = state
+  yield* writer.commit(chainedRecords(state.partition, changes, serviceName), (placed) => {
+    const following = followingRecords(state, changes, placed, serviceName)
+    ends = following.ends
+    return following.records
+  })
+  advance(state, changes, ends)
+  yield* report(changes, state.partition)
+})
+
 const commitChunk = Effect.fnUntraced(function*(
   writer: TransactionalWriter,
   state: SequencerState,
+  keeper: TraceKeeper,
   chunk: ReadonlyArray<Arrival>,
   settings: SequencerSettings
 ) {
   const started = yield* Clock.currentTimeMillis
-  const changes = step(state, chunk, formatMicros(nowMicros()))
-  let eventsNext = state.eventsNext
-  yield* writer.commit(
-    eventRecords(state.partition, changes, settings.serviceName),
-    ({ firstOffset }) => {
-      const following = followingRecords(state, changes, firstOffset)
-      eventsNext = following.eventsNext
-      return following.records
-    }
-  )
-  advance(state, changes, eventsNext)
-  yield* report(changes, state.partition)
+  const unloaded = yield* keeper.prepare(chunk)
+  const changes = step(state, chunk, { ...settings, unloaded }, formatMicros(nowMicros()))
+  yield* commit(writer, state, changes, settings)
   yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
 })
+
+/** Let go of executions that the store shows, and write that down. */
+const forget = Effect.fnUntraced(function*(
+  writer: TransactionalWriter,
+  state: SequencerState,
+  keeper: TraceKeeper
+) {
+  const { partition } = state
+  const records = yield* keeper.leave
+  const entries = Metric.withAttributes(tracesInMemory, { partition: String(partition) })
+  yield* Metric.update(entries, state.traces.size)
+  if (records.length === 0) return
+  const applied = appliedRecord({
+    command_offset: state.applied,
+    events_next: state.eventsNext,
+    traces_next: state.tracesNext,
+    traces_forgotten: state.tracesForgotten
+  })
+  yield* writer.commit([], () =>
+    [...records, applied].map(({ key, value }) => ({ topic: "state", partition, key, value }))
+  )
+})
+
+/** Checkpoints that are due by the clock, looked for at most once a second. */
+const makeCheckpoints = (
+  writer: TransactionalWriter,
+  state: SequencerState,
+  settings: SequencerSettings
+) => {
+  let lookedAt = 0
+  return Effect.gen(function*() {
+    const now = nowMicros()
+    if (now - lookedAt < CHECKPOINT_LOOK_MICROS) return
+    lookedAt = now
+    const changes = stepCheckpoints(state, settings, formatMicros(now))
+    if (changes !== undefined) yield* commit(writer, state, changes, settings)
+  })
+}
 
 const torn = (partition: number, message: string) =>
   Effect.fail(new CommandsTorn({ partition, message }))
@@ -271,7 +379,7 @@ export const runSequencer = (
     const log = yield* EventLog
     const writer = yield* log.writer(`sequencer-${partition}`)
     const reader = yield* log.reader
-    const { windows } = settings
+    const { loadTraces, windows } = settings
     const state = yield* restore({ log, reader, writer, partition, windows })
     yield* ready(partition)
     const lag = Metric.withAttributes(sequencerLag, { partition: String(partition) })
@@ -280,6 +388,8 @@ export const runSequencer = (
         waitMs: FETCH_WAIT_MS,
         maxBytes: FETCH_BYTES
       })
+    const keeper = new TraceKeeper(log, yield* log.reader, state, loadTraces)
+    const checkpoints = makeCheckpoints(writer, state, settings)
     let next = state.applied + 1
     let pending = yield* Effect.forkChild(fetch(next))
     for (;;) {
@@ -301,8 +411,10 @@ export const runSequencer = (
         if (refused !== undefined) break
       }
       for (const chunk of toChunks(arrivals)) {
-        yield* commitChunk(writer, state, chunk, settings)
+        yield* commitChunk(writer, state, keeper, chunk, settings)
       }
       if (refused !== undefined) return yield* refused
+      yield* checkpoints
+      yield* forget(writer, state, keeper)
     }
   }).pipe(Effect.scoped)

@@ -4,13 +4,17 @@
  * writer has fenced every other one, so nothing below moves while it reads.
  */
 import { Effect, Schema } from "effect"
+import type { CheckpointRecord } from "../domain/Checkpoint.ts"
 import { decodeCommand, dedupKeyOf, type Command } from "../domain/Command.ts"
 import { GENESIS_HASH } from "../domain/HashChain.ts"
+import { Frontier } from "../domain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../domain/Identifiers.ts"
 import { COMMAND_HEADER } from "../domain/Receipt.ts"
-import { withEntries, type ApiKey, type RegistryEntry, type Tenant } from "../domain/Registry.ts"
+import { toRegistryEntry, withEntries, type RegistryEntry } from "../domain/Registry.ts"
 import { microsOf } from "../domain/Timestamp.ts"
 import type { TopicKind } from "../domain/Topics.ts"
+import { parseFact } from "../domain/TraceFact.ts"
+import { traceEventKeyOf } from "../domain/TraceOperation.ts"
 import type {
   EventLog,
   LogReader,
@@ -102,39 +106,70 @@ const parseEvent = (record: LogRecord): StoredEvent =>
 
 type Comparison = "equal" | "behind" | { readonly ahead: string }
 
-/** Does the changelog end where `alk.events` ends, and with the same hash? */
-const compareWithEvents = (
+/** What the changelog says of a topic that holds chains. */
+interface Expected {
+  readonly topic: "events" | "traces"
+  readonly next: number
+  readonly heads: ReadonlyMap<string, Head>
+}
+
+/** A record's place in its chain. */
+const placeOf = (topic: Expected["topic"], record: LogRecord) => {
+  if (topic === "events") {
+    const { hash, sequence_number, tenant_id } = parseEvent(record)
+    return { tenantId: tenant_id, number: sequence_number, hash }
+  }
+  const fact = parseFact(record.value?.toString() ?? "")
+  return { tenantId: fact?.tenant_id ?? "", number: fact?.chain_sequence ?? 0, hash: fact?.hash }
+}
+
+/** Does the changelog end where the topic ends, and with the same hash? */
+const compareWithTopic = (
   { log, partition, reader }: Restoring,
-  state: SequencerState
+  { heads, next, topic }: Expected
 ): Effect.Effect<Comparison, LogUnavailable | OffsetOutOfRange> =>
   Effect.gen(function*() {
-    const { end, start } = yield* log.bounds("events", partition)
-    if (state.eventsNext > end) {
-      return { ahead: `alk.state expects events up to offset ${state.eventsNext}, there are ${end}` }
+    const { end, start } = yield* log.bounds(topic, partition)
+    if (next > end) {
+      return { ahead: `alk.state expects alk.${topic} up to offset ${next}, it ends at ${end}` }
     }
-    const from = Math.max(start, state.eventsNext - 1)
+    const from = Math.max(start, next - 1)
     let last: LogRecord | undefined
     let newer = 0
-    yield* scan(reader, { topic: "events", partition, offset: from }, end, (records) => {
+    yield* scan(reader, { topic, partition, offset: from }, end, (records) => {
       for (const record of records) {
-        if (record.offset === state.eventsNext - 1) last = record
+        if (record.offset === next - 1) last = record
         else newer += 1
       }
     })
     if (newer > 0) return "behind"
-    if (state.eventsNext === 0 || start >= state.eventsNext) return "equal"
-    if (last === undefined) {
-      return { ahead: `alk.events holds no record at offset ${state.eventsNext - 1}` }
-    }
-    const event = parseEvent(last)
-    const head = state.heads.get(event.tenant_id)
-    return head?.hash === event.hash && head.sequence_number === event.sequence_number
+    if (next === 0 || start >= next) return "equal"
+    if (last === undefined) return { ahead: `alk.${topic} holds no record at offset ${next - 1}` }
+    const { hash, number, tenantId } = placeOf(topic, last)
+    const head = heads.get(tenantId)
+    return head?.hash === hash && head?.sequence_number === number
       ? "equal"
       : {
           ahead:
-            `the head of ${event.tenant_id} is ${head?.sequence_number ?? 0} in alk.state and ` +
-            `${event.sequence_number} in alk.events, or its hash differs`
+            `the head of ${tenantId} is ${head?.sequence_number ?? 0} in alk.state and ` +
+            `${number} in alk.${topic}, or its hash differs`
         }
+  })
+
+const compareWithTopics = (restoring: Restoring, state: SequencerState) =>
+  Effect.gen(function*() {
+    const events = yield* compareWithTopic(restoring, {
+      topic: "events",
+      next: state.eventsNext,
+      heads: state.heads
+    })
+    if (typeof events === "object") return events
+    const traces = yield* compareWithTopic(restoring, {
+      topic: "traces",
+      next: state.tracesNext,
+      heads: state.traceHeads
+    })
+    return events === "equal" ? traces : typeof traces === "object" ? traces : events
   })
 
 const commandOffsetOf = (record: LogRecord): number =>
@@ -164,6 +199,7 @@ const lastApplied = ({ log, partition, reader }: Restoring) =>
 
 interface Chains {
   readonly heads: Map<string, Head>
+  readonly trees: Map<string, Frontier>
   /** Sequence number by dedup key, for every event still in the topic. */
   readonly byId: Map<string, number>
   readonly eventsNext: number
@@ -173,6 +209,7 @@ interface Chains {
 const readChains = ({ log, partition, reader }: Restoring) =>
   Effect.gen(function*() {
     const heads = new Map<string, Head>()
+    const trees = new Map<string, Frontier>()
     const byId = new Map<string, number>()
     let eventsNext = 0
     let broken: string | undefined
@@ -192,12 +229,68 @@ const readChains = ({ log, partition, reader }: Restoring) =>
           hash: event.hash,
           created_at: event.created_at
         })
+        if (event.sequence_number === 1) trees.set(event.tenant_id, Frontier.empty())
+        trees.get(event.tenant_id)?.append(event.hash)
         byId.set(dedupKeyOf(event.tenant_id, event.id), event.sequence_number)
         eventsNext = record.offset + 1
       }
     })
     if (broken !== undefined) return yield* refuse(partition, `alk.events is damaged: ${broken}`)
-    return { heads, byId, eventsNext: eventsNext === 0 ? start : eventsNext } satisfies Chains
+    const ends = { eventsNext: eventsNext === 0 ? start : eventsNext }
+    return { heads, trees, byId, ...ends } satisfies Chains
+  })
+
+/**
+ * Read every chain of trace facts again, checking each link. Executions are not remembered: what is
+ * asked for is loaded from the store once that has caught up.
+ */
+const readTraceChains = ({ log, partition, reader }: Restoring, byId: Map<string, number>) =>
+  Effect.gen(function*() {
+    const traceHeads = new Map<string, Head>()
+    const { end, start } = yield* log.bounds("traces", partition)
+    let tracesNext = start
+    let broken: string | undefined
+    yield* scan(reader, { topic: "traces", partition, offset: start }, end, (records) => {
+      for (const record of records) {
+        const fact = parseFact(record.value?.toString() ?? "")
+        const before = fact && traceHeads.get(fact.tenant_id)
+        const links =
+          fact !== undefined &&
+          (before === undefined
+            ? start > 0 || (fact.chain_sequence === 1 && fact.prev_hash === GENESIS_HASH)
+            : fact.chain_sequence === before.sequence_number + 1 && fact.prev_hash === before.hash)
+        if (!links) {
+          broken ??= `offset ${record.offset} does not link to the fact before it`
+          continue
+        }
+        traceHeads.set(fact.tenant_id, {
+          sequence_number: fact.chain_sequence,
+          hash: fact.hash,
+          created_at: fact.created_at
+        })
+        if (fact.type === "span.event") {
+          byId.set(traceEventKeyOf(fact.tenant_id, fact.event_id), fact.sequence_number)
+        }
+        tracesNext = record.offset + 1
+      }
+    })
+    if (broken !== undefined) return yield* refuse(partition, `alk.traces is damaged: ${broken}`)
+    return { traceHeads, tracesNext }
+  })
+
+/** The newest checkpoint of each tenant, as the topic has them. */
+const readCheckpoints = ({ log, partition, reader }: Restoring) =>
+  Effect.gen(function*() {
+    const checkpoints = new Map<string, CheckpointRecord>()
+    const { end, start } = yield* log.bounds("checkpoints", partition)
+    yield* scan(reader, { topic: "checkpoints", partition, offset: start }, end, (records) => {
+      for (const { value } of records) {
+        if (value === null) continue
+        const checkpoint = JSON.parse(value.toString()) as CheckpointRecord
+        checkpoints.set(checkpoint.tenant_id, checkpoint)
+      }
+    })
+    return checkpoints
   })
 
 /** Mark of an event whose command is gone: equal to no fingerprint, so its id is taken. */
@@ -215,7 +308,11 @@ const readCommands = ({ log, partition, reader }: Restoring, chains: Chains, app
     const idempotency: Array<WindowEntry> = []
     const take = (command: Command) => {
       let conflict = false
-      for (const { dedupKey, fingerprint } of command.events) {
+      const items = [...command.events, ...(command.traces ?? [])] as ReadonlyArray<{
+        readonly dedupKey?: string
+        readonly fingerprint?: string
+      }>
+      for (const { dedupKey, fingerprint } of items) {
         if (dedupKey === undefined || fingerprint === undefined) continue
         const number = chains.byId.get(dedupKey)
         const known = dedup.get(dedupKey)
@@ -264,14 +361,21 @@ const rebuild = (restoring: Restoring, outdated: ReadonlySet<string>) =>
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
     const applied = yield* lastApplied(restoring)
     const chains = yield* readChains(restoring)
+    const { traceHeads, tracesNext } = yield* readTraceChains(restoring, chains.byId)
+    const checkpoints = yield* readCheckpoints(restoring)
     const remembered = yield* readCommands(restoring, chains, applied)
     const state: SequencerState = {
       ...emptyState(partition, log.partitions, windows),
       heads: chains.heads,
+      trees: chains.trees,
+      checkpoints,
+      traceHeads,
       dedup: filled(windows.dedup, remembered.dedup),
       idempotency: filled(windows.idempotency, remembered.idempotency),
       applied,
-      eventsNext: chains.eventsNext
+      eventsNext: chains.eventsNext,
+      tracesNext,
+      tracesForgotten: tracesNext
     }
     const records = snapshot(state)
     const kept = new Set(records.map(({ key }) => key))
@@ -300,28 +404,13 @@ const readRegistry = ({ log, reader }: Restoring, state: SequencerState) =>
     const entries: Array<RegistryEntry> = []
     yield* scan(reader, { topic: "registry", partition: 0, offset: start }, end, (records) => {
       for (const { key, value } of records) {
-        const entry = toRegistryEntry(key, value)
+        if (key === null || value === null) continue
+        const entry = toRegistryEntry(key.toString(), value.toString())
         if (entry !== undefined) entries.push(entry)
       }
     })
     state.registry = withEntries(state.registry, entries)
   })
-
-/** Read a record of `alk.registry`. */
-export const toRegistryEntry = (
-  key: Buffer | null,
-  value: Buffer | null
-): RegistryEntry | undefined => {
-  if (key === null || value === null) return undefined
-  const name = key.toString()
-  if (name.startsWith("tenant/")) {
-    return { kind: "tenant", tenant: JSON.parse(value.toString()) as Tenant }
-  }
-  if (name.startsWith("key/")) {
-    return { kind: "key", key: JSON.parse(value.toString()) as ApiKey }
-  }
-  return undefined
-}
 
 const checkPartitions = ({ log, partition }: Restoring, gathered: Replay) =>
   gathered.partitions === undefined || gathered.partitions === log.partitions
@@ -361,7 +450,7 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
     const { gathered, keys } = yield* readChangelog(restoring)
     yield* checkPartitions(restoring, gathered)
     let state = finishReplay(gathered)
-    const comparison = yield* compareWithEvents(restoring, state)
+    const comparison = yield* compareWithTopics(restoring, state)
     if (typeof comparison === "object") {
       return yield* refuse(
         partition,
@@ -370,7 +459,7 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
     }
     const receipts = yield* log.bounds("receipts", partition)
     const lost = !gathered.started && receipts.end > 0
-    if (comparison === "behind" || lost) state = yield* rebuild(restoring, keys)
+    if (comparison === "behind" || lost || gathered.outdated) state = yield* rebuild(restoring, keys)
     else if (!gathered.started) {
       yield* writer.commit([], () => [toNew(partition, metaRecord(log.partitions))])
     }

@@ -2,6 +2,8 @@
  * What the sequencer of one partition knows, and the changelog form of it on `alk.state`. Restoring
  * is replaying these records; nothing here decides anything.
  */
+import type { CheckpointRecord } from "../domain/Checkpoint.ts"
+import { Frontier } from "../domain/MerkleTree.ts"
 import { emptyRegistry, type Registry } from "../domain/Registry.ts"
 import {
   ENTRY_BYTES,
@@ -10,6 +12,7 @@ import {
   unpackEntries,
   type WindowEntry
 } from "./PackedWindow.ts"
+import { isTraceKey, TraceState } from "./TraceState.ts"
 
 /** Window entries in one record of a snapshot; 40 bytes each. */
 const SNAPSHOT_ENTRIES = 5_000
@@ -39,6 +42,13 @@ export interface SequencerState {
   readonly partition: number
   readonly partitions: number
   readonly heads: Map<string, Head>
+  /** The Merkle tree over each chain; of a chain whose start has left the topic there is none. */
+  readonly trees: Map<string, Frontier>
+  /** The newest checkpoint of each tenant. */
+  readonly checkpoints: Map<string, CheckpointRecord>
+  /** The ends of the chains of trace facts. */
+  readonly traceHeads: Map<string, Head>
+  readonly traces: TraceState
   readonly dedup: PackedWindow
   readonly idempotency: PackedWindow
   /** The window records that stand on `alk.state`, oldest first: tombstoned as they leave. */
@@ -52,6 +62,13 @@ export interface SequencerState {
   applied: number
   /** Offset behind the last record on `alk.events`. */
   eventsNext: number
+  /** Offset behind the last record on `alk.traces`. */
+  tracesNext: number
+  /**
+   * Executions whose last fact stands below this offset may have been forgotten: what is not in
+   * `traces` is in the store once that holds `alk.traces` up to here.
+   */
+  tracesForgotten: number
 }
 
 export const emptyState = (
@@ -62,12 +79,18 @@ export const emptyState = (
   partition,
   partitions,
   heads: new Map(),
+  trees: new Map(),
+  checkpoints: new Map(),
+  traceHeads: new Map(),
+  traces: new TraceState(),
   dedup: new PackedWindow(windows.dedup),
   idempotency: new PackedWindow(windows.idempotency),
   stored: { dedup: [], idempotency: [] },
   registry: emptyRegistry,
   applied: -1,
-  eventsNext: 0
+  eventsNext: 0,
+  tracesNext: 0,
+  tracesForgotten: 0
 })
 
 /** One record of `alk.state`; a null value is a tombstone. */
@@ -80,6 +103,8 @@ export const META_KEY = "meta"
 export const OWNER_KEY = "owner"
 export const APPLIED_KEY = "applied"
 export const HEAD_PREFIX = "head/"
+export const TRACE_HEAD_PREFIX = "trace-head/"
+export const CHECKPOINT_PREFIX = "checkpoint/"
 export const DEDUP_PREFIX = "dedup/"
 export const IDEMPOTENCY_PREFIX = "idem/"
 
@@ -93,14 +118,45 @@ export const ownerRecord = (owner: string): StateRecord => ({
   value: JSON.stringify({ owner })
 })
 
-export const appliedRecord = (applied: number, eventsNext: number): StateRecord => ({
+/** The record `applied`. */
+export interface Applied {
+  /** Offset of the last command applied; -1 before the first. */
+  readonly command_offset: number
+  /** Offsets behind the last record on `alk.events` and on `alk.traces`. */
+  readonly events_next: number
+  readonly traces_next: number
+  /** Executions with facts up to here, exclusive, may have been forgotten. */
+  readonly traces_forgotten: number
+}
+
+export const appliedRecord = (applied: Applied): StateRecord => ({
   key: APPLIED_KEY,
-  value: JSON.stringify({ command_offset: applied, events_next: eventsNext })
+  value: JSON.stringify(applied)
 })
 
-export const headRecord = (tenantId: string, head: Head): StateRecord => ({
-  key: `${HEAD_PREFIX}${tenantId}`,
+/** The record `head/<tenant>`. */
+export interface StoredHead extends Head {
+  /** The Merkle tree as `Frontier.encode` writes it; null if the start of the chain is gone. */
+  readonly tree: string | null
+}
+
+export const headRecord = (
+  tenantId: string,
+  { created_at, hash, sequence_number }: Head,
+  tree: Frontier | undefined
+): StateRecord => {
+  const stored: StoredHead = { sequence_number, hash, created_at, tree: tree?.encode() ?? null }
+  return { key: `${HEAD_PREFIX}${tenantId}`, value: JSON.stringify(stored) }
+}
+
+export const traceHeadRecord = (tenantId: string, head: Head): StateRecord => ({
+  key: `${TRACE_HEAD_PREFIX}${tenantId}`,
   value: JSON.stringify(head)
+})
+
+export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord => ({
+  key: `${CHECKPOINT_PREFIX}${checkpoint.tenant_id}`,
+  value: JSON.stringify(checkpoint)
 })
 
 export const windowRecord = (
@@ -120,6 +176,8 @@ export interface Replay {
   owner: string | undefined
   /** True once an `applied` record was seen: the changelog is not empty. */
   started: boolean
+  /** True if it was written by a version that kept less: what is missing has to be read again. */
+  outdated: boolean
 }
 
 export const emptyReplay = (
@@ -132,7 +190,8 @@ export const emptyReplay = (
   idempotency: new Map(),
   partitions: undefined,
   owner: undefined,
-  started: false
+  started: false,
+  outdated: false
 })
 
 const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buffer | null) => {
@@ -144,8 +203,23 @@ const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buff
 export const replay = (into: Replay, key: string, value: Buffer | null): void => {
   if (key.startsWith(HEAD_PREFIX)) {
     const tenantId = key.slice(HEAD_PREFIX.length)
-    if (value === null) into.state.heads.delete(tenantId)
-    else into.state.heads.set(tenantId, JSON.parse(value.toString()) as Head)
+    into.state.heads.delete(tenantId)
+    into.state.trees.delete(tenantId)
+    if (value === null) return
+    const { tree, ...head } = JSON.parse(value.toString()) as StoredHead
+    into.state.heads.set(tenantId, head)
+    if (typeof tree === "string") into.state.trees.set(tenantId, Frontier.decode(tree))
+    else if (tree === undefined) into.outdated = true
+  } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
+    const tenantId = key.slice(TRACE_HEAD_PREFIX.length)
+    if (value === null) into.state.traceHeads.delete(tenantId)
+    else into.state.traceHeads.set(tenantId, JSON.parse(value.toString()) as Head)
+  } else if (key.startsWith(CHECKPOINT_PREFIX)) {
+    const tenantId = key.slice(CHECKPOINT_PREFIX.length)
+    if (value === null) into.state.checkpoints.delete(tenantId)
+    else into.state.checkpoints.set(tenantId, JSON.parse(value.toString()) as CheckpointRecord)
+  } else if (isTraceKey(key)) {
+    into.state.traces.replay(key, value)
   } else if (key.startsWith(DEDUP_PREFIX)) {
     replayWindow(into.dedup, Number(key.slice(DEDUP_PREFIX.length)), value)
   } else if (key.startsWith(IDEMPOTENCY_PREFIX)) {
@@ -153,12 +227,11 @@ export const replay = (into: Replay, key: string, value: Buffer | null): void =>
   } else if (value === null) {
     return
   } else if (key === APPLIED_KEY) {
-    const { command_offset, events_next } = JSON.parse(value.toString()) as {
-      readonly command_offset: number
-      readonly events_next: number
-    }
-    into.state.applied = command_offset
-    into.state.eventsNext = events_next
+    const applied = JSON.parse(value.toString()) as Applied
+    into.state.applied = applied.command_offset
+    into.state.eventsNext = applied.events_next
+    into.state.tracesNext = applied.traces_next ?? 0
+    into.state.tracesForgotten = applied.traces_forgotten ?? 0
     into.started = true
   } else if (key === OWNER_KEY) {
     into.owner = (JSON.parse(value.toString()) as { readonly owner: string }).owner
@@ -193,7 +266,12 @@ export const finishReplay = (gathered: Replay): SequencerState => ({
 /** The whole state as records: what a rebuilt partition writes to an empty changelog. */
 export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
   const records: Array<StateRecord> = [metaRecord(state.partitions)]
-  for (const [tenantId, head] of state.heads) records.push(headRecord(tenantId, head))
+  for (const [tenantId, head] of state.heads) {
+    records.push(headRecord(tenantId, head, state.trees.get(tenantId)))
+  }
+  for (const [tenantId, head] of state.traceHeads) records.push(traceHeadRecord(tenantId, head))
+  for (const checkpoint of state.checkpoints.values()) records.push(checkpointRecord(checkpoint))
+  records.push(...state.traces.snapshot())
   for (const [prefix, window] of [
     [DEDUP_PREFIX, state.dedup],
     [IDEMPOTENCY_PREFIX, state.idempotency]
@@ -210,6 +288,13 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
     }
     if (chunk.length > 0) records.push(windowRecord(prefix, first, chunk))
   }
-  records.push(appliedRecord(state.applied, state.eventsNext))
+  records.push(
+    appliedRecord({
+      command_offset: state.applied,
+      events_next: state.eventsNext,
+      traces_next: state.tracesNext,
+      traces_forgotten: state.tracesForgotten
+    })
+  )
   return records
 }

@@ -5,16 +5,24 @@
  */
 import type { Command, ItemError, PreparedEvent } from "../domain/Command.ts"
 import { appendSuffix, GENESIS_HASH, linkHash } from "../domain/HashChain.ts"
+import { makeCheckpoint, type CheckpointRecord, type Signer } from "../domain/Checkpoint.ts"
+import { Frontier } from "../domain/MerkleTree.ts"
 import { RECEIPTS_RETENTION_DAYS } from "../domain/Topics.ts"
 import type { AttemptVerdict, Duplicate, Receipt } from "../domain/Receipt.ts"
 import { decide, withEntries, type Registry, type RegistryEntry } from "../domain/Registry.ts"
-import { microsOf } from "../domain/Timestamp.ts"
+import { formatMicros, microsOf } from "../domain/Timestamp.ts"
 import type { WindowEntry, WindowHit } from "./PackedWindow.ts"
+import { TraceDraft, type ChainedFact, type TraceChanges } from "./TraceDraft.ts"
+import { traceRecords } from "./TraceState.ts"
+import { applyTraces, type TracesApplied } from "./TraceStep.ts"
+import type { Wanted } from "./TraceWanted.ts"
 import {
   appliedRecord,
+  checkpointRecord,
   DEDUP_PREFIX,
   headRecord,
   IDEMPOTENCY_PREFIX,
+  traceHeadRecord,
   windowRecord,
   type Head,
   type SequencerState,
@@ -37,17 +45,22 @@ export interface Appended {
   readonly id: string
   readonly sequenceNumber: number
   readonly createdAt: string
+  readonly hash: string
   /** The stored JSON, whole. */
   readonly body: string
 }
 
-/** A receipt whose `events_next` is known once the events have their offsets. */
+/** A receipt without the offsets that are known once what the chunk has made has its own. */
+export type DecidedReceipt = Omit<Receipt, "events_next" | "traces_next">
+
 export interface Decided {
-  readonly receipt: Omit<Receipt, "events_next">
+  readonly receipt: DecidedReceipt
   readonly attempt: string
   readonly probe: boolean
   /** Events of this chunk up to and including this command's. */
   readonly eventsBefore: number
+  /** The same of trace facts. */
+  readonly factsBefore: number
 }
 
 export interface Quarantined {
@@ -64,6 +77,10 @@ export interface Changes {
   readonly quarantined: ReadonlyArray<Quarantined>
   readonly registry: ReadonlyArray<RegistryEntry>
   readonly heads: ReadonlyMap<string, Head>
+  /** Of the tenants in `heads`, those that have one. */
+  readonly trees: ReadonlyMap<string, Frontier>
+  readonly checkpoints: ReadonlyMap<string, CheckpointRecord>
+  readonly traces: TraceChanges
   readonly dedup: ReadonlyArray<WindowEntry>
   readonly idempotency: ReadonlyArray<WindowEntry>
   readonly applied: number
@@ -71,6 +88,18 @@ export interface Changes {
 }
 
 const RETENTION_MICROS = RECEIPTS_RETENTION_DAYS * 86_400_000_000
+
+/** Who signs checkpoints, for which service. */
+export interface CheckpointSigner {
+  readonly serviceName: string
+  readonly signer: Signer
+}
+
+/** What a step needs beside the state and the commands. */
+export interface StepContext extends CheckpointSigner {
+  /** Executions and spans that the store was asked for in vain. */
+  readonly unloaded?: Wanted
+}
 
 /** Everything a chunk has done so far, on top of a state that stays as it was. */
 class Draft {
@@ -80,6 +109,8 @@ class Draft {
   readonly quarantined: Array<Quarantined> = []
   readonly registryEntries: Array<RegistryEntry> = []
   readonly heads = new Map<string, Head>()
+  readonly trees = new Map<string, Frontier>()
+  readonly checkpoints = new Map<string, CheckpointRecord>()
   readonly dedup: Array<WindowEntry> = []
   readonly idempotency: Array<WindowEntry> = []
   readonly #dedupIndex = new Map<string, number>()
@@ -88,13 +119,31 @@ class Draft {
   registry: Registry
   deduplicated = 0
 
-  constructor(state: SequencerState) {
+  readonly traces: TraceDraft
+
+  constructor(state: SequencerState, now: string, unloaded?: Wanted) {
     this.#state = state
     this.registry = state.registry
+    this.traces = new TraceDraft(state.traces, state.traceHeads, now, unloaded)
   }
 
   head(tenantId: string): Head | undefined {
     return this.heads.get(tenantId) ?? this.#state.heads.get(tenantId)
+  }
+
+  /** The tenant's tree, for this chunk to grow; undefined if it has none. */
+  tree(tenantId: string): Frontier | undefined {
+    const own = this.trees.get(tenantId)
+    if (own !== undefined) return own
+    const before = this.#state.trees.get(tenantId)
+    if (before === undefined && this.#state.heads.has(tenantId)) return undefined
+    const tree = before === undefined ? Frontier.empty() : before.clone()
+    this.trees.set(tenantId, tree)
+    return tree
+  }
+
+  checkpoint(tenantId: string): CheckpointRecord | undefined {
+    return this.checkpoints.get(tenantId) ?? this.#state.checkpoints.get(tenantId)
   }
 
   /** The dedup entry of a key, with `more` entries of the running command not yet taken over. */
@@ -166,10 +215,25 @@ const appendEvent = (
     ...(event.detailsHash === undefined ? {} : { detailsHash: event.detailsHash })
   })
   return {
-    appended: { tenantId, id: event.id, sequenceNumber, createdAt, body: event.body + suffix },
+    appended: {
+      tenantId,
+      id: event.id,
+      sequenceNumber,
+      createdAt,
+      hash,
+      body: event.body + suffix
+    },
     head: { sequence_number: sequenceNumber, hash, created_at: createdAt }
   }
 }
+
+const withErrors = (
+  command: Command,
+  more: ReadonlyArray<ItemError>
+): ReadonlyArray<ItemError> =>
+  more.length === 0
+    ? command.errors
+    : [...command.errors, ...more].sort((left, right) => left.index - right.index)
 
 const applyEvents = (draft: Draft, command: Command, now: string): Applied => {
   const events: Array<Appended> = []
@@ -209,15 +273,16 @@ const applyEvents = (draft: Draft, command: Command, now: string): Applied => {
       dedup.push(entry)
     }
   }
-  const errors =
-    conflicts.length === 0
-      ? command.errors
-      : [...command.errors, ...conflicts].sort((left, right) => left.index - right.index)
+  const errors = withErrors(command, conflicts)
   return { events, head, ids, errors, duplicates, dedup }
 }
 
 const takeOver = (draft: Draft, command: Command, applied: Applied): void => {
-  for (const event of applied.events) draft.events.push(event)
+  const tree = applied.events.length === 0 ? undefined : draft.tree(command.tenantId)
+  for (const event of applied.events) {
+    draft.events.push(event)
+    tree?.append(event.hash)
+  }
   for (const entry of applied.dedup) draft.addDedup(entry)
   if (applied.head !== undefined && applied.events.length > 0) {
     draft.heads.set(command.tenantId, applied.head)
@@ -230,7 +295,7 @@ const outcome = (
   offset: number,
   applied: Applied,
   now: string
-): Omit<Receipt, "events_next"> => {
+): DecidedReceipt => {
   const first = applied.events[0]
   const last = applied.events.at(-1)
   return {
@@ -259,7 +324,7 @@ const failure = (
   offset: number,
   rejected: number,
   error: { readonly code: string; readonly message: string }
-): Omit<Receipt, "events_next"> => ({
+): DecidedReceipt => ({
   receipt_id: receiptId,
   tenant_id: tenantId,
   status: "failed",
@@ -275,10 +340,16 @@ const failure = (
 const decideOn = (
   draft: Draft,
   attempt: string,
-  receipt: Omit<Receipt, "events_next">,
+  receipt: DecidedReceipt,
   probe = false
 ): void => {
-  draft.decided.push({ receipt, attempt, probe, eventsBefore: draft.events.length })
+  draft.decided.push({
+    receipt,
+    attempt,
+    probe,
+    eventsBefore: draft.events.length,
+    factsBefore: draft.traces.facts.length
+  })
 }
 
 /** True if the attempt repeats a remembered one; its verdict is then in the draft. */
@@ -302,7 +373,10 @@ const isRepeat = (draft: Draft, command: Command): boolean => {
 }
 
 /** What the window has to remember of this command, if anything. */
-const toRemember = (command: Command, applied: Applied): WindowEntry | undefined => {
+const toRemember = (
+  command: Command,
+  applied: { readonly errors: ReadonlyArray<ItemError> }
+): WindowEntry | undefined => {
   const { idempotency } = command
   if (idempotency === undefined) return undefined
   if (idempotency.forgetConflict && applied.errors.length > 0) return undefined
@@ -311,8 +385,107 @@ const toRemember = (command: Command, applied: Applied): WindowEntry | undefined
   return { key: idempotency.key, mark: idempotency.body, number }
 }
 
-const stepOne = (draft: Draft, offset: number, command: Command, now: string): void => {
+/** The newest checkpoint of a tenant, made now if its chain has grown since. */
+const checkpointOf = (
+  draft: Draft,
+  tenantId: string,
+  { serviceName, signer }: CheckpointSigner,
+  now: string
+): CheckpointRecord | undefined => {
+  const tree = draft.tree(tenantId)
+  if (tree === undefined || tree.size === 0) return undefined
+  const newest = draft.checkpoint(tenantId)
+  if (newest !== undefined && newest.tree_size === tree.size && newest.key_id === signer.keyId) {
+    return newest
+  }
+  const made = makeCheckpoint(signer, serviceName, tenantId, tree, now)
+  draft.checkpoints.set(tenantId, made)
+  return made
+}
+
+const answerCheckpoint = (
+  draft: Draft,
+  offset: number,
+  command: Command,
+  signer: CheckpointSigner,
+  now: string
+): void => {
+  const nothing: Applied = {
+    events: [],
+    head: draft.head(command.tenantId),
+    ids: [],
+    errors: [],
+    duplicates: [],
+    dedup: []
+  }
+  const checkpoint = checkpointOf(draft, command.tenantId, signer, now)
+  const receipt = {
+    ...outcome(command, offset, nothing, now),
+    ...(checkpoint === undefined ? {} : { checkpoint })
+  }
+  decideOn(draft, command.attempt, receipt, true)
+}
+
+const tracesOutcome = (
+  command: Command,
+  offset: number,
+  { errors, results }: TracesApplied,
+  now: string
+): DecidedReceipt => {
+  const all = withErrors(command, errors)
+  return {
+    receipt_id: command.receiptId,
+    tenant_id: command.tenantId,
+    status: "committed",
+    accepted: results.length,
+    rejected: all.length,
+    ids: results.map(({ event_id, execution_id, span_id }) => event_id ?? span_id ?? execution_id),
+    errors: all,
+    ...(command.warnings.length === 0 ? {} : { warnings: command.warnings }),
+    results,
+    received_at: command.receivedAt,
+    committed_at: now,
+    command_offset: offset
+  }
+}
+
+/** Operations on traces. Refused as a whole where the store could not be asked. */
+const stepTraces = (draft: Draft, offset: number, command: Command, now: string): void => {
+  const { attempt, receiptId, receivedAt, tenantId } = command
+  const operations = command.traces ?? []
+  const applied = applyTraces(draft.traces, { tenantId, operations }, (key, more) =>
+    draft.findDuplicate(key, more)
+  )
+  if (applied.unavailable) {
+    const error = { code: "unavailable", message: applied.errors[0]!.message }
+    const rejected = operations.length + command.errors.length
+    return decideOn(
+      draft,
+      attempt,
+      failure(receiptId, tenantId, receivedAt, offset, rejected, error)
+    )
+  }
+  const remembered = toRemember(command, applied)
+  const receipt = tracesOutcome(command, offset, applied, now)
+  // Whatever may throw stands above this line; below it the draft changes.
+  draft.traces.takeOver(applied.command)
+  for (const entry of applied.dedup) draft.addDedup(entry)
+  if (remembered !== undefined) draft.addIdempotency(remembered)
+  decideOn(draft, attempt, receipt)
+}
+
+const stepOne = (
+  draft: Draft,
+  offset: number,
+  command: Command,
+  signer: CheckpointSigner,
+  now: string
+): void => {
+  if (command.kind === "checkpoint") {
+    return answerCheckpoint(draft, offset, command, signer, now)
+  }
   if (isRepeat(draft, command)) return
+  if (command.kind === "trace") return stepTraces(draft, offset, command, now)
   const decision =
     command.operation === undefined ? undefined : decide(draft.registry, command.operation)
   if (decision?.granted === false) {
@@ -366,9 +539,10 @@ const quarantine = (
 export const step = (
   state: SequencerState,
   chunk: ReadonlyArray<Arrival>,
+  context: StepContext,
   now: string
 ): Changes => {
-  const draft = new Draft(state)
+  const draft = new Draft(state, now, context.unloaded)
   let expected = state.applied + 1
   for (const arrival of chunk) {
     if (arrival.offset !== expected) {
@@ -379,21 +553,51 @@ export const step = (
       quarantine(draft, arrival, arrival.unreadable, now)
       continue
     }
-    const poison = twice(() => stepOne(draft, arrival.offset, arrival.command, now))
+    const poison = twice(() => stepOne(draft, arrival.offset, arrival.command, context, now))
     if (poison !== undefined) quarantine(draft, arrival, poison, now)
   }
-  return {
-    events: draft.events,
-    decided: draft.decided,
-    verdicts: draft.verdicts,
-    quarantined: draft.quarantined,
-    registry: draft.registryEntries,
-    heads: draft.heads,
-    dedup: draft.dedup,
-    idempotency: draft.idempotency,
-    applied: expected - 1,
-    counts: { deduplicated: draft.deduplicated }
+  return changesOf(draft, expected - 1)
+}
+
+const changesOf = (draft: Draft, applied: number): Changes => ({
+  events: draft.events,
+  decided: draft.decided,
+  verdicts: draft.verdicts,
+  quarantined: draft.quarantined,
+  registry: draft.registryEntries,
+  heads: draft.heads,
+  trees: draft.trees,
+  checkpoints: draft.checkpoints,
+  traces: draft.traces,
+  dedup: draft.dedup,
+  idempotency: draft.idempotency,
+  applied,
+  counts: { deduplicated: draft.deduplicated }
+})
+
+/** Milliseconds between two checkpoints of a chain that grows. */
+export const CHECKPOINT_INTERVAL_MS = 10_000
+/** Checkpoints of one transaction at most: signing takes about 50 us each. */
+const CHECKPOINTS_MAX = 500
+
+/**
+ * Checkpoints of the chains that have grown since their last one, if that is long enough ago;
+ * undefined if none is due.
+ */
+export const stepCheckpoints = (
+  state: SequencerState,
+  signer: CheckpointSigner,
+  now: string
+): Changes | undefined => {
+  const draft = new Draft(state, now)
+  const due = formatMicros(microsOf(now) - CHECKPOINT_INTERVAL_MS * 1_000)
+  for (const [tenantId, tree] of state.trees) {
+    const newest = state.checkpoints.get(tenantId)
+    if (newest !== undefined && (newest.tree_size === tree.size || newest.created_at > due)) continue
+    checkpointOf(draft, tenantId, signer, now)
+    if (draft.checkpoints.size >= CHECKPOINTS_MAX) break
   }
+  return draft.checkpoints.size === 0 ? undefined : changesOf(draft, state.applied)
 }
 
 /** Undefined if one of two attempts succeeds, else what the second one said. */
@@ -421,14 +625,31 @@ const leaving = (state: SequencerState, kind: "dedup" | "idempotency", added: nu
   return kept === -1 ? state.stored[kind].length : kept
 }
 
+/** Where the log stands once a chunk is written: offsets behind the last record. */
+export interface LogEnds {
+  readonly eventsNext: number
+  readonly tracesNext: number
+}
+
+/** Offset of the first fact of a chunk. */
+const firstFact = ({ traces }: Changes, { tracesNext }: LogEnds): number =>
+  tracesNext - traces.facts.length
+
 /** The records of `alk.state` that carry these changes. */
 export const stateRecords = (
   state: SequencerState,
   changes: Changes,
-  eventsNext: number
+  ends: LogEnds
 ): ReadonlyArray<StateRecord> => {
   const records: Array<StateRecord> = []
-  for (const [tenantId, head] of changes.heads) records.push(headRecord(tenantId, head))
+  for (const [tenantId, head] of changes.heads) {
+    records.push(headRecord(tenantId, head, changes.trees.get(tenantId)))
+  }
+  for (const checkpoint of changes.checkpoints.values()) records.push(checkpointRecord(checkpoint))
+  for (const [tenantId, head] of changes.traces.heads) {
+    records.push(traceHeadRecord(tenantId, head))
+  }
+  for (const record of traceRecords(changes.traces, firstFact(changes, ends))) records.push(record)
   for (const [kind, prefix] of windows) {
     const added = changes[kind]
     if (added.length === 0) continue
@@ -437,13 +658,26 @@ export const stateRecords = (
       records.push({ key: `${prefix}${first}`, value: null })
     }
   }
-  records.push(appliedRecord(changes.applied, eventsNext))
+  records.push(
+    appliedRecord({
+      command_offset: changes.applied,
+      events_next: ends.eventsNext,
+      traces_next: ends.tracesNext,
+      traces_forgotten: state.tracesForgotten
+    })
+  )
   return records
 }
 
 /** Take committed changes into the state. The only place where a state changes. */
-export const advance = (state: SequencerState, changes: Changes, eventsNext: number): void => {
+export const advance = (state: SequencerState, changes: Changes, ends: LogEnds): void => {
   for (const [tenantId, head] of changes.heads) state.heads.set(tenantId, head)
+  for (const [tenantId, tree] of changes.trees) state.trees.set(tenantId, tree)
+  for (const [tenantId, checkpoint] of changes.checkpoints) {
+    state.checkpoints.set(tenantId, checkpoint)
+  }
+  for (const [tenantId, head] of changes.traces.heads) state.traceHeads.set(tenantId, head)
+  state.traces.advance(changes.traces, firstFact(changes, ends))
   for (const [kind] of windows) {
     const added = changes[kind]
     if (added.length === 0) continue
@@ -453,5 +687,6 @@ export const advance = (state: SequencerState, changes: Changes, eventsNext: num
   }
   state.registry = withEntries(state.registry, changes.registry)
   state.applied = changes.applied
-  state.eventsNext = eventsNext
+  state.eventsNext = ends.eventsNext
+  state.tracesNext = ends.tracesNext
 }

@@ -11,10 +11,16 @@ export interface Progress {
   readonly events_next: number
   /** Every record of `alk.receipts` below this offset can be queried. */
   readonly receipts_next: number
+  /** Every record of `alk.traces` below this offset can be queried. */
+  readonly traces_next: number
+  /** Every record of `alk.checkpoints` below this offset can be queried. */
+  readonly checkpoints_next: number
   /** Rows may stand in the store twice: readers must merge while reading. */
   readonly final: boolean
   /** While `final`: the lowest offset of `alk.events` that may stand there twice. */
   readonly duplicates_from: number
+  /** The same for `alk.traces`. */
+  readonly trace_duplicates_from: number
   /** The partition's view is being built anew and must not be shown. */
   readonly rebuilding: boolean
 }
@@ -23,8 +29,11 @@ export const noProgress = (partition: number): Progress => ({
   partition,
   events_next: 0,
   receipts_next: 0,
+  traces_next: 0,
+  checkpoints_next: 0,
   final: false,
   duplicates_from: 0,
+  trace_duplicates_from: 0,
   rebuilding: false
 })
 
@@ -34,11 +43,15 @@ export class Visibility extends Context.Service<
     /** What is known of the partition of this tenant. */
     of(tenantId: string): Progress
     partition(partition: number): Progress
-    /** Succeeds once events and receipts of the partition are visible up to these offsets. */
+    /** Succeeds once the partition is visible up to these offsets; those left out don't matter. */
     reached(
       partition: number,
-      eventsNext: number,
-      receiptsNext: number
+      ends: {
+        readonly events?: number
+        readonly receipts?: number
+        readonly traces?: number
+        readonly checkpoints?: number
+      }
     ): Effect.Effect<void>
   }
 >()("alk/Visibility") {}

@@ -6,16 +6,18 @@ import { Schema } from "effect"
 import {
   RECEIPT_HEADER,
   TENANT_HEADER,
-  type Command,
+  commandKinds,
+  type CommandHeader,
   type IdempotencyMark,
   type ItemError,
   type ItemWarning
 } from "../domain/Command.ts"
 import type { RegistryOperation } from "../domain/Registry.ts"
 import { FORMAT_HEADER } from "../domain/Topics.ts"
+import { traceOperations } from "../domain/TraceOperation.ts"
 import { form, formatHeader, hex16, natural, tenant, tenantOrProbe, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
-import { ApiKeyValue, TenantValue } from "./RegistryRecord.ts"
+import { ApiKeyValue, ShareLinkValue, SigningKeyValue, TenantValue } from "./RegistryRecord.ts"
 
 export const ItemErrorValue = exactly<ItemError>()(
   Schema.Struct({
@@ -44,6 +46,20 @@ const Idempotency = exactly<IdempotencyMark>()(
 
 const Operation = exactly<RegistryOperation>()(
   Schema.Union([
+    Schema.Struct({ op: Schema.Literal("create_link"), link: ShareLinkValue }),
+    Schema.Struct({
+      op: Schema.Literal("revoke_link"),
+      tenant_id: tenant("Whose link it is."),
+      link_id: text("Id of the link."),
+      revoked_at: time("From when on it is invalid.")
+    }),
+    Schema.Struct({
+      op: Schema.Literal("use_link"),
+      tenant_id: tenant("Whose link it is."),
+      link_id: text("Id of the link."),
+      used_at: time("When it was used.")
+    }),
+    Schema.Struct({ op: Schema.Literal("add_signing_key"), signing_key: SigningKeyValue }),
     Schema.Struct({ op: Schema.Literal("create_tenant"), tenant: TenantValue }),
     Schema.Struct({
       op: Schema.Literal("create_key"),
@@ -60,9 +76,9 @@ const Operation = exactly<RegistryOperation>()(
   ]).annotate({ description: "What a command of the kind registry wants." })
 )
 
-const FirstLine = exactly<Omit<Command, "events">>()(
+const FirstLine = exactly<CommandHeader>()(
   Schema.Struct({
-    kind: Schema.Literals(["ingest", "registry", "probe"]),
+    kind: Schema.Literals(commandKinds),
     tenantId: tenantOrProbe("Whose chain is written."),
     receiptId: text("Receipt that answers the request; of a probe, its attempt."),
     attempt: text("Names this attempt: a repeated request has the receipt of the first one."),
@@ -94,6 +110,13 @@ const EventLine = form(
   `One event: ${FIELDS.join(", ")}; with one tab between two fields.`
 )
 
+const TraceLine = Schema.Struct({
+  op: Schema.Literals(traceOperations),
+  index: natural("Place of the operation in the request.")
+}).annotate({
+  description: "One operation on traces as compact JSON, with what else it needs (TraceOperation)."
+})
+
 export const commandRecord: RecordContract = {
   name: "command",
   topic: "commands",
@@ -101,7 +124,8 @@ export const commandRecord: RecordContract = {
   description:
     "One accepted request of up to 1000 events, validated and hashed. The value is UTF-8 text: a " +
     "first line of compact JSON, described here, then a line of the form of $defs/eventLine for " +
-    "each event, in the order of the request. Lines are separated by one line feed.",
+    "each event, or in a command of the kind trace one like $defs/traceLine for each operation, " +
+    "in the order of the request. Lines are separated by one line feed.",
   key: tenantOrProbe("The tenant; probes are written to each partition explicitly."),
   headers: Schema.Struct({
     [FORMAT_HEADER]: formatHeader,
@@ -109,5 +133,5 @@ export const commandRecord: RecordContract = {
     [TENANT_HEADER]: tenantOrProbe("The tenantId, readable even where the value is not.")
   }),
   value: FirstLine,
-  parts: { eventLine: EventLine }
+  parts: { eventLine: EventLine, traceLine: TraceLine }
 }

@@ -19,10 +19,13 @@ export const progressRecord: RecordContract = {
       partition: natural("The partition."),
       events_next: natural("Every record of alk.events below this offset can be queried."),
       receipts_next: natural("Every record of alk.receipts below this offset can be queried."),
+      traces_next: natural("Every record of alk.traces below this offset can be queried."),
+      checkpoints_next: natural("Every record of alk.checkpoints below this offset can be queried."),
       final: Schema.Boolean.annotate({
         description: "Rows may stand in the store twice: readers must merge while reading."
       }),
       duplicates_from: natural("While final: the lowest offset that may stand there twice."),
+      trace_duplicates_from: natural("The same for alk.traces."),
       rebuilding: Schema.Boolean.annotate({
         description: "The partition's view is being built anew and must not be shown."
       })

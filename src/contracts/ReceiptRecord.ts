@@ -15,6 +15,8 @@ import {
   type ReceiptRecordKind
 } from "../domain/Receipt.ts"
 import { FORMAT_HEADER } from "../domain/Topics.ts"
+import { traceOperations, type TraceResult } from "../domain/TraceOperation.ts"
+import { CheckpointValue } from "./CheckpointRecord.ts"
 import { ItemErrorValue, ItemWarningValue } from "./CommandRecord.ts"
 import {
   digits,
@@ -49,6 +51,20 @@ const ErrorValue = exactly<ReceiptError>()(
   Schema.Struct({ code: text("Such as unreadable_command."), message: text("What happened.") })
 )
 
+const TraceResultValue = exactly<TraceResult>()(
+  Schema.Struct({
+    index: natural("Place of the operation in the request."),
+    op: Schema.Literals(traceOperations),
+    outcome: Schema.Literals(["created", "existing"]).annotate({
+      description: "existing: it was there already and stays as it is."
+    }),
+    execution_id: text("The execution it belongs to."),
+    span_id: Schema.optionalKey(text("The span it belongs to.")),
+    event_id: Schema.optionalKey(text("The trace event.")),
+    sequence_number: Schema.optionalKey(sequence("Of the trace event, per execution."))
+  })
+)
+
 const ReceiptValue = exactly<Receipt>()(
   Schema.Struct({
     receipt_id: text("What the 202 answer named; of a probe, its attempt."),
@@ -70,8 +86,17 @@ const ReceiptValue = exactly<Receipt>()(
     ),
     head_hash: Schema.optionalKey(sha256("Hash of the tenant's chain behind this command.")),
     error: Schema.optionalKey(ErrorValue),
+    results: Schema.optionalKey(
+      Schema.Array(TraceResultValue).annotate({
+        description: "One per operation on traces that was not refused."
+      })
+    ),
+    checkpoint: Schema.optionalKey(CheckpointValue),
     command_offset: natural("Offset of the command on alk.commands, same partition."),
-    events_next: natural("Visible once alk.events can be queried up to here, exclusive.")
+    events_next: natural("Visible once alk.events can be queried up to here, exclusive."),
+    traces_next: Schema.optionalKey(
+      natural("Visible once alk.traces can be queried up to here, too.")
+    )
   })
 )
 

@@ -1,21 +1,32 @@
 /** Every kind of record that this version writes, topic by topic: the one list of contracts. */
 import { auditEventRecord } from "./AuditEventRecord.ts"
+import { checkpointRecord } from "./CheckpointRecord.ts"
 import { commandRecord } from "./CommandRecord.ts"
 import { progressRecord } from "./ProgressRecord.ts"
 import { quarantineRecord } from "./QuarantineRecord.ts"
 import { receiptRecord, verdictRecord } from "./ReceiptRecord.ts"
 import type { RecordContract } from "./RecordContract.ts"
-import { apiKeyRecord, tenantRecord } from "./RegistryRecord.ts"
+import {
+  apiKeyRecord,
+  shareLinkRecord,
+  signingKeyRecord,
+  tenantRecord
+} from "./RegistryRecord.ts"
 import {
   appliedRecord,
+  executionRecord,
   headRecord,
   metaRecord,
   ownerRecord,
+  spanRecord,
+  stateCheckpointRecord,
+  traceHeadRecord,
   windowRecord
 } from "./StateRecord.ts"
 
 export const recordContracts: ReadonlyArray<RecordContract> = [
   auditEventRecord,
+  checkpointRecord,
   commandRecord,
   receiptRecord,
   verdictRecord,
@@ -23,9 +34,15 @@ export const recordContracts: ReadonlyArray<RecordContract> = [
   ownerRecord,
   appliedRecord,
   headRecord,
+  traceHeadRecord,
+  stateCheckpointRecord,
+  executionRecord,
+  spanRecord,
   windowRecord,
   progressRecord,
   quarantineRecord,
   tenantRecord,
-  apiKeyRecord
+  apiKeyRecord,
+  shareLinkRecord,
+  signingKeyRecord
 ]

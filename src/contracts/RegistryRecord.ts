@@ -1,10 +1,12 @@
 /**
- * The records of `alk.registry`: tenants and API keys. No secret stands in them, only hashes of
- * secrets. The topic is compacted, the newest record of a key is what holds.
+ * The records of `alk.registry`: tenants, API keys, share links and the public keys of checkpoints.
+ * No secret stands in them, only hashes of secrets. The topic is compacted, the newest record of a
+ * key is what holds.
  */
 import { Schema } from "effect"
-import type { ApiKey, Tenant } from "../domain/Registry.ts"
-import { form, noHeaders, sha256, tenant, text, time } from "./Forms.ts"
+import type { EventFilter } from "../domain/EventFilter.ts"
+import type { ApiKey, ShareLink, SigningKey, Tenant } from "../domain/Registry.ts"
+import { form, natural, noHeaders, sequence, sha256, tenant, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 
 const KEY_ID = "[A-Za-z0-9_-]+"
@@ -29,6 +31,72 @@ export const ApiKeyValue = exactly<ApiKey>()(
     revoked_at: Schema.optionalKey(time("From when on it is invalid."))
   }).annotate({ identifier: "ApiKey" })
 )
+
+const FilterValue = exactly<EventFilter>()(
+  Schema.Struct({
+    id: Schema.optionalKey(Schema.String),
+    actorId: Schema.optionalKey(Schema.String),
+    actorType: Schema.optionalKey(Schema.Literals(["human", "agent", "system"])),
+    action: Schema.optionalKey(Schema.String),
+    actionPrefix: Schema.optionalKey(Schema.String),
+    resourceId: Schema.optionalKey(Schema.String),
+    resourceType: Schema.optionalKey(Schema.String),
+    outcome: Schema.optionalKey(Schema.Literals(["success", "failure", "error"])),
+    from: Schema.optionalKey(time("Inclusive bound on timestamp.")),
+    to: Schema.optionalKey(time("Inclusive bound on timestamp.")),
+    fromSequence: Schema.optionalKey(natural("Inclusive bound.")),
+    toSequence: Schema.optionalKey(natural("Inclusive bound.")),
+    metadata: Schema.Array(Schema.Struct({ path: Schema.String, value: Schema.String })),
+    q: Schema.optionalKey(Schema.String)
+  }).annotate({ identifier: "EventFilter", description: "Conditions, combined with AND." })
+)
+
+export const ShareLinkValue = exactly<ShareLink>()(
+  Schema.Struct({
+    id: form(new RegExp(`^${KEY_ID}$`, "u"), "Names the link; not its token."),
+    tenant_id: tenant("Whose events it shows."),
+    label: Schema.optionalKey(Schema.String.annotate({ description: "For people." })),
+    filter: FilterValue,
+    hash: sha256("SHA-256 of the whole token."),
+    created_by: text("Id of the API key that made it."),
+    created_at: time("When it was made."),
+    expires_at: time("From when on it is invalid."),
+    max_uses: Schema.optionalKey(sequence("How often it may be used.")),
+    uses: natural("How often it was used."),
+    revoked_at: Schema.optionalKey(time("From when on it is invalid."))
+  }).annotate({ identifier: "ShareLink" })
+)
+
+export const SigningKeyValue = exactly<SigningKey>()(
+  Schema.Struct({
+    key_id: form(/^[0-9a-f]{8}$/u, "As C2SP derives it from name and key."),
+    vkey: text("The public key as C2SP writes it."),
+    public_key: text("Base64 of the 32 bytes of the Ed25519 public key."),
+    added_at: time("When it was published.")
+  }).annotate({ identifier: "SigningKey" })
+)
+
+export const shareLinkRecord: RecordContract = {
+  name: "registry-share-link",
+  topic: "registry",
+  title: "Share link",
+  description:
+    "A link that lets its bearer fetch one document; its scope was fixed when it was made. " +
+    "Written by the sequencer of the tenant _system only.",
+  key: form(new RegExp(`^link/${KEY_ID}$`, "u"), "`link/<id>`"),
+  headers: noHeaders,
+  value: ShareLinkValue
+}
+
+export const signingKeyRecord: RecordContract = {
+  name: "registry-signing-key",
+  topic: "registry",
+  title: "Signing key",
+  description: "A public key that signs, or has signed, checkpoints.",
+  key: form(/^signing_key\/[0-9a-f]{8}$/u, "`signing_key/<key_id>`"),
+  headers: noHeaders,
+  value: SigningKeyValue
+}
 
 export const tenantRecord: RecordContract = {
   name: "registry-tenant",

@@ -7,13 +7,20 @@ import { ENTRY_BYTES, type WindowEntry } from "../actors/PackedWindow.ts"
 import {
   APPLIED_KEY,
   DEDUP_PREFIX,
+  CHECKPOINT_PREFIX,
   HEAD_PREFIX,
   IDEMPOTENCY_PREFIX,
   META_KEY,
   OWNER_KEY,
-  type Head
+  TRACE_HEAD_PREFIX,
+  type Applied,
+  type Head,
+  type StoredHead
 } from "../actors/SequencerState.ts"
-import { form, hex16, natural, noHeaders, sequence, sha256, time } from "./Forms.ts"
+import type { StoredExecution, StoredSpan } from "../actors/TraceState.ts"
+import { executionStatuses } from "../domain/TraceFact.ts"
+import { CheckpointValue } from "./CheckpointRecord.ts"
+import { form, hex16, natural, noHeaders, sequence, sha256, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 
 const fixedKey = (key: string) => Schema.Literal(key)
@@ -56,12 +63,18 @@ export const appliedRecord: RecordContract = {
   description: "How far the partition has come. Part of every transaction of the sequencer.",
   key: fixedKey(APPLIED_KEY),
   headers: noHeaders,
-  value: Schema.Struct({
-    command_offset: Schema.Int.check(Schema.isGreaterThanOrEqualTo(-1)).annotate({
-      description: "Offset on alk.commands of the last command applied; -1 before the first."
-    }),
-    events_next: natural("Offset on alk.events behind the last event written.")
-  })
+  value: exactly<Applied>()(
+    Schema.Struct({
+      command_offset: Schema.Int.check(Schema.isGreaterThanOrEqualTo(-1)).annotate({
+        description: "Offset on alk.commands of the last command applied; -1 before the first."
+      }),
+      events_next: natural("Offset on alk.events behind the last event written."),
+      traces_next: natural("Offset on alk.traces behind the last fact written."),
+      traces_forgotten: natural(
+        "Executions with facts up to here, exclusive, may not be in the changelog any more."
+      )
+    })
+  )
 }
 
 export const headRecord: RecordContract = {
@@ -74,11 +87,116 @@ export const headRecord: RecordContract = {
     `\`${HEAD_PREFIX}<tenant_id>\``
   ),
   headers: noHeaders,
-  value: exactly<Head>()(
+  value: exactly<StoredHead>()(
     Schema.Struct({
       sequence_number: sequence("Of the tenant's last event."),
       hash: sha256("Of the tenant's last event."),
-      created_at: time("Of the tenant's last event.")
+      created_at: time("Of the tenant's last event."),
+      tree: Schema.NullOr(
+        form(
+          /^(?:0|[1-9][0-9]*):[A-Za-z0-9+/]*={0,2}$/u,
+          "The Merkle tree: its size and the hashes of its complete subtrees."
+        )
+      ).annotate({ description: "null if the start of the chain has left the topic." })
+    })
+  )
+}
+
+export const traceHeadRecord: RecordContract = {
+  name: "state-trace-head",
+  topic: "state",
+  title: "State: head of trace facts",
+  description: "The end of one tenant's chain of trace facts.",
+  key: form(
+    new RegExp(`^${TRACE_HEAD_PREFIX}[a-z0-9][a-z0-9_-]{0,62}$`, "u"),
+    `\`${TRACE_HEAD_PREFIX}<tenant_id>\``
+  ),
+  headers: noHeaders,
+  value: exactly<Head>()(
+    Schema.Struct({
+      sequence_number: sequence("chain_sequence of the tenant's last fact."),
+      hash: sha256("Of the tenant's last fact."),
+      created_at: time("Of the tenant's last fact.")
+    })
+  )
+}
+
+export const stateCheckpointRecord: RecordContract = {
+  name: "state-checkpoint",
+  topic: "state",
+  title: "State: checkpoint",
+  description: "The newest checkpoint of one tenant.",
+  key: form(
+    new RegExp(`^${CHECKPOINT_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)$`, "u"),
+    `\`${CHECKPOINT_PREFIX}<tenant_id>\``
+  ),
+  headers: noHeaders,
+  value: CheckpointValue
+}
+
+const traceStatus = (description: string) =>
+  Schema.Literals(executionStatuses).annotate({ description })
+
+const anyId = (description: string) => Schema.NonEmptyString.annotate({ description })
+
+export const executionRecord: RecordContract = {
+  name: "state-execution",
+  topic: "state",
+  title: "State: execution",
+  description:
+    "An execution that the sequencer has in memory: one that runs, or has ended and is not yet " +
+    "known to be in the store. In the key, `/` and `%` in ids are percent-encoded.",
+  key: form(
+    /^x\/[a-z0-9][a-z0-9_-]{0,62}\/[^/]+$/u,
+    "`x/<tenant_id>/<execution_id>`"
+  ),
+  headers: noHeaders,
+  value: exactly<StoredExecution>()(
+    Schema.Struct({
+      status: traceStatus("Of the execution."),
+      source: Schema.Literals(["api", "otlp"]),
+      provisional: Schema.Boolean.annotate({
+        description: "Made by OpenTelemetry spans whose root has not arrived."
+      }),
+      root_span_id: anyId("Its root span."),
+      started_at: time("When it started."),
+      started_at_given: Schema.Boolean.annotate({ description: "The client said so." }),
+      ended_at: Schema.NullOr(time("When it ended.")),
+      fact_count: natural("Its facts so far."),
+      event_count: natural("Its trace events so far."),
+      erased_through: natural("fact_number of its last erasure; 0 without one."),
+      last_offset: natural("Offset on alk.traces of its last fact."),
+      touched_at: natural("Microseconds since 1970 when it was last named."),
+      partial: Schema.Boolean.annotate({
+        description: "Spans that have no record of their own stand in the store."
+      })
+    })
+  )
+}
+
+export const spanRecord: RecordContract = {
+  name: "state-span",
+  topic: "state",
+  title: "State: span",
+  description: "A span of an execution that the sequencer has in memory.",
+  key: form(
+    /^s\/[a-z0-9][a-z0-9_-]{0,62}\/[^/]+\/[^/]+$/u,
+    "`s/<tenant_id>/<execution_id>/<span_id>`"
+  ),
+  headers: noHeaders,
+  value: exactly<StoredSpan>()(
+    Schema.Struct({
+      parent_span_id: Schema.NullOr(anyId("Its parent; null for the root.")),
+      caused_by_span_ids: Schema.Array(Schema.String),
+      span_type: text("Its type."),
+      status: traceStatus("Of the span."),
+      started_at: time("When it started."),
+      started_at_given: Schema.Boolean.annotate({ description: "The client said so." }),
+      ended_at: Schema.NullOr(time("When it ended.")),
+      fact_number: natural("Of its span.started."),
+      details: Schema.NullOr(
+        Schema.Struct({ salt: hex16("Salt of details_hash."), hash: sha256("details_hash.") })
+      ).annotate({ description: "By which a repetition is recognised; null once erased." })
     })
   )
 }

@@ -1,10 +1,12 @@
 /**
  * One accepted request on its way to the sequencer, and its form on `alk.commands`: a line of JSON
- * with what concerns the whole request, then one line of tab-separated fields per event. Events are
- * already canonical and hashed; nobody parses their JSON again before they are stored.
+ * with what concerns the whole request, then one line of tab-separated fields per event, or one of
+ * JSON per operation on traces. Events are already canonical and hashed; nobody parses their JSON
+ * again before they are stored.
  */
 import { hash } from "node:crypto"
 import type { RegistryOperation } from "./Registry.ts"
+import { decodeOperation, encodeOperation, type TraceOperation } from "./TraceOperation.ts"
 
 /** An event that has passed validation: canonical, hashed, ready to be given its place. */
 export interface PreparedEvent {
@@ -43,7 +45,8 @@ export interface IdempotencyMark {
   readonly forgetConflict: boolean
 }
 
-export type CommandKind = "ingest" | "registry" | "probe"
+export const commandKinds = ["ingest", "trace", "registry", "checkpoint", "probe"] as const
+export type CommandKind = (typeof commandKinds)[number]
 
 export interface Command {
   readonly kind: CommandKind
@@ -59,6 +62,8 @@ export interface Command {
   readonly idempotency?: IdempotencyMark
   /** What a `registry` command wants; its one event is appended only if it is granted. */
   readonly operation?: RegistryOperation
+  /** What a `trace` command wants, in the order of the request. */
+  readonly traces?: ReadonlyArray<TraceOperation>
 }
 
 /** 32 hex digits that name an event by tenant and id. */
@@ -84,9 +89,10 @@ const encodeEvent = (event: PreparedEvent): string =>
 
 /** The value of the command's record. Compact JSON holds no raw tab or line feed. */
 export const encodeCommand = (command: Command): string => {
-  const { events, ...header } = command
+  const { events, traces, ...header } = command
   const lines = [JSON.stringify(header)]
   for (const event of events) lines.push(encodeEvent(event))
+  for (const operation of traces ?? []) lines.push(encodeOperation(operation))
   return lines.join("\n")
 }
 
@@ -121,14 +127,23 @@ const decodeEvent = (line: string): PreparedEvent => {
   }
 }
 
+const decodeTrace = (line: string): TraceOperation => {
+  const operation = decodeOperation(line)
+  if (operation === undefined) throw new CommandUnreadable("a line without an operation")
+  return operation
+}
+
 /** The canonical microsecond form of a time. */
 const MICROS_FORM = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
-const isHeader = (value: unknown): value is Omit<Command, "events"> => {
+/** The first line of a command. */
+export type CommandHeader = Omit<Command, "events" | "traces">
+
+const isHeader = (value: unknown): value is CommandHeader => {
   if (typeof value !== "object" || value === null) return false
   const header = value as Partial<Record<keyof Command, unknown>>
   return (
-    (header.kind === "ingest" || header.kind === "registry" || header.kind === "probe") &&
+    commandKinds.includes(header.kind as CommandKind) &&
     typeof header.tenantId === "string" &&
     typeof header.receiptId === "string" &&
     typeof header.attempt === "string" &&
@@ -150,6 +165,9 @@ export const decodeCommand = (value: Buffer | null): Command => {
     throw new CommandUnreadable("the first line is not JSON", { cause })
   }
   if (!isHeader(header)) throw new CommandUnreadable("the first line is not a command")
+  if (header.kind === "trace") {
+    return { ...header, events: [], traces: lines.slice(1).map(decodeTrace) }
+  }
   const events: Array<PreparedEvent> = []
   for (let line = 1; line < lines.length; line++) events.push(decodeEvent(lines[line]!))
   return { ...header, events }

@@ -209,6 +209,19 @@ export const recompute = (storedJson: string): Recomputed | undefined => {
   }
 }
 
+/**
+ * The stored JSON of the same event without its details: what erasing leaves of it. Its hashes stay
+ * what they are.
+ */
+export const eraseEvent = (event: AuditEvent, erasedAt: string): string => {
+  const { details_salt: _salt, erased_at: _erasedAt, ...kept } = event
+  const texts = textsOf(kept)
+  return (
+    bodyText({ ...texts, actorEmail: undefined, resourceName: undefined, metadata: undefined }) +
+    storedSuffix({ ...kept, erased_at: erasedAt })
+  )
+}
+
 /** Why an event does not hold, apart from its place in the chain. */
 export interface Fault {
   readonly reason: "content_mismatch" | "prev_hash_mismatch" | "hash_mismatch"

@@ -89,16 +89,21 @@ const KEY_BYTES = 32
 /** The digits that 256 bits need in base 62. */
 const KEY_LENGTH = 43
 
-/** A new API key: the prefix and 256 random bits. */
-export const newApiKey = (prefix: ApiKeyPrefix): string => {
+const randomDigits = (): string => {
   let rest = BigInt(`0x${randomBytes(KEY_BYTES).toString("hex")}`)
   let digits = ""
   for (let count = 0; count < KEY_LENGTH; count++) {
     digits = BASE_62[Number(rest % 62n)]! + digits
     rest /= 62n
   }
-  return prefix + digits
+  return digits
 }
+
+/** A new API key: the prefix and 256 random bits. */
+export const newApiKey = (prefix: ApiKeyPrefix): string => prefix + randomDigits()
+
+/** A new token of a share link: `shr_` and 256 random bits. */
+export const newShareToken = (): string => `shr_${randomDigits()}`
 
 /** True for either prefix and 32 to 128 base62 characters. */
 export const isApiKeyForm = (text: string): boolean => API_KEY_FORM.test(text)

@@ -2,7 +2,9 @@
  * The outcome of one command, as it stands on `alk.receipts` and in the store. What a client sees of
  * it is `toAnswer`; whether it may be called committed yet depends on what the projection has shown.
  */
+import type { CheckpointRecord } from "./Checkpoint.ts"
 import type { ItemError, ItemWarning } from "./Command.ts"
+import type { TraceResult } from "./TraceOperation.ts"
 
 export interface Duplicate {
   /** Place in the request, from 0. */
@@ -36,10 +38,16 @@ export interface Receipt {
   readonly head_hash?: string
   /** Why the command as a whole could not be applied. */
   readonly error?: ReceiptError
+  /** What became of the operations on traces that were not refused. */
+  readonly results?: ReadonlyArray<TraceResult>
+  /** The tenant's newest checkpoint, for a command that asked for one. */
+  readonly checkpoint?: CheckpointRecord
   /** Offset of the command on `alk.commands`. */
   readonly command_offset: number
   /** Visible once the store holds `alk.events` of the partition up to here, exclusive. */
   readonly events_next: number
+  /** Visible once the store also holds `alk.traces` up to here, exclusive. */
+  readonly traces_next?: number
 }
 
 /**
@@ -65,6 +73,12 @@ export type ReceiptStatus = "pending" | "committed" | "failed"
 
 /** What `GET /v1/receipts/{id}` shows of a final receipt. */
 export const toAnswer = (receipt: Receipt): Record<string, unknown> => {
-  const { command_offset: _command, events_next: _events, tenant_id: _tenant, ...shown } = receipt
+  const {
+    command_offset: _command,
+    events_next: _events,
+    tenant_id: _tenant,
+    traces_next: _traces,
+    ...shown
+  } = receipt
   return shown
 }

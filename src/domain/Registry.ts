@@ -1,7 +1,10 @@
 /**
- * Tenants and API keys: their records on `alk.registry`, and what may be done to them. Holds hashes
- * of secrets only; the secrets themselves are shown once and kept nowhere.
+ * Tenants, API keys, share links and the public keys of checkpoints: their records on
+ * `alk.registry`, and what may be done to them. Holds hashes of secrets only; the secrets themselves
+ * are shown once and kept nowhere.
  */
+import type { EventFilter } from "./EventFilter.ts"
+
 export type Scope = "read" | "write"
 
 export const scopes: ReadonlyArray<Scope> = ["read", "write"]
@@ -26,7 +29,52 @@ export interface ApiKey {
   readonly revoked_at?: string
 }
 
+/** A link that lets its bearer fetch one document; what it covers was fixed when it was made. */
+export interface ShareLink {
+  readonly id: string
+  readonly tenant_id: string
+  readonly label?: string
+  /** What the document covers, bounds on the events' timestamps included. */
+  readonly filter: EventFilter
+  /** SHA-256 of the token, 64 hex digits. */
+  readonly hash: string
+  /** Id of the API key that made it. */
+  readonly created_by: string
+  readonly created_at: string
+  /** From then on it is invalid. */
+  readonly expires_at: string
+  readonly max_uses?: number
+  readonly uses: number
+  readonly revoked_at?: string
+}
+
+/** A public key that signs, or has signed, checkpoints. */
+export interface SigningKey {
+  /** 8 hex digits. */
+  readonly key_id: string
+  /** As C2SP writes it. */
+  readonly vkey: string
+  /** Base64 of the 32 bytes. */
+  readonly public_key: string
+  readonly added_at: string
+}
+
 export type RegistryOperation =
+  | { readonly op: "create_link"; readonly link: ShareLink }
+  | {
+      readonly op: "revoke_link"
+      readonly tenant_id: string
+      readonly link_id: string
+      readonly revoked_at: string
+    }
+  | {
+      readonly op: "use_link"
+      readonly tenant_id: string
+      readonly link_id: string
+      /** Canonical microsecond form; decides whether it has expired. */
+      readonly used_at: string
+    }
+  | { readonly op: "add_signing_key"; readonly signing_key: SigningKey }
   | { readonly op: "create_tenant"; readonly tenant: Tenant }
   | {
       readonly op: "create_key"
@@ -43,21 +91,71 @@ export type RegistryOperation =
       readonly key?: ApiKey
     }
 
-/** Records of `alk.registry`: key `tenant/<id>` or `key/<id>`, value the JSON of the entry. */
+/** Records of `alk.registry`: key `<kind>/<id>`, value the JSON of what the kind names. */
 export type RegistryEntry =
   | { readonly kind: "tenant"; readonly tenant: Tenant }
   | { readonly kind: "key"; readonly key: ApiKey }
+  | { readonly kind: "link"; readonly link: ShareLink }
+  | { readonly kind: "signing_key"; readonly signing_key: SigningKey }
 
-export const registryKey = (entry: RegistryEntry): string =>
-  entry.kind === "tenant" ? `tenant/${entry.tenant.id}` : `key/${entry.key.id}`
+export const registryKey = (entry: RegistryEntry): string => {
+  switch (entry.kind) {
+    case "tenant":
+      return `tenant/${entry.tenant.id}`
+    case "key":
+      return `key/${entry.key.id}`
+    case "link":
+      return `link/${entry.link.id}`
+    case "signing_key":
+      return `signing_key/${entry.signing_key.key_id}`
+  }
+}
+
+/** The JSON of an entry. */
+export const registryValue = (entry: RegistryEntry): string => {
+  switch (entry.kind) {
+    case "tenant":
+      return JSON.stringify(entry.tenant)
+    case "key":
+      return JSON.stringify(entry.key)
+    case "link":
+      return JSON.stringify(entry.link)
+    case "signing_key":
+      return JSON.stringify(entry.signing_key)
+  }
+}
+
+/** Read a record of `alk.registry`; undefined for kinds of newer versions. */
+export const toRegistryEntry = (key: string, value: string): RegistryEntry | undefined => {
+  const kind = key.slice(0, key.indexOf("/"))
+  switch (kind) {
+    case "tenant":
+      return { kind, tenant: JSON.parse(value) as Tenant }
+    case "key":
+      return { kind, key: JSON.parse(value) as ApiKey }
+    case "link":
+      return { kind, link: JSON.parse(value) as ShareLink }
+    case "signing_key":
+      return { kind, signing_key: JSON.parse(value) as SigningKey }
+    default:
+      return undefined
+  }
+}
 
 /** Everything that `alk.registry` says, by id. */
 export interface Registry {
   readonly tenants: ReadonlyMap<string, Tenant>
   readonly keys: ReadonlyMap<string, ApiKey>
+  readonly links: ReadonlyMap<string, ShareLink>
+  readonly signingKeys: ReadonlyMap<string, SigningKey>
 }
 
-export const emptyRegistry: Registry = { tenants: new Map(), keys: new Map() }
+export const emptyRegistry: Registry = {
+  tenants: new Map(),
+  keys: new Map(),
+  links: new Map(),
+  signingKeys: new Map()
+}
 
 export const withEntries = (
   registry: Registry,
@@ -66,11 +164,24 @@ export const withEntries = (
   if (entries.length === 0) return registry
   const tenants = new Map(registry.tenants)
   const keys = new Map(registry.keys)
+  const links = new Map(registry.links)
+  const signingKeys = new Map(registry.signingKeys)
   for (const entry of entries) {
-    if (entry.kind === "tenant") tenants.set(entry.tenant.id, entry.tenant)
-    else keys.set(entry.key.id, entry.key)
+    switch (entry.kind) {
+      case "tenant":
+        tenants.set(entry.tenant.id, entry.tenant)
+        break
+      case "key":
+        keys.set(entry.key.id, entry.key)
+        break
+      case "link":
+        links.set(entry.link.id, entry.link)
+        break
+      case "signing_key":
+        signingKeys.set(entry.signing_key.key_id, entry.signing_key)
+    }
   }
-  return { tenants, keys }
+  return { tenants, keys, links, signingKeys }
 }
 
 export type RegistryDecision =
@@ -83,9 +194,53 @@ const refused = (code: "id_conflict" | "not_found", message: string): RegistryDe
   message
 })
 
+/** Why a link can't be used at this time, or undefined if it can. */
+export const linkRefusal = (link: ShareLink, now: string): string | undefined => {
+  if (link.revoked_at !== undefined) return "it was revoked"
+  if (link.expires_at <= now) return "it has expired"
+  return link.max_uses !== undefined && link.uses >= link.max_uses ? "it is used up" : undefined
+}
+
+const linkOf = (
+  registry: Registry,
+  { link_id, tenant_id }: { readonly link_id: string; readonly tenant_id: string }
+): ShareLink | undefined => {
+  const link = registry.links.get(link_id)
+  return link?.tenant_id === tenant_id ? link : undefined
+}
+
 /** The single writer's verdict: what an operation changes, or why it may not. */
 export const decide = (registry: Registry, operation: RegistryOperation): RegistryDecision => {
   switch (operation.op) {
+    case "create_link": {
+      const { link } = operation
+      return registry.links.has(link.id)
+        ? refused("id_conflict", `share link ${link.id} exists already`)
+        : { granted: true, entries: [{ kind: "link", link }] }
+    }
+    case "revoke_link": {
+      const link = linkOf(registry, operation)
+      if (link === undefined || link.revoked_at !== undefined) {
+        return refused("not_found", `there is no share link ${operation.link_id} to revoke`)
+      }
+      const revoked = { ...link, revoked_at: operation.revoked_at }
+      return { granted: true, entries: [{ kind: "link", link: revoked }] }
+    }
+    case "use_link": {
+      const link = linkOf(registry, operation)
+      const refusal = link === undefined ? "it is unknown" : linkRefusal(link, operation.used_at)
+      if (link === undefined || refusal !== undefined) {
+        return refused("not_found", `the share link can't be used: ${refusal}`)
+      }
+      const used = { ...link, uses: link.uses + 1 }
+      return { granted: true, entries: [{ kind: "link", link: used }] }
+    }
+    case "add_signing_key": {
+      const { signing_key } = operation
+      return registry.signingKeys.has(signing_key.key_id)
+        ? refused("id_conflict", `signing key ${signing_key.key_id} is published already`)
+        : { granted: true, entries: [{ kind: "signing_key", signing_key }] }
+    }
     case "create_tenant": {
       const { tenant } = operation
       return registry.tenants.has(tenant.id)

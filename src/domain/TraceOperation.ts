@@ -2,7 +2,12 @@
  * What a client wants done to a trace, validated and ready for the sequencer, and its form on
  * `alk.commands`: one line of JSON per operation. Whether it may be done is the sequencer's to say.
  */
+import { hash } from "node:crypto"
 import type { PreparedDetails, TerminalStatus } from "./TraceFact.ts"
+
+/** 32 hex digits that name a trace event by tenant and id; see AddSpanEvent. */
+export const traceEventKeyOf = (tenantId: string, eventId: string): string =>
+  hash("sha256", `alk-trace-event\n${tenantId}\n${eventId}`, "hex").slice(0, 32)
 
 interface Common {
   /** Place in the request, from 0. */

@@ -16,13 +16,13 @@ import { JSON_TYPE } from "./MediaTypes.ts"
 import { readBody } from "./RequestBody.ts"
 
 /** Bytes of a body of the admin routes at most. */
-const BODY_BYTES_MAX = 65_536
+export const BODY_BYTES_MAX = 65_536
 /** Characters of a tenant's name or a key's label at most. */
 const LABEL_LENGTH_MAX = 256
 const keyPrefixes: ReadonlyArray<ApiKeyPrefix> = ["alk_live_", "svc_live_"]
 
 /** The JSON object in a body; throws ApiError. */
-const objectOf = (bytes: Buffer): JsonObject => {
+export const objectOf = (bytes: Buffer): JsonObject => {
   const read = parseStrict(bytes)
   if ("problem" in read) {
     const { code, message } = read.problem
@@ -38,7 +38,7 @@ const objectOf = (bytes: Buffer): JsonObject => {
   throw invalid("body", "must be a JSON object")
 }
 
-const labelOf = (object: JsonObject, field: string): string | undefined => {
+export const labelOf = (object: JsonObject, field: string): string | undefined => {
   const value = object[field] ?? undefined
   if (value === undefined) return undefined
   if (typeof value === "string" && value !== "" && [...value].length <= LABEL_LENGTH_MAX) {

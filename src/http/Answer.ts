@@ -8,6 +8,7 @@ import { HttpServerResponse } from "effect/http"
 import type { AdminRefused, AdminTimedOut } from "../actors/Keys.ts"
 import type { ResumePointInvalid, TooManyStreams } from "../actors/LiveFeed.ts"
 import type { CommandLogBusy, CommandTooLarge } from "../pipeline/CommandLog.ts"
+import type { TooManyLinks } from "../pipeline/ShareLinks.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { StatsTooLarge, StoreUnavailable } from "../ports/EventStore.ts"
 import { ApiError, errorBody, errorHeaders, unavailable } from "./ApiError.ts"
@@ -24,6 +25,7 @@ export type Failure =
   | ResumePointInvalid
   | StatsTooLarge
   | StoreUnavailable
+  | TooManyLinks
   | TooManyStreams
 
 const toApiError = (failure: Failure): ApiError => {
@@ -62,6 +64,13 @@ const toApiError = (failure: Failure): ApiError => {
       })
     case "StoreUnavailable":
       return unavailable("the query store can't be reached; try again")
+    case "TooManyLinks":
+      return new ApiError({
+        code: "rate_limited",
+        message:
+          `this tenant has ${failure.limit} share links that can be used, the most allowed; ` +
+          "revoke some"
+      })
     case "TooManyStreams":
       return new ApiError({
         code: "rate_limited",

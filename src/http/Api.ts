@@ -7,9 +7,13 @@ import { AdminApi } from "./AdminContract.ts"
 import type { ErrorStatus } from "./ApiError.ts"
 import { ChainApi } from "./ChainContract.ts"
 import { describeStatus } from "./ContractErrors.ts"
+import { ErasureApi } from "./ErasureContract.ts"
 import { IngestApi } from "./IngestContract.ts"
+import { OtlpApi } from "./OtlpContract.ts"
 import { QueryApi } from "./QueryContract.ts"
+import { ShareLinksApi } from "./ShareContract.ts"
 import { StreamApi } from "./StreamContract.ts"
+import { TraceApi } from "./TraceContract.ts"
 import { VerifyApi } from "./VerifyContract.ts"
 
 /** Version of the audit API, as the paths' `/v1` promises it. */
@@ -75,6 +79,18 @@ const opened = (schema: unknown): unknown => {
   )
 }
 
+/** Groups of one tag are described together. */
+const mergedTags = (tags: ReadonlyArray<Json>): ReadonlyArray<Json> => {
+  const merged = new Map<string, Json>()
+  for (const tag of tags) {
+    const name = tag["name"] as string
+    const before = merged.get(name)
+    const description = [before?.["description"], tag["description"]].filter(Boolean).join(" ")
+    merged.set(name, { ...before, ...tag, description })
+  }
+  return [...merged.values()]
+}
+
 const lowerCaseScheme = ([name, scheme]: [string, any]): [string, Json] => [
   name,
   { ...scheme, scheme: String(scheme["scheme"]).toLowerCase() }
@@ -83,6 +99,7 @@ const lowerCaseScheme = ([name, scheme]: [string, any]): [string, Json] => [
 /** What every operation has: headers of every answer, and the words for every status. */
 const complete = (spec: Json): Json => ({
   ...spec,
+  tags: mergedTags(spec["tags"] as ReadonlyArray<Json>),
   components: {
     ...spec["components"],
     schemas: opened(spec["components"]["schemas"]),
@@ -119,7 +136,12 @@ is refused.`
 
 /** The contract: what isn't in here is neither served nor documented. */
 export class Api extends HttpApi.make("alk")
-  .add(IngestApi, QueryApi, VerifyApi, ChainApi, StreamApi, AdminApi)
+  .add(IngestApi, ErasureApi)
+  .add(QueryApi, VerifyApi, ChainApi, StreamApi)
+  .add(ShareLinksApi)
+  .add(AdminApi)
+  .add(TraceApi)
+  .add(OtlpApi)
   .annotateMerge(
     OpenApi.annotations({
       title: "alk: Audit Log and Execution Trace Service",

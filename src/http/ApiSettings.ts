@@ -16,13 +16,19 @@ export interface Settings {
   readonly corsOrigins: ReadonlyArray<string>
   readonly limits: Pick<
     Config["limits"],
-    "bodyBytesMax" | "eventBytesMax" | "metadataBytesMax" | "actionLengthMax"
+    | "bodyBytesMax"
+    | "eventBytesMax"
+    | "metadataBytesMax"
+    | "payloadBytesMax"
+    | "actionLengthMax"
   >
   /** Per tenant; undefined is off. */
   readonly eventsPerSecondMax: number | undefined
   /** `ALK_SECRET`: makes receipt ids recognisable to every process. */
   readonly secret: Redacted.Redacted
   readonly serviceName: string
+  /** How long the public topics keep what is erased elsewhere. */
+  readonly topicRetentionMs: number | "forever"
 }
 
 /** The settings of this process's API. */
@@ -37,6 +43,7 @@ export class ApiSettings extends Context.Service<ApiSettings, Settings>()("alk/h
       limits: config.limits,
       eventsPerSecondMax: config.quotas.eventsPerSecond,
       secret,
-      serviceName: config.serviceName
+      serviceName: config.serviceName,
+      topicRetentionMs: config.topics.eventsRetentionMs
     })
 }

@@ -1,12 +1,21 @@
 /**
  * The routes that show a tenant's hash chain. Says nothing of how they are served.
  */
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
+import { exampleEvent } from "./ContractExample.ts"
 import { Chain, ChainLink } from "./ContractSchemas.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
 import { operation } from "./Operation.ts"
+import {
+  consistencyProof,
+  inclusionProof,
+  latestCheckpoint,
+  listCheckpoints
+} from "./ProofContract.ts"
+import { Checkpoint, exampleCheckpoint } from "./ProofSchemas.ts"
 import { integerParameter } from "./QueryParameters.ts"
 
 /** Query of `GET /v1/chain/links`. */
@@ -22,12 +31,35 @@ export const linkParameters = {
   })
 }
 
+/** The chain with the newest signed word on it. */
+const SignedChain = Schema.Struct({
+  ...Chain.fields,
+  checkpoint: Schema.optionalKey(
+    Checkpoint.annotate({ description: "The newest one; it may be a few seconds behind the head." })
+  )
+}).annotate({
+  identifier: "Chain",
+  description: "The tenant's chain as the log tells it.",
+  examples: [{
+    scheme: "alk-chain-v1",
+    tenant_id: exampleEvent.tenant_id,
+    length: 1,
+    genesis_hash: exampleEvent.prev_hash,
+    head: {
+      sequence_number: exampleEvent.sequence_number,
+      hash: exampleEvent.hash,
+      created_at: exampleEvent.created_at
+    },
+    checkpoint: exampleCheckpoint
+  }]
+})
+
 const Links = ChainLink.annotate({
   description: "One link per line, ascending; the schema is that of one line."
 }).pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
 
 const getChain = HttpApiEndpoint.get("getChain", "/v1/chain", {
-  success: Chain,
+  success: SignedChain,
   error: errorsOf("object", 401, 403, 503)
 })
   .annotate(RequiredScope, ["read"])
@@ -35,7 +67,9 @@ const getChain = HttpApiEndpoint.get("getChain", "/v1/chain", {
     operation({
       id: "getChain",
       summary: "The tenant's chain",
-      description: "Length and head as the log tells them, independent of the query store."
+      description:
+        "Length and head as the log tells them, independent of the query store, and the newest " +
+        "signed checkpoint if there is one."
     })
   )
 
@@ -55,7 +89,18 @@ const getChainLinks = HttpApiEndpoint.get("getChainLinks", "/v1/chain/links", {
 
 /** The routes of the tag Chain. */
 export class ChainApi extends HttpApiGroup.make("Chain")
-  .add(getChain, getChainLinks)
+  .add(
+    getChain,
+    getChainLinks,
+    listCheckpoints,
+    latestCheckpoint,
+    inclusionProof,
+    consistencyProof
+  )
   .middleware(Authorization)
-  .annotateMerge(OpenApi.annotations({ description: "The hash chain itself." })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      description: "The hash chain itself, its signed checkpoints and their proofs."
+    })
+  ) {}
 

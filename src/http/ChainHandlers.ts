@@ -1,5 +1,6 @@
 /**
- * Serves the chain itself: the head as the log tells it, the links as they are stored.
+ * Serves the chain itself: the head as the log tells it, the links as they are stored, and what
+ * `ProofHandlers` serves of its checkpoints.
  */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -9,6 +10,7 @@ import { Visibility } from "../actors/Visibility.ts"
 import { emptyFilter, type EventFilter } from "../domain/EventFilter.ts"
 import { GENESIS_HASH, SCHEME } from "../domain/HashChain.ts"
 import { linkOf } from "../domain/Link.ts"
+import { Checkpoints } from "../pipeline/Checkpoints.ts"
 import { EventStore } from "../ports/EventStore.ts"
 import { answering, json } from "./Answer.ts"
 import { Api } from "./Api.ts"
@@ -16,6 +18,7 @@ import { refusable } from "./ApiError.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import { linkParameters } from "./ChainContract.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
+import { makeProofHandlers } from "./ProofHandlers.ts"
 import { readQuery } from "./QueryParameters.ts"
 import { readableView } from "./StoreView.ts"
 
@@ -49,17 +52,28 @@ export const layerChainHandlers = HttpApiBuilder.group(
   Api,
   "Chain",
   Effect.fnUntraced(function*(handlers) {
+    const checkpoints = yield* Checkpoints
     const heads = yield* Heads
+    const proofs = yield* makeProofHandlers
     const store = yield* EventStore
     const visibility = yield* Visibility
 
+    /** The chain is shown without one where the newest one can't be read or doesn't hold. */
+    const newestCheckpoint = (tenantId: string) =>
+      Effect.catch(checkpoints.held(tenantId), () => Effect.succeed(undefined))
+
     return handlers
+      .handleRaw("listCheckpoints", proofs.listCheckpoints)
+      .handleRaw("latestCheckpoint", proofs.latestCheckpoint)
+      .handleRaw("inclusionProof", proofs.inclusionProof)
+      .handleRaw("consistencyProof", proofs.consistencyProof)
       .handleRaw(
         "getChain",
         answering(
           Effect.fnUntraced(function*() {
             const { tenantId } = yield* CurrentPrincipal
             const head = yield* heads.head(tenantId)
+            const checkpoint = head === undefined ? undefined : yield* newestCheckpoint(tenantId)
             return json({
               scheme: SCHEME,
               tenant_id: tenantId,
@@ -72,7 +86,8 @@ export const layerChainHandlers = HttpApiBuilder.group(
                       sequence_number: head.sequence_number,
                       hash: head.hash,
                       created_at: head.created_at
-                    }
+                    },
+              ...(checkpoint === undefined ? {} : { checkpoint })
             })
           })
         )

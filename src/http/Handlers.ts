@@ -8,9 +8,13 @@ import { layerAdminHandlers } from "./AdminHandlers.ts"
 import { Api } from "./Api.ts"
 import { layerAdminAuthorization, layerAuthorization } from "./Authorization.ts"
 import { layerChainHandlers } from "./ChainHandlers.ts"
+import { layerErasureHandlers } from "./ErasureHandlers.ts"
 import { layerIngestHandlers } from "./IngestHandlers.ts"
+import { layerOtlpHandlers, layerOtlpRefusals } from "./OtlpHandlers.ts"
 import { layerQueryHandlers } from "./QueryHandlers.ts"
+import { layerShareLinksHandlers } from "./ShareHandlers.ts"
 import { layerStreamHandlers } from "./StreamHandlers.ts"
+import { layerTraceHandlers } from "./TraceHandlers.ts"
 import { layerVerifyHandlers } from "./VerifyHandlers.ts"
 
 /** The routes of the contract, added to the router. */
@@ -18,10 +22,14 @@ export const layerApiRoutes = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([
     layerAdminHandlers,
     layerChainHandlers,
+    layerErasureHandlers,
     layerIngestHandlers,
+    layerOtlpHandlers,
     layerQueryHandlers,
+    layerShareLinksHandlers,
     layerStreamHandlers,
+    layerTraceHandlers,
     layerVerifyHandlers
   ]),
-  Layer.provide([layerAdminAuthorization, layerAuthorization])
+  Layer.provide([layerAdminAuthorization, layerAuthorization, layerOtlpRefusals])
 )

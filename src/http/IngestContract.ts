@@ -30,13 +30,8 @@ export const syncParameters = {
   })
 }
 
-const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
-  [SYNC_HEADER]: {
-    description:
-      "Wait until the events are committed. If that takes longer than 10 s, the answer is the " +
-      "202 of asynchronous ingest.",
-    schema: { type: "string", enum: ["true"] }
-  },
+/** The header that makes a write repeatable. */
+export const idempotencyHeader: Readonly<Record<string, HeaderParameter>> = {
   "Idempotency-Key": {
     description:
       "Names this request within tenant, method and path. The same key with the same body gives " +
@@ -49,6 +44,16 @@ const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
       pattern: "^[\\x21-\\x7e]+$"
     }
   }
+}
+
+const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
+  [SYNC_HEADER]: {
+    description:
+      "Wait until the events are committed. If that takes longer than 10 s, the answer is the " +
+      "202 of asynchronous ingest.",
+    schema: { type: "string", enum: ["true"] }
+  },
+  ...idempotencyHeader
 }
 
 const acceptedHeaders = {

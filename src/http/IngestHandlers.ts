@@ -50,11 +50,11 @@ import { Quota } from "./Quota.ts"
 import { readQuery } from "./QueryParameters.ts"
 import { readBody, type ReceivedBody } from "./RequestBody.ts"
 
-const IDEMPOTENCY_HEADER = "Idempotency-Key"
+export const IDEMPOTENCY_HEADER = "Idempotency-Key"
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/
 
 /** True if the client waits for the commit; throws ApiError for any value but `true`. */
-const wantsSync = (request: HttpServerRequest.HttpServerRequest): boolean => {
+export const wantsSync = (request: HttpServerRequest.HttpServerRequest): boolean => {
   const { values } = readQuery(request.url, syncParameters)
   const header = request.headers[SYNC_HEADER.toLowerCase()]
   if (header !== undefined && header !== "true") {
@@ -63,7 +63,7 @@ const wantsSync = (request: HttpServerRequest.HttpServerRequest): boolean => {
   return header === "true" || values.sync === "true"
 }
 
-const idempotencyKey = (
+export const idempotencyKey = (
   request: HttpServerRequest.HttpServerRequest,
   path: string
 ): IdempotencyKey | undefined => {
@@ -79,7 +79,7 @@ const idempotencyKey = (
 }
 
 /** A body that can't be read as a whole. */
-const unreadable = (problem: JsonProblem): ApiError =>
+export const unreadable = (problem: JsonProblem): ApiError =>
   new ApiError({
     code: problem.code === "invalid_json" ? "invalid_json" : "invalid_request",
     message: problem.message,
@@ -103,7 +103,7 @@ const singleItem = ({ bytes }: ReceivedBody): StrictResult => {
 }
 
 /** An item's message begins with the path of the field at fault. */
-const fieldOf = (message: string): string | undefined => /^[\w.[\]-]+(?=: )/.exec(message)?.[0]
+export const fieldOf = (message: string): string | undefined => /^[\w.[\]-]+(?=: )/.exec(message)?.[0]
 
 /** How the two ingest routes differ before the pipeline. */
 interface RequestKind {
@@ -125,7 +125,7 @@ const batch: RequestKind = {
 }
 
 /** The refusal of a single event that did not pass validation. */
-const refusedItem = (message: string): ApiError => {
+export const refusedItem = (message: string): ApiError => {
   const field = fieldOf(message)
   return new ApiError({
     code: "invalid_request",
@@ -137,7 +137,7 @@ const refusedItem = (message: string): ApiError => {
 type Settled = Extract<IngestOutcome, { readonly kind: "written" | "visible" }>
 
 /** The outcome, unless it is one that refuses the request. */
-const settled = (outcome: IngestOutcome): Effect.Effect<Settled, ApiError> => {
+export const settled = (outcome: IngestOutcome): Effect.Effect<Settled, ApiError> => {
   switch (outcome.kind) {
     case "written":
     case "visible":
@@ -162,9 +162,9 @@ const settled = (outcome: IngestOutcome): Effect.Effect<Settled, ApiError> => {
 }
 
 /** Where the receipt of a 202 is. */
-type Accepted = (receiptId: string) => AnswerOptions
+export type Accepted = (receiptId: string) => AnswerOptions
 
-const acceptedAt =
+export const acceptedAt =
   (publicUrl = ""): Accepted =>
   (receiptId) => ({
     status: 202,

@@ -1,17 +1,19 @@
 /**
- * The routes that need no key: landing page, documentation, health and metrics. None of them shows
- * anything of a tenant, and none is part of the contract.
+ * The routes that need no key: landing page, documentation, health, metrics and public keys. None
+ * of them shows anything of a tenant, and none is part of the contract.
  */
 import { readFile } from "node:fs/promises"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
 import { LiveFeed } from "../actors/LiveFeed.ts"
+import type { PublishedKeys } from "../actors/PublishedKeys.ts"
 import { errorResponse, json } from "./Answer.ts"
 import { Api, API_VERSION, openApiDocument } from "./Api.ts"
 import { notFound, RETRY_AFTER_SECONDS } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { liveSubscribers, metricsAnswer } from "./Metrics.ts"
+import { layerPublicKeys, PUBLIC_KEYS_PATH } from "./PublicKeys.ts"
 import { Readiness } from "./Readiness.ts"
 
 /** Every path that needs no key; all of them are GET. */
@@ -22,7 +24,8 @@ export const opsPaths = [
   "/asyncapi.yaml",
   "/healthz",
   "/readyz",
-  "/metrics"
+  "/metrics",
+  PUBLIC_KEYS_PATH
 ] as const
 
 const ASYNC_API_FILE = new URL("../../schemas/asyncapi.yaml", import.meta.url)
@@ -56,7 +59,8 @@ const layerPages = HttpRouter.use(
       asyncapi: "/asyncapi.yaml",
       health: "/healthz",
       ready: "/readyz",
-      metrics: "/metrics"
+      metrics: "/metrics",
+      keys: PUBLIC_KEYS_PATH
     })
     yield* router.add("GET", "/", landing)
     yield* router.add("GET", "/openapi.json", openApi)
@@ -103,5 +107,5 @@ const layerHealth = HttpRouter.use(
 export const layerOpsRoutes: Layer.Layer<
   never,
   never,
-  HttpRouter.HttpRouter | ApiSettings | LiveFeed | Readiness
-> = Layer.mergeAll(layerReference, layerPages, layerHealth)
+  HttpRouter.HttpRouter | ApiSettings | LiveFeed | PublishedKeys | Readiness
+> = Layer.mergeAll(layerReference, layerPages, layerHealth, layerPublicKeys)

@@ -157,7 +157,7 @@ const pairsOf = (target: string): ReadonlyArray<readonly [string, string]> => {
   return pairs
 }
 
-const metadataCondition = (name: string, value: string): MetadataCondition => {
+export const metadataCondition = (name: string, value: string): MetadataCondition => {
   const path = name.slice(METADATA_PREFIX.length)
   if (path === "") throw invalid(name, "names no path below metadata")
   if (metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX) {

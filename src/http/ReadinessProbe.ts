@@ -52,7 +52,10 @@ const make = Effect.fnUntraced(function*(roles: ReadonlyArray<string>) {
       if (decision.kind !== "outcome") return
       yield* Ref.set(reach, "projection")
       const { receipt, receiptOffset } = decision
-      yield* visibility.reached(partition, receipt.events_next, receiptOffset + 1)
+      yield* visibility.reached(partition, {
+        events: receipt.events_next,
+        receipts: receiptOffset + 1
+      })
       yield* Ref.set(reach, visibility.partition(partition).rebuilding ? "projection" : "ready")
     }).pipe(Effect.timeoutOption(PROBE_TIMEOUT), Effect.exit)
     return yield* Ref.get(reach)

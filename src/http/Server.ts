@@ -8,7 +8,9 @@ import type { Socket } from "node:net"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { layerEventErasures } from "../pipeline/EventErasures.ts"
 import { layerIngest } from "../pipeline/Ingest.ts"
+import { layerTraceWrites } from "../pipeline/TraceWrites.ts"
 import { ApiError, errorBody } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { Draining } from "./Draining.ts"
@@ -117,8 +119,13 @@ const layerListener = Layer.effect(
   })
 )
 
-const layerIngestOfSettings = Layer.unwrap(
-  Effect.map(ApiSettings, ({ secret }) => layerIngest(secret))
+/** The ways in which requests become commands. */
+const layerWrites = Layer.unwrap(
+  Effect.map(ApiSettings, ({ secret }) =>
+    Layer.mergeAll(layerEventErasures(secret), layerTraceWrites).pipe(
+      Layer.provideMerge(layerIngest(secret))
+    )
+  )
 )
 
 /** Built after the serving layer, so that its end comes first. */
@@ -132,6 +139,6 @@ const layerDrain = Layer.effectDiscard(
  */
 export const layerServer = Layer.merge(layerDrain, layerListener).pipe(
   Layer.provideMerge(layerServing),
-  Layer.provide([Draining.layer, layerQuota, layerIngestOfSettings]),
+  Layer.provide([Draining.layer, layerQuota, layerWrites]),
   Layer.provideMerge(layerNode)
 )

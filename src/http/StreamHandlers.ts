@@ -24,14 +24,14 @@ import { LAST_EVENT_ID_HEADER, streamParameters } from "./StreamContract.ts"
  */
 const STALLED_MS = 30_000
 
-const cutWhenStalled = (request: HttpServerRequest.HttpServerRequest) =>
+export const cutWhenStalled = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.sync(() => {
     // Node's own timeout takes over again when the response is finished.
     NodeHttpServerRequest.toIncomingMessage(request).socket.setTimeout(STALLED_MS)
   })
 
 /** Where a client resumes: a browser's header says more than the address it first came with. */
-const resumePoint = (
+export const resumePoint = (
   request: HttpServerRequest.HttpServerRequest,
   parameter: number | undefined
 ): number | undefined => {

@@ -6,27 +6,11 @@
 import { timingSafeEqual } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
 import { RegistryView } from "../actors/Follower.ts"
-import {
-  AdminRefused,
-  AdminTimedOut,
-  Keys,
-  Unauthenticated,
-  type Principal
-} from "../actors/Keys.ts"
-import { Receipts } from "../actors/Receipts.ts"
-import type { Command, PreparedEvent } from "../domain/Command.ts"
-import {
-  makeReceiptId,
-  newApiKey,
-  sha256Hex,
-  SYSTEM_TENANT,
-  uuidv7
-} from "../domain/Identifiers.ts"
+import { Keys, Unauthenticated, type Principal } from "../actors/Keys.ts"
+import { newApiKey, sha256Hex, SYSTEM_TENANT, uuidv7 } from "../domain/Identifiers.ts"
 import type { ApiKey, RegistryOperation, Scope, Tenant } from "../domain/Registry.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
-import { LogUnavailable } from "../ports/EventLog.ts"
-import { CommandLog } from "./CommandLog.ts"
-import { prepareItem } from "./Prepare.ts"
+import { SystemActs, type SystemAct } from "./SystemActs.ts"
 
 /** A key that the configuration makes known: the secret is hashed at once. */
 export interface BootstrapKey {
@@ -36,13 +20,10 @@ export interface BootstrapKey {
 }
 
 export interface KeySettings {
-  readonly secret: Redacted.Redacted
   readonly adminToken: Redacted.Redacted | undefined
   readonly bootstrapKeys: ReadonlyArray<BootstrapKey>
 }
 
-/** Time that an administrative act waits for the sequencer. */
-const DECISION_TIMEOUT = "10 seconds"
 /** Characters of a key that are kept to recognise it: the prefix and four more. */
 const HINT_LENGTH = 13
 
@@ -64,38 +45,19 @@ const bootstrapKey = ({ key, scopes, tenantId }: BootstrapKey, createdAt: string
 const sameHash = (left: string, right: string): boolean =>
   timingSafeEqual(Buffer.from(left, "hex"), Buffer.from(right, "hex"))
 
-/** The audit event of an administrative act, in the chain of the system tenant. */
-const systemEvent = (
-  secret: string,
-  action: string,
-  resource: { readonly type: string; readonly id: string },
-  metadata: Record<string, unknown>,
-  now: string
-): PreparedEvent => {
-  const prepared = prepareItem(
-    {
-      actor: { id: "admin", type: "system" },
-      action,
-      resource,
-      outcome: "success",
-      metadata
-    },
-    { index: 0, mode: "single", tenantId: SYSTEM_TENANT, acceptedAt: now, secret }
-  )
-  if ("error" in prepared) throw new Error(`a system event is invalid: ${prepared.error.message}`)
-  return prepared.ok
-}
+const ADMIN = "admin"
 
+/** What the log says of an administrator's act. */
 const describe = (
-  operation: RegistryOperation
-): {
-  readonly action: string
-  readonly resource: { readonly type: string; readonly id: string }
-  readonly metadata: Record<string, unknown>
-} => {
+  operation: Extract<
+    RegistryOperation,
+    { readonly op: "create_tenant" | "create_key" | "revoke_key" }
+  >
+): SystemAct => {
   switch (operation.op) {
     case "create_tenant":
       return {
+        actor: ADMIN,
         action: "tenant.created",
         resource: { type: "tenant", id: operation.tenant.id },
         metadata: {}
@@ -103,6 +65,7 @@ const describe = (
     case "create_key": {
       const { id, label, scopes, tenant_id } = operation.key
       return {
+        actor: ADMIN,
         action: "api_key.created",
         resource: { type: "api_key", id },
         metadata: { tenant_id, scopes, ...(label === undefined ? {} : { label }) }
@@ -110,6 +73,7 @@ const describe = (
     }
     case "revoke_key":
       return {
+        actor: ADMIN,
         action: "api_key.revoked",
         resource: { type: "api_key", id: operation.key_id },
         metadata: { tenant_id: operation.tenant_id }
@@ -119,9 +83,7 @@ const describe = (
 
 const make = Effect.fnUntraced(function*(settings: KeySettings) {
   const view = yield* RegistryView
-  const commands = yield* CommandLog
-  const receipts = yield* Receipts
-  const secret = Redacted.value(settings.secret)
+  const acts = yield* SystemActs
   const adminHash =
     settings.adminToken === undefined ? undefined : sha256Hex(Redacted.value(settings.adminToken))
   const startedAt = formatMicros(nowMicros())
@@ -144,7 +106,7 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
   const authenticate: Keys["Service"]["authenticate"] = (token) =>
     Effect.suspend((): Effect.Effect<Principal, Unauthenticated> => {
       if (isAdmin(token)) {
-        return Effect.succeed({ tenantId: SYSTEM_TENANT, keyId: "admin", scopes: ["read"] })
+        return Effect.succeed({ tenantId: SYSTEM_TENANT, keyId: ADMIN, scopes: ["read"] })
       }
       const hash = sha256Hex(token)
       const key = byHash().get(hash)
@@ -164,44 +126,8 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
     return [...known.values()].sort((left, right) => (left.id < right.id ? -1 : 1))
   }
 
-  const act = Effect.fnUntraced(function*(operation: RegistryOperation) {
-    const now = formatMicros(nowMicros())
-    const { action, metadata, resource } = describe(operation)
-    const attempt = crypto.randomUUID()
-    const command: Command = {
-      kind: "registry",
-      tenantId: SYSTEM_TENANT,
-      receiptId: makeReceiptId(secret, SYSTEM_TENANT, uuidv7()),
-      attempt,
-      receivedAt: now,
-      events: [systemEvent(secret, action, resource, metadata, now)],
-      errors: [],
-      warnings: [],
-      operation
-    }
-    const decided = yield* receipts.expect(attempt)
-    yield* commands.submit(command).pipe(
-      Effect.catchTag(["CommandLogBusy", "CommandTooLarge"], (cause) =>
-        Effect.fail(new LogUnavailable({ operation: "administer", cause }))
-      )
-    )
-    const decision = yield* decided.pipe(
-      Effect.timeoutOrElse({
-        duration: DECISION_TIMEOUT,
-        orElse: () =>
-          Effect.fail(
-            new AdminTimedOut({ message: "no sequencer decided in time; it may still happen" })
-          )
-      })
-    )
-    if (decision.kind !== "outcome") return yield* Effect.die("a registry command has no key")
-    const { error, status } = decision.receipt
-    if (status === "failed") {
-      const code = error?.code === "not_found" ? "not_found" : "id_conflict"
-      return yield* new AdminRefused({ code, message: error?.message ?? "refused" })
-    }
-    yield* view.caughtUp
-  })
+  const act = (operation: Parameters<typeof describe>[0]) =>
+    acts.act(operation, describe(operation))
 
   return Keys.of({
     authenticate,
@@ -258,5 +184,5 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
 /** Keys of the registry, of the configuration, and the admin token. */
 export const layerKeys = (
   settings: KeySettings
-): Layer.Layer<Keys, never, RegistryView | CommandLog | Receipts> =>
+): Layer.Layer<Keys, never, RegistryView | SystemActs> =>
   Layer.effect(Keys, make(settings))

@@ -17,6 +17,7 @@ import { derivedUuid, makeReceiptId, uuidv7 } from "../domain/Identifiers.ts"
 import type { Receipt } from "../domain/Receipt.ts"
 import type { StrictResult } from "../domain/StrictJson.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
+import type { TraceOperation } from "../domain/TraceOperation.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
 import { CommandLog, type CommandLogBusy, type CommandTooLarge } from "./CommandLog.ts"
@@ -41,6 +42,8 @@ export interface PreparedItems {
   readonly events: ReadonlyArray<PreparedEvent>
   readonly errors: ReadonlyArray<ItemError>
   readonly warnings: ReadonlyArray<ItemWarning>
+  /** Operations on traces, instead of events. */
+  readonly traces?: ReadonlyArray<TraceOperation>
 }
 
 /** What the items of one request have in common. */
@@ -218,7 +221,7 @@ const make = Effect.fnUntraced(function*(secret: string) {
     const { receiptId, receivedAt } = nameReceipt(secret, tenantId, idempotency?.key)
     const deadline = (yield* Clock.currentTimeMillis) + COMMIT_TIMEOUT_MS
     const command: Command = {
-      kind: "ingest",
+      kind: items.traces === undefined ? "ingest" : "trace",
       tenantId,
       receiptId,
       attempt: crypto.randomUUID(),

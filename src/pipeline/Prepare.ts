@@ -61,6 +61,8 @@ export interface PrepareOptions {
   readonly secret: string
   /** Whatever makes the request repeatable; generated ids are derived from it and the index. */
   readonly idempotencyKey?: string
+  /** The service's own event: only these may have an action that starts with `alk.`. */
+  readonly isOwn?: true
   readonly limits?: PrepareLimits
 }
 
@@ -71,6 +73,7 @@ export type PrepareErrorCode =
   | "invalid_timestamp"
   | "unstorable_value"
   | "metadata_too_large"
+  | "payload_too_large"
   | "event_too_large"
 
 export interface PrepareError {
@@ -93,10 +96,10 @@ export const WARNINGS_MAX = 20
 export const WARNING_LENGTH_MAX = 128
 
 /** Hex digits of a fingerprint: 16 bytes. */
-const FINGERPRINT_LENGTH = 32
+export const FINGERPRINT_LENGTH = 32
 
-/** Thrown and caught in this file only. */
-class Refusal extends Error {
+/** Thrown where a field is refused, caught by whoever prepares the item. */
+export class Refusal extends Error {
   readonly code: PrepareErrorCode
 
   constructor(code: PrepareErrorCode, message: string) {
@@ -105,17 +108,17 @@ class Refusal extends Error {
   }
 }
 
-const refuse = (code: PrepareErrorCode, path: string, reason: string): never => {
+export const refuse = (code: PrepareErrorCode, path: string, reason: string): never => {
   throw new Refusal(code, `${path}: ${reason}`)
 }
 
-type Fields = Readonly<Record<string, unknown>>
+export type Fields = Readonly<Record<string, unknown>>
 
-const isObject = (value: unknown): value is Fields =>
+export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The member's value; null is absent. */
-const valueOf = (object: Fields, name: string): unknown => object[name] ?? undefined
+export const valueOf = (object: Fields, name: string): unknown => object[name] ?? undefined
 
 const requireObject = (item: Fields, name: string, example: string): Fields => {
   const value = valueOf(item, name)
@@ -125,19 +128,19 @@ const requireObject = (item: Fields, name: string, example: string): Fields => {
 
 const ID_FORM = `1 to ${ID_LENGTH_MAX} characters without control characters`
 
-const checkId = (value: unknown, path: string): string =>
+export const checkId = (value: unknown, path: string): string =>
   typeof value === "string" && isClientId(value)
     ? value
     : refuse("invalid_value", path, `must be a string of ${ID_FORM}`)
 
-const requireId = (object: Fields, name: string, path: string): string => {
+export const requireId = (object: Fields, name: string, path: string): string => {
   const value = valueOf(object, name)
   return value === undefined
     ? refuse("missing_field", path, `required; send a string of ${ID_FORM}`)
     : checkId(value, path)
 }
 
-const optionalText = (
+export const optionalText = (
   object: Fields,
   name: string,
   path: string,
@@ -153,7 +156,7 @@ const ACTOR_TYPES = ["human", "agent", "system"]
 const OUTCOMES = ["success", "failure", "error"]
 
 /** One of the values; `fallback` where it is missing, refused where there is no fallback. */
-const oneOf = (
+export const oneOf = (
   value: unknown,
   path: string,
   values: ReadonlyArray<string>,
@@ -167,7 +170,7 @@ const oneOf = (
     : refuse("invalid_value", path, `must be one of ${values.join(", ")}`)
 }
 
-const checkAction = (value: unknown, lengthMax: number): string => {
+const checkAction = (value: unknown, lengthMax: number, isOwn: boolean): string => {
   if (value === undefined) {
     return refuse("missing_field", "action", "required; send a name like document.read")
   }
@@ -179,7 +182,7 @@ const checkAction = (value: unknown, lengthMax: number): string => {
         `like document.read, at most ${lengthMax} characters`
     )
   }
-  return value.startsWith(RESERVED_ACTION_PREFIX)
+  return !isOwn && value.startsWith(RESERVED_ACTION_PREFIX)
     ? refuse("invalid_action", "action", "names that start with alk. are reserved; choose another")
     : value
 }
@@ -197,7 +200,7 @@ const checkTimestamp = (value: unknown, acceptedAt: string): string => {
   )
 }
 
-const checkMetadata = (value: unknown, bytesMax: number): string | undefined => {
+export const checkMetadata = (value: unknown, bytesMax: number): string | undefined => {
   if (value === undefined) return undefined
   if (!isObject(value)) return refuse("invalid_value", "metadata", "must be an object")
   const text = canonicalize(value as JsonObject)
@@ -209,17 +212,17 @@ const checkMetadata = (value: unknown, bytesMax: number): string | undefined => 
 /** UTF-8 takes three bytes at most for a UTF-16 unit: short texts need no counting. */
 const UNIT_BYTES_MAX = 3
 
-const isLonger = (text: string, bytesMax: number): boolean =>
+export const isLonger = (text: string, bytesMax: number): boolean =>
   text.length * UNIT_BYTES_MAX > bytesMax && Buffer.byteLength(text) > bytesMax
 
-const tooLarge = (text: string, bytesMax: number): string =>
+export const tooLarge = (text: string, bytesMax: number): string =>
   `${Buffer.byteLength(text)} bytes in canonical form; send at most ${bytesMax}`
 
 const ITEM_FIELDS = ["id", "timestamp", "actor", "action", "resource", "outcome", "metadata"]
 const ACTOR_FIELDS = ["id", "type", "email"]
 const RESOURCE_FIELDS = ["id", "type", "name"]
 
-const addWarnings = (
+export const addWarnings = (
   warnings: Array<string>,
   object: Fields,
   known: ReadonlyArray<string>,
@@ -266,7 +269,11 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
     ACTOR_TYPES,
     isBatch ? defaultType : undefined
   )
-  const action = checkAction(valueOf(item, "action"), limits.actionLengthMax)
+  const action = checkAction(
+    valueOf(item, "action"),
+    limits.actionLengthMax,
+    options.isOwn === true
+  )
   const resource = requireObject(item, "resource", "{\"id\": …, \"type\": …}")
   const resourceId = requireId(resource, "id", "resource.id")
   const resourceType = requireId(resource, "type", "resource.type")

@@ -84,17 +84,17 @@ export interface LogAppender {
   append(records: ReadonlyArray<NewRecord>): Effect.Effect<void, LogUnavailable>
 }
 
-/** What a transaction wrote to a topic first, and where it stands. */
+/** Where the records stand that a transaction wrote first. */
 export interface Placed {
-  /** Offset of the first record of `first`, or undefined if there was none. */
-  readonly firstOffset: number | undefined
+  /** Offset of the first of them by topic; the others of that topic follow without a gap. */
+  readonly offsets: Readonly<Partial<Record<TopicKind, number>>>
 }
 
 /** The one writer behind a transactional id; starting another fences this one. */
 export interface TransactionalWriter {
   /**
-   * One transaction: `first` (all of one topic and partition), then the records that depend on
-   * where these came to stand. Any failure leaves the writer unusable: throw it away.
+   * One transaction: `first` (of each topic all to one partition), then the records that depend
+   * on where these came to stand. Any failure leaves the writer unusable: throw it away.
    */
   commit(
     first: ReadonlyArray<NewRecord>,

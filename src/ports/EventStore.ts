@@ -16,6 +16,13 @@ export class StatsTooLarge extends Schema.TaggedError<StatsTooLarge>()("StatsToo
   bucketsMax: Schema.Int
 }) {}
 
+/** Which event's details go, and when that was decided. */
+export interface EventErasure {
+  readonly sequenceNumber: number
+  /** `created_at` of the chained erasure event. */
+  readonly erasedAt: string
+}
+
 /** Rows and bytes of one insert at most: one block of ClickHouse, one buffer of ours. */
 export const INSERT_ROWS_MAX = 50_000
 export const INSERT_BYTES_MAX = 64 * 1_048_576
@@ -143,6 +150,14 @@ export class EventStore extends Context.Service<
     readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
     /** Remove everything that came from one partition, before it is rebuilt. */
     dropPartition(partition: number): Effect.Effect<void, StoreUnavailable>
+    /**
+     * Take the details out of the events at these sequences: rows of version 1 replace theirs, and
+     * the old rows are gone from the tables when this returns. What is erased already stays so.
+     */
+    eraseDetails(
+      tenantId: string,
+      erasures: ReadonlyArray<EventErasure>
+    ): Effect.Effect<void, StoreUnavailable>
 
     page(query: EventPageQuery, final: boolean): Effect.Effect<EventPage, StoreUnavailable>
     /** Every match, in order, in chunks of stored JSON; bounded memory whatever the size. */

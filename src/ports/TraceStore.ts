@@ -77,7 +77,18 @@ export type FactSelection =
   /** The events of one span, by sequence number. */
   | { readonly kind: "events"; readonly spanId: string }
 
-/** Reads take `final` as those of EventStore do. */
+/** Facts of one execution, by fact number. */
+export interface ExecutionFacts {
+  readonly executionId: string
+  readonly facts: ReadonlyArray<string>
+  /** False if more follow: a large execution comes in pieces, the last of them without facts. */
+  readonly complete: boolean
+}
+
+/**
+ * Reads take `final` as those of EventStore do. Answers about one execution never show a fact twice,
+ * with or without it.
+ */
 export class TraceStore extends Context.Service<
   TraceStore,
   {
@@ -115,11 +126,11 @@ export class TraceStore extends Context.Service<
       executionId: string,
       final: boolean
     ): Effect.Effect<ReadonlyMap<string, number>, StoreUnavailable>
-    /** By `started_at` descending, then id. */
+    /** By `started_at` descending, then id (in the order of its bytes). */
     page(query: ExecutionPageQuery, final: boolean): Effect.Effect<ExecutionPage, StoreUnavailable>
     /**
      * Executions named by id, and those that hold the named spans; what does not exist is left
-     * out. One query for all of them, whatever they are.
+     * out. Two statements for all of them, however many they are; more than 256 MiB of facts fail.
      */
     load(
       executions: ReadonlyArray<TraceKey>,
@@ -127,8 +138,9 @@ export class TraceStore extends Context.Service<
     ): Effect.Effect<ReadonlyArray<LoadedExecution>, StoreUnavailable>
 
     /**
-     * Take the details out of every fact of an execution up to a fact number: rows of version 1
-     * replace them, and the old ones are gone from the database when this returns.
+     * Take the details out of every fact of an execution up to, not including, a fact number: rows
+     * of version 1 replace them, and no query finds the old ones when this returns. What is erased
+     * already stays as it is; what stands there but is no fact goes, and is missing from then on.
      */
     eraseDetails(
       tenantId: string,
@@ -142,7 +154,7 @@ export class TraceStore extends Context.Service<
       tenantId: string,
       executionId: string
     ): Stream.Stream<ReadonlyArray<StoredFactRow>, StoreUnavailable>
-    /** Links of the tenant's chain at the given sequences. */
+    /** Links of the tenant's chain at the given sequences, as the stored bytes state them. */
     links(
       tenantId: string,
       sequences: ReadonlyArray<number>
@@ -155,16 +167,13 @@ export class TraceStore extends Context.Service<
       limit: number
     ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
     /**
-     * Facts (any type) of executions that overlap [from, to] by their times, in chunks of whole
-     * executions by start then id, for exports; bounded memory.
+     * Facts (any type) of executions that overlap [from, to] by their times, by start then id, for
+     * exports: in chunks of whole executions, or of one piece of a large one; bounded memory.
      */
     overlapping(
       tenantId: string,
       from: string,
       to: string
-    ): Stream.Stream<
-      ReadonlyArray<{ readonly executionId: string; readonly facts: ReadonlyArray<string> }>,
-      StoreUnavailable
-    >
+    ): Stream.Stream<ReadonlyArray<ExecutionFacts>, StoreUnavailable>
   }
 >()("alk/TraceStore") {}

@@ -1,14 +1,39 @@
 /**
  * The accuser: recomputes what is stored and says where it does not hold. Shares only the domain
- * with the writer and believes nothing but bytes and the head that the log tells.
+ * with the writer and believes nothing but bytes, the head that the log tells, and what was signed.
+ *
+ * Where the store can hash, it recomputes whole blocks at once, and this program recomputes the ends
+ * and a random sample of them. A block that is not perfect, by either's word, is gone through row by
+ * row here, so every break is named by the same code.
  */
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
 import { Heads } from "../actors/Heads.ts"
+import type { Head } from "../actors/SequencerState.ts"
 import { Visibility } from "../actors/Visibility.ts"
+import { recompute } from "../domain/HashChain.ts"
+import { leafHash, verifyInclusion } from "../domain/MerkleTree.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
+import {
+  BLOCK_EVENTS,
+  blockOf,
+  type ChainRecompute,
+  type RecomputedBlock
+} from "../ports/ChainRecompute.ts"
 import { EventLog, LogUnavailable } from "../ports/EventLog.ts"
-import { EventStore, type StoreUnavailable } from "../ports/EventStore.ts"
-import { ChainCheck } from "./ChainCheck.ts"
+import { EventStore, type StoredRow, type StoreUnavailable } from "../ports/EventStore.ts"
+import { ChainCheck, faultsOf } from "./ChainCheck.ts"
+import { erasuresOfRows, learnErasures, type Erasures } from "./Erasures.ts"
+import { chainRecompute } from "./RecomputeInProgram.ts"
+import {
+  isForged,
+  signedCheckpoints,
+  type SignedCheckpoint,
+  type SignedCheckpoints
+} from "./SignedCheckpoints.ts"
+import { HISTORY_FROM, HISTORY_TO, verdictOf, type VerifyReport } from "./VerifyReport.ts"
+
+export { HISTORY_FROM, HISTORY_TO } from "./VerifyReport.ts"
+export type { Break, BreakReason, VerifyReport } from "./VerifyReport.ts"
 
 export interface VerifyRequest {
   readonly tenantId: string
@@ -19,72 +44,52 @@ export interface VerifyRequest {
   readonly toSequence?: number
   /** Compare the end with the log's head when no upper bound is given. */
   readonly requireHead: boolean
+  /** Checkpoints that the caller kept, with valid signatures: the chain has to lead to each. */
+  readonly checkpoints?: ReadonlyArray<SignedCheckpoint>
+  /** `program`: recompute every row here, whatever the store could do. */
+  readonly recompute?: "store" | "program"
+  /** Milliseconds after which the check ends as `incomplete`; resume behind its last sequence. */
+  readonly timeLimitMs?: number
+  /** Told after each part of the chain. */
+  readonly onProgress?: (progress: VerifyProgress) => Effect.Effect<void>
 }
 
-export type BreakReason =
-  | "content_mismatch"
-  | "hash_mismatch"
-  | "prev_hash_mismatch"
-  | "sequence_gap"
-  | "duplicate_sequence"
-  | "tail_missing"
-  | "checkpoint_mismatch"
-
-export interface Break {
-  readonly sequence_number: number
-  readonly event_id: string | null
-  readonly reason: BreakReason
-  readonly expected: string
-  readonly actual: string
-}
-
-/** The answer of every verification. */
-export interface VerifyReport {
-  readonly valid: boolean
-  readonly status: "valid" | "broken" | "incomplete" | "empty"
-  readonly tenant_id: string
-  readonly scheme: "alk-chain-v1"
-  readonly bounds: {
-    readonly from: string
-    readonly to: string
-    readonly from_sequence: number | null
-    readonly to_sequence: number | null
-  }
-  readonly events_checked: number
-  readonly events_in_bounds: number
-  readonly first_sequence_number: number | null
-  readonly last_sequence_number: number | null
-  readonly head: {
-    readonly sequence_number: number
-    readonly hash: string
-    readonly created_at: string
-  } | null
-  readonly erased_events: number
-  readonly assurance: "self_attested" | "signed" | "timestamped"
-  readonly breaks: ReadonlyArray<Break>
-  readonly breaks_total: number
-  readonly verified_at: string
-  readonly duration_ms: number
+/** How far a check has come. */
+export interface VerifyProgress {
+  readonly eventsChecked: number
+  readonly upToSequence: number
+  /** `hash` of that sequence, recomputed: an anchor for whoever resumes behind it. */
+  readonly hash: string | undefined
+  /** The last sequence of the span. */
+  readonly of: number
+  readonly breaksTotal: number
 }
 
 export class Verifier extends Context.Service<
   Verifier,
   {
+    /**
+     * Fails only if nothing could be checked. What fails after a part of the chain was checked ends
+     * the report as `incomplete`.
+     */
     verify(
       request: VerifyRequest
     ): Effect.Effect<VerifyReport, StoreUnavailable | LogUnavailable>
   }
 >()("alk/Verifier") {}
 
-/** The whole supported history: what bounds mean when they are left out. */
-export const HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
-export const HISTORY_TO = "2261-12-31T23:59:59.999999Z"
-
 /** Time that a check waits for the store to hold what the log holds. */
 const CATCH_UP_TIMEOUT = "10 seconds"
-/** Larger than any sequence number: rows behind the head are looked at too. */
-const SEQUENCE_MAX = Number.MAX_SAFE_INTEGER
+/** Blocks that the store recomputes in one question: some tenths of a second, some megabytes. */
+const CHUNK_BLOCKS = 256
+/** Spans up to this many events are recomputed here: asking the store costs more. */
+const SMALL_SPAN_EVENTS = BLOCK_EVENTS
+/** Rows that the program recomputes of each chunk beside its ends. */
+const SAMPLE_EVENTS = 14
 const CONFLICTS_MAX = 100
+/** Forged checkpoints that are named before an older one is no longer looked for. */
+const FORGED_MAX = 10
+const SEQUENCE_MAX = Number.MAX_SAFE_INTEGER
 
 /** The sequences that a request means. */
 interface Span {
@@ -96,23 +101,35 @@ interface Span {
 
 const emptySpan: Span = { first: 1, last: 0, open: false }
 
-const spanOf = Effect.fnUntraced(function*(request: VerifyRequest) {
-  const { from, fromSequence = 1, tenantId, to, toSequence } = request
-  const open = to === undefined && toSequence === undefined
+type Recompute = ChainRecompute["Service"]
+
+/** Everything that one check works with. */
+interface Run {
+  readonly request: VerifyRequest
+  readonly span: Span
+  readonly check: ChainCheck
+  readonly recompute: Recompute
+  readonly checkpoints: SignedCheckpoints["Service"]
+  /** The tree is built for the roots at these sizes, ascending. */
+  readonly treeSizes: ReadonlyArray<number>
+  readonly endsAt: number
+}
+
+const spanOf = Effect.fnUntraced(function*(
+  { from, fromSequence, tenantId, to, toSequence = SEQUENCE_MAX }: VerifyRequest,
+  recompute: Recompute
+) {
+  const first = Math.max(1, fromSequence ?? 1)
   if (from === undefined && to === undefined) {
-    const span: Span = {
-      first: fromSequence,
-      last: toSequence ?? SEQUENCE_MAX,
-      open
-    }
+    const span: Span = { first, last: toSequence, open: toSequence === SEQUENCE_MAX }
     return span
   }
-  const store = yield* EventStore
-  const found = yield* store.sequenceSpan(tenantId, from, to)
+  const found = yield* recompute.span(tenantId, from ?? HISTORY_FROM, to ?? HISTORY_TO)
   if (found === undefined) return emptySpan
+  const open = to === undefined && toSequence === SEQUENCE_MAX
   const span: Span = {
-    first: Math.max(found.first, fromSequence),
-    last: open ? SEQUENCE_MAX : Math.min(found.last, toSequence ?? SEQUENCE_MAX),
+    first: Math.max(found.first, first),
+    last: open ? SEQUENCE_MAX : Math.min(found.last, toSequence),
     open
   }
   return span
@@ -124,43 +141,305 @@ const caughtUp = Effect.fnUntraced(function*(tenantId: string) {
   const partition = log.partitionOf(tenantId)
   const [end = 0] = yield* log.ends([{ topic: "events", partition }])
   const reached = yield* visibility
-    .reached(partition, end, 0)
+    .reached(partition, { events: end })
     .pipe(Effect.timeoutOption(CATCH_UP_TIMEOUT))
-  if (Option.isNone(reached)) {
+  if (Option.isNone(reached) || visibility.partition(partition).rebuilding) {
     const cause = new Error("the store has not caught up with the log")
     return yield* new LogUnavailable({ operation: "verify", cause })
   }
 })
 
-const verify = Effect.fn("Verifier.verify")(function*(request: VerifyRequest) {
-  const { from = HISTORY_FROM, requireHead, tenantId, to = HISTORY_TO } = request
-  const started = yield* Clock.currentTimeMillis
+/** Go through the rows of a range here. */
+const checkRows = Effect.fnUntraced(function*(run: Run, first: number, last: number) {
   const store = yield* EventStore
-  const heads = yield* Heads
-  const head = yield* heads.head(tenantId)
-  yield* caughtUp(tenantId)
-  const span = yield* spanOf(request)
-  const check = new ChainCheck(tenantId, span.first, { from, to })
-  if (span.first <= span.last) {
-    // One row more in front: the first link must point at it.
-    const before = Math.max(1, span.first - 1)
-    yield* store
-      .rows(tenantId, before, span.last)
-      .pipe(Stream.runForEach((rows) => Effect.sync(() => rows.forEach((row) => check.row(row)))))
+  const rows = store.rows(run.request.tenantId, first, last)
+  yield* Stream.runForEach(rows, (chunk) =>
+    Effect.gen(function*() {
+      const erasures = yield* erasuresOfRows(run.recompute, run.request.tenantId, chunk)
+      for (const row of chunk) run.check.row(row, erasures)
+    })
+  )
+})
+
+const randomBetween = (first: number, last: number): number =>
+  first + Math.floor(Math.random() * (last - first + 1))
+
+/** The sequences of a chunk that the program recomputes too: both ends, and some at random. */
+const sampleOf = (blocks: ReadonlyArray<RecomputedBlock>): ReadonlyArray<number> => {
+  const first = blocks[0]?.first
+  const last = blocks.at(-1)?.last
+  if (first === undefined || last === undefined) return []
+  const chosen = Array.from({ length: SAMPLE_EVENTS }, () => {
+    const block = blocks[randomBetween(0, blocks.length - 1)]!
+    return randomBetween(block.first, block.last)
+  })
+  return [...new Set([first, last, ...chosen])].sort((left, right) => left - right)
+}
+
+/** True if the program finds of these rows what the store has found of their blocks. */
+const agrees = (
+  tenantId: string,
+  wanted: ReadonlyArray<number>,
+  rows: ReadonlyArray<StoredRow>,
+  lastHash: string | undefined,
+  erasures: Erasures
+): boolean => {
+  if (rows.length !== wanted.length) return false
+  const hashes = rows.map((row, index) => {
+    const found = recompute(row.body)
+    const isFine =
+      row.sequenceNumber === wanted[index] &&
+      found !== undefined &&
+      faultsOf(tenantId, row, found, erasures).length === 0
+    return isFine ? found.hash : undefined
+  })
+  return !hashes.includes(undefined) && hashes.at(-1) === lastHash
+}
+
+/** The blocks of a chunk that may be taken as they are, by number. */
+const trustedBlocks = Effect.fnUntraced(function*(run: Run, first: number, last: number) {
+  const { recompute, request, treeSizes } = run
+  const { from = HISTORY_FROM, tenantId, to = HISTORY_TO } = request
+  const tree = (treeSizes.at(-1) ?? 0) >= first
+  const range = { tenantId, fromSequence: first, toSequence: last, from, to, tree }
+  const perfect = (yield* recompute.blocks(range)).filter((block) => block.perfect)
+  const gone = perfect.flatMap(({ erased }) => erased.map((row) => row.sequenceNumber))
+  const erasures = yield* learnErasures(recompute, tenantId, gone)
+  const trusted = perfect.filter(({ erased }) => erased.every((row) => erasures.covers(row)))
+  const wanted = sampleOf(trusted)
+  const rows = yield* recompute.sample(tenantId, wanted)
+  if (!agrees(tenantId, wanted, rows, trusted.at(-1)?.lastHash, erasures)) {
+    yield* Effect.logError("the store and the program recompute events differently", {
+      firstSequence: first,
+      lastSequence: last
+    })
+    return new Map<number, RecomputedBlock>()
   }
-  for (const conflict of yield* store.conflicts(tenantId, CONFLICTS_MAX)) {
+  return new Map(trusted.map((block) => [block.block, block]))
+})
+
+/** Check a chunk: take the blocks that the store has recomputed, go through the rows of the others. */
+const checkChunk = Effect.fnUntraced(function*(run: Run, first: number, last: number) {
+  const inProgram = run.request.recompute === "program" || run.endsAt - run.span.first < SMALL_SPAN_EVENTS
+  const trusted = inProgram
+    ? new Map<number, RecomputedBlock>()
+    : yield* trustedBlocks(run, first, last)
+  let unchecked = first
+  for (let at = first; at <= last;) {
+    const block = blockOf(at)
+    const end = Math.min(last, (block + 1) * BLOCK_EVENTS)
+    const found = trusted.get(block)
+    if (found?.first === at && found.last === end) {
+      if (unchecked < at) yield* checkRows(run, unchecked, at - 1)
+      if (run.check.continuesWith(found)) run.check.block(found)
+      else yield* checkRows(run, at, end)
+      unchecked = end + 1
+    }
+    at = end + 1
+  }
+  if (unchecked <= last) yield* checkRows(run, unchecked, last)
+})
+
+/** Where a chunk that starts here ends: with whole blocks, but for the sizes of checkpoints. */
+const chunkEnd = ({ endsAt, treeSizes }: Run, first: number): number => {
+  const aligned = (blockOf(first) + CHUNK_BLOCKS) * BLOCK_EVENTS
+  const cut = treeSizes.find((size) => size >= first) ?? SEQUENCE_MAX
+  return Math.min(endsAt, aligned, cut)
+}
+
+/** Check the whole span; false if that was not possible in the time given. */
+const checkSpan = Effect.fnUntraced(function*(run: Run, started: number) {
+  const { check, endsAt, request, span } = run
+  const { onProgress, timeLimitMs = Infinity } = request
+  // One row more in front: the first link must point at it.
+  if (span.first > 1 && span.first <= endsAt) yield* checkRows(run, span.first - 1, span.first - 1)
+  for (let first = span.first; first <= endsAt;) {
+    if ((yield* Clock.currentTimeMillis) - started >= timeLimitMs) return false
+    const last = chunkEnd(run, first)
+    yield* checkChunk(run, first, last)
+    const { breaksTotal, eventsChecked, lastHash: hash } = check.verdict()
+    if (onProgress !== undefined) {
+      yield* onProgress({ eventsChecked, upToSequence: last, hash, of: endsAt, breaksTotal })
+    }
+    first = last + 1
+  }
+  return true
+})
+
+/** Events that the log does not know of, behind its head as it is now. */
+const checkBeyond = Effect.fnUntraced(function*({ check, recompute, request }: Run, head: number) {
+  const { tenantId } = request
+  const last = yield* recompute.lastSequence(tenantId)
+  if (last <= head) return
+  // The chain may have grown since; what is stored was in the log before.
+  const heads = yield* Heads
+  const now = (yield* heads.head(tenantId))?.sequence_number ?? 0
+  if (last > now) check.beyond(now, last)
+})
+
+/** The checkpoints to compare with: the newest that the span reaches, and those of the caller. */
+const checkpointsOf = Effect.fnUntraced(function*(
+  checkpoints: SignedCheckpoints["Service"],
+  { checkpoints: given = [], tenantId }: VerifyRequest,
+  last: number
+) {
+  const signed: Array<SignedCheckpoint> = [...given]
+  const forged = []
+  for (let size = last; size > 0 && forged.length < FORGED_MAX;) {
+    const found = yield* checkpoints.newestAtOrBelow(tenantId, size)
+    if (found === undefined) break
+    if (!isForged(found)) {
+      signed.push(found)
+      break
+    }
+    forged.push(found)
+    size = Math.min(size, found.treeSize) - 1
+  }
+  return { signed, forged }
+})
+
+/** Compare the roots; true if one that covers the whole span is the signed one. */
+const checkRoots = (
+  { check, endsAt, span }: Run,
+  signed: ReadonlyArray<SignedCheckpoint>,
+  headAt: number
+): boolean => {
+  if (span.first !== 1) return false
+  let covered = false
+  for (const { rootHash, treeSize } of signed) {
+    const root = check.root(treeSize)
+    if (root === rootHash) covered ||= treeSize >= endsAt
+    else if (root !== undefined) {
+      check.checkpoint(treeSize, `root ${rootHash} over ${treeSize} events, as signed`, `root ${root}`)
+    } else if (treeSize > headAt) {
+      check.checkpoint(treeSize, `at least ${treeSize} events, as signed`, `${headAt} events`)
+    }
+  }
+  return covered
+}
+
+/**
+ * That the first and the last event of the span, which the links in between tie together, stand in
+ * a signed tree that reaches that far; undefined if there is none.
+ */
+const checkInclusion = Effect.fnUntraced(function*(
+  { check, checkpoints, endsAt, request, span }: Run,
+  hashes: { readonly first: string; readonly last: string }
+) {
+  const { tenantId } = request
+  const newest = yield* checkpoints.newestAtOrBelow(tenantId, SEQUENCE_MAX)
+  if (newest === undefined || isForged(newest) || newest.treeSize < endsAt) return false
+  const { rootHash, treeSize } = newest
+  const root = Buffer.from(rootHash, "hex")
+  const ends = new Map([[span.first, hashes.first], [endsAt, hashes.last]])
+  for (const [sequence, hash] of ends) {
+    const proof = yield* checkpoints.inclusion(tenantId, sequence, treeSize)
+    if (proof === undefined) return false
+    const leaf = leafHash(hash)
+    if (verifyInclusion({ leaf, index: sequence - 1, size: treeSize, root, proof })) continue
+    check.checkpoint(
+      treeSize,
+      `a proof that event ${sequence} stands in the signed tree of ${treeSize}`,
+      `a proof that does not lead from hash ${hash} to root ${rootHash}`
+    )
+    return false
+  }
+  return true
+})
+
+/** Recomputed hashes of the first and the last event of a span that was checked to its end. */
+const endHashes = Effect.fnUntraced(function*({ check, endsAt, recompute: port, request, span }: Run) {
+  const { breaksTotal, last, lastHash } = check.verdict()
+  if (breaksTotal > 0 || last !== endsAt || lastHash === undefined) return undefined
+  const rows = yield* port.sample(request.tenantId, [span.first])
+  const first = rows.length === 1 ? recompute(rows[0]!.body)?.hash : undefined
+  return first === undefined ? undefined : { first, last: lastHash }
+})
+
+const checkConflicts = Effect.fnUntraced(function*({ check, request, span }: Run) {
+  const store = yield* EventStore
+  for (const conflict of yield* store.conflicts(request.tenantId, CONFLICTS_MAX)) {
     const { sequenceNumber } = conflict
     if (sequenceNumber >= span.first && sequenceNumber <= span.last) check.conflict(conflict)
   }
-  if (span.open && requireHead) check.head(head)
-  else if (!span.open && span.last >= span.first) {
-    check.end(Math.min(span.last, head?.sequence_number ?? 0))
+})
+
+/** Everything that can be said once the whole span was gone through. */
+const conclude = Effect.fnUntraced(function*(
+  run: Run,
+  head: Head | undefined,
+  signed: ReadonlyArray<SignedCheckpoint>
+) {
+  const { check, endsAt, request, span } = run
+  yield* checkConflicts(run)
+  const isEmpty = span.last < span.first
+  const headAt = head?.sequence_number ?? 0
+  if (!span.open) check.end(Math.min(span.last, headAt))
+  else if (request.requireHead) check.head(head)
+  if (span.last > headAt && (!span.open || request.requireHead)) yield* checkBeyond(run, headAt)
+  const isCovered = checkRoots(run, signed, headAt)
+  if (isCovered || isEmpty || endsAt < span.first) return isCovered
+  const hashes = yield* endHashes(run)
+  return hashes === undefined ? false : yield* checkInclusion(run, hashes)
+})
+
+const start = Effect.fnUntraced(function*(
+  request: VerifyRequest,
+  port: Recompute,
+  checkpoints: SignedCheckpoints["Service"]
+) {
+  const { from = HISTORY_FROM, tenantId, to = HISTORY_TO } = request
+  const heads = yield* Heads
+  const head = yield* heads.head(tenantId)
+  yield* caughtUp(tenantId)
+  const span = yield* spanOf(request, port)
+  const endsAt = Math.min(span.last, head?.sequence_number ?? 0)
+  const found =
+    span.first === 1
+      ? yield* checkpointsOf(checkpoints, request, endsAt)
+      : { signed: request.checkpoints ?? [], forged: [] }
+  const treeSizes = found.signed
+    .map(({ treeSize }) => treeSize)
+    .filter((size) => size <= endsAt)
+    .sort((left, right) => left - right)
+  const check = new ChainCheck({
+    tenantId,
+    firstWanted: span.first,
+    bounds: { from, to },
+    ...(span.first === 1 && treeSizes.length > 0 ? { treeSizes } : {})
+  })
+  for (const { problem, treeSize } of found.forged) {
+    check.checkpoint(treeSize, "a checkpoint signed by a published key", problem)
   }
+  const run: Run = { request, span, check, recompute: port, checkpoints, treeSizes, endsAt }
+  return { run, head, signed: found.signed }
+})
+
+const verify = Effect.fn("Verifier.verify")(function*(
+  request: VerifyRequest,
+  port: Recompute,
+  checkpoints: SignedCheckpoints["Service"]
+) {
+  const { from = HISTORY_FROM, tenantId, to = HISTORY_TO } = request
+  const started = yield* Clock.currentTimeMillis
+  const { head, run, signed } = yield* start(request, port, checkpoints)
+  const { check } = run
+  const finished = yield* Effect.gen(function*() {
+    if (!(yield* checkSpan(run, started))) return { isComplete: false, isSigned: false }
+    return { isComplete: true, isSigned: yield* conclude(run, head, signed) }
+  }).pipe(
+    Effect.catch((failure) =>
+      check.eventsChecked === 0
+        ? Effect.fail(failure)
+        : Effect.logWarning("a verification was not finished", failure.operation, failure.cause).pipe(
+            Effect.as({ isComplete: false, isSigned: false })
+          )
+    )
+  )
   const verdict = check.verdict()
+  const outcome = verdictOf(verdict.breaksTotal, verdict.eventsChecked, finished.isComplete)
   const report: VerifyReport = {
-    valid: verdict.breaksTotal === 0,
-    status:
-      verdict.breaksTotal > 0 ? "broken" : verdict.eventsChecked === 0 ? "empty" : "valid",
+    ...outcome,
     tenant_id: tenantId,
     scheme: "alk-chain-v1",
     bounds: {
@@ -175,7 +454,7 @@ const verify = Effect.fn("Verifier.verify")(function*(request: VerifyRequest) {
     last_sequence_number: verdict.last ?? null,
     head: head ?? null,
     erased_events: verdict.erased,
-    assurance: "self_attested",
+    assurance: finished.isSigned && outcome.valid ? "signed" : "self_attested",
     breaks: verdict.breaks,
     breaks_total: verdict.breaksTotal,
     verified_at: formatMicros(nowMicros()),
@@ -184,6 +463,7 @@ const verify = Effect.fn("Verifier.verify")(function*(request: VerifyRequest) {
   return report
 })
 
+/** Uses `ChainRecompute` and `SignedCheckpoints` where they are provided. */
 export const layerVerifier: Layer.Layer<
   Verifier,
   never,
@@ -192,8 +472,10 @@ export const layerVerifier: Layer.Layer<
   Verifier,
   Effect.gen(function*() {
     const context = yield* Effect.context<EventLog | EventStore | Heads | Visibility>()
+    const port = yield* chainRecompute
+    const checkpoints = yield* signedCheckpoints
     return Verifier.of({
-      verify: (request) => verify(request).pipe(Effect.provideContext(context))
+      verify: (request) => verify(request, port, checkpoints).pipe(Effect.provideContext(context))
     })
   })
 )

@@ -16,11 +16,13 @@ import {
   stateRecords,
   step,
   type Arrival,
-  type Changes
+  type Changes,
+  type LogEnds
 } from "../../src/actors/SequencerStep.ts"
 import { dedupKeyOf, type Command, type PreparedEvent } from "../../src/domain/Command.ts"
 import { GENESIS_HASH, linkHash } from "../../src/domain/HashChain.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
+import { checkpointSigner } from "../support/Signer.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
 const TENANTS = ["acme", "globex", "initech"] as const
@@ -126,6 +128,11 @@ class Changelog {
   }
 }
 
+const endsAfter = (state: SequencerState, { events, traces }: Changes): LogEnds => ({
+  eventsNext: state.eventsNext + events.length,
+  tracesNext: state.tracesNext + traces.facts.length
+})
+
 const run = (
   arrivals: ReadonlyArray<Arrival>,
   cuts: ReadonlyArray<number>,
@@ -138,12 +145,12 @@ const run = (
   for (let turn = 0; at < arrivals.length; turn++) {
     const chunk = arrivals.slice(at, at + (cuts[turn % cuts.length] ?? 1))
     at += chunk.length
-    const changes = step(state, chunk, NOW)
-    const eventsNext = state.eventsNext + changes.events.length
-    changelog.write(stateRecords(state, changes, eventsNext))
+    const changes = step(state, chunk, checkpointSigner, NOW)
+    const ends = endsAfter(state, changes)
+    changelog.write(stateRecords(state, changes, ends))
     say(said, changes)
     if (restartAfterEach) state = changelog.restart()
-    else advance(state, changes, eventsNext)
+    else advance(state, changes, ends)
   }
   return { said, state, changelog }
 }
@@ -261,9 +268,9 @@ describe("step", () => {
       1
     )
     const state = emptyState(0, 1, windows)
-    const changes = step(state, [first], NOW)
-    advance(state, changes, 1)
-    const later = step(state, [second], "2026-11-21T11:00:00.000000Z")
+    const changes = step(state, [first], checkpointSigner, NOW)
+    advance(state, changes, endsAfter(state, changes))
+    const later = step(state, [second], checkpointSigner, "2026-11-21T11:00:00.000000Z")
     assert.strictEqual(later.events[0]?.createdAt, NOW)
   })
 
@@ -278,8 +285,9 @@ describe("step", () => {
     const command = { ...poison.command, idempotency, receivedAt: "yesterday" }
     const broken: Arrival = { offset: 1, value, command }
     const state = emptyState(0, 1, windows)
-    assert.throws(() => step(state, [first, { ...last, offset: 2 }], NOW), /expected/)
-    const changes = step(state, [first, broken, last], NOW)
+    const jumped = [first, { ...last, offset: 2 }]
+    assert.throws(() => step(state, jumped, checkpointSigner, NOW), /expected/)
+    const changes = step(state, [first, broken, last], checkpointSigner, NOW)
     assert.deepStrictEqual(
       changes.events.map(({ sequenceNumber }) => sequenceNumber),
       [1, 2]

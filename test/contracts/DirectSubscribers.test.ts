@@ -25,8 +25,11 @@ import {
 import { CommandLog, layerCommandLog } from "../../src/pipeline/CommandLog.ts"
 import { prepareItem } from "../../src/pipeline/Prepare.ts"
 import type { NewRecord } from "../../src/ports/EventLog.ts"
+import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
+import { TraceStore } from "../../src/ports/TraceStore.ts"
 import { append, leaveTransaction, readAll, withLog } from "../support/Log.ts"
+import { checkpointSigner } from "../support/Signer.ts"
 import { faultInValue, kindsOf, publishedNames } from "./Published.ts"
 
 const run = promisify(execFile)
@@ -87,16 +90,27 @@ const command = (tenantId: string, count: number, more: Partial<Command> = {}): 
 })
 
 /** The store is no subject here: it takes everything and holds nothing. */
-const storeOfNothing = Layer.mock(EventStore, {
-  position: () => Effect.succeed({ event: undefined, receiptOffset: undefined }),
-  page: () => Effect.succeed({ bodies: [], total: 0 }),
-  insertEvents: () => Effect.void,
-  insertReceipts: () => Effect.void,
-  insertConflicts: () => Effect.void,
-  hasDuplicates: () => Effect.succeed(false)
-})
+const storeOfNothing = Layer.mergeAll(
+  Layer.mock(CheckpointStore, {
+    position: () => Effect.succeed(undefined),
+    insert: () => Effect.void
+  }),
+  Layer.mock(TraceStore, {
+    position: () => Effect.succeed(undefined),
+    insertFacts: () => Effect.void,
+    hasDuplicates: () => Effect.succeed(false)
+  }),
+  Layer.mock(EventStore, {
+    position: () => Effect.succeed({ event: undefined, receiptOffset: undefined }),
+    page: () => Effect.succeed({ bodies: [], total: 0 }),
+    insertEvents: () => Effect.void,
+    insertReceipts: () => Effect.void,
+    insertConflicts: () => Effect.void,
+    hasDuplicates: () => Effect.succeed(false)
+  })
+)
 
-const settings = { serviceName: "alk", windows: { dedup: 1_000, idempotency: 1_000 } }
+const settings = { ...checkpointSigner, windows: { dedup: 1_000, idempotency: 1_000 } }
 
 const idempotency = { key: "ab".repeat(16), body: "cd".repeat(16), forgetConflict: false }
 const registry = (operation: RegistryOperation): Command =>

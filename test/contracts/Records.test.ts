@@ -42,7 +42,9 @@ import {
   type RegistryEntry,
   type RegistryOperation
 } from "../../src/domain/Registry.ts"
+import { registryValue } from "../../src/domain/Registry.ts"
 import { prepareItem } from "../../src/pipeline/Prepare.ts"
+import { checkpointSigner } from "../support/Signer.ts"
 import { faultIn, faultInValue, kindsOf, publishedNames } from "./Published.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
@@ -138,14 +140,14 @@ interface Outcome {
 
 const run = (): Outcome => {
   const state = emptyState(0, 4, { dedup: 100, idempotency: 100 })
-  const changes = step(state, arrivals, NOW)
-  const eventsNext = changes.events.length
+  const changes = step(state, arrivals, checkpointSigner, NOW)
+  const ends = { eventsNext: changes.events.length, tracesNext: changes.traces.facts.length }
   const records = [
     metaRecord(4),
     ownerRecord(crypto.randomUUID()),
-    ...stateRecords(state, changes, eventsNext)
+    ...stateRecords(state, changes, ends)
   ]
-  advance(state, changes, eventsNext)
+  advance(state, changes, ends)
   const receipts = changes.decided.map(({ eventsBefore, receipt }) => ({
     ...receipt,
     events_next: eventsBefore
@@ -217,7 +219,7 @@ describe("records of the program pass their schema", () => {
       "registry-api-key"
     ])
     for (const entry of changes.registry) {
-      assertValid(entryOf(entry), [entry.kind === "tenant" ? entry.tenant : entry.key])
+      assertValid(entryOf(entry), [JSON.parse(registryValue(entry))])
       assertValid(entryOf(entry), [registryKey(entry)], "key")
     }
   })
@@ -417,7 +419,7 @@ describe("the forms in the schemas", () => {
         assert.isUndefined(faultInValue("command", value))
         const arrival = { offset: 0, value, command: decodeCommand(value) }
         const own = emptyState(0, 1, { dedup: 10, idempotency: 10 })
-        for (const { body } of step(own, [arrival], NOW).events) {
+        for (const { body } of step(own, [arrival], checkpointSigner, NOW).events) {
           assert.isUndefined(faultInValue("audit-event", Buffer.from(body)), body)
         }
       }),

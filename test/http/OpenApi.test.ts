@@ -126,7 +126,8 @@ describe("the OpenAPI document", () => {
 
   it("has the string form of errors where service.md promises it, and only there", () => {
     for (const { operation, path } of operations) {
-      const form = path === "/v1/events/batch" ? "TextError" : "Error"
+      const isText = path === "/v1/events/batch" || path.startsWith("/api/v1/")
+      const form = isText ? "TextError" : "Error"
       for (const [status, response] of Object.entries<any>(operation.responses)) {
         if (Number(status) < 400) continue
         assert.strictEqual(

@@ -89,7 +89,7 @@ describe("the writers", () => {
         const values = Array.from({ length: 2_500 }, (_, n) => `v${n}`)
         let first: number | undefined
         yield* writer.commit(values.map(event), (placed) => {
-          first = placed.firstOffset
+          first = placed.offsets.events
           return [{ topic: "state", partition: 0, key: "k", value: "v" }]
         })
         assert.strictEqual(first, 0)

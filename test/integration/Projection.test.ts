@@ -10,14 +10,15 @@ import { EventStore } from "../../src/ports/EventStore.ts"
 import { layerVerifier, Verifier, type VerifyReport } from "../../src/verify/Verifier.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
 import { append, freshPrefix, logLayer, readAll } from "../support/Log.ts"
-import { storeLayer, tamper } from "../support/Store.ts"
+import { type Stores, storeLayer, tamper } from "../support/Store.ts"
+import { checkpointSigner } from "../support/Signer.ts"
 
-const settings = { serviceName: "alk", windows: { dedup: 100, idempotency: 100 } }
+const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
 const everything = { metadata: [] }
 
 /** Run a test on topics and a database of its own. */
 const withView = <A, E>(
-  test: (database: string) => Effect.Effect<A, E, EventLog | EventStore | Scope.Scope>
+  test: (database: string) => Effect.Effect<A, E, EventLog | Stores | Scope.Scope>
 ) => {
   const name = freshPrefix()
   return test(name).pipe(

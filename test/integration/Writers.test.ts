@@ -199,8 +199,8 @@ describe("the transactional writer", () => {
           apiKey === PRODUCE || apiKey === ADD_PARTITIONS_TO_TXN ? misfortunate(PRODUCE) : "forward"
         const offsets: Array<number> = []
         for (let n = 0; n < 30; n++) {
-          yield* writer.commit([event(`${n}a`), event(`${n}b`)], ({ firstOffset }) => {
-            offsets.push(firstOffset!)
+          yield* writer.commit([event(`${n}a`), event(`${n}b`)], (placed) => {
+            offsets.push(placed.offsets.events!)
             return [state(`${n}`)]
           })
         }

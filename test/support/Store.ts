@@ -3,22 +3,32 @@ import { createClient, type ClickHouseClient } from "@clickhouse/client"
 import { Effect, Layer } from "effect"
 import { inject } from "vitest"
 import { ClickHouseConnection } from "../../src/adapters/clickhouse/ClickHouseConnection.ts"
+import { layerCheckpointStore } from "../../src/adapters/clickhouse/CheckpointStoreClickHouse.ts"
 import { layerClickHouse } from "../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { layerHashTree } from "../../src/adapters/clickhouse/HashTreeClickHouse.ts"
+import { layerRecompute } from "../../src/adapters/clickhouse/Recompute.ts"
+import { layerTraceStore } from "../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 
-/** The store with its schema, in a new database. */
+const layerMigrated = Layer.effectDiscard(EventStore.use((store) => store.migrate))
+
+/** Everything that is kept in the store, with its schema, in a new database. */
 export const storeLayer = (database: string) =>
-  Layer.effect(
-    EventStore,
-    Effect.gen(function*() {
-      const store = yield* EventStore
-      yield* store.migrate
-      return store
-    })
-  ).pipe(
-    Layer.provide(layerClickHouse),
+  layerMigrated.pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(
+        layerClickHouse,
+        layerTraceStore,
+        layerCheckpointStore,
+        layerHashTree,
+        layerRecompute
+      )
+    ),
     Layer.provide(ClickHouseConnection.layerServer({ url: inject("storeUrl"), database }))
   )
+
+/** What `storeLayer` provides. */
+export type Stores = Layer.Success<ReturnType<typeof storeLayer>>
 
 /** Somebody with access to the database, behind the service's back. */
 export const intruder = (): ClickHouseClient => createClient({ url: inject("storeUrl") })

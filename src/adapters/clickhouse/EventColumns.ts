@@ -3,6 +3,7 @@
  * expressions over them: verification computes every column again and names those that differ. The
  * table's defaults in schemas/clickhouse are the same expressions; a test compares the two.
  */
+import { disagreementOf, membersOf, readable, type NamedExpression } from "./JsonColumns.ts"
 
 /** The members of a stored event that columns are made of. */
 const FIELDS = [
@@ -18,29 +19,10 @@ const FIELDS = [
   "created_at DateTime64(6, 'UTC')",
   "hash String",
   "erased_at String"
-].join(", ")
+]
 
-const parsed = (text: string): string =>
-  `JSONExtract(${text}, 'Tuple(${FIELDS.replaceAll("'", "''")})')`
-
-/** Regular expressions over JSON, as ClickHouse's string literals. */
-const STRING_OR_LONG_DIGITS = String.raw`'("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})'`
+/** Regular expression over JSON, as ClickHouse's string literal. */
 const STRING_OR_KEY = String.raw`'"(?:[^"\\\\]|\\\\.)*":?'`
-
-/**
- * The text with `e0` behind each run of 19 digits or more that is no part of a string: simdjson
- * refuses a whole document for one integer beyond 64 bits, but reads it as a double like this.
- * U+0001 marks the end of each match, because it can't stand in JSON.
- */
-export const withFloatDigits = (text: string): string => {
-  const marked = `replaceRegexpAll(${text}, ${STRING_OR_LONG_DIGITS}, '\\\\1\\\\2\\x01')`
-  return String.raw`replaceAll(replaceAll(${marked}, '"\x01', '"'), '\x01', 'e0')`
-}
-
-/** The text itself, or where the body was refused, what can be read; costs nothing on the rest. */
-const readable = (text: string): string =>
-  `arrayElement(arrayConcat(arrayMap(refused -> ${withFloatDigits("refused")},`
-  + ` if(isValidJSON(body), [], [${text}])), [${text}]), 1)`
 
 const field = (...path: ReadonlyArray<string>): string =>
   path.reduce((record, name) => `tupleElement(${record}, '${name}')`, "fields")
@@ -54,19 +36,19 @@ const searched = [
   field("resource", "name")
 ].join(", ")
 
-/** Every string value of `metadata`: its JSON tokens that no colon follows, unescaped. */
-const metadataTexts =
+/** Every string value of a metadata text: its JSON tokens that no colon follows, unescaped. */
+export const metadataStrings = (metadata: string): string =>
   "JSONExtract(concat('[', arrayStringConcat(arrayFilter(token -> NOT endsWith(token, ':'),"
-  + ` extractAll(${field("metadata")}, ${STRING_OR_KEY})), ','), ']'), 'Array(String)')`
+  + ` extractAll(${metadata}, ${STRING_OR_KEY})), ','), ']'), 'Array(String)')`
 
 /** Temporary values that the columns are made of, in order; each may use those before it. */
-export const temporaries: ReadonlyArray<readonly [name: string, expression: string]> = [
+export const temporaries: ReadonlyArray<NamedExpression> = [
   ["readable", readable("body")],
-  ["fields", parsed("readable")]
+  ["fields", membersOf("readable", FIELDS)]
 ]
 
 /** The filter columns and what they hold. */
-export const columns: ReadonlyArray<readonly [name: string, expression: string]> = [
+export const columns: ReadonlyArray<NamedExpression> = [
   ["version", `${field("erased_at")} != ''`],
   ["tenant_id", field("tenant_id")],
   ["sequence_number", field("sequence_number")],
@@ -83,14 +65,9 @@ export const columns: ReadonlyArray<readonly [name: string, expression: string]>
   ["metadata", readable(field("metadata"))],
   [
     "search",
-    String.raw`lowerUTF8(arrayStringConcat(arrayConcat([${searched}], ${metadataTexts}), '\0'))`
+    String.raw`lowerUTF8(arrayStringConcat(arrayConcat([${searched}], ${metadataStrings(field("metadata"))}), '\0'))`
   ]
 ]
 
-/** `WITH …` list and expression for the names of the columns that differ from the bytes. */
-export const disagreement = {
-  with: temporaries.map(([name, expression]) => `${expression} AS ${name}`).join(", "),
-  names: `arrayFilter(name -> name != '', [${
-    columns.map(([name, expression]) => `if(${name} = (${expression}), '', '${name}')`).join(", ")
-  }])`
-}
+/** For verification: `WITH …` list and the names of the columns that differ from the bytes. */
+export const disagreement = disagreementOf(temporaries, columns)

@@ -7,7 +7,7 @@ import {
   type EventFilter,
   type MetadataCondition
 } from "../../domain/EventFilter.ts"
-import { withFloatDigits } from "./EventColumns.ts"
+import { withFloatDigits } from "./JsonColumns.ts"
 
 export type ParameterValue = string | number
 

@@ -4,26 +4,14 @@
  */
 import { Effect } from "effect"
 import type { EventStore } from "../../ports/EventStore.ts"
-import { Parameters } from "./EventFilterSql.ts"
 import { escapedRows, rawRows } from "./RawRows.ts"
-import type { RowBinary } from "./RowBinary.ts"
 import type { StoreClient } from "./StoreClient.ts"
-
-/** Offsets that are looked through for duplicates at a time: 16 bytes of memory for each. */
-const DUPLICATES_WINDOW = 4_000_000
+import { dropRows, hasRepeats, highestRow, insertRows, lastRecord, mergeRows } from "./TopicTable.ts"
 
 type Store = EventStore["Service"]
 
 export const makeInsertEvents = (store: StoreClient): Store["insertEvents"] => (rows) =>
-  store.insert({
-    operation: "insertEvents",
-    table: store.events,
-    columns: ["kafka_partition", "kafka_offset", "body"],
-    format: "CSV",
-    rows: rows.length,
-    bytes: () =>
-      rawRows(rows.map(({ body, offset, partition }) => ({ fields: [partition, offset], body })))
-  })
+  insertRows(store, "insertEvents", store.events, rows)
 
 export const makeInsertReceipts = (store: StoreClient): Store["insertReceipts"] => (rows) =>
   store.insert({
@@ -59,74 +47,30 @@ export const makeInsertConflicts = (store: StoreClient): Store["insertConflicts"
         [row.partition, row.offset, row.tenantId, row.sequenceNumber, row.reason, row.body]))
   })
 
-/** The row of the partition's highest offset in one of the tables. */
-const highest = (partition: number, table: string, columns: string) => {
-  const parameters = new Parameters()
-  const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
-  return {
-    operation: "position",
-    parameters,
-    sql: `SELECT ${columns} FROM ${table} WHERE ${inPartition} AND kafka_offset =`
-      + ` (SELECT max(kafka_offset) FROM ${table} WHERE ${inPartition}) LIMIT 1`
-  }
-}
-
 export const makePosition = (store: StoreClient): Store["position"] =>
   Effect.fn("EventStore.position")(function*(partition) {
-    const bodyAt = (row: RowBinary) => ({ offset: row.uint64(), body: row.string() })
-    const highestIn = (table: string) =>
-      store.read(highest(partition, table, "kafka_offset, body"), bodyAt)
-    const [event] = yield* highestIn(store.events)
+    const event = yield* lastRecord(store, store.events, partition)
     // Records of the same topic, only that they didn't link.
-    const [conflict] = yield* highestIn(store.conflicts)
-    const [receiptOffset] = yield* store.read(
-      highest(partition, store.receipts, "kafka_offset"),
+    const conflict = yield* lastRecord(store, store.conflicts, partition)
+    const receiptOffset = yield* highestRow(
+      store,
+      store.receipts,
+      "kafka_offset",
+      partition,
       (row) => row.uint64()
     )
     const last = (conflict?.offset ?? -1) > (event?.offset ?? -1) ? conflict : event
     return { event: last, receiptOffset }
   })
 
-/** Only rows that FINAL and merges make one count: of a forged second row they never do. */
 export const makeHasDuplicates = (store: StoreClient): Store["hasDuplicates"] =>
   Effect.fn("EventStore.hasDuplicates")(function*(partition, fromOffset) {
-    const [last = -1] = yield* store.read(
-      highest(partition, store.events, "kafka_offset"),
-      (row) => row.uint64()
-    )
-    for (let from = fromOffset; from <= last; from += DUPLICATES_WINDOW) {
-      const repeats = (what: string) => {
-        const parameters = new Parameters()
-        return store.readOne({
-          operation: "hasDuplicates",
-          parameters,
-          sql: `SELECT count() > uniqExact(${what}) FROM ${store.events}`
-            + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
-            + ` AND kafka_offset >= ${parameters.integer(from)}`
-            + ` AND kafka_offset < ${parameters.integer(from + DUPLICATES_WINDOW)}`
-        }, (row) => row.uint8() === 1)
-      }
-      if (!(yield* repeats("kafka_offset"))) continue
-      if (yield* repeats("(kafka_offset, tenant_id, sequence_number, hash)")) return true
-    }
-    return false
+    const key = "tenant_id, sequence_number, hash"
+    return yield* hasRepeats(store, store.events, key, partition, fromOffset)
   })
 
 export const makeMergeDuplicates = (store: StoreClient): Store["mergeDuplicates"] =>
-  store.change({
-    operation: "mergeDuplicates",
-    parameters: new Parameters(),
-    sql: `OPTIMIZE TABLE ${store.events} FINAL SETTINGS alter_sync = 2, optimize_throw_if_noop = 1`
-  })
+  mergeRows(store, store.events)
 
 export const makeDropPartition = (store: StoreClient): Store["dropPartition"] => (partition) =>
-  Effect.forEach([store.events, store.receipts, store.conflicts], (table) => {
-    const parameters = new Parameters()
-    return store.change({
-      operation: "dropPartition",
-      parameters,
-      sql: `ALTER TABLE ${table} DELETE`
-        + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
-        + " SETTINGS mutations_sync = 2"
-    })
-  }, { discard: true })
+  dropRows(store, [store.events, store.receipts, store.conflicts], partition)

@@ -20,6 +20,10 @@ const READ_SECONDS_MAX = 30
 const INSERT_SECONDS_MAX = 60
 /** Seconds until a change of the schema, or the removal of a partition, is given up. */
 const CHANGE_SECONDS_MAX = 600
+/** Characters from which a statement may be longer than ClickHouse takes by default (256 KiB). */
+const LONG_QUERY_LENGTH = 65_536
+/** Bytes of a statement at most: lists of ids. */
+const LONG_QUERY_SETTINGS: ClickHouseSettings = { max_query_size: String(16 * 1_048_576) }
 /** What the store gets to report its own timeout before we do. */
 const GRACE_SECONDS = 5
 
@@ -45,6 +49,8 @@ export interface Question {
   readonly operation: string
   readonly sql: string
   readonly parameters: Parameters
+  /** For a statement that reads, beside those that all of them have, as SQL. */
+  readonly settings?: string
 }
 
 export interface Insertion {
@@ -63,6 +69,7 @@ export interface StoreClient {
   readonly events: string
   readonly receipts: string
   readonly conflicts: string
+  readonly facts: string
   /** The events, merged while reading if need be. */
   eventsOf(final: boolean): string
   read<A>(question: Question, row: (reader: RowBinary) => A): Result<ReadonlyArray<A>>
@@ -120,14 +127,17 @@ export const makeStoreClient = (
   const written = (operation: string, secondsMax: number, result: Result<void>): Result<void> =>
     embedded ? Effect.uninterruptible(result) : within(operation, secondsMax, result)
 
-  const read: StoreClient["read"] = ({ operation, parameters, sql }, row) =>
+  const read: StoreClient["read"] = ({ operation, parameters, settings, sql }, row) =>
     within(
       operation,
       READ_SECONDS_MAX,
       attempt(operation, async (signal) => {
         const answer = await client.exec({
-          query: `${sql} SETTINGS ${readSettings} FORMAT RowBinary`,
+          query: `${sql} SETTINGS ${readSettings}${
+            settings === undefined ? "" : `, ${settings}`
+          } FORMAT RowBinary`,
           query_params: parameters.values,
+          clickhouse_settings: sql.length < LONG_QUERY_LENGTH ? {} : LONG_QUERY_SETTINGS,
           abort_signal: signal
         })
         // An empty body means "no rows" only if a ClickHouse says so, not some proxy before it.
@@ -160,6 +170,7 @@ export const makeStoreClient = (
     events: `${place.database}.events`,
     receipts: `${place.database}.receipts`,
     conflicts: `${place.database}.conflicts`,
+    facts: `${place.database}.facts`,
     eventsOf: (final) => `${place.database}.events${final ? " FINAL" : ""}`,
     read,
     readOne: (question, row) =>

@@ -5,7 +5,7 @@
  */
 import type net from "node:net"
 import { Effect, type Scope } from "effect"
-import { topicName } from "../../domain/Topics.ts"
+import { topicName, type TopicKind } from "../../domain/Topics.ts"
 import {
   LogUnavailable,
   WriterFenced,
@@ -262,8 +262,11 @@ class Transactions {
       for (const key of missing.keys()) added.add(key)
       if (missing.size > 0) await this.#add([...missing.values()], goOn)
     }
-    const firstOffset = first.length === 0 ? undefined : await this.#place(first, add, goOn)
-    const requests = toRequests(this.#prefix, then({ firstOffset }))
+    const offsets: Partial<Record<TopicKind, number>> = {}
+    for (const [topic, records] of Map.groupBy(first, (record) => record.topic)) {
+      offsets[topic] = await this.#place(records, add, goOn)
+    }
+    const requests = toRequests(this.#prefix, then({ offsets }))
     const following = requests.flat().map(({ partition, topic }) => ({ topic, partition }))
     await add(following)
     for (const request of requests) {

@@ -29,6 +29,8 @@ import {
   CommandLogBusy,
   CommandTooLarge
 } from "../../../src/pipeline/CommandLog.ts"
+import { EventErasures } from "../../../src/pipeline/EventErasures.ts"
+import { ShareLinks } from "../../../src/pipeline/ShareLinks.ts"
 import { LogUnavailable } from "../../../src/ports/EventLog.ts"
 import {
   EventStore,
@@ -37,6 +39,8 @@ import {
   type EventPageQuery
 } from "../../../src/ports/EventStore.ts"
 import { Verifier, type Break } from "../../../src/verify/Verifier.ts"
+import { layerProofs, ProofWorld, SIGNER } from "./ProofDoubles.ts"
+import { layerTraces, TraceWorld } from "./TraceDoubles.ts"
 
 export const SECRET = "a secret of the tests, 32 characters long"
 export const ADMIN_TOKEN = "admin-token-of-the-tests"
@@ -63,11 +67,13 @@ export const settings: Settings = {
     bodyBytesMax: 1_048_576,
     eventBytesMax: 65_536,
     metadataBytesMax: 32_768,
+    payloadBytesMax: 65_536,
     actionLengthMax: 128
   },
   eventsPerSecondMax: undefined,
   secret: Redacted.make(SECRET),
-  serviceName: "alk"
+  serviceName: "alk",
+  topicRetentionMs: "forever"
 }
 
 const unreachable = (operation: string) =>
@@ -84,6 +90,8 @@ export class World {
   readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
   readonly tenants: Array<Tenant> = [{ id: "acme", created_at: "2026-01-01T00:00:00.000000Z" }]
   readonly keys: Array<ApiKey> = []
+  readonly proofs = new ProofWorld()
+  readonly traces = new TraceWorld()
   readonly streams: Array<{ readonly filter: EventFilter; readonly after: number | undefined }> = []
   /** What the next `submit` fails with. */
   refuse: CommandLogBusy | CommandTooLarge | LogUnavailable | undefined
@@ -107,9 +115,20 @@ export class World {
     const now = formatMicros(nowMicros())
     const value = Buffer.from(encodeCommand(command))
     const arrival = { offset: this.state.applied + 1, value, command: decodeCommand(value) }
-    const changes = step(this.state, [arrival], now)
-    advance(this.state, changes, this.state.eventsNext + changes.events.length)
-    for (const { body } of changes.events) this.bodies.push(body)
+    const changes = step(this.state, [arrival], { serviceName: "alk", signer: SIGNER }, now)
+    const { events, traces } = changes
+    advance(this.state, changes, {
+      eventsNext: this.state.eventsNext + events.length,
+      tracesNext: this.state.tracesNext + traces.facts.length
+    })
+    for (const { body } of traces.facts) this.traces.project(body)
+    for (const { body, hash, tenantId } of events) {
+      this.bodies.push(body)
+      const hashes = this.proofs.hashes.get(tenantId) ?? []
+      this.proofs.hashes.set(tenantId, hashes)
+      hashes.push(hash)
+    }
+    this.proofs.stored.push(...changes.checkpoints.values())
     for (const { attempt, receipt } of changes.decided) {
       const final = { ...receipt, events_next: this.state.eventsNext }
       this.receipts.set(receipt.receipt_id, final)
@@ -250,6 +269,7 @@ const feedOf = (world: World) =>
         world.streams.push({ filter, after })
         return Effect.succeed(world.sse)
       }),
+    admit: () => Effect.void,
     subscribers: Effect.sync(() => world.streams.length)
   })
 
@@ -335,16 +355,26 @@ const verifierOf = (world: World) =>
 
 /** Every service that the server asks for, made of the world. */
 export const layerDoubles = (world: World, changed: Partial<Settings> = {}) =>
+  layerProofs(world.proofs, settings.secret).pipe(
+    Layer.provideMerge(layerServices(world, changed))
+  )
+
+const layerServices = (world: World, changed: Partial<Settings>) =>
   Layer.mergeAll(
     Layer.succeed(ApiSettings, { ...settings, ...changed }),
     Layer.succeed(CommandLog, commandLog(world)),
     Layer.succeed(Receipts, receiptsOf(world)),
     storeOf(world),
+    layerTraces(world.traces),
+    Layer.mock(EventErasures, {}),
+    Layer.mock(ShareLinks, {}),
     Layer.succeed(LiveFeed, feedOf(world)),
     Layer.succeed(Keys, keysOf(world)),
     Layer.succeed(Verifier, verifierOf(world)),
     Layer.succeed(Heads, {
-      head: (tenantId) => Effect.sync(() => world.state.heads.get(tenantId))
+      head: (tenantId) => Effect.sync(() => world.state.heads.get(tenantId)),
+      traceHead: (tenantId) => Effect.sync(() => world.state.traceHeads.get(tenantId)),
+      tenants: Effect.sync(() => [...world.state.heads.keys()])
     }),
     Layer.succeed(Visibility, {
       of: () => ({ ...noProgress(0), rebuilding: world.rebuilding }),

@@ -1,0 +1,117 @@
+/**
+ * Signed checkpoints in ClickHouse: the records of `alk.checkpoints`, byte for byte, found by the
+ * size of their tree. Checks no signature.
+ */
+import { Effect, Layer } from "effect"
+import type { CheckpointRecord } from "../../domain/Checkpoint.ts"
+import { CHECKPOINTS_LIST_MAX, CheckpointStore } from "../../ports/CheckpointStore.ts"
+import { ClickHouseConnection } from "./ClickHouseConnection.ts"
+import { Parameters } from "./EventFilterSql.ts"
+import { rawRows } from "./RawRows.ts"
+import type { RowBinary } from "./RowBinary.ts"
+import { makeStoreClient, type StoreClient } from "./StoreClient.ts"
+
+type Store = CheckpointStore["Service"]
+
+const isRecord = (value: unknown): value is CheckpointRecord => {
+  if (typeof value !== "object" || value === null) return false
+  const { created_at, key_id, note, root_hash, tenant_id, tree_size } = value as Partial<
+    Record<keyof CheckpointRecord, unknown>
+  >
+  const texts = [created_at, key_id, note, root_hash, tenant_id]
+  return texts.every((text) => typeof text === "string") && typeof tree_size === "number"
+}
+
+/** A row whose bytes are no checkpoint comes back without a note, which no key has signed. */
+const recordOf = (tenantId: string, treeSize: number, body: string): CheckpointRecord => {
+  try {
+    const value: unknown = JSON.parse(body)
+    if (isRecord(value)) return value
+  } catch {
+    // Somebody has written into the table; the same as any other JSON.
+  }
+  const unreadable = { root_hash: "", created_at: "", key_id: "", note: "" }
+  return { tenant_id: tenantId, tree_size: treeSize, ...unreadable }
+}
+
+const makeInsert = (store: StoreClient, table: string): Store["insert"] => (rows) =>
+  store.insert({
+    operation: "insertCheckpoints",
+    table,
+    columns: ["kafka_partition", "kafka_offset", "tenant_id", "tree_size", "body"],
+    format: "CSV",
+    rows: rows.length,
+    bytes: () =>
+      rawRows(rows.map(({ body, offset, partition, tenantId, treeSize }) => ({
+        fields: [partition, offset, tenantId, treeSize],
+        body
+      })))
+  })
+
+const makePosition = (store: StoreClient, table: string): Store["position"] => (partition) => {
+  const parameters = new Parameters()
+  const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
+  return store.read({
+    operation: "checkpointPosition",
+    parameters,
+    sql: `SELECT kafka_offset, body FROM ${table} WHERE ${inPartition} AND kafka_offset =`
+      + ` (SELECT max(kafka_offset) FROM ${table} WHERE ${inPartition}) LIMIT 1`
+  }, (row: RowBinary) => ({ offset: row.uint64(), body: row.string() })).pipe(
+    Effect.map(([highest]) => highest)
+  )
+}
+
+const makeDropPartition = (store: StoreClient, table: string): Store["dropPartition"] =>
+  (partition) => {
+    const parameters = new Parameters()
+    return store.change({
+      operation: "dropCheckpoints",
+      parameters,
+      sql: `ALTER TABLE ${table} DELETE`
+        + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
+        + " SETTINGS mutations_sync = 2"
+    })
+  }
+
+/** Checkpoints of a tenant that satisfy a condition, one for each size, largest first. */
+const makeFind = (store: StoreClient, table: string) =>
+  (tenantId: string, limit: number, condition: (parameters: Parameters) => string) => {
+    const parameters = new Parameters()
+    return store.read({
+      operation: "checkpoints",
+      parameters,
+      sql: `SELECT tree_size, body FROM ${table}`
+        + ` WHERE tenant_id = ${parameters.string(tenantId)} AND ${condition(parameters)}`
+        + " ORDER BY tree_size DESC, kafka_offset DESC LIMIT 1 BY tree_size"
+        + ` LIMIT ${parameters.integer(limit)}`
+    }, (row) => recordOf(tenantId, row.uint64(), row.string()))
+  }
+
+/** The checkpoints behind the port. */
+export const layerCheckpointStore: Layer.Layer<
+  CheckpointStore,
+  never,
+  ClickHouseConnection
+> = Layer.effect(
+  CheckpointStore,
+  Effect.map(ClickHouseConnection, (connection) => {
+    const store = makeStoreClient(connection)
+    const table = `${connection.place.database}.checkpoints`
+    const find = makeFind(store, table)
+    const first = (tenantId: string, condition: (parameters: Parameters) => string) =>
+      find(tenantId, 1, condition).pipe(Effect.map(([record]) => record))
+    return CheckpointStore.of({
+      insert: makeInsert(store, table),
+      position: makePosition(store, table),
+      dropPartition: makeDropPartition(store, table),
+      latest: (tenantId) => first(tenantId, () => "true"),
+      atOrBelow: (tenantId, treeSize) =>
+        first(tenantId, (parameters) => `tree_size <= ${parameters.integer(treeSize)}`),
+      ofSize: (tenantId, treeSize) =>
+        first(tenantId, (parameters) => `tree_size = ${parameters.integer(treeSize)}`),
+      list: (tenantId, { beforeSize, limit }) =>
+        find(tenantId, Math.min(limit, CHECKPOINTS_LIST_MAX), (parameters) =>
+          beforeSize === undefined ? "true" : `tree_size < ${parameters.integer(beforeSize)}`)
+    })
+  })
+)

@@ -1,0 +1,235 @@
+/**
+ * Merkle trees over the stored events. Subtrees of 2^8, 2^16 and 2^24 events are kept in a table of
+ * their own, so that a proof reads a few hundred rows whatever the size of the tree; they are
+ * computed by ClickHouse when they are first needed. Believes what it reads.
+ */
+import { Effect, Layer, Semaphore } from "effect"
+import type { TreeNode } from "../../domain/MerkleTree.ts"
+import type { StoreUnavailable } from "../../ports/EventStore.ts"
+import { HashTree, TreeUnbuildable, type StoredTree } from "../../ports/HashTree.ts"
+import { ClickHouseConnection } from "./ClickHouseConnection.ts"
+import { Parameters } from "./EventFilterSql.ts"
+import {
+  CHILDREN,
+  computedNodes,
+  hexOf,
+  keptLevels,
+  type NodeRange,
+  type TreeTables
+} from "./HashTreeSql.ts"
+import {
+  NodeGroups,
+  nodesNeeded,
+  slicesOf,
+  type GroupLevel,
+  type GroupSlice
+} from "./NodeGroups.ts"
+import { escapedRows } from "./RawRows.ts"
+import { makeStoreClient, type StoreClient } from "./StoreClient.ts"
+
+/** Nodes that one statement computes at most: of 2^18 events, about 30 MB and 0.2 s. */
+const COMPUTED_NODES_MAX = 1_024
+/** Groups of kept nodes that are read at once: the neighbours will be asked for as well. */
+const READ_AHEAD_GROUPS = 16
+
+const HASH_FORM = /^[0-9a-f]{64}$/
+
+interface NodeRow {
+  readonly index: number
+  /** 64 hex digits, if nobody has changed it. */
+  readonly hash: string
+}
+
+/** Groups from `first` up to, exclusive, `end`. */
+interface GroupRange {
+  readonly level: GroupLevel
+  readonly first: number
+  readonly end: number
+}
+
+/** The groups to read for slices of one level, without overlaps. */
+const groupRanges = (slices: ReadonlyArray<GroupSlice>): ReadonlyArray<GroupRange> => {
+  const ahead = (level: GroupLevel) => (level === 0 ? 1 : READ_AHEAD_GROUPS)
+  const ranges = new Map<string, GroupRange>()
+  for (const { group, level } of slices) {
+    const first = Math.floor(group / ahead(level)) * ahead(level)
+    ranges.set(`${level}/${first}`, { level, first, end: first + ahead(level) })
+  }
+  return [...ranges.values()]
+}
+
+const readRange = (
+  store: StoreClient,
+  tables: TreeTables,
+  tenantId: string,
+  { end, first, level }: GroupRange
+) => {
+  const parameters = new Parameters()
+  const tenant = `tenant_id = ${parameters.string(tenantId)}`
+  const [from, to] = [first * CHILDREN, end * CHILDREN]
+  const events = `SELECT sequence_number - 1, hash FROM ${tables.events} WHERE ${tenant}`
+    + ` AND sequence_number > ${parameters.integer(from)}`
+    + ` AND sequence_number <= ${parameters.integer(to)}`
+  const nodes = `SELECT node_index, ${hexOf("hash")} FROM ${tables.nodes} WHERE ${tenant}`
+    + ` AND level = ${level} AND node_index >= ${parameters.integer(from)}`
+    + ` AND node_index < ${parameters.integer(to)}`
+  return store.read({
+    operation: "hashTree",
+    parameters,
+    sql: level === 0 ? events : nodes
+  }, (row): NodeRow => ({ index: row.int64(), hash: row.string() }))
+}
+
+/**
+ * Hashes from the first place on, up to the first place of which nothing is known: no row, two that
+ * differ, or no hash.
+ */
+const knownHashes = (texts: ReadonlyArray<string | undefined>): ReadonlyArray<string> => {
+  const known: Array<string> = []
+  for (const text of texts) {
+    if (text === undefined || !HASH_FORM.test(text)) break
+    known.push(text)
+  }
+  return known
+}
+
+const toGroups = (
+  { end, first, level }: GroupRange,
+  rows: ReadonlyArray<NodeRow>,
+  put: (level: GroupLevel, group: number, hashes: ReadonlyArray<string>) => void
+): void => {
+  const texts: Array<string | undefined> = new Array((end - first) * CHILDREN).fill(undefined)
+  for (const { hash, index } of rows) {
+    const place = index - first * CHILDREN
+    texts[place] = texts[place] === undefined || texts[place] === hash ? hash : "disputed"
+  }
+  for (let group = first; group < end; group++) {
+    const start = (group - first) * CHILDREN
+    const hashes = knownHashes(texts.slice(start, start + CHILDREN))
+    if (hashes.length > 0) put(level, group, hashes)
+  }
+}
+
+const unbuildable = (level: number, index: number): TreeUnbuildable => {
+  const events = 2 ** level
+  const firstSequence = index * events + 1
+  return new TreeUnbuildable({ firstSequence, lastSequence: firstSequence + events - 1 })
+}
+
+const computeNodes = (store: StoreClient, tables: TreeTables, range: NodeRange) => {
+  const parameters = new Parameters()
+  return store.read({
+    operation: "computeHashTree",
+    parameters,
+    sql: computedNodes(tables, range, parameters)
+  }, (row): NodeRow => ({ index: row.uint64(), hash: row.string() }))
+}
+
+/** Up to where the nodes of each kept level are there without a gap. */
+const keptUpTo = (store: StoreClient, tables: TreeTables, tenantId: string) => {
+  const parameters = new Parameters()
+  return store.read({
+    operation: "hashTree",
+    parameters,
+    sql: "SELECT level, if(uniqExact(node_index) = max(node_index) + 1, max(node_index) + 1, 0)"
+      + ` FROM ${tables.nodes} WHERE tenant_id = ${parameters.string(tenantId)} GROUP BY level`
+  }, (row) => [row.uint8(), row.uint64()] as const).pipe(Effect.map((levels) => new Map(levels)))
+}
+
+const keep = (
+  store: StoreClient,
+  tables: TreeTables,
+  { level, tenantId }: NodeRange,
+  nodes: ReadonlyArray<NodeRow>
+) =>
+  store.insert({
+    operation: "keepHashTree",
+    table: tables.nodes,
+    columns: ["tenant_id", "level", "node_index", "hash"],
+    format: "TabSeparated",
+    rows: nodes.length,
+    bytes: () =>
+      escapedRows(nodes.map(({ hash, index }) =>
+        [tenantId, level, index, Buffer.from(hash, "hex")]))
+  })
+
+/** Computes and keeps what is missing of the nodes that are needed of each level. */
+const makeFill = (store: StoreClient, tables: TreeTables) =>
+  Effect.fnUntraced(function*(tenantId: string, needed: ReadonlyMap<number, number>) {
+    const kept = yield* keptUpTo(store, tables, tenantId)
+    for (const level of keptLevels) {
+      const end = needed.get(level) ?? 0
+      for (let first = kept.get(level) ?? 0; first < end; first += COMPUTED_NODES_MAX) {
+        const range = { tenantId, level, first, end: Math.min(end, first + COMPUTED_NODES_MAX) }
+        const nodes = yield* computeNodes(store, tables, range)
+        const gap = nodes.findIndex(({ index }, place) => index !== first + place)
+        const known = gap === -1 ? nodes : nodes.slice(0, gap)
+        yield* keep(store, tables, range, known)
+        const next = first + known.length
+        if (next < range.end) return yield* unbuildable(level, next)
+      }
+    }
+  })
+
+const make = Effect.gen(function*() {
+  const connection = yield* ClickHouseConnection
+  const store = makeStoreClient(connection)
+  const tables = { events: store.events, nodes: `${connection.place.database}.tree_nodes` }
+  const groups = new NodeGroups()
+  const fill = makeFill(store, tables)
+  // Each of them keeps every core of the store busy, and two of one tenant do the same work.
+  const oneAtATime = (yield* Semaphore.make(1)).withPermits(1)
+
+  /** Reads what is not known of the slices; comes back with what the store doesn't hold either. */
+  const load = Effect.fnUntraced(function*(tenantId: string, slices: ReadonlyArray<GroupSlice>) {
+    const unknown = slices.filter((slice) => !groups.has(tenantId, slice))
+    yield* Effect.forEach(groupRanges(unknown), (range) =>
+      Effect.map(readRange(store, tables, tenantId, range), (rows) =>
+        toGroups(range, rows, (level, group, hashes) =>
+          groups.put(tenantId, level, group, hashes))), { concurrency: 2 })
+    return unknown.filter((slice) => !groups.has(tenantId, slice))
+  })
+
+  const nodes = Effect.fn("HashTree.nodes")(function*(
+    tenantId: string,
+    wanted: ReadonlyArray<TreeNode>
+  ): Effect.fn.Return<StoredTree, StoreUnavailable | TreeUnbuildable> {
+    const slices = wanted.flatMap(({ index, level }) => slicesOf(level, index))
+    let [missing] = yield* load(tenantId, slices)
+    if (missing !== undefined && missing.level > 0) {
+      yield* oneAtATime(fill(tenantId, nodesNeeded(slices)))
+      const left = yield* load(tenantId, slices)
+      missing = left[0]
+    }
+    if (missing !== undefined) {
+      const first = groups.knownUpTo(tenantId, missing)
+      return yield* unbuildable(missing.level, first)
+    }
+    const snapshot = groups.snapshot(tenantId, slices)
+    return {
+      node: (level, index) => snapshot.node(level, index),
+      eventHash: (index) => snapshot.eventHash(index)
+    }
+  })
+
+  return HashTree.of({
+    nodes,
+    forget: (tenantId) => {
+      const parameters = new Parameters()
+      const removed = store.change({
+        operation: "forgetHashTree",
+        parameters,
+        sql: `ALTER TABLE ${tables.nodes} DELETE`
+          + ` WHERE tenant_id = ${parameters.string(tenantId)} SETTINGS mutations_sync = 2`
+      })
+      const forgotten = Effect.sync(() => groups.forget(tenantId))
+      return oneAtATime(Effect.ensuring(removed, forgotten))
+    }
+  })
+})
+
+/** The trees behind the port. */
+export const layerHashTree: Layer.Layer<HashTree, never, ClickHouseConnection> = Layer.effect(
+  HashTree,
+  make
+)

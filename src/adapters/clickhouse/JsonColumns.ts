@@ -1,0 +1,40 @@
+/**
+ * How columns are taken out of a stored JSON text by ClickHouse itself, and how it is told which of
+ * them say something else than the text. Knows no table.
+ */
+
+/** A temporary value or a column, and the ClickHouse expression that makes it. */
+export type NamedExpression = readonly [name: string, expression: string]
+
+/** Regular expression over JSON, as ClickHouse's string literal. */
+const STRING_OR_LONG_DIGITS = String.raw`'("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})'`
+
+/**
+ * The text with `e0` behind each run of 19 digits or more that is no part of a string: simdjson
+ * refuses a whole document for one integer beyond 64 bits, but reads it as a double like this.
+ * U+0001 marks the end of each match, because it can't stand in JSON.
+ */
+export const withFloatDigits = (text: string): string => {
+  const marked = `replaceRegexpAll(${text}, ${STRING_OR_LONG_DIGITS}, '\\\\1\\\\2\\x01')`
+  return String.raw`replaceAll(replaceAll(${marked}, '"\x01', '"'), '\x01', 'e0')`
+}
+
+/** The text itself, or where the body was refused, what can be read; costs nothing on the rest. */
+export const readable = (text: string): string =>
+  `arrayElement(arrayConcat(arrayMap(refused -> ${withFloatDigits("refused")},`
+  + ` if(isValidJSON(body), [], [${text}])), [${text}]), 1)`
+
+/** The members of a JSON text, which are given as those of a ClickHouse Tuple. */
+export const membersOf = (text: string, members: ReadonlyArray<string>): string =>
+  `JSONExtract(${text}, 'Tuple(${members.join(", ").replaceAll("'", "''")})')`
+
+/** `WITH …` list and expression for the names of the columns that differ from the text. */
+export const disagreementOf = (
+  temporaries: ReadonlyArray<NamedExpression>,
+  columns: ReadonlyArray<NamedExpression>
+) => ({
+  with: temporaries.map(([name, expression]) => `${expression} AS ${name}`).join(", "),
+  names: `arrayFilter(name -> name != '', [${
+    columns.map(([name, expression]) => `if(${name} = (${expression}), '', '${name}')`).join(", ")
+  }])`
+})

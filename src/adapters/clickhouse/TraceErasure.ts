@@ -1,0 +1,59 @@
+/**
+ * Takes the details out of an execution's stored facts. What an erased fact looks like is the
+ * domain's to say; here its row replaces the old one, which is then deleted.
+ */
+import { Effect } from "effect"
+import { eraseFact, parseFact } from "../../domain/TraceFact.ts"
+import type { TraceStore } from "../../ports/TraceStore.ts"
+import { Parameters } from "./EventFilterSql.ts"
+import type { StoreClient } from "./StoreClient.ts"
+import { insertRows, type TopicRow } from "./TopicTable.ts"
+import { factChunk, ofExecution, type PlacedFact } from "./TraceFacts.ts"
+
+type Store = TraceStore["Service"]
+
+const erasedRow = (
+  { body, offset, partition }: PlacedFact,
+  erasedAt: string
+): ReadonlyArray<TopicRow> => {
+  const fact = parseFact(body)
+  return fact === undefined
+    ? []
+    : [{ partition, offset, body: Buffer.from(eraseFact(fact, erasedAt), "utf8") }]
+}
+
+/** Number of rows. */
+const countOf = (store: StoreClient, condition: string, parameters: Parameters) =>
+  store.readOne({
+    operation: "eraseDetails",
+    parameters,
+    sql: `SELECT count() FROM ${store.facts} WHERE ${condition}`
+  }, (row) => row.uint64())
+
+export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
+  Effect.fn("TraceStore.eraseDetails")(
+    function*(tenantId, executionId, beforeFactNumber, erasedAt) {
+      const parameters = new Parameters()
+      const execution = ofExecution(tenantId, executionId, parameters)
+      const told =
+        `${execution} AND fact_number < ${parameters.integer(beforeFactNumber)} AND version != 1`
+      if ((yield* countOf(store, told, parameters)) === 0) return
+      const erased =
+        `SELECT fact_number, hash FROM ${store.facts} WHERE ${execution} AND version = 1`
+      // Rows that are there already were written before a start that was broken off, or a replay.
+      const left = `${told} AND (fact_number, hash) NOT IN (${erased})`
+      let last: PlacedFact | undefined
+      for (;;) {
+        const chunk = yield* factChunk(store, "eraseDetails", left, parameters, last)
+        if (chunk.length === 0) break
+        const rows = chunk.flatMap((fact) => erasedRow(fact, erasedAt))
+        yield* insertRows(store, "eraseDetails", store.facts, rows)
+        last = chunk.at(-1)
+      }
+      yield* store.change({
+        operation: "eraseDetails",
+        parameters,
+        sql: `DELETE FROM ${store.facts} WHERE ${told} SETTINGS lightweight_deletes_sync = 2`
+      })
+    }
+  )

@@ -1,0 +1,291 @@
+/**
+ * Lists of executions: a page with its total, and all that ran within a time with everything they
+ * did. What comes out are the stored bytes of facts.
+ */
+import { Effect, Option, Stream } from "effect"
+import type { ExecutionFacts, TraceStore } from "../../ports/TraceStore.ts"
+import { Parameters } from "./EventFilterSql.ts"
+import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "./EventPages.ts"
+import {
+  GROUPING_SETTINGS,
+  matchingExecutions,
+  ofTenant,
+  overlappingExecutions,
+  STARTED,
+  startConditions,
+  type ExecutionFilter
+} from "./ExecutionSql.ts"
+import type { StoreClient } from "./StoreClient.ts"
+import { textSet } from "./TextSets.ts"
+import { factChunk, ofExecution, ofExecutions, type PlacedFact } from "./TraceFacts.ts"
+
+/** Up to this end (offset and limit) a page is found together with its total. */
+const FOUND_PAGE_END_MAX = 2_000
+/** Executions that an export looks up at a time. */
+const FOUND_AT_ONCE = 20_000
+/** Executions whose sizes are asked for at a time. */
+const MEASURED_AT_ONCE = 500
+
+type Store = TraceStore["Service"]
+
+interface Slice {
+  readonly offset: number
+  readonly limit: number
+}
+
+/** What a list is made of: how many match, and which of them stand on the page. */
+interface Found {
+  readonly total: number
+  readonly ids: ReadonlyArray<string>
+  /** Chain sequence of the last fact that was looked at: later ones are of another moment. */
+  readonly last: number
+}
+
+const upTo = (last: number, parameters: Parameters): string =>
+  `chain_sequence <= ${parameters.integer(last)}`
+
+const idsInOrder = (
+  store: StoreClient,
+  executions: string,
+  parameters: Parameters,
+  { limit, offset }: Slice
+) =>
+  store.read({
+    operation: "page",
+    parameters,
+    sql: `SELECT id FROM (${executions}) ORDER BY started DESC, id`
+      + ` LIMIT ${parameters.integer(limit)} OFFSET ${parameters.integer(offset)}`,
+    settings: GROUPING_SETTINGS
+  }, (row) => row.string())
+
+/** By grouping the facts of each execution: right whatever there is. */
+const findByGroups = Effect.fnUntraced(function*(
+  store: StoreClient,
+  filter: ExecutionFilter,
+  slice: Slice
+) {
+  const { limit, offset } = slice
+  const parameters = new Parameters()
+  const facts = ofTenant(filter.tenantId, parameters)
+  const executions = matchingExecutions(store, filter, facts, parameters)
+  const isNear = limit > 0 && offset + limit <= FOUND_PAGE_END_MAX
+  const found = yield* store.readOne({
+    operation: "page",
+    parameters,
+    sql: `SELECT count(), max(last), ${
+      isNear
+        ? `arrayMap(entry -> entry.2, groupArraySorted(${offset + limit})`
+          + "((-toUnixTimestamp64Micro(started), id)))"
+        : "[]::Array(String)"
+    } FROM (${executions})`,
+    settings: GROUPING_SETTINGS
+  }, (row): Found => ({
+    total: row.uint64(),
+    last: row.uint64(),
+    ids: row.list(() => row.string()).slice(offset)
+  }))
+  if (isNear || limit === 0 || found.total <= offset) return found
+  const then = `${facts} AND ${upTo(found.last, parameters)}`
+  const ids = yield* idsInOrder(
+    store,
+    matchingExecutions(store, filter, then, parameters),
+    parameters,
+    slice
+  )
+  return { ...found, ids }
+})
+
+/**
+ * By the started facts alone, many times faster: right as long as each execution has one, as those
+ * have that did not come from OpenTelemetry. Undefined if that is not so.
+ */
+const findByStarts = Effect.fnUntraced(function*(
+  store: StoreClient,
+  filter: ExecutionFilter,
+  slice: Slice
+) {
+  const parameters = new Parameters()
+  const facts = ofTenant(filter.tenantId, parameters)
+  // For a moment of its erasure, an execution has two.
+  const erased = `SELECT execution_id FROM ${store.facts} WHERE ${facts} AND version = 1`
+  const once = `(version = 1 OR execution_id NOT IN (${erased}))`
+  const matches = [STARTED, ...startConditions(filter, parameters), once].join(" AND ")
+  const { last, others, total } = yield* store.readOne({
+    operation: "page",
+    parameters,
+    sql: `SELECT countIf(${matches}), max(chain_sequence),`
+      + ` countIf(${STARTED} AND fact_number > 1) FROM ${store.facts} WHERE ${facts}`
+  }, (row) => ({ total: row.uint64(), last: row.uint64(), others: row.uint64() }))
+  if (others > 0) return undefined
+  if (slice.limit === 0 || total <= slice.offset) return { total, last, ids: [] }
+  const starts = `SELECT execution_id AS id, started_at AS started FROM ${store.facts}`
+    + ` WHERE ${facts} AND ${matches} AND ${upTo(last, parameters)}`
+  return { total, last, ids: yield* idsInOrder(store, starts, parameters, slice) }
+})
+
+/** The execution's own facts, for each of the ids. */
+const factsOf = (store: StoreClient, tenantId: string, { ids, last }: Found) => {
+  const parameters = new Parameters()
+  return store.read({
+    operation: "page",
+    parameters,
+    sql: `SELECT execution_id, body FROM ${store.facts}`
+      + ` WHERE ${ofTenant(tenantId, parameters)} AND execution_id IN (${textSet(ids)})`
+      + ` AND ${upTo(last, parameters)}`
+      + " ORDER BY execution_id, fact_number, hash, version DESC"
+      + " LIMIT 1 BY execution_id, fact_number, hash"
+  }, (row) => ({ id: row.string(), body: row.string() })).pipe(Effect.map((rows) => {
+    const facts = Map.groupBy(rows, ({ id }) => id)
+    return ids.map((id) => (facts.get(id) ?? []).map(({ body }) => body))
+  }))
+}
+
+export const makePage = (store: StoreClient): Store["page"] =>
+  Effect.fn("TraceStore.page")(function*({ limit, offset, ...filter }, final) {
+    const slice = { limit, offset }
+    const byStarts = final || filter.status !== undefined
+      ? undefined
+      : yield* findByStarts(store, filter, slice)
+    const found = byStarts ?? (yield* findByGroups(store, filter, slice))
+    const executions = found.ids.length === 0 ? [] : yield* factsOf(store, filter.tenantId, found)
+    return { executions, total: found.total }
+  })
+
+/** An execution in the order of exports. */
+interface Place {
+  readonly id: string
+  /** Microseconds since 1970. */
+  readonly started: number
+}
+
+/** The next executions that ran within the time, by start then id. */
+const nextPlaces = (
+  store: StoreClient,
+  tenantId: string,
+  from: string,
+  to: string,
+  after: Place | undefined
+) => {
+  const parameters = new Parameters()
+  const facts = ofTenant(tenantId, parameters)
+  const start = "toUnixTimestamp64Micro(started)"
+  const beyond = after === undefined
+    ? "true"
+    : `(${start}, id) > (${parameters.bind("Int64", after.started)}, ${parameters.string(after.id)})`
+  return store.read({
+    operation: "overlapping",
+    parameters,
+    sql: `SELECT id, ${start} FROM (${
+      overlappingExecutions(store, from, to, facts, parameters)
+    }) WHERE ${beyond} ORDER BY started, id LIMIT ${FOUND_AT_ONCE}`,
+    settings: GROUPING_SETTINGS
+  }, (row): Place => ({ id: row.string(), started: row.int64() }))
+}
+
+/** Executions that are read at once, or a large one that is read in pieces. */
+interface Load {
+  readonly ids: ReadonlyArray<string>
+  readonly isLarge: boolean
+}
+
+interface Size {
+  readonly rows: number
+  readonly bytes: number
+}
+
+const exceedsChunk = ({ bytes, rows }: Size): boolean =>
+  rows > CHUNK_ROWS_MAX || bytes > CHUNK_BYTES_MAX
+
+/** Cut executions, in order, into loads that fit into a chunk. */
+const toLoads = (
+  ids: ReadonlyArray<string>,
+  sizes: ReadonlyMap<string, Size>
+): ReadonlyArray<Load> => {
+  const loads: Array<Load> = []
+  let open: { readonly ids: Array<string>; size: Size } | undefined
+  for (const id of ids) {
+    const size = sizes.get(id)
+    if (size === undefined) continue
+    if (exceedsChunk(size)) {
+      open = undefined
+      loads.push({ ids: [id], isLarge: true })
+      continue
+    }
+    const sum = {
+      rows: size.rows + (open?.size.rows ?? 0),
+      bytes: size.bytes + (open?.size.bytes ?? 0)
+    }
+    if (open === undefined || exceedsChunk(sum)) {
+      open = { ids: [id], size }
+      loads.push({ ids: open.ids, isLarge: false })
+    } else {
+      open.ids.push(id)
+      open.size = sum
+    }
+  }
+  return loads
+}
+
+const loadsOf = (store: StoreClient, tenantId: string, ids: ReadonlyArray<string>) => {
+  const parameters = new Parameters()
+  return store.read({
+    operation: "overlapping",
+    parameters,
+    sql: `SELECT execution_id, count(), sum(length(body)) FROM ${store.facts}`
+      + ` WHERE ${ofExecutions(tenantId, ids, parameters)} GROUP BY execution_id`
+  }, (row) => [row.string(), { rows: row.uint64(), bytes: row.uint64() }] as const).pipe(
+    Effect.map((sizes) => toLoads(ids, new Map(sizes)))
+  )
+}
+
+const wholeExecutions = (store: StoreClient, tenantId: string, ids: ReadonlyArray<string>) => {
+  const parameters = new Parameters()
+  return store.read({
+    operation: "overlapping",
+    parameters,
+    sql: `SELECT execution_id, body FROM ${store.facts}`
+      + ` WHERE ${ofExecutions(tenantId, ids, parameters)}`
+      + " ORDER BY execution_id, fact_number, hash, version DESC"
+      + " LIMIT 1 BY execution_id, fact_number, hash"
+  }, (row) => ({ id: row.string(), body: row.string() })).pipe(Effect.map((rows) => {
+    const facts = Map.groupBy(rows, ({ id }) => id)
+    return ids.map((executionId): ExecutionFacts => ({
+      executionId,
+      facts: (facts.get(executionId) ?? []).map(({ body }) => body),
+      complete: true
+    }))
+  }))
+}
+
+/** Ends with a piece without facts. */
+const piecesOf = (store: StoreClient, tenantId: string, executionId: string) =>
+  Stream.paginate(undefined as PlacedFact | undefined, (after) => {
+    const parameters = new Parameters()
+    const condition = ofExecution(tenantId, executionId, parameters)
+    return factChunk(store, "overlapping", condition, parameters, after).pipe(
+      Effect.map((chunk) => {
+        const piece: ExecutionFacts = {
+          executionId,
+          facts: chunk.map(({ body }) => body),
+          complete: chunk.length === 0
+        }
+        return [[[piece]], Option.fromUndefinedOr(chunk.at(-1))] as const
+      })
+    )
+  })
+
+export const makeOverlapping = (store: StoreClient): Store["overlapping"] => (tenantId, from, to) =>
+  Stream.paginate(undefined as Place | undefined, (after) =>
+    nextPlaces(store, tenantId, from, to, after).pipe(Effect.map((places) =>
+      [places, Option.fromUndefinedOr(places.at(-1))] as const
+    ))
+  ).pipe(
+    Stream.map(({ id }) => id),
+    Stream.grouped(MEASURED_AT_ONCE),
+    Stream.mapEffect((ids) => loadsOf(store, tenantId, ids)),
+    Stream.flattenIterable,
+    Stream.flatMap(({ ids, isLarge }): ReturnType<Store["overlapping"]> =>
+      isLarge
+        ? piecesOf(store, tenantId, ids[0]!)
+        : Stream.fromEffect(wholeExecutions(store, tenantId, ids)))
+  )

@@ -1,0 +1,293 @@
+/**
+ * Signed checkpoints: the size and root of a tenant's Merkle tree as a C2SP tlog-checkpoint in a
+ * C2SP signed note, with Ed25519. Signs and verifies texts; knows neither where keys are kept nor
+ * whether the tree is the right one.
+ *
+ * One key signs for all tenants, so its name is the service's and the origin names the tenant too.
+ */
+import {
+  createPrivateKey,
+  createPublicKey,
+  hash as digest,
+  sign as signBytes,
+  verify as verifyBytes,
+  type KeyObject
+} from "node:crypto"
+import { EMPTY_ROOT, HASH_BYTES, type Frontier } from "./MerkleTree.ts"
+
+/** One record of `alk.checkpoints`. */
+export interface CheckpointRecord {
+  readonly tenant_id: string
+  readonly tree_size: number
+  /** 64 hex digits. */
+  readonly root_hash: string
+  /** Canonical microsecond form; the sequencer's clock, not covered by the signature. */
+  readonly created_at: string
+  /** 8 hex digits: which key signed. */
+  readonly key_id: string
+  /** The whole signed note. */
+  readonly note: string
+}
+
+export interface Signer {
+  /** Name of the key: the service's. */
+  readonly name: string
+  /** 8 hex digits. */
+  readonly keyId: string
+  /** The public key as C2SP writes it: `<name>+<key id>+<base64 of 0x01 and the key>`. */
+  readonly vkey: string
+  /** Base64 of the 32 bytes. */
+  readonly publicKey: string
+  /** The signature line, line feed included, for a text that ends in one. */
+  sign(noteText: string): string
+}
+
+/** The signature type of Ed25519. */
+const ED25519 = 1
+const KEY_BYTES = 32
+const KEY_ID_BYTES = 4
+const SIGNATURE_BYTES = 64
+/** Characters of a note, and signatures on one, at most: ours have far less of both. */
+const NOTE_LENGTH_MAX = 1_000_000
+const SIGNATURES_MAX = 100
+
+/** Neither white space nor `+`. */
+const NAME_FORM = /^[^\s+]+$/u
+// PKCS#8 and SPKI of an Ed25519 key are these bytes and then the key (RFC 8410).
+const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex")
+const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex")
+
+/** A private key that is no Ed25519 key. */
+export class SigningKeyInvalid extends Error {
+  override readonly name = "SigningKeyInvalid"
+}
+
+const publicKeyOf = (raw: Buffer): KeyObject =>
+  createPublicKey({ key: Buffer.concat([SPKI_PREFIX, raw]), format: "der", type: "spki" })
+
+/** 8 hex digits that C2SP gives an Ed25519 key of this name. */
+export const keyIdOf = (name: string, publicKey: Buffer): string =>
+  digest(
+    "sha256",
+    Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([ED25519]), publicKey]),
+    "hex"
+  ).slice(0, 2 * KEY_ID_BYTES)
+
+const privateKeyOf = (key: string | Buffer): KeyObject => {
+  if (typeof key !== "string" && key.length !== KEY_BYTES) {
+    throw new SigningKeyInvalid(`a seed has ${KEY_BYTES} bytes, not ${key.length}`)
+  }
+  const read = (): KeyObject =>
+    typeof key === "string"
+      ? createPrivateKey(key)
+      : createPrivateKey({
+          key: Buffer.concat([PKCS8_PREFIX, key]),
+          format: "der",
+          type: "pkcs8"
+        })
+  let made: KeyObject
+  try {
+    made = read()
+  } catch {
+    // The cause may quote the key.
+    throw new SigningKeyInvalid("it is not a private key in PKCS#8 PEM")
+  }
+  if (made.asymmetricKeyType !== "ed25519") {
+    throw new SigningKeyInvalid(`it is a key for ${made.asymmetricKeyType}, not for Ed25519`)
+  }
+  return made
+}
+
+/**
+ * Who signs with this key: a PKCS#8 PEM, or the seed of 32 bytes.
+ * @throws SigningKeyInvalid
+ */
+export const signerOf = (serviceName: string, pemOrSeed: string | Buffer): Signer => {
+  if (!NAME_FORM.test(serviceName)) {
+    throw new SigningKeyInvalid(`${JSON.stringify(serviceName)} can't be the name of a key`)
+  }
+  const privateKey = privateKeyOf(pemOrSeed)
+  const spki = createPublicKey(privateKey).export({ format: "der", type: "spki" })
+  const raw = spki.subarray(SPKI_PREFIX.length)
+  const keyId = keyIdOf(serviceName, raw)
+  const idBytes = Buffer.from(keyId, "hex")
+  const typed = Buffer.concat([Buffer.from([ED25519]), raw]).toString("base64")
+  return {
+    name: serviceName,
+    keyId,
+    vkey: `${serviceName}+${keyId}+${typed}`,
+    publicKey: raw.toString("base64"),
+    sign: (noteText) => {
+      const signature = signBytes(null, Buffer.from(noteText), privateKey)
+      const base64 = Buffer.concat([idBytes, signature]).toString("base64")
+      return `\u2014 ${serviceName} ${base64}\n`
+    }
+  }
+}
+
+/** The first line of a tenant's checkpoints. */
+export const originOf = (serviceName: string, tenantId: string): string =>
+  `${serviceName}/${tenantId}`
+
+const checkpointText = (origin: string, size: number, root: Buffer): string =>
+  `${origin}\n${size}\n${root.toString("base64")}\n`
+
+/** The signed checkpoint of the tree as it is. */
+export const makeCheckpoint = (
+  signer: Signer,
+  serviceName: string,
+  tenantId: string,
+  frontier: Frontier,
+  createdAt: string
+): CheckpointRecord => {
+  const root = frontier.root()
+  const text = checkpointText(originOf(serviceName, tenantId), frontier.size, root)
+  return {
+    tenant_id: tenantId,
+    tree_size: frontier.size,
+    root_hash: root.toString("hex"),
+    created_at: createdAt,
+    key_id: signer.keyId,
+    note: `${text}\n${signer.sign(text)}`
+  }
+}
+
+/** What a verified note says. */
+export interface OpenedCheckpoint {
+  readonly origin: string
+  readonly treeSize: number
+  /** 64 hex digits. */
+  readonly rootHash: string
+  /** Which of the known keys signed: each with a valid signature, in the order of the note. */
+  readonly keyIds: readonly [string, ...ReadonlyArray<string>]
+}
+
+export type NoteRefusal =
+  /** Not a signed note, or its text is not a checkpoint. */
+  | "malformed"
+  /** None of the given keys signed it. */
+  | "unknown_key"
+  /** One of the given keys is named on it, but did not sign this text. */
+  | "bad_signature"
+
+export type OpenedNote =
+  | { readonly checkpoint: OpenedCheckpoint }
+  | { readonly refusal: NoteRefusal; readonly message: string }
+
+interface KnownKey {
+  readonly name: string
+  readonly keyId: string
+  readonly key: KeyObject
+}
+
+const bytesOf = (base64: string): Buffer | undefined => {
+  const bytes = Buffer.from(base64, "base64")
+  return bytes.toString("base64") === base64 ? bytes : undefined
+}
+
+/** A key is not `<name>+<key id>+<base64>`, not Ed25519, or its id is not its own. */
+export class VkeyInvalid extends Error {
+  override readonly name = "VkeyInvalid"
+}
+
+const knownKey = (vkey: string): KnownKey => {
+  const [, name, keyId, base64] = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)$/u.exec(vkey) ?? []
+  const typed = base64 === undefined ? undefined : bytesOf(base64)
+  if (typed?.length !== 1 + KEY_BYTES || typed[0] !== ED25519) {
+    throw new VkeyInvalid(`not the verification key of an Ed25519 key: ${vkey.slice(0, 200)}`)
+  }
+  const raw = typed.subarray(1)
+  if (keyIdOf(name!, raw) !== keyId) {
+    throw new VkeyInvalid(`the key id ${keyId} does not belong to the key: ${vkey.slice(0, 200)}`)
+  }
+  return { name: name!, keyId, key: publicKeyOf(raw) }
+}
+
+interface SignatureLine {
+  readonly name: string
+  readonly keyId: string
+  readonly signature: Buffer
+}
+
+const SIGNATURE_FORM = /^\u2014 ([^\s+]+) (\S+)$/u
+
+const signatureLine = (line: string): SignatureLine | undefined => {
+  const [, name, base64] = SIGNATURE_FORM.exec(line) ?? []
+  const bytes = base64 === undefined ? undefined : bytesOf(base64)
+  if (name === undefined || bytes === undefined || bytes.length <= KEY_ID_BYTES) return undefined
+  return {
+    name,
+    keyId: bytes.toString("hex", 0, KEY_ID_BYTES),
+    signature: bytes.subarray(KEY_ID_BYTES)
+  }
+}
+
+interface SignedNote {
+  readonly text: string
+  readonly signatures: ReadonlyArray<SignatureLine>
+}
+
+/** Control characters but line feeds, and halves of surrogate pairs: neither is in a note. */
+const UNWELCOME = /[\u0000-\u0009\u000b-\u001f\ud800-\udfff]/u
+
+const splitNote = (note: string): SignedNote | undefined => {
+  if (note.length > NOTE_LENGTH_MAX || UNWELCOME.test(note)) return undefined
+  const at = note.lastIndexOf("\n\n")
+  if (at < 0 || !note.endsWith("\n")) return undefined
+  const lines = note.slice(at + 2, -1).split("\n")
+  if (lines.length > SIGNATURES_MAX) return undefined
+  const signatures = lines.map(signatureLine)
+  return signatures.includes(undefined)
+    ? undefined
+    : { text: note.slice(0, at + 1), signatures: signatures as ReadonlyArray<SignatureLine> }
+}
+
+const SIZE_FORM = /^(?:0|[1-9][0-9]{0,15})$/
+
+const parseText = (text: string): Omit<OpenedCheckpoint, "keyIds"> | undefined => {
+  const [origin, size, root, ...extensions] = text.slice(0, -1).split("\n")
+  if (!origin || size === undefined || root === undefined || extensions.includes("")) {
+    return undefined
+  }
+  const hash = bytesOf(root)
+  const treeSize = Number(size)
+  if (!SIZE_FORM.test(size) || !Number.isSafeInteger(treeSize)) return undefined
+  if (hash?.length !== HASH_BYTES) return undefined
+  if (treeSize === 0 && !hash.equals(EMPTY_ROOT)) return undefined
+  return { origin, treeSize, rootHash: hash.toString("hex") }
+}
+
+const refusal = (reason: NoteRefusal, message: string): OpenedNote => ({
+  refusal: reason,
+  message
+})
+
+/**
+ * What a note says, if one of the keys signed it and none of them disowns it. Signatures of other
+ * keys are passed over, as C2SP demands.
+ * @throws VkeyInvalid if one of the keys given is none
+ */
+export const openNote = (note: string, vkeys: ReadonlyArray<string>): OpenedNote => {
+  const keys = vkeys.map(knownKey)
+  const split = splitNote(note)
+  if (split === undefined) return refusal("malformed", "it is not a C2SP signed note")
+  const text = Buffer.from(split.text)
+  const keyIds: Array<string> = []
+  for (const { keyId, name, signature } of split.signatures) {
+    const known = keys.filter((key) => key.keyId === keyId && key.name === name)
+    if (known.length === 0 || keyIds.includes(keyId)) continue
+    const isSigned =
+      signature.length === SIGNATURE_BYTES &&
+      known.some(({ key }) => verifyBytes(null, text, key, signature))
+    if (!isSigned) {
+      return refusal("bad_signature", `the signature of ${name}+${keyId} is not of this text`)
+    }
+    keyIds.push(keyId)
+  }
+  const [first, ...others] = keyIds
+  if (first === undefined) return refusal("unknown_key", "none of the known keys signed it")
+  const parsed = parseText(split.text)
+  return parsed === undefined
+    ? refusal("malformed", "its text is not a checkpoint")
+    : { checkpoint: { ...parsed, keyIds: [first, ...others] } }
+}

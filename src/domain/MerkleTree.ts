@@ -1,0 +1,351 @@
+/**
+ * The Merkle tree of RFC 9162 (section 2.1) over the hashes of a chain's events: its roots, the
+ * proofs that an event stands in it and that it only ever grew, and their verification. Holds no
+ * leaves: whoever asks for a proof says where the hashes of complete subtrees come from.
+ *
+ * A node (level, index) is the complete subtree over the leaves index * 2^level up to, exclusive,
+ * (index + 1) * 2^level; leaf i is the event with the sequence number i + 1.
+ */
+import { hash as digest } from "node:crypto"
+
+/** Bytes of SHA-256. */
+export const HASH_BYTES = 32
+
+const LEAF_PREFIX = 0
+const NODE_PREFIX = 1
+
+/** Root of the tree without leaves: SHA-256 of nothing. */
+export const EMPTY_ROOT: Buffer = digest("sha256", "", "buffer")
+
+// Filled and hashed within one call each, so one of each is enough.
+const leafInput = Buffer.alloc(1 + HASH_BYTES, LEAF_PREFIX)
+const nodeInput = Buffer.alloc(1 + 2 * HASH_BYTES, NODE_PREFIX)
+
+/**
+ * Hash of the leaf for an event's `hash` (64 hex digits).
+ * @throws RangeError if it is anything else
+ */
+export const leafHash = (eventHash: string): Buffer => {
+  const isHash = eventHash.length === 2 * HASH_BYTES
+  if (!isHash || leafInput.write(eventHash, 1, "hex") !== HASH_BYTES) {
+    throw new RangeError(`not 64 hex digits: ${eventHash.slice(0, 80)}`)
+  }
+  return digest("sha256", leafInput, "buffer")
+}
+
+/**
+ * Hash of a node over the hashes of its two subtrees.
+ * @throws RangeError if one of them is no hash
+ */
+export const nodeHash = (left: Buffer, right: Buffer): Buffer => {
+  if (left.length !== HASH_BYTES || right.length !== HASH_BYTES) {
+    throw new RangeError(`not two hashes: ${left.length} and ${right.length} bytes`)
+  }
+  nodeInput.set(left, 1)
+  nodeInput.set(right, 1 + HASH_BYTES)
+  return digest("sha256", nodeInput, "buffer")
+}
+
+/** The hash over complete subtrees that stand side by side, from left to right, largest first. */
+const fold = (hashes: ReadonlyArray<Buffer>): Buffer =>
+  hashes.reduceRight((right, left) => nodeHash(left, right))
+
+const isOdd = (value: number): boolean => value % 2 === 1
+
+/** Complete subtrees of a tree of this size: the ones among the binary digits of the size. */
+const peaksOf = (size: number): number => {
+  let count = 0
+  for (let rest = size; rest > 0; rest = Math.floor(rest / 2)) count += rest % 2
+  return count
+}
+
+/** A text is not what `Frontier.encode` writes. */
+export class FrontierUnreadable extends Error {
+  override readonly name = "FrontierUnreadable"
+}
+
+const FRONTIER_FORM = /^(0|[1-9][0-9]{0,15}):([A-Za-z0-9+/]*={0,2})$/
+
+/**
+ * What a tree needs to grow: the hashes of the complete subtrees that it consists of, at most one
+ * for each binary digit of its size. Mutable; one owner appends.
+ */
+export class Frontier {
+  #size: number
+  /** Largest subtree first. */
+  readonly #peaks: Array<Buffer>
+
+  private constructor(size: number, peaks: Array<Buffer>) {
+    this.#size = size
+    this.#peaks = peaks
+  }
+
+  static empty(): Frontier {
+    return new Frontier(0, [])
+  }
+
+  /**
+   * The frontier that `encode` wrote.
+   * @throws FrontierUnreadable
+   */
+  static decode(text: string): Frontier {
+    const [, digits, base64] = FRONTIER_FORM.exec(text) ?? []
+    const size = Number(digits)
+    const bytes = Buffer.from(base64 ?? "", "base64")
+    const isWhole =
+      Number.isSafeInteger(size) &&
+      bytes.length === peaksOf(size) * HASH_BYTES &&
+      bytes.toString("base64") === base64
+    if (!isWhole) throw new FrontierUnreadable(`not a frontier: ${text.slice(0, 80)}`)
+    const peaks: Array<Buffer> = []
+    for (let at = 0; at < bytes.length; at += HASH_BYTES) {
+      peaks.push(bytes.subarray(at, at + HASH_BYTES))
+    }
+    return new Frontier(size, peaks)
+  }
+
+  /** Leaves of the tree. */
+  get size(): number {
+    return this.#size
+  }
+
+  /**
+   * Adds the next leaf: one hash for it, and one more on average.
+   * @throws RangeError if the hash is not 64 hex digits; nothing is added then
+   */
+  append(eventHash: string): void {
+    let node = leafHash(eventHash)
+    for (let rest = this.#size; isOdd(rest); rest = (rest - 1) / 2) {
+      node = nodeHash(this.#peaks.pop()!, node)
+    }
+    this.#peaks.push(node)
+    this.#size += 1
+  }
+
+  /** Root of the tree as it is. */
+  root(): Buffer {
+    return this.#size === 0 ? EMPTY_ROOT : fold(this.#peaks)
+  }
+
+  /** `<size>:<base64 of the subtrees' hashes, largest first>`. */
+  encode(): string {
+    return `${this.#size}:${Buffer.concat(this.#peaks).toString("base64")}`
+  }
+
+  clone(): Frontier {
+    return new Frontier(this.#size, [...this.#peaks])
+  }
+}
+
+/** A complete subtree. */
+export interface TreeNode {
+  readonly level: number
+  readonly index: number
+}
+
+/** Where the hashes of complete subtrees come from. */
+export type NodeSource = (level: number, index: number) => Buffer
+
+/**
+ * One hash of a proof: the root of a subtree, given by the complete subtrees that it consists of
+ * (one, but for the subtree at the right edge), from left to right.
+ */
+export type ProofPart = ReadonlyArray<TreeNode>
+
+/** The largest power of two up to `size`, which is at least 1. Exact where a logarithm is not. */
+const powerWithin = (size: number): number => {
+  let power = 1
+  while (power * 2 <= size) power *= 2
+  return power
+}
+
+/** Leaves of the left subtree of a tree of at least 2 leaves. */
+const leftOf = (size: number): number => powerWithin(size - 1)
+
+/** The complete subtrees of the `size` leaves from `start`, where a subtree of a tree stands. */
+const partOf = (start: number, size: number): ProofPart => {
+  const nodes: Array<TreeNode> = []
+  let at = start
+  let rest = size
+  while (rest > 0) {
+    const leaves = powerWithin(rest)
+    nodes.push({ level: Math.log2(leaves), index: at / leaves })
+    at += leaves
+    rest -= leaves
+  }
+  return nodes
+}
+
+const refuse = (isRefused: boolean, message: string): void => {
+  if (isRefused) throw new RangeError(message)
+}
+
+const isSize = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
+
+/** The complete subtrees whose fold is the root of a tree of this size. */
+export const rootPart = (size: number): ProofPart => {
+  refuse(!isSize(size), `no tree size: ${size}`)
+  return partOf(0, size)
+}
+
+/**
+ * The inclusion proof of the leaf `index` in the tree of `size` leaves, nearest sibling first.
+ * @throws RangeError if the tree has no such leaf
+ */
+export const inclusionParts = (index: number, size: number): ReadonlyArray<ProofPart> => {
+  refuse(!isSize(size) || !isSize(index) || index >= size, `no leaf ${index} of ${size}`)
+  const parts: Array<ProofPart> = []
+  let [start, length] = [0, size]
+  while (length > 1) {
+    const left = leftOf(length)
+    if (index < start + left) {
+      parts.push(partOf(start + left, length - left))
+      length = left
+    } else {
+      parts.push(partOf(start, left))
+      start += left
+      length -= left
+    }
+  }
+  return parts.reverse()
+}
+
+/**
+ * The consistency proof between the trees of `first` and `second` leaves. Empty if one of them is
+ * the other, or the first is empty: then there is nothing to prove.
+ * @throws RangeError unless 0 <= first <= second
+ */
+export const consistencyParts = (first: number, second: number): ReadonlyArray<ProofPart> => {
+  refuse(!isSize(first) || !isSize(second) || first > second, `no sizes: ${first}, ${second}`)
+  if (first === 0 || first === second) return []
+  const parts: Array<ProofPart> = []
+  let [start, length] = [0, second]
+  while (first < start + length) {
+    const left = leftOf(length)
+    if (first <= start + left) {
+      parts.push(partOf(start + left, length - left))
+      length = left
+    } else {
+      parts.push(partOf(start, left))
+      start += left
+      length -= left
+    }
+  }
+  // The first tree itself is known to whoever verifies, where it is one complete subtree.
+  if (start > 0) parts.push(partOf(start, length))
+  return parts.reverse()
+}
+
+/** The hashes of a proof, or of a root as a proof of one part. */
+export const hashesOf = (
+  parts: ReadonlyArray<ProofPart>,
+  source: NodeSource
+): ReadonlyArray<Buffer> =>
+  parts.map((part) => fold(part.map(({ level, index }) => source(level, index))))
+
+/** What has to hold for an inclusion proof. */
+export interface InclusionClaim {
+  /** `leafHash` of the event. */
+  readonly leaf: Buffer
+  /** From 0: sequence number - 1. */
+  readonly index: number
+  readonly size: number
+  readonly root: Buffer
+  readonly proof: ReadonlyArray<Buffer>
+}
+
+const areHashes = (...hashes: ReadonlyArray<Buffer>): boolean =>
+  hashes.every((hash) => hash.length === HASH_BYTES)
+
+/** The place of a node and of the last one of its level, one level up at each step. */
+class Climb {
+  #node: number
+  #last: number
+
+  constructor(node: number, last: number) {
+    this.#node = node
+    this.#last = last
+  }
+
+  get isAtTop(): boolean {
+    return this.#last === 0
+  }
+
+  get isRight(): boolean {
+    return isOdd(this.#node) || this.#node === this.#last
+  }
+
+  up(): void {
+    this.#node = Math.floor(this.#node / 2)
+    this.#last = Math.floor(this.#last / 2)
+  }
+
+  /** Past the levels on which the last node has no sibling. */
+  skipLone(): void {
+    while (!isOdd(this.#node) && this.#node !== 0) this.up()
+  }
+
+  skipRight(): void {
+    while (isOdd(this.#node)) this.up()
+  }
+}
+
+/** RFC 9162, section 2.1.3.2. */
+export const verifyInclusion = ({ index, leaf, proof, root, size }: InclusionClaim): boolean => {
+  if (!isSize(size) || !isSize(index) || index >= size) return false
+  if (!areHashes(leaf, root, ...proof)) return false
+  const climb = new Climb(index, size - 1)
+  let result = leaf
+  for (const sibling of proof) {
+    if (climb.isAtTop) return false
+    if (climb.isRight) {
+      result = nodeHash(sibling, result)
+      climb.skipLone()
+    } else {
+      result = nodeHash(result, sibling)
+    }
+    climb.up()
+  }
+  return climb.isAtTop && result.equals(root)
+}
+
+/** What has to hold for a consistency proof. */
+export interface ConsistencyClaim {
+  readonly first: number
+  readonly firstRoot: Buffer
+  readonly second: number
+  readonly secondRoot: Buffer
+  readonly proof: ReadonlyArray<Buffer>
+}
+
+/** Where no proof is needed: nothing before, or nothing in between. */
+const verifyTrivial = ({ first, firstRoot, proof, second, secondRoot }: ConsistencyClaim) =>
+  proof.length === 0 &&
+  (first === second ? firstRoot.equals(secondRoot) : firstRoot.equals(EMPTY_ROOT)) &&
+  (first > 0 || firstRoot.equals(EMPTY_ROOT))
+
+/** RFC 9162, section 2.1.4.2. */
+export const verifyConsistency = (claim: ConsistencyClaim): boolean => {
+  const { first, firstRoot, proof, second, secondRoot } = claim
+  if (!isSize(first) || !isSize(second) || first > second) return false
+  if (!areHashes(firstRoot, secondRoot, ...proof)) return false
+  if (first === 0 || first === second) return verifyTrivial(claim)
+  const isComplete = powerWithin(first) === first
+  const [start, ...rest] = isComplete ? [firstRoot, ...proof] : proof
+  if (start === undefined || proof.length === 0) return false
+  const climb = new Climb(first - 1, second - 1)
+  climb.skipRight()
+  let [fromFirst, fromSecond] = [start, start]
+  for (const sibling of rest) {
+    if (climb.isAtTop) return false
+    if (climb.isRight) {
+      fromFirst = nodeHash(sibling, fromFirst)
+      fromSecond = nodeHash(sibling, fromSecond)
+      climb.skipLone()
+    } else {
+      fromSecond = nodeHash(fromSecond, sibling)
+    }
+    climb.up()
+  }
+  return climb.isAtTop && fromFirst.equals(firstRoot) && fromSecond.equals(secondRoot)
+}

@@ -1,0 +1,137 @@
+/**
+ * What an export covers, computed once: the bounds, the conditions, the head of the chain and the
+ * finished verification. Whatever leaves the service in one export is made of one scope, so that
+ * its parts can't speak of different things.
+ */
+import { Effect } from "effect"
+import { Heads } from "../actors/Heads.ts"
+import { canonicalize } from "../domain/CanonicalJson.ts"
+import type { EventFilter } from "../domain/EventFilter.ts"
+import { sha256Hex } from "../domain/Identifiers.ts"
+import type { JsonObject } from "../domain/StrictJson.ts"
+import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
+import { HISTORY_FROM, HISTORY_TO, Verifier, type VerifyReport } from "../verify/Verifier.ts"
+
+/** What an export can be; each has a format version of its own. */
+export const exportFormats = {
+  pack: "alk-evidence-pack-v1",
+  "pack-without-pdf": "alk-evidence-pack-v1",
+  pdf: "alk-audit-report-v1"
+} as const
+export type ExportKind = keyof typeof exportFormats
+
+/** What is asked for: the filter holds the bounds too. */
+export interface ExportRequest {
+  readonly tenantId: string
+  readonly filter: EventFilter
+}
+
+/** The bounds of an export, which are those of its verification. */
+export type Bounds = VerifyReport["bounds"]
+
+/** Everything that the parts of one export have to agree on. */
+export interface ExportScope {
+  readonly tenantId: string
+  /** As it was asked for, bounds included. */
+  readonly filter: EventFilter
+  readonly bounds: Bounds
+  /** The conditions beside the bounds, in the words of the API; undefined if there are none. */
+  readonly conditions: JsonObject | undefined
+  /** The check of the whole span: `verified_at` is `generatedAt`, and no time is in it besides. */
+  readonly verification: VerifyReport
+  /** Canonical time: the only thing that differs between two exports of the same content. */
+  readonly generatedAt: string
+}
+
+/** The bounds that a filter means: omitted ones are the full supported history. */
+export const boundsOf = ({ from, fromSequence, to, toSequence }: EventFilter): Bounds => ({
+  from: from ?? HISTORY_FROM,
+  to: to ?? HISTORY_TO,
+  from_sequence: fromSequence ?? null,
+  to_sequence: toSequence ?? null
+})
+
+/** The conditions beside the bounds, named as the API's parameters; undefined for none. */
+export const conditionsOf = (filter: EventFilter): JsonObject | undefined => {
+  const { actionPrefix, metadata } = filter
+  const named: ReadonlyArray<readonly [string, string | undefined]> = [
+    ["id", filter.id],
+    ["actor_id", filter.actorId],
+    ["actor_type", filter.actorType],
+    ["action", filter.action ?? (actionPrefix === undefined ? undefined : `${actionPrefix}*`)],
+    ["resource_id", filter.resourceId],
+    ["resource_type", filter.resourceType],
+    ["outcome", filter.outcome],
+    ["q", filter.q],
+    ...metadata.map(({ path, value }) => [`metadata.${path}`, value] as const)
+  ]
+  const given = named.filter(([, value]) => value !== undefined)
+  return given.length === 0 ? undefined : (Object.fromEntries(given) as JsonObject)
+}
+
+const etagOf = (
+  kind: ExportKind,
+  { filter, tenantId }: ExportRequest,
+  headHash: string | undefined
+): string => {
+  const parts = {
+    kind,
+    format: exportFormats[kind],
+    tenant_id: tenantId,
+    bounds: boundsOf(filter) as unknown as JsonObject,
+    conditions: conditionsOf(filter) ?? null,
+    head: headHash ?? null
+  }
+  return `W/"${sha256Hex(canonicalize(parts)).slice(0, 32)}"`
+}
+
+/** The weak ETag that an export would have now. Cheap: nothing of it is made. */
+export const currentEtag = Effect.fn("ExportScope.currentEtag")(function*(
+  kind: ExportKind,
+  request: ExportRequest
+) {
+  const heads = yield* Heads
+  const head = yield* heads.head(request.tenantId)
+  return etagOf(kind, request, head?.hash)
+})
+
+/** The weak ETag of an export of this scope. */
+export const scopeEtag = (kind: ExportKind, scope: ExportScope): string =>
+  etagOf(kind, scope, scope.verification.head?.hash)
+
+/**
+ * Verify the span that the bounds mean and fix the scope of an export. `generatedAt`, canonical
+ * form, is now unless it is given.
+ */
+export const openScope = Effect.fn("ExportScope.open")(function*(
+  request: ExportRequest,
+  generatedAt: string = formatMicros(nowMicros())
+) {
+  const verifier = yield* Verifier
+  const { filter, tenantId } = request
+  const { from, fromSequence, to, toSequence } = filter
+  const report = yield* verifier.verify({
+    tenantId,
+    requireHead: true,
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+    ...(fromSequence === undefined ? {} : { fromSequence }),
+    ...(toSequence === undefined ? {} : { toSequence })
+  })
+  const scope: ExportScope = {
+    tenantId,
+    filter,
+    bounds: boundsOf(filter),
+    conditions: conditionsOf(filter),
+    // How long it took is no property of the content.
+    verification: { ...report, bounds: boundsOf(filter), verified_at: generatedAt, duration_ms: 0 },
+    generatedAt
+  }
+  return scope
+})
+
+/** The events of a scope; what was appended after its verification is not among them. */
+export const eventsOf = ({ filter, verification }: ExportScope): EventFilter => ({
+  ...filter,
+  toSequence: Math.min(filter.toSequence ?? Infinity, verification.last_sequence_number ?? 0)
+})

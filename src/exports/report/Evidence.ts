@@ -1,0 +1,262 @@
+/**
+ * Collects from the store what a report says: exact counts, and of the events themselves only as
+ * many as the pages show. Everything is read up to the sequence that verification ended at, so that
+ * events that arrive meanwhile are in none of the numbers.
+ */
+import { Effect, Stream } from "effect"
+import type { Outcome } from "../../domain/AuditEvent.ts"
+import type { EventFilter } from "../../domain/EventFilter.ts"
+import {
+  EventStore,
+  type EventPageQuery,
+  type Stats,
+  type StatsDimension,
+  type StoreUnavailable
+} from "../../ports/EventStore.ts"
+import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
+import { eventLine, type EventLine } from "./EventLine.ts"
+import { drawSample, seedOf, type Draw } from "./Sampling.ts"
+import type { DayCount } from "./Timeline.ts"
+
+/** Rows of the listing; ten times as many take a browser 18 s and 3.6 GiB. */
+export const EVENT_ROWS_MAX = 1_000
+/** Failed events that are listed, and as many errors. */
+export const EXCEPTION_ROWS_MAX = 50
+/** Erasures that are listed. */
+export const ERASURE_ROWS_MAX = 50
+/** Rows of each table of statistics; what is beyond is one row more. */
+export const GROUPS_MAX = 10
+/** Distinct actions that are looked at for the criteria; the store counts no more in one answer. */
+export const ACTIONS_MAX = 1_000
+/** Queries at once: the store serves others too. */
+const QUERIES_AT_ONCE = 2
+
+/** Hash before the first event of every chain: what a sample of an empty chain is drawn from. */
+const NO_HEAD = "0".repeat(64)
+
+const ERASED_ACTION = "alk.event.erased"
+
+export interface EvidenceRequest {
+  readonly tenantId: string
+  readonly filter: EventFilter
+  readonly verification: VerifyReport
+  /** How the store is to be read, see EventStore. */
+  readonly final: boolean
+}
+
+export interface Group {
+  readonly key: string
+  readonly count: number
+}
+
+/** The largest groups, and how many events are in the rest. */
+export interface Groups {
+  readonly groups: ReadonlyArray<Group>
+  readonly other: number
+}
+
+export interface Exceptions {
+  readonly outcome: Outcome
+  readonly total: number
+  readonly actions: Groups
+  /** The newest first. */
+  readonly shown: ReadonlyArray<EventLine>
+}
+
+export interface Sample {
+  readonly seed: string
+  /** A draw whose event is missing has none: the chain has changed or is broken there. */
+  readonly drawn: ReadonlyArray<Draw & { readonly event: EventLine | undefined }>
+}
+
+export interface Evidence {
+  /** Events that match. */
+  readonly population: number
+  readonly first: EventLine | undefined
+  readonly last: EventLine | undefined
+  /** Of at most ACTIONS_MAX actions. */
+  readonly actions: Groups
+  readonly outcomes: Groups
+  readonly actorTypes: Groups
+  readonly actors: Groups
+  readonly resourceTypes: Groups
+  /** Undefined if there are more days than the store counts in one answer. */
+  readonly days: ReadonlyArray<DayCount> | undefined
+  readonly exceptions: ReadonlyArray<Exceptions>
+  readonly erasures: { readonly total: number; readonly shown: ReadonlyArray<EventLine> }
+  readonly sample: Sample
+  /** The newest EVENT_ROWS_MAX, in ascending order. */
+  readonly events: ReadonlyArray<EventLine>
+}
+
+const largest = (...bounds: ReadonlyArray<number | null | undefined>): number | undefined => {
+  const given = bounds.filter((bound) => typeof bound === "number")
+  return given.length === 0 ? undefined : Math.max(...given)
+}
+
+/**
+ * The filter within the bounds of the verification, and never beyond its last event. Bounds that
+ * are the whole history are left out.
+ */
+export const boundedFilter = (filter: EventFilter, verification: VerifyReport): EventFilter => {
+  const { bounds, last_sequence_number } = verification
+  const { from, fromSequence, to, toSequence, ...others } = filter
+  const lower = largest(fromSequence, bounds.from_sequence)
+  const upper = Math.min(
+    toSequence ?? Infinity,
+    bounds.to_sequence ?? Infinity,
+    last_sequence_number ?? 0
+  )
+  const start = from !== undefined && from > bounds.from ? from : bounds.from
+  const end = to !== undefined && to < bounds.to ? to : bounds.to
+  return {
+    ...others,
+    ...(start === HISTORY_FROM ? {} : { from: start }),
+    ...(end === HISTORY_TO ? {} : { to: end }),
+    ...(lower === undefined ? {} : { fromSequence: lower }),
+    toSequence: upper
+  }
+}
+
+/** The first groups of many, the others as one number. */
+export const largestGroups = ({ groups, other }: Groups, limit: number): Groups => ({
+  groups: groups.slice(0, limit),
+  other: groups.slice(limit).reduce((sum, { count }) => sum + count, other)
+})
+
+/** The reads of one report. */
+const readerOf = (
+  store: EventStore["Service"],
+  tenantId: string,
+  filter: EventFilter,
+  final: boolean
+) => {
+  const stats = (groupBy: StatsDimension, limit: number, narrowed = filter) =>
+    store
+      .stats({ tenantId, filter: narrowed, groupBy, limit }, final)
+      .pipe(Effect.catchTag("StatsTooLarge", Effect.die))
+  const page = (
+    query: Pick<EventPageQuery, "order" | "offset" | "limit">,
+    options = { metadata: false },
+    narrowed = filter
+  ) =>
+    store.page({ tenantId, filter: narrowed, ...query }, final).pipe(
+      Effect.map(({ bodies, total }) => ({
+        total,
+        shown: bodies.map((body) => eventLine(body, options))
+      }))
+    )
+  const one = (order: "asc" | "desc") =>
+    page({ order, offset: 0, limit: 1 }).pipe(Effect.map(({ shown }) => shown[0]))
+  const days = store
+    .stats({ tenantId, filter, groupBy: "outcome", interval: "day", limit: 3 }, final)
+    .pipe(
+      Effect.map(({ buckets = [] }) =>
+        buckets.map(({ count, key, start }): DayCount => ({ start, outcome: key, count }))
+      ),
+      Effect.catchTag("StatsTooLarge", () => Effect.succeed(undefined))
+    )
+  return { stats, page, one, days }
+}
+
+type Reader = ReturnType<typeof readerOf>
+
+const exceptionsOf = (reader: Reader, filter: EventFilter, outcome: Outcome) => {
+  if (filter.outcome !== undefined && filter.outcome !== outcome) {
+    const none: Exceptions = { outcome, total: 0, actions: { groups: [], other: 0 }, shown: [] }
+    return Effect.succeed(none)
+  }
+  const narrowed = { ...filter, outcome }
+  return Effect.gen(function*() {
+    const page = { order: "desc", offset: 0, limit: EXCEPTION_ROWS_MAX } as const
+    const { shown, total } = yield* reader.page(page, { metadata: false }, narrowed)
+    const actions = yield* reader.stats("action", GROUPS_MAX, narrowed)
+    const exceptions: Exceptions = { outcome, total, actions, shown }
+    return exceptions
+  })
+}
+
+/** Erasures within the filter; one that asks for another action has none. */
+const erasuresOf = (reader: Reader, filter: EventFilter) => {
+  const { action, actionPrefix, ...others } = filter
+  const fits =
+    (action === undefined || action === ERASED_ACTION) &&
+    (actionPrefix === undefined || ERASED_ACTION.startsWith(actionPrefix))
+  if (!fits) return Effect.succeed({ total: 0, shown: [] })
+  const page = { order: "desc", offset: 0, limit: ERASURE_ROWS_MAX } as const
+  return reader.page(page, { metadata: true }, { ...others, action: ERASED_ACTION })
+}
+
+const sampleOf = (reader: Reader, seed: string, population: number) =>
+  Effect.forEach(
+    drawSample(seed, population),
+    ({ draw, position }) =>
+      reader
+        .page({ order: "asc", offset: position - 1, limit: 1 }, { metadata: true })
+        .pipe(Effect.map(({ shown }) => ({ draw, position, event: shown[0] }))),
+    { concurrency: QUERIES_AT_ONCE }
+  ).pipe(Effect.map((drawn): Sample => ({ seed, drawn })))
+
+const eventsOf = (
+  store: EventStore["Service"],
+  { final, tenantId }: EvidenceRequest,
+  filter: EventFilter
+): Effect.Effect<ReadonlyArray<EventLine>, StoreUnavailable> =>
+  store.scan({ tenantId, filter, order: "desc" }, final).pipe(
+    Stream.flattenIterable,
+    Stream.take(EVENT_ROWS_MAX),
+    Stream.map((body) => eventLine(body, { metadata: false })),
+    Stream.runCollect,
+    Effect.map((lines) => lines.reverse())
+  )
+
+const groupsOf = ({ groups, other }: Stats): Groups => ({ groups, other })
+
+/** What one report says, and no more of it than its pages show. */
+export const collectEvidence = Effect.fn("Evidence.collect")(function*(request: EvidenceRequest) {
+  const { final, tenantId, verification } = request
+  const store = yield* EventStore
+  const filter = boundedFilter(request.filter, verification)
+  const reader = readerOf(store, tenantId, filter, final)
+  const outcomes = yield* reader.stats("outcome", 3)
+  const population = outcomes.total
+  const seed = seedOf(tenantId, verification.head?.hash ?? NO_HEAD)
+  const [actions, actorTypes, actors, resourceTypes, days, first, last] = yield* Effect.all(
+    [
+      reader.stats("action", ACTIONS_MAX),
+      reader.stats("actor_type", 3),
+      reader.stats("actor_id", GROUPS_MAX),
+      reader.stats("resource_type", GROUPS_MAX),
+      reader.days,
+      reader.one("asc"),
+      reader.one("desc")
+    ],
+    { concurrency: QUERIES_AT_ONCE }
+  )
+  const [failures, errors, erasures, sample, events] = yield* Effect.all(
+    [
+      exceptionsOf(reader, filter, "failure"),
+      exceptionsOf(reader, filter, "error"),
+      erasuresOf(reader, filter),
+      sampleOf(reader, seed, population),
+      eventsOf(store, request, filter)
+    ],
+    { concurrency: QUERIES_AT_ONCE }
+  )
+  const evidence: Evidence = {
+    population,
+    first,
+    last,
+    actions: groupsOf(actions),
+    outcomes: groupsOf(outcomes),
+    actorTypes: groupsOf(actorTypes),
+    actors: groupsOf(actors),
+    resourceTypes: groupsOf(resourceTypes),
+    days,
+    exceptions: [failures, errors],
+    erasures,
+    sample,
+    events
+  }
+  return evidence
+})

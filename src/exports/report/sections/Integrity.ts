@@ -1,0 +1,121 @@
+/** Chapter 3: what was recomputed, what did not hold, and how a reader repeats it alone. */
+import type { Break, VerifyReport } from "../../../verify/Verifier.ts"
+import { FIELD_LENGTH_MAX } from "../EventLine.ts"
+import { html, nothing, type Html, type HtmlPart } from "../Html.ts"
+import type { Report, Section } from "../Report.ts"
+import { count, counted, cut, hash, seconds, shown } from "../ShownText.ts"
+import { extent, facts, table } from "../Tables.ts"
+import { assuranceText, reasonText, verdictOf } from "../Verdict.ts"
+
+/** Breaks that are listed; a verification reports no more of them either. */
+export const BREAK_ROWS_MAX = 100
+/** Characters of an expected or found value. */
+const VALUE_LENGTH_MAX = 240
+
+const SHA256 = /^[0-9a-f]{64}$/
+
+const value = (text: string): HtmlPart =>
+  SHA256.test(text) ? hash(text) : shown(cut(text, VALUE_LENGTH_MAX))
+
+const eventOf = ({ event_id }: Break): Html =>
+  event_id === null
+    ? nothing
+    : html`<br><span class="quiet">event</span> ${shown(cut(event_id, FIELD_LENGTH_MAX))}`
+
+const breakRow = (found: Break): ReadonlyArray<HtmlPart> => [
+  count(found.sequence_number),
+  html`<strong>${found.reason}</strong><br>${reasonText(found.reason)}${eventOf(found)}`,
+  html`<div class="pair"><span class="quiet">expected</span><span>${value(found.expected)}</span>
+    <span class="quiet">found</span><span>${value(found.actual)}</span></div>`
+]
+
+const WHERE = "of this table; repair these first, then verify again."
+
+const breaksOf = ({ breaks, breaks_total }: VerifyReport): Html => {
+  if (breaks_total === 0) return html`<p>No breaks were found.</p>`
+  const listed = breaks.slice(0, BREAK_ROWS_MAX)
+  return html`${table({
+    caption: `Breaks of the chain, ${counted(breaks_total, "break")} in all`,
+    className: "breaks",
+    columns: [
+      { title: "Sequence", width: 12, numeric: true },
+      { title: "Reason", width: 42 },
+      { title: "Evidence", width: 46 }
+    ],
+    rows: listed.map(breakRow)
+  })}${extent(listed.length, breaks_total, "break", WHERE)}`
+}
+
+const headRows = ({ head }: VerifyReport): ReadonlyArray<readonly [string, HtmlPart]> =>
+  head === null
+    ? [["Head of the chain", "none: the chain has no events"]]
+    : [
+        ["Head, sequence number", count(head.sequence_number)],
+        ["Head, hash", hash(head.hash)],
+        ["Head, recorded at", `${seconds(head.created_at)} UTC`]
+      ]
+
+const reVerify = ({ input }: Report): Html => {
+  const { bounds } = input.verification
+  const query = `/v1/verify?from=${bounds.from}&to=${bounds.to}`
+  return html`<h2>How to verify it again</h2>
+    <p>The evidence pack of the same bounds holds every event, link and key, and three programs that
+      need no installation and no network. They recompute everything and share no code with the
+      service.</p>
+    <ol>
+      <li>Unpack the pack and compare the files:
+        <code class="command">sha256sum -c sha256sums.txt</code></li>
+      <li>Run one of the verifiers in its folder: <code>python3 verify.py</code> or <code>node
+        verify.mjs</code>, or open <code>verify.html</code> in a browser. Exit code 0 means intact,
+        1 tampered, 2 unreadable.</li>
+      <li>With a checkpoint and a public key that you have kept from before:
+        <code class="command">alk verify pack.zip --public-key key.pem --checkpoint kept.txt</code>
+      </li>
+      <li>Compare the head hash that the verifier prints with the one above.</li>
+    </ol>
+    <p>A service that is still running answers the same question:
+      <code class="command">GET ${query}</code></p>
+    <h2>How the hashes are made</h2>
+    <p>Scheme <code>${input.verification.scheme}</code>: SHA-256 over UTF-8 text, written as 64
+      hexadecimal digits; JSON in the canonical form of RFC 8785; <code>\\n</code> is one line
+      feed.</p>
+    <ol>
+      <li><code>details_hash</code> = SHA-256 of details_salt, \\n and the details (actor's e-mail
+        address, resource's name, metadata)</li>
+      <li><code>content_hash</code> = SHA-256 of the event's other fields together with
+        details_hash</li>
+      <li><code>hash</code> = SHA-256 of the scheme's name, tenant, sequence number, created_at,
+        content_hash and prev_hash, each but the last followed by \\n</li>
+      <li><code>prev_hash</code> = hash of the event before it; 64 zeros for the first</li>
+    </ol>
+    <p>Erasing an event's details removes them and their salt, and keeps details_hash: the chain
+      still verifies, and what was erased can't be guessed from it.</p>`
+}
+
+const body = (report: Report): Html => {
+  const { verification } = report.input
+  const { sentence, tone, word } = verdictOf(verification)
+  return html`
+    <section class="verdict small ${tone}"><p class="word">${word}</p>
+      <p class="sentence">${sentence}</p></section>
+    ${facts([
+      ...headRows(verification),
+      ["Assurance", assuranceText(verification.assurance)],
+      ["Breaks", count(verification.breaks_total)],
+      ["Erased events", count(verification.erased_events)]
+    ])}
+    <h2>Breaks</h2>
+    ${breaksOf(verification)}
+    ${reVerify(report)}
+    <h2>What this does not establish</h2>
+    <p>Hashes hold no secret. Whoever can write to every part of the service, its signing key
+      included, could make another chain that verifies; only checkpoints kept elsewhere speak
+      against it. Keep the head hash of this page, or a signed checkpoint, outside of the
+      service.</p>`
+}
+
+export const integrity: Section = {
+  id: "integrity",
+  title: "Integrity and how to re-verify it",
+  body
+}

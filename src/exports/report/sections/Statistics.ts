@@ -1,0 +1,33 @@
+/** Chapter 5: the population in numbers, each exact. */
+import { GROUPS_MAX, largestGroups } from "../Evidence.ts"
+import { timelineChart, timelineText } from "../Charts.ts"
+import { html, type Html } from "../Html.ts"
+import type { Report, Section } from "../Report.ts"
+import { groupTable } from "../Tables.ts"
+import { timelineOf } from "../Timeline.ts"
+
+const byTime = ({ evidence }: Report): Html => {
+  if (evidence.days === undefined) {
+    return html`<p class="none">The events are spread over more days than the store counts in one
+      answer; there is no chart.</p>`
+  }
+  const timeline = timelineOf(evidence.days)
+  return html`<figure><figcaption>${timelineText(timeline)}</figcaption>
+    ${timelineChart(timeline)}</figure>`
+}
+
+const body = (report: Report): Html => {
+  const { actions, actors, actorTypes, outcomes, population, resourceTypes } = report.evidence
+  if (population === 0) return html`<p class="none">0 events: there is nothing to count.</p>`
+  return html`<h2>By time</h2>${byTime(report)}
+    <h2>By action</h2>
+    ${groupTable("Events by action", "Action", largestGroups(actions, GROUPS_MAX), population)}
+    <h2>By outcome and type of actor</h2>
+    ${groupTable("Events by outcome", "Outcome", outcomes, population)}
+    ${groupTable("Events by type of actor", "Type of actor", actorTypes, population)}
+    <h2>By actor and type of resource</h2>
+    ${groupTable("Events by actor", "Actor", actors, population)}
+    ${groupTable("Events by type of resource", "Type of resource", resourceTypes, population)}`
+}
+
+export const statistics: Section = { id: "statistics", title: "Statistics", body }

@@ -1,0 +1,1356 @@
+#!/usr/bin/env node
+/**
+ * Checks an alk evidence pack offline: node verify.mjs [pack.zip | folder]. Plain Node 18 or later
+ * and nothing else; it shares no code with the service that wrote the pack and asks no network.
+ * The part between the two marks is also what verify.html runs.
+ */
+import { createHash, createPublicKey, verify as verifySignature } from "node:crypto"
+import { createReadStream } from "node:fs"
+import { open, readdir, readFile, stat } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { createInflateRaw } from "node:zlib"
+
+// ---- checks: begin ----
+const FORMAT = "alk-evidence-pack-v1"
+const SCHEME = "alk-chain-v1"
+const GENESIS_HASH = "0".repeat(64)
+const ERASURE_ACTION = "alk.event.erased"
+const HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
+const HISTORY_TO = "2261-12-31T23:59:59.999999Z"
+/** Problems that a report lists; it counts them all. */
+const PROBLEMS_MAX = 100
+/** Bytes of one line, and of one file that is read as a whole. */
+const LINE_BYTES_MAX = 1_048_576
+const SMALL_FILE_BYTES_MAX = 16_777_216
+const MANIFEST = "manifest.json"
+const SIGNATURE = "manifest.sig"
+const SUMS = "sha256sums.txt"
+const VERIFICATION = "verification.json"
+const EVENTS = "events.ndjson"
+const LINKS = "links.ndjson"
+const ERASURES = "erasures.ndjson"
+const TREE = "checkpoints/tree.json"
+const PROOFS = "checkpoints/erasure-proofs.ndjson"
+const KEYS = "keys/vkeys.txt"
+const NOTE_NAME = /^checkpoints\/[0-9]+\.txt$/
+/** What every pack has; without one of them there is nothing to hold the rest against. */
+const REQUIRED = [MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, KEYS]
+
+/** The pack can't be read at all: no verdict on its content. */
+class Unreadable extends Error {}
+
+// Bytes and texts
+
+const HEX = /^[0-9a-f]{64}$/
+const utf8 = new TextEncoder()
+const fromUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+const bytesOfHex = (hex) => Uint8Array.from({ length: hex.length / 2 }, (_, at) =>
+  parseInt(hex.slice(2 * at, 2 * at + 2), 16))
+const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+const concat = (...parts) => {
+  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
+}
+/** Undefined unless it is the one standard spelling. */
+const bytesOfBase64 = (text) => {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) return undefined
+  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
+  return btoa(String.fromCharCode(...bytes)) === text ? bytes : undefined
+}
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
+const isSequence = (value) => Number.isSafeInteger(value) && value >= 1
+
+// RFC 8785
+
+class NotCanonical extends Error {}
+
+const quote = (text) => {
+  if (/[\ud800-\udfff]/u.test(text)) throw new NotCanonical("half a surrogate pair")
+  return JSON.stringify(text)
+}
+
+const canonical = (value) => {
+  if (typeof value === "string") return quote(value)
+  if (typeof value === "number") {
+    if (!Number.isFinite(value)) throw new NotCanonical("no JSON number")
+    return String(value)
+  }
+  if (value === null || typeof value === "boolean") return String(value)
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
+  const keys = Object.keys(value).sort()
+  return `{${keys.map((key) => `${quote(key)}:${canonical(value[key])}`).join(",")}}`
+}
+
+// The chain
+
+const detailsOf = (event) => {
+  const details = {}
+  if (event.actor.email !== undefined) details.actor_email = event.actor.email
+  if (event.metadata !== undefined) details.metadata = event.metadata
+  if (event.resource.name !== undefined) details.resource_name = event.resource.name
+  return Object.keys(details).length === 0 ? undefined : details
+}
+
+const coreOf = (event, detailsHash) => ({
+  action: event.action,
+  actor: { id: event.actor.id, type: event.actor.type },
+  ...(detailsHash === undefined ? {} : { details_hash: detailsHash }),
+  id: event.id,
+  outcome: event.outcome,
+  resource: { id: event.resource.id, type: event.resource.type },
+  timestamp: event.timestamp
+})
+
+const linkText = (tenant, link, contentHash) =>
+  [SCHEME, tenant, link.sequence_number, link.created_at, contentHash, link.prev_hash].join("\n")
+
+const membersText = (source, names, inner = canonical) =>
+  names
+    .filter((name) => source[name] !== undefined)
+    .map((name) => `"${name}":${inner(source[name], name)}`)
+    .join(",")
+
+const EVENT_MEMBERS = ["id", "timestamp", "actor", "action", "resource", "outcome", "metadata",
+  "tenant_id", "sequence_number", "created_at", "prev_hash", "details_salt", "details_hash",
+  "content_hash", "hash", "erased_at"]
+const LINK_MEMBERS = ["sequence_number", "created_at", "content_hash", "prev_hash", "hash"]
+
+/** The one text that an event is stored as. */
+const storedText = (event) =>
+  `{${membersText(event, EVENT_MEMBERS, (value, name) => {
+    if (name === "actor") return `{${membersText(value, ["id", "type", "email"])}}`
+    if (name === "resource") return `{${membersText(value, ["id", "type", "name"])}}`
+    return canonical(value)
+  })}}`
+
+const areStrings = (object, ...names) => names.every((name) => typeof object[name] === "string")
+const areStringsOrAbsent = (object, ...names) =>
+  names.every((name) => object[name] === undefined || typeof object[name] === "string")
+
+const isEvent = (value) =>
+  isObject(value) &&
+  areStrings(value, "id", "timestamp", "action", "outcome", "tenant_id", "created_at",
+    "prev_hash", "content_hash", "hash") &&
+  areStringsOrAbsent(value, "details_salt", "details_hash", "erased_at") &&
+  isSequence(value.sequence_number) &&
+  isObject(value.actor) && areStrings(value.actor, "id", "type") &&
+  areStringsOrAbsent(value.actor, "email") &&
+  isObject(value.resource) && areStrings(value.resource, "id", "type") &&
+  areStringsOrAbsent(value.resource, "name") &&
+  (value.metadata === undefined || isObject(value.metadata))
+
+const isLink = (value) =>
+  isObject(value) && areStrings(value, "created_at", "content_hash", "prev_hash", "hash") &&
+  isSequence(value.sequence_number) && HEX.test(value.hash)
+
+/** True if the line is the very text that a link is written as. */
+const isLinkText = (value, line) => {
+  try {
+    return isLink(value) && `{${membersText(value, LINK_MEMBERS)}}` === line
+  } catch {
+    return false
+  }
+}
+
+const shown = (value) =>
+  value === undefined || value === null ? "none" : typeof value === "object" ? canonical(value) : String(value)
+const fault = (reason, expected, actual) => ({ reason, expected, actual })
+const wrong = (what, expected, actual) =>
+  fault("content_mismatch", `${what} ${shown(expected)}`, `${what} ${shown(actual)}`)
+
+/**
+ * What is wrong with an event by itself, or undefined. `erasure`: the erasure that names its
+ * sequence and its content hash, if there is one.
+ */
+const faultOf = (line, event, tenant, erasure, sha256) => {
+  if (event.tenant_id !== tenant) return wrong("tenant", tenant, event.tenant_id)
+  const details = detailsOf(event)
+  const detailsHash =
+    details && sha256(`${event.details_salt ?? ""}\n${canonical(details)}`)
+  const mayBeGone = erasure !== undefined && erasure.contentHash === event.content_hash
+  const areGone = mayBeGone && details === undefined
+  if (event.details_hash !== detailsHash && !areGone) {
+    return wrong("details_hash", event.details_hash, detailsHash)
+  }
+  if (event.details_salt !== undefined && details === undefined) {
+    return wrong("details_salt", undefined, event.details_salt)
+  }
+  if (event.erased_at !== undefined && !(areGone && erasure.times.includes(event.erased_at))) {
+    return wrong("erased_at", areGone ? erasure.times[0] : undefined, event.erased_at)
+  }
+  const contentHash = sha256(canonical(coreOf(event, event.details_hash)))
+  if (event.content_hash !== contentHash) {
+    return wrong("content_hash", event.content_hash, contentHash)
+  }
+  const hash = sha256(linkText(tenant, event, contentHash))
+  if (event.hash !== hash) return fault("hash_mismatch", hash, event.hash)
+  return storedText(event) === line
+    ? undefined
+    : fault("content_mismatch", "the bytes that the service writes for this event",
+      "the same event in other bytes, or with members that no hash covers")
+}
+
+/** The event of a line, or undefined if it is none. */
+const eventOf = (line) => {
+  try {
+    const event = JSON.parse(line)
+    if (!isEvent(event)) return undefined
+    canonical(event)
+    return event
+  } catch {
+    return undefined
+  }
+}
+
+// The Merkle tree of RFC 9162
+
+/** The tree that grows leaf by leaf: complete subtrees from left to right, largest first. */
+class Tree {
+  constructor(hash) {
+    this.hash = hash
+    this.size = 0
+    this.peaks = []
+  }
+
+  /** A complete subtree of 2^level leaves, at the right edge. */
+  push(level, node) {
+    this.size += 2 ** level
+    while (this.peaks.length > 0 && this.peaks[this.peaks.length - 1].level === level) {
+      node = this.hash(concat([1], this.peaks.pop().node, node))
+      level += 1
+    }
+    this.peaks.push({ level, node })
+  }
+
+  leaf(eventHash) {
+    this.push(0, this.hash(concat([0], bytesOfHex(eventHash))))
+  }
+
+  root() {
+    if (this.peaks.length === 0) return hexOf(this.hash(new Uint8Array()))
+    return hexOf(this.peaks.map(({ node }) => node).reduceRight((right, left) =>
+      this.hash(concat([1], left, right))))
+  }
+
+  copy() {
+    const copy = new Tree(this.hash)
+    copy.size = this.size
+    copy.peaks = [...this.peaks]
+    return copy
+  }
+}
+
+/** Levels of the complete subtrees that the leaves from `start` to `end` consist of. */
+const subtreeLevels = (start, end) => {
+  const levels = []
+  for (let at = start; at < end; at += 2 ** levels[levels.length - 1]) {
+    let level = 0
+    while (at % 2 ** (level + 1) === 0 && at + 2 ** (level + 1) <= end) level += 1
+    levels.push(level)
+  }
+  return levels
+}
+
+/** RFC 9162, section 2.1.3.2. */
+const isIncluded = (hash, eventHash, sequence, size, root, proof) => {
+  let node = sequence - 1
+  let last = size - 1
+  if (node > last) return false
+  let result = hash(concat([0], bytesOfHex(eventHash)))
+  for (const sibling of proof) {
+    if (last === 0) return false
+    if (node % 2 === 1 || node === last) {
+      result = hash(concat([1], sibling, result))
+      while (node % 2 === 0 && node !== 0) {
+        node = Math.floor(node / 2)
+        last = Math.floor(last / 2)
+      }
+    } else {
+      result = hash(concat([1], result, sibling))
+    }
+    node = Math.floor(node / 2)
+    last = Math.floor(last / 2)
+  }
+  return last === 0 && hexOf(result) === root
+}
+
+// Signed notes (C2SP) and keys
+
+const VKEY = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)$/u
+
+/** `{name, id, raw}` of a C2SP verification key; undefined if it is none. */
+const keyOfVkey = (text, sha256) => {
+  const [, name, id, base64] = VKEY.exec(text) ?? []
+  const typed = base64 === undefined ? undefined : bytesOfBase64(base64)
+  if (typed === undefined || typed.length !== 33 || typed[0] !== 1) return undefined
+  const own = sha256(concat(utf8.encode(`${name}\n`), typed)).slice(0, 8)
+  return own === id ? { name, id, raw: typed.slice(1) } : undefined
+}
+
+const SPKI_PREFIX = "302a300506032b6570032100"
+
+/** Every key in a text: C2SP keys, JWKs, a PEM, or 32 bytes in base64. Bare keys have no name. */
+const keysOfText = (text, sha256) => {
+  const named = text.split(/[\s",]+/u).map((word) => keyOfVkey(word, sha256)).filter(Boolean)
+  if (named.length > 0) return named
+  const trimmed = text.trim()
+  const raws = []
+  if (trimmed.startsWith("{")) {
+    for (const [, x] of trimmed.matchAll(/"x"\s*:\s*"([A-Za-z0-9_-]{43})"/g)) {
+      raws.push(bytesOfBase64(`${x.replaceAll("-", "+").replaceAll("_", "/")}=`))
+    }
+  } else {
+    const body = bytesOfBase64(trimmed.replace(/-----[^-]+-----/g, "").replace(/\s+/g, ""))
+    if (body?.length === 32) raws.push(body)
+    if (body?.length === 44 && hexOf(body).startsWith(SPKI_PREFIX)) raws.push(body.slice(12))
+  }
+  return raws.filter(Boolean).map((raw) => ({ name: undefined, id: undefined, raw }))
+}
+
+/** `{origin, size, root, text, signatures}`; undefined if it is no signed checkpoint. */
+const noteOf = (note) => {
+  const at = note.lastIndexOf("\n\n")
+  if (at < 0 || !note.endsWith("\n")) return undefined
+  const text = note.slice(0, at + 1)
+  const signatures = []
+  for (const line of note.slice(at + 2, -1).split("\n")) {
+    const [, name, base64] = /^\u2014 ([^\s+]+) (\S+)$/u.exec(line) ?? []
+    const bytes = base64 === undefined ? undefined : bytesOfBase64(base64)
+    if (bytes === undefined || bytes.length <= 4) return undefined
+    signatures.push({ name, id: hexOf(bytes.slice(0, 4)), bytes: bytes.slice(4) })
+  }
+  const [origin, size, rootText] = text.slice(0, -1).split("\n")
+  const root = rootText === undefined ? undefined : bytesOfBase64(rootText)
+  if (!origin || !/^(?:0|[1-9][0-9]{0,15})$/.test(size ?? "") || root?.length !== 32) return undefined
+  return Number.isSafeInteger(Number(size))
+    ? { origin, size: Number(size), root: hexOf(root), text, signatures }
+    : undefined
+}
+
+/** The key that C2SP would know as this name and this id. */
+const named = (key, name, sha256) => {
+  if (key.name !== undefined) return key
+  const id = sha256(concat(utf8.encode(`${name}\n`), [1], key.raw)).slice(0, 8)
+  return { name, id, raw: key.raw }
+}
+
+/** "signed", "unknown_key", "bad_signature", or "unchecked" where there is no Ed25519. */
+const signatureState = async (note, keys, host) => {
+  let state = "unknown_key"
+  for (const { bytes, id, name } of note.signatures) {
+    const known = keys.map((key) => named(key, name, host.sha256))
+      .filter((key) => key.id === id && key.name === name)
+    for (const key of known) {
+      const isSigned = await host.verifyEd25519(key.raw, utf8.encode(note.text), bytes)
+      if (isSigned === undefined) return "unchecked"
+      if (!isSigned) return "bad_signature"
+      state = "signed"
+    }
+  }
+  return state
+}
+
+// What was found
+
+class Findings {
+  constructor() {
+    this.problems = []
+    this.total = 0
+    this.checked = []
+    this.open = []
+  }
+
+  problem(file, sequence, reason, expected, actual) {
+    this.total += 1
+    if (this.problems.length >= PROBLEMS_MAX) return
+    this.problems.push({ file, sequence_number: sequence, reason, expected, actual })
+  }
+
+  fault(file, sequence, { actual, expected, reason }) {
+    this.problem(file, sequence, reason, expected, actual)
+  }
+}
+
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`
+const range = (first, last) => (first === last ? `sequence ${first}` : `sequences ${first} to ${last}`)
+
+// Files
+
+/** The lines of a file as texts (undefined for one that is none), hashing every byte on the way. */
+async function* linesOf(file, hasher) {
+  let rest = new Uint8Array()
+  let isTooLong = false
+  const text = (bytes) => {
+    try {
+      return fromUtf8.decode(bytes)
+    } catch {
+      return undefined
+    }
+  }
+  for await (const chunk of file) {
+    hasher?.update(chunk)
+    let start = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+      const piece = chunk.subarray(start, end)
+      yield isTooLong ? undefined : text(rest.length === 0 ? piece : concat(rest, piece))
+      rest = new Uint8Array()
+      isTooLong = false
+      start = end + 1
+    }
+    if (!isTooLong) rest = concat(rest, chunk.subarray(start))
+    if (rest.length > LINE_BYTES_MAX) {
+      isTooLong = true
+      rest = new Uint8Array()
+    }
+  }
+  if (rest.length > 0 || isTooLong) yield isTooLong ? undefined : text(rest)
+}
+
+const bytesOfFile = async (file) => {
+  const chunks = []
+  let size = 0
+  for await (const chunk of file) {
+    size += chunk.length
+    if (size > SMALL_FILE_BYTES_MAX) throw new Unreadable("a file is larger than any of a pack is")
+    chunks.push(chunk)
+  }
+  return concat(...chunks)
+}
+
+const jsonOf = (text) => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** One check of one pack, from its files to the verdict. */
+class PackCheck {
+  constructor(source, host, options) {
+    this.source = source
+    this.host = host
+    this.sha256 = host.sha256
+    this.pinned = options.keys ?? []
+    this.kept = options.checkpoints ?? []
+    this.progress = options.progress ?? (() => {})
+    this.found = new Findings()
+    this.hashes = new Map()
+    this.erasures = new Map()
+    this.outside = new Map()
+    this.roots = new Map()
+    this.treeHolds = true
+    this.erasedSeen = 0
+    this.events = 0
+    this.links = 0
+    this.last = undefined
+  }
+
+  has(name) {
+    return this.source.names.includes(name)
+  }
+
+  /** A file as a stream whose hash is known when it has been read. */
+  async *reading(name) {
+    const hasher = this.host.hasher()
+    for await (const chunk of this.source.open(name)) {
+      hasher.update(chunk)
+      this.progress(name, chunk.length)
+      yield chunk
+    }
+    this.hashes.set(name, hasher.hex())
+  }
+
+  async text(name) {
+    if (!this.has(name)) return undefined
+    const bytes = await bytesOfFile(this.reading(name))
+    try {
+      return fromUtf8.decode(bytes)
+    } catch {
+      return undefined
+    }
+  }
+
+  async run() {
+    const { found } = this
+    const missing = REQUIRED.filter((name) => !this.has(name))
+    if (missing.length >= REQUIRED.length - 1) throw new Unreadable("this is no evidence pack")
+    for (const name of missing) found.problem(name, null, "file_missing", `the file ${name}`, "none")
+    for (const name of this.source.duplicates) {
+      found.problem(name, null, "file_duplicate", "one file of this name", "more than one")
+    }
+    const isReadable = await this.manifest()
+    if (isReadable) {
+      await this.readTree()
+      await this.readNotes()
+      await this.readErasures()
+      await this.joinEvents()
+      await this.report()
+      await this.readProofs()
+      this.checkErasuresOutside()
+      this.checkNotes()
+    }
+    await this.files()
+    if (isReadable) this.limits()
+    return this.result()
+  }
+
+  /** Manifest and signature; false if nothing can be held against it. */
+  async manifest() {
+    const { found } = this
+    const text = await this.text(MANIFEST)
+    if (text === undefined) {
+      if (this.has(MANIFEST)) found.problem(MANIFEST, null, "content_mismatch", "JSON", "bytes that are none")
+      return false
+    }
+    const manifest = jsonOf(text)
+    if (!isObject(manifest)) {
+      found.problem(MANIFEST, null, "content_mismatch", "JSON", "bytes that are none")
+      return false
+    }
+    if (manifest.format !== FORMAT) {
+      if (typeof manifest.format === "string" && manifest.format.startsWith("alk-evidence-pack-v")) {
+        throw new Unreadable(`its format is ${manifest.format}; this program reads ${FORMAT}`)
+      }
+      found.problem(MANIFEST, null, "content_mismatch", `format ${FORMAT}`, `format ${shown(manifest.format)}`)
+      return false
+    }
+    const { bounds, counts, files } = manifest
+    const isWhole = isObject(bounds) && isObject(counts) && Array.isArray(files) &&
+      files.every((file) => isObject(file) && areStrings(file, "name", "sha256")) &&
+      areStrings(manifest, "tenant_id", "service", "generated_at") && manifest.scheme === SCHEME &&
+      areStrings(bounds, "from", "to")
+    if (!isWhole) {
+      found.problem(MANIFEST, null, "content_mismatch", `a manifest of ${FORMAT}`, "something else")
+      return false
+    }
+    this.described = manifest
+    this.tenant = manifest.tenant_id
+    this.filtered = (manifest.filter ?? null) !== null
+    this.complete = !this.filtered && bounds.from === HISTORY_FROM && bounds.to === HISTORY_TO
+    this.origin = `${manifest.service}/${this.tenant}`
+    const keysText = (await this.text(KEYS)) ?? ""
+    this.ownKeys = keysOfText(keysText, this.sha256)
+    this.keys = this.pinned.length > 0 ? this.pinned : this.ownKeys
+    await this.signature(utf8.encode(text).length)
+    return true
+  }
+
+  async signature(manifestBytes) {
+    const { found } = this
+    const text = await this.text(SIGNATURE)
+    if (!this.has(SIGNATURE)) return
+    const note = text === undefined ? undefined : noteOf(text)
+    const bad = (expected, actual) => found.problem(SIGNATURE, null, "signature_invalid", expected, actual)
+    if (note === undefined) return bad("a signed note", "something else")
+    const state = await signatureState(note, this.keys, this.host)
+    const who = this.pinned.length > 0 ? "the public key that was given" : `a key of ${KEYS}`
+    if (state === "unknown_key") return bad(`a signature by ${who}`, "a signature by another key")
+    if (state === "bad_signature") return bad(`a signature by ${who}`, "one that does not verify")
+    const digest = this.hashes.get(MANIFEST)
+    if (note.origin !== `${this.origin}/evidence-pack-v1` || note.size !== manifestBytes ||
+      note.root !== digest) {
+      return bad(`the SHA-256 of ${MANIFEST}, ${digest}`, `${note.origin} ${note.root}`)
+    }
+    if (state === "unchecked") {
+      found.open.push("The signatures: Ed25519 is not available here.")
+      this.unsigned = true
+      return
+    }
+    const [signer] = note.signatures
+    found.checked.push(`${MANIFEST} is signed by ${signer.name}+${signer.id}.`)
+  }
+
+  /** Every file against manifest and sums; reads what nothing has read yet. */
+  async files() {
+    const { found } = this
+    for (const name of this.source.names) {
+      if (!this.hashes.has(name) && this.isListed(name)) for await (const _ of this.reading(name)) continue
+    }
+    const sums = new Map()
+    const text = this.has(SUMS) ? await this.text(SUMS) : ""
+    for (const line of (text ?? "").split("\n")) {
+      const [, hash, name] = /^([0-9a-f]{64}) {2}(.+)$/u.exec(line) ?? []
+      if (name !== undefined) sums.set(name, hash)
+      else if (line !== "") found.problem(SUMS, null, "content_mismatch", "a SHA-256 and a name", "another line")
+    }
+    if (text === undefined) found.problem(SUMS, null, "content_mismatch", "UTF-8 text", "other bytes")
+    const listed = new Map((this.described?.files ?? []).map(({ name, sha256 }) => [name, sha256]))
+    const names = new Set([...listed.keys(), ...sums.keys(), ...this.source.names])
+    let agreeing = 0
+    for (const name of [...names].sort()) {
+      if (name === SUMS) continue
+      const own = this.hashes.get(name)
+      const isOwn = name === MANIFEST || name === SIGNATURE
+      const wanted = isOwn || this.described === undefined ? sums.get(name) : listed.get(name)
+      if (!this.has(name)) {
+        if (!REQUIRED.includes(name)) found.problem(name, null, "file_missing", `the file ${name}`, "none")
+      } else if (wanted === undefined) {
+        this.unexpected(name)
+      } else if (own !== wanted) {
+        found.problem(name, null, "file_mismatch", `SHA-256 ${wanted}`, `SHA-256 ${own}`)
+      } else if (this.has(SUMS) && sums.get(name) !== own) {
+        found.problem(SUMS, null, "file_mismatch", `${own} for ${name}`, shown(sums.get(name)))
+      } else {
+        agreeing += 1
+      }
+    }
+    found.checked.push(`${counted(agreeing, "file")} ${agreeing === 1 ? "has" : "have"} the SHA-256 that ${MANIFEST} and ${SUMS} say.`)
+  }
+
+  isListed(name) {
+    if (name === SUMS) return false
+    return this.source.kind === "zip" || name === MANIFEST || name === SIGNATURE ||
+      this.described === undefined || this.described.files.some((file) => file.name === name)
+  }
+
+  unexpected(name) {
+    if (this.source.kind === "folder" && name !== MANIFEST && name !== SIGNATURE) {
+      this.strangers = [...(this.strangers ?? []), name]
+    } else {
+      this.found.problem(name, null, "file_unexpected", `no file that ${MANIFEST} does not name`, name)
+    }
+  }
+
+  async readTree() {
+    const tree = jsonOf((await this.text(TREE)) ?? "")
+    const isHashes = (list) => Array.isArray(list) && list.every((hash) => HEX.test(hash))
+    this.tree = new Tree(this.host.sha256Bytes)
+    this.right = { start: 0, end: 0, hashes: [] }
+    if (!isObject(tree)) return this.badTree("JSON")
+    const { left, right } = tree
+    const isWhole = isObject(left) && isObject(right) && isHashes(left.hashes) && isHashes(right.hashes) &&
+      [left.size, right.start, right.end].every((at) => Number.isSafeInteger(at) && at >= 0)
+    if (!isWhole) return this.badTree("left and right edges")
+    const levels = subtreeLevels(0, left.size)
+    const isFitting = levels.length === left.hashes.length && right.start <= right.end &&
+      subtreeLevels(right.start, right.end).length === right.hashes.length
+    if (!isFitting) return this.badTree("edges of their size")
+    levels.forEach((level, at) => this.tree.push(level, bytesOfHex(left.hashes[at])))
+    this.right = right
+  }
+
+  badTree(expected) {
+    this.treeHolds = false
+    if (this.has(TREE)) this.found.problem(TREE, null, "content_mismatch", expected, "something else")
+  }
+
+  async readNotes() {
+    const { found } = this
+    this.notes = []
+    for (const name of this.source.names.filter((name) => NOTE_NAME.test(name)).sort()) {
+      const text = await this.text(name)
+      const note = text === undefined ? undefined : noteOf(text)
+      const size = Number(/[0-9]+/.exec(name)[0])
+      if (note === undefined || note.size !== size || note.origin !== this.origin) {
+        found.problem(name, size, "checkpoint_mismatch", `a checkpoint of ${this.origin} for ${size} events`,
+          note === undefined ? "something else" : `one of ${note.origin} for ${note.size} events`)
+        continue
+      }
+      const state = await signatureState(note, this.keys, this.host)
+      if (state === "bad_signature") {
+        found.problem(name, size, "checkpoint_mismatch", "a signature that verifies", "one that does not")
+      } else if (state === "unknown_key" && this.pinned.length === 0) {
+        found.problem(name, size, "checkpoint_mismatch", `a signature by a key of ${KEYS}`, "another key's")
+      } else {
+        this.notes.push({ file: name, ...note, state })
+      }
+    }
+    for (const { label, text } of this.kept) {
+      const note = noteOf(text)
+      if (note === undefined) throw new Unreadable(`${label} is no signed checkpoint`)
+      if (note.origin !== this.origin) {
+        throw new Unreadable(`${label} is a checkpoint of ${note.origin}, the pack is of ${this.origin}`)
+      }
+      const state = await signatureState(note, this.keys, this.host)
+      if (state === "bad_signature") throw new Unreadable(`${label} has a signature that does not verify`)
+      this.notes.push({ file: label, ...note, state, isKept: true })
+    }
+    this.wanted = new Set(this.notes.map(({ size }) => size))
+    this.notes.sort((left, right) => left.size - right.size)
+  }
+
+  /** What was erased, by the sequence that was. */
+  async readErasures() {
+    const { found } = this
+    let previous = 0
+    for await (const line of this.lines(ERASURES)) {
+      const event = line === undefined ? undefined : eventOf(line)
+      if (event === undefined) {
+        found.problem(ERASURES, null, "content_mismatch", "the JSON of an event", "bytes that are none")
+        continue
+      }
+      const sequence = event.sequence_number
+      const wrongness = faultOf(line, event, this.tenant, undefined, this.sha256)
+      const { content_hash: contentHash, sequence_number: target } = event.metadata ?? {}
+      if (wrongness !== undefined) found.fault(ERASURES, sequence, wrongness)
+      else if (event.action !== ERASURE_ACTION || !isSequence(target) || typeof contentHash !== "string" ||
+        target >= sequence) {
+        found.problem(ERASURES, sequence, "content_mismatch", "an erasure of an earlier event", event.action)
+      } else if (sequence <= previous) {
+        found.problem(ERASURES, sequence, "out_of_order", `a sequence above ${previous}`, `${sequence}`)
+      } else {
+        previous = sequence
+        // Asked for twice, it was done the first time: either may be named.
+        const before = this.erasures.get(target)
+        if (before === undefined) this.erasures.set(target, { contentHash, times: [event.created_at] })
+        else before.times.push(event.created_at)
+        this.outside.set(sequence, { target, hash: event.hash })
+      }
+    }
+  }
+
+  /** Lines of a file; none if it is missing. */
+  async *lines(name) {
+    if (this.has(name)) yield* linesOf(this.reading(name))
+  }
+
+  /** The links one by one, each held against the one before it. */
+  async *checkedLinks() {
+    const { found } = this
+    let expected = this.described.first_sequence_number ?? this.tree.size + 1
+    if (expected !== this.tree.size + 1 && this.treeHolds) {
+      this.badTree(`the tree of ${expected - 1} events on the left`)
+    }
+    let previous
+    for await (const line of this.lines(LINKS)) {
+      this.links += 1
+      const link = line === undefined ? undefined : jsonOf(line)
+      if (!isLinkText(link, line)) {
+        found.problem(LINKS, expected, "content_mismatch", "the link of an event", "something else")
+        this.treeHolds = false
+        previous = undefined
+        expected += 1
+        continue
+      }
+      const sequence = link.sequence_number
+      if (sequence > expected) {
+        found.problem(LINKS, expected, "sequence_gap", range(expected, sequence - 1), "none")
+        this.treeHolds = false
+      } else if (sequence < expected) {
+        const reason = sequence === expected - 1 ? "duplicate_sequence" : "out_of_order"
+        found.problem(LINKS, sequence, reason, `sequence ${expected}`, `sequence ${sequence}`)
+        this.treeHolds = false
+        continue
+      }
+      const before = sequence === 1 ? GENESIS_HASH
+        : previous?.sequence_number === sequence - 1 ? previous.hash : undefined
+      const hash = this.sha256(linkText(this.tenant, link, link.content_hash))
+      if (before !== undefined && link.prev_hash !== before) {
+        found.problem(LINKS, sequence, "prev_hash_mismatch", before, link.prev_hash)
+      } else if (link.hash !== hash) {
+        found.problem(LINKS, sequence, "hash_mismatch", hash, link.hash)
+      }
+      this.grow(link)
+      previous = link
+      expected = sequence + 1
+      yield link
+    }
+    this.last = previous ?? this.last
+  }
+
+  grow(link) {
+    this.last = link
+    this.first ??= link
+    const erasure = this.outside.get(link.sequence_number)
+    if (erasure !== undefined) {
+      this.outside.delete(link.sequence_number)
+      if (erasure.hash !== link.hash) {
+        this.found.problem(ERASURES, erasure.target, "content_mismatch",
+          `an erasure in the chain, ${link.hash} at ${link.sequence_number}`, erasure.hash)
+      }
+    }
+    if (!this.treeHolds) return
+    // The tree after the events on the left, before the first link, may be asked for too.
+    if (this.wanted.has(this.tree.size)) this.roots.set(this.tree.size, this.tree.root())
+    this.tree.leaf(link.hash)
+    if (this.wanted.has(this.tree.size)) this.roots.set(this.tree.size, this.tree.root())
+  }
+
+  /** Events and links side by side, both ascending. */
+  async joinEvents() {
+    const { found } = this
+    const links = this.checkedLinks()
+    const next = async () => (await links.next()).value
+    let link = await next()
+    let previous = 0
+    for await (const line of this.lines(EVENTS)) {
+      this.events += 1
+      const event = line === undefined ? undefined : eventOf(line)
+      if (event === undefined) {
+        const said = Number(/"sequence_number":([0-9]{1,15})(?!.*"sequence_number":)/u.exec(line ?? "")?.[1])
+        const place = this.complete && link !== undefined ? link.sequence_number
+          : said > previous ? said : previous + 1
+        found.problem(EVENTS, place, "content_mismatch", "the JSON of an event", "bytes that are none")
+        previous = place
+        while (link !== undefined && link.sequence_number <= place) link = await next()
+        continue
+      }
+      const sequence = event.sequence_number
+      const isRenumbered = this.complete && link !== undefined && sequence !== link.sequence_number &&
+        (event.hash === link.hash || event.prev_hash === link.prev_hash)
+      if (isRenumbered) {
+        found.fault(EVENTS, link.sequence_number, wrong("sequence", link.sequence_number, sequence))
+        previous = link.sequence_number
+        link = await next()
+        continue
+      }
+      if (sequence <= previous) {
+        const reason = sequence === previous ? "duplicate_sequence" : "out_of_order"
+        found.problem(EVENTS, sequence, reason, `a sequence above ${previous}`, `sequence ${sequence}`)
+        continue
+      }
+      if (this.complete && link !== undefined && sequence > link.sequence_number) {
+        found.problem(EVENTS, link.sequence_number, "sequence_gap",
+          range(link.sequence_number, sequence - 1), "none")
+      }
+      while (link !== undefined && link.sequence_number < sequence) link = await next()
+      previous = sequence
+      const isLinked = link !== undefined && link.sequence_number === sequence
+      this.event(line, event, isLinked ? link : undefined)
+      if (isLinked) link = await next()
+    }
+    if (this.complete && link !== undefined) {
+      const from = link.sequence_number
+      while (link !== undefined) link = await next()
+      found.problem(EVENTS, from, "tail_missing", range(from, this.last.sequence_number), "none")
+    }
+    while (link !== undefined) link = await next()
+  }
+
+  event(line, event, link) {
+    const { found } = this
+    const sequence = event.sequence_number
+    const { bounds } = this.described
+    if (event.erased_at !== undefined) this.erasedSeen += 1
+    if (link === undefined) {
+      found.problem(EVENTS, sequence, "hash_mismatch", `a link in ${LINKS}`, "none")
+      return
+    }
+    const erasure = this.erasures.get(sequence)
+    if (event.prev_hash !== link.prev_hash) {
+      found.problem(EVENTS, sequence, "prev_hash_mismatch", link.prev_hash, event.prev_hash)
+      return
+    }
+    const wrongness = faultOf(line, event, this.tenant, erasure, this.sha256)
+    if (wrongness !== undefined) {
+      found.fault(EVENTS, sequence, wrongness)
+    } else if (event.hash !== link.hash || event.content_hash !== link.content_hash ||
+      event.created_at !== link.created_at) {
+      found.problem(EVENTS, sequence, "hash_mismatch", `${link.hash}, as ${LINKS} says`, event.hash)
+    } else if (event.timestamp < bounds.from || event.timestamp > bounds.to) {
+      found.problem(EVENTS, sequence, "content_mismatch", `a timestamp within the bounds`, event.timestamp)
+    }
+  }
+
+  /** verification.json and the counts of the manifest against what was read. */
+  async report() {
+    const { described, found } = this
+    const report = jsonOf((await this.text(VERIFICATION)) ?? "")
+    if (!isObject(report) || !isObject(report.bounds) || !Array.isArray(report.breaks)) {
+      if (this.has(VERIFICATION)) {
+        found.problem(VERIFICATION, null, "content_mismatch", "a verification report", "something else")
+      }
+      return
+    }
+    const differs = (what, expected, actual) => {
+      if ((expected ?? null) !== (actual ?? null)) {
+        found.problem(VERIFICATION, null, "report_mismatch", `${what} ${shown(expected)}`, `${what} ${shown(actual)}`)
+      }
+    }
+    differs("tenant_id", this.tenant, report.tenant_id)
+    differs("scheme", SCHEME, report.scheme)
+    differs("bounds", canonical(described.bounds), canonical(report.bounds))
+    differs("verified_at", described.generated_at, report.verified_at)
+    differs("head", canonical(described.head ?? null), canonical(report.head ?? null))
+    const first = this.first?.sequence_number ?? null
+    const last = this.last?.sequence_number ?? null
+    for (const file of [report, described]) {
+      const said = file.last_sequence_number
+      differs("first_sequence_number", first, file.first_sequence_number)
+      if (last !== null && isSequence(said) && said > last) {
+        found.problem(LINKS, last + 1, "tail_missing", range(last + 1, said), "none")
+        break
+      }
+      differs("last_sequence_number", last, said)
+    }
+    differs("links", this.links, described.counts.links)
+    differs("events", this.events, described.counts.events)
+    differs("events_checked", this.links, report.events_checked)
+    if (!this.filtered) differs("events_in_bounds", this.events, report.events_in_bounds)
+    if (this.complete) differs("erased_events", this.erasedSeen, report.erased_events)
+    this.head(report)
+    this.accusations(report)
+    const { from, to } = report.bounds
+    found.checked.push(
+      `${counted(this.links, "link")} of the chain of ${this.tenant}` +
+        (first === null ? "" : `, ${range(first, last)}`) +
+        ": each recomputed, and held against the one before it.",
+      `${counted(this.events, "event")} from ${shown(from)} to ${shown(to)}: contents, details, order and links recomputed` +
+        `${this.erasures.size === 0 ? "" : `; ${counted(this.erasures.size, "erasure")} named in the chain`}.`
+    )
+  }
+
+  /** A pack without an upper bound ends at the head that it names. */
+  head(report) {
+    const { found, last } = this
+    const { bounds, head } = report
+    if (bounds.to !== HISTORY_TO || bounds.to_sequence !== null || last === undefined) return
+    const own = last.sequence_number
+    const said = isObject(head) ? head.sequence_number : undefined
+    if (!isSequence(said) || said < own) {
+      found.problem(VERIFICATION, own, "report_mismatch", `head ${own}`, `head ${shown(said)}`)
+    } else if (said > own) {
+      found.problem(LINKS, own + 1, "tail_missing", range(own + 1, said), "none")
+    } else if (head.hash !== last.hash) {
+      found.problem(LINKS, own, "hash_mismatch", `head ${shown(head.hash)}`, last.hash)
+    }
+  }
+
+  /** What the service itself had found when it made the pack. */
+  accusations(report) {
+    const { found } = this
+    for (const broken of report.breaks) {
+      if (isObject(broken)) {
+        const sequence = isSequence(broken.sequence_number) ? broken.sequence_number : null
+        found.problem(VERIFICATION, sequence, shown(broken.reason), shown(broken.expected), shown(broken.actual))
+      }
+    }
+    const total = report.breaks_total
+    const isBroken = report.valid !== true || (typeof total === "number" && total > 0)
+    if (isBroken && report.breaks.length === 0) {
+      found.problem(VERIFICATION, null, "report_mismatch", "a valid chain", `status ${shown(report.status)}`)
+    }
+  }
+
+  /** Erasures that the links of the pack do not reach: each needs a proof that the tree holds it. */
+  checkErasuresOutside() {
+    for (const [sequence, { target }] of this.outside) {
+      if (this.proven.has(sequence)) continue
+      this.found.problem(ERASURES, target, "content_mismatch", "an erasure that is in the chain",
+        `event ${sequence}, which neither ${LINKS} nor a signed checkpoint holds`)
+    }
+  }
+
+  async readProofs() {
+    this.proven = new Set()
+    const notes = this.notes.filter(({ state }) => state === "signed" || state === "unchecked")
+    for await (const line of this.lines(PROOFS)) {
+      const proof = line === undefined ? undefined : jsonOf(line)
+      if (!isObject(proof) || !Array.isArray(proof.proof) || !proof.proof.every((hash) => HEX.test(hash))) {
+        this.found.problem(PROOFS, null, "content_mismatch", "an inclusion proof", "something else")
+        continue
+      }
+      const erasure = this.outside.get(proof.sequence_number)
+      const note = notes.find(({ size }) => size === proof.tree_size)
+      if (erasure === undefined || note === undefined || !HEX.test(erasure.hash)) continue
+      const isProven = isIncluded(this.host.sha256Bytes, erasure.hash, proof.sequence_number,
+        note.size, note.root, proof.proof.map(bytesOfHex))
+      if (isProven) this.proven.add(proof.sequence_number)
+    }
+  }
+
+  /** The roots that were signed against the tree of the links. */
+  checkNotes() {
+    const { found, notes } = this
+    const last = this.last?.sequence_number ?? 0
+    let matched = this.first === undefined ? 0 : this.first.sequence_number - 1
+    let covered = 0
+    const agreeing = []
+    for (const note of notes) {
+      const { file, isKept, root, size } = note
+      const own = this.rootAt(size, last)
+      if (own === undefined) {
+        this.unreached(note, last)
+      } else if (own !== root) {
+        found.problem(file, size, "checkpoint_mismatch", `root ${root} over ${size} events`,
+          `root ${own}: not all of the events ${matched + 1} to ${Math.min(size, last)} are those that were signed`)
+      } else {
+        matched = Math.max(matched, Math.min(size, last))
+        const isSigned = note.state === "signed" || isKept
+        if (isSigned) covered = Math.max(covered, size)
+        agreeing.push(size)
+        if (note.state === "unknown_key") {
+          found.open.push(`The signature of ${file}: by a key that was not given.`)
+        }
+      }
+    }
+    if (agreeing.length > 0) {
+      found.checked.push(
+        `The Merkle root over the links equals ${counted(agreeing.length, "signed checkpoint")} (` +
+          `${agreeing.slice(-5).map((size) => counted(size, "event")).join(", ")}).`
+      )
+    }
+    if (last > covered && this.treeHolds) {
+      const from = Math.max(covered + 1, this.first.sequence_number)
+      found.open.push(`Nothing signed covers ${range(from, last)}: whoever can write could have rewritten it.`)
+    }
+    if (!this.treeHolds) {
+      found.open.push("The checkpoints: the links do not make a tree that could be compared.")
+    }
+  }
+
+  rootAt(size, last) {
+    if (!this.treeHolds) return undefined
+    if (this.roots.has(size)) return this.roots.get(size)
+    const { end, hashes, start } = this.right
+    if (size !== end || start !== last || this.tree.size !== last || size <= last) return undefined
+    const tree = this.tree.copy()
+    subtreeLevels(start, end).forEach((level, at) => tree.push(level, bytesOfHex(hashes[at])))
+    return tree.root()
+  }
+
+  unreached({ file, isKept, size }, last) {
+    const { found } = this
+    const first = this.first?.sequence_number
+    if (!this.treeHolds) return
+    if (first === undefined || size < first - 1) {
+      found.open.push(`The checkpoint ${file}: it covers ${counted(size, "event")}, none of them in this pack.`)
+      return
+    }
+    const { bounds } = this.described
+    const isOpen = bounds.to === HISTORY_TO && bounds.to_sequence === null
+    if (isOpen || !isKept) {
+      found.problem(file, last + 1, "tail_missing", `${range(last + 1, size)}, as the checkpoint says`, "none")
+    } else {
+      found.open.push(`The checkpoint ${file}: it covers ${counted(size, "event")}, the pack ends at ${last}.`)
+    }
+  }
+
+  /** What these files can't show, whatever they hold. */
+  limits() {
+    const { described, found } = this
+    if (this.pinned.length === 0) {
+      const ids = this.ownKeys.map(({ id, name }) => `${name}+${id}`).join(", ")
+      found.open.push(
+        `Who made the pack: no public key was given, so the signatures were held against the key inside the ` +
+          `pack (${ids || "none"}). Get the key from the service yourself (/.well-known/alk-keys.json) and give it.`
+      )
+    }
+    if (this.kept.length === 0) {
+      found.open.push(
+        "That nothing was rewritten and signed again: whoever holds the signing key can do that. A checkpoint " +
+          "that you kept earlier shows it."
+      )
+    }
+    if (!this.complete && this.events < this.links) {
+      found.open.push(
+        `That ${EVENTS} leaves no event of the bounds out: it holds ${this.events} of ${this.links} linked events` +
+          `${this.filtered ? ", those that the filter in the manifest selected" : ""}; the manifest's signature ` +
+          "is the service's word for it."
+      )
+    }
+    if (isSequence(described.counts.executions) || isSequence(described.counts.spans)) {
+      found.open.push("The execution traces: only that they are the files that were signed.")
+    }
+    if (this.has("evidence.pdf")) {
+      found.open.push("The words of evidence.pdf: only that it is the file that was signed.")
+    }
+    found.open.push("The times: created_at is the service's own clock.")
+    if (this.strangers !== undefined) {
+      found.open.push(`Files in this folder that are not of the pack: ${this.strangers.join(", ")}.`)
+    }
+  }
+
+  result() {
+    const { described, found } = this
+    const order = (problem) => problem.sequence_number ?? 0
+    const problems = [...found.problems].sort((left, right) => order(left) - order(right))
+    return {
+      verdict: found.total === 0 ? "intact" : "tampered",
+      tenant_id: this.tenant ?? null,
+      generated_at: described?.generated_at ?? null,
+      bounds: described?.bounds ?? null,
+      events: this.events,
+      links: this.links,
+      first_sequence_number: this.first?.sequence_number ?? null,
+      last_sequence_number: this.last?.sequence_number ?? null,
+      head_hash: this.last?.hash ?? null,
+      problems,
+      problems_total: found.total,
+      checked: found.checked,
+      not_established: found.open
+    }
+  }
+}
+
+// ZIP
+
+const crcTable = Int32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte
+  for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1
+  return value
+})
+
+const LOCAL_HEADER_BYTES = 30
+/** Bytes from the end of a ZIP in which its directory's end must stand. */
+const ZIP_END_BYTES_MAX = 65_557
+const ZIP64 = 0xffffffff
+
+const zipEnd = async (read, size) => {
+  const start = Math.max(0, size - ZIP_END_BYTES_MAX)
+  const tail = await read(start, size - start)
+  const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength)
+  for (let at = tail.length - 22; at >= 0; at--) {
+    if (view.getUint32(at, true) !== 0x06054b50) continue
+    const end = { count: view.getUint16(at + 10, true), bytes: view.getUint32(at + 12, true), start: view.getUint32(at + 16, true) }
+    if (at < 20 || view.getUint32(at - 20, true) !== 0x07064b50) return end
+    const record = await read(Number(view.getBigUint64(at - 12, true)), 56)
+    const large = new DataView(record.buffer, record.byteOffset, record.byteLength)
+    if (large.getUint32(0, true) !== 0x06064b50) throw new Unreadable("the ZIP's directory is damaged")
+    const number = (offset) => Number(large.getBigUint64(offset, true))
+    return { count: number(32), bytes: number(40), start: number(48) }
+  }
+  throw new Unreadable("it is no ZIP, or its end is missing")
+}
+
+/** The 64-bit numbers that stand in the extra field in place of those that did not fit. */
+const widen = (entry, extra) => {
+  const view = new DataView(extra.buffer, extra.byteOffset, extra.byteLength)
+  for (let at = 0; at + 4 <= extra.length; at += 4 + view.getUint16(at + 2, true)) {
+    if (view.getUint16(at, true) !== 1) continue
+    let place = at + 4
+    for (const name of ["size", "packed", "offset"]) {
+      if (entry[name] !== ZIP64) continue
+      entry[name] = Number(view.getBigUint64(place, true))
+      place += 8
+    }
+  }
+  return entry
+}
+
+const zipEntries = async (read, size) => {
+  const end = await zipEnd(read, size)
+  const directory = await read(end.start, end.bytes)
+  const view = new DataView(directory.buffer, directory.byteOffset, directory.byteLength)
+  const entries = []
+  let at = 0
+  while (at + 46 <= directory.length && entries.length < end.count) {
+    if (view.getUint32(at, true) !== 0x02014b50) throw new Unreadable("the ZIP's directory is damaged")
+    const [nameLength, extraLength, noteLength] = [28, 30, 32].map((place) => view.getUint16(at + place, true))
+    const nameEnd = at + 46 + nameLength
+    const entry = {
+      name: fromUtf8.decode(directory.subarray(at + 46, nameEnd)),
+      method: view.getUint16(at + 10, true),
+      crc: view.getInt32(at + 16, true),
+      packed: view.getUint32(at + 20, true),
+      size: view.getUint32(at + 24, true),
+      offset: view.getUint32(at + 42, true)
+    }
+    entries.push(widen(entry, directory.subarray(nameEnd, nameEnd + extraLength)))
+    at = nameEnd + extraLength + noteLength
+  }
+  if (entries.length !== end.count) throw new Unreadable("the ZIP's directory is damaged")
+  return entries
+}
+
+/** A ZIP as the files of a pack: `file` reads a range, as a whole or as a stream, and inflates. */
+const zipSource = async (file) => {
+  let entries
+  try {
+    entries = await zipEntries(file.read, file.size)
+  } catch (error) {
+    throw error instanceof Unreadable ? error : new Unreadable("the ZIP's directory is damaged")
+  }
+  const files = entries.filter(({ name }) => !name.endsWith("/"))
+  const byName = new Map(files.map((entry) => [entry.name, entry]))
+  return {
+    kind: "zip",
+    names: [...byName.keys()],
+    duplicates: [...byName.keys()].filter((name) => files.filter((entry) => entry.name === name).length > 1),
+    async *open(name) {
+      const entry = byName.get(name)
+      let crc = -1
+      let size = 0
+      try {
+        const header = await file.read(entry.offset, LOCAL_HEADER_BYTES)
+        const view = new DataView(header.buffer, header.byteOffset, header.byteLength)
+        if (view.getUint32(0, true) !== 0x04034b50) throw new Error("no entry there")
+        const start = entry.offset + LOCAL_HEADER_BYTES + view.getUint16(26, true) + view.getUint16(28, true)
+        if (entry.method !== 0 && entry.method !== 8) throw new Error("a compression of another kind")
+        for await (const chunk of file.stream(start, entry.packed, entry.method === 8)) {
+          for (let at = 0; at < chunk.length; at++) crc = (crc >>> 8) ^ crcTable[(crc ^ chunk[at]) & 0xff]
+          size += chunk.length
+          if (size > entry.size) break
+          yield chunk
+        }
+      } catch (error) {
+        throw new Unreadable(`${name} in the ZIP can't be read: ${error.message}`)
+      }
+      if (size !== entry.size || (crc ^ -1) !== entry.crc) {
+        throw new Unreadable(`${name} in the ZIP is damaged: its checksum differs`)
+      }
+    }
+  }
+}
+
+/** The check of a pack as a report; never throws for what a pack may hold. */
+const checkPack = async (makeSource, host, options = {}) => {
+  try {
+    const check = new PackCheck(await makeSource(), host, options)
+    return await check.run()
+  } catch (error) {
+    const isOdd = error instanceof RangeError || error instanceof NotCanonical
+    if (!(error instanceof Unreadable) && !isOdd) throw error
+    if (isOdd) error.message = "it holds JSON that no writer of packs makes"
+    return { verdict: "unreadable", message: error.message, problems: [], problems_total: 0, checked: [], not_established: [] }
+  }
+}
+// ---- checks: end ----
+
+// The host: Node
+
+const sha256 = (data) => createHash("sha256").update(data).digest("hex")
+
+const host = {
+  sha256,
+  sha256Bytes: (data) => createHash("sha256").update(data).digest(),
+  hasher: () => {
+    const hash = createHash("sha256")
+    return { update: (chunk) => hash.update(chunk), hex: () => hash.digest("hex") }
+  },
+  verifyEd25519: async (raw, message, signature) => {
+    const der = Buffer.concat([Buffer.from(SPKI_PREFIX, "hex"), raw])
+    try {
+      return verifySignature(null, message, createPublicKey({ key: der, format: "der", type: "spki" }), signature)
+    } catch {
+      return false
+    }
+  }
+}
+
+/** Folders of a pack; what lies elsewhere below a folder is not looked at. */
+const FOLDERS = ["", "checkpoints", "keys", "schema"]
+
+const folderSource = async (folder) => {
+  const names = []
+  for (const inner of FOLDERS) {
+    const found = await readdir(join(folder, inner), { withFileTypes: true }).catch(() => [])
+    for (const entry of found) if (entry.isFile()) names.push(inner === "" ? entry.name : `${inner}/${entry.name}`)
+  }
+  return { kind: "folder", names, duplicates: [], open: (name) => createReadStream(join(folder, name)) }
+}
+
+const zipFile = async (path) => {
+  const handle = await open(path)
+  const { size } = await handle.stat()
+  return {
+    size,
+    read: async (position, length) => {
+      if (length > size) throw new Unreadable("the ZIP's directory is damaged")
+      const { buffer, bytesRead } = await handle.read(new Uint8Array(length), 0, length, position)
+      return buffer.subarray(0, bytesRead)
+    },
+    stream: (start, length, isPacked) => {
+      if (length === 0) return []
+      const packed = createReadStream(path, { start, end: start + length - 1 })
+      if (!isPacked) return packed
+      const inflate = createInflateRaw()
+      packed.on("error", (error) => inflate.destroy(error))
+      return packed.pipe(inflate)
+    }
+  }
+}
+
+const sourceOf = async (path) => {
+  let found
+  try {
+    found = await stat(path)
+  } catch {
+    throw new Unreadable(`${path} can't be opened`)
+  }
+  return found.isDirectory() ? folderSource(path) : zipSource(await zipFile(path))
+}
+
+const HELP = `node verify.mjs [pack.zip | folder] [options]
+
+Checks an alk evidence pack, without a network and without anything to install. Without a name it
+checks the folder that it lies in.
+
+  --public-key KEY     the service's public key, or a file that holds it: as /.well-known/alk-keys.json,
+                       C2SP (name+id+base64), PEM, or base64. May be repeated.
+  --checkpoint FILE    a signed checkpoint that you kept earlier. May be repeated.
+  --json               the report as JSON
+
+Exit code 0: intact. 1: tampered. 2: unreadable.
+`
+
+/** What a pack says may hold anything, terminal commands too. */
+const printable = (value) => {
+  const text = String(value).replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (char) =>
+    `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text
+}
+
+const listed = (title, lines) => (lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  - ${printable(line)}`)])
+
+const reportLines = (path, report) => {
+  const { bounds, problems, problems_total: total, verdict } = report
+  if (verdict === "unreadable") return [`UNREADABLE  ${path}`, `  ${printable(report.message)}`]
+  const lines = [`${verdict.toUpperCase()}  ${path}`]
+  if (bounds !== null) {
+    lines.push(`  tenant ${printable(report.tenant_id)}, ${printable(bounds.from)} to ${printable(bounds.to)}`)
+    lines.push(`  ${counted(report.events, "event")}, ${counted(report.links, "link")}, made ${printable(report.generated_at)}`)
+  }
+  if (total > 0) lines.push("", `Problems: ${total}${total > problems.length ? `, the first ${problems.length}` : ""}`)
+  for (const { actual, expected, file, reason, sequence_number: sequence } of problems) {
+    lines.push(`  ${sequence === null ? "" : `sequence ${sequence}: `}${printable(reason)} in ${printable(file)}`)
+    lines.push(`      expected ${printable(expected)}`, `      found    ${printable(actual)}`)
+  }
+  return [...lines, ...listed("Checked", report.checked), ...listed("Not established", report.not_established)]
+}
+
+const EXIT_CODES = { intact: 0, tampered: 1, unreadable: 2 }
+
+class Usage extends Error {}
+
+const optionsOf = async (args) => {
+  const options = { keys: [], checkpoints: [], json: false, path: undefined }
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at]
+    if (arg === "--json") options.json = true
+    else if (arg === "--public-key" || arg === "--checkpoint") {
+      const value = args[++at]
+      if (value === undefined) throw new Usage(`${arg} needs a value`)
+      const file = await readFile(value, "utf8").catch(() => undefined)
+      if (arg === "--checkpoint") {
+        if (file === undefined) throw new Usage(`${value} can't be opened`)
+        options.checkpoints.push({ label: value, text: file })
+        continue
+      }
+      const keys = keysOfText(file ?? value, sha256)
+      if (keys.length === 0) throw new Usage(`${value} is no public key and no file that holds one`)
+      options.keys.push(...keys)
+    } else if (arg.startsWith("-") || options.path !== undefined) throw new Usage(`unknown argument ${arg}`)
+    else options.path = arg
+  }
+  return options
+}
+
+const main = async (args) => {
+  if (args.includes("--help") || args.includes("-h")) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  const options = await optionsOf(args)
+  const path = options.path ?? dirname(fileURLToPath(import.meta.url))
+  const report = await checkPack(() => sourceOf(path), host, options)
+  process.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : `${reportLines(path, report).join("\n")}\n`)
+  return EXIT_CODES[report.verdict]
+}
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code
+  },
+  (error) => {
+    process.stderr.write(`verify.mjs: ${error instanceof Usage ? error.message : error.stack}\n`)
+    process.exitCode = 2
+  }
+)

@@ -1,0 +1,1558 @@
+#!/usr/bin/env python3
+"""Checks an alk evidence pack offline: python3 verify.py [pack.zip | folder] [options]
+
+Python 3.8 or later and its standard library only; it shares no code with the service that wrote the
+pack and asks no network. Without a name it checks the folder that it lies in.
+
+  --public-key KEY     the service's public key, or a file that holds it: as /.well-known/alk-keys.json,
+                       C2SP (name+id+base64), PEM, or base64. May be repeated.
+  --checkpoint FILE    a signed checkpoint that you kept earlier. May be repeated.
+  --json               the report as JSON
+
+Exit code 0: intact. 1: tampered. 2: unreadable.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+import os
+import re
+import sys
+import zipfile
+import zlib
+from decimal import Decimal
+
+FORMAT = "alk-evidence-pack-v1"
+SCHEME = "alk-chain-v1"
+GENESIS_HASH = "0" * 64
+ERASURE_ACTION = "alk.event.erased"
+HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
+HISTORY_TO = "2261-12-31T23:59:59.999999Z"
+# Problems that a report lists; it counts them all.
+PROBLEMS_MAX = 100
+# Bytes of one line, of one file that is read as a whole, and of one read.
+LINE_BYTES_MAX = 1048576
+SMALL_FILE_BYTES_MAX = 16777216
+CHUNK_BYTES = 262144
+SEQUENCE_MAX = 2**53 - 1
+
+MANIFEST = "manifest.json"
+SIGNATURE = "manifest.sig"
+SUMS = "sha256sums.txt"
+VERIFICATION = "verification.json"
+EVENTS = "events.ndjson"
+LINKS = "links.ndjson"
+ERASURES = "erasures.ndjson"
+TREE = "checkpoints/tree.json"
+PROOFS = "checkpoints/erasure-proofs.ndjson"
+KEYS = "keys/vkeys.txt"
+NOTE_NAME = re.compile(r"checkpoints/[0-9]+\.txt")
+# What every pack has; without one of them there is nothing to hold the rest against.
+REQUIRED = [
+    MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, KEYS,
+]  # fmt: skip
+HEX = re.compile(r"[0-9a-f]{64}")
+
+
+class Unreadable(Exception):
+    """The pack can't be read at all: no verdict on its content."""
+
+
+class Usage(Exception):
+    """The program was called with something that it does not know."""
+
+
+def sha256(data):
+    return hashlib.sha256(data.encode("utf-8") if isinstance(data, str) else data).hexdigest()
+
+
+def bytes_of_base64(text):
+    """None unless it is the one standard spelling."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return data if base64.b64encode(data).decode("ascii") == text else None
+
+
+def is_sequence(value):
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= SEQUENCE_MAX
+
+
+def is_hash(value):
+    return isinstance(value, str) and HEX.fullmatch(value) is not None
+
+
+# JSON and RFC 8785
+
+
+class NotJson(Exception):
+    """The text is no JSON, or none that has a canonical form."""
+
+
+def no_constant(name):
+    raise NotJson(name)
+
+
+def json_of(text):
+    """The value of a text, or None."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text, parse_constant=no_constant)
+    except (ValueError, RecursionError, NotJson):
+        return None
+
+
+def number_text(value):
+    """A double as ECMAScript writes it (Number::toString), which RFC 8785 adopts."""
+    if isinstance(value, int) and -SEQUENCE_MAX <= value <= SEQUENCE_MAX:
+        return str(value)
+    try:
+        value = float(value)
+    except OverflowError:
+        raise NotJson("no double") from None
+    if value != value or value in (float("inf"), float("-inf")):
+        raise NotJson("no JSON number")
+    if value == 0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    _, digits, exponent = Decimal(repr(abs(value))).as_tuple()
+    text = "".join(map(str, digits)).lstrip("0")
+    stripped = text.rstrip("0")
+    exponent += len(text) - len(stripped)
+    count = len(stripped)
+    point = count + exponent
+    if count <= point <= 21:
+        return sign + stripped + "0" * (point - count)
+    if 0 < point <= 21:
+        return sign + stripped[:point] + "." + stripped[point:]
+    if -6 < point <= 0:
+        return sign + "0." + "0" * -point + stripped
+    mantissa = stripped[0] + ("." + stripped[1:] if count > 1 else "")
+    return "%s%se%s%d" % (sign, mantissa, "+" if point > 0 else "-", abs(point - 1))
+
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+ESCAPED = re.compile('["\\\\\x00-\x1f]')
+SHORT_ESCAPES = {
+    "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\",
+}  # fmt: skip
+
+
+def escape(match):
+    char = match.group()
+    return SHORT_ESCAPES.get(char) or "\\u%04x" % ord(char)
+
+
+def quote(text):
+    if SURROGATE.search(text):
+        raise NotJson("half a surrogate pair")
+    return '"' + ESCAPED.sub(escape, text) + '"'
+
+
+def canonical(value):
+    if isinstance(value, str):
+        return quote(value)
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, (int, float)):
+        return number_text(value)
+    if isinstance(value, list):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+    return "{" + ",".join(quote(key) + ":" + canonical(value[key]) for key in keys) + "}"
+
+
+def shown(value):
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else canonical(value)
+
+
+# The chain
+
+
+def details_of(event):
+    details = {}
+    if "email" in event["actor"]:
+        details["actor_email"] = event["actor"]["email"]
+    if "metadata" in event:
+        details["metadata"] = event["metadata"]
+    if "name" in event["resource"]:
+        details["resource_name"] = event["resource"]["name"]
+    return details
+
+
+def core_of(event):
+    core = {
+        "action": event["action"],
+        "actor": {"id": event["actor"]["id"], "type": event["actor"]["type"]},
+        "id": event["id"],
+        "outcome": event["outcome"],
+        "resource": {"id": event["resource"]["id"], "type": event["resource"]["type"]},
+        "timestamp": event["timestamp"],
+    }
+    if "details_hash" in event:
+        core["details_hash"] = event["details_hash"]
+    return core
+
+
+def link_hash(tenant, link, content_hash):
+    return sha256(
+        "\n".join(
+            [
+                SCHEME,
+                tenant,
+                str(link["sequence_number"]),
+                link["created_at"],
+                content_hash,
+                link["prev_hash"],
+            ]
+        )
+    )
+
+
+EVENT_MEMBERS = [
+    "id", "timestamp", "actor", "action", "resource", "outcome", "metadata", "tenant_id",
+    "sequence_number", "created_at", "prev_hash", "details_salt", "details_hash", "content_hash",
+    "hash", "erased_at",
+]  # fmt: skip
+LINK_MEMBERS = ["sequence_number", "created_at", "content_hash", "prev_hash", "hash"]
+
+
+def members_text(source, names, inner):
+    return ",".join('"%s":%s' % (name, inner(source[name], name)) for name in names if name in source)
+
+
+def plain_text(value, _name):
+    return canonical(value)
+
+
+def event_member(value, name):
+    if name == "actor":
+        return "{" + members_text(value, ["id", "type", "email"], plain_text) + "}"
+    if name == "resource":
+        return "{" + members_text(value, ["id", "type", "name"], plain_text) + "}"
+    return canonical(value)
+
+
+def stored_text(event):
+    """The one text that an event is stored as."""
+    return "{" + members_text(event, EVENT_MEMBERS, event_member) + "}"
+
+
+def are_strings(source, *names):
+    return all(isinstance(source.get(name), str) for name in names)
+
+
+def are_strings_or_absent(source, *names):
+    return all(name not in source or isinstance(source[name], str) for name in names)
+
+
+def is_event(value):
+    return (
+        isinstance(value, dict)
+        and are_strings(
+            value, "id", "timestamp", "action", "outcome", "tenant_id", "created_at", "prev_hash",
+            "content_hash", "hash",
+        )
+        and are_strings_or_absent(value, "details_salt", "details_hash", "erased_at")
+        and is_sequence(value.get("sequence_number"))
+        and isinstance(value.get("actor"), dict)
+        and are_strings(value["actor"], "id", "type")
+        and are_strings_or_absent(value["actor"], "email")
+        and isinstance(value.get("resource"), dict)
+        and are_strings(value["resource"], "id", "type")
+        and are_strings_or_absent(value["resource"], "name")
+        and ("metadata" not in value or isinstance(value["metadata"], dict))
+    )  # fmt: skip
+
+
+def is_link(value):
+    return (
+        isinstance(value, dict)
+        and are_strings(value, "created_at", "content_hash", "prev_hash", "hash")
+        and is_sequence(value.get("sequence_number"))
+        and is_hash(value["hash"])
+    )
+
+
+def event_of(line):
+    """The event of a line, or None if it is none."""
+    event = json_of(line)
+    try:
+        if not is_event(event):
+            return None
+        canonical(event)
+        return event
+    except (NotJson, RecursionError):
+        return None
+
+
+def wrong(what, expected, actual):
+    return "content_mismatch", "%s %s" % (what, shown(expected)), "%s %s" % (what, shown(actual))
+
+
+def fault_of(line, event, tenant, erasure):
+    """
+    What is wrong with an event by itself, or None. `erasure`: the erasure that names its sequence
+    and its content hash, if there is one.
+    """
+    if event["tenant_id"] != tenant:
+        return wrong("tenant", tenant, event["tenant_id"])
+    details = details_of(event)
+    details_hash = None
+    if details:
+        details_hash = sha256(event.get("details_salt", "") + "\n" + canonical(details))
+    may_be_gone = erasure is not None and erasure["content_hash"] == event["content_hash"]
+    are_gone = may_be_gone and not details
+    if event.get("details_hash") != details_hash and not are_gone:
+        return wrong("details_hash", event.get("details_hash"), details_hash)
+    if "details_salt" in event and not details:
+        return wrong("details_salt", None, event["details_salt"])
+    if "erased_at" in event and not (are_gone and event["erased_at"] in erasure["times"]):
+        return wrong("erased_at", erasure["times"][0] if are_gone else None, event["erased_at"])
+    content_hash = sha256(canonical(core_of(event)))
+    if event["content_hash"] != content_hash:
+        return wrong("content_hash", event["content_hash"], content_hash)
+    own_hash = link_hash(tenant, event, content_hash)
+    if event["hash"] != own_hash:
+        return "hash_mismatch", own_hash, event["hash"]
+    if stored_text(event) != line:
+        return (
+            "content_mismatch",
+            "the bytes that the service writes for this event",
+            "the same event in other bytes, or with members that no hash covers",
+        )
+    return None
+
+
+# The Merkle tree of RFC 9162
+
+
+def node_hash(left, right):
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+def leaf_hash(event_hash):
+    return hashlib.sha256(b"\x00" + bytes.fromhex(event_hash)).digest()
+
+
+class Tree:
+    """Grows leaf by leaf: complete subtrees from left to right, largest first."""
+
+    def __init__(self):
+        self.size = 0
+        self.peaks = []
+
+    def push(self, level, node):
+        """A complete subtree of 2^level leaves, at the right edge."""
+        self.size += 1 << level
+        while self.peaks and self.peaks[-1][0] == level:
+            node = node_hash(self.peaks.pop()[1], node)
+            level += 1
+        self.peaks.append((level, node))
+
+    def root(self):
+        if not self.peaks:
+            return hashlib.sha256(b"").hexdigest()
+        root = self.peaks[-1][1]
+        for _, node in reversed(self.peaks[:-1]):
+            root = node_hash(node, root)
+        return root.hex()
+
+    def copy(self):
+        copy = Tree()
+        copy.size, copy.peaks = self.size, list(self.peaks)
+        return copy
+
+
+def subtree_levels(start, end):
+    """Levels of the complete subtrees that the leaves from `start` to `end` consist of."""
+    levels = []
+    while start < end:
+        level = 0
+        while start % (2 << level) == 0 and start + (2 << level) <= end:
+            level += 1
+        levels.append(level)
+        start += 1 << level
+    return levels
+
+
+def is_included(event_hash, sequence, size, root, proof):
+    """RFC 9162, section 2.1.3.2."""
+    node, last = sequence - 1, size - 1
+    if node > last:
+        return False
+    result = leaf_hash(event_hash)
+    for sibling in proof:
+        if last == 0:
+            return False
+        if node % 2 == 1 or node == last:
+            result = node_hash(sibling, result)
+            while node % 2 == 0 and node != 0:
+                node, last = node >> 1, last >> 1
+        else:
+            result = node_hash(result, sibling)
+        node, last = node >> 1, last >> 1
+    return last == 0 and result.hex() == root
+
+
+# Ed25519 (RFC 8032, section 5.1), verification only
+
+P = 2**255 - 19
+L = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, P - 2, P) % P
+SQRT_MINUS_1 = pow(2, (P - 1) // 4, P)
+
+
+def point_add(p, q):
+    a = (p[1] - p[0]) * (q[1] - q[0]) % P
+    b = (p[1] + p[0]) * (q[1] + q[0]) % P
+    c = 2 * p[3] * q[3] * D % P
+    d = 2 * p[2] * q[2] % P
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def point_multiply(scalar, point):
+    result = (0, 1, 1, 0)
+    while scalar > 0:
+        if scalar & 1:
+            result = point_add(result, point)
+        point = point_add(point, point)
+        scalar >>= 1
+    return result
+
+
+def point_of(data):
+    """The point that 32 bytes encode, or None."""
+    y = int.from_bytes(data, "little")
+    sign = y >> 255
+    y &= (1 << 255) - 1
+    if y >= P:
+        return None
+    square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    if (x * x - square) % P != 0:
+        x = x * SQRT_MINUS_1 % P
+    if (x * x - square) % P != 0 or (x == 0 and sign == 1):
+        return None
+    if x & 1 != sign:
+        x = P - x
+    return x, y, 1, x * y % P
+
+
+BASE_POINT = point_of(bytes([0x58] + [0x66] * 31))
+
+
+def verify_ed25519(public_key, message, signature):
+    if len(public_key) != 32 or len(signature) != 64:
+        return False
+    key, nonce = point_of(public_key), point_of(signature[:32])
+    scalar = int.from_bytes(signature[32:], "little")
+    if key is None or nonce is None or scalar >= L:
+        return False
+    digest = hashlib.sha512(signature[:32] + public_key + message).digest()
+    challenge = int.from_bytes(digest, "little") % L
+    left = point_multiply(scalar, BASE_POINT)
+    right = point_add(nonce, point_multiply(challenge, key))
+    return (
+        (left[0] * right[2] - right[0] * left[2]) % P == 0
+        and (left[1] * right[2] - right[1] * left[2]) % P == 0
+    )
+
+
+# Signed notes (C2SP) and keys
+
+VKEY = re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+(\S+)")
+SPKI_PREFIX = bytes.fromhex("302a300506032b6570032100")
+
+
+def key_id(name, raw):
+    return sha256(name.encode("utf-8") + b"\n\x01" + raw)[:8]
+
+
+def key_of_vkey(text):
+    """(name, id, raw) of a C2SP verification key; None if it is none."""
+    match = VKEY.fullmatch(text)
+    typed = bytes_of_base64(match.group(3)) if match else None
+    if typed is None or len(typed) != 33 or typed[0] != 1:
+        return None
+    name, raw = match.group(1), typed[1:]
+    return (name, match.group(2), raw) if key_id(name, raw) == match.group(2) else None
+
+
+def keys_of_text(text):
+    """Every key in a text: C2SP keys, JWKs, a PEM, or 32 bytes in base64. Bare keys have no name."""
+    named = [key for key in map(key_of_vkey, re.split(r'[\s",]+', text)) if key is not None]
+    if named:
+        return named
+    raws = []
+    trimmed = text.strip()
+    if trimmed.startswith("{"):
+        for x in re.findall(r'"x"\s*:\s*"([A-Za-z0-9_-]{43})"', trimmed):
+            raws.append(bytes_of_base64(x.replace("-", "+").replace("_", "/") + "="))
+    else:
+        body = bytes_of_base64(re.sub(r"\s+", "", re.sub(r"-----[^-]+-----", "", trimmed)))
+        if body is not None and len(body) == 32:
+            raws.append(body)
+        if body is not None and len(body) == 44 and body.startswith(SPKI_PREFIX):
+            raws.append(body[12:])
+    return [(None, None, raw) for raw in raws if raw is not None]
+
+
+NOTE_SIGNATURE = re.compile(r"\u2014 ([^\s+]+) (\S+)")
+NOTE_SIZE = re.compile(r"0|[1-9][0-9]{0,15}")
+
+
+def note_of(note):
+    """A signed checkpoint as a dict; None if it is none."""
+    at = note.rfind("\n\n")
+    if at < 0 or not note.endswith("\n"):
+        return None
+    text = note[: at + 1]
+    signatures = []
+    for line in note[at + 2 : -1].split("\n"):
+        match = NOTE_SIGNATURE.fullmatch(line)
+        data = bytes_of_base64(match.group(2)) if match else None
+        if data is None or len(data) <= 4:
+            return None
+        signatures.append((match.group(1), data[:4].hex(), data[4:]))
+    lines = text[:-1].split("\n")
+    if len(lines) < 3 or not lines[0] or not NOTE_SIZE.fullmatch(lines[1]):
+        return None
+    root = bytes_of_base64(lines[2])
+    if root is None or len(root) != 32 or int(lines[1]) > SEQUENCE_MAX:
+        return None
+    return {
+        "origin": lines[0],
+        "size": int(lines[1]),
+        "root": root.hex(),
+        "text": text,
+        "signatures": signatures,
+    }
+
+
+def signature_state(note, keys):
+    """"signed", "unknown_key" or "bad_signature"."""
+    state = "unknown_key"
+    for name, signer_id, data in note["signatures"]:
+        for key_name, known_id, raw in keys:
+            if key_name is None:
+                key_name, known_id = name, key_id(name, raw)
+            if (key_name, known_id) != (name, signer_id):
+                continue
+            if not verify_ed25519(raw, note["text"].encode("utf-8"), data):
+                return "bad_signature"
+            state = "signed"
+    return state
+
+
+# Files
+
+
+class Folder:
+    """The files of a pack in a folder; what lies elsewhere below it is not looked at."""
+
+    kind = "folder"
+    duplicates = []
+
+    def __init__(self, path):
+        self.path = path
+        self.names = []
+        for inner in ["", "checkpoints", "keys", "schema"]:
+            folder = os.path.join(path, inner)
+            if not os.path.isdir(folder):
+                continue
+            for entry in os.scandir(folder):
+                if entry.is_file(follow_symlinks=False):
+                    self.names.append(inner + "/" + entry.name if inner else entry.name)
+
+    def open(self, name):
+        with open(os.path.join(self.path, *name.split("/")), "rb") as file:
+            while True:
+                chunk = file.read(CHUNK_BYTES)
+                if not chunk:
+                    return
+                yield chunk
+
+
+class Zip:
+    """The files of a pack in a ZIP."""
+
+    kind = "zip"
+
+    def __init__(self, path):
+        try:
+            self.zip = zipfile.ZipFile(path)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            raise Unreadable("it is no ZIP, or its directory is damaged") from error
+        names = [info.filename for info in self.zip.infolist() if not info.is_dir()]
+        self.names = list(dict.fromkeys(names))
+        self.duplicates = [name for name in self.names if names.count(name) > 1]
+
+    def open(self, name):
+        try:
+            with self.zip.open(name) as file:
+                while True:
+                    chunk = file.read(CHUNK_BYTES)
+                    if not chunk:
+                        return
+                    yield chunk
+        except (
+            zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError,
+            ValueError,
+        ) as error:  # fmt: skip
+            raise Unreadable("%s in the ZIP can't be read: %s" % (name, error)) from error
+
+
+def lines_of(chunks):
+    """The lines of a file as texts, None for one that is no text or far too long."""
+
+    def text(data):
+        if len(data) > LINE_BYTES_MAX:
+            return None
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+
+    rest = b""
+    is_too_long = False
+    for chunk in chunks:
+        pieces = (rest + chunk).split(b"\n")
+        rest = pieces.pop()
+        for piece in pieces:
+            yield None if is_too_long else text(piece)
+            is_too_long = False
+        if len(rest) > LINE_BYTES_MAX:
+            rest, is_too_long = b"", True
+    if rest or is_too_long:
+        yield None if is_too_long else text(rest)
+
+
+def counted(count, noun):
+    return "%d %s%s" % (count, noun, "" if count == 1 else "s")
+
+
+def span(first, last):
+    return "sequence %d" % first if first == last else "sequences %d to %d" % (first, last)
+
+
+LAST_SEQUENCE = re.compile(r'"sequence_number":([0-9]{1,15})(?!.*"sequence_number":)')
+
+
+class PackCheck:
+    """One check of one pack, from its files to the verdict."""
+
+    def __init__(self, source, pinned, kept):
+        self.source = source
+        self.pinned = pinned
+        self.kept = kept
+        self.problems = []
+        self.total = 0
+        self.checked = []
+        self.open = []
+        self.hashes = {}
+        self.erasures = {}
+        self.outside = {}
+        self.roots = {}
+        self.tree_holds = True
+        self.erased_seen = 0
+        self.events = 0
+        self.links = 0
+        self.first = None
+        self.last = None
+        self.described = None
+        self.tenant = None
+        self.strangers = []
+
+    # Words
+
+    def problem(self, file, sequence, reason, expected, actual):
+        self.total += 1
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append(
+                {
+                    "file": file,
+                    "sequence_number": sequence,
+                    "reason": reason,
+                    "expected": expected,
+                    "actual": actual,
+                }
+            )
+
+    # Reading
+
+    def has(self, name):
+        return name in self.source.names
+
+    def reading(self, name):
+        """A file as chunks; its hash is known when it has been read."""
+        hasher = hashlib.sha256()
+        for chunk in self.source.open(name):
+            hasher.update(chunk)
+            yield chunk
+        self.hashes[name] = hasher.hexdigest()
+
+    def text(self, name):
+        if not self.has(name):
+            return None
+        data = b""
+        for chunk in self.reading(name):
+            data += chunk
+            if len(data) > SMALL_FILE_BYTES_MAX:
+                raise Unreadable("a file is larger than any of a pack is")
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+
+    def lines(self, name):
+        return lines_of(self.reading(name)) if self.has(name) else iter(())
+
+    # The course of the check
+
+    def run(self):
+        missing = [name for name in REQUIRED if not self.has(name)]
+        if len(missing) >= len(REQUIRED) - 1:
+            raise Unreadable("this is no evidence pack")
+        for name in missing:
+            self.problem(name, None, "file_missing", "the file " + name, "none")
+        for name in self.source.duplicates:
+            self.problem(name, None, "file_duplicate", "one file of this name", "more than one")
+        is_readable = self.manifest()
+        if is_readable:
+            self.read_tree()
+            self.read_notes()
+            self.read_erasures()
+            self.join_events()
+            self.report()
+            self.read_proofs()
+            self.check_notes()
+        self.files()
+        if is_readable:
+            self.limits()
+        return self.result()
+
+    def manifest(self):
+        """Manifest and signature; False if nothing can be held against it."""
+        manifest = json_of(self.text(MANIFEST))
+        if not isinstance(manifest, dict):
+            if self.has(MANIFEST):
+                self.problem(MANIFEST, None, "content_mismatch", "JSON", "bytes that are none")
+            return False
+        found = manifest.get("format")
+        if found != FORMAT:
+            if isinstance(found, str) and found.startswith("alk-evidence-pack-v"):
+                raise Unreadable("its format is %s; this program reads %s" % (found, FORMAT))
+            self.problem(
+                MANIFEST, None, "content_mismatch", "format " + FORMAT, "format " + shown(found)
+            )
+            return False
+        bounds, counts, files = (manifest.get(name) for name in ("bounds", "counts", "files"))
+        is_whole = (
+            isinstance(bounds, dict)
+            and isinstance(counts, dict)
+            and isinstance(files, list)
+            and all(isinstance(file, dict) and are_strings(file, "name", "sha256") for file in files)
+            and are_strings(manifest, "tenant_id", "service", "generated_at")
+            and manifest.get("scheme") == SCHEME
+            and are_strings(bounds, "from", "to")
+        )
+        if not is_whole:
+            self.problem(
+                MANIFEST, None, "content_mismatch", "a manifest of " + FORMAT, "something else"
+            )
+            return False
+        self.described = manifest
+        self.tenant = manifest["tenant_id"]
+        self.filtered = manifest.get("filter") is not None
+        self.complete = (
+            not self.filtered and bounds["from"] == HISTORY_FROM and bounds["to"] == HISTORY_TO
+        )
+        self.origin = "%s/%s" % (manifest["service"], self.tenant)
+        self.own_keys = keys_of_text(self.text(KEYS) or "")
+        self.keys = self.pinned or self.own_keys
+        self.manifest_signature()
+        return True
+
+    def manifest_signature(self):
+        if not self.has(SIGNATURE):
+            return
+        text = self.text(SIGNATURE)
+        size = sum(len(chunk) for chunk in self.source.open(MANIFEST))
+        note = note_of(text) if text is not None else None
+
+        def bad(expected, actual):
+            self.problem(SIGNATURE, None, "signature_invalid", expected, actual)
+
+        if note is None:
+            return bad("a signed note", "something else")
+        state = signature_state(note, self.keys)
+        who = "the public key that was given" if self.pinned else "a key of " + KEYS
+        if state == "unknown_key":
+            return bad("a signature by " + who, "a signature by another key")
+        if state == "bad_signature":
+            return bad("a signature by " + who, "one that does not verify")
+        digest = self.hashes[MANIFEST]
+        wanted = (self.origin + "/evidence-pack-v1", size, digest)
+        if (note["origin"], note["size"], note["root"]) != wanted:
+            return bad(
+                "the SHA-256 of %s, %s" % (MANIFEST, digest), note["origin"] + " " + note["root"]
+            )
+        name, signer_id, _ = note["signatures"][0]
+        self.checked.append("%s is signed by %s+%s." % (MANIFEST, name, signer_id))
+
+    def is_listed(self, name):
+        if name == SUMS:
+            return False
+        if self.source.kind == "zip" or name in (MANIFEST, SIGNATURE) or self.described is None:
+            return True
+        return any(file["name"] == name for file in self.described["files"])
+
+    def files(self):
+        """Every file against manifest and sums; reads what nothing has read yet."""
+        for name in self.source.names:
+            if name not in self.hashes and self.is_listed(name):
+                for _ in self.reading(name):
+                    pass
+        sums = {}
+        text = self.text(SUMS) if self.has(SUMS) else ""
+        if text is None:
+            self.problem(SUMS, None, "content_mismatch", "UTF-8 text", "other bytes")
+        for line in (text or "").split("\n"):
+            match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
+            if match:
+                sums[match.group(2)] = match.group(1)
+            elif line:
+                self.problem(
+                    SUMS, None, "content_mismatch", "a SHA-256 and a name", "another line"
+                )
+        listed = {}
+        if self.described is not None:
+            listed = {file["name"]: file["sha256"] for file in self.described["files"]}
+        agreeing = 0
+        for name in sorted(set(listed) | set(sums) | set(self.source.names)):
+            if name == SUMS:
+                continue
+            own = self.hashes.get(name)
+            by_sums = name in (MANIFEST, SIGNATURE) or self.described is None
+            wanted = sums.get(name) if by_sums else listed.get(name)
+            if not self.has(name):
+                if name not in REQUIRED:
+                    self.problem(name, None, "file_missing", "the file " + name, "none")
+            elif wanted is None:
+                self.unexpected(name)
+            elif own != wanted:
+                self.problem(name, None, "file_mismatch", "SHA-256 " + wanted, "SHA-256 " + shown(own))
+            elif self.has(SUMS) and sums.get(name) != own:
+                self.problem(
+                    SUMS, None, "file_mismatch", "%s for %s" % (own, name), shown(sums.get(name))
+                )
+            else:
+                agreeing += 1
+        self.checked.append(
+            "%s %s the SHA-256 that %s and %s say."
+            % (counted(agreeing, "file"), "has" if agreeing == 1 else "have", MANIFEST, SUMS)
+        )
+
+    def unexpected(self, name):
+        if self.source.kind == "folder" and name not in (MANIFEST, SIGNATURE):
+            self.strangers.append(name)
+        else:
+            self.problem(
+                name, None, "file_unexpected", "no file that %s does not name" % MANIFEST, name
+            )
+
+    # The tree and what was signed of it
+
+    def read_tree(self):
+        self.tree = Tree()
+        self.right = {"start": 0, "end": 0, "hashes": []}
+        tree = json_of(self.text(TREE))
+        if not isinstance(tree, dict):
+            return self.bad_tree("JSON")
+        left, right = tree.get("left"), tree.get("right")
+
+        def is_size(value):
+            return value == 0 and not isinstance(value, bool) or is_sequence(value)
+
+        def are_hashes(value):
+            return isinstance(value, list) and all(is_hash(item) for item in value)
+
+        is_whole = (
+            isinstance(left, dict)
+            and isinstance(right, dict)
+            and are_hashes(left.get("hashes"))
+            and are_hashes(right.get("hashes"))
+            and is_size(left.get("size"))
+            and is_size(right.get("start"))
+            and is_size(right.get("end"))
+        )
+        if not is_whole:
+            return self.bad_tree("left and right edges")
+        levels = subtree_levels(0, left["size"])
+        is_fitting = (
+            len(levels) == len(left["hashes"])
+            and right["start"] <= right["end"]
+            and len(subtree_levels(right["start"], right["end"])) == len(right["hashes"])
+        )
+        if not is_fitting:
+            return self.bad_tree("edges of their size")
+        for level, node in zip(levels, left["hashes"]):
+            self.tree.push(level, bytes.fromhex(node))
+        self.right = right
+
+    def bad_tree(self, expected):
+        self.tree_holds = False
+        if self.has(TREE):
+            self.problem(TREE, None, "content_mismatch", expected, "something else")
+
+    def read_notes(self):
+        self.notes = []
+        for name in sorted(filter(NOTE_NAME.fullmatch, self.source.names)):
+            text = self.text(name)
+            note = note_of(text) if text is not None else None
+            size = int(re.search("[0-9]+", name).group())
+            if note is None or note["size"] != size or note["origin"] != self.origin:
+                actual = "something else"
+                if note is not None:
+                    actual = "one of %s for %d events" % (note["origin"], note["size"])
+                self.problem(
+                    name,
+                    size,
+                    "checkpoint_mismatch",
+                    "a checkpoint of %s for %d events" % (self.origin, size),
+                    actual,
+                )
+                continue
+            state = signature_state(note, self.keys)
+            if state == "bad_signature":
+                self.problem(
+                    name, size, "checkpoint_mismatch", "a signature that verifies",
+                    "one that does not",
+                )  # fmt: skip
+            elif state == "unknown_key" and not self.pinned:
+                self.problem(
+                    name, size, "checkpoint_mismatch", "a signature by a key of " + KEYS,
+                    "another key's",
+                )  # fmt: skip
+            else:
+                self.notes.append(dict(note, file=name, state=state, is_kept=False))
+        for label, text in self.kept:
+            note = note_of(text)
+            if note is None:
+                raise Unreadable("%s is no signed checkpoint" % label)
+            if note["origin"] != self.origin:
+                raise Unreadable(
+                    "%s is a checkpoint of %s, the pack is of %s"
+                    % (label, note["origin"], self.origin)
+                )
+            state = signature_state(note, self.keys)
+            if state == "bad_signature":
+                raise Unreadable("%s has a signature that does not verify" % label)
+            self.notes.append(dict(note, file=label, state=state, is_kept=True))
+        self.wanted = {note["size"] for note in self.notes}
+        self.notes.sort(key=lambda note: note["size"])
+
+    # Erasures
+
+    def read_erasures(self):
+        """What was erased, by the sequence that was."""
+        previous = 0
+        for line in self.lines(ERASURES):
+            event = event_of(line)
+            if event is None:
+                self.problem(
+                    ERASURES, None, "content_mismatch", "the JSON of an event",
+                    "bytes that are none",
+                )  # fmt: skip
+                continue
+            sequence = event["sequence_number"]
+            fault = fault_of(line, event, self.tenant, None)
+            metadata = event.get("metadata", {})
+            target, content_hash = metadata.get("sequence_number"), metadata.get("content_hash")
+            if fault is not None:
+                self.problem(ERASURES, sequence, *fault)
+            elif (
+                event["action"] != ERASURE_ACTION
+                or not is_sequence(target)
+                or not isinstance(content_hash, str)
+                or target >= sequence
+            ):
+                self.problem(
+                    ERASURES, sequence, "content_mismatch", "an erasure of an earlier event",
+                    event["action"],
+                )  # fmt: skip
+            elif sequence <= previous:
+                self.problem(
+                    ERASURES, sequence, "out_of_order", "a sequence above %d" % previous,
+                    str(sequence),
+                )  # fmt: skip
+            else:
+                previous = sequence
+                # Asked for twice, it was done the first time: either may be named.
+                erasure = self.erasures.setdefault(
+                    target, {"content_hash": content_hash, "times": []}
+                )
+                erasure["times"].append(event["created_at"])
+                self.outside[sequence] = (target, event["hash"])
+
+    def read_proofs(self):
+        """Erasures that the links do not reach: each needs a proof that the tree holds it."""
+        proven = set()
+        notes = {note["size"]: note for note in self.notes if note["state"] == "signed"}
+        for line in self.lines(PROOFS):
+            proof = json_of(line)
+            hashes = proof.get("proof") if isinstance(proof, dict) else None
+            if not isinstance(hashes, list) or not all(map(is_hash, hashes)):
+                self.problem(
+                    PROOFS, None, "content_mismatch", "an inclusion proof", "something else"
+                )
+                continue
+            sequence, size = proof.get("sequence_number"), proof.get("tree_size")
+            if not is_sequence(sequence) or not is_sequence(size):
+                continue
+            if sequence not in self.outside or size not in notes:
+                continue
+            _, event_hash = self.outside[sequence]
+            siblings = [bytes.fromhex(item) for item in hashes]
+            if is_included(event_hash, sequence, size, notes[size]["root"], siblings):
+                proven.add(sequence)
+        for sequence, (target, _) in self.outside.items():
+            if sequence not in proven:
+                self.problem(
+                    ERASURES,
+                    target,
+                    "content_mismatch",
+                    "an erasure that is in the chain",
+                    "event %d, which neither %s nor a signed checkpoint holds" % (sequence, LINKS),
+                )
+
+    # Links and events
+
+    def checked_links(self):
+        """The links one by one, each held against the one before it."""
+        first = self.described.get("first_sequence_number")
+        expected = first if is_sequence(first) else self.tree.size + 1
+        if expected != self.tree.size + 1 and self.tree_holds:
+            self.bad_tree("the tree of %d events on the left" % (expected - 1))
+        previous = None
+        for line in self.lines(LINKS):
+            self.links += 1
+            link = json_of(line)
+            if not is_link(link) or not self.is_link_text(link, line):
+                self.problem(
+                    LINKS, expected, "content_mismatch", "the link of an event", "something else"
+                )
+                self.tree_holds = False
+                previous = None
+                expected += 1
+                continue
+            sequence = link["sequence_number"]
+            if sequence > expected:
+                self.problem(LINKS, expected, "sequence_gap", span(expected, sequence - 1), "none")
+                self.tree_holds = False
+            elif sequence < expected:
+                reason = "duplicate_sequence" if sequence == expected - 1 else "out_of_order"
+                self.problem(
+                    LINKS, sequence, reason, "sequence %d" % expected, "sequence %d" % sequence
+                )
+                self.tree_holds = False
+                continue
+            before = None
+            if sequence == 1:
+                before = GENESIS_HASH
+            elif previous is not None and previous["sequence_number"] == sequence - 1:
+                before = previous["hash"]
+            own_hash = link_hash(self.tenant, link, link["content_hash"])
+            if before is not None and link["prev_hash"] != before:
+                self.problem(LINKS, sequence, "prev_hash_mismatch", before, link["prev_hash"])
+            elif link["hash"] != own_hash:
+                self.problem(LINKS, sequence, "hash_mismatch", own_hash, link["hash"])
+            self.grow(link)
+            previous = link
+            expected = sequence + 1
+            yield link
+
+    @staticmethod
+    def is_link_text(link, line):
+        try:
+            return "{" + members_text(link, LINK_MEMBERS, plain_text) + "}" == line
+        except NotJson:
+            return False
+
+    def grow(self, link):
+        self.last = link
+        if self.first is None:
+            self.first = link
+        erasure = self.outside.pop(link["sequence_number"], None)
+        if erasure is not None and erasure[1] != link["hash"]:
+            self.problem(
+                ERASURES,
+                erasure[0],
+                "content_mismatch",
+                "an erasure in the chain, %s at %d" % (link["hash"], link["sequence_number"]),
+                erasure[1],
+            )
+        if not self.tree_holds:
+            return
+        # The tree after the events on the left, before the first link, may be asked for too.
+        if self.tree.size in self.wanted:
+            self.roots[self.tree.size] = self.tree.root()
+        self.tree.push(0, leaf_hash(link["hash"]))
+        if self.tree.size in self.wanted:
+            self.roots[self.tree.size] = self.tree.root()
+
+    def join_events(self):
+        """Events and links side by side, both ascending."""
+        links = self.checked_links()
+        link = next(links, None)
+        previous = 0
+        for line in self.lines(EVENTS):
+            self.events += 1
+            event = event_of(line)
+            if event is None:
+                match = LAST_SEQUENCE.search(line or "")
+                said = int(match.group(1)) if match else 0
+                place = said if said > previous else previous + 1
+                if self.complete and link is not None:
+                    place = link["sequence_number"]
+                self.problem(
+                    EVENTS, place, "content_mismatch", "the JSON of an event",
+                    "bytes that are none",
+                )  # fmt: skip
+                previous = place
+                while link is not None and link["sequence_number"] <= place:
+                    link = next(links, None)
+                continue
+            sequence = event["sequence_number"]
+            is_renumbered = (
+                self.complete
+                and link is not None
+                and sequence != link["sequence_number"]
+                and (event["hash"] == link["hash"] or event["prev_hash"] == link["prev_hash"])
+            )
+            if is_renumbered:
+                place = link["sequence_number"]
+                self.problem(EVENTS, place, *wrong("sequence", place, sequence))
+                previous = place
+                link = next(links, None)
+                continue
+            if sequence <= previous:
+                reason = "duplicate_sequence" if sequence == previous else "out_of_order"
+                self.problem(
+                    EVENTS, sequence, reason, "a sequence above %d" % previous,
+                    "sequence %d" % sequence,
+                )  # fmt: skip
+                continue
+            if self.complete and link is not None and sequence > link["sequence_number"]:
+                place = link["sequence_number"]
+                self.problem(EVENTS, place, "sequence_gap", span(place, sequence - 1), "none")
+            while link is not None and link["sequence_number"] < sequence:
+                link = next(links, None)
+            previous = sequence
+            is_linked = link is not None and link["sequence_number"] == sequence
+            self.event(line, event, link if is_linked else None)
+            if is_linked:
+                link = next(links, None)
+        tail = link["sequence_number"] if self.complete and link is not None else None
+        for _ in links:
+            pass
+        if tail is not None:
+            self.problem(
+                EVENTS, tail, "tail_missing", span(tail, self.last["sequence_number"]), "none"
+            )
+
+    def event(self, line, event, link):
+        sequence = event["sequence_number"]
+        bounds = self.described["bounds"]
+        if "erased_at" in event:
+            self.erased_seen += 1
+        if link is None:
+            self.problem(EVENTS, sequence, "hash_mismatch", "a link in " + LINKS, "none")
+            return
+        if event["prev_hash"] != link["prev_hash"]:
+            self.problem(
+                EVENTS, sequence, "prev_hash_mismatch", link["prev_hash"], event["prev_hash"]
+            )
+            return
+        fault = fault_of(line, event, self.tenant, self.erasures.get(sequence))
+        if fault is not None:
+            self.problem(EVENTS, sequence, *fault)
+        elif any(event[name] != link[name] for name in ("hash", "content_hash", "created_at")):
+            self.problem(
+                EVENTS, sequence, "hash_mismatch", "%s, as %s says" % (link["hash"], LINKS),
+                event["hash"],
+            )  # fmt: skip
+        elif not bounds["from"] <= event["timestamp"] <= bounds["to"]:
+            self.problem(
+                EVENTS, sequence, "content_mismatch", "a timestamp within the bounds",
+                event["timestamp"],
+            )  # fmt: skip
+
+    # What the service says of the pack
+
+    def differs(self, what, expected, actual):
+        if expected != actual or isinstance(expected, bool) != isinstance(actual, bool):
+            self.problem(
+                VERIFICATION,
+                None,
+                "report_mismatch",
+                "%s %s" % (what, shown(expected)),
+                "%s %s" % (what, shown(actual)),
+            )
+
+    def report(self):
+        """verification.json and the counts of the manifest against what was read."""
+        described = self.described
+        report = json_of(self.text(VERIFICATION))
+        is_report = (
+            isinstance(report, dict)
+            and isinstance(report.get("bounds"), dict)
+            and isinstance(report.get("breaks"), list)
+        )
+        if not is_report:
+            if self.has(VERIFICATION):
+                self.problem(
+                    VERIFICATION, None, "content_mismatch", "a verification report",
+                    "something else",
+                )  # fmt: skip
+            return
+        self.differs("tenant_id", self.tenant, report.get("tenant_id"))
+        self.differs("scheme", SCHEME, report.get("scheme"))
+        self.differs("bounds", canonical(described["bounds"]), canonical(report["bounds"]))
+        self.differs("verified_at", described["generated_at"], report.get("verified_at"))
+        self.differs("head", canonical(described.get("head")), canonical(report.get("head")))
+        first = self.first["sequence_number"] if self.first else None
+        last = self.last["sequence_number"] if self.last else None
+        for file in (report, described):
+            said = file.get("last_sequence_number")
+            self.differs("first_sequence_number", first, file.get("first_sequence_number"))
+            if last is not None and is_sequence(said) and said > last:
+                self.problem(LINKS, last + 1, "tail_missing", span(last + 1, said), "none")
+                break
+            self.differs("last_sequence_number", last, said)
+        self.differs("links", self.links, described["counts"].get("links"))
+        self.differs("events", self.events, described["counts"].get("events"))
+        self.differs("events_checked", self.links, report.get("events_checked"))
+        if not self.filtered:
+            self.differs("events_in_bounds", self.events, report.get("events_in_bounds"))
+        if self.complete:
+            self.differs("erased_events", self.erased_seen, report.get("erased_events"))
+        self.head(report)
+        self.accusations(report)
+        of_span = "" if first is None else ", " + span(first, last)
+        erased = ""
+        if self.erasures:
+            erased = "; %s named in the chain" % counted(len(self.erasures), "erasure")
+        self.checked.append(
+            "%s of the chain of %s%s: each recomputed, and held against the one before it."
+            % (counted(self.links, "link"), self.tenant, of_span)
+        )
+        self.checked.append(
+            "%s from %s to %s: contents, details, order and links recomputed%s."
+            % (counted(self.events, "event"), shown(report["bounds"].get("from")),
+               shown(report["bounds"].get("to")), erased)
+        )  # fmt: skip
+
+    def head(self, report):
+        """A pack without an upper bound ends at the head that it names."""
+        bounds, head, last = report["bounds"], report.get("head"), self.last
+        is_open = bounds.get("to") == HISTORY_TO and bounds.get("to_sequence") is None
+        if not is_open or last is None:
+            return
+        own = last["sequence_number"]
+        said = head.get("sequence_number") if isinstance(head, dict) else None
+        if not is_sequence(said) or said < own:
+            self.problem(
+                VERIFICATION, own, "report_mismatch", "head %d" % own, "head " + shown(said)
+            )
+        elif said > own:
+            self.problem(LINKS, own + 1, "tail_missing", span(own + 1, said), "none")
+        elif head.get("hash") != last["hash"]:
+            self.problem(LINKS, own, "hash_mismatch", "head " + shown(head.get("hash")), last["hash"])
+
+    def accusations(self, report):
+        """What the service itself had found when it made the pack."""
+        for broken in report["breaks"]:
+            if isinstance(broken, dict):
+                sequence = broken.get("sequence_number")
+                self.problem(
+                    VERIFICATION,
+                    sequence if is_sequence(sequence) else None,
+                    shown(broken.get("reason")),
+                    shown(broken.get("expected")),
+                    shown(broken.get("actual")),
+                )
+        total = report.get("breaks_total")
+        is_broken = report.get("valid") is not True or (is_sequence(total) and total > 0)
+        if is_broken and not report["breaks"]:
+            self.problem(
+                VERIFICATION, None, "report_mismatch", "a valid chain",
+                "status " + shown(report.get("status")),
+            )  # fmt: skip
+
+    # The roots that were signed against the tree of the links
+
+    def check_notes(self):
+        last = self.last["sequence_number"] if self.last else 0
+        matched = self.first["sequence_number"] - 1 if self.first else 0
+        covered = 0
+        agreeing = []
+        for note in self.notes:
+            size = note["size"]
+            own = self.root_at(size, last)
+            if own is None:
+                self.unreached(note, last)
+            elif own != note["root"]:
+                self.problem(
+                    note["file"],
+                    size,
+                    "checkpoint_mismatch",
+                    "root %s over %d events" % (note["root"], size),
+                    "root %s: not all of the events %d to %d are those that were signed"
+                    % (own, matched + 1, min(size, last)),
+                )
+            else:
+                matched = max(matched, min(size, last))
+                agreeing.append(size)
+                if note["state"] == "signed" or note["is_kept"]:
+                    covered = max(covered, size)
+                if note["state"] == "unknown_key":
+                    self.open.append(
+                        "The signature of %s: by a key that was not given." % note["file"]
+                    )
+        if agreeing:
+            self.checked.append(
+                "The Merkle root over the links equals %s (%s)."
+                % (
+                    counted(len(agreeing), "signed checkpoint"),
+                    ", ".join(counted(size, "event") for size in agreeing[-5:]),
+                )
+            )
+        if last > covered and self.tree_holds:
+            start = max(covered + 1, self.first["sequence_number"])
+            self.open.append(
+                "Nothing signed covers %s: whoever can write could have rewritten it."
+                % span(start, last)
+            )
+        if not self.tree_holds:
+            self.open.append(
+                "The checkpoints: the links do not make a tree that could be compared."
+            )
+
+    def root_at(self, size, last):
+        if not self.tree_holds:
+            return None
+        if size in self.roots:
+            return self.roots[size]
+        right = self.right
+        if size != right["end"] or right["start"] != last or self.tree.size != last or size <= last:
+            return None
+        tree = self.tree.copy()
+        for level, node in zip(subtree_levels(last, size), right["hashes"]):
+            tree.push(level, bytes.fromhex(node))
+        return tree.root()
+
+    def unreached(self, note, last):
+        if not self.tree_holds:
+            return
+        file, size = note["file"], note["size"]
+        if self.first is None or size < self.first["sequence_number"] - 1:
+            self.open.append(
+                "The checkpoint %s: it covers %s, none of them in this pack."
+                % (file, counted(size, "event"))
+            )
+            return
+        bounds = self.described["bounds"]
+        is_open = bounds["to"] == HISTORY_TO and bounds.get("to_sequence") is None
+        if is_open or not note["is_kept"]:
+            expected = span(last + 1, size) + ", as the checkpoint says"
+            self.problem(file, last + 1, "tail_missing", expected, "none")
+        else:
+            self.open.append(
+                "The checkpoint %s: it covers %s, the pack ends at %d."
+                % (file, counted(size, "event"), last)
+            )
+
+    def limits(self):
+        """What these files can't show, whatever they hold."""
+        if not self.pinned:
+            ids = ", ".join("%s+%s" % (name, known) for name, known, _ in self.own_keys)
+            self.open.append(
+                "Who made the pack: no public key was given, so the signatures were held against "
+                "the key inside the pack (%s). Get the key from the service yourself "
+                "(/.well-known/alk-keys.json) and give it." % (ids or "none")
+            )
+        if not self.kept:
+            self.open.append(
+                "That nothing was rewritten and signed again: whoever holds the signing key can do "
+                "that. A checkpoint that you kept earlier shows it."
+            )
+        if not self.complete and self.events < self.links:
+            self.open.append(
+                "That %s leaves no event of the bounds out: it holds %d of %d linked events%s; the "
+                "manifest's signature is the service's word for it."
+                % (
+                    EVENTS,
+                    self.events,
+                    self.links,
+                    ", those that the filter in the manifest selected" if self.filtered else "",
+                )
+            )
+        counts = self.described["counts"]
+        if any(is_sequence(counts.get(name)) for name in ("executions", "spans")):
+            self.open.append("The execution traces: only that they are the files that were signed.")
+        if self.has("evidence.pdf"):
+            self.open.append("The words of evidence.pdf: only that it is the file that was signed.")
+        self.open.append("The times: created_at is the service's own clock.")
+        if self.strangers:
+            self.open.append(
+                "Files in this folder that are not of the pack: %s." % ", ".join(self.strangers)
+            )
+
+    def result(self):
+        described = self.described or {}
+
+        def order(problem):
+            sequence = problem["sequence_number"]
+            return 0 if sequence is None else sequence
+
+        return {
+            "verdict": "tampered" if self.total else "intact",
+            "tenant_id": self.tenant,
+            "generated_at": described.get("generated_at"),
+            "bounds": described.get("bounds"),
+            "events": self.events,
+            "links": self.links,
+            "first_sequence_number": self.first["sequence_number"] if self.first else None,
+            "last_sequence_number": self.last["sequence_number"] if self.last else None,
+            "head_hash": self.last["hash"] if self.last else None,
+            "problems": sorted(self.problems, key=order),
+            "problems_total": self.total,
+            "checked": self.checked,
+            "not_established": self.open,
+        }
+
+
+def check_pack(path, keys, kept):
+    """The check of a pack as a report."""
+    try:
+        if not os.path.exists(path):
+            raise Unreadable("%s can't be opened" % path)
+        source = Folder(path) if os.path.isdir(path) else Zip(path)
+        return PackCheck(source, keys, kept).run()
+    except (Unreadable, NotJson, RecursionError) as error:
+        is_odd = not isinstance(error, Unreadable)
+        return {
+            "verdict": "unreadable",
+            "message": "it holds JSON that no writer of packs makes" if is_odd else str(error),
+            "problems": [],
+            "problems_total": 0,
+            "checked": [],
+            "not_established": [],
+        }
+
+
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(value):
+    """What a pack says may hold anything, terminal commands too."""
+    text = UNPRINTABLE.sub(lambda match: "\\u%04x" % ord(match.group()), str(value))
+    return text[:200] + "\u2026" if len(text) > 200 else text
+
+
+def report_lines(path, report):
+    verdict = report["verdict"]
+    if verdict == "unreadable":
+        return ["UNREADABLE  " + path, "  " + printable(report["message"])]
+    lines = ["%s  %s" % (verdict.upper(), path)]
+    bounds = report["bounds"]
+    if bounds is not None:
+        lines.append(
+            "  tenant %s, %s to %s"
+            % tuple(map(printable, (report["tenant_id"], bounds["from"], bounds["to"])))
+        )
+        lines.append(
+            "  %s, %s, made %s"
+            % (
+                counted(report["events"], "event"),
+                counted(report["links"], "link"),
+                printable(report["generated_at"]),
+            )
+        )
+    problems, total = report["problems"], report["problems_total"]
+    if total:
+        first = ", the first %d" % len(problems) if total > len(problems) else ""
+        lines += ["", "Problems: %d%s" % (total, first)]
+    for problem in problems:
+        sequence = problem["sequence_number"]
+        where = "" if sequence is None else "sequence %s: " % printable(sequence)
+        lines.append("  %s%s in %s" % (where, printable(problem["reason"]), printable(problem["file"])))
+        lines.append("      expected " + printable(problem["expected"]))
+        lines.append("      found    " + printable(problem["actual"]))
+    for title, name in (("Checked", "checked"), ("Not established", "not_established")):
+        if report[name]:
+            lines += ["", title] + ["  - " + printable(line) for line in report[name]]
+    return lines
+
+
+def read_text(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None
+
+
+def main(arguments):
+    if "--help" in arguments or "-h" in arguments:
+        print(__doc__.strip())
+        return 0
+    keys, kept, path, as_json = [], [], None, False
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "--json":
+            as_json = True
+        elif argument in ("--public-key", "--checkpoint"):
+            if not rest:
+                raise Usage("%s needs a value" % argument)
+            value = rest.pop(0)
+            text = read_text(value)
+            if argument == "--checkpoint":
+                if text is None:
+                    raise Usage("%s can't be opened" % value)
+                kept.append((value, text))
+                continue
+            found = keys_of_text(value if text is None else text)
+            if not found:
+                raise Usage("%s is no public key and no file that holds one" % value)
+            keys += found
+        elif argument.startswith("-") or path is not None:
+            raise Usage("unknown argument %s" % argument)
+        else:
+            path = argument
+    path = path or os.path.dirname(os.path.abspath(__file__))
+    report = check_pack(path, keys, kept)
+    text = json.dumps(report, indent=2) if as_json else "\n".join(report_lines(path, report))
+    sys.stdout.buffer.write((text + "\n").encode("utf-8", "backslashreplace"))
+    return {"intact": 0, "tampered": 1, "unreadable": 2}[report["verdict"]]
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Usage as usage:
+        sys.stderr.write("verify.py: %s\n" % usage)
+        sys.exit(2)

@@ -1,0 +1,89 @@
+/**
+ * Serves the erasure of an event's details: reads the request, hands it on, and shows what is left.
+ */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Visibility } from "../actors/Visibility.ts"
+import type { AuditEvent } from "../domain/AuditEvent.ts"
+import { isClientId } from "../domain/Identifiers.ts"
+import { formatMicros, microsOf } from "../domain/Timestamp.ts"
+import { EventErasures } from "../pipeline/EventErasures.ts"
+import { EventStore } from "../ports/EventStore.ts"
+import { BODY_BYTES_MAX, objectOf } from "./AdminHandlers.ts"
+import { answering, json } from "./Answer.ts"
+import { Api } from "./Api.ts"
+import { invalid, notFound, refusable, unavailable } from "./ApiError.ts"
+import { ApiSettings } from "./ApiSettings.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
+import { isReason, REASON_LENGTH_MAX } from "./ErasureContract.ts"
+import { idempotencyKey, settled } from "./IngestHandlers.ts"
+import { JSON_TYPE } from "./MediaTypes.ts"
+import { eventParameters } from "./QueryContract.ts"
+import { readQuery } from "./QueryParameters.ts"
+import { readBody } from "./RequestBody.ts"
+import { readableView } from "./StoreView.ts"
+
+/** The reason in a body; throws ApiError. */
+const reasonOf = (bytes: Buffer): string => {
+  const { reason } = objectOf(bytes)
+  if (typeof reason === "string" && isReason(reason)) return reason
+  throw invalid("reason", `must be a string of 1 to ${REASON_LENGTH_MAX} characters`)
+}
+
+/** Until when a topic keeps the record of something that stands in it since a time. */
+export const topicCopyUntil = (
+  since: string,
+  retentionMs: number | "forever"
+): string | null =>
+  retentionMs === "forever" ? null : formatMicros(microsOf(since) + retentionMs * 1_000)
+
+/** The handlers of ErasureApi. */
+export const layerErasureHandlers = HttpApiBuilder.group(
+  Api,
+  "Erasure",
+  Effect.fnUntraced(function*(handlers) {
+    const { topicRetentionMs } = yield* ApiSettings
+    const erasures = yield* EventErasures
+    const store = yield* EventStore
+    const visibility = yield* Visibility
+
+    return handlers.handleRaw(
+      "eraseEvent",
+      answering(
+        Effect.fnUntraced(function*({ params: { id }, request }) {
+          const { keyId, tenantId } = yield* CurrentPrincipal
+          const path = `/v1/events/${encodeURIComponent(id)}/erase`
+          const { key, sequence } = yield* refusable(() => ({
+            key: idempotencyKey(request, path),
+            sequence: readQuery(request.url, eventParameters).values.sequence_number
+          }))
+          const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
+          const reason = yield* refusable(() => reasonOf(bytes))
+          if (!isClientId(id)) return yield* notFound("event")
+          yield* readableView(visibility, tenantId)
+          const idempotency = key && { key, body: bytes }
+          const outcome = yield* erasures
+            .erase({ tenantId, keyId, eventId: id, reason, idempotency })
+            .pipe(
+              Effect.catchTag("EventUnknown", () => notFound("event")),
+              Effect.catchTag("EventReserved", ({ action }) =>
+                invalid("id", `names an event of the service itself (${action}), which stays`)
+              )
+            )
+          const known = outcome === undefined ? undefined : yield* settled(outcome)
+          if (known?.kind === "written") {
+            return yield* unavailable("not erased in time; it may still happen, so try again")
+          }
+          const { final } = visibility.of(tenantId)
+          const body = yield* store.byId(tenantId, id, sequence, final)
+          if (body === undefined) return yield* notFound("event")
+          const event = JSON.parse(body) as AuditEvent
+          return json({
+            ...event,
+            topic_copy_until: topicCopyUntil(event.created_at, topicRetentionMs)
+          })
+        })
+      )
+    )
+  })
+)

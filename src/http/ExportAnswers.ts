@@ -1,0 +1,199 @@
+/**
+ * Exports as answers: one scope for everything in a document, the ETag in front of the work, and the
+ * export itself on the record before its first byte leaves. What a document says is made elsewhere.
+ */
+import { NodeHttpServerRequest } from "@effect/platform-node"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { Heads } from "../actors/Heads.ts"
+import { Keys } from "../actors/Keys.ts"
+import { Visibility } from "../actors/Visibility.ts"
+import { evidencePack } from "../exports/EvidencePack.ts"
+import { EvidenceSeal } from "../exports/EvidenceSeal.ts"
+import {
+  currentEtag,
+  openScope,
+  scopeEtag,
+  type ExportKind,
+  type ExportRequest,
+  type ExportScope
+} from "../exports/ExportScope.ts"
+import { AuditReports } from "../exports/report/AuditReports.ts"
+import { TraceExport } from "../exports/TraceExport.ts"
+import { SystemActs } from "../pipeline/SystemActs.ts"
+import { Archive } from "../ports/Archive.ts"
+import { EventStore } from "../ports/EventStore.ts"
+import { Verifier } from "../verify/Verifier.ts"
+import type { Failure } from "./Answer.ts"
+import { ApiError, unavailable } from "./ApiError.ts"
+import { ApiSettings } from "./ApiSettings.ts"
+import { ExportSlots } from "./ExportSlots.ts"
+import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
+import { readableView } from "./StoreView.ts"
+
+/** What is to be exported, and for whom. */
+export interface ExportOrder extends ExportRequest {
+  /** Id of the API key or of the share link: the actor on the record. */
+  readonly actorId: string
+}
+
+type Request = HttpServerRequest.HttpServerRequest
+type Answered = Effect.Effect<HttpServerResponse.HttpServerResponse, Failure, Scope.Scope>
+
+export class ExportAnswers extends Context.Service<
+  ExportAnswers,
+  {
+    /** The ZIP, with or without the PDF in it. */
+    pack(request: Request, order: ExportOrder, withPdf: boolean): Answered
+    /** The PDF alone. */
+    pdf(request: Request, order: ExportOrder): Answered
+  }
+>()("alk/http/ExportAnswers") {}
+
+/**
+ * Milliseconds after which a connection is cut on which nothing moves: a client that does not read
+ * must not keep the work behind an export waiting for ever.
+ */
+const STALLED_MS = 60_000
+
+const extensions = { pack: "zip", "pack-without-pdf": "zip", pdf: "pdf" } as const
+const types = { pack: ZIP_TYPE, "pack-without-pdf": ZIP_TYPE, pdf: PDF_TYPE } as const
+const nouns = { pack: "evidence", "pack-without-pdf": "evidence", pdf: "audit-report" } as const
+const resourceTypes = {
+  pack: "evidence_pack",
+  "pack-without-pdf": "evidence_pack",
+  pdf: "audit_report"
+} as const
+
+const plain = (text: string): string => text.replaceAll(/[^A-Za-z0-9._-]/gu, "-")
+
+/** `alk-evidence-acme-20261121T120000Z.zip` */
+const fileName = (kind: ExportKind, service: string, tenantId: string, time: string): string => {
+  const compact = `${time.slice(0, 19).replaceAll(/[-:]/gu, "")}Z`
+  return `${plain(service)}-${nouns[kind]}-${plain(tenantId)}-${compact}.${extensions[kind]}`
+}
+
+/** RFC 9110, section 13.1.2: weak comparison, so the mark of weakness doesn't count. */
+const isKnown = (header: string | undefined, etag: string): boolean => {
+  if (header === undefined) return false
+  const bare = (tag: string) => tag.trim().replace(/^W\//u, "")
+  return header.trim() === "*" || header.split(",").some((tag) => bare(tag) === bare(etag))
+}
+
+/** The client keeps its copy but asks each time; nobody in between keeps one. */
+const CACHE_CONTROL = "private, no-cache"
+
+const unchanged = (etag: string) =>
+  HttpServerResponse.empty({ status: 304, headers: { etag, "cache-control": CACHE_CONTROL } })
+
+const unprintable = (message: string, retryAfterSeconds?: number): ApiError =>
+  new ApiError({
+    code: "pdf_unavailable",
+    message,
+    ...(retryAfterSeconds === undefined
+      ? {}
+      : { headers: { "retry-after": String(retryAfterSeconds) } })
+  })
+
+const make = Effect.gen(function*() {
+  const { serviceName } = yield* ApiSettings
+  const acts = yield* SystemActs
+  const keys = yield* Keys
+  const reports = yield* AuditReports
+  const slots = yield* ExportSlots
+  const visibility = yield* Visibility
+  const services = yield* Effect.context<
+    Archive | EventStore | EvidenceSeal | Heads | TraceExport | Verifier
+  >()
+
+  const print = Effect.fnUntraced(function*(scope: ExportScope, final: boolean) {
+    const tenant = (yield* keys.tenants).find(({ id }) => id === scope.tenantId)
+    const { filter, generatedAt, tenantId, verification } = scope
+    return yield* reports
+      .render({
+        tenant: {
+          id: tenantId,
+          ...(tenant?.name === undefined ? {} : { name: tenant.name })
+        },
+        filter,
+        verification,
+        generatedAt,
+        serviceName,
+        final
+      })
+      .pipe(
+        Effect.catchTags({
+          PdfUnavailable: ({ message }) => Effect.fail(unprintable(message)),
+          PdfBusy: ({ retryAfterSeconds }) =>
+            Effect.fail(unprintable("too many documents wait to be printed", retryAfterSeconds)),
+          PdfFailed: (failure) =>
+            Effect.logWarning("a PDF could not be printed", failure.reason, failure.cause).pipe(
+              Effect.andThen(Effect.fail(unprintable(`it could not be printed: ${failure.message}`)))
+            )
+        })
+      )
+  })
+
+  const record = (kind: ExportKind, { actorId }: ExportOrder, scope: ExportScope) =>
+    acts.log({
+      actor: actorId,
+      action: "export.created",
+      resource: { type: resourceTypes[kind], id: scope.tenantId },
+      metadata: {
+        tenant_id: scope.tenantId,
+        bounds: scope.bounds,
+        filter: scope.conditions ?? null,
+        events: scope.verification.events_in_bounds,
+        head_hash: scope.verification.head?.hash ?? null,
+        generated_at: scope.generatedAt
+      }
+    })
+
+  const packBytes = (scope: ExportScope, pdf: Uint8Array | undefined, final: boolean) =>
+    evidencePack(scope, { serviceName, pdf, final }).pipe(
+      Effect.provideContext(services),
+      Effect.catchTag("SealUnavailable", ({ message }) => Effect.fail(unavailable(message)))
+    )
+
+  const headersOf = (kind: ExportKind, tenantId: string, etag: string, time: string) => ({
+    etag,
+    "cache-control": CACHE_CONTROL,
+    "content-disposition": `attachment; filename="${fileName(kind, serviceName, tenantId, time)}"`
+  })
+
+  const cutWhenStalled = (request: Request) =>
+    Effect.sync(() => {
+      // Node's own timeout takes over again when the response is finished.
+      NodeHttpServerRequest.toIncomingMessage(request).socket.setTimeout(STALLED_MS)
+    })
+
+  const answer = Effect.fnUntraced(function*(kind: ExportKind, request: Request, order: ExportOrder) {
+    const { filter, tenantId } = order
+    const { final } = yield* readableView(visibility, tenantId)
+    const etag = yield* currentEtag(kind, order).pipe(Effect.provideContext(services))
+    if (isKnown(request.headers["if-none-match"], etag)) return unchanged(etag)
+    yield* slots.take(tenantId)
+    const scope = yield* openScope({ tenantId, filter }).pipe(Effect.provideContext(services))
+    const pdf = kind === "pack-without-pdf" ? undefined : yield* print(scope, final)
+    const options = {
+      contentType: types[kind],
+      headers: headersOf(kind, tenantId, scopeEtag(kind, scope), scope.generatedAt)
+    }
+    if (kind === "pdf") {
+      yield* record(kind, order, scope)
+      return HttpServerResponse.uint8Array(pdf!, options)
+    }
+    const bytes = yield* packBytes(scope, pdf, final)
+    yield* record(kind, order, scope)
+    yield* cutWhenStalled(request)
+    return HttpServerResponse.stream(bytes, options)
+  })
+
+  return ExportAnswers.of({
+    pack: (request, order, withPdf) => answer(withPdf ? "pack" : "pack-without-pdf", request, order),
+    pdf: (request, order) => answer("pdf", request, order)
+  })
+})
+
+/** Exports of the services behind the API. */
+export const layerExportAnswers = Layer.effect(ExportAnswers, make)

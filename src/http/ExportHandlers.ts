@@ -1,0 +1,53 @@
+/**
+ * Serves the exports: reads what is asked for, and refuses what is not a parameter of theirs.
+ */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { answering } from "./Answer.ts"
+import { Api } from "./Api.ts"
+import { refusable } from "./ApiError.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
+import { toFilter } from "./EventParameters.ts"
+import { ExportAnswers } from "./ExportAnswers.ts"
+import { packParameters, pdfParameters } from "./ExportContract.ts"
+import { readQuery } from "./QueryParameters.ts"
+
+/** A parameter that is ignored would make an export of something else than was meant. */
+const STRICT = { metadata: true, refuseUnknown: true } as const
+
+/** The handlers of ExportApi. */
+export const layerExportHandlers = HttpApiBuilder.group(
+  Api,
+  "Export",
+  Effect.fnUntraced(function*(handlers) {
+    const answers = yield* ExportAnswers
+
+    return handlers
+      .handleRaw(
+        "exportEvidencePack",
+        answering(
+          Effect.fnUntraced(function*({ request }) {
+            const { keyId, tenantId } = yield* CurrentPrincipal
+            const { filter, withPdf } = yield* refusable(() => {
+              const { metadata, values } = readQuery(request.url, packParameters, STRICT)
+              return { filter: toFilter(values, metadata), withPdf: values.pdf ?? true }
+            })
+            return yield* answers.pack(request, { tenantId, filter, actorId: keyId }, withPdf)
+          })
+        )
+      )
+      .handleRaw(
+        "exportPdf",
+        answering(
+          Effect.fnUntraced(function*({ request }) {
+            const { keyId, tenantId } = yield* CurrentPrincipal
+            const filter = yield* refusable(() => {
+              const { metadata, values } = readQuery(request.url, pdfParameters, STRICT)
+              return toFilter(values, metadata)
+            })
+            return yield* answers.pdf(request, { tenantId, filter, actorId: keyId })
+          })
+        )
+      )
+  })
+)

@@ -1,0 +1,175 @@
+/**
+ * Serves the share links: reads what a link is to cover and shows links without their hashes. Who
+ * may use one is decided behind `ShareLinks`.
+ */
+import { Effect, Result } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import type { EventFilter, MetadataCondition } from "../domain/EventFilter.ts"
+import type { ShareLink } from "../domain/Registry.ts"
+import type { JsonObject, JsonValue } from "../domain/StrictJson.ts"
+import { conditionsOf } from "../exports/ExportScope.ts"
+import { ShareLinks } from "../pipeline/ShareLinks.ts"
+import { BODY_BYTES_MAX, labelOf, objectOf } from "./AdminHandlers.ts"
+import { answering, json } from "./Answer.ts"
+import { Api } from "./Api.ts"
+import { invalid, notFound, refusable } from "./ApiError.ts"
+import { ApiSettings } from "./ApiSettings.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
+import { filterParameters, toFilter } from "./EventParameters.ts"
+import { JSON_TYPE } from "./MediaTypes.ts"
+import { METADATA_CONDITIONS_MAX, metadataCondition, readQuery } from "./QueryParameters.ts"
+import { readBody } from "./RequestBody.ts"
+import { EXPIRES_IN_DEFAULT, EXPIRES_IN_MAX, USES_MAX } from "./ShareContract.ts"
+
+const INPUT_FIELDS = ["from", "to", "filters", "expires_in", "max_uses", "label"]
+const METADATA_PREFIX = "metadata."
+
+type FilterName = keyof typeof filterParameters
+
+const isFilterName = (name: string): name is FilterName => Object.hasOwn(filterParameters, name)
+
+const readValue = (name: FilterName, field: string, value: JsonValue): unknown => {
+  if ((typeof value !== "string" && typeof value !== "number") || value === "") {
+    throw invalid(field, "must be a string that is not empty, or an integer")
+  }
+  const parsed: Result.Result<unknown, string> = filterParameters[name].parse(String(value))
+  if (Result.isFailure(parsed)) throw invalid(field, parsed.failure)
+  return parsed.success
+}
+
+const filtersOf = (object: JsonObject): JsonObject => {
+  const filters = object["filters"] ?? {}
+  if (typeof filters === "object" && !Array.isArray(filters)) return filters as JsonObject
+  throw invalid("filters", "must be an object of parameters of the event list")
+}
+
+/** What the link covers; throws the ApiError that names the field. */
+const filterOf = (object: JsonObject): EventFilter => {
+  const values: Record<string, unknown> = {}
+  const metadata: Array<MetadataCondition> = []
+  for (const name of ["from", "to"] as const) {
+    const value = object[name] ?? undefined
+    if (value !== undefined) values[name] = readValue(name, name, value)
+  }
+  for (const [name, value] of Object.entries(filtersOf(object))) {
+    const field = `filters.${name}`
+    if (value === null) continue
+    if (name.startsWith(METADATA_PREFIX)) {
+      if (typeof value !== "string") throw invalid(field, "must be a string")
+      metadata.push(metadataCondition(name, value))
+    } else if (!isFilterName(name) || name === "from" || name === "to") {
+      throw invalid(field, "is not a filter of the event list; bounds stand beside filters")
+    } else {
+      values[name] = readValue(name, field, value)
+    }
+  }
+  if (metadata.length > METADATA_CONDITIONS_MAX) {
+    throw invalid("filters", `more than ${METADATA_CONDITIONS_MAX} conditions on metadata`)
+  }
+  return toFilter(values, metadata)
+}
+
+const integerOf = (object: JsonObject, field: string, maximum: number): number | undefined => {
+  const value = object[field] ?? undefined
+  if (value === undefined) return undefined
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= maximum) {
+    return value
+  }
+  throw invalid(field, `must be an integer from 1 to ${maximum}`)
+}
+
+const inputOf = (bytes: Buffer) => {
+  const object = objectOf(bytes)
+  for (const field of Object.keys(object)) {
+    if (!INPUT_FIELDS.includes(field)) throw invalid(field, "is not a field of a share link")
+  }
+  const label = labelOf(object, "label")
+  const maxUses = integerOf(object, "max_uses", USES_MAX)
+  return {
+    filter: filterOf(object),
+    expiresInSeconds: integerOf(object, "expires_in", EXPIRES_IN_MAX) ?? EXPIRES_IN_DEFAULT,
+    ...(maxUses === undefined ? {} : { maxUses }),
+    ...(label === undefined ? {} : { label })
+  }
+}
+
+const shown = (link: ShareLink) => {
+  const { filter, hash: _hash, tenant_id: _tenant, ...rest } = link
+  return {
+    ...rest,
+    from: filter.from ?? null,
+    to: filter.to ?? null,
+    filters: {
+      ...conditionsOf(filter),
+      ...(filter.fromSequence === undefined ? {} : { from_sequence: String(filter.fromSequence) }),
+      ...(filter.toSequence === undefined ? {} : { to_sequence: String(filter.toSequence) })
+    }
+  }
+}
+
+const refuseQuery = (request: HttpServerRequest.HttpServerRequest) =>
+  refusable(() => readQuery(request.url, {}, { refuseUnknown: true }))
+
+/** Where a token fetches its document. */
+export const SHARE_EXPORT_PATH = "/v1/share/export/pdf"
+
+/** The handlers of ShareLinksApi. */
+export const layerShareLinksHandlers = HttpApiBuilder.group(
+  Api,
+  "ShareLinks",
+  Effect.fnUntraced(function*(handlers) {
+    const { publicUrl = "" } = yield* ApiSettings
+    const links = yield* ShareLinks
+
+    return handlers
+      .handleRaw(
+        "createShareLink",
+        answering(
+          Effect.fnUntraced(function*({ request }) {
+            const { keyId, tenantId } = yield* CurrentPrincipal
+            yield* refuseQuery(request)
+            const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
+            const input = yield* refusable(() => inputOf(bytes))
+            const { link, token } = yield* links.create({ tenantId, keyId, ...input })
+            const url = `${publicUrl}${SHARE_EXPORT_PATH}`
+            return json({ ...shown(link), token, url }, { status: 201 })
+          })
+        )
+      )
+      .handleRaw(
+        "listShareLinks",
+        answering(
+          Effect.fnUntraced(function*({ request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            yield* refuseQuery(request)
+            return json({ links: (yield* links.list(tenantId)).map(shown) })
+          })
+        )
+      )
+      .handleRaw(
+        "getShareLink",
+        answering(
+          Effect.fnUntraced(function*({ params: { id }, request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            yield* refuseQuery(request)
+            const link = yield* links.get(tenantId, id)
+            return link === undefined ? yield* notFound("share link") : json(shown(link))
+          })
+        )
+      )
+      .handleRaw(
+        "revokeShareLink",
+        answering(
+          Effect.fnUntraced(function*({ params: { id }, request }) {
+            const { keyId, tenantId } = yield* CurrentPrincipal
+            yield* refuseQuery(request)
+            const link = yield* links.get(tenantId, id)
+            if (link === undefined) return yield* notFound("share link")
+            yield* links.revoke(tenantId, id, keyId)
+            return HttpServerResponse.empty({ status: 204 })
+          })
+        )
+      )
+  })
+)

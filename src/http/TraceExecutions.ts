@@ -1,0 +1,207 @@
+/**
+ * Serves executions: start, end, erase, list, one, its spans, its graph, its verification. Writes
+ * are answered with what the store shows once they are visible.
+ */
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { Visibility } from "../actors/Visibility.ts"
+import { graphOf } from "../domain/ExecutionGraph.ts"
+import type { Span, TraceView } from "../domain/TraceView.ts"
+import { TraceWrites } from "../pipeline/TraceWrites.ts"
+import { TraceStore, type ExecutionPageQuery } from "../ports/TraceStore.ts"
+import { TraceVerifier } from "../verify/TraceVerifier.ts"
+import { json } from "./Answer.ts"
+import { invalid, notFound, refusable, unavailable } from "./ApiError.ts"
+import { ApiSettings } from "./ApiSettings.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
+import { topicCopyUntil } from "./ErasureHandlers.ts"
+import { refuseInverted } from "./EventParameters.ts"
+import { ingestAnswered } from "./Metrics.ts"
+import { pageLinks } from "./PageLinks.ts"
+import { PAGE_SIZE_DEFAULT, PAGED_EVENTS_MAX } from "./QueryContract.ts"
+import { readQuery } from "./QueryParameters.ts"
+import { readableView } from "./StoreView.ts"
+import { refusing } from "./TraceAnswer.ts"
+import { executionParameters } from "./TraceContract.ts"
+import { toExecution, traceReads } from "./TraceReads.ts"
+import {
+  idOf,
+  oneOperation,
+  optionalOperation,
+  targetAt,
+  TraceRequests,
+  type ReadWrite,
+  type TraceInput,
+  type TraceInputOf
+} from "./TraceRequest.ts"
+
+/** 503 for what was committed, but is not found. */
+export const readBack = <A>(value: A | undefined) =>
+  value === undefined
+    ? Effect.fail(unavailable("the request is committed, but can't be read for now"))
+    : Effect.succeed(value)
+
+/** Submit one operation, wait until it can be read, and count it. */
+export const writeOne = Effect.fnUntraced(function*(write: ReadWrite) {
+  const writes = yield* TraceWrites
+  const startedAt = performance.now()
+  const result = yield* refusing(writes.single(write))
+  yield* ingestAnswered({
+    accepted: 1,
+    rejected: 0,
+    until: "visible",
+    seconds: (performance.now() - startedAt) / 1_000
+  })
+  return result
+})
+
+interface ListRequest {
+  readonly query: Omit<ExecutionPageQuery, "tenantId">
+  readonly page: number
+  readonly pageSize: number
+}
+
+/** What a list is asked for; throws ApiError. */
+const listRequest = (target: string): ListRequest => {
+  const { values } = readQuery(target, executionParameters)
+  const { agent_id, from, page = 1, page_size: pageSize = PAGE_SIZE_DEFAULT, status, to } = values
+  if (page * pageSize > PAGED_EVENTS_MAX) {
+    throw invalid("page", `times page_size is over ${PAGED_EVENTS_MAX}`, "invalid_range")
+  }
+  refuseInverted(["from", "to"], from, to)
+  return {
+    page,
+    pageSize,
+    query: {
+      ...(status === undefined ? {} : { status }),
+      ...(agent_id === undefined ? {} : { agentId: agent_id }),
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+      offset: (page - 1) * pageSize,
+      limit: pageSize
+    }
+  }
+}
+
+const linkOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  publicUrl: string | undefined,
+  { page, pageSize }: ListRequest,
+  total: number
+): string =>
+  pageLinks(
+    { base: publicUrl ?? "", target: request.url },
+    {
+      page,
+      pages: Math.ceil(total / pageSize),
+      pageMax: Math.floor(PAGED_EVENTS_MAX / pageSize)
+    }
+  )
+
+/** By start; equal starts in the order of arrival, the root first. */
+const byStart = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> =>
+  spans.toSorted((left, right) =>
+    left.started_at < right.started_at ? -1 : left.started_at > right.started_at ? 1 : 0
+  )
+
+const graphOfView = (view: TraceView, eventCounts: ReadonlyMap<string, number>) =>
+  graphOf({ rootSpanId: view.execution?.root_span_id ?? "", spans: view.spans, eventCounts })
+
+/** The handlers of the routes below `/api/v1/executions`, but for the stream. */
+export const makeExecutionHandlers = Effect.gen(function*() {
+  const { publicUrl, topicRetentionMs } = yield* ApiSettings
+  const requests = yield* TraceRequests
+  const store = yield* TraceStore
+  const verifier = yield* TraceVerifier
+  const visibility = yield* Visibility
+  const writes = yield* TraceWrites
+  const reads = traceReads(store, visibility)
+  const write = (operation: ReadWrite) =>
+    Effect.provideService(writeOne(operation), TraceWrites, writes)
+
+  /** The tenant and the view of the execution that a path names; 404 without one. */
+  const viewAt = Effect.fnUntraced(function*(input: TraceInputOf) {
+    const { tenantId } = yield* CurrentPrincipal
+    const id = yield* idOf(input, "execution")
+    const { final } = yield* readableView(visibility, tenantId)
+    const view = yield* reads.view(tenantId, id)
+    return view === undefined ? yield* notFound("execution") : { tenantId, id, view, final }
+  })
+
+  return {
+    startExecution: Effect.fnUntraced(function*(input: TraceInput) {
+      const operation = yield* requests.read(
+        input,
+        { op: "execution.start", id: undefined },
+        oneOperation
+      )
+      const { execution_id, outcome } = yield* write(operation)
+      const execution = yield* readBack(yield* reads.execution(operation.tenantId, execution_id))
+      return json(execution, { status: outcome === "created" ? 201 : 200 })
+    }),
+
+    endExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
+      const target = targetAt("execution.end", yield* idOf(input, "execution"))
+      const operation = yield* requests.read(input, target, optionalOperation)
+      const { execution_id } = yield* write(operation)
+      return json(yield* readBack(yield* reads.execution(operation.tenantId, execution_id)))
+    }),
+
+    eraseExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
+      const target = targetAt("execution.erase", yield* idOf(input, "execution"))
+      const operation = yield* requests.read(input, target, oneOperation)
+      const { execution_id } = yield* write(operation)
+      const execution = yield* readBack(yield* reads.execution(operation.tenantId, execution_id))
+      const since = execution.erased_at ?? execution.created_at
+      return json({ ...execution, topic_copy_until: topicCopyUntil(since, topicRetentionMs) })
+    }),
+
+    listExecutions: Effect.fnUntraced(function*({ request }: TraceInput) {
+      const { tenantId } = yield* CurrentPrincipal
+      const asked = yield* refusable(() => listRequest(request.url))
+      const { final } = yield* readableView(visibility, tenantId)
+      const found = yield* store.page({ tenantId, ...asked.query }, final)
+      const executions = found.executions.flatMap((facts) => toExecution(facts) ?? [])
+      const { page, pageSize } = asked
+      return json(
+        { executions, total: found.total, page, page_size: pageSize },
+        { headers: { link: linkOf(request, publicUrl, asked, found.total) } }
+      )
+    }),
+
+    getExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
+      const { tenantId } = yield* CurrentPrincipal
+      const id = yield* idOf(input, "execution")
+      yield* readableView(visibility, tenantId)
+      const execution = yield* reads.execution(tenantId, id)
+      return execution === undefined ? yield* notFound("execution") : json(execution)
+    }),
+
+    startSpan: Effect.fnUntraced(function*(input: TraceInputOf) {
+      const target = targetAt("span.start", yield* idOf(input, "execution"))
+      const operation = yield* requests.read(input, target, oneOperation)
+      const { execution_id, outcome, span_id = "" } = yield* write(operation)
+      const view = yield* reads.view(operation.tenantId, execution_id)
+      const span = yield* readBack(view?.span(span_id))
+      return json(span, { status: outcome === "created" ? 201 : 200 })
+    }),
+
+    listSpans: Effect.fnUntraced(function*(input: TraceInputOf) {
+      const { view } = yield* viewAt(input)
+      return json({ spans: byStart(view.spans) })
+    }),
+
+    getDag: Effect.fnUntraced(function*(input: TraceInputOf) {
+      const { final, id, tenantId, view } = yield* viewAt(input)
+      return json(graphOfView(view, yield* store.eventCounts(tenantId, id, final)))
+    }),
+
+    verifyExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
+      const { tenantId } = yield* CurrentPrincipal
+      const id = yield* idOf(input, "execution")
+      yield* readableView(visibility, tenantId)
+      const report = yield* verifier.verify(tenantId, id)
+      return report === undefined ? yield* notFound("execution") : json(report)
+    })
+  }
+})

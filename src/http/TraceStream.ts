@@ -1,0 +1,44 @@
+/**
+ * Serves the live view of one execution: reads where to start, and passes on the feed's bytes until
+ * the feed, the client or the process ends it. What a change looks like is the feed's business.
+ */
+import { Effect, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { TraceFeed } from "../actors/TraceFeed.ts"
+import { Visibility } from "../actors/Visibility.ts"
+import { refusable } from "./ApiError.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
+import { Draining } from "./Draining.ts"
+import { SSE_TYPE } from "./MediaTypes.ts"
+import { readQuery } from "./QueryParameters.ts"
+import { readableView } from "./StoreView.ts"
+import { cutWhenStalled, resumePoint } from "./StreamHandlers.ts"
+import { refusing } from "./TraceAnswer.ts"
+import { traceStreamParameters } from "./TraceContract.ts"
+import { idOf, type TraceInputOf } from "./TraceRequest.ts"
+
+/** The handler of the stream. */
+export const makeTraceStreamHandlers = Effect.gen(function*() {
+  const draining = yield* Draining
+  const feed = yield* TraceFeed
+  const visibility = yield* Visibility
+
+  return {
+    streamExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
+      const { request } = input
+      const { keyId, tenantId } = yield* CurrentPrincipal
+      const after = yield* refusable(() => {
+        const { values } = readQuery(request.url, traceStreamParameters)
+        return resumePoint(request, values.after_sequence)
+      })
+      const executionId = yield* idOf(input, "execution")
+      yield* readableView(visibility, tenantId)
+      yield* cutWhenStalled(request)
+      const bytes = yield* refusing(feed.subscribe({ tenantId, keyId, executionId, after }))
+      return HttpServerResponse.stream(Stream.interruptWhen(bytes, draining.begun), {
+        contentType: SSE_TYPE,
+        headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
+      })
+    })
+  }
+})

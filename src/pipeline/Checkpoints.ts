@@ -1,0 +1,471 @@
+/**
+ * Signed checkpoints and the proofs that refer to them. Asks the sequencer for a checkpoint when
+ * the chain has grown since the newest one; makes proofs of what the store holds, and lets none out
+ * that does not lead to a root that one of the published keys has signed.
+ */
+import { Clock, Context, Deferred, Effect, Layer, Redacted, Result, Schema } from "effect"
+import { Heads } from "../actors/Heads.ts"
+import { PublishedKeys } from "../actors/PublishedKeys.ts"
+import { Receipts } from "../actors/Receipts.ts"
+import { Visibility } from "../actors/Visibility.ts"
+import {
+  openNote,
+  originOf,
+  type CheckpointRecord,
+  type OpenedNote
+} from "../domain/Checkpoint.ts"
+import type { Command } from "../domain/Command.ts"
+import { makeReceiptId, uuidv7 } from "../domain/Identifiers.ts"
+import {
+  consistencyParts,
+  hashesOf,
+  inclusionParts,
+  leafHash,
+  verifyConsistency,
+  verifyInclusion,
+  type TreeNode
+} from "../domain/MerkleTree.ts"
+import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
+import { CheckpointStore } from "../ports/CheckpointStore.ts"
+import { EventLog, LogUnavailable } from "../ports/EventLog.ts"
+import { StoreUnavailable } from "../ports/EventStore.ts"
+import { HashTree, type StoredTree } from "../ports/HashTree.ts"
+import { CommandLog } from "./CommandLog.ts"
+
+/** What is asked for can't be proven: it is not there, or not within the checkpoint. */
+export class ProofRefused extends Schema.TaggedError<ProofRefused>()("ProofRefused", {
+  code: Schema.Literals(["not_found", "invalid_range"]),
+  /** The parameter at fault. */
+  field: Schema.optionalKey(Schema.String),
+  message: Schema.String
+}) {}
+
+/**
+ * What the store holds does not lead to the signed checkpoint, or the checkpoint in the store was
+ * not signed by this service: somebody has changed one of the two. Never answered with a proof.
+ */
+export class CheckpointMismatch extends Schema.TaggedError<CheckpointMismatch>()(
+  "CheckpointMismatch",
+  { tenantId: Schema.String, treeSize: Schema.Int, reason: Schema.String }
+) {
+  override get message(): string {
+    return `checkpoint_mismatch: the checkpoint of size ${this.treeSize}: ${this.reason}`
+  }
+}
+
+/** The sequencer did not sign in time; it may still do so. */
+export class CheckpointTimedOut extends Schema.TaggedError<CheckpointTimedOut>()(
+  "CheckpointTimedOut",
+  { message: Schema.String }
+) {}
+
+/** Time that a request for a checkpoint waits for the sequencer. */
+const DECISION_TIMEOUT = "10 seconds"
+/** Time that an answer waits for the store to hold what the log holds. */
+const VISIBLE_TIMEOUT = "10 seconds"
+/** Time that the key of a checkpoint may take to be published. */
+const KEY_TIMEOUT = "2 seconds"
+const KEY_POLL = "50 millis"
+/** Milliseconds in which a key that was waited for in vain is not waited for again. */
+const STRANGER_PAUSE_MS = 60_000
+/** Milliseconds in which a tree that did not lead to its checkpoint is not computed once more. */
+const RECOMPUTE_PAUSE_MS = 60_000
+/** Tenants whose newest checkpoint, or last mismatch, is remembered, and unknown keys. */
+const REMEMBERED_MAX = 10_000
+
+export interface InclusionProof {
+  readonly checkpoint: CheckpointRecord
+  readonly sequenceNumber: number
+  /** `hash` of the event, 64 hex digits. */
+  readonly eventHash: string
+  /** Siblings from the leaf upwards, 64 hex digits each. */
+  readonly proof: ReadonlyArray<string>
+}
+
+export interface ConsistencyProof {
+  readonly first: CheckpointRecord
+  readonly second: CheckpointRecord
+  /** As RFC 9162 orders them, 64 hex digits each. */
+  readonly proof: ReadonlyArray<string>
+}
+
+type Failure =
+  | CheckpointMismatch
+  | CheckpointTimedOut
+  | LogUnavailable
+  | ProofRefused
+  | StoreUnavailable
+
+type Answer<A> = Effect.Effect<A, Failure>
+
+export class Checkpoints extends Context.Service<
+  Checkpoints,
+  {
+    /** The newest one that there is; undefined if there is none. Signs nothing. */
+    held(tenantId: string): Answer<CheckpointRecord | undefined>
+    /** One of the whole chain as it is, signed now if need be. */
+    latest(tenantId: string): Answer<CheckpointRecord>
+    /** Largest tree first; `beforeSize` is exclusive. */
+    list(
+      tenantId: string,
+      page: { readonly beforeSize?: number; readonly limit: number }
+    ): Answer<ReadonlyArray<CheckpointRecord>>
+    /** That the event stands in the tree of a checkpoint, the newest one if no size is given. */
+    inclusion(
+      tenantId: string,
+      sequenceNumber: number,
+      treeSize?: number
+    ): Answer<InclusionProof>
+    /** That one checkpoint's tree is the beginning of the other's, the newest one if not given. */
+    consistency(tenantId: string, first: number, second?: number): Answer<ConsistencyProof>
+  }
+>()("alk/Checkpoints") {}
+
+export interface CheckpointSettings {
+  readonly secret: Redacted.Redacted
+  readonly serviceName: string
+}
+
+/** The last `REMEMBERED_MAX` values. */
+class Remembered<A> {
+  readonly #values = new Map<string, A>()
+
+  get(key: string): A | undefined {
+    return this.#values.get(key)
+  }
+
+  set(key: string, value: A): void {
+    this.#values.delete(key)
+    if (this.#values.size >= REMEMBERED_MAX) this.#values.delete(this.#values.keys().next().value!)
+    this.#values.set(key, value)
+  }
+
+  delete(key: string): void {
+    this.#values.delete(key)
+  }
+}
+
+const larger = (
+  left: CheckpointRecord | undefined,
+  right: CheckpointRecord | undefined
+): CheckpointRecord | undefined =>
+  (right?.tree_size ?? -1) > (left?.tree_size ?? -1) ? right : left
+
+const toHex = (hashes: ReadonlyArray<Buffer>): ReadonlyArray<string> =>
+  hashes.map((hash) => hash.toString("hex"))
+
+const rootOf = ({ root_hash }: CheckpointRecord): Buffer => Buffer.from(root_hash, "hex")
+
+const noSuchCheckpoint = (field: string, treeSize: number): ProofRefused =>
+  new ProofRefused({
+    code: "not_found",
+    field,
+    message: `there is no checkpoint of size ${treeSize}; /v1/chain/checkpoints lists them`
+  })
+
+const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
+  const commands = yield* CommandLog
+  const heads = yield* Heads
+  const keys = yield* PublishedKeys
+  const log = yield* EventLog
+  const receipts = yield* Receipts
+  const store = yield* CheckpointStore
+  const tree = yield* HashTree
+  const visibility = yield* Visibility
+  const secret = Redacted.value(settings.secret)
+  /** What the sequencer has just signed may not have reached the store. */
+  const signed = new Remembered<CheckpointRecord>()
+  const asking = new Map<string, Deferred.Deferred<CheckpointRecord, Failure>>()
+  const mismatches = new Remembered<number>()
+  const strangers = new Remembered<number>()
+
+  const mismatch = Effect.fnUntraced(function*(tenantId: string, treeSize: number, reason: string) {
+    const failure = new CheckpointMismatch({ tenantId, treeSize, reason })
+    yield* Effect.logError(failure.message, { tenantId })
+    return yield* failure
+  })
+
+  /** A checkpoint that a published key has signed, for this tenant, as it says. */
+  const checked = Effect.fnUntraced(function*(
+    tenantId: string,
+    record: CheckpointRecord
+  ): Effect.fn.Return<CheckpointRecord, CheckpointMismatch | LogUnavailable> {
+    const open = Effect.map(keys.all, (all) => openNote(record.note, all.map(({ vkey }) => vkey)))
+    const isUnknown = (opened: OpenedNote) =>
+      "refusal" in opened && opened.refusal === "unknown_key"
+    let opened = yield* open
+    if (isUnknown(opened)) {
+      yield* keys.caughtUp
+      opened = yield* open
+    }
+    const now = yield* Clock.currentTimeMillis
+    if (isUnknown(opened) && (strangers.get(record.key_id) ?? 0) + STRANGER_PAUSE_MS < now) {
+      // A new key may be about to be published: those that sign do not wait for that.
+      yield* Effect.sleep(KEY_POLL).pipe(
+        Effect.andThen(open),
+        Effect.repeat({ until: (again) => !isUnknown(again) }),
+        Effect.timeoutOption(KEY_TIMEOUT)
+      )
+      opened = yield* open
+      if (isUnknown(opened)) strangers.set(record.key_id, now)
+    }
+    if ("refusal" in opened) {
+      return yield* mismatch(tenantId, record.tree_size, `its note is refused: ${opened.message}`)
+    }
+    const { keyIds, origin, rootHash, treeSize } = opened.checkpoint
+    const isAsItSays =
+      origin === originOf(settings.serviceName, tenantId) &&
+      record.tenant_id === tenantId &&
+      record.tree_size === treeSize &&
+      record.root_hash === rootHash &&
+      keyIds.includes(record.key_id)
+    if (isAsItSays) return record
+    return yield* mismatch(tenantId, record.tree_size, "it says other things than its signed note")
+  })
+
+  const held = (tenantId: string) =>
+    Effect.gen(function*() {
+      const newest = larger(yield* store.latest(tenantId), signed.get(tenantId))
+      return newest === undefined ? undefined : yield* checked(tenantId, newest)
+    })
+
+  const sign = Effect.fnUntraced(function*(tenantId: string) {
+    const attempt = crypto.randomUUID()
+    const command: Command = {
+      kind: "checkpoint",
+      tenantId,
+      receiptId: makeReceiptId(secret, tenantId, uuidv7()),
+      attempt,
+      receivedAt: formatMicros(nowMicros()),
+      events: [],
+      errors: [],
+      warnings: []
+    }
+    const decided = yield* receipts.expect(attempt)
+    yield* commands.submit(command).pipe(
+      Effect.catchTag(["CommandLogBusy", "CommandTooLarge"], (cause) =>
+        Effect.fail(new LogUnavailable({ operation: "checkpoint", cause }))
+      )
+    )
+    const decision = yield* decided.pipe(
+      Effect.timeoutOrElse({
+        duration: DECISION_TIMEOUT,
+        orElse: () =>
+          Effect.fail(new CheckpointTimedOut({ message: "no sequencer has signed in time" }))
+      })
+    )
+    if (decision.kind !== "outcome") return yield* Effect.die("a checkpoint command has no key")
+    const { checkpoint } = decision.receipt
+    if (checkpoint === undefined) {
+      const message = "no checkpoint of this chain can be made: its start has left the log"
+      return yield* new ProofRefused({ code: "not_found", message })
+    }
+    signed.set(tenantId, checkpoint)
+    return yield* checked(tenantId, checkpoint)
+  })
+
+  /** One command at a time and tenant; whoever comes meanwhile shares its answer. */
+  const ask = (tenantId: string): Answer<CheckpointRecord> =>
+    Effect.suspend(() => {
+      const running = asking.get(tenantId)
+      if (running !== undefined) return Deferred.await(running)
+      const answer = Deferred.makeUnsafe<CheckpointRecord, Failure>()
+      asking.set(tenantId, answer)
+      return sign(tenantId).pipe(
+        Effect.ensuring(Effect.sync(() => asking.delete(tenantId))),
+        Deferred.into(answer),
+        // Not a child: others may wait for it when the first one has gone.
+        Effect.forkDetach,
+        Effect.andThen(Deferred.await(answer))
+      )
+    })
+
+  const latest = Effect.fn("Checkpoints.latest")(function*(
+    tenantId: string
+  ): Effect.fn.Return<CheckpointRecord, Failure> {
+    const head = yield* heads.head(tenantId)
+    if (head === undefined) {
+      return yield* new ProofRefused({ code: "not_found", message: "the chain is empty" })
+    }
+    const newest = yield* held(tenantId).pipe(
+      // The sequencer knows it without the store.
+      Effect.catchTag("StoreUnavailable", () => Effect.succeed(signed.get(tenantId)))
+    )
+    if (newest !== undefined && newest.tree_size >= head.sequence_number) return newest
+    const asked = yield* ask(tenantId)
+    // Somebody else may have asked before this chain had grown.
+    return asked.tree_size >= head.sequence_number ? asked : yield* ask(tenantId)
+  })
+
+  /** The store holds what the log holds of this tenant now. */
+  const caughtUp = Effect.fnUntraced(function*(tenantId: string, topic: "checkpoints" | "events") {
+    const partition = log.partitionOf(tenantId)
+    const [end = 0] = yield* log.ends([{ topic, partition }])
+    yield* visibility.reached(partition, { [topic]: end }).pipe(
+      Effect.timeoutOrElse({
+        duration: VISIBLE_TIMEOUT,
+        orElse: () => {
+          const cause = new Error(`the store has not caught up with the ${topic}`)
+          return Effect.fail(new StoreUnavailable({ operation: "proof", cause }))
+        }
+      })
+    )
+  })
+
+  /** The checkpoint of a size; one that somebody has just been given may still be on its way. */
+  const ofSize = Effect.fnUntraced(function*(tenantId: string, treeSize: number, field: string) {
+    const own = signed.get(tenantId)
+    const known = own?.tree_size === treeSize ? own : yield* store.ofSize(tenantId, treeSize)
+    if (known !== undefined) return yield* checked(tenantId, known)
+    yield* caughtUp(tenantId, "checkpoints")
+    const arrived = yield* store.ofSize(tenantId, treeSize)
+    if (arrived === undefined) return yield* noSuchCheckpoint(field, treeSize)
+    return yield* checked(tenantId, arrived)
+  })
+
+  /** The newest checkpoint, or if it doesn't reach this far, one that is made now. */
+  const reaching = Effect.fnUntraced(function*(tenantId: string, sequenceNumber: number) {
+    const newest = yield* held(tenantId)
+    if (newest !== undefined && newest.tree_size >= sequenceNumber) return newest
+    return yield* latest(tenantId)
+  })
+
+  /** What `build` makes of the nodes, or why that does not hold. */
+  const attempt = <A>(
+    tenantId: string,
+    nodes: ReadonlyArray<TreeNode>,
+    build: (stored: StoredTree) => A | undefined
+  ) =>
+    tree.nodes(tenantId, nodes).pipe(
+      Effect.map((stored) => {
+        const built = build(stored)
+        return built === undefined
+          ? Result.fail("the stored events do not lead to its root")
+          : Result.succeed(built)
+      }),
+      Effect.catchTag("TreeUnbuildable", ({ firstSequence, lastSequence }) =>
+        Effect.succeed(
+          Result.fail(
+            `the store does not hold one event for each of ${firstSequence} to ${lastSequence}`
+          )
+        )
+      )
+    )
+
+  /** A proof that holds: of what is stored, else of what is stored once it is all there, anew. */
+  const proven = Effect.fnUntraced(function*<A>(
+    tenantId: string,
+    { tree_size }: CheckpointRecord,
+    nodes: ReadonlyArray<TreeNode>,
+    build: (stored: StoredTree) => A | undefined
+  ): Effect.fn.Return<A, Failure> {
+    const first = yield* attempt(tenantId, nodes, build)
+    if (Result.isSuccess(first)) return first.success
+    yield* caughtUp(tenantId, "events")
+    const second = yield* attempt(tenantId, nodes, build)
+    if (Result.isSuccess(second)) return second.success
+    const now = yield* Clock.currentTimeMillis
+    if ((mismatches.get(tenantId) ?? 0) + RECOMPUTE_PAUSE_MS > now) {
+      return yield* mismatch(tenantId, tree_size, second.failure)
+    }
+    yield* tree.forget(tenantId)
+    const third = yield* attempt(tenantId, nodes, build)
+    if (Result.isFailure(third)) {
+      mismatches.set(tenantId, now)
+      return yield* mismatch(tenantId, tree_size, third.failure)
+    }
+    mismatches.delete(tenantId)
+    yield* Effect.logError("what was kept of a Merkle tree was wrong and has been made anew", {
+      tenantId
+    })
+    return third.success
+  })
+
+  const inclusion: Checkpoints["Service"]["inclusion"] = Effect.fn("Checkpoints.inclusion")(
+    function*(tenantId, sequenceNumber, treeSize) {
+      const checkpoint =
+        treeSize === undefined
+          ? yield* reaching(tenantId, sequenceNumber)
+          : yield* ofSize(tenantId, treeSize, "tree_size")
+      const size = checkpoint.tree_size
+      if (sequenceNumber > size) {
+        return yield* treeSize === undefined
+          ? new ProofRefused({ code: "not_found", message: "there is no such event" })
+          : new ProofRefused({
+              code: "invalid_range",
+              field: "sequence_number",
+              message: `lies behind the ${size} events of the checkpoint`
+            })
+      }
+      const index = sequenceNumber - 1
+      const parts = inclusionParts(index, size)
+      const root = rootOf(checkpoint)
+      const nodes = [{ level: 0, index }, ...parts.flat()]
+      const { eventHash, proof } = yield* proven(tenantId, checkpoint, nodes, (stored) => {
+        const proof = hashesOf(parts, stored.node)
+        const eventHash = stored.eventHash(index)
+        return verifyInclusion({ leaf: leafHash(eventHash), index, size, root, proof })
+          ? { eventHash, proof: toHex(proof) }
+          : undefined
+      })
+      return { checkpoint, sequenceNumber, eventHash, proof }
+    }
+  )
+
+  const consistency: Checkpoints["Service"]["consistency"] = Effect.fn("Checkpoints.consistency")(
+    function*(tenantId, firstSize, secondSize) {
+      if (secondSize !== undefined && firstSize > secondSize) {
+        return yield* new ProofRefused({
+          code: "invalid_range",
+          field: "first",
+          message: "is larger than second"
+        })
+      }
+      const first = yield* ofSize(tenantId, firstSize, "first")
+      const second =
+        secondSize === undefined
+          ? ((yield* held(tenantId)) ?? first)
+          : yield* ofSize(tenantId, secondSize, "second")
+      const parts = consistencyParts(first.tree_size, second.tree_size)
+      const proof = yield* proven(tenantId, second, parts.flat(), (stored) => {
+        const proof = hashesOf(parts, stored.node)
+        const isConsistent = verifyConsistency({
+          first: first.tree_size,
+          firstRoot: rootOf(first),
+          second: second.tree_size,
+          secondRoot: rootOf(second),
+          proof
+        })
+        return isConsistent ? toHex(proof) : undefined
+      })
+      return { first, second, proof }
+    }
+  )
+
+  return Checkpoints.of({
+    held,
+    latest,
+    list: (tenantId, page) =>
+      Effect.flatMap(store.list(tenantId, page), (records) =>
+        Effect.forEach(records, (record) => checked(tenantId, record))
+      ),
+    inclusion,
+    consistency
+  })
+})
+
+/** Checkpoints signed by the sequencers, proofs made of the store. */
+export const layerCheckpoints = (
+  settings: CheckpointSettings
+): Layer.Layer<
+  Checkpoints,
+  never,
+  | CheckpointStore
+  | CommandLog
+  | EventLog
+  | HashTree
+  | Heads
+  | PublishedKeys
+  | Receipts
+  | Visibility
+> => Layer.effect(Checkpoints, make(settings))

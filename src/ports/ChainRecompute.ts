@@ -1,0 +1,93 @@
+/**
+ * What verification asks of a store that can hash where the bytes lie: the same recomputation as the
+ * program's own, block by block, and the rows that the program needs to check the answer. Whatever
+ * a block's answer is, the program believes only "perfect", and looks for itself otherwise.
+ */
+import { Context, type Effect } from "effect"
+import type { StoredRow, StoreUnavailable } from "./EventStore.ts"
+
+/** Sequences of a block: 2^10 leaves, so that a whole block is a subtree of the hash tree. */
+export const BLOCK_EVENTS = 1_024
+/** Rows that one `sample` may ask for. */
+export const SAMPLE_ROWS_MAX = 2_048
+
+/** The block that a sequence number lies in, from 0. */
+export const blockOf = (sequenceNumber: number): number =>
+  Math.floor((sequenceNumber - 1) / BLOCK_EVENTS)
+
+/** An event whose details are gone, as its row says. */
+export interface ErasedRow {
+  readonly sequenceNumber: number
+  readonly id: string
+  readonly contentHash: string
+  readonly erasedAt: string
+}
+
+/** What the store found in the part of one block that was asked for. */
+export interface RecomputedBlock {
+  readonly block: number
+  /** Physical rows, replayed ones included. */
+  readonly rows: number
+  /**
+   * True if the rows are one for each sequence from `first` to `last`, each recomputes, each links
+   * to the one before it within the block, and all filter columns say what the bytes say. An event
+   * without its details is right if it is in `erased` and somebody finds its erasure.
+   */
+  readonly perfect: boolean
+  readonly first: number
+  readonly last: number
+  /** `prev_hash` of `first` and `hash` of `last`. */
+  readonly prevHash: string
+  readonly lastHash: string
+  /** Rows whose timestamp lies within the bounds. */
+  readonly inBounds: number
+  readonly erased: ReadonlyArray<ErasedRow>
+  /** Only if the tree was asked for and the block is perfect and whole: its RFC 9162 subtree. */
+  readonly subtree: string | undefined
+  /** Only if the tree was asked for and the block is perfect but not whole: its event hashes. */
+  readonly hashes: ReadonlyArray<string>
+}
+
+export interface RecomputeQuery {
+  readonly tenantId: string
+  readonly fromSequence: number
+  readonly toSequence: number
+  /** Bounds by event time, canonical microsecond form, inclusive. */
+  readonly from: string
+  readonly to: string
+  /** Ask for subtrees and hashes too. */
+  readonly tree: boolean
+}
+
+export class ChainRecompute extends Context.Service<
+  ChainRecompute,
+  {
+    /** The blocks of a range that hold any row, ascending. Memory grows with the range: 2^18. */
+    blocks(
+      query: RecomputeQuery
+    ): Effect.Effect<ReadonlyArray<RecomputedBlock>, StoreUnavailable>
+    /** The rows of these sequences as verification sees them, ascending. */
+    sample(
+      tenantId: string,
+      sequenceNumbers: ReadonlyArray<number>
+    ): Effect.Effect<ReadonlyArray<StoredRow>, StoreUnavailable>
+    /** Stored JSON of the erasure events that name one of these sequences. */
+    erasures(
+      tenantId: string,
+      sequenceNumbers: ReadonlyArray<number>
+    ): Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+    /**
+     * The sequences that cover every event whose timestamp lies in [from, to], by the stored bytes
+     * or by the filter column; undefined if there is none.
+     */
+    span(
+      tenantId: string,
+      from: string,
+      to: string
+    ): Effect.Effect<{ readonly first: number; readonly last: number } | undefined, StoreUnavailable>
+    /** The highest sequence number of the tenant's rows; 0 without any. */
+    lastSequence(tenantId: string): Effect.Effect<number, StoreUnavailable>
+    /** Tenants that have events, by name. */
+    readonly tenants: Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+  }
+>()("alk/ChainRecompute") {}

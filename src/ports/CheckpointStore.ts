@@ -1,0 +1,52 @@
+/**
+ * What alk needs from the query store about signed checkpoints: keep what `alk.checkpoints` says,
+ * and find one by the size of its tree. Believes none of them; whoever uses one checks its
+ * signature.
+ */
+import { Context, type Effect } from "effect"
+import type { CheckpointRecord } from "../domain/Checkpoint.ts"
+import type { StoreUnavailable } from "./EventStore.ts"
+
+/** One record of `alk.checkpoints`: its place in the topic and its bytes as they are. */
+export interface CheckpointRow {
+  readonly partition: number
+  readonly offset: number
+  readonly tenantId: string
+  readonly treeSize: number
+  /** JSON of the CheckpointRecord. */
+  readonly body: Buffer
+}
+
+/** Checkpoints of one list at most. */
+export const CHECKPOINTS_LIST_MAX = 1_000
+
+type Result<A> = Effect.Effect<A, StoreUnavailable>
+
+/**
+ * Of several checkpoints with one size (after a key rotation, say) the newest stands for all. A
+ * record that is read back is what its row's bytes say, whatever that is.
+ */
+export class CheckpointStore extends Context.Service<
+  CheckpointStore,
+  {
+    /** Insert in one block; rows that are there already change nothing. At most 50,000 rows. */
+    insert(rows: ReadonlyArray<CheckpointRow>): Result<void>
+    /** The highest offset that the store holds for the partition, with its bytes. */
+    position(
+      partition: number
+    ): Result<{ readonly offset: number; readonly body: string } | undefined>
+    /** Remove everything that came from one partition, before it is rebuilt. */
+    dropPartition(partition: number): Result<void>
+
+    /** The one with the largest tree. */
+    latest(tenantId: string): Result<CheckpointRecord | undefined>
+    /** The one with the largest tree of at most this size. */
+    atOrBelow(tenantId: string, treeSize: number): Result<CheckpointRecord | undefined>
+    ofSize(tenantId: string, treeSize: number): Result<CheckpointRecord | undefined>
+    /** Largest tree first; `beforeSize` is exclusive. */
+    list(
+      tenantId: string,
+      page: { readonly beforeSize?: number; readonly limit: number }
+    ): Result<ReadonlyArray<CheckpointRecord>>
+  }
+>()("alk/CheckpointStore") {}

@@ -1,0 +1,66 @@
+/**
+ * The RFC 9162 tree over recomputed event hashes, growing by single leaves or by whole subtrees that
+ * somebody else has computed, and its roots at the sizes that checkpoints speak of. Keeps the
+ * hashes of at most one subtree for each binary digit of its size.
+ */
+import { EMPTY_ROOT, leafHash, nodeHash } from "../domain/MerkleTree.ts"
+
+interface Peak {
+  readonly leaves: number
+  readonly hash: Buffer
+}
+
+export class GrowingTree {
+  readonly #peaks: Array<Peak> = []
+  readonly #roots = new Map<number, string>()
+  readonly #wanted: ReadonlySet<number>
+  #size = 0
+  #spoiled = false
+
+  /** `sizes`: the tree sizes whose roots will be asked for. */
+  constructor(sizes: Iterable<number>) {
+    this.#wanted = new Set(sizes)
+    this.#remember()
+  }
+
+  /** Add the event with this hash, 64 hex digits. */
+  append(eventHash: string): void {
+    this.#push({ leaves: 1, hash: leafHash(eventHash) })
+  }
+
+  /** Add a complete subtree, as many leaves as its size allows where it comes to stand. */
+  appendSubtree(leaves: number, hash: string): void {
+    if (this.#size % leaves === 0) this.#push({ leaves, hash: Buffer.from(hash, "hex") })
+    else this.spoil()
+  }
+
+  /** An event is missing or unreadable: the tree has no roots from here on. */
+  spoil(): void {
+    this.#spoiled = true
+  }
+
+  /** 64 hex digits; undefined if the tree did not get to this size, or got there spoiled. */
+  root(size: number): string | undefined {
+    return this.#roots.get(size)
+  }
+
+  #push(added: Peak): void {
+    let peak = added
+    while (this.#peaks.at(-1)?.leaves === peak.leaves) {
+      const left = this.#peaks.pop()!
+      peak = { leaves: 2 * peak.leaves, hash: nodeHash(left.hash, peak.hash) }
+    }
+    this.#peaks.push(peak)
+    this.#size += added.leaves
+    this.#remember()
+  }
+
+  #remember(): void {
+    if (this.#spoiled || !this.#wanted.has(this.#size)) return
+    const root =
+      this.#size === 0
+        ? EMPTY_ROOT
+        : this.#peaks.map(({ hash }) => hash).reduceRight((right, left) => nodeHash(left, right))
+    this.#roots.set(this.#size, root.toString("hex"))
+  }
+}

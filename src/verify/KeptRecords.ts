@@ -1,0 +1,307 @@
+/**
+ * What a caller kept, against the chain as it is: events and receipts, each compared with the rows at
+ * the sequences that it names. The whole chain is not looked at; what is kept vouches for itself.
+ */
+import { Clock, Effect } from "effect"
+import { Heads } from "../actors/Heads.ts"
+import type { Head } from "../actors/SequencerState.ts"
+import type { AuditEvent } from "../domain/AuditEvent.ts"
+import { faultOf, recompute, type Recomputed } from "../domain/HashChain.ts"
+import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
+import type { StoredRow } from "../ports/EventStore.ts"
+import { faultsOf } from "./ChainCheck.ts"
+import { erasuresOfRows, learnErasures, type Erasures } from "./Erasures.ts"
+import { chainRecompute } from "./RecomputeInProgram.ts"
+import {
+  Breaks,
+  HISTORY_FROM,
+  HISTORY_TO,
+  verdictOf,
+  type Break,
+  type VerifyReport
+} from "./VerifyReport.ts"
+
+/** What a receipt says about sequences, as the service answers it. */
+export interface KeptReceipt {
+  /** Accepted ids with their sequences, duplicates at those of the first event. */
+  readonly events: ReadonlyArray<{ readonly id: string; readonly sequenceNumber: number }>
+  /** Hash of the chain behind the request; undefined if nothing was appended. */
+  readonly head: { readonly sequenceNumber: number; readonly hash: string } | undefined
+}
+
+/** The stored rows of the sequences that are asked about, with what the program finds of each. */
+interface Stored {
+  readonly rows: ReadonlyMap<number, ReadonlyArray<StoredRow>>
+  readonly erasures: Erasures
+  readonly head: Head | undefined
+}
+
+const ABSENT = "none"
+
+const load = Effect.fnUntraced(function*(
+  tenantId: string,
+  sequenceNumbers: ReadonlyArray<number>
+) {
+  const heads = yield* Heads
+  const port = yield* chainRecompute
+  const head = yield* heads.head(tenantId)
+  const wanted = [...new Set(sequenceNumbers)].sort((left, right) => left - right)
+  const found = yield* port.sample(tenantId, wanted)
+  const rows = new Map<number, Array<StoredRow>>()
+  for (const row of found) {
+    const beside = rows.get(row.sequenceNumber) ?? []
+    rows.set(row.sequenceNumber, [...beside, row])
+  }
+  const erasures = yield* erasuresOfRows(port, tenantId, found)
+  return { rows, erasures, head } satisfies Stored
+})
+
+const missing = (sequenceNumber: number, id: string | null, head: Head | undefined): Break => {
+  const length = head?.sequence_number ?? 0
+  const isBehind = sequenceNumber > length
+  return {
+    sequence_number: sequenceNumber,
+    event_id: id,
+    reason: isBehind ? "tail_missing" : "sequence_gap",
+    expected: `an event at sequence ${sequenceNumber}`,
+    actual: isBehind ? `a chain of ${length} events` : ABSENT
+  }
+}
+
+/** What is wrong with the stored rows of a sequence by themselves; the first readable one. */
+const storedAt = (
+  tenantId: string,
+  sequenceNumber: number,
+  { erasures, rows }: Stored,
+  breaks: Breaks
+): Recomputed | undefined => {
+  let first: Recomputed | undefined
+  for (const row of rows.get(sequenceNumber) ?? []) {
+    const found = recompute(row.body)
+    const add = (fault: Pick<Break, "reason" | "expected" | "actual">) =>
+      breaks.add({ sequence_number: sequenceNumber, event_id: found?.event.id ?? null, ...fault })
+    if (found === undefined) {
+      add({
+        reason: "content_mismatch",
+        expected: "the JSON of an event",
+        actual: "bytes that are none"
+      })
+      continue
+    }
+    for (const fault of faultsOf(tenantId, row, found, erasures)) add(fault)
+    if (first !== undefined && first.event.hash !== found.event.hash) {
+      add({
+        reason: "duplicate_sequence",
+        expected: "one event for each sequence number",
+        actual: `another event with hash ${found.event.hash}`
+      })
+    }
+    first ??= found
+  }
+  return first
+}
+
+/** Content, link and hash of an event that was kept, and of the one that stands in its place. */
+const compare = (kept: AuditEvent, stored: Recomputed, breaks: Breaks): void => {
+  const { contentHash, event, hash } = stored
+  const differs = (
+    reason: Break["reason"],
+    name: string,
+    keptValue: string,
+    storedValue: string
+  ): void => {
+    if (keptValue === storedValue) return
+    breaks.add({
+      sequence_number: kept.sequence_number,
+      event_id: kept.id,
+      reason,
+      expected: `${name} ${keptValue}, as kept`,
+      actual: `${name} ${storedValue}`
+    })
+  }
+  differs("content_mismatch", "content_hash", kept.content_hash, contentHash)
+  differs("prev_hash_mismatch", "prev_hash", kept.prev_hash, event.prev_hash)
+  differs("hash_mismatch", "hash", kept.hash, hash)
+}
+
+/** What is wrong with a kept event by itself. */
+const keptFaults = (
+  tenantId: string,
+  kept: Recomputed,
+  erasures: Erasures
+): ReadonlyArray<Pick<Break, "reason" | "expected" | "actual">> => {
+  const { event } = kept
+  const fault = faultOf(kept, undefined, erasures.coversEvent(event))
+  const isElsewhere = event.tenant_id !== tenantId
+  return [
+    ...(fault === undefined ? [] : [fault]),
+    ...(isElsewhere
+      ? [{
+          reason: "content_mismatch" as const,
+          expected: `tenant ${tenantId}`,
+          actual: `tenant ${event.tenant_id}`
+        }]
+      : [])
+  ]
+}
+
+interface Outcome {
+  readonly tenantId: string
+  readonly head: Head | undefined
+  readonly sequenceNumbers: ReadonlyArray<number>
+  readonly eventsChecked: number
+  readonly erased: number
+  readonly breaks: Breaks
+  readonly started: number
+}
+
+const reportOf = Effect.fnUntraced(function*(outcome: Outcome) {
+  const { breaks, erased, eventsChecked, head, sequenceNumbers, started, tenantId } = outcome
+  const sorted = [...sequenceNumbers].sort((left, right) => left - right)
+  const report: VerifyReport = {
+    ...verdictOf(breaks.total, eventsChecked, true),
+    tenant_id: tenantId,
+    scheme: "alk-chain-v1",
+    bounds: { from: HISTORY_FROM, to: HISTORY_TO, from_sequence: null, to_sequence: null },
+    events_checked: eventsChecked,
+    events_in_bounds: eventsChecked,
+    first_sequence_number: sorted[0] ?? null,
+    last_sequence_number: sorted.at(-1) ?? null,
+    head: head ?? null,
+    erased_events: erased,
+    assurance: "self_attested",
+    breaks: breaks.list(),
+    breaks_total: breaks.total,
+    verified_at: formatMicros(nowMicros()),
+    duration_ms: (yield* Clock.currentTimeMillis) - started
+  }
+  return report
+})
+
+/**
+ * Events that somebody kept, in whatever spelling: each recomputed, and compared with what the chain
+ * holds at its sequence. One that was erased since is fine.
+ */
+export const verifyKeptEvents = Effect.fn("KeptRecords.events")(function*(
+  tenantId: string,
+  events: ReadonlyArray<AuditEvent>
+) {
+  const started = yield* Clock.currentTimeMillis
+  const sequenceNumbers = events.map(({ sequence_number }) => sequence_number)
+  const stored = yield* load(tenantId, sequenceNumbers)
+  const port = yield* chainRecompute
+  const wasErased = events.filter(({ erased_at }) => erased_at !== undefined)
+  const erasures = yield* learnErasures(
+    port,
+    tenantId,
+    wasErased.map(({ sequence_number }) => sequence_number)
+  )
+  const breaks = new Breaks()
+  const byStored = new Map<number, Recomputed | undefined>()
+  for (const sequence of new Set(sequenceNumbers)) {
+    byStored.set(sequence, storedAt(tenantId, sequence, stored, breaks))
+  }
+  for (const event of events) {
+    const { id, sequence_number } = event
+    const kept = recompute(JSON.stringify(event))
+    const add = (fault: Pick<Break, "reason" | "expected" | "actual">) =>
+      breaks.add({ sequence_number, event_id: id, ...fault })
+    if (kept === undefined) {
+      add({
+        reason: "content_mismatch",
+        expected: "an event that RFC 8785 has a text for",
+        actual: "another one, as kept"
+      })
+      continue
+    }
+    for (const fault of keptFaults(tenantId, kept, erasures)) {
+      add({ ...fault, actual: `${fault.actual}, as kept` })
+    }
+    const there = byStored.get(sequence_number)
+    if (there !== undefined) compare(event, there, breaks)
+    else if (!stored.rows.has(sequence_number)) {
+      breaks.add(missing(sequence_number, id, stored.head))
+    }
+  }
+  const erased = [...byStored.values()].filter((found) => found?.event.erased_at !== undefined)
+  return yield* reportOf({
+    tenantId,
+    head: stored.head,
+    sequenceNumbers,
+    eventsChecked: events.length,
+    erased: erased.length,
+    breaks,
+    started
+  })
+})
+
+/** A receipt that somebody kept: its events where it says, and the hash behind them. */
+export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function*(
+  tenantId: string,
+  { events, head }: KeptReceipt
+) {
+  const started = yield* Clock.currentTimeMillis
+  const sequenceNumbers = [
+    ...events.map(({ sequenceNumber }) => sequenceNumber),
+    ...(head === undefined ? [] : [head.sequenceNumber])
+  ]
+  const stored = yield* load(tenantId, sequenceNumbers)
+  const breaks = new Breaks()
+  const byStored = new Map<number, Recomputed | undefined>()
+  for (const sequence of new Set(sequenceNumbers)) {
+    byStored.set(sequence, storedAt(tenantId, sequence, stored, breaks))
+    if (!stored.rows.has(sequence)) breaks.add(missing(sequence, null, stored.head))
+  }
+  for (const { id, sequenceNumber } of events) {
+    const there = byStored.get(sequenceNumber)
+    if (there === undefined || there.event.id === id) continue
+    breaks.add({
+      sequence_number: sequenceNumber,
+      event_id: there.event.id,
+      reason: "content_mismatch",
+      expected: `id ${id}, as the receipt says`,
+      actual: `id ${there.event.id}`
+    })
+  }
+  const last = head === undefined ? undefined : byStored.get(head.sequenceNumber)
+  if (head !== undefined && last !== undefined && last.hash !== head.hash) {
+    breaks.add({
+      sequence_number: head.sequenceNumber,
+      event_id: last.event.id,
+      reason: "hash_mismatch",
+      expected: `hash ${head.hash}, as the receipt says`,
+      actual: `hash ${last.hash}`
+    })
+  }
+  const erased = [...byStored.values()].filter((found) => found?.event.erased_at !== undefined)
+  return yield* reportOf({
+    tenantId,
+    head: stored.head,
+    sequenceNumbers,
+    eventsChecked: byStored.size,
+    erased: erased.length,
+    breaks,
+    started
+  })
+})
+
+/** A checkpoint that nobody known has signed, or that is about something else. */
+export const forgedCheckpointReport = Effect.fn("KeptRecords.checkpoint")(function*(
+  tenantId: string,
+  treeSize: number,
+  problem: string
+) {
+  const started = yield* Clock.currentTimeMillis
+  const heads = yield* Heads
+  const breaks = new Breaks()
+  breaks.add({
+    sequence_number: Math.max(1, treeSize),
+    event_id: null,
+    reason: "checkpoint_mismatch",
+    expected: "a checkpoint of this chain, signed by a published key",
+    actual: problem
+  })
+  const head = yield* heads.head(tenantId)
+  const none = { sequenceNumbers: [], eventsChecked: 0, erased: 0 }
+  return yield* reportOf({ tenantId, head, breaks, started, ...none })
+})

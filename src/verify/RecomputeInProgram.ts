@@ -1,0 +1,61 @@
+/**
+ * The port `ChainRecompute` for a store that can't hash: it finds no block perfect, so the program
+ * goes through every row, and what else is asked is made of what every store answers.
+ */
+import { Effect, Option, Stream } from "effect"
+import type { AuditEvent } from "../domain/AuditEvent.ts"
+import { ERASURE_ACTION, erasureOf } from "../domain/Erasure.ts"
+import { emptyFilter } from "../domain/EventFilter.ts"
+import { ChainRecompute } from "../ports/ChainRecompute.ts"
+import { EventStore } from "../ports/EventStore.ts"
+
+const parsed = (body: string): AuditEvent | undefined => {
+  try {
+    return JSON.parse(body) as AuditEvent
+  } catch {
+    // Verification has its own words for what is no JSON.
+    return undefined
+  }
+}
+
+/** Over any event store. */
+export const recomputeInProgram = (
+  store: EventStore["Service"]
+): ChainRecompute["Service"] => ({
+  blocks: () => Effect.succeed([]),
+  sample: (tenantId, sequenceNumbers) =>
+    Effect.forEach(sequenceNumbers, (sequence) =>
+      Stream.runCollect(store.rows(tenantId, sequence, sequence))
+    ).pipe(Effect.map((chunks) => chunks.flat(2))),
+  erasures: (tenantId, sequenceNumbers) => {
+    const wanted = new Set(sequenceNumbers)
+    const names = (body: string): boolean => {
+      const event = parsed(body)
+      const erasure = event === undefined ? undefined : erasureOf(event)
+      return erasure !== undefined && wanted.has(erasure.sequence_number)
+    }
+    const filter = { ...emptyFilter, action: ERASURE_ACTION }
+    return store.scan({ tenantId, filter, order: "asc" }, false).pipe(
+      Stream.map((bodies) => bodies.filter(names)),
+      Stream.runCollect,
+      Effect.map((chunks) => chunks.flat())
+    )
+  },
+  span: (tenantId, from, to) => store.sequenceSpan(tenantId, from, to),
+  lastSequence: (tenantId) =>
+    store
+      .page({ tenantId, filter: emptyFilter, order: "desc", offset: 0, limit: 1 }, false)
+      .pipe(Effect.map(({ bodies: [body] }) => {
+        const sequence = body === undefined ? undefined : parsed(body)?.sequence_number
+        return typeof sequence === "number" ? sequence : 0
+      })),
+  tenants: Effect.succeed([])
+})
+
+/** The store's own recomputation where it is provided, else the program's. */
+export const chainRecompute: Effect.Effect<ChainRecompute["Service"], never, EventStore> =
+  Effect.gen(function*() {
+    const store = yield* EventStore
+    const provided = yield* Effect.serviceOption(ChainRecompute)
+    return Option.getOrElse(provided, () => recomputeInProgram(store))
+  })

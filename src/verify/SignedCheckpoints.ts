@@ -1,0 +1,127 @@
+/**
+ * What verification knows of signed checkpoints: those that the store keeps and those that a caller
+ * has kept, each believed only as far as a published key has signed it. Says what a note says, never
+ * whether the chain agrees.
+ */
+import { Context, Effect, Layer, Option } from "effect"
+import { PublishedKeys } from "../actors/PublishedKeys.ts"
+import { openNote, originOf } from "../domain/Checkpoint.ts"
+import { hashesOf, inclusionParts } from "../domain/MerkleTree.ts"
+import { CheckpointStore } from "../ports/CheckpointStore.ts"
+import type { StoreUnavailable } from "../ports/EventStore.ts"
+import { HashTree } from "../ports/HashTree.ts"
+
+/** A checkpoint whose note was opened with a published key and names this tenant. */
+export interface SignedCheckpoint {
+  readonly treeSize: number
+  /** 64 hex digits. */
+  readonly rootHash: string
+  readonly note: string
+}
+
+/** A checkpoint that is not what it should be: not signed, or about something else. */
+export interface ForgedCheckpoint {
+  /** As its row, or its text, says; 0 if that can't be read. */
+  readonly treeSize: number
+  readonly problem: string
+}
+
+export type CheckpointFound = SignedCheckpoint | ForgedCheckpoint
+
+export const isForged = (found: CheckpointFound): found is ForgedCheckpoint => "problem" in found
+
+/** A text that is no checkpoint at all, signed or not. */
+export interface NotACheckpoint {
+  readonly unreadable: string
+}
+
+export class SignedCheckpoints extends Context.Service<
+  SignedCheckpoints,
+  {
+    /** The one with the largest tree of at most this size, as the store has it. */
+    newestAtOrBelow(
+      tenantId: string,
+      treeSize: number
+    ): Effect.Effect<CheckpointFound | undefined, StoreUnavailable>
+    /** What a note that somebody kept says. */
+    open(tenantId: string, note: string): Effect.Effect<CheckpointFound | NotACheckpoint>
+    /**
+     * RFC 9162 proof that the event stands in the tree of this size, made of what is stored and not
+     * checked; undefined if the store can't make one.
+     */
+    inclusion(
+      tenantId: string,
+      sequenceNumber: number,
+      treeSize: number
+    ): Effect.Effect<ReadonlyArray<Buffer> | undefined, StoreUnavailable>
+  }
+>()("alk/SignedCheckpoints") {
+  /** Of a service that signs none. */
+  static readonly none = SignedCheckpoints.of({
+    newestAtOrBelow: () => Effect.succeed(undefined),
+    open: () => Effect.succeed({ unreadable: "this service signs no checkpoints" }),
+    inclusion: () => Effect.succeed(undefined)
+  })
+}
+
+/** Those of the service where they are provided, else none. */
+export const signedCheckpoints: Effect.Effect<SignedCheckpoints["Service"]> = Effect.map(
+  Effect.serviceOption(SignedCheckpoints),
+  Option.getOrElse(() => SignedCheckpoints.none)
+)
+
+const make = Effect.fnUntraced(function*(serviceName: string) {
+  const store = yield* CheckpointStore
+  const keys = yield* PublishedKeys
+  const tree = yield* HashTree
+
+  const open: SignedCheckpoints["Service"]["open"] = Effect.fnUntraced(function*(tenantId, note) {
+    const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
+    const opened = openNote(note, vkeys)
+    if ("refusal" in opened) {
+      return opened.refusal === "malformed"
+        ? { unreadable: opened.message }
+        : { treeSize: claimedSize(note), problem: opened.message }
+    }
+    const { origin, rootHash, treeSize } = opened.checkpoint
+    const expected = originOf(serviceName, tenantId)
+    return origin === expected
+      ? { treeSize, rootHash, note }
+      : { treeSize, problem: `it is about ${origin}, not about ${expected}` }
+  })
+
+  return SignedCheckpoints.of({
+    open,
+    newestAtOrBelow: Effect.fnUntraced(function*(tenantId, treeSize) {
+      const record = yield* store.atOrBelow(tenantId, treeSize)
+      if (record === undefined) return undefined
+      const claimed = record.tree_size
+      const opened = yield* open(tenantId, String(record.note))
+      if ("unreadable" in opened) return { treeSize: claimed, problem: opened.unreadable }
+      if (isForged(opened)) return { treeSize: claimed, problem: opened.problem }
+      return opened.treeSize === claimed
+        ? opened
+        : { treeSize: claimed, problem: `its note is about ${opened.treeSize} events` }
+    }),
+    inclusion: (tenantId, sequenceNumber, treeSize) => {
+      const index = sequenceNumber - 1
+      const parts = inclusionParts(index, treeSize)
+      return tree.nodes(tenantId, parts.flat()).pipe(
+        Effect.map(({ node }) => hashesOf(parts, node)),
+        Effect.catchTag("TreeUnbuildable", () => Effect.succeed(undefined))
+      )
+    }
+  })
+})
+
+/** The size on the second line of a note that nobody vouches for. */
+const claimedSize = (note: string): number => {
+  const size = Number(note.split("\n", 2)[1])
+  return Number.isSafeInteger(size) && size >= 0 ? size : 0
+}
+
+/** Over the checkpoints, the tree and the keys that the service publishes. */
+export const layerSignedCheckpoints = (
+  serviceName: string
+): Layer.Layer<SignedCheckpoints, never, CheckpointStore | HashTree | PublishedKeys> =>
+  Layer.effect(SignedCheckpoints, make(serviceName))

@@ -1,0 +1,93 @@
+/**
+ * The answer of every verification, and the words it is made of. Shapes only: what is found, others
+ * find.
+ */
+export type BreakReason =
+  | "content_mismatch"
+  | "hash_mismatch"
+  | "prev_hash_mismatch"
+  | "sequence_gap"
+  | "duplicate_sequence"
+  | "tail_missing"
+  | "checkpoint_mismatch"
+
+export interface Break {
+  readonly sequence_number: number
+  readonly event_id: string | null
+  readonly reason: BreakReason
+  readonly expected: string
+  readonly actual: string
+}
+
+/** Breaks that a report lists; it counts them all. */
+export const BREAKS_MAX = 100
+
+/** The whole supported history: what bounds mean when they are left out. */
+export const HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
+export const HISTORY_TO = "2261-12-31T23:59:59.999999Z"
+
+export interface VerifyReport {
+  readonly valid: boolean
+  readonly status: "valid" | "broken" | "incomplete" | "empty"
+  readonly tenant_id: string
+  readonly scheme: "alk-chain-v1"
+  readonly bounds: {
+    readonly from: string
+    readonly to: string
+    readonly from_sequence: number | null
+    readonly to_sequence: number | null
+  }
+  readonly events_checked: number
+  readonly events_in_bounds: number
+  readonly first_sequence_number: number | null
+  readonly last_sequence_number: number | null
+  readonly head: {
+    readonly sequence_number: number
+    readonly hash: string
+    readonly created_at: string
+  } | null
+  readonly erased_events: number
+  readonly assurance: "self_attested" | "signed" | "timestamped"
+  readonly breaks: ReadonlyArray<Break>
+  readonly breaks_total: number
+  readonly verified_at: string
+  readonly duration_ms: number
+}
+
+/** A status, and whether it is valid. An incomplete check that found a break is broken. */
+export const verdictOf = (
+  breaksTotal: number,
+  eventsChecked: number,
+  isComplete: boolean
+): Pick<VerifyReport, "status" | "valid"> => {
+  if (breaksTotal > 0) return { status: "broken", valid: false }
+  if (!isComplete) return { status: "incomplete", valid: false }
+  return { status: eventsChecked === 0 ? "empty" : "valid", valid: true }
+}
+
+/** Breaks as they are found; the first ones by sequence number are kept. */
+export class Breaks {
+  readonly #found: Array<Break> = []
+  #total = 0
+
+  add(found: Break): void {
+    this.#total += 1
+    this.#found.push(found)
+    if (this.#found.length < 2 * BREAKS_MAX) return
+    this.#sort()
+    this.#found.length = BREAKS_MAX
+  }
+
+  get total(): number {
+    return this.#total
+  }
+
+  list(): ReadonlyArray<Break> {
+    this.#sort()
+    return this.#found.slice(0, BREAKS_MAX)
+  }
+
+  #sort(): void {
+    this.#found.sort((left, right) => left.sequence_number - right.sequence_number)
+  }
+}

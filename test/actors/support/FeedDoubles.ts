@@ -1,0 +1,174 @@
+/**
+ * A log, a store and a projection of trace facts in memory, each as far as the test lets it be: what
+ * is committed is not yet visible, and what is visible may not have been read yet.
+ */
+import { Deferred, Effect, Layer, Stream } from "effect"
+import { Heads } from "../../../src/actors/Heads.ts"
+import { Keys } from "../../../src/actors/Keys.ts"
+import { layerLiveFeed } from "../../../src/actors/LiveFeed.ts"
+import { layerTraceFeed } from "../../../src/actors/TraceFeed.ts"
+import { noProgress, Visibility } from "../../../src/actors/Visibility.ts"
+import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/TraceFact.ts"
+import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
+import { EventStore } from "../../../src/ports/EventStore.ts"
+import { TraceStore } from "../../../src/ports/TraceStore.ts"
+
+/** Facts as they come, and how far each part has got with them. */
+export class FeedWorld {
+  readonly committed: Array<TraceFact> = []
+  readonly #records: Array<LogRecord> = []
+  readonly #stored: Array<TraceFact> = []
+  readonly revoked = Deferred.makeUnsafe<void>()
+  /** Fetches of `alk.traces` by partition. */
+  readonly fetches = new Map<number, number>()
+  /** Records that one fetch brings at most. */
+  fetchMax = 3
+
+  commit(fact: TraceFact): void {
+    this.committed.push(fact)
+    this.#records.push({
+      offset: this.#records.length,
+      timestamp: 0,
+      key: Buffer.from(fact.tenant_id),
+      value: Buffer.from(JSON.stringify(fact)),
+      headers: {}
+    })
+  }
+
+  /** What the projection does with the next records. */
+  project(count = Infinity): void {
+    for (let done = 0; done < count && this.#stored.length < this.committed.length; done++) {
+      const fact = this.committed[this.#stored.length]!
+      this.#stored.push(fact)
+      if (fact.type !== "execution.erased") continue
+      for (const [at, earlier] of this.#stored.entries()) {
+        if (earlier.execution_id !== fact.execution_id || earlier.details === undefined) continue
+        this.#stored[at] = parseFact(eraseFact(earlier, fact.created_at))!
+      }
+    }
+  }
+
+  get tracesNext(): number {
+    return this.#stored.length
+  }
+
+  get end(): number {
+    return this.#records.length
+  }
+
+  read(offset: number): ReadonlyArray<LogRecord> {
+    return this.#records.slice(offset, offset + this.fetchMax)
+  }
+
+  stored(tenantId: string, executionId: string): ReadonlyArray<TraceFact> {
+    return this.#stored.filter(
+      (fact) => fact.tenant_id === tenantId && fact.execution_id === executionId
+    )
+  }
+}
+
+const logOf = (world: FeedWorld) =>
+  Layer.mock(EventLog, {
+    partitions: 2,
+    bootstrap: "nowhere",
+    partitionOf: () => 1,
+    bounds: () => Effect.sync(() => ({ start: 0, end: world.end })),
+    ends: (positions) => Effect.sync(() => positions.map(() => world.end)),
+    reader: Effect.succeed({
+      fetch: ([position]: ReadonlyArray<Position>) =>
+        Effect.gen(function*() {
+          const { offset, partition, topic } = position!
+          world.fetches.set(partition, (world.fetches.get(partition) ?? 0) + 1)
+          const records = topic === "traces" ? world.read(offset) : []
+          if (records.length === 0) yield* Effect.sleep(1)
+          return [
+            {
+              ...position!,
+              records,
+              nextOffset: offset + records.length,
+              stableEnd: world.end,
+              logStart: 0
+            }
+          ]
+        })
+    })
+  })
+
+const bodies = (facts: ReadonlyArray<TraceFact>): ReadonlyArray<string> =>
+  facts.map((fact) => JSON.stringify(fact))
+
+const storeOf = (world: FeedWorld) =>
+  Layer.mock(TraceStore, {
+    facts: (tenantId, executionId) => Effect.sync(() => bodies(world.stored(tenantId, executionId))),
+    load: (executions) =>
+      Effect.sync(() =>
+        executions.flatMap(({ id, tenantId }) => {
+          const facts = world.stored(tenantId, id)
+          if (facts.length === 0) return []
+          const structure = facts.filter(({ type }) => type !== "span.event")
+          return [
+            {
+              tenantId,
+              executionId: id,
+              facts: bodies(structure),
+              factCount: facts.length,
+              eventCount: facts.length - structure.length,
+              lastOffset: 0
+            }
+          ]
+        })
+      ),
+    rows: (tenantId, executionId) =>
+      Stream.suspend(() =>
+        Stream.fromIterable(world.stored(tenantId, executionId)).pipe(
+          Stream.map((fact) => ({
+            chainSequence: fact.chain_sequence,
+            version: fact.erased_at === undefined ? 0 : 1,
+            body: JSON.stringify(fact),
+            wrongColumns: []
+          })),
+          Stream.grouped(4),
+          Stream.mapEffect((rows) => Effect.as(Effect.sleep(1), rows))
+        )
+      )
+  })
+
+const visibilityOf = (world: FeedWorld) =>
+  Layer.succeed(Visibility, {
+    of: () => noProgress(1),
+    partition: noProgress,
+    reached: (_partition, { traces = 0 }) =>
+      Effect.suspend(() => (world.tracesNext >= traces ? Effect.void : Effect.fail("not yet"))).pipe(
+        Effect.catch(() => Effect.andThen(Effect.sleep(1), Effect.fail("not yet"))),
+        Effect.eventually
+      )
+  })
+
+const headsOf = (world: FeedWorld) =>
+  Layer.mock(Heads, {
+    head: () => Effect.succeed(undefined),
+    traceHead: (tenantId) =>
+      Effect.sync(() => {
+        const last = world.committed.findLast(({ tenant_id }) => tenant_id === tenantId)
+        return last === undefined
+          ? undefined
+          : { sequence_number: last.chain_sequence, hash: last.hash, created_at: last.created_at }
+      })
+  })
+
+/** The real feeds over the world. */
+export const layerFeeds = (world: FeedWorld, streamsMax = 100) =>
+  layerTraceFeed.pipe(
+    Layer.provideMerge(layerLiveFeed(streamsMax)),
+    Layer.provide([
+      logOf(world),
+      storeOf(world),
+      visibilityOf(world),
+      headsOf(world),
+      Layer.mock(EventStore, {}),
+      Layer.mock(Keys, {
+        isAdmin: () => false,
+        revoked: () => Deferred.await(world.revoked)
+      })
+    ])
+  )

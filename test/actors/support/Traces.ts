@@ -1,0 +1,351 @@
+/**
+ * A partition's traces without a log or a store: commands go through the step in chunks, the facts
+ * land in a model of the store that shows them late and erases them, and the changelog keeps what a
+ * restart would find. Also makers of operations with as little said as a test needs.
+ */
+import { applyTraces, type TracesApplied } from "../../../src/actors/TraceStep.ts"
+import { TraceDraft, type EventMark } from "../../../src/actors/TraceDraft.ts"
+import type { Head, StateRecord } from "../../../src/actors/SequencerState.ts"
+import { traceRecords, TraceState, type EvictionLimits } from "../../../src/actors/TraceState.ts"
+import { wantedOf, type TraceCommand, type Wanted } from "../../../src/actors/TraceWanted.ts"
+import { sha256Hex } from "../../../src/domain/Identifiers.ts"
+import { microsOf } from "../../../src/domain/Timestamp.ts"
+import {
+  eraseFact,
+  factDetailsHash,
+  parseFact,
+  type FactDetails,
+  type PreparedDetails,
+  type TraceFact
+} from "../../../src/domain/TraceFact.ts"
+import {
+  traceEventKeyOf,
+  type AddSpanEvent,
+  type EndExecution,
+  type EndSpan,
+  type EraseExecution,
+  type RecordOtlpSpan,
+  type StartExecution,
+  type StartSpan
+} from "../../../src/domain/TraceOperation.ts"
+import { foldFacts, type TraceView } from "../../../src/domain/TraceView.ts"
+import type { LoadedExecution } from "../../../src/ports/TraceStore.ts"
+
+export const NOW = "2026-11-21T12:00:00.000000Z"
+export const TENANT = "acme"
+
+/** Seconds after NOW, or before it. */
+export const at = (seconds: number): string =>
+  new Date(Date.parse(NOW) + seconds * 1_000).toISOString().replace("Z", "000Z")
+
+let salts = 0
+
+export const details = (said: FactDetails): PreparedDetails => {
+  const text = JSON.stringify(said)
+  const salt = (salts++).toString(16).padStart(32, "0")
+  return { text, salt, hash: factDetailsHash(salt, text) }
+}
+
+/** 32 hex digits of whatever a request says. */
+const print = (said: unknown): string => sha256Hex(JSON.stringify(said)).slice(0, 32)
+
+export const startExecution = (
+  executionId: string,
+  more: Partial<StartExecution> = {}
+): StartExecution => ({
+  op: "execution.start",
+  index: 0,
+  executionId,
+  fresh: false,
+  agentId: "agent",
+  rootSpanId: `root-${executionId}`,
+  startedAt: NOW,
+  startedAtGiven: false,
+  rootDetails: details({ name: "agent" }),
+  ...more
+})
+
+export const endExecution = (
+  executionId: string,
+  more: Partial<EndExecution> = {}
+): EndExecution => ({
+  op: "execution.end",
+  index: 0,
+  executionId,
+  status: "COMPLETED",
+  endedAt: NOW,
+  endedAtGiven: false,
+  ...more
+})
+
+export const startSpan = (
+  executionId: string,
+  spanId: string,
+  more: Partial<StartSpan> = {}
+): StartSpan => ({
+  op: "span.start",
+  index: 0,
+  executionId,
+  spanId,
+  fresh: false,
+  causedBy: [],
+  spanType: "TOOL_CALL",
+  startedAt: NOW,
+  startedAtGiven: false,
+  details: details({ name: `span ${spanId}` }),
+  ...more
+})
+
+export const endSpan = (spanId: string, more: Partial<EndSpan> = {}): EndSpan => ({
+  op: "span.end",
+  index: 0,
+  spanId,
+  status: "COMPLETED",
+  endedAt: NOW,
+  endedAtGiven: false,
+  ...more
+})
+
+/** An event without an id of the client's. */
+export const addEvent = (
+  spanId: string,
+  eventId: string,
+  more: Partial<AddSpanEvent> = {}
+): AddSpanEvent => ({
+  op: "span.event",
+  index: 0,
+  spanId,
+  eventId,
+  eventType: "tool.response",
+  timestamp: NOW,
+  ...more
+})
+
+/** An event whose id the client gave. */
+export const addNamedEvent = (
+  tenantId: string,
+  spanId: string,
+  eventId: string,
+  eventType: string
+): AddSpanEvent =>
+  addEvent(spanId, eventId, {
+    eventType,
+    dedupKey: traceEventKeyOf(tenantId, eventId),
+    fingerprint: print([spanId, eventId, eventType])
+  })
+
+export const otlpSpan = (
+  trace: string,
+  spanId: string,
+  more: Partial<RecordOtlpSpan> = {}
+): RecordOtlpSpan => ({
+  op: "otlp.span",
+  index: 0,
+  executionId: trace,
+  syntheticRootId: `synthetic-${trace}`,
+  spanId,
+  causedBy: [],
+  spanType: "LLM_CALL",
+  startedAt: at(0),
+  endedAt: at(1),
+  status: "COMPLETED",
+  details: details({ name: spanId }),
+  agentId: `agent of ${spanId}`,
+  events: [],
+  ...more
+})
+
+export const erase = (executionId: string): EraseExecution => ({
+  op: "execution.erase",
+  index: 0,
+  executionId,
+  reason: "asked for",
+  erasedBy: "key"
+})
+
+/** Operations as one command, numbered in their order. */
+export const command = (
+  tenantId: string,
+  operations: TraceCommand["operations"]
+): TraceCommand => ({
+  tenantId,
+  operations: operations.map((operation, index) => ({ ...operation, index }))
+})
+
+interface StoredRow {
+  readonly offset: number
+  readonly fact: TraceFact
+  readonly body: string
+}
+
+/** What becomes of a chunk, and of the partition before it. */
+export interface Moment {
+  /** Commands of the chunk. */
+  readonly size: number
+  readonly restart: boolean
+  /** Whatever can leave does: not only what has ended. */
+  readonly evict: "nothing" | "ended" | "everything"
+  /** The projection shows everything. */
+  readonly catchUp: boolean
+  readonly loadFails: boolean
+}
+
+const calm: Moment = {
+  size: 1,
+  restart: false,
+  evict: "nothing",
+  catchUp: false,
+  loadFails: false
+}
+
+const HOUR_MICROS = 3_600_000_000
+const LIMITS: EvictionLimits = { entriesMax: 1_000_000, evictedMax: 1_000_000 }
+
+export class Partition {
+  readonly bodies: Array<string> = []
+  /** Results and errors of each command, in their order. */
+  readonly outcomes: Array<Pick<TracesApplied, "results" | "errors" | "unavailable">> = []
+  readonly heads = new Map<string, Head>()
+  /** Offset of alk.traces that the store shows up to, exclusive. */
+  visible = 0
+  loads = 0
+  evictions = 0
+  now = NOW
+  state = new TraceState()
+  readonly #rows: Array<StoredRow> = []
+  readonly #changelog = new Map<string, Buffer>()
+  readonly #window = new Map<string, EventMark>()
+  #next = 0
+
+  get changelogSize(): number {
+    return this.#changelog.size
+  }
+
+  /** One command, one chunk. */
+  run(...operations: TraceCommand["operations"]): TracesApplied {
+    return this.chunk([command(TENANT, operations)], calm)[0]!
+  }
+
+  chunk(commands: ReadonlyArray<TraceCommand>, moment: Moment): ReadonlyArray<TracesApplied> {
+    if (moment.catchUp) this.visible = this.#next
+    if (moment.restart) this.restart()
+    if (moment.evict !== "nothing") this.evict(moment.evict === "everything")
+    const unloaded = this.#load(wantedOf(this.state, commands), moment.loadFails)
+    const draft = new TraceDraft(this.state, this.heads, this.now, unloaded)
+    const applied = commands.map((one) => {
+      const done = applyTraces(draft, one, (key) => this.#window.get(key))
+      draft.takeOver(done.command)
+      for (const { key, mark, number } of done.dedup) this.#window.set(key, { mark, number })
+      this.outcomes.push({
+        results: done.results,
+        errors: done.errors,
+        unavailable: done.unavailable
+      })
+      return done
+    })
+    const firstOffset = this.#next
+    this.#write(traceRecords(draft, firstOffset))
+    for (const [index, { body }] of draft.facts.entries()) {
+      this.bodies.push(body)
+      this.#rows.push({ offset: firstOffset + index, fact: parseFact(body)!, body })
+    }
+    // A transaction leaves a marker of its own behind.
+    if (draft.facts.length > 0) this.#next += draft.facts.length + 1
+    for (const [tenantId, head] of draft.heads) this.heads.set(tenantId, head)
+    this.state.advance(draft, firstOffset)
+    return applied
+  }
+
+  /** Run commands through the given moments, over and over. */
+  runAll(commands: ReadonlyArray<TraceCommand>, moments: ReadonlyArray<Moment> = [calm]): this {
+    let done = 0
+    for (let turn = 0; done < commands.length; turn++) {
+      const moment = moments[turn % moments.length]!
+      this.chunk(commands.slice(done, done + moment.size), moment)
+      done += moment.size
+    }
+    return this
+  }
+
+  restart(): void {
+    this.state = new TraceState()
+    // Compaction keeps the last record of each key; that of a span may come before its execution's.
+    for (const [key, value] of [...this.#changelog].reverse()) this.state.replay(key, value)
+  }
+
+  /** Everything that has been shown leaves memory, but for what is running. */
+  evict(runningToo: boolean): void {
+    const idle = runningToo ? 0 : HOUR_MICROS
+    const leaving = this.state.evictable(this.visible, microsOf(this.now), idle, LIMITS)
+    this.evictions += leaving.length
+    this.#write(this.state.evict(leaving).records)
+  }
+
+  show(): void {
+    this.visible = this.#next
+  }
+
+  view(executionId: string, tenantId = TENANT): TraceView {
+    return foldFacts(this.factsOf(executionId, tenantId))
+  }
+
+  factsOf(executionId: string, tenantId = TENANT): ReadonlyArray<TraceFact> {
+    return this.#rows
+      .map(({ fact }) => fact)
+      .filter((fact) => fact.execution_id === executionId && fact.tenant_id === tenantId)
+  }
+
+  #write(records: ReadonlyArray<StateRecord>): void {
+    for (const { key, value } of records) {
+      this.#changelog.delete(key)
+      if (value !== null) this.#changelog.set(key, Buffer.from(value))
+    }
+  }
+
+  #load(wanted: Wanted, fails: boolean): Wanted {
+    const nothing = { executions: [], spans: [] }
+    if (wanted.executions.length + wanted.spans.length === 0) return nothing
+    this.loads += 1
+    if (fails) return wanted
+    const shown = this.#rows.filter(({ offset }) => offset < this.visible)
+    const found = new Map<string, Array<StoredRow>>()
+    for (const row of shown) {
+      const { execution_id, tenant_id } = row.fact
+      const isWanted = (fact: TraceFact) =>
+        fact.tenant_id === tenant_id &&
+        (wanted.executions.some((key) => key.id === execution_id && key.tenantId === tenant_id) ||
+          (fact.type === "span.started" &&
+            fact.execution_id === execution_id &&
+            wanted.spans.some((key) => key.id === fact.span_id && key.tenantId === tenant_id)))
+      if (!shown.some(({ fact }) => isWanted(fact))) continue
+      const name = `${tenant_id} ${execution_id}`
+      found.set(name, [...(found.get(name) ?? []), row])
+    }
+    for (const rows of found.values()) {
+      if (!this.state.take(toLoaded(rows), microsOf(this.now))) throw new Error("not taken")
+    }
+    return nothing
+  }
+}
+
+/** What the store would tell of an execution; it has erased what was to be erased. */
+const toLoaded = (rows: ReadonlyArray<StoredRow>): LoadedExecution => {
+  const { fact: last, offset: lastOffset } = rows.at(-1)!
+  const erased = rows.findLast(({ fact }) => fact.type === "execution.erased")?.fact
+  let eventCount = 0
+  for (const { fact } of rows) if (fact.type === "span.event") eventCount = fact.sequence_number
+  return {
+    tenantId: last.tenant_id,
+    executionId: last.execution_id,
+    facts: rows
+      .filter(({ fact }) => fact.type !== "span.event")
+      .map(({ body, fact }) =>
+        erased !== undefined && fact.fact_number < erased.fact_number
+          ? eraseFact(fact, erased.created_at)
+          : body
+      ),
+    factCount: last.fact_number,
+    eventCount,
+    lastOffset
+  }
+}

@@ -1,0 +1,888 @@
+/**
+ * What every store behind the port `TraceStore` has to do, as tests: run on the engine in this
+ * process and on the same engine behind HTTP in another.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Exit, Fiber, Layer, Stream } from "effect"
+import fc from "fast-check"
+import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { columns } from "../../../../src/adapters/clickhouse/TraceColumns.ts"
+import { layerTraceStore } from "../../../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
+import type { JsonObject } from "../../../../src/domain/StrictJson.ts"
+import {
+  eraseFact,
+  parseFact,
+  recomputeFact,
+  terminalStatuses,
+  type TraceStatus
+} from "../../../../src/domain/TraceFact.ts"
+import { foldFacts, type Execution } from "../../../../src/domain/TraceView.ts"
+import { EventStore, type StoreUnavailable } from "../../../../src/ports/EventStore.ts"
+import {
+  TraceStore,
+  type ExecutionFacts,
+  type ExecutionPageQuery,
+  type TraceKey
+} from "../../../../src/ports/TraceStore.ts"
+import { timeAt } from "./StoredBodies.ts"
+import { bodies, FactChain, factRows, GENESIS, type Placed } from "./StoredFacts.ts"
+
+const database = "alk_contract"
+
+/** Texts that mean something to one of the languages on the way. */
+const hostileTexts: ReadonlyArray<string> = [
+  "'", "\"", "`", "\\", "\\'", "\\\\", "\\N", "\\t", "\\x41", "NULL", "%", "_", "?", "$1",
+  "' OR 1=1 --", "'); DROP TABLE alk.facts; --", "{p0:String}", "{p1:UInt64}", "{}",
+  "{{database}}", "/* */", "(SELECT 1)", " ", " leading", "trailing ", "\u0085", "\u2028",
+  "\ufeffbom", "é", "e\u0301", "ß", "İ", "日本語", "\u{1F600}", "\u{10FFFF}", "\uFFFD", "[1]",
+  "{\"v\":1}", "true", "-0", "1e21", "123456789012345678901234567890", ",\"details\":{",
+  "\",\"type\":\"span.event", "execution.started", "a/b", "a&b=c#d+e f", "x".repeat(256)
+]
+
+const stored = (facts: ReadonlyArray<Pick<Placed, "body" | "offset">>, partition = 0) =>
+  TraceStore.use((store) => store.insertFacts(factRows(facts, partition)))
+
+/** Statement on the tables themselves: what somebody with access to the database could do. */
+const tamper = (sql: string) =>
+  ClickHouseConnection.use(({ client }) => Effect.promise(() => client.command({ query: sql })))
+
+const ask = <A>(query: string, query_params: Record<string, string> = {}) =>
+  ClickHouseConnection.use(({ client }) =>
+    Effect.promise(() =>
+      client.query({ query, query_params, format: "JSONCompactEachRow" })
+        .then((answer) => answer.json<A>())))
+
+/** What is inserted meanwhile stays in parts of its own. */
+const withoutMerges = <A, E, R>(use: Effect.Effect<A, E, R>) =>
+  Effect.acquireUseRelease(
+    tamper(`SYSTEM STOP MERGES ${database}.facts`),
+    () => use,
+    () => tamper(`SYSTEM START MERGES ${database}.facts`)
+  )
+
+const factsOf = (tenantId: string, executionId: string, final = false) =>
+  TraceStore.use((store) => store.facts(tenantId, executionId, { kind: "all" }, final))
+
+const rowsOf = (tenantId: string, executionId: string) =>
+  TraceStore.use((store) => Stream.runCollect(store.rows(tenantId, executionId)).pipe(
+    Effect.map((chunks) => chunks.flat())
+  ))
+
+const everythingOf = (
+  tenantId: string,
+  over: Partial<ExecutionPageQuery> = {}
+): ExecutionPageQuery => ({ tenantId, offset: 0, limit: 1000, ...over })
+
+const byBytes = (left: string, right: string) =>
+  Buffer.compare(Buffer.from(left), Buffer.from(right))
+
+/** The executions that facts add up to, in the order of lists. */
+const executionsIn = (facts: ReadonlyArray<Placed>): ReadonlyArray<Execution> =>
+  [...Map.groupBy(facts, ({ executionId }) => executionId).values()]
+    .flatMap((own) => foldFacts(own.map(({ body }) => parseFact(body)!)).execution ?? [])
+    .sort((left, right) =>
+      byBytes(right.started_at, left.started_at) || byBytes(left.id, right.id))
+
+/** What a page has to be, by plain arithmetic. */
+const modelPage = (facts: ReadonlyArray<Placed>, query: ExecutionPageQuery) => {
+  const { agentId, from, limit, offset, status, to } = query
+  const matching = executionsIn(facts).filter((execution) =>
+    (status === undefined || execution.status === status)
+    && (agentId === undefined || execution.agent_id === agentId)
+    && (from === undefined || execution.started_at >= from)
+    && (to === undefined || execution.started_at <= to))
+  const own = (id: string) =>
+    bodies(facts.filter(({ executionId, type }) =>
+      executionId === id && type.startsWith("execution.")))
+  return {
+    executions: matching.slice(offset, offset + limit).map(({ id }) => own(id)),
+    total: matching.length
+  }
+}
+
+const agents = ["agent", "Agent", "'", "\\", "", "日本語"]
+
+interface Sample {
+  readonly id: string
+  readonly agent: string
+  readonly start: number
+  readonly provisional: boolean
+  readonly arrived: { readonly agent: string; readonly start: number } | undefined
+  readonly status: TraceStatus
+  readonly spans: number
+  readonly events: number
+}
+
+const start = fc.integer({ min: 0, max: 12 })
+const agent = fc.constantFrom(...agents)
+
+/** Executions that have a fair chance to meet a filter, by the api or from OpenTelemetry. */
+const anyExecutions = (provisional: boolean) =>
+  fc.array(
+    fc.record({
+      id: fc.uuid(),
+      agent,
+      start,
+      provisional: provisional ? fc.boolean() : fc.constant(false),
+      arrived: fc.option(fc.record({ agent, start }), { nil: undefined }),
+      status: fc.constantFrom<TraceStatus>("RUNNING", ...terminalStatuses),
+      spans: fc.integer({ min: 0, max: 3 }),
+      events: fc.integer({ min: 0, max: 3 })
+    }),
+    { minLength: 60, maxLength: 90 }
+  )
+
+/** The facts of samples, of all executions at the same time. */
+const chainOfSamples = (chain: FactChain, samples: ReadonlyArray<Sample>): FactChain => {
+  for (const { agent, id, provisional, start } of samples) {
+    chain.start(id, {
+      agent_id: agent,
+      started_at: timeAt(start),
+      ...(provisional ? { provisional: true as const } : {})
+    })
+  }
+  for (const { arrived, events, id, provisional, spans } of samples) {
+    for (let n = 1; n <= spans; n++) chain.span(id, `${id}-${n}`)
+    if (provisional && arrived !== undefined) {
+      chain.start(id, { agent_id: arrived.agent, started_at: timeAt(arrived.start) })
+    }
+    for (let n = 1; n <= events; n++) chain.event(id, `${id}-${Math.min(n, spans)}`, n)
+  }
+  for (const { id, start, status } of samples) {
+    if (status !== "RUNNING") chain.end(id, status, timeAt(start + 3))
+  }
+  return chain
+}
+
+const time = fc.integer({ min: -1, max: 14 }).map(timeAt)
+const optional = <A>(arbitrary: fc.Arbitrary<A>) => fc.option(arbitrary, { nil: undefined })
+
+const anyQuery = fc.record({
+  status: optional(fc.constantFrom<TraceStatus>("RUNNING", ...terminalStatuses)),
+  agentId: optional(agent),
+  from: optional(time),
+  to: optional(time),
+  offset: fc.constantFrom(0, 0, 1, 7, 50, 1_990, 5_000),
+  limit: fc.constantFrom(0, 1, 5, 50, 1_000)
+}).map((made) =>
+  Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined)) as
+    Omit<ExecutionPageQuery, "tenantId">)
+
+/** Run a law that asks the store. */
+const law = <A>(
+  arbitrary: fc.Arbitrary<A>,
+  numRuns: number,
+  check: (value: A) => Effect.Effect<void, StoreUnavailable, TraceStore>
+) =>
+  Effect.flatMap(Effect.context<TraceStore>(), (context) =>
+    Effect.promise(() =>
+      fc.assert(
+        fc.asyncProperty(arbitrary, (value) => Effect.runPromiseWith(context)(check(value))),
+        { numRuns }
+      )))
+
+const oneOf = <A>(arbitrary: fc.Arbitrary<A>): A => fc.sample(arbitrary, 1)[0]!
+
+export const traceStoreContract = <E>(
+  name: string,
+  /** Generated questions to ask; those of the two suites differ. */
+  questions: number,
+  connection: (database: string) => Layer.Layer<ClickHouseConnection, E>
+): void => {
+  const migrated = Layer.effectDiscard(EventStore.use((store) => store.migrate)).pipe(
+    Layer.provide(layerClickHouse)
+  )
+  const stores = migrated.pipe(
+    Layer.provideMerge(layerTraceStore),
+    Layer.provideMerge(connection(database))
+  )
+  layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
+    it.effect("gives back every byte, on every way out, whatever the texts are", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("bytes", 1_000)
+        for (const text of hostileTexts) {
+          chain.start(text, { agent_id: text, root_span_id: `root ${text}` })
+          chain.span(text, `s ${text}`)
+          const payload = { [text]: [text, { [text]: text.repeat(2) }], n: [1e20, -1e21, 2 ** 64] }
+          chain.event(text, `s ${text}`, 1, payload)
+          chain.endSpan(text, `s ${text}`)
+          chain.end(text, "FAILED")
+        }
+        yield* stored(chain.all, 7)
+        for (const text of hostileTexts) {
+          const own = chain.all.filter(({ executionId }) => executionId === text)
+          assert.deepStrictEqual(yield* factsOf("bytes", text), bodies(own), text)
+          assert.deepStrictEqual(
+            (yield* rowsOf("bytes", text)).map(({ body, wrongColumns }) => [body, wrongColumns]),
+            own.map(({ body }) => [body, []])
+          )
+          assert.strictEqual(yield* store.executionOfSpan("bytes", `s ${text}`), text)
+          assert.strictEqual(yield* store.executionOfSpan("bytes", `root ${text}`), text)
+          const page = yield* store.page(everythingOf("bytes", { agentId: text }), false)
+          assert.deepStrictEqual(page, { executions: [[own[0]!.body, own[4]!.body]], total: 1 })
+          const selection = { kind: "events", spanId: `s ${text}` } as const
+          assert.deepStrictEqual(
+            yield* store.facts("bytes", text, selection, false),
+            [own[2]!.body]
+          )
+          const counts = yield* store.eventCounts("bytes", text, false)
+          assert.deepStrictEqual([...counts], [[`s ${text}`, 1]])
+          assert.deepStrictEqual(yield* factsOf(text, text), [])
+        }
+        const loaded = yield* store.load(
+          hostileTexts.map((id) => ({ tenantId: "bytes", id })),
+          []
+        )
+        assert.strictEqual(loaded.length, hostileTexts.length)
+        const last = chain.all.at(-1)!
+        const { body, offset } = last
+        assert.deepStrictEqual(yield* store.position(7), { offset, body })
+        assert.isUndefined(yield* store.position(8))
+      }))
+
+    it.effect("selects facts by what they are about, in the order of their numbers", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("selections")
+        chain.start("x", { provisional: true })
+        chain.span("x", "a")
+        chain.event("x", "a", 1)
+        chain.span("x", "b")
+        chain.event("x", "b", 2)
+        chain.start("x")
+        chain.event("x", "a", 3)
+        chain.end("x")
+        chain.endSpan("x", "b")
+        const other = chain.start("y").body
+        yield* stored(chain.all.toReversed())
+        const own = chain.all.filter(({ executionId }) => executionId === "x")
+        const expected = (wanted: (fact: Placed) => boolean) => bodies(own.filter(wanted))
+        for (const final of [false, true]) {
+          const select = (selection: Parameters<typeof store.facts>[2]) =>
+            store.facts("selections", "x", selection, final)
+          assert.deepStrictEqual(yield* select({ kind: "all" }), bodies(own))
+          assert.deepStrictEqual(
+            yield* select({ kind: "structure" }),
+            expected(({ type }) => type !== "span.event")
+          )
+          assert.deepStrictEqual(
+            yield* select({ kind: "execution" }),
+            expected(({ type }) => type.startsWith("execution."))
+          )
+          assert.deepStrictEqual(
+            yield* select({ kind: "events", spanId: "a" }),
+            [own[2]!.body, own[6]!.body]
+          )
+          const counts = yield* store.eventCounts("selections", "x", final)
+          assert.deepStrictEqual(new Map(counts), new Map([["a", 2], ["b", 1]]))
+        }
+        assert.deepStrictEqual(yield* factsOf("selections", "y"), [other])
+        assert.deepStrictEqual(yield* factsOf("selections", "z"), [])
+        assert.strictEqual((yield* store.eventCounts("selections", "y", false)).size, 0)
+      }))
+
+    it.effect("finds the execution of a span, the first of two", () =>
+      Effect.gen(function*() {
+        const { executionOfSpan } = yield* TraceStore
+        const chain = new FactChain("spans")
+        for (const id of ["z", "a"]) {
+          chain.start(id)
+          chain.span(id, "same")
+          chain.event(id, "event only", 1)
+        }
+        yield* stored(chain.all)
+        assert.strictEqual(yield* executionOfSpan("spans", "same"), "z")
+        assert.strictEqual(yield* executionOfSpan("spans", "root-a"), "a")
+        assert.isUndefined(yield* executionOfSpan("spans", "event only"))
+        yield* stored([chain.end("a")])
+        assert.isUndefined(yield* executionOfSpan("spans", ""))
+        assert.isUndefined(yield* executionOfSpan("others", "same"))
+      }))
+
+    for (const provisional of [false, true]) {
+      const whose = provisional ? "from OpenTelemetry too" : "started by the API"
+      it.effect(`lists executions as plain arithmetic does, ${whose}`, () =>
+        Effect.gen(function*() {
+          const store = yield* TraceStore
+          const tenant = `law-${provisional}`
+          const chain = chainOfSamples(
+            new FactChain(tenant),
+            oneOf(anyExecutions(provisional))
+          )
+          const half = Math.floor(chain.all.length / 2)
+          const check = (facts: ReadonlyArray<Placed>, finals: ReadonlyArray<boolean>) =>
+            law(anyQuery, questions / 4, (made) =>
+              Effect.gen(function*() {
+                const query = { tenantId: tenant, ...made }
+                for (const final of finals) {
+                  assert.deepStrictEqual(
+                    yield* store.page(query, final),
+                    modelPage(facts, query),
+                    JSON.stringify(query)
+                  )
+                }
+              }))
+          yield* stored(chain.all.slice(0, half))
+          yield* check(chain.all.slice(0, half), [false, true])
+          yield* stored(chain.all.slice(half))
+          yield* check(chain.all, [false, true])
+          yield* withoutMerges(Effect.gen(function*() {
+            yield* stored(chain.all.slice(half - 20, half + 20))
+            yield* check(chain.all, [true])
+          }))
+        }))
+    }
+
+    it.effect("answers a page past the end with the same total", () =>
+      Effect.gen(function*() {
+        const { page } = yield* TraceStore
+        const chain = new FactChain("pages")
+        for (let n = 0; n < 25; n++) {
+          chain.start(`e${n}`, { started_at: timeAt(n) })
+          if (n % 5 === 0) chain.end(`e${n}`, "FAILED")
+        }
+        yield* stored(chain.all)
+        for (const final of [false, true]) {
+          for (const offset of [25, 100, 5_000]) {
+            const past = everythingOf("pages", { offset, limit: 10 })
+            assert.deepStrictEqual(yield* page(past, final), { executions: [], total: 25 })
+            assert.deepStrictEqual(
+              yield* page({ ...past, status: "FAILED" }, final),
+              { executions: [], total: 5 }
+            )
+          }
+        }
+        const nobody = everythingOf("nobody")
+        assert.deepStrictEqual(yield* page(nobody, false), { executions: [], total: 0 })
+      }))
+
+    it.effect("counts and shows one moment while executions keep arriving", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("arriving")
+        for (let n = 0; n < 60; n++) {
+          chain.start(`e${n}`, { started_at: timeAt(n) })
+          chain.end(`e${n}`)
+        }
+        yield* stored(chain.all.slice(0, 1))
+        const arriving = yield* Effect.forkChild(
+          Effect.forEach(chain.all.slice(1), (fact) => stored([fact]), { discard: true })
+        )
+        const newest = everythingOf("arriving", { limit: 3 })
+        for (let total = 0; total < 60;) {
+          const page = yield* store.page(newest, false)
+          assert.strictEqual(parseFact(page.executions[0]![0]!)!.execution_id, `e${page.total - 1}`)
+          assert.isAtLeast(page.total, total)
+          total = page.total
+          const running = yield* store.page({ ...newest, status: "RUNNING" }, false)
+          for (const facts of running.executions) assert.strictEqual(facts.length, 1)
+        }
+        yield* Fiber.join(arriving)
+      }))
+
+    it.effect("loads what a sequencer has forgotten, as plain arithmetic does", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const tenants = ["load-a", "load-b"]
+        const chains = tenants.map((tenant) =>
+          chainOfSamples(new FactChain(tenant, 500), oneOf(anyExecutions(true))))
+        for (const chain of chains) yield* stored(chain.all, 3)
+        const known = chains.flatMap((chain) =>
+          chain.all.map(({ body, executionId }) => {
+            const fact = parseFact(body)!
+            return {
+              execution: { tenantId: chain.tenantId, id: executionId },
+              span: "span_id" in fact ? { tenantId: chain.tenantId, id: fact.span_id } : undefined
+            }
+          }))
+        const key = (keys: ReadonlyArray<TraceKey>): fc.Arbitrary<TraceKey> =>
+          fc.oneof(
+            { weight: 5, arbitrary: fc.constantFrom(...keys) },
+            fc.record({ tenantId: fc.constantFrom(...tenants, "nobody"), id: fc.constantFrom("", "x") })
+          )
+        const wanted = fc.record({
+          executions: fc.array(key(known.map(({ execution }) => execution)), { maxLength: 20 }),
+          spans: fc.array(key(known.flatMap(({ span }) => span ?? [])), { maxLength: 20 })
+        })
+        const holds = (keys: ReadonlyArray<TraceKey>, tenantId: string, id: string) =>
+          keys.some((wanted) => wanted.tenantId === tenantId && wanted.id === id)
+        yield* law(wanted, questions / 4, ({ executions, spans }) =>
+          Effect.gen(function*() {
+            const expected = chains.flatMap(({ all, tenantId }) =>
+              [...Map.groupBy(all, ({ executionId }) => executionId)].flatMap(([id, facts]) => {
+                const parsed = facts.map(({ body }) => parseFact(body)!)
+                const found = holds(executions, tenantId, id) || parsed.some((fact) =>
+                  (fact.type === "span.started" && holds(spans, tenantId, fact.span_id))
+                  || (fact.type === "execution.started"
+                    && holds(spans, tenantId, fact.root_span_id)))
+                return found
+                  ? [{
+                    tenantId,
+                    executionId: id,
+                    facts: bodies(facts.filter(({ type }) => type !== "span.event")),
+                    factCount: facts.length,
+                    eventCount: facts.filter(({ type }) => type === "span.event").length,
+                    lastOffset: facts.at(-1)!.offset
+                  }]
+                  : []
+              }))
+            const inOrder = <A extends { readonly executionId: string }>(all: ReadonlyArray<A>) =>
+              all.toSorted((left, right) => byBytes(left.executionId, right.executionId))
+            const loaded = yield* store.load(executions, spans)
+            assert.deepStrictEqual(inOrder(loaded), inOrder(expected))
+          }))
+      }))
+
+    it.effect("loads thousands of executions and spans at once", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("many")
+        const ids = Array.from({ length: 6_000 }, (_, n) => `execution-${n}-${"é".repeat(40)}`)
+        for (const id of ids) chain.start(id)
+        yield* stored(chain.all)
+        const keys = ids.map((id) => ({ tenantId: "many", id }))
+        const roots = ids.map((id) => ({ tenantId: "many", id: `root-${id}` }))
+        for (const loaded of [yield* store.load(keys, []), yield* store.load([], roots)]) {
+          assert.deepStrictEqual(
+            new Set(loaded.flatMap(({ facts }) => facts)),
+            new Set(bodies(chain.all))
+          )
+          assert.strictEqual(loaded.length, ids.length)
+        }
+        assert.deepStrictEqual(yield* store.load([], []), [])
+      }))
+
+    it.effect("shows facts that came twice once, and merges them when asked", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("twice", 100)
+        for (const id of ["a", "b", "c"]) {
+          chain.start(id)
+          chain.span(id, `s-${id}`)
+          chain.event(id, `s-${id}`, 1)
+          chain.end(id)
+        }
+        const query = everythingOf("twice")
+        const answers = (final: boolean) =>
+          Effect.gen(function*() {
+            for (const id of ["a", "b", "c"]) {
+              const own = chain.all.filter(({ executionId }) => executionId === id)
+              assert.deepStrictEqual(yield* factsOf("twice", id, final), bodies(own))
+              const [loaded] = yield* store.load([{ tenantId: "twice", id }], [])
+              assert.strictEqual(loaded?.facts.length, 3)
+              const rows = yield* rowsOf("twice", id)
+              assert.deepStrictEqual(rows.map(({ body }) => body), bodies(own))
+              const counts = yield* store.eventCounts("twice", id, final)
+              assert.strictEqual(counts.get(`s-${id}`), 1)
+            }
+            assert.deepStrictEqual(yield* store.page(query, final), modelPage(chain.all, query))
+          })
+        yield* withoutMerges(Effect.gen(function*() {
+          yield* stored(chain.all, 21)
+          assert.isFalse(yield* store.hasDuplicates(21, 0))
+          yield* stored(chain.all.slice(3, 9), 21)
+          assert.isTrue(yield* store.hasDuplicates(21, 0))
+          assert.isTrue(yield* store.hasDuplicates(21, 108))
+          assert.isFalse(yield* store.hasDuplicates(21, 109))
+          assert.isFalse(yield* store.hasDuplicates(22, 0))
+          yield* answers(true)
+        }))
+        yield* store.mergeDuplicates
+        assert.isFalse(yield* store.hasDuplicates(21, 0))
+        yield* answers(false)
+      }))
+
+    it.effect("never hides a second row for the same fact, nor calls it a duplicate", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const [chain, forged] = [new FactChain("forged"), new FactChain("forged")]
+        chain.start("x")
+        chain.span("x", "true")
+        forged.start("x")
+        forged.span("x", "false")
+        yield* stored(chain.all, 23)
+        yield* stored(forged.all.slice(1), 23)
+        assert.isFalse(yield* store.hasDuplicates(23, 0))
+        const both = [chain.all[1]!.body, forged.all[1]!.body].sort()
+        for (const merge of [Effect.void, store.mergeDuplicates]) {
+          yield* merge
+          const rows = yield* rowsOf("forged", "x")
+          assert.deepStrictEqual(rows.map(({ chainSequence }) => chainSequence), [1, 2, 2])
+          assert.deepStrictEqual(rows.slice(1).map(({ body }) => body).sort(), both)
+          assert.strictEqual((yield* factsOf("forged", "x", true)).length, 3)
+          const links = yield* store.links("forged", [2])
+          assert.strictEqual(links.length, 2)
+        }
+      }))
+
+    it.effect("takes the details out of the facts before an erasure, for good", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("erased", 40)
+        const fill = (id: string, sequence: number) => {
+          chain.start(id)
+          chain.span(id, `s-${id}`)
+          chain.event(id, `s-${id}`, sequence, { prompt: "secret prompt" })
+          chain.endSpan(id, `s-${id}`)
+        }
+        fill("kept", 1)
+        fill("x", 1)
+        yield* stored(chain.all, 24)
+        const told = chain.all.slice(4)
+        const erasure = chain.erase("x")
+        const erasedAt = timeAt(erasure.chainSequence)
+        const expected = told.map(({ body }) => eraseFact(parseFact(body)!, erasedAt))
+        const erase = store.eraseDetails("erased", "x", erasure.factNumber, erasedAt)
+        yield* erase
+        yield* stored([erasure], 24)
+        const later = chain.event("x", "s-x", 2, { prompt: "after the erasure" })
+        yield* stored([later], 24)
+        const answers = (final: boolean) =>
+          Effect.gen(function*() {
+            const all = [...expected, erasure.body, later.body]
+            assert.deepStrictEqual(yield* factsOf("erased", "x", final), all)
+            const rows = yield* rowsOf("erased", "x")
+            assert.deepStrictEqual(
+              rows.filter(({ version }) => version === 1).map(({ body }) => body),
+              expected
+            )
+            for (const row of rows) assert.deepStrictEqual(row.wrongColumns, [])
+            const loaded = yield* store.load([], [{ tenantId: "erased", id: "s-x" }])
+            assert.deepStrictEqual(
+              loaded.map(({ eventCount, factCount, facts, lastOffset }) =>
+                ({ eventCount, factCount, facts: facts.length, lastOffset })),
+              [{ eventCount: 2, factCount: 6, facts: 4, lastOffset: later.offset }]
+            )
+            const { executions, total } = yield* store.page(everythingOf("erased"), final)
+            assert.strictEqual(total, 2)
+            assert.deepStrictEqual(executions[1], [expected[0]!, erasure.body])
+            assert.deepStrictEqual(yield* factsOf("erased", "kept"), bodies(chain.all.slice(0, 4)))
+          })
+        yield* answers(false)
+        for (const body of expected) {
+          const recomputed = recomputeFact(body)!
+          assert.isTrue(recomputed.exact)
+          assert.strictEqual(recomputed.hash, recomputed.fact.hash)
+        }
+        const secrets = ask<[number]>(
+          `SELECT count() FROM ${database}.facts WHERE tenant_id = 'erased' AND execution_id = 'x'`
+            + " AND position(body, 'secret') > 0"
+        )
+        assert.deepStrictEqual(yield* secrets, [[0]])
+        yield* erase
+        yield* answers(false)
+        // The topic is replayed, and until the erasure comes along again its details are not shown.
+        yield* stored(told, 24)
+        yield* answers(true)
+        yield* erase
+        assert.deepStrictEqual(yield* secrets, [[0]])
+        assert.isFalse(yield* store.hasDuplicates(24, 0))
+        yield* answers(false)
+      }))
+
+    it.effect("shows an execution once while it is being erased", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("erasing")
+        for (let n = 0; n < 5; n++) {
+          chain.start(`e${n}`, { started_at: timeAt(n) })
+          chain.span(`e${n}`, `s${n}`)
+          chain.event(`e${n}`, `s${n}`, 1)
+        }
+        const erased = chain.all
+          .filter(({ executionId }) => executionId === "e3")
+          .map((fact) => ({ ...fact, body: eraseFact(parseFact(fact.body)!, timeAt(99)) }))
+        yield* withoutMerges(Effect.gen(function*() {
+          yield* stored(chain.all)
+          yield* stored(erased)
+          const all = everythingOf("erasing")
+          const page = yield* store.page(all, false)
+          assert.strictEqual(page.total, 5)
+          assert.deepStrictEqual(page.executions[1], [erased[0]!.body])
+          const second = yield* store.page({ ...all, offset: 2, limit: 1 }, false)
+          assert.deepStrictEqual(second.executions, [[chain.all[6]!.body]])
+          assert.deepStrictEqual(yield* factsOf("erasing", "e3"), bodies(erased))
+          const [loaded] = yield* store.load([{ tenantId: "erasing", id: "e3" }], [])
+          assert.deepStrictEqual(loaded?.facts, bodies(erased.slice(0, 2)))
+          assert.strictEqual((yield* store.eventCounts("erasing", "e3", false)).get("s3"), 1)
+        }))
+      }))
+
+    it.effect("erases what is no fact by removing it", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("broken")
+        chain.start("x")
+        chain.span("x", "s")
+        yield* stored(chain.all)
+        yield* stored([{
+          offset: 2,
+          body: '{"type":"span.event","execution_id":"x","tenant_id":"broken","fact_number":3,'
+            + '"hash":"h","details":{"prompt":"secret"}}'
+        }])
+        yield* store.eraseDetails("broken", "x", 4, timeAt(1))
+        const left = yield* factsOf("broken", "x")
+        assert.deepStrictEqual(
+          left,
+          chain.all.map(({ body }) => eraseFact(parseFact(body)!, timeAt(1)))
+        )
+      }))
+
+    it.effect("erases a long execution, chunk by chunk", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("long-erased")
+        chain.start("x")
+        for (let n = 1; n <= 11_000; n++) chain.event("x", "s", n)
+        for (let n = 0; n < 40; n++) {
+          chain.event("x", "s", 11_001 + n, { text: String.fromCodePoint(0x4e00 + n).repeat(15e4) })
+        }
+        yield* stored(chain.all)
+        const chunks = yield* TraceStore.use(({ rows }) =>
+          Stream.runCollect(rows("long-erased", "x")))
+        assert.deepStrictEqual(chunks.flat().map(({ body }) => body), bodies(chain.all))
+        assert.isAtLeast(chunks.length, 4)
+        yield* store.eraseDetails("long-erased", "x", 1e6, timeAt(1))
+        const rows = yield* rowsOf("long-erased", "x")
+        assert.strictEqual(rows.length, chain.all.length)
+        assert.isTrue(rows.every(({ version }) => version === 1))
+        assert.deepStrictEqual(
+          yield* factsOf("long-erased", "x"),
+          chain.all.map(({ body }) => eraseFact(parseFact(body)!, timeAt(1)))
+        )
+      }))
+
+    it.effect("names each column that differs from the bytes", () =>
+      Effect.gen(function*() {
+        const chain = new FactChain("columns")
+        chain.start("x")
+        for (let n = 1; n < 20; n++) chain.event("x", "s", n)
+        yield* stored(chain.all, 25)
+        const lies: ReadonlyArray<readonly [string, string]> = [
+          ["type", "'span.ended'"],
+          ["span_id", "'another'"],
+          ["sequence_number", "sequence_number + 1"],
+          ["agent_id", "'another'"],
+          ["status", "'FAILED'"],
+          ["started_at", "started_at + 1"],
+          ["ended_at", "ended_at + 1"]
+        ]
+        for (const [index, [column, lie]] of lies.entries()) {
+          yield* tamper(
+            `ALTER TABLE ${database}.facts UPDATE ${column} = ${lie} WHERE tenant_id = 'columns'`
+              + ` AND chain_sequence = ${index + 1} SETTINGS mutations_sync = 2`
+          )
+        }
+        yield* tamper(
+          `ALTER TABLE ${database}.facts UPDATE chain_sequence = 500 WHERE tenant_id = 'columns'`
+            + " AND chain_sequence = 10 SETTINGS mutations_sync = 2"
+        )
+        // Key columns can't be updated: a row is put beside the true one instead.
+        const beside = (columns: string, values: string) =>
+          tamper(
+            `INSERT INTO ${database}.facts (kafka_partition, kafka_offset, body, ${columns})`
+              + ` SELECT 25, 99, body, ${values} FROM ${database}.facts`
+              + " WHERE tenant_id = 'columns' AND chain_sequence = 20"
+          )
+        yield* beside("version, hash", "7, 'x'")
+        yield* beside("scope, fact_number", "1, 77")
+        yield* beside("execution_id", "'y'")
+        yield* beside("tenant_id", "'thief'")
+        const wrongOf = (tenantId: string, executionId: string) =>
+          Effect.map(rowsOf(tenantId, executionId), (rows) =>
+            rows
+              .filter(({ wrongColumns }) => wrongColumns.length > 0)
+              .map(({ chainSequence, wrongColumns }) => [chainSequence, ...wrongColumns])
+              .sort())
+        assert.deepStrictEqual(yield* wrongOf("columns", "x"), [
+          ...lies.map(([column], index) => [index + 1, column]),
+          [20, "fact_number", "scope"],
+          [20, "hash", "version"],
+          [500, "chain_sequence"]
+        ].sort())
+        assert.deepStrictEqual(yield* wrongOf("columns", "y"), [[20, "execution_id"]])
+        assert.deepStrictEqual(yield* wrongOf("thief", "x"), [[20, "tenant_id"]])
+      }))
+
+    it.effect("takes its columns from the bytes by the expressions that verification uses", () =>
+      Effect.gen(function*() {
+        for (const [name, expression] of columns) {
+          const [row] = yield* ask<[number]>(
+            "SELECT formatQuerySingleLine(concat('SELECT ', default_expression))"
+              + " = formatQuerySingleLine(concat('SELECT ', {expression:String}))"
+              + " FROM system.columns"
+              + " WHERE database = {database:String} AND table = 'facts' AND name = {name:String}",
+            { expression, database, name }
+          )
+          assert.deepStrictEqual(row, [1], name)
+        }
+      }))
+
+    it.effect("tells the links of the chain, and which of them it does not hold", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("links", 70)
+        for (let n = 0; n < 40; n++) {
+          chain.start(`e${n % 7}-${n}`)
+          chain.event(`e${n % 7}-${n}`, "s", 1)
+        }
+        const gone = [1, 17, 18, 33, 80]
+        yield* stored(chain.all.filter(({ chainSequence }) => !gone.includes(chainSequence)))
+        const missing = (first: number, last: number, limit: number) =>
+          store.missing("links", first, last, limit)
+        assert.deepStrictEqual(yield* missing(1, 80, 100), gone)
+        assert.deepStrictEqual(yield* missing(1, 80, 3), gone.slice(0, 3))
+        assert.deepStrictEqual(yield* missing(2, 16, 100), [])
+        assert.deepStrictEqual(yield* missing(18, 18, 100), [18])
+        assert.deepStrictEqual(yield* missing(79, 83, 100), [80, 81, 82, 83])
+        assert.deepStrictEqual(yield* missing(5, 4, 100), [])
+        assert.deepStrictEqual(yield* store.missing("nobody", 1, 2, 100), [1, 2])
+        const links = yield* store.links("links", [0, 1, 2, 3, 79, 1_000])
+        assert.deepStrictEqual(
+          links,
+          [2, 3, 79].map((sequence) => {
+            const { executionId, hash, offset, prevHash } = chain.all[sequence - 1]!
+            return { chainSequence: sequence, prevHash, hash, executionId, offset }
+          })
+        )
+        assert.notStrictEqual(links[0]!.prevHash, GENESIS)
+        assert.deepStrictEqual(yield* store.links("others", [2]), [])
+        assert.deepStrictEqual(yield* store.links("links", []), [])
+        const all = Array.from({ length: 12_000 }, (_, index) => index + 1)
+        assert.strictEqual((yield* store.links("links", all)).length, 75)
+      }))
+
+    it.effect("does not let a column answer for another fact's link", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("lying")
+        for (let n = 0; n < 3; n++) chain.start(`e${n}`)
+        yield* stored([chain.all[0]!, chain.all[2]!])
+        yield* tamper(
+          `INSERT INTO ${database}.facts (kafka_partition, kafka_offset, body, chain_sequence)`
+            + ` SELECT 0, 9, body, 2 FROM ${database}.facts`
+            + " WHERE tenant_id = 'lying' AND chain_sequence = 3"
+        )
+        const links = yield* store.links("lying", [2])
+        assert.deepStrictEqual(links.map(({ chainSequence }) => chainSequence), [3])
+      }))
+
+    it.effect("gives everything that executions of a time have done, for exports", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const samples = oneOf(anyExecutions(true))
+        const chain = chainOfSamples(new FactChain("overlap"), samples)
+        yield* stored(chain.all)
+        const executions = executionsIn(chain.all).toReversed()
+        const factsById = Map.groupBy(chain.all, ({ executionId }) => executionId)
+        yield* law(fc.tuple(time, time), Math.min(20, questions / 4), ([left, right]) =>
+          Effect.gen(function*() {
+            const [from, to] = [left, right].sort() as [string, string]
+            const expected = executions
+              .filter(({ ended_at, started_at }) =>
+                started_at <= to && (ended_at === undefined || ended_at >= from))
+              .toSorted((one, other) =>
+                byBytes(one.started_at, other.started_at) || byBytes(one.id, other.id))
+              .map(({ id }): ExecutionFacts => ({
+                executionId: id,
+                facts: bodies(factsById.get(id)!),
+                complete: true
+              }))
+            const chunks = yield* Stream.runCollect(store.overlapping("overlap", from, to))
+            assert.deepStrictEqual(chunks.flat(), expected)
+          }))
+      }))
+
+    it.effect("exports in bounded chunks, a large execution in pieces", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("export")
+        const text = String.fromCodePoint(0x4e00).repeat(150_000)
+        for (let n = 0; n < 1_200; n++) {
+          const id = `e${String(n).padStart(4, "0")}`
+          chain.start(id, { started_at: timeAt(n) })
+          for (let k = 1; k <= 6; k++) chain.event(id, "s", k)
+          if (n === 500) for (let k = 7; k <= 11_000; k++) chain.event(id, "s", k)
+          if (n === 700) for (let k = 7; k <= 40; k++) chain.event(id, "s", k, { text })
+        }
+        yield* stored(chain.all)
+        const chunks = yield* Stream.runCollect(
+          store.overlapping("export", timeAt(0), timeAt(5_000))
+        )
+        const sizes = chunks.map((chunk) => {
+          const facts = chunk.flatMap((execution) => execution.facts)
+          return { rows: facts.length, bytes: facts.reduce((sum, { length }) => sum + length, 0) }
+        })
+        assert.isTrue(sizes.every(({ bytes, rows }) => rows <= 5_000 && bytes <= 9 * 1_048_576))
+        const all = chunks.flat()
+        const ids = [...new Set(all.map(({ executionId }) => executionId))]
+        assert.deepStrictEqual(ids, ids.toSorted())
+        assert.strictEqual(ids.length, 1_200)
+        const facts = Map.groupBy(chain.all, ({ executionId }) => executionId)
+        for (const [id, pieces] of Map.groupBy(all, ({ executionId }) => executionId)) {
+          assert.deepStrictEqual(pieces.flatMap((piece) => piece.facts), bodies(facts.get(id)!))
+          assert.deepStrictEqual(
+            pieces.map(({ complete }) => complete),
+            pieces.map((_, index) => index === pieces.length - 1)
+          )
+        }
+        assert.isAtLeast(all.filter(({ executionId }) => executionId === "e0500").length, 3)
+        assert.isAtLeast(all.filter(({ executionId }) => executionId === "e0700").length, 3)
+      }))
+
+    it.effect("drops what came from a partition, and takes the same rows again", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const [kept, dropped] = ["kept", "dropped"].map((tenant) => {
+          const chain = new FactChain(tenant)
+          chain.start("x")
+          chain.event("x", "s", 1)
+          return chain.all
+        }) as [Array<Placed>, Array<Placed>]
+        yield* stored(kept, 31)
+        yield* stored(dropped, 32)
+        yield* store.dropPartition(32)
+        assert.isUndefined(yield* store.position(32))
+        assert.deepStrictEqual(yield* factsOf("dropped", "x"), [])
+        assert.deepStrictEqual(yield* factsOf("kept", "x"), bodies(kept))
+        yield* stored(dropped, 32)
+        assert.deepStrictEqual(yield* factsOf("dropped", "x"), bodies(dropped))
+      }))
+
+    it.effect("stores an insert whole or not at all", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("whole")
+        chain.start("x")
+        const [good] = factRows(chain.all)
+        for (const text of ["{\n}", "{\x01}"]) {
+          const error = yield* Effect.flip(
+            store.insertFacts([good!, { partition: 0, offset: 1, body: Buffer.from(text) }])
+          )
+          assert.strictEqual(error.operation, "insertFacts")
+        }
+        assert.deepStrictEqual(yield* factsOf("whole", "x"), [])
+        yield* store.insertFacts([])
+        const rows = Array.from({ length: 50_001 }, () => good!)
+        assert.isTrue(Exit.hasDies(yield* Effect.exit(store.insertFacts(rows))))
+      }))
+
+    it.effect("makes one part of the largest insert", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("one-part")
+        const payload: JsonObject = { text: "Größe 東京 ".repeat(40) }
+        const { body } = chain.event("x", "s", 1, payload)
+        const rows = Array.from({ length: 50_000 }, (_, offset) =>
+          ({ partition: 50, offset, body: Buffer.from(body) }))
+        const count = ask<[number, number, number]>(
+          `SELECT count(), uniqExact(_part), sum(length(body)) FROM ${database}.facts`
+            + " WHERE kafka_partition = 50"
+        )
+        const answer = yield* withoutMerges(store.insertFacts(rows).pipe(Effect.andThen(count)))
+        assert.deepStrictEqual(answer, [[50_000, 1, 50_000 * Buffer.byteLength(body)]])
+      }))
+  })
+}

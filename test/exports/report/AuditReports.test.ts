@@ -1,0 +1,366 @@
+/** Whole reports through a real Chromium, read back by a reader that shares nothing with it. */
+import { createServer, type AddressInfo } from "node:net"
+import { createHash } from "node:crypto"
+import { homedir } from "node:os"
+import { join } from "node:path"
+import { Effect, Layer, ManagedRuntime } from "effect"
+import { afterAll, assert, describe, it } from "vitest"
+import { layerChromium } from "../../../src/adapters/chromium/PdfRendererChromium.ts"
+import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
+import { EVENT_ROWS_MAX, EXCEPTION_ROWS_MAX } from "../../../src/exports/report/Evidence.ts"
+import type { ReportInput } from "../../../src/exports/report/Report.ts"
+import { PdfRenderer, type PdfDocument } from "../../../src/ports/PdfRenderer.ts"
+import type { BreakReason } from "../../../src/verify/Verifier.ts"
+import { readPdf } from "../../support/PdfReader.ts"
+import { inputOf, verificationOf } from "./support/Inputs.ts"
+import { plausible, syntheticStore, type StoreOptions } from "./support/SyntheticStore.ts"
+import { hostileAt, hostileTexts, scripts } from "./support/Texts.ts"
+
+const runtime = ManagedRuntime.make(
+  layerChromium({ path: undefined, cacheFolder: join(homedir(), ".cache", "alk") })
+)
+afterAll(() => runtime.dispose())
+
+const bytesOf = (options: StoreOptions, input: ReportInput, renderer = runtime) =>
+  renderer.runPromise(
+    AuditReports.use((reports) => reports.render(input)).pipe(
+      Effect.provide(AuditReports.layer.pipe(Layer.provide(syntheticStore(options))))
+    )
+  )
+
+const reportOf = async (options: StoreOptions, input: ReportInput, pagesLookedInto = 0) => {
+  const pdf = await readPdf(await bytesOf(options, input), { pagesLookedInto })
+  return { ...pdf, text: pdf.pages.join("\n") }
+}
+
+const CHAPTERS = [
+  "1 Summary",
+  "2 Population and completeness",
+  "3 Integrity and how to re-verify it",
+  "4 Mapping to SOC 2 criteria",
+  "5 Statistics",
+  "6 Exceptions and failures",
+  "7 Samples",
+  "8 Event listing",
+  "9 Sign-off",
+  "10 Glossary and notation"
+]
+
+const plain = (text: string) => text.replace(/\s+/g, "")
+
+describe("a report", () => {
+  it("of 0 events is a valid document that says so", async () => {
+    const options = { size: 0, eventAt: plausible }
+    const { outline, pages, text } = await reportOf(options, inputOf(verificationOf(0, plausible)))
+    assert.match(pages[0]!, /Integrity of the record No events 0 events lie within these bounds/)
+    assert.match(pages[0]!, /Population 0 events/)
+    assert.deepStrictEqual(
+      outline.filter((line) => /^\d/.test(line)),
+      CHAPTERS
+    )
+    assert.match(text, /8 Event listing 0 events\./)
+    assert.notMatch(text, /undefined|NaN|null|\[object/)
+  })
+
+  it("of 1 event shows all of it", async () => {
+    const options = { size: 1, eventAt: plausible }
+    const { pages, text } = await reportOf(options, inputOf(verificationOf(1, plausible)))
+    const { content_hash, hash, prev_hash } = plausible(1)
+    assert.match(pages[0]!, /Intact 1 event recomputed/)
+    for (const value of [content_hash, hash, prev_hash]) assert.include(plain(text), value)
+    assert.match(text, /no more than 25 events, so all of them/)
+    assert.match(text, /All 1 event shown\./)
+    assert.match(text, /1 success \(100 %\), 0 failure \(0 %\), 0 error \(0 %\)/)
+    assert.notMatch(text, /undefined|NaN|null|\[object/)
+  })
+
+  it("is tagged, has an outline, embedded fonts, and pages that say which they are", async () => {
+    const options = { size: 120, eventAt: plausible }
+    const pdf = await reportOf(options, inputOf(verificationOf(120, plausible)), Infinity)
+    assert.isTrue(pdf.tagged)
+    assert.strictEqual(pdf.language, "en")
+    assert.strictEqual(pdf.title, "Audit evidence report: Acme Industries, Entire history")
+    assert.deepStrictEqual(pdf.fontsNotEmbedded, [])
+    assert.isTrue(pdf.fonts.every((name) => /NotoSans/.test(name)), pdf.fonts.join())
+    for (const role of ["H1", "H2", "Table", "TH", "TD", "Caption", "Figure"]) {
+      assert.isAtLeast(pdf.roles.get(role) ?? 0, 1, role)
+    }
+    assert.isTrue(pdf.alternatives.some((text) => text.startsWith("Events by day and outcome")))
+    pdf.pages.forEach((page, index) => {
+      assert.include(page, `Page ${index + 1} of ${pdf.pages.length}`)
+      if (index > 0) assert.include(page, "alk, generated 2026-11-21 10:00:01 UTC")
+    })
+  })
+
+  it("has a table of contents with the pages on which the chapters start", async () => {
+    const options = { size: 120, eventAt: plausible }
+    const { pages } = await reportOf(options, inputOf(verificationOf(120, plausible)))
+    for (const chapter of CHAPTERS) {
+      const [, number] = new RegExp(`${chapter} (\\d+)`).exec(pages[1]!) ?? []
+      assert.include(pages[Number(number) - 1]!, chapter)
+      assert.notInclude(pages[Number(number) - 2]!, chapter === "1 Summary" ? "9 events" : chapter)
+    }
+  })
+
+  it("says every outcome, group and criterion with its exact count", async () => {
+    const size = 120
+    const input = inputOf(verificationOf(size, plausible))
+    const { text } = await reportOf({ size, eventAt: plausible }, input)
+    const events = Array.from({ length: size }, (_, index) => plausible(index + 1))
+    const of = (test: (event: (typeof events)[number]) => boolean) => events.filter(test).length
+    const failures = of(({ outcome }) => outcome === "failure")
+    assert.include(text, `${failures} failure (`)
+    assert.include(text, `success ${of(({ outcome }) => outcome === "success")} `)
+    assert.include(text, `ann.larsen ${of(({ actor }) => actor.id === "ann.larsen")} `)
+    assert.include(text, `user.login ${of(({ action }) => action === "user.login")} `)
+    const logical = of(({ action }) => action === "user.login" || action === "key.rotate")
+    assert.match(text, new RegExp(`CC6\\.1 Restricting logical .*? covered\\. ${logical} CC6\\.2`))
+    for (const id of ["CC6.8", "CC7.1", "CC7.5", "CC8.1"]) assert.include(text, `${id} `)
+    assert.include(text, "Evidence supporting the examination of the criteria")
+    assert.notMatch(text, /complian|certified/i)
+    assert.include(text, "The two counts agree.")
+  })
+
+  it("of 100,000 events lists the limit and says what it left out, in bounded memory", async () => {
+    let bodies = 0
+    const size = 100_000
+    const options = { size, eventAt: plausible, onBody: () => void (bodies += 1) }
+    const { pages, text } = await reportOf(options, inputOf(verificationOf(size, plausible)))
+    assert.match(pages[0]!, /Population 100,000 events/)
+    assert.match(text, /1,000 events of 100,000 shown; 99,000 left out because this document lists/)
+    assert.match(text, /50 events of [\d,]+ shown; [\d,]+ left out here, the older ones/)
+    assert.match(text, /Events by week and outcome/)
+    const listing = text.slice(text.lastIndexOf("8 Event listing"))
+    assert.notMatch(listing, / 99,000 2026-/)
+    assert.match(listing, / 99,001 2026-/)
+    assert.match(listing, / 100,000 2026-/)
+    const read = EVENT_ROWS_MAX + 2 * EXCEPTION_ROWS_MAX + 25 + 2
+    assert.isAtMost(bodies, read + 200)
+  })
+
+  it("draws a sample that can be drawn again from what it prints", async () => {
+    const size = 400
+    const input = inputOf(verificationOf(size, plausible))
+    const { text } = await reportOf({ size, eventAt: plausible }, input)
+    const sha256 = (value: string) => createHash("sha256").update(value).digest("hex")
+    const seed = sha256(`alk-sample-v1\nacme\n${plausible(size).hash}`)
+    assert.include(plain(text), seed)
+    const positions = new Set<number>()
+    for (let n = 1; positions.size < 25; n++) {
+      positions.add((Number.parseInt(sha256(`${seed}\n${n}`).slice(0, 13), 16) % size) + 1)
+    }
+    const titles = text.matchAll(/Position ([\d,]+), sequence ([\d,]+)/g)
+    const printed = Array.from(titles, ([, position, sequence]) => {
+      assert.strictEqual(position, sequence)
+      return Number(position!.replaceAll(",", ""))
+    })
+    assert.deepStrictEqual(printed, [...positions].sort((left, right) => left - right))
+  })
+
+  it("says a failed verification as loudly as a passed one", async () => {
+    const size = 40
+    const reasons: ReadonlyArray<BreakReason> = [
+      "content_mismatch",
+      "hash_mismatch",
+      "prev_hash_mismatch",
+      "sequence_gap",
+      "duplicate_sequence",
+      "tail_missing",
+      "checkpoint_mismatch"
+    ]
+    const verification = verificationOf(size, plausible, {
+      valid: false,
+      status: "broken",
+      breaks_total: 9,
+      breaks: reasons.map((reason, index) => ({
+        sequence_number: 11 + index,
+        event_id: `<b>evt-${11 + index}</b>`,
+        reason,
+        expected: "a".repeat(64),
+        actual: "column actor_id = <img src=x>"
+      }))
+    })
+    const input = inputOf(verification, { tenant: { id: "acme" } })
+    const { pages, text } = await reportOf({ size, eventAt: plausible }, input)
+    assert.match(pages[0]!, /Integrity failure 9 breaks found in 40 events checked/)
+    assert.match(pages[0]!, /Sequence 11: content_mismatch\. The stored content/)
+    assert.match(pages[0]!, /and 6 more breaks, see chapter 3/)
+    for (const page of pages.slice(1)) {
+      assert.include(page, "Audit evidence report: Integrity failure")
+    }
+    reasons.forEach((reason, index) => {
+      assert.match(text, new RegExp(`${11 + index} ${reason} .*? event <b>evt-${11 + index}</b>`))
+    })
+    assert.include(plain(text), `expected${"a".repeat(64)}foundcolumnactor_id=<imgsrc=x>`)
+    assert.match(text, /7 breaks of 9 shown; 2 left out/)
+    assert.match(text, /9 breaks of the chain, listed in chapter 3/)
+    assert.notMatch(text, /Intact|No breaks were found|found no exception/)
+  })
+
+  it("says that a check was not finished, and never that it passed", async () => {
+    const verification = verificationOf(5, plausible, { valid: false, status: "incomplete" })
+    const { pages, text } = await reportOf({ size: 5, eventAt: plausible }, inputOf(verification))
+    assert.match(pages[0]!, /Integrity of the record Incomplete 5 events checked, but/)
+    assert.notInclude(text, "Intact")
+  })
+
+  it("accuses when the store counts other events than the check did", async () => {
+    const verification = verificationOf(30, plausible, { events_in_bounds: 31 })
+    const { text } = await reportOf({ size: 30, eventAt: plausible }, inputOf(verification))
+    assert.match(text, /The two counts differ\. .* 30 events, but the check .* counted 31/)
+    assert.notInclude(text, "The two counts agree")
+  })
+
+  it("names its bounds and filter, and counts only what lies within", async () => {
+    const size = 300
+    const from = plausible(100).timestamp
+    const verification = verificationOf(size, plausible, {
+      bounds: { from, to: plausible(250).timestamp, from_sequence: null, to_sequence: null },
+      events_in_bounds: 151,
+      last_sequence_number: 250
+    })
+    const metadata = [{ path: "note.<b>", value: "\u202Ex" }]
+    const filter = { outcome: "failure", actionPrefix: "document.", metadata: [] } as const
+    const input = inputOf(verification, { filter })
+    const { pages, text } = await reportOf({ size, eventAt: plausible }, input)
+    const matching = Array.from({ length: 151 }, (_, index) => plausible(100 + index)).filter(
+      ({ action, outcome }) => outcome === "failure" && action.startsWith("document.")
+    ).length
+    assert.isAbove(matching, 0)
+    assert.include(pages[0]!, `${matching} event`)
+    assert.include(pages[0]!, `${from.slice(0, 10)} ${from.slice(11, 19)} to `)
+    assert.include(text, from)
+    assert.match(text, /action document\.\* outcome failure|outcome failure .*action document\.\*/)
+    assert.match(text, new RegExp(`Of the 151 events .* ${matching} meet the filter`))
+    const none = await reportOf(
+      { size, eventAt: plausible },
+      inputOf(verification, { filter: { metadata } })
+    )
+    assert.include(none.text, "metadata.note.<b> U+202E x")
+    assert.match(none.pages[0]!, /Population 0 events that match the filter/)
+    assert.match(none.pages[0]!, /Intact/)
+  })
+
+  it("shows other scripts with embedded glyphs, and the others by code point", async () => {
+    const input = inputOf(verificationOf(40, scripts, { erased_events: 3 }))
+    const options = { size: 40, eventAt: scripts }
+    const { fonts, fontsNotEmbedded, text } = await reportOf(options, input, Infinity)
+    for (const name of ["Arabic", "Hebrew", "SC", "Mono"]) {
+      assert.isTrue(fonts.some((font) => font.includes(`NotoSans${name}`)), name)
+    }
+    assert.deepStrictEqual(fontsNotEmbedded, [])
+    for (const sample of ["季度报告", "四半期報告書", "カタカナ", "Ελληνικά", "Жёлтый", "Łódź", "Việt"]) {
+      assert.include(text, sample)
+    }
+    assert.match(text, /[\u0600-\u06ff]{3}/)
+    assert.match(text, /[\u0590-\u05ff]{3}/)
+    assert.include(text, "U+D55C")
+    assert.include(text, "U+1F600")
+    assert.match(text, /Details erased 2026-06-01 12:00:00 UTC/)
+    assert.match(text, /Erasures 2 recorded\./)
+    assert.match(text, /Erased events 3 in the checked span/)
+  })
+
+  it("shows hostile text literally and asks for nothing", async () => {
+    let connections = 0
+    const server = createServer((socket) => {
+      connections += 1
+      socket.destroy()
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const eventAt = hostileAt(base)
+    const input = inputOf(verificationOf(25, eventAt), {
+      tenant: { id: "acme", name: `</title><script src="${base}t"></script>` },
+      serviceName: `"; } </style><img src="${base}s">`
+    })
+    const pdf = await reportOf({ size: 25, eventAt }, input)
+    server.close()
+    assert.strictEqual(connections, 0)
+    assert.deepStrictEqual(pdf.outsideLinks, [])
+    assert.strictEqual(pdf.title, `Audit evidence report: ${input.tenant.name}, Entire history`)
+    const seen = plain(pdf.text)
+    assert.include(seen, plain(input.tenant.name!))
+    assert.include(seen, plain(`${input.serviceName}, generated`))
+    for (const text of hostileTexts(base)) {
+      const start = plain(text.slice(0, 150).replace(/[^\x20-\x7e].*$/su, ""))
+      assert.include(seen, start)
+    }
+    const unseen =
+      "202E 202C 2066 200F 200B 200D FEFF 00AD 2060 E0041 000A 000D 0009 0007 001B 2028"
+    for (const point of unseen.split(" ")) assert.include(pdf.text, `U+${point}`)
+    assert.match(pdf.text, /… 90 more characters/)
+  })
+
+  it("is the same, byte for byte, for the same content and generation time", async () => {
+    const options = { size: 30, eventAt: scripts }
+    const input = inputOf(verificationOf(30, scripts))
+    const anotherRun = { verified_at: "2030-01-01T00:00:00.000000Z", duration_ms: 99 }
+    const again = inputOf(verificationOf(30, scripts, anotherRun))
+    const elsewhere = ManagedRuntime.make(
+      layerChromium({ path: undefined, cacheFolder: join(homedir(), ".cache", "alk") })
+    )
+    const first = await bytesOf(options, input)
+    const second = await bytesOf(options, again, elsewhere)
+    await elsewhere.dispose()
+    assert.isTrue(Buffer.from(first).equals(second))
+    const later = await bytesOf(options, { ...input, generatedAt: "2026-11-21T10:00:02.000000Z" })
+    assert.isFalse(Buffer.from(first).equals(later))
+  })
+})
+
+describe("the document of a report", () => {
+  const documents: Array<PdfDocument> = []
+  const recording = ManagedRuntime.make(
+    Layer.succeed(PdfRenderer, {
+      render: (document) => Effect.sync(() => (documents.push(document), new Uint8Array()))
+    })
+  )
+
+  it("stays small whatever is stored in an event", async () => {
+    const long = (sequence: number) => {
+      const event = plausible(sequence)
+      return {
+        ...event,
+        action: `a.${"b".repeat(126)}`,
+        actor: { ...event.actor, id: "\u0007".repeat(256), email: "e".repeat(320) },
+        resource: { id: "i".repeat(256), type: "t".repeat(256), name: "\u202e".repeat(1_024) },
+        metadata: { long: "\u0001".repeat(4_000) }
+      }
+    }
+    const size = 1_200
+    await bytesOf({ size, eventAt: long }, inputOf(verificationOf(size, long)), recording)
+    const { body, styles } = documents.at(-1)!
+    assert.isBelow(body.length + styles.length, 40 * 1_048_576)
+    assert.match(body, /more characters/)
+  })
+
+  it("has no chart where there are more days than the store counts", async () => {
+    const options = { size: 9, eventAt: plausible, tooManyDays: true }
+    await bytesOf(options, inputOf(verificationOf(9, plausible)), recording)
+    const { body } = documents.at(-1)!
+    assert.include(body, "more days than the store counts")
+    assert.notInclude(body, "<svg")
+  })
+
+  it("takes another mapping of criteria", async () => {
+    const criteria = [
+      { id: "CC9.9", topic: "<own>", evidence: "what", elsewhere: "where", words: ["login"] }
+    ]
+    const input = inputOf(verificationOf(9, plausible), { criteria })
+    await bytesOf({ size: 9, eventAt: plausible }, input, recording)
+    const { body } = documents.at(-1)!
+    assert.include(body, "CC9.9")
+    assert.include(body, "&#60;own&#62;")
+    assert.notInclude(body, "CC6.1")
+  })
+
+  it("embeds the faces that its text needs and no others", async () => {
+    await bytesOf({ size: 9, eventAt: plausible }, inputOf(verificationOf(9, plausible)), recording)
+    const latin = documents.at(-1)!.styles
+    assert.notMatch(latin, /@font-face\{font-family:"Noto Sans (?:Arabic|Hebrew|SC)"/)
+    assert.isBelow(latin.length, 300_000)
+    await bytesOf({ size: 9, eventAt: scripts }, inputOf(verificationOf(9, scripts)), recording)
+    assert.match(documents.at(-1)!.styles, /@font-face\{font-family:"Noto Sans Hebrew"/)
+  })
+})

@@ -1,0 +1,204 @@
+/** The numbers behind charts, mapping and sample. */
+import { assert, describe, it } from "vitest"
+import { roundedUp, timelineChart, timelineText } from "../../../src/exports/report/Charts.ts"
+import { countByCriterion, defaultCriteria } from "../../../src/exports/report/Criteria.ts"
+import { boundedFilter, largestGroups } from "../../../src/exports/report/Evidence.ts"
+import { fontFaces, hasGlyph } from "../../../src/exports/report/Fonts.ts"
+import {
+  drawSample,
+  positionOf,
+  SAMPLE_SIZE,
+  seedOf
+} from "../../../src/exports/report/Sampling.ts"
+import { share } from "../../../src/exports/report/Tables.ts"
+import { BARS_MAX, timelineOf, type DayCount } from "../../../src/exports/report/Timeline.ts"
+import { verificationOf } from "./support/Inputs.ts"
+import { plausible } from "./support/SyntheticStore.ts"
+
+const day = (date: string, count = 1, outcome = "success"): DayCount => ({
+  start: `${date}T00:00:00.000000Z`,
+  outcome,
+  count
+})
+
+describe("timelineOf", () => {
+  it("keeps empty days between the first and the last", () => {
+    const { bars, unit } = timelineOf([day("2026-01-01", 2), day("2026-01-03", 3, "error")])
+    assert.strictEqual(unit, "day")
+    assert.deepStrictEqual(bars, [
+      { label: "2026-01-01", success: 2, failure: 0, error: 0 },
+      { label: "2026-01-02", success: 0, failure: 0, error: 0 },
+      { label: "2026-01-03", success: 0, failure: 0, error: 3 }
+    ])
+  })
+
+  it("takes the finest unit that fits and loses no event", () => {
+    const cases = [
+      ["2026-03-03", "day", "2026-01-01"],
+      ["2026-03-04", "week", "2025-12-29"],
+      ["2027-12-31", "month", "2026-01"],
+      ["2036-12-31", "quarter", "2026 Q1"],
+      ["2080-12-31", "year", "2026"],
+      ["2261-12-31", "decade", "2020s"]
+    ] as const
+    for (const [last, unit, label] of cases) {
+      const timeline = timelineOf([day("2026-01-01", 5), day(last, 7, "failure")])
+      assert.strictEqual(timeline.unit, unit)
+      assert.strictEqual(timeline.bars[0]!.label, label)
+      assert.isAtMost(timeline.bars.length, BARS_MAX)
+      assert.strictEqual(timeline.bars[0]!.success, 5)
+      assert.strictEqual(timeline.bars.at(-1)!.failure, 7)
+    }
+  })
+
+  it("has no bars for no events, and one for the whole history's ends", () => {
+    assert.deepStrictEqual(timelineOf([]).bars, [])
+    assert.strictEqual(timelineChart(timelineOf([])).markup, "")
+    assert.strictEqual(timelineText(timelineOf([])), "No events.")
+    assert.strictEqual(timelineOf([day("1970-01-01"), day("2261-12-31")]).bars.length, 30)
+  })
+})
+
+describe("timelineChart", () => {
+  it("draws one piece per outcome and says the same in words", () => {
+    const { markup } = timelineChart(
+      timelineOf([
+        day("2026-01-01", 90),
+        day("2026-01-01", 9, "failure"),
+        day("2026-01-04", 1, "error")
+      ])
+    )
+    assert.strictEqual(markup.split("<rect").length - 1, 3)
+    assert.include(
+      markup,
+      "Events by day and outcome, 2026-01-01 to 2026-01-04: 4 days, 2 without events; the most, "
+        + "99 events in 2026-01-01."
+    )
+  })
+
+  it("has an axis that ends at a round number", () => {
+    const rounded = [0, 1, 4, 5, 11, 99, 100, 101, 2_600, 99_999].map(roundedUp)
+    assert.deepStrictEqual(rounded, [4, 4, 4, 5, 20, 100, 100, 200, 4_000, 100_000])
+  })
+})
+
+describe("share", () => {
+  it("never rounds something to nothing or to all", () => {
+    const parts = [[0, 9], [9, 9], [1, 100_000], [99_999, 100_000], [1, 8], [0, 0]] as const
+    const shares = parts.map(([part, whole]) => share(part, whole))
+    assert.deepStrictEqual(shares, ["0 %", "100 %", "< 0.1 %", "> 99.9 %", "12.5 %", "–"])
+  })
+})
+
+describe("countByCriterion", () => {
+  it("counts an event once for each criterion that names a word of its action", () => {
+    const counts = countByCriterion(defaultCriteria, [
+      { key: "user.Role-add", count: 3 },
+      { key: "role.role.grant", count: 4 },
+      { key: "scrolled.page", count: 100 }
+    ])
+    assert.strictEqual(counts.get("CC6.3"), 7)
+    assert.strictEqual(counts.get("CC6.2"), 3)
+    assert.strictEqual(counts.get("CC7.5"), 0)
+  })
+
+  it("maps each criterion from CC6.1 to CC8.1 once, in its own words", () => {
+    const ids = defaultCriteria.map(({ id }) => id)
+    const of = (group: string, last: number) =>
+      Array.from({ length: last }, (_, index) => `${group}.${index + 1}`)
+    assert.deepStrictEqual(ids, [...of("CC6", 8), ...of("CC7", 5), "CC8.1"])
+    for (const { words } of defaultCriteria) {
+      assert.isTrue(words.every((word) => /^[a-z]+$/.test(word)))
+    }
+  })
+})
+
+describe("drawSample", () => {
+  const seed = seedOf("acme", "f".repeat(64))
+
+  it("takes all of a population that is no larger than a sample", () => {
+    assert.deepStrictEqual(drawSample(seed, 0), [])
+    assert.deepStrictEqual(
+      drawSample(seed, SAMPLE_SIZE).map(({ position }) => position),
+      Array.from({ length: SAMPLE_SIZE }, (_, index) => index + 1)
+    )
+  })
+
+  it("draws different positions, each where its draw says", () => {
+    for (const population of [SAMPLE_SIZE + 1, 1_000, 9_007_199_254_740_991]) {
+      const drawn = drawSample(seed, population)
+      assert.strictEqual(new Set(drawn.map(({ position }) => position)).size, SAMPLE_SIZE)
+      for (const { draw, position } of drawn) {
+        assert.strictEqual(position, positionOf(seed, draw, population))
+        assert.isTrue(position >= 1 && position <= population)
+      }
+    }
+  })
+
+  it("follows from tenant and head alone", () => {
+    const again = seedOf("acme", "f".repeat(64))
+    assert.deepStrictEqual(drawSample(seed, 1_000), drawSample(again, 1_000))
+    assert.notDeepEqual(drawSample(seed, 1_000), drawSample(seedOf("acne", "f".repeat(64)), 1_000))
+    assert.notDeepEqual(drawSample(seed, 1_000), drawSample(seedOf("acme", "e".repeat(64)), 1_000))
+  })
+})
+
+describe("boundedFilter", () => {
+  const from = "2026-01-01T00:00:00.000000Z"
+  const to = "2026-12-31T00:00:00.000000Z"
+  const bounds = { from, to, from_sequence: 5, to_sequence: 90 }
+
+  it("leaves out the whole history and never reads beyond what was checked", () => {
+    for (const size of [0, 7]) {
+      const filter = boundedFilter({ metadata: [] }, verificationOf(size, plausible))
+      assert.deepStrictEqual(filter, { metadata: [], toSequence: size })
+    }
+  })
+
+  it("narrows and never widens", () => {
+    const verification = verificationOf(80, plausible, { bounds })
+    const wide = {
+      from: "2020-01-01T00:00:00.000000Z",
+      to: "2030-01-01T00:00:00.000000Z",
+      fromSequence: 1,
+      toSequence: 99,
+      metadata: []
+    }
+    const bounded = { metadata: [], from, to, fromSequence: 5, toSequence: 80 }
+    assert.deepStrictEqual(boundedFilter(wide, verification), bounded)
+    const narrow = {
+      from: "2026-06-01T00:00:00.000000Z",
+      to: "2026-06-02T00:00:00.000000Z",
+      fromSequence: 10,
+      toSequence: 20,
+      metadata: []
+    }
+    assert.deepStrictEqual(boundedFilter(narrow, verification), narrow)
+  })
+})
+
+describe("largestGroups", () => {
+  it("adds up what it leaves out", () => {
+    const groups = [{ key: "a", count: 5 }, { key: "b", count: 3 }, { key: "c", count: 2 }]
+    const first = { groups: groups.slice(0, 1), other: 9 }
+    assert.deepStrictEqual(largestGroups({ groups, other: 4 }, 1), first)
+  })
+})
+
+describe("fonts", () => {
+  it("know what they have glyphs for", () => {
+    const has = (character: string) => hasGlyph(character.codePointAt(0)!)
+    for (const character of "aé€Жאع中あ") assert.isTrue(has(character), character)
+    for (const character of ["한", "😀", "ก", "\ue000"]) assert.isFalse(has(character), character)
+  })
+
+  it("embed a face per subset and weight, with the characters used and no others", () => {
+    const ranges = (css: string) =>
+      Array.from(css.matchAll(/unicode-range:([^}]+)/g), ([, range]) => range!)
+    assert.deepStrictEqual(ranges(fontFaces([])), ["U+20-7e", "U+20-7e", "U+20-7e"])
+    assert.deepStrictEqual(
+      ranges(fontFaces(["中文中"])).filter((range) => range !== "U+20-7e").sort(),
+      ["U+4e2d", "U+6587"]
+    )
+  })
+})

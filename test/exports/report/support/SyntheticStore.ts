@@ -1,0 +1,187 @@
+/**
+ * A population of any size without holding it: event n is a function of n. Answers the reads of a
+ * report as the store would; everything else of the store is absent.
+ */
+import { createHash } from "node:crypto"
+import { Effect, Layer, Stream } from "effect"
+import type { AuditEvent } from "../../../../src/domain/AuditEvent.ts"
+import { matches, type EventFilter } from "../../../../src/domain/EventFilter.ts"
+import { formatMicros } from "../../../../src/domain/Timestamp.ts"
+import {
+  EventStore,
+  StatsTooLarge,
+  type StatsDimension,
+  type StatsQuery
+} from "../../../../src/ports/EventStore.ts"
+
+export type EventAt = (sequence: number) => AuditEvent
+
+export const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+const ACTIONS = [
+  "document.read",
+  "document.share",
+  "user.login",
+  "user.role-add",
+  "export.download",
+  "config.update",
+  "deploy.approve",
+  "key.rotate"
+]
+const PEOPLE = ["ann.larsen", "ben.okafor", "chen.wei", "dana.levi", "emil.novak"]
+const START_MICROS = Date.parse("2026-01-05T07:30:00Z") * 1_000
+/** Between two events: 137 s, so that 100,000 of them take five months. */
+const STEP_MICROS = 137_000_001
+
+/** A number that looks random, the same for the same sequence. */
+const mix = (sequence: number): number => {
+  let mixed = Math.imul(sequence, 0x9e3779b1)
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
+  return (mixed ^ (mixed >>> 13)) >>> 0
+}
+
+/** Plausible events of five months; hashes are computed only when somebody looks. */
+export const plausible: EventAt = (sequence) => {
+  const mixed = mix(sequence)
+  const person = PEOPLE[mixed % PEOPLE.length]!
+  const isAgent = mixed % 11 === 0
+  const timestamp = formatMicros(START_MICROS + sequence * STEP_MICROS)
+  const outcome = mixed % 53 === 0 ? "error" : mixed % 17 === 0 ? "failure" : "success"
+  const details = {
+    actor: isAgent
+      ? { id: "agent-billing", type: "agent" as const }
+      : { id: person, type: "human" as const, email: `${person}@example.com` },
+    resource: {
+      id: `doc-${mixed % 9_973}`,
+      type: mixed % 5 === 0 ? "account" : "document",
+      name: `Quarterly report ${mixed % 97}`
+    },
+    metadata: { ip: `192.0.2.${mixed % 250}`, request: `req-${mixed}`, attempt: mixed % 3 }
+  }
+  return {
+    id: `evt-${sequence}`,
+    timestamp,
+    ...details,
+    action: ACTIONS[mixed % ACTIONS.length]!,
+    outcome,
+    tenant_id: "acme",
+    sequence_number: sequence,
+    created_at: formatMicros(START_MICROS + sequence * STEP_MICROS + 120_000),
+    get prev_hash() {
+      return sequence === 1 ? "0".repeat(64) : sha256(`hash ${sequence - 1}`)
+    },
+    get content_hash() {
+      return sha256(`content ${sequence}`)
+    },
+    get hash() {
+      return sha256(`hash ${sequence}`)
+    }
+  }
+}
+
+/** Events of one chunk of a scan. */
+const CHUNK_ROWS = 100
+
+const keyOf = (event: AuditEvent, dimension: StatsDimension): string => {
+  switch (dimension) {
+    case "action":
+      return event.action
+    case "outcome":
+      return event.outcome
+    case "actor_type":
+      return event.actor.type
+    case "actor_id":
+      return event.actor.id
+    case "resource_type":
+      return event.resource.type
+    case "resource_id":
+      return event.resource.id
+  }
+}
+
+export interface StoreOptions {
+  readonly size: number
+  readonly eventAt: EventAt
+  /** More days than the store counts in one answer. */
+  readonly tooManyDays?: boolean
+  /** Told of each event that is handed out. */
+  readonly onBody?: () => void
+}
+
+export const syntheticStore = ({
+  eventAt,
+  onBody = () => undefined,
+  size,
+  tooManyDays = false
+}: StoreOptions) => {
+  const bodyOf = (event: AuditEvent): string => {
+    onBody()
+    return JSON.stringify(event)
+  }
+  const made: Array<AuditEvent> = []
+  const known = (sequence: number): AuditEvent => (made[sequence] ??= eventAt(sequence))
+  function* matching(filter: EventFilter, order: "asc" | "desc"): Generator<AuditEvent> {
+    const last = Math.min(size, filter.toSequence ?? size)
+    const first = Math.max(1, filter.fromSequence ?? 1)
+    for (let index = first; index <= last; index++) {
+      const event = known(order === "asc" ? index : last + first - index)
+      if (matches(filter, event)) yield event
+    }
+  }
+  const stats = ({ filter, groupBy, interval, limit }: StatsQuery) => {
+    const counts = new Map<string, number>()
+    const buckets = new Map<string, number>()
+    let total = 0
+    for (const event of matching(filter, "asc")) {
+      const key = keyOf(event, groupBy)
+      const bucket = `${event.timestamp.slice(0, 10)}T00:00:00.000000Z ${key}`
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+      buckets.set(bucket, (buckets.get(bucket) ?? 0) + 1)
+      total += 1
+    }
+    const groups = [...counts]
+      .map(([key, count]) => ({ key, count }))
+      .sort((left, right) => right.count - left.count || (left.key < right.key ? -1 : 1))
+      .slice(0, limit)
+    const other = groups.reduce((rest, { count }) => rest - count, total)
+    if (interval === undefined) return Effect.succeed({ groups, other, total })
+    if (tooManyDays) return Effect.fail(new StatsTooLarge({ bucketsMax: 1 }))
+    return Effect.succeed({
+      groups,
+      other,
+      total,
+      buckets: [...buckets].map(([bucket, count]) => {
+        const [start = "", key = ""] = bucket.split(" ")
+        return { start, key, count }
+      })
+    })
+  }
+  return Layer.mock(EventStore, {
+    stats: (query) => Effect.suspend(() => stats(query)),
+    page: ({ filter, limit, offset, order }) =>
+      Effect.sync(() => {
+        const { metadata, toSequence = size, ...others } = filter
+        const last = Math.min(size, toSequence)
+        // Without conditions the place of an event is its sequence.
+        if (metadata.length === 0 && Object.keys(others).length === 0) {
+          const length = Math.max(0, Math.min(limit, last - offset))
+          const bodies = Array.from({ length }, (_, index) =>
+            bodyOf(eventAt(order === "asc" ? offset + index + 1 : last - offset - index))
+          )
+          return { bodies, total: last }
+        }
+        const bodies: Array<string> = []
+        let total = 0
+        for (const event of matching(filter, order)) {
+          if (total >= offset && bodies.length < limit) bodies.push(bodyOf(event))
+          total += 1
+        }
+        return { bodies, total }
+      }),
+    scan: ({ filter, order }) =>
+      Stream.fromIterable(matching(filter, order), { chunkSize: CHUNK_ROWS }).pipe(
+        Stream.map(bodyOf),
+        Stream.grouped(CHUNK_ROWS)
+      )
+  })
+}

@@ -1,0 +1,205 @@
+/**
+ * Packs of a chain without any service: the real pack over doubles of the store, the seal and the
+ * traces. What a verification reports is told, not computed, so that a test can have it lie.
+ */
+import { createHash } from "node:crypto"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { Effect, Layer, Stream } from "effect"
+import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
+import type { AuditEvent } from "../../../src/domain/AuditEvent.ts"
+import { makeCheckpoint, signerOf, type CheckpointRecord } from "../../../src/domain/Checkpoint.ts"
+import { matches, type EventFilter } from "../../../src/domain/EventFilter.ts"
+import { Frontier, leafHash, nodeHash } from "../../../src/domain/MerkleTree.ts"
+import { evidencePack } from "../../../src/exports/EvidencePack.ts"
+import { EvidenceSeal } from "../../../src/exports/EvidenceSeal.ts"
+import { boundsOf, conditionsOf, type ExportScope } from "../../../src/exports/ExportScope.ts"
+import { TraceExport } from "../../../src/exports/TraceExport.ts"
+import { EventStore } from "../../../src/ports/EventStore.ts"
+import type { VerifyReport } from "../../../src/verify/Verifier.ts"
+import type { TestChain } from "./Chains.ts"
+
+export const SERVICE = "alk"
+export const signer = signerOf(SERVICE, Buffer.alloc(32, 7))
+/** Somebody else's key under the same name. */
+export const otherSigner = signerOf(SERVICE, Buffer.alloc(32, 8))
+export const GENERATED_AT = "2026-11-21T12:00:00.000000Z"
+
+const CHUNK = 100
+
+const parse = (body: string): AuditEvent => JSON.parse(body) as AuditEvent
+
+export interface PackWishes {
+  readonly filter?: Partial<EventFilter>
+  readonly generatedAt?: string
+  readonly pdf?: Uint8Array
+  readonly report?: Partial<VerifyReport>
+  readonly executions?: ReadonlyArray<string>
+  readonly spans?: ReadonlyArray<string>
+  /** Sizes at which checkpoints were signed, besides the whole chain. */
+  readonly checkpoints?: ReadonlyArray<number>
+  readonly signer?: typeof signer
+}
+
+/** The checkpoint of the first `size` events of a chain. */
+export const checkpointOf = (
+  chain: TestChain,
+  size = chain.length,
+  by = signer
+): CheckpointRecord => {
+  const frontier = Frontier.empty()
+  for (const body of chain.bodies.slice(0, size)) frontier.append(parse(body).hash)
+  return makeCheckpoint(by, SERVICE, chain.tenantId, frontier, GENERATED_AT)
+}
+
+const nodeOf = (hashes: ReadonlyArray<string>, level: number, index: number): Buffer => {
+  if (level === 0) return leafHash(hashes[index]!)
+  const left = nodeOf(hashes, level - 1, 2 * index)
+  return nodeHash(Buffer.from(left), nodeOf(hashes, level - 1, 2 * index + 1))
+}
+
+/** What an honest verification of the bounds says of an intact chain. */
+export const honestReport = (chain: TestChain, filter: EventFilter): VerifyReport => {
+  const bounds = boundsOf(filter)
+  const { from_sequence, to_sequence } = bounds
+  const events = chain.bodies.map(parse)
+  const isByTime = filter.from !== undefined || filter.to !== undefined
+  const inTime = events.filter(
+    ({ timestamp }) => timestamp >= bounds.from && timestamp <= bounds.to
+  )
+  const first = Math.max(
+    isByTime ? (inTime[0]?.sequence_number ?? Infinity) : 1,
+    from_sequence ?? 1
+  )
+  const isOpen = filter.to === undefined && to_sequence === null
+  const last = Math.min(
+    isOpen || !isByTime ? events.length : (inTime.at(-1)?.sequence_number ?? 0),
+    to_sequence ?? Infinity
+  )
+  const span = events.slice(first - 1, Math.max(last, first - 1))
+  const head = events.at(-1)
+  return {
+    valid: true,
+    status: span.length === 0 ? "empty" : "valid",
+    tenant_id: chain.tenantId,
+    scheme: "alk-chain-v1",
+    bounds,
+    events_checked: span.length,
+    events_in_bounds: span.filter((event) => inTime.includes(event)).length,
+    first_sequence_number: span.length === 0 ? null : first,
+    last_sequence_number: span.length === 0 ? null : last,
+    head:
+      head === undefined
+        ? null
+        : { sequence_number: head.sequence_number, hash: head.hash, created_at: head.created_at },
+    erased_events: span.filter(({ erased_at }) => erased_at !== undefined).length,
+    assurance: "signed",
+    breaks: [],
+    breaks_total: 0,
+    verified_at: GENERATED_AT,
+    duration_ms: 0
+  }
+}
+
+/** A store that holds one chain and counts what is being read from it. */
+export class PackWorld {
+  readonly chain: TestChain
+  /** Chunks that were read from the store and, at most, how many lay there unread by the pack. */
+  scans = { begun: 0, ended: 0, chunks: 0 }
+
+  constructor(chain: TestChain) {
+    this.chain = chain
+  }
+
+  scope({ filter = {}, generatedAt = GENERATED_AT, report = {} }: PackWishes): ExportScope {
+    const whole: EventFilter = { metadata: [], ...filter }
+    return {
+      tenantId: this.chain.tenantId,
+      filter: whole,
+      bounds: boundsOf(whole),
+      conditions: conditionsOf(whole),
+      verification: { ...honestReport(this.chain, whole), ...report, verified_at: generatedAt },
+      generatedAt
+    }
+  }
+
+  get store() {
+    return Layer.mock(EventStore, {
+      scan: ({ filter, tenantId }) => {
+        const found = this.chain.bodies.filter((body) => {
+          const event = parse(body)
+          return event.tenant_id === tenantId && matches(filter, event)
+        })
+        const chunks = Array.from({ length: Math.ceil(found.length / CHUNK) }, (_, at) =>
+          found.slice(at * CHUNK, (at + 1) * CHUNK)
+        )
+        return Stream.suspend(() => {
+          this.scans.begun += 1
+          return Stream.fromIterable(chunks)
+        }).pipe(
+          Stream.rechunk(1),
+          Stream.tap(() => Effect.sync(() => void (this.scans.chunks += 1))),
+          Stream.ensuring(Effect.sync(() => void (this.scans.ended += 1)))
+        )
+      }
+    })
+  }
+
+  seal({ checkpoints = [], signer: by = signer }: PackWishes) {
+    const hashes = this.chain.bodies.map((body) => parse(body).hash)
+    const latest = hashes.length === 0 ? undefined : checkpointOf(this.chain, hashes.length, by)
+    return Layer.succeed(EvidenceSeal, {
+      ready: Effect.void,
+      sign: (text) => Effect.sync(() => by.sign(text)),
+      vkeys: Effect.succeed([by.vkey]),
+      latest: () => Effect.succeed(latest),
+      earlier: (_, beforeSize, limit) =>
+        Effect.sync(() =>
+          [...checkpoints]
+            .filter((size) => size < beforeSize)
+            .sort((left, right) => right - left)
+            .slice(0, limit)
+            .map((size) => checkpointOf(this.chain, size, by))
+        ),
+      nodes: () =>
+        Effect.succeed({
+          node: (level, index) => nodeOf(hashes, level, index),
+          eventHash: (index) => hashes[index]!
+        })
+    })
+  }
+
+  layer(wishes: PackWishes) {
+    const { executions = [], spans = [] } = wishes
+    const lines = (texts: ReadonlyArray<string>) =>
+      texts.length === 0 ? Stream.empty : Stream.succeed(texts)
+    return Layer.mergeAll(
+      this.store,
+      this.seal(wishes),
+      layerArchive,
+      Layer.succeed(TraceExport, { executions: () => lines(executions), spans: () => lines(spans) })
+    )
+  }
+
+  /** The bytes of a pack as a stream. */
+  stream(wishes: PackWishes = {}) {
+    const options = { serviceName: SERVICE, pdf: wishes.pdf, final: false }
+    return Stream.unwrap(evidencePack(this.scope(wishes), options)).pipe(
+      Stream.provide(this.layer(wishes))
+    )
+  }
+
+  async pack(wishes: PackWishes = {}): Promise<Buffer> {
+    return Buffer.concat(await Effect.runPromise(Stream.runCollect(this.stream(wishes))))
+  }
+
+  /** A pack as a file; returns its path. */
+  async write(path: string, wishes: PackWishes = {}): Promise<string> {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, await this.pack(wishes))
+    return path
+  }
+}
+
+export const sha256 = (bytes: Buffer | string): string =>
+  createHash("sha256").update(bytes).digest("hex")

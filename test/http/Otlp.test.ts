@@ -1,0 +1,346 @@
+/**
+ * POST /v1/traces over the doubles: both encodings and what is answered in them, real exporters
+ * included. What spans become is tested with the mapping, what is stored with the whole service.
+ */
+import { gzipSync } from "node:zlib"
+import { createRegistry, fromBinary } from "@bufbuild/protobuf"
+import { anyUnpack } from "@bufbuild/protobuf/wkt"
+import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import type { Command, ItemError } from "../../src/domain/Command.ts"
+import type { Receipt } from "../../src/domain/Receipt.ts"
+import type { RecordOtlpSpan } from "../../src/domain/TraceOperation.ts"
+import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
+import { REFUSALS_NAMED_MAX } from "../../src/http/OtlpHandlers.ts"
+import { CommandLogBusy, CommandTooLarge } from "../../src/pipeline/CommandLog.ts"
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema
+} from "../../src/pipeline/otlp/gen/google/rpc/error_details_pb.js"
+import { StatusSchema } from "../../src/pipeline/otlp/gen/google/rpc/status_pb.js"
+import {
+  ExportTraceServiceResponseSchema
+} from "../../src/pipeline/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import {
+  attribute,
+  exportOf,
+  operationsOf,
+  plain,
+  span,
+  toProtobuf,
+  TRACE,
+  type Json
+} from "../pipeline/otlp/support/Exports.ts"
+import { deliver, exporterTo, recordAgentRun } from "../support/OtlpAgentRun.ts"
+import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
+import { TestApi, type Answer, type Call } from "./support/TestApi.ts"
+
+const TRACES = "/v1/traces"
+const JSON_TYPE = "application/json"
+const PROTOBUF = "application/x-protobuf"
+
+/** A sequencer that takes every span, unless the test says otherwise. */
+class SpanWorld extends World {
+  readonly recorded: Array<RecordOtlpSpan> = []
+  /** What it says against an operation. */
+  judge: (operation: RecordOtlpSpan) => Omit<ItemError, "index"> | undefined = () => undefined
+  fails = false
+
+  override decide(command: Command): void {
+    if (command.kind !== "trace") return super.decide(command)
+    const operations = command.traces as ReadonlyArray<RecordOtlpSpan>
+    const errors = operations.flatMap((operation) => {
+      const error = this.judge(operation)
+      return error === undefined ? [] : [{ index: operation.index, ...error }]
+    })
+    this.recorded.push(...operations)
+    const receipt: Receipt = {
+      receipt_id: command.receiptId,
+      tenant_id: command.tenantId,
+      status: this.fails ? "failed" : "committed",
+      accepted: operations.length - errors.length,
+      rejected: errors.length,
+      ids: [],
+      errors,
+      received_at: command.receivedAt,
+      committed_at: formatMicros(nowMicros()),
+      ...(this.fails ? { error: { code: "step_failed", message: "it did not work" } } : {}),
+      command_offset: 0,
+      events_next: 0
+    }
+    this.settle(command.attempt, { kind: "outcome", receipt, receiptOffset: 0 })
+  }
+}
+
+/** The parts of an answer in either encoding. */
+const rejection = ({ body, bytes, headers }: Answer): readonly [bigint, string] | undefined => {
+  if (headers["content-type"] === JSON_TYPE) {
+    const partial = body.partialSuccess
+    return partial && [BigInt(partial.rejectedSpans), partial.errorMessage]
+  }
+  assert.strictEqual(headers["content-type"], PROTOBUF)
+  const { partialSuccess: partial } = fromBinary(ExportTraceServiceResponseSchema, bytes)
+  return partial && [partial.rejectedSpans, partial.errorMessage]
+}
+
+describe("POST /v1/traces", () => {
+  let world: SpanWorld
+  let api: TestApi
+  beforeEach(async () => {
+    world = new SpanWorld()
+    api = await TestApi.start({}, world)
+  })
+  afterEach(() => api.stop())
+
+  const post = (type: string, raw: string | Uint8Array, call: Call = {}) =>
+    api.call(TRACES, {
+      key: WRITE_KEY,
+      ...call,
+      raw: typeof raw === "string" ? raw : Buffer.from(raw),
+      headers: { "content-type": type, ...call.headers }
+    })
+  const encoded = (type: string, body: Json): string | Uint8Array =>
+    type === PROTOBUF ? toProtobuf(body) : JSON.stringify(body)
+  const send = (type: string, body: Json, call: Call = {}) => post(type, encoded(type, body), call)
+
+  for (const type of [JSON_TYPE, PROTOBUF]) {
+    describe(`with ${type}`, () => {
+      it("answers an accepted export with an empty message", async () => {
+        const body = exportOf([span(), span({ spanId: "00000000000000aa" })])
+        const answer = await send(type, body)
+        assert.strictEqual(answer.status, 200, answer.text)
+        assert.strictEqual(answer.text, type === PROTOBUF ? "" : "{}")
+        assert.isUndefined(rejection(answer))
+        assert.deepStrictEqual(world.recorded.map(plain), operationsOf(body).map(plain))
+        assert.strictEqual(world.commands[0]!.kind, "trace")
+        assert.strictEqual(world.commands[0]!.tenantId, "acme")
+      })
+
+      it("answers an export of nothing without writing anything", async () => {
+        for (const raw of [encoded(type, {}), encoded(type, exportOf([]))]) {
+          const answer = await post(type, raw)
+          assert.deepStrictEqual([answer.status, rejection(answer)], [200, undefined])
+        }
+        assert.isEmpty(world.commands)
+      })
+
+      it("says what was refused, by itself and by the sequencer, and takes the rest", async () => {
+        const bad = span({ spanId: "00000000000000bb", startTimeUnixNano: "0" })
+        const cycle = span({ spanId: "00000000000000cc", name: "cycle" })
+        world.judge = ({ details }) =>
+          details.text.includes('"name":"cycle"')
+            ? { code: "cycle_detected", message: "parent_span_id: closes a cycle" }
+            : undefined
+        const answer = await send(type, exportOf([bad, span(), cycle]))
+        assert.strictEqual(answer.status, 200)
+        const [rejected, message] = rejection(answer)!
+        assert.strictEqual(rejected, 2n)
+        assert.strictEqual(
+          message,
+          `span 00000000000000bb of trace ${TRACE}: start_time_unix_nano: missing; send ` +
+            `nanoseconds since 1970; span 00000000000000cc of trace ${TRACE}: parent_span_id: ` +
+            "closes a cycle"
+        )
+        assert.deepStrictEqual(world.recorded.map(({ index }) => index), [1, 2])
+      })
+
+      it("refuses every span and writes nothing, and still answers 200", async () => {
+        const spans = Array.from({ length: REFUSALS_NAMED_MAX + 3 }, () => span({ spanId: "" }))
+        const answer = await send(type, exportOf(spans))
+        assert.strictEqual(answer.status, 200)
+        const [rejected, message] = rejection(answer)!
+        assert.strictEqual(rejected, BigInt(spans.length))
+        assert.match(message, /; and 3 more spans$/)
+        assert.isEmpty(world.commands)
+      })
+
+      it("cuts a large export into commands, in order", async () => {
+        const spans = Array.from({ length: 2_500 }, (_, n) =>
+          span({ spanId: (n + 1).toString(16).padStart(16, "0") })
+        )
+        const answer = await send(type, exportOf(spans))
+        assert.strictEqual(answer.status, 200, answer.text)
+        const sizes = world.commands.map(({ traces }) => traces!.length)
+        assert.deepStrictEqual(sizes, [1_000, 1_000, 500])
+        assert.deepStrictEqual(
+          world.recorded.map(({ index }) => index),
+          spans.map((_, index) => index)
+        )
+      })
+
+      it("undoes gzip", async () => {
+        const raw = gzipSync(encoded(type, exportOf([span()])))
+        const answer = await post(type, raw, { headers: { "content-encoding": "gzip" } })
+        assert.strictEqual(answer.status, 200)
+        assert.strictEqual(world.recorded.length, 1)
+      })
+
+      it("keeps metadata within the configured limit", async () => {
+        const value = { stringValue: "x".repeat(40_000) }
+        const answer = await send(type, exportOf([span({ attributes: [attribute("a", value)] })]))
+        assert.include(rejection(answer)![1], "metadata: ")
+        assert.isEmpty(world.recorded)
+      })
+    })
+  }
+
+  it("reads the same from both encodings of a real exporter", async () => {
+    const run = await recordAgentRun("agent-1")
+    for (const encoding of ["json", "protobuf"] as const) {
+      await deliver(exporterTo(api.url, WRITE_KEY, encoding), run.spans)
+    }
+    await deliver(exporterTo(api.url, WRITE_KEY, "protobuf", true), run.spans)
+    const count = run.spans.length
+    const [json, binary, compressed] = [0, 1, 2].map((n) =>
+      world.recorded.slice(n * count, (n + 1) * count).map(plain)
+    )
+    assert.strictEqual(json!.length, count)
+    assert.deepStrictEqual(binary, json)
+    assert.deepStrictEqual(compressed, json)
+    const ids = new Map(json!.map(({ details, spanId }) => [details.name, spanId]))
+    for (const expected of run.expected) {
+      const operation = json!.find(({ details }) => details.name === expected.name)!
+      assert.deepInclude(operation, {
+        spanType: expected.type,
+        status: expected.status,
+        startedAt: expected.startedAt,
+        endedAt: expected.endedAt,
+        causedBy: expected.causes.map((name) => ids.get(name))
+      })
+      assert.strictEqual(operation["parentSpanId"], expected.parent && ids.get(expected.parent))
+      assert.strictEqual(operation["endDetails"]?.error, expected.error)
+      assert.deepStrictEqual(
+        operation["events"].map(({ eventType, timestamp }: Json) => [eventType, timestamp]),
+        expected.events
+      )
+    }
+  })
+
+  it("gives spans, events and executions the same ids whenever they come again", async () => {
+    const run = await recordAgentRun("agent-1")
+    const exporter = exporterTo(api.url, WRITE_KEY, "protobuf")
+    await deliver(exporter, run.spans)
+    const first = world.recorded.splice(0)
+    for (const one of run.spans.toReversed()) await deliver(exporter, [one])
+    const idsOf = (operations: ReadonlyArray<RecordOtlpSpan>) =>
+      operations.flatMap(({ events, executionId, spanId }) => [
+        executionId,
+        spanId,
+        ...events.map(({ eventId }) => eventId)
+      ])
+    assert.sameMembers(idsOf(world.recorded), idsOf(first))
+    await deliver(exporterTo(api.url, OTHER_KEY, "protobuf"), run.spans)
+    const others = idsOf(world.recorded.slice(first.length))
+    assert.isEmpty(idsOf(first).filter((id) => others.includes(id)))
+  })
+
+  describe("refuses", () => {
+    const status = (answer: Answer, code: number, expected: string): Json => {
+      assert.strictEqual(answer.status, code, answer.text)
+      assert.strictEqual(answer.headers["content-type"], JSON_TYPE)
+      assert.strictEqual(answer.headers["x-request-id"], answer.body.error.request_id)
+      assert.strictEqual(answer.body.error.code, expected)
+      assert.strictEqual(answer.body.error.message, answer.body.message)
+      assert.strictEqual(answer.body.details[0].reason, expected.toUpperCase())
+      return answer.body
+    }
+    const binary = (answer: Answer, code: number) => {
+      assert.strictEqual(answer.status, code, answer.text)
+      assert.strictEqual(answer.headers["content-type"], PROTOBUF)
+      assert.strictEqual(Number(answer.headers["content-length"]), answer.bytes.length)
+      const registry = createRegistry(ErrorInfoSchema, BadRequestSchema, RetryInfoSchema)
+      const { code: rpcCode, details, message } = fromBinary(StatusSchema, answer.bytes)
+      return { rpcCode, message, details: details.map((detail) => anyUnpack(detail, registry)) }
+    }
+
+    it("a body that can't be read, with a google.rpc.Status in its encoding", async () => {
+      const text = await post(JSON_TYPE, '{"resourceSpans":[')
+      const { code, details } = status(text, 400, "invalid_json")
+      assert.strictEqual(code, 3)
+      assert.strictEqual(details[1]["@type"], "type.googleapis.com/google.rpc.BadRequest")
+      const bytes = binary(await post(PROTOBUF, Buffer.from([0x0a, 0x7f])), 400)
+      assert.strictEqual(bytes.rpcCode, 3)
+      assert.match(bytes.message, /no ExportTraceServiceRequest/)
+      assert.deepInclude(bytes.details[0] as Json, { reason: "INVALID_REQUEST", domain: "alk" })
+      assert.strictEqual(bytes.details[1]!.$typeName, "google.rpc.BadRequest")
+    })
+
+    it("who has no key, and whose key may not write", async () => {
+      const without = await api.call(TRACES, { json: {} })
+      assert.strictEqual(status(without, 401, "unauthenticated")["code"], 16)
+      assert.strictEqual(without.headers["www-authenticate"], "Bearer")
+      const reading = await send(PROTOBUF, exportOf([span()]), { key: READ_KEY })
+      assert.strictEqual(binary(reading, 403).rpcCode, 7)
+      assert.isEmpty(world.commands)
+    })
+
+    it("other media types and codings", async () => {
+      status(await post("text/plain", "{}"), 415, "unsupported_media_type")
+      const coded = await post(PROTOBUF, "x", { headers: { "content-encoding": "snappy" } })
+      assert.match(binary(coded, 415).message, /Content-Encoding/)
+    })
+
+    it("bodies over the limit, compressed or not, and too many spans", async () => {
+      const limit = 1_048_576
+      const large = JSON.stringify(exportOf([span({ name: "x".repeat(limit) })]))
+      assert.strictEqual(status(await post(JSON_TYPE, large), 413, "payload_too_large")["code"], 8)
+      const bomb = gzipSync(Buffer.alloc(limit + 1))
+      const compressed = await post(PROTOBUF, bomb, { headers: { "content-encoding": "gzip" } })
+      assert.strictEqual(binary(compressed, 413).rpcCode, 8)
+      const many = `{"resourceSpans":[{"scopeSpans":[{"spans":[${"{},".repeat(20_000)}{}]}]}]}`
+      status(await post(JSON_TYPE, many), 413, "payload_too_large")
+      assert.isEmpty(world.commands)
+    })
+
+    it("to call that a success which is not visible, and what it can't tell", async () => {
+      const body = exportOf([span()])
+      const cases: ReadonlyArray<readonly [string, () => void]> = [
+        ["busy", () => (world.refuse = new CommandLogBusy({ message: "", maybeWritten: false }))],
+        ["failed", () => (world.fails = true)],
+        ["unjudged", () => (world.judge = () => ({ code: "unavailable", message: "not loaded" }))]
+      ]
+      for (const [name, prepare] of cases) {
+        world.refuse = undefined
+        world.fails = false
+        prepare()
+        const text = await send(JSON_TYPE, body)
+        assert.strictEqual(status(text, 503, "unavailable")["code"], 14, name)
+        const bytes = await send(PROTOBUF, body)
+        const { details } = binary(bytes, 503)
+        assert.strictEqual(details[1]!.$typeName, "google.rpc.RetryInfo", name)
+        for (const { headers } of [text, bytes]) assert.strictEqual(headers["retry-after"], "1")
+      }
+    })
+
+    it("what the log can't take in one record", async () => {
+      world.refuse = new CommandTooLarge({ bytes: 2, limit: 1 })
+      status(await send(JSON_TYPE, exportOf([span()])), 413, "payload_too_large")
+    })
+
+    it("other methods, saying which it has", async () => {
+      const answer = await api.call(TRACES, { key: WRITE_KEY })
+      assert.strictEqual(answer.status, 405)
+      assert.strictEqual(answer.headers["allow"], "POST")
+    })
+  })
+
+  it("asks for the same again when the wait is over", async () => {
+    world.invisible = true
+    const answer = await send(JSON_TYPE, exportOf([span()]))
+    assert.strictEqual(answer.status, 503, answer.text)
+    assert.include(answer.body.error.message, "send the same again")
+    world.invisible = false
+    assert.strictEqual((await send(JSON_TYPE, exportOf([span()]))).status, 200)
+  })
+
+  it("counts spans against the tenant's quota", async () => {
+    await api.stop()
+    api = await TestApi.start({ eventsPerSecondMax: 2 }, world)
+    const spans = ["a", "b", "c"].map((digit) => span({ spanId: digit.repeat(16) }))
+    assert.strictEqual((await send(PROTOBUF, exportOf(spans))).status, 200)
+    const limited = await send(JSON_TYPE, exportOf(spans))
+    assert.strictEqual(limited.status, 429)
+    assert.strictEqual(limited.body.error.code, "rate_limited")
+    assert.isDefined(limited.headers["retry-after"])
+  })
+})

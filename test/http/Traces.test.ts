@@ -1,0 +1,655 @@
+/**
+ * Executions, spans and trace events over HTTP: statuses, defaults, what is always present, and that
+ * a repeated request changes nothing. What is refused as a whole stands in TraceRefusals.test.ts.
+ */
+import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
+import { TestApi, type Call } from "./support/TestApi.ts"
+
+const EXECUTIONS = "/api/v1/executions"
+const BATCH = "/api/v1/traces/batch"
+const STARTED = "2026-11-21T10:00:00.123456Z"
+const sync = { "x-service-sync": "true" }
+
+describe("traces", () => {
+  let api: TestApi
+  beforeEach(async () => {
+    api = await TestApi.start()
+  })
+  afterEach(() => api.stop())
+  const post = (path: string, json?: unknown, call: Call = {}) =>
+    api.call(path, { key: WRITE_KEY, method: "POST", ...(json === undefined ? {} : { json }), ...call })
+  const put = (path: string, json?: unknown, call: Call = {}) =>
+    api.call(path, { key: WRITE_KEY, method: "PUT", ...(json === undefined ? {} : { json }), ...call })
+  const get = (path: string) => api.call(path, { key: READ_KEY })
+  const start = async (json: object = {}) => {
+    const answer = await post(EXECUTIONS, { agent_id: "agent", ...json })
+    assert.include([200, 201], answer.status, answer.text)
+    return answer.body
+  }
+  const span = async (execution: string, json: object = {}) => {
+    const answer = await post(`${EXECUTIONS}/${execution}/spans`, {
+      span_type: "TOOL_CALL",
+      name: "search",
+      ...json
+    })
+    assert.include([200, 201], answer.status, answer.text)
+    return answer.body
+  }
+
+  describe("starting an execution", () => {
+    it("answers 201 with what is always there, and the execution can be read at once", async () => {
+      const before = new Date().toISOString()
+      const answer = await post(EXECUTIONS, { agent_id: "agent" })
+      assert.strictEqual(answer.status, 201, answer.text)
+      const { created_at, id, root_span_id, started_at, ...rest } = answer.body
+      assert.deepStrictEqual(rest, {
+        agent_id: "agent",
+        agent_name: "agent",
+        status: "RUNNING",
+        metadata: {}
+      })
+      assert.match(id, /^[0-9a-f-]{14}7/)
+      assert.match(root_span_id, /^[0-9a-f-]{14}8/)
+      for (const time of [started_at, created_at]) {
+        assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+        assert.isAtLeast(Date.parse(time), Date.parse(before) - 2)
+      }
+      const read = await get(`${EXECUTIONS}/${id}`)
+      assert.strictEqual(read.status, 200)
+      assert.strictEqual(read.text, answer.text)
+      const root = await get(`/api/v1/spans/${root_span_id}`)
+      assert.deepStrictEqual(root.body, {
+        span: {
+          id: root_span_id,
+          execution_id: id,
+          caused_by_span_ids: [],
+          span_type: "AGENT",
+          name: "agent",
+          status: "RUNNING",
+          started_at,
+          metadata: {}
+        },
+        events: []
+      })
+    })
+
+    it("keeps everything that was sent, the start to the microsecond", async () => {
+      const sent = {
+        agent_name: "An agent",
+        trigger: "ticket.created",
+        metadata: { b: [1, { x: null }], a: "é", __proto__: 1 },
+        started_at: "2026-11-21T12:00:00.1234569+02:00"
+      }
+      const execution = await start(sent)
+      assert.strictEqual(execution.started_at, STARTED)
+      assert.strictEqual(execution.agent_name, "An agent")
+      assert.strictEqual(execution.trigger, "ticket.created")
+      assert.deepStrictEqual(execution.metadata, sent.metadata)
+      const { body } = await get(`${EXECUTIONS}/${execution.id}/spans`)
+      assert.strictEqual(body.spans[0].name, "An agent")
+      assert.strictEqual(body.spans[0].started_at, STARTED)
+    })
+
+    it("takes null for what is not there", async () => {
+      const { agent_name, metadata, trigger } = await start({
+        agent_name: null,
+        trigger: null,
+        metadata: null,
+        idempotency_key: null,
+        started_at: null,
+        id: null
+      })
+      assert.deepStrictEqual({ agent_name, metadata, trigger }, {
+        agent_name: "agent",
+        metadata: {},
+        trigger: undefined
+      })
+    })
+
+    it("gives the stored execution to a retry with the same agent and key, and to no other", async () => {
+      const first = await post(EXECUTIONS, {
+        agent_id: "agent",
+        idempotency_key: "run 1",
+        trigger: "first",
+        started_at: STARTED
+      })
+      assert.strictEqual(first.status, 201)
+      const again = await post(EXECUTIONS, {
+        agent_id: "agent",
+        idempotency_key: "run 1",
+        trigger: "second",
+        metadata: { ignored: true }
+      })
+      assert.strictEqual(again.status, 200)
+      assert.strictEqual(again.text, first.text)
+      const same = await post(EXECUTIONS, {
+        agent_id: "agent",
+        idempotency_key: "run 1",
+        started_at: "2026-11-21T10:00:00.1234564Z"
+      })
+      assert.strictEqual(same.text, first.text)
+      const conflict = await post(EXECUTIONS, {
+        agent_id: "agent",
+        idempotency_key: "run 1",
+        started_at: "2026-11-21T10:00:00.123457Z"
+      })
+      assert.strictEqual(conflict.status, 409)
+      assert.strictEqual(conflict.body.code, "idempotency_conflict")
+      assert.strictEqual(conflict.body.field, "started_at")
+      assert.isString(conflict.body.error)
+      const others = [
+        await start({ agent_id: "agent 2", idempotency_key: "run 1" }),
+        await start({ idempotency_key: "run 2" }),
+        (await post(EXECUTIONS, { agent_id: "agent", idempotency_key: "run 1" }, { key: OTHER_KEY }))
+          .body
+      ]
+      assert.strictEqual(new Set([first.body.id, ...others.map(({ id }) => id)]).size, 4)
+    })
+
+    it("takes an id of the client's own", async () => {
+      const first = await post(EXECUTIONS, { agent_id: "agent", id: "run/1 ü" })
+      assert.strictEqual(first.status, 201)
+      assert.strictEqual(first.body.id, "run/1 ü")
+      const read = await get(`${EXECUTIONS}/${encodeURIComponent("run/1 ü")}`)
+      assert.strictEqual(read.text, first.text)
+      assert.strictEqual((await post(EXECUTIONS, { agent_id: "agent", id: "run/1 ü" })).status, 200)
+    })
+  })
+
+  describe("ending an execution", () => {
+    it("completes it without a body, and its running spans with it", async () => {
+      const { id, root_span_id, started_at } = await start()
+      const open = await span(id)
+      const done = await span(id)
+      const early = await put(`/api/v1/spans/${done.id}/end`, { status: "FAILED" })
+      const answer = await put(`${EXECUTIONS}/${id}/end`)
+      assert.strictEqual(answer.status, 200, answer.text)
+      assert.strictEqual(answer.body.status, "COMPLETED")
+      assert.isAtLeast(answer.body.ended_at.localeCompare(started_at), 0)
+      const { body } = await get(`${EXECUTIONS}/${id}/spans`)
+      assert.deepStrictEqual(
+        body.spans.map(({ ended_at, id, status }: any) => [id, status, ended_at]),
+        [
+          [root_span_id, "COMPLETED", answer.body.ended_at],
+          [open.id, "COMPLETED", answer.body.ended_at],
+          [done.id, "FAILED", early.body.ended_at]
+        ]
+      )
+    })
+
+    it("keeps the first end, whatever comes after", async () => {
+      const { id } = await start({ started_at: STARTED, metadata: { a: 1, b: 1 } })
+      const end = { status: "CANCELLED", ended_at: "2026-11-21T10:00:09Z", metadata: { b: 2, c: 3 } }
+      const first = await put(`${EXECUTIONS}/${id}/end`, end)
+      assert.strictEqual(first.body.ended_at, "2026-11-21T10:00:09.000000Z")
+      assert.deepStrictEqual(first.body.metadata, { a: 1, b: 2, c: 3 })
+      const again = await put(`${EXECUTIONS}/${id}/end`, { ...end, ended_at: "2026-11-22T10:00:09Z" })
+      assert.strictEqual(again.status, 200)
+      assert.strictEqual(again.text, first.text)
+      for (const status of ["COMPLETED", "FAILED"]) {
+        const other = await put(`${EXECUTIONS}/${id}/end`, { status })
+        assert.strictEqual(other.status, 409)
+        assert.strictEqual(other.body.code, "already_ended")
+      }
+      assert.strictEqual((await get(`${EXECUTIONS}/${id}`)).text, first.text)
+      const late = await post(`${EXECUTIONS}/${id}/spans`, { span_type: "A", name: "late" })
+      assert.strictEqual(late.body.code, "already_ended")
+    })
+
+    it("lets one of 20 ends with different statuses win", async () => {
+      const { id } = await start()
+      const statuses = Array.from({ length: 20 }, (_, n) =>
+        ["COMPLETED", "FAILED", "CANCELLED"][n % 3]!
+      )
+      const answers = await Promise.all(
+        statuses.map((status) => put(`${EXECUTIONS}/${id}/end`, { status }))
+      )
+      const { body } = await get(`${EXECUTIONS}/${id}`)
+      answers.forEach((answer, at) => {
+        assert.strictEqual(answer.status, statuses[at] === body.status ? 200 : 409)
+        if (answer.status === 200) assert.deepStrictEqual(answer.body, body)
+      })
+    })
+
+    it("refuses an end before a start that the client gave, not before one that it did not", async () => {
+      const given = await start({ started_at: STARTED })
+      const before = { ended_at: "2026-11-21T10:00:00.123455Z" }
+      const refused = await put(`${EXECUTIONS}/${given.id}/end`, before)
+      assert.strictEqual(refused.status, 400, refused.text)
+      assert.strictEqual(refused.body.code, "invalid_request")
+      assert.strictEqual(refused.body.field, "ended_at")
+      const made = await start()
+      const kept = await put(`${EXECUTIONS}/${made.id}/end`, before)
+      assert.strictEqual(kept.status, 200)
+      assert.strictEqual(kept.body.ended_at, before.ended_at)
+    })
+  })
+
+  describe("listing executions", () => {
+    it("pages by start, newest first, with exact totals and links", async () => {
+      const ids: Array<string> = []
+      for (let n = 0; n < 7; n++) {
+        const started_at = `2026-11-21T10:00:0${n}Z`
+        const agent_id = n % 2 === 0 ? "even" : "odd"
+        const { id } = await start({ agent_id, started_at })
+        ids.unshift(id)
+        if (n < 3) await put(`${EXECUTIONS}/${id}/end`, { status: "FAILED" })
+      }
+      const first = await get(`${EXECUTIONS}?page_size=3`)
+      assert.strictEqual(first.status, 200)
+      assert.deepStrictEqual(
+        { ...first.body, executions: first.body.executions.map(({ id }: any) => id) },
+        { executions: ids.slice(0, 3), total: 7, page: 1, page_size: 3 }
+      )
+      assert.include(first.headers["link"], 'page=2>; rel="next"')
+      assert.include(first.headers["link"], 'page=3>; rel="last"')
+      const last = await get(`${EXECUTIONS}?page_size=3&page=3`)
+      assert.deepStrictEqual(last.body.executions.map(({ id }: any) => id), ids.slice(6))
+      const past = await get(`${EXECUTIONS}?page_size=3&page=4`)
+      assert.deepStrictEqual([past.status, past.body.executions, past.body.total], [200, [], 7])
+      const totals = async (query: string) => (await get(`${EXECUTIONS}?${query}`)).body.total
+      assert.strictEqual(await totals("status=FAILED"), 3)
+      assert.strictEqual(await totals("status=RUNNING&agent_id=odd"), 2)
+      assert.strictEqual(await totals("agent_id=Odd"), 0)
+      const bounds = "from=2026-11-21T10:00:02Z&to=2026-11-21T10:00:04Z"
+      assert.strictEqual(await totals(bounds), 3)
+    })
+  })
+
+  describe("spans", () => {
+    it("are below the root unless said otherwise, and always say the same fields", async () => {
+      const { id, root_span_id } = await start()
+      const child = await post(`${EXECUTIONS}/${id}/spans`, { span_type: "LLM_CALL", name: "ask" })
+      assert.strictEqual(child.status, 201, child.text)
+      const { started_at, ...rest } = child.body
+      assert.match(started_at, /Z$/)
+      assert.deepStrictEqual(rest, {
+        id: child.body.id,
+        execution_id: id,
+        parent_span_id: root_span_id,
+        caused_by_span_ids: [],
+        span_type: "LLM_CALL",
+        name: "ask",
+        status: "RUNNING",
+        metadata: {}
+      })
+      const second = await span(id, {
+        id: "mine",
+        parent_span_id: child.body.id,
+        caused_by_span_ids: [child.body.id, root_span_id],
+        span_type: "MY_OWN_TYPE2",
+        metadata: { k: 1 }
+      })
+      assert.strictEqual(second.parent_span_id, child.body.id)
+      assert.deepStrictEqual(second.caused_by_span_ids, [child.body.id, root_span_id])
+      assert.strictEqual(second.span_type, "MY_OWN_TYPE2")
+    })
+
+    it("are told apart by id or key: the same again is 200, another under the id 409", async () => {
+      const { id } = await start()
+      const spans = `${EXECUTIONS}/${id}/spans`
+      for (const name of ["id", "idempotency_key"]) {
+        const json = { [name]: `own ${name}`, span_type: "A", name: "n", started_at: STARTED }
+        const first = await post(spans, json)
+        const again = await post(spans, json)
+        assert.deepStrictEqual([first.status, again.status], [201, 200], again.text)
+        assert.strictEqual(again.text, first.text)
+        const other = await post(spans, { ...json, name: "another" })
+        assert.strictEqual(other.status, 409)
+        assert.strictEqual(other.body.code, "id_conflict")
+        assert.strictEqual(other.body.field, "id")
+      }
+      const elsewhere = await start()
+      const taken = await post(`${EXECUTIONS}/${elsewhere.id}/spans`, {
+        id: "own id", span_type: "A", name: "n", started_at: STARTED
+      })
+      assert.strictEqual(taken.body.code, "id_conflict")
+    })
+
+    it("end once, with an error and more metadata", async () => {
+      const { id } = await start()
+      const { id: spanId } = await span(id, { started_at: STARTED, metadata: { a: 1 } })
+      const path = `/api/v1/spans/${spanId}/end`
+      const end = {
+        status: "FAILED",
+        ended_at: "2026-11-21T10:00:01Z",
+        error: { type: "timeout", after_ms: 30 },
+        metadata: { b: 2 }
+      }
+      const first = await put(path, end)
+      assert.strictEqual(first.status, 200, first.text)
+      assert.deepInclude(first.body, {
+        status: "FAILED",
+        ended_at: "2026-11-21T10:00:01.000000Z",
+        error: end.error,
+        metadata: { a: 1, b: 2 }
+      })
+      assert.strictEqual((await put(path, { status: "FAILED" })).text, first.text)
+      assert.strictEqual((await put(path)).status, 409)
+      const text = await span(id)
+      const failed = await put(`/api/v1/spans/${text.id}/end`, { status: "FAILED", error: "boom" })
+      assert.strictEqual(failed.body.error, "boom")
+    })
+
+    it("are listed by start, the root first among equals", async () => {
+      const { id, root_span_id } = await start({ started_at: STARTED })
+      const late = await span(id, { started_at: "2026-11-21T10:00:02Z" })
+      const early = await span(id, { started_at: "2026-11-21T10:00:01Z" })
+      const equal = await span(id, { id: "0", started_at: STARTED })
+      const { body } = await get(`${EXECUTIONS}/${id}/spans`)
+      assert.deepStrictEqual(
+        body.spans.map(({ id }: any) => id),
+        [root_span_id, equal.id, early.id, late.id]
+      )
+    })
+
+    it("form a graph with parents, causes and counts", async () => {
+      const { id, root_span_id } = await start({ started_at: STARTED })
+      const first = await span(id, { id: "first" })
+      await span(id, { id: "second", caused_by_span_ids: ["first"] })
+      await post("/api/v1/spans/second/events", { event_type: "tool.request" })
+      const { body, status } = await get(`${EXECUTIONS}/${id}/dag`)
+      assert.strictEqual(status, 200)
+      assert.deepStrictEqual(
+        body.nodes.map(({ depth, event_count, id }: any) => [id, depth, event_count]),
+        [[root_span_id, 0, 0], ["first", 1, 0], ["second", 1, 1]]
+      )
+      assert.sameDeepMembers(
+        body.edges.map(({ source, target, type }: any) => [source, target, type]),
+        [
+          [root_span_id, first.id, "parent"],
+          [root_span_id, "second", "parent"],
+          ["first", "second", "caused_by"]
+        ]
+      )
+      assert.match(body.digest, /^[0-9a-f]{64}$/)
+      assert.isArray(body.critical_path)
+    })
+  })
+
+  describe("trace events", () => {
+    it("are numbered per execution in the order of arrival", async () => {
+      const { id } = await start()
+      const one = await span(id)
+      const two = await span(id)
+      const numbers: Array<number> = []
+      for (const { id: spanId } of [one, two, one]) {
+        const answer = await post(`/api/v1/spans/${spanId}/events`, {
+          event_type: "tool.request",
+          payload: { n: numbers.length }
+        })
+        assert.strictEqual(answer.status, 201, answer.text)
+        assert.deepInclude(answer.body, {
+          execution_id: id,
+          span_id: spanId,
+          event_type: "tool.request",
+          payload: { n: numbers.length }
+        })
+        numbers.push(answer.body.sequence_number)
+      }
+      assert.deepStrictEqual(numbers, [1, 2, 3])
+      const events = await get(`/api/v1/spans/${one.id}/events`)
+      assert.deepStrictEqual(
+        events.body.events.map(({ sequence_number }: any) => sequence_number),
+        [1, 3]
+      )
+      const whole = await get(`/api/v1/spans/${one.id}`)
+      assert.deepStrictEqual(whole.body.events, events.body.events)
+    })
+
+    it("with an id of the client's are stored once", async () => {
+      const { id } = await start()
+      const { id: spanId } = await span(id)
+      const path = `/api/v1/spans/${spanId}/events`
+      const event = { id: "e", event_type: "Any Name", timestamp: STARTED, payload: {} }
+      const first = await post(path, event)
+      const again = await post(path, event)
+      assert.deepStrictEqual([first.status, again.status], [201, 200])
+      assert.strictEqual(again.text, first.text)
+      assert.deepStrictEqual(first.body.payload, {})
+      const other = await post(path, { ...event, payload: { x: 1 } })
+      assert.strictEqual(other.body.code, "id_conflict")
+      assert.strictEqual((await get(path)).body.events.length, 1)
+    })
+
+    it("come in batches with a result for each", async () => {
+      const { id } = await start()
+      const { id: spanId } = await span(id)
+      const path = `/api/v1/spans/${spanId}/events`
+      const event = { event_type: "log.line" }
+      const events = [event, { payload: 1 }, { ...event, id: "e", colour: "red" }, { ...event, id: "e" }]
+      const answer = await post(path, { events })
+      assert.strictEqual(answer.status, 200, answer.text)
+      const { accepted, errors, ids, rejected, results, status, warnings } = answer.body
+      assert.deepStrictEqual([accepted, rejected, status], [2, 2, "committed"])
+      assert.deepStrictEqual(
+        errors.map(({ code, index }: any) => [index, code]),
+        [[1, "missing_field"], [3, "id_conflict"]]
+      )
+      assert.deepStrictEqual(warnings, [{ index: 2, field: "colour" }])
+      assert.strictEqual(ids[1], "e")
+      assert.deepStrictEqual(
+        results.map(({ event_id, index, op, outcome, sequence_number }: any) => ({
+          event_id, index, op, outcome, sequence_number
+        })),
+        [
+          { event_id: ids[0], index: 0, op: "span.event", outcome: "created", sequence_number: 1 },
+          { event_id: "e", index: 2, op: "span.event", outcome: "created", sequence_number: 2 }
+        ]
+      )
+    })
+  })
+
+  describe("a batch of operations", () => {
+    const run = "run-1"
+    const operations = [
+      { op: "execution.start", id: run, agent_id: "agent", started_at: STARTED },
+      { op: "span.start", execution_id: run, id: "a", span_type: "LLM_CALL", name: "a",
+        started_at: "2026-11-21T10:00:01Z" },
+      { op: "span.start", execution_id: run, id: "b", span_type: "TOOL_CALL", name: "b",
+        parent_span_id: "a", caused_by_span_ids: ["a"], started_at: "2026-11-21T10:00:02Z" },
+      { op: "span.event", span_id: "b", id: "e", event_type: "tool.request", timestamp: STARTED,
+        payload: { q: 1 } },
+      { op: "span.end", span_id: "b", ended_at: "2026-11-21T10:00:03Z" },
+      { op: "execution.end", execution_id: run, ended_at: "2026-11-21T10:00:04Z" }
+    ]
+    const seen = async () => {
+      const without = ({ created_at: _at, ...rest }: any) => rest
+      const spans = (await get(`${EXECUTIONS}/${run}/spans`)).body.spans
+      const events = (await get("/api/v1/spans/b/events")).body.events
+      return { execution: without((await get(`${EXECUTIONS}/${run}`)).body), spans, events }
+    }
+
+    it("gives the same trace in any order, and one by one", async () => {
+      const answer = await post(BATCH, { operations }, { headers: sync })
+      assert.strictEqual(answer.status, 200, answer.text)
+      assert.deepStrictEqual([answer.body.accepted, answer.body.rejected], [6, 0], answer.text)
+      assert.deepStrictEqual(answer.body.ids, [run, "a", "b", "e", "b", run])
+      assert.deepStrictEqual(
+        answer.body.results.map(({ op }: any) => op),
+        operations.map(({ op }) => op)
+      )
+      const straight = await seen()
+      assert.strictEqual(straight.spans.length, 3)
+      await api.stop()
+      api = await TestApi.start()
+      const turned = await post(BATCH, { operations: operations.toReversed() }, { headers: sync })
+      assert.strictEqual(turned.body.accepted, 6, turned.text)
+      assert.deepStrictEqual(await seen(), straight)
+      await api.stop()
+      api = await TestApi.start()
+      const [first, a, b, e, endB, end] = operations.map(({ op: _op, ...rest }) => rest)
+      await start(first)
+      await span(run, a)
+      await span(run, b)
+      assert.strictEqual((await post("/api/v1/spans/b/events", e)).status, 201)
+      assert.strictEqual((await put("/api/v1/spans/b/end", endB)).status, 200)
+      assert.strictEqual((await put(`${EXECUTIONS}/${run}/end`, end)).status, 200)
+      assert.deepStrictEqual(await seen(), straight)
+    })
+
+    it("finds what was sent one by one before, and the other way round", async () => {
+      const { op: _op, execution_id: _id, ...a } = operations[1]!
+      await start({ id: run, started_at: STARTED })
+      await span(run, a)
+      const answer = await post(BATCH, { operations }, { headers: sync })
+      assert.deepStrictEqual(
+        answer.body.results.map(({ outcome }: any) => outcome),
+        ["existing", "existing", "created", "created", "created", "created"]
+      )
+      const again = await post(BATCH, { operations }, { headers: sync })
+      assert.deepStrictEqual(
+        [again.body.accepted, again.body.results.every(({ outcome }: any) => outcome === "existing")],
+        [6, true]
+      )
+    })
+
+    it("is answered 202 by default, with the ids and a receipt that becomes committed", async () => {
+      const answer = await post(BATCH, { operations: [...operations, { op: "nothing" }, 5] })
+      assert.strictEqual(answer.status, 202, answer.text)
+      const { accepted, errors, ids, receipt_id, rejected, results, status } = answer.body
+      assert.deepStrictEqual([accepted, rejected, status], [6, 2, "pending"])
+      assert.deepStrictEqual(ids, [run, "a", "b", "e", "b", run])
+      assert.deepStrictEqual(results[3], { index: 3, op: "span.event", span_id: "b", event_id: "e" })
+      assert.deepStrictEqual(
+        errors.map(({ code, index }: any) => [index, code]),
+        [[6, "invalid_value"], [7, "invalid_value"]]
+      )
+      assert.strictEqual(answer.headers["location"], `/v1/receipts/${receipt_id}`)
+      assert.strictEqual(answer.headers["retry-after"], "1")
+      const receipt = await get(answer.headers["location"]!)
+      assert.strictEqual(receipt.body.status, "committed")
+      assert.deepStrictEqual(receipt.body.ids, ids)
+      assert.strictEqual(receipt.body.results.length, 6)
+      assert.notProperty(receipt.body, "traces_next")
+    })
+
+    it("reports what the sequencer refuses, item by item", async () => {
+      const answer = await post(
+        BATCH,
+        {
+          operations: [
+            ...operations.slice(0, 2),
+            { op: "span.end", span_id: "nobody" },
+            { op: "span.start", execution_id: run, id: "x", span_type: "A", name: "x",
+              parent_span_id: "y" },
+            { op: "span.start", execution_id: run, id: "y", span_type: "A", name: "y",
+              parent_span_id: "x" },
+            { op: "span.start", execution_id: "no", span_type: "A", name: "n" }
+          ]
+        },
+        { headers: sync }
+      )
+      assert.deepStrictEqual(
+        answer.body.errors.map(({ code, index }: any) => [index, code]),
+        [[2, "not_found"], [3, "cycle_detected"], [4, "cycle_detected"], [5, "not_found"]],
+        answer.text
+      )
+      assert.include(answer.body.errors[0].message, '"nobody"')
+    })
+  })
+
+  describe("an Idempotency-Key", () => {
+    it("writes once and gives the same ids again", async () => {
+      const headers = { "idempotency-key": "k" }
+      const execution = await post(EXECUTIONS, { agent_id: "agent" }, { headers })
+      const { id } = execution.body
+      const spans = `${EXECUTIONS}/${id}/spans`
+      const child = await post(spans, { span_type: "A", name: "n" }, { headers })
+      const events = `/api/v1/spans/${child.body.id}/events`
+      const event = await post(events, { event_type: "a" }, { headers })
+      const several = await post(BATCH, { operations: [
+        { op: "span.event", span_id: child.body.id, event_type: "b" }
+      ] }, { headers: { ...headers, ...sync } })
+      const end = await put(`${EXECUTIONS}/${id}/end`, {}, { headers })
+      const facts = api.world.traces.facts.length
+      const repeated = [
+        [execution, await post(EXECUTIONS, { agent_id: "agent" }, { headers })],
+        [child, await post(spans, { span_type: "A", name: "n" }, { headers })],
+        [event, await post(events, { event_type: "a" }, { headers })],
+        [several, await post(BATCH, { operations: [
+          { op: "span.event", span_id: child.body.id, event_type: "b" }
+        ] }, { headers: { ...headers, ...sync } })],
+        [end, await put(`${EXECUTIONS}/${id}/end`, {}, { headers })]
+      ] as const
+      for (const [first, again] of repeated) {
+        assert.strictEqual(again.status, first.status, again.text)
+        assert.strictEqual(again.body.id, first.body.id)
+        assert.deepStrictEqual(again.body.ids, first.body.ids)
+      }
+      assert.strictEqual(api.world.traces.facts.length, facts)
+    })
+
+    it("with another body is 422, and a refusal is not remembered under it", async () => {
+      const headers = { "idempotency-key": "k" }
+      const { id } = await start()
+      const first = await post(EXECUTIONS, { agent_id: "a" }, { headers })
+      assert.strictEqual(first.status, 201)
+      const other = await post(EXECUTIONS, { agent_id: "b" }, { headers })
+      assert.strictEqual(other.status, 422)
+      assert.strictEqual(other.body.code, "idempotency_mismatch")
+      assert.isString(other.body.error)
+      const spans = `${EXECUTIONS}/${id}/spans`
+      const absent = { span_type: "A", name: "n", parent_span_id: "p" }
+      assert.strictEqual((await post(spans, absent, { headers })).status, 404)
+      await span(id, { id: "p" })
+      assert.strictEqual((await post(spans, absent, { headers })).status, 201)
+    })
+
+    it("belongs to the path with its id", async () => {
+      const headers = { "idempotency-key": "k" }
+      for (const { id } of [await start(), await start()]) {
+        const end = await put(`${EXECUTIONS}/${id}/end`, { status: "FAILED" }, { headers })
+        assert.strictEqual(end.status, 200)
+        assert.strictEqual(end.body.id, id)
+      }
+    })
+  })
+
+  describe("erasing", () => {
+    it("takes the details out of every answer", async () => {
+      const { id } = await start({ agent_name: "secret", trigger: "secret", metadata: { secret: 1 } })
+      const { id: spanId } = await span(id, { name: "secret", metadata: { secret: 1 } })
+      await post(`/api/v1/spans/${spanId}/events`, { event_type: "a", payload: { secret: 1 } })
+      await put(`/api/v1/spans/${spanId}/end`, { status: "FAILED", error: "secret" })
+      const path = `${EXECUTIONS}/${id}/erase`
+      const answer = await post(path, { reason: "asked for" })
+      assert.strictEqual(answer.status, 200, answer.text)
+      assert.deepInclude(answer.body, { id, agent_name: "agent", metadata: {} })
+      assert.isNull(answer.body.topic_copy_until)
+      assert.match(answer.body.erased_at, /Z$/)
+      for (const shown of [
+        answer,
+        await get(`${EXECUTIONS}/${id}`),
+        await get(`${EXECUTIONS}/${id}/spans`),
+        await get(`${EXECUTIONS}/${id}/dag`),
+        await get(`/api/v1/spans/${spanId}`),
+        await get(EXECUTIONS)
+      ]) {
+        assert.strictEqual(shown.status, 200)
+        assert.notInclude(shown.text, "secret")
+      }
+      const again = await post(path, { reason: "asked for" })
+      assert.strictEqual(again.text, answer.text)
+      const fact = api.world.traces.facts.find(({ type }) => type === "execution.erased")
+      assert.deepInclude(fact, { reason: "asked for", erased_by: "key_write" })
+    })
+
+    it("says until when the topic has a copy", async () => {
+      await api.stop()
+      api = await TestApi.start({ topicRetentionMs: 86_400_000 })
+      const { id } = await start()
+      const { body } = await post(`${EXECUTIONS}/${id}/erase`, { reason: "r" })
+      const day = Date.parse(body.topic_copy_until) - Date.parse(body.erased_at)
+      assert.strictEqual(day, 86_400_000)
+    })
+  })
+
+  it("verifies an execution", async () => {
+    const { id } = await start()
+    const { body, status } = await get(`${EXECUTIONS}/${id}/verify`)
+    assert.strictEqual(status, 200)
+    assert.deepInclude(body, { valid: true, scheme: "alk-trace-v1", execution_id: id, facts_checked: 2 })
+  })
+})

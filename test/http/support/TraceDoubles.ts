@@ -1,0 +1,187 @@
+/**
+ * Traces of a test server: the facts that the real step of the sequencer makes, folded out of arrays
+ * as a store would, and switches for what may go wrong.
+ */
+import { Effect, Layer, Stream } from "effect"
+import { ResumePointInvalid, TooManyStreams } from "../../../src/actors/LiveFeed.ts"
+import { ExecutionUnknown, TraceFeed, type TraceSubscription } from "../../../src/actors/TraceFeed.ts"
+import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/TraceFact.ts"
+import { foldFacts } from "../../../src/domain/TraceView.ts"
+import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
+import { TraceStore, type ExecutionPageQuery } from "../../../src/ports/TraceStore.ts"
+import { TraceVerifier } from "../../../src/verify/TraceVerifier.ts"
+
+/** What the store of the test holds, by chain sequence and tenant. */
+export class TraceWorld {
+  readonly facts: Array<TraceFact> = []
+  readonly subscriptions: Array<TraceSubscription> = []
+  storeDown = false
+  /** What is committed is not found. */
+  forgetful = false
+  streamsMax = 100
+  sse: Stream.Stream<Uint8Array> = Stream.never
+
+  /** What the projection does with a record of the topic. */
+  project(body: string): void {
+    const fact = parseFact(body)
+    if (fact === undefined) throw new Error(`no fact: ${body}`)
+    this.facts.push(fact)
+    if (fact.type !== "execution.erased") return
+    for (const [at, earlier] of this.facts.entries()) {
+      const { details, execution_id, tenant_id } = earlier
+      const isIts = execution_id === fact.execution_id && tenant_id === fact.tenant_id
+      if (isIts && details !== undefined) {
+        this.facts[at] = parseFact(eraseFact(earlier, fact.created_at))!
+      }
+    }
+  }
+
+  of(tenantId: string, executionId?: string): ReadonlyArray<TraceFact> {
+    if (this.forgetful) return []
+    return this.facts.filter(
+      (fact) =>
+        fact.tenant_id === tenantId &&
+        (executionId === undefined || fact.execution_id === executionId)
+    )
+  }
+}
+
+const bodies = (facts: ReadonlyArray<TraceFact>): ReadonlyArray<string> =>
+  facts.map((fact) => JSON.stringify(fact))
+
+const page = (world: TraceWorld, query: ExecutionPageQuery) => {
+  const { agentId, from = "", limit, offset, status, tenantId, to = "9" } = query
+  const ids = [...new Set(world.of(tenantId).map(({ execution_id }) => execution_id))]
+  const found = ids
+    .map((id) => world.of(tenantId, id).filter(({ type }) => type.startsWith("execution.")))
+    .map((facts) => ({ facts, execution: foldFacts(facts).execution! }))
+    .filter(
+      ({ execution: { agent_id, started_at, status: now } }) =>
+        (status === undefined || status === now) &&
+        (agentId === undefined || agentId === agent_id) &&
+        started_at >= from &&
+        started_at <= to
+    )
+    .sort(({ execution: left }, { execution: right }) =>
+      left.started_at === right.started_at
+        ? left.id < right.id ? -1 : 1
+        : left.started_at > right.started_at ? -1 : 1
+    )
+  return {
+    executions: found.slice(offset, offset + limit).map(({ facts }) => bodies(facts)),
+    total: found.length
+  }
+}
+
+/** A store that answers from the world's facts. */
+export const traceStoreOf = (world: TraceWorld) => {
+  const guarded = <A>(answer: () => A) =>
+    Effect.suspend(() =>
+      world.storeDown
+        ? Effect.fail(new StoreUnavailable({ operation: "test", cause: new Error("down") }))
+        : Effect.sync(answer)
+    )
+  return Layer.mock(TraceStore, {
+    facts: (tenantId, executionId, selection) =>
+      guarded(() => {
+        const facts = world.of(tenantId, executionId)
+        switch (selection.kind) {
+          case "all":
+            return bodies(facts)
+          case "structure":
+            return bodies(facts.filter(({ type }) => type !== "span.event"))
+          case "execution":
+            return bodies(facts.filter(({ type }) => type.startsWith("execution.")))
+          case "events":
+            return bodies(
+              facts.filter((fact) => fact.type === "span.event" && fact.span_id === selection.spanId)
+            )
+        }
+      }),
+    executionOfSpan: (tenantId, spanId) =>
+      guarded(
+        () =>
+          world
+            .of(tenantId)
+            .find(
+              (fact) =>
+                (fact.type === "span.started" && fact.span_id === spanId) ||
+                (fact.type === "execution.started" && fact.root_span_id === spanId)
+            )?.execution_id
+      ),
+    eventCounts: (tenantId, executionId) =>
+      guarded(() => {
+        const counts = new Map<string, number>()
+        for (const fact of world.of(tenantId, executionId)) {
+          if (fact.type !== "span.event") continue
+          counts.set(fact.span_id, (counts.get(fact.span_id) ?? 0) + 1)
+        }
+        return counts
+      }),
+    page: (query) => guarded(() => page(world, query))
+  })
+}
+
+const feedOf = (world: TraceWorld) =>
+  TraceFeed.of({
+    subscribe: (subscription) =>
+      Effect.suspend((): Effect.Effect<
+        Stream.Stream<Uint8Array>,
+        ExecutionUnknown | ResumePointInvalid | TooManyStreams
+      > => {
+        const { after = 0, executionId, tenantId } = subscription
+        if (world.subscriptions.length >= world.streamsMax) {
+          return Effect.fail(new TooManyStreams({ limit: world.streamsMax }))
+        }
+        if (world.of(tenantId, executionId).length === 0) {
+          return Effect.fail(new ExecutionUnknown())
+        }
+        if (after > world.of(tenantId).length) {
+          return Effect.fail(new ResumePointInvalid({ message: "beyond the head" }))
+        }
+        world.subscriptions.push(subscription)
+        return Effect.succeed(world.sse)
+      })
+  })
+
+const verifierOf = (world: TraceWorld) =>
+  TraceVerifier.of({
+    verify: (tenantId, executionId) =>
+      Effect.sync(() => {
+        const facts = world.of(tenantId, executionId)
+        if (facts.length === 0) return undefined
+        return {
+          valid: true,
+          status: "valid",
+          tenant_id: tenantId,
+          scheme: "alk-trace-v1",
+          execution_id: executionId,
+          bounds: {
+            from: "1970-01-01T00:00:00.000000Z",
+            to: "2261-12-31T23:59:59.999999Z",
+            from_sequence: null,
+            to_sequence: null
+          },
+          facts_checked: facts.length,
+          events_checked: facts.length,
+          events_in_bounds: facts.length,
+          first_sequence_number: facts[0]!.chain_sequence,
+          last_sequence_number: facts.at(-1)!.chain_sequence,
+          head: null,
+          erased_events: 0,
+          assurance: "self_attested",
+          breaks: [],
+          breaks_total: 0,
+          verified_at: "2026-01-01T00:00:00.000000Z",
+          duration_ms: 1
+        }
+      })
+  })
+
+/** The services of traces, made of the world. */
+export const layerTraces = (world: TraceWorld) =>
+  Layer.mergeAll(
+    traceStoreOf(world),
+    Layer.succeed(TraceFeed, feedOf(world)),
+    Layer.succeed(TraceVerifier, verifierOf(world))
+  )

@@ -1,0 +1,287 @@
+/**
+ * A real OpenTelemetry SDK against a running service, seen through the API alone: what an agent run
+ * is exported as has to come out as the right execution, spans, events and DAG, in whatever order
+ * and grouping its spans arrive.
+ */
+import { randomUUID } from "node:crypto"
+import { execFile, spawnSync } from "node:child_process"
+import { promisify } from "node:util"
+import { ROOT_CONTEXT, trace } from "@opentelemetry/api"
+import { BatchSpanProcessor, TracerProvider, type ReadableSpan } from "@opentelemetry/sdk-trace"
+import { resourceFromAttributes } from "@opentelemetry/resources"
+import { assert, describe, it } from "vitest"
+import { Client, type Json } from "./Client.ts"
+import {
+  deliver,
+  exporterTo,
+  recordAgentRun,
+  ROOT,
+  type AgentRun,
+  type Encoding
+} from "./OtlpAgentRun.ts"
+
+export interface OtlpTarget {
+  /** Base URL of an API process. */
+  readonly url: string
+  /** A key with read and write scope. */
+  readonly key: string
+}
+
+const PYTHON_AGENT = "test/support/otlp_agent.py"
+const run = promisify(execFile)
+
+/** True if python3 has the OpenTelemetry SDK with an OTLP/HTTP exporter. */
+const hasPython =
+  spawnSync("python3", ["-c", "import opentelemetry.sdk, opentelemetry.exporter.otlp.proto.http"])
+    .status === 0
+
+const agentId = (): string => `otlp-${randomUUID()}`
+
+const ok = async (client: Client, path: string): Promise<Json> => {
+  const { body, status, text } = await client.call(path)
+  assert.strictEqual(status, 200, `${path}: ${text}`)
+  return body as Json
+}
+
+/** The only execution of an agent. */
+const executionOf = async (client: Client, agent: string): Promise<Json> => {
+  const { executions, total } = await ok(client, `/api/v1/executions?agent_id=${agent}`)
+  assert.strictEqual(total, 1, JSON.stringify(executions))
+  return executions[0]
+}
+
+/** The spans of an execution by name. */
+const spansOf = async (client: Client, execution: Json): Promise<ReadonlyMap<string, Json>> => {
+  const { spans } = await ok(client, `/api/v1/executions/${execution["id"]}/spans`)
+  return new Map(spans.map((span: Json) => [span["name"], span]))
+}
+
+const checkExecution = (execution: Json, run: AgentRun): void => {
+  const root = run.expected.find(({ name }) => name === ROOT)!
+  const { agent_id, agent_name, ended_at, metadata, started_at, status } = execution
+  assert.deepStrictEqual(
+    { agent_id, agent_name, started_at, ended_at, status },
+    {
+      agent_id: run.agentId,
+      agent_name: run.agentName,
+      started_at: root.startedAt,
+      ended_at: root.endedAt,
+      status: root.status
+    }
+  )
+  assert.strictEqual(metadata.trace_id, run.traceId)
+  assert.strictEqual(metadata.name, ROOT)
+}
+
+const checkSpans = (spans: ReadonlyMap<string, Json>, execution: Json, run: AgentRun): void => {
+  assert.sameMembers([...spans.keys()], run.expected.map(({ name }) => name))
+  const idOf = (name: string): string => spans.get(name)!["id"]
+  assert.strictEqual(execution["root_span_id"], idOf(ROOT))
+  for (const expected of run.expected) {
+    const span = spans.get(expected.name)!
+    const { caused_by_span_ids, ended_at, error, parent_span_id, span_type, started_at, status } =
+      span
+    assert.deepStrictEqual(
+      { span_type, status, started_at, ended_at, parent_span_id, error },
+      {
+        span_type: expected.type,
+        status: expected.status,
+        started_at: expected.startedAt,
+        ended_at: expected.endedAt,
+        parent_span_id: expected.parent && idOf(expected.parent),
+        error: expected.error
+      },
+      expected.name
+    )
+    assert.sameMembers(caused_by_span_ids, expected.causes.map(idOf), expected.name)
+    assert.notProperty(span, "synthetic")
+    const sent = run.spans.find(({ name }) => name === expected.name)!
+    assert.deepStrictEqual(span["metadata"].attributes, { ...sent.attributes })
+    assert.strictEqual(span["metadata"].span_id, sent.spanContext().spanId)
+    assert.strictEqual(span["metadata"].resource.attributes["service.name"], "planner-service")
+  }
+}
+
+const checkEvents = async (
+  client: Client,
+  spans: ReadonlyMap<string, Json>,
+  run: AgentRun
+): Promise<void> => {
+  const numbers: Array<number> = []
+  for (const expected of run.expected) {
+    const { events } = await ok(client, `/api/v1/spans/${spans.get(expected.name)!["id"]}/events`)
+    assert.deepStrictEqual(
+      events.map(({ event_type, timestamp }: Json) => [event_type, timestamp]),
+      expected.events,
+      expected.name
+    )
+    numbers.push(...events.map(({ sequence_number }: Json) => sequence_number))
+  }
+  numbers.sort((left, right) => left - right)
+  assert.deepStrictEqual(numbers, numbers.map((_, index) => index + 1))
+}
+
+const checkDag = async (
+  client: Client,
+  spans: ReadonlyMap<string, Json>,
+  execution: Json,
+  run: AgentRun
+): Promise<void> => {
+  const dag = await ok(client, `/api/v1/executions/${execution["id"]}/dag`)
+  const idOf = (name: string): string => spans.get(name)!["id"]
+  const nodes = new Map<string, Json>(dag["nodes"].map((node: Json) => [node["name"], node]))
+  assert.strictEqual(dag["nodes"].length, run.expected.length)
+  for (const expected of run.expected) {
+    const { depth, duration_us, event_count, status, type } = nodes.get(expected.name)!
+    assert.deepStrictEqual(
+      { type, status, duration_us, depth, event_count },
+      {
+        type: expected.type,
+        status: expected.status,
+        duration_us: expected.durationMicros,
+        depth: expected.depth,
+        event_count: expected.events.length
+      },
+      expected.name
+    )
+  }
+  assert.sameDeepMembers(
+    dag["edges"].map(({ source, target, type }: Json) => [source, target, type]),
+    run.expected.flatMap(({ causes, name, parent }) => [
+      ...(parent === undefined ? [] : [[idOf(parent), idOf(name), "parent"]]),
+      ...causes.map((cause) => [idOf(cause), idOf(name), "caused_by"])
+    ])
+  )
+  const places = new Map<string, number>(
+    dag["nodes"].map(({ id }: Json, index: number) => [id, index])
+  )
+  for (const { source, target } of dag["edges"]) {
+    assert.isBelow(places.get(source)!, places.get(target)!, "source first")
+  }
+}
+
+/** Everything that the API says of a run that has arrived completely. */
+export const checkAgentRun = async ({ key, url }: OtlpTarget, run: AgentRun): Promise<void> => {
+  const client = new Client(url, key)
+  const execution = await executionOf(client, run.agentId)
+  checkExecution(execution, run)
+  const spans = await spansOf(client, execution)
+  checkSpans(spans, execution, run)
+  await checkEvents(client, spans, run)
+  await checkDag(client, spans, execution, run)
+  const report = await ok(client, `/api/v1/executions/${execution["id"]}/verify`)
+  assert.isTrue(report["valid"], JSON.stringify(report))
+}
+
+/** Groupings of the same spans, which end children first and root last. */
+const groupings: Readonly<
+  Record<string, (spans: ReadonlyArray<ReadableSpan>) => ReadonlyArray<ReadonlyArray<ReadableSpan>>>
+> = {
+  "in one request": (spans) => [spans],
+  "one by one, children before their parents": (spans) => spans.map((span) => [span]),
+  "one by one after the end, parents before their children": (spans) =>
+    spans.toReversed().map((span) => [span]),
+  "root in the middle": (spans) => [
+    [...spans.slice(0, 3), spans.at(-1)!],
+    spans.slice(3, -1).toReversed()
+  ],
+  "twice, and overlapping": (spans) => [spans.slice(2), spans, spans.slice(0, 4)]
+}
+
+/** Register the tests. `target` is asked when they run. */
+export const otlpBlackBox = (target: () => OtlpTarget): void => {
+  const send = async (encoding: Encoding, run: AgentRun, spans: ReadonlyArray<ReadableSpan>) => {
+    const { key, url } = target()
+    await deliver(exporterTo(url, key, encoding), spans)
+  }
+
+  describe("an agent run exported by OpenTelemetry", () => {
+    for (const encoding of ["json", "protobuf"] as const) {
+      for (const [name, group] of Object.entries(groupings)) {
+        it(`is the right execution: ${encoding}, ${name}`, async () => {
+          const run = await recordAgentRun(agentId())
+          for (const spans of group(run.spans)) await send(encoding, run, spans)
+          await checkAgentRun(target(), run)
+        })
+      }
+
+      it(`is the same execution however many exporters send it at once: ${encoding}`, async () => {
+        const run = await recordAgentRun(agentId())
+        await Promise.all(run.spans.map((span) => send(encoding, run, [span])))
+        await checkAgentRun(target(), run)
+      })
+    }
+
+    it("is taken compressed", async () => {
+      const { key, url } = target()
+      const run = await recordAgentRun(agentId())
+      await deliver(exporterTo(url, key, "protobuf", true), run.spans)
+      await checkAgentRun(target(), run)
+    })
+
+    it("is running under a root that is not there yet until the root arrives", async () => {
+      const client = new Client(target().url, target().key)
+      const run = await recordAgentRun(agentId())
+      const [root] = run.spans.filter(({ name }) => name === ROOT)
+      const below = run.spans.find(({ name }) => name === "retrieval stations")!
+      await send("json", run, [below])
+      const found = await ok(client, "/api/v1/executions?agent_id=planner-service&page_size=1000")
+      const early = found["executions"].find(
+        ({ metadata }: Json) => metadata.trace_id === run.traceId
+      )
+      assert.strictEqual(early.status, "RUNNING")
+      const { nodes } = await ok(client, `/api/v1/executions/${early.id}/dag`)
+      assert.strictEqual(nodes.filter(({ missing }: Json) => missing === true).length, 1)
+      await send("json", run, run.spans.filter((span) => span !== root && span !== below))
+      await send("json", run, [root!])
+      const execution = await executionOf(client, run.agentId)
+      assert.strictEqual(execution["id"], early.id)
+      await checkAgentRun(target(), run)
+    })
+
+    it("is complete when the SDK's own batches have gone out", async () => {
+      const { key, url } = target()
+      const agent = agentId()
+      const provider = new TracerProvider({
+        resource: resourceFromAttributes({ "service.name": agent }),
+        spanProcessors: [
+          new BatchSpanProcessor({
+            exporter: exporterTo(url, key, "protobuf"),
+            maxExportBatchSize: 100
+          })
+        ]
+      })
+      const tracer = provider.getTracer("alk-tests")
+      const root = tracer.startSpan("root")
+      const inside = trace.setSpan(ROOT_CONTEXT, root)
+      for (let n = 0; n < 250; n++) tracer.startSpan(`step ${n}`, {}, inside).end()
+      root.end()
+      await provider.shutdown()
+      const client = new Client(url, key)
+      const execution = await executionOf(client, agent)
+      assert.strictEqual(execution["status"], "COMPLETED")
+      assert.strictEqual((await spansOf(client, execution)).size, 251)
+    })
+
+    const python = hasPython
+      ? "is the right execution from the Python SDK"
+      : "is not exported from Python here: python3 has no OpenTelemetry SDK"
+    it(python, async () => {
+      if (!hasPython) return
+      const { key, url } = target()
+      const agent = agentId()
+      await run("python3", [PYTHON_AGENT, url, key, agent])
+      const client = new Client(url, key)
+      const execution = await executionOf(client, agent)
+      const spans = await spansOf(client, execution)
+      assert.deepStrictEqual(
+        ["invoke_agent", "chat", "execute_tool"].map((name) => spans.get(name)!["span_type"]),
+        ["AGENT", "LLM_CALL", "TOOL_CALL"]
+      )
+      assert.strictEqual(spans.get("execute_tool")!["status"], "FAILED")
+      assert.deepStrictEqual(spans.get("execute_tool")!["caused_by_span_ids"], [
+        spans.get("chat")!["id"]
+      ])
+    })
+  })
+}
