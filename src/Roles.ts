@@ -13,6 +13,8 @@ import type { SequencerSettings } from "./actors/Sequencer.ts"
 import { runSequencers } from "./actors/Sequencers.ts"
 import { layerTraceFeed } from "./actors/TraceFeed.ts"
 import { layerCheckpointStore } from "./adapters/clickhouse/CheckpointStoreClickHouse.ts"
+import { layerArchive } from "./adapters/archive/ArchiveZip.ts"
+import { layerChromium } from "./adapters/chromium/PdfRendererChromium.ts"
 import { ChdbEngine } from "./adapters/clickhouse/ChdbEngine.ts"
 import { ClickHouseConnection } from "./adapters/clickhouse/ClickHouseConnection.ts"
 import { layerClickHouse } from "./adapters/clickhouse/EventStoreClickHouse.ts"
@@ -28,7 +30,12 @@ import { keptSigner, signerOfFile } from "./adapters/keys/SigningKey.ts"
 import { clearChangelog } from "./cli/Repair.ts"
 import type { Config, KafkaConfig, Role } from "./config.ts"
 import type { Signer } from "./domain/Checkpoint.ts"
+import { layerEvidenceSeal } from "./exports/EvidenceSealLayer.ts"
+import { AuditReports } from "./exports/report/AuditReports.ts"
+import { layerStoredTraceExport } from "./exports/StoredTraceExport.ts"
 import { ApiSettings } from "./http/ApiSettings.ts"
+import { layerExportAnswers } from "./http/ExportAnswers.ts"
+import { layerExportSlots } from "./http/ExportSlots.ts"
 import { layerReadiness } from "./http/ReadinessProbe.ts"
 import { HttpListener, layerServer } from "./http/Server.ts"
 import { layerWorkerServer } from "./http/WorkerServer.ts"
@@ -41,7 +48,7 @@ import { layerSystemActs } from "./pipeline/SystemActs.ts"
 import { EventLog } from "./ports/EventLog.ts"
 import { EventStore } from "./ports/EventStore.ts"
 import { TraceStore } from "./ports/TraceStore.ts"
-import { TraceVerifier } from "./verify/TraceVerifier.ts"
+import { layerTraceVerifier } from "./verify/TraceVerifier.ts"
 import { layerVerifier } from "./verify/Verifier.ts"
 
 /** Milliseconds after which an insert that a server may still work on has ended. */
@@ -172,11 +179,30 @@ const storePartsOf = Effect.fnUntraced(function*(
   return { engine, server, stores }
 })
 
+/** What leaves the service as documents. */
+const exportsOf = (
+  { cacheDir, chromiumPath, quotas }: Config,
+  signer: Signer | undefined
+) =>
+  layerExportAnswers.pipe(
+    Layer.provide([
+      AuditReports.layer.pipe(
+        Layer.provide(layerChromium({ path: chromiumPath, cacheFolder: cacheDir }))
+      ),
+      layerArchive,
+      layerEvidenceSeal(signer),
+      layerExportSlots(quotas.exportsAtOnce),
+      layerStoredTraceExport
+    ])
+  )
+
 /** Everything behind the HTTP API, and the API in front of it. */
 const apiOf = (config: Config, secret: Redacted.Redacted, signer: Signer | undefined) => {
   const { adminToken, bootstrapKeys, limits, roles, serviceName } = config
   const keys = layerKeys({ adminToken, bootstrapKeys })
-  const services = Layer.mergeAll(layerVerifier, Layer.succeed(TraceVerifier, { verify: () => Effect.succeed(undefined) }), layerTraceFeed, layerReadiness(roles)).pipe(
+  const services = exportsOf(config, signer).pipe(
+    Layer.provideMerge(Layer.mergeAll(layerTraceFeed, layerReadiness(roles))),
+    Layer.provideMerge(Layer.mergeAll(layerVerifier, layerTraceVerifier)),
     Layer.provideMerge(layerCheckpoints({ secret, serviceName })),
     Layer.provideMerge(layerLiveFeed(limits.streamsPerTenantMax)),
     Layer.provideMerge(Layer.mergeAll(keys, layerShareLinks)),

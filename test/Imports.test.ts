@@ -3,7 +3,18 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "vitest"
 
-const ANY = ["actors", "adapters", "cli", "contracts", "domain", "http", "pipeline", "ports", "verify"]
+const ANY = [
+  "actors",
+  "adapters",
+  "cli",
+  "contracts",
+  "domain",
+  "exports",
+  "http",
+  "pipeline",
+  "ports",
+  "verify"
+]
 const without = (...names: ReadonlyArray<string>) => ANY.filter((name) => !names.includes(name))
 
 /** Folder by folder: what its files may import from src, itself included. */
@@ -13,13 +24,14 @@ const allowed: Record<string, ReadonlyArray<string>> = {
   actors: ["actors", "domain", "ports"],
   pipeline: ["pipeline", "actors", "domain", "ports"],
   verify: ["verify", "actors", "domain", "ports"],
+  exports: ["exports", "verify", "pipeline", "actors", "domain", "ports"],
   http: without("adapters"),
   cli: without("adapters", "contracts"),
   contracts: without("adapters"),
   adapters: ["adapters", "domain", "ports"]
 }
 /** Packages that only adapters may name: everybody else speaks to the ports. */
-const clients = ["kafkajs", "@clickhouse/client", "chdb", "playwright-core", "archiver"]
+const clients = ["kafkajs", "@clickhouse/client", "chdb", "playwright-core", "archiver", "yauzl"]
 /** Files beside the folders that everybody but domain and ports may read. */
 const shared = ["config.ts"]
 

@@ -321,14 +321,28 @@ const sortFact = (
   return undefined
 }
 
+/** What the service has not written is nobody's checkpoint. */
+const parseCheckpoint = (body: Buffer): CheckpointRecord | undefined => {
+  try {
+    const checkpoint = JSON.parse(body.toString()) as CheckpointRecord
+    const { tenant_id, tree_size } = checkpoint
+    const isOne = typeof tenant_id === "string" && Number.isSafeInteger(tree_size) && tree_size > 0
+    return isOne ? checkpoint : undefined
+  } catch {
+    // Left out: the signature of what is left says what is true.
+    return undefined
+  }
+}
+
 const sortCheckpoint = (into: Sorted, partition: number, record: LogRecord): void => {
   const body = record.value ?? Buffer.alloc(0)
-  const { tenant_id, tree_size } = JSON.parse(body.toString()) as CheckpointRecord
+  const checkpoint = parseCheckpoint(body)
+  if (checkpoint === undefined) return
   into.checkpoints.push({
     partition,
     offset: record.offset,
-    tenantId: tenant_id,
-    treeSize: tree_size,
+    tenantId: checkpoint.tenant_id,
+    treeSize: checkpoint.tree_size,
     body
   })
 }

@@ -5,9 +5,13 @@
 import { readFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
 import { checkPack } from "../exports/PackCheck.ts"
-import { counted, type PackReport, type UnreadablePack } from "../exports/PackFindings.ts"
+import {
+  counted,
+  unreadablePack,
+  type PackReport,
+  type UnreadablePack
+} from "../exports/PackFindings.ts"
 import { keysOfText, type GivenCheckpoint, type GivenKey } from "../exports/PackSeal.ts"
-import { unreadablePack } from "../exports/PackFindings.ts"
 import { Archive } from "../ports/Archive.ts"
 
 /** The command was called with something that it does not know. */
@@ -78,7 +82,8 @@ const read = (args: ReadonlyArray<string>): Asked => {
     } else if (arg.startsWith("-") || path !== undefined) refuse(`unknown argument ${arg}`)
     else path = arg
   }
-  return { path: path ?? refuse("name a pack or a folder; see alk verify --help"), keys, checkpoints, json }
+  path ??= refuse("name a pack or a folder; see alk verify --help")
+  return { path, keys, checkpoints, json }
 }
 
 /** Characters of one line that comes out of a pack. */
@@ -152,8 +157,25 @@ export const verifyPack = Effect.fn("VerifyPack.verify")(function*(args: Readonl
     Effect.catchTag("ArchiveUnreadable", ({ message }) => Effect.succeed(unreadablePack(message)))
   )
   const outcome: VerifyOutcome = {
-    text: json ? `${JSON.stringify(report, null, 2)}\n` : `${reportLines(path, report).join("\n")}\n`,
+    text: json
+      ? `${JSON.stringify(report, null, 2)}\n`
+      : `${reportLines(path, report).join("\n")}\n`,
     exitCode: exitCodes[report.verdict]
   }
   return outcome
 })
+
+/** The command: says its outcome, or why it could not begin, and sets the exit code. */
+export const verifyCommand = (args: ReadonlyArray<string>): Effect.Effect<void, never, Archive> =>
+  verifyPack(args).pipe(
+    Effect.map(({ exitCode, text }) => {
+      process.stdout.write(text)
+      process.exitCode = exitCode
+    }),
+    Effect.catchTag("VerifyRefused", ({ message }) =>
+      Effect.sync(() => {
+        process.stderr.write(`alk: ${message}\n`)
+        process.exitCode = exitCodes.unreadable
+      })
+    )
+  )

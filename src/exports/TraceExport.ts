@@ -17,7 +17,7 @@ export class TraceExport extends Context.Service<
   {
     /** One execution per text, without line feeds, by start and then id. Chunks, bounded memory. */
     executions(scope: TraceScope): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
-    /** One span per text, likewise. */
+    /** One span per text: by execution in that order, then by start and id. */
     spans(scope: TraceScope): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
   }
 >()("alk/exports/TraceExport") {}

@@ -8,10 +8,11 @@ import type { ErrorStatus } from "./ApiError.ts"
 import { ChainApi } from "./ChainContract.ts"
 import { describeStatus } from "./ContractErrors.ts"
 import { ErasureApi } from "./ErasureContract.ts"
+import { ExportApi } from "./ExportContract.ts"
 import { IngestApi } from "./IngestContract.ts"
 import { OtlpApi } from "./OtlpContract.ts"
 import { QueryApi } from "./QueryContract.ts"
-import { ShareLinksApi } from "./ShareContract.ts"
+import { ShareExportApi, ShareLinksApi } from "./ShareContract.ts"
 import { StreamApi } from "./StreamContract.ts"
 import { TraceApi } from "./TraceContract.ts"
 import { VerifyApi } from "./VerifyContract.ts"
@@ -138,7 +139,8 @@ is refused.`
 export class Api extends HttpApi.make("alk")
   .add(IngestApi, ErasureApi)
   .add(QueryApi, VerifyApi, ChainApi, StreamApi)
-  .add(ShareLinksApi)
+  .add(ExportApi)
+  .add(ShareLinksApi, ShareExportApi)
   .add(AdminApi)
   .add(TraceApi)
   .add(OtlpApi)

@@ -9,10 +9,15 @@ import { Api } from "./Api.ts"
 import { layerAdminAuthorization, layerAuthorization } from "./Authorization.ts"
 import { layerChainHandlers } from "./ChainHandlers.ts"
 import { layerErasureHandlers } from "./ErasureHandlers.ts"
+import { layerExportHandlers } from "./ExportHandlers.ts"
 import { layerIngestHandlers } from "./IngestHandlers.ts"
 import { layerOtlpHandlers, layerOtlpRefusals } from "./OtlpHandlers.ts"
 import { layerQueryHandlers } from "./QueryHandlers.ts"
-import { layerShareLinksHandlers } from "./ShareHandlers.ts"
+import {
+  layerShareAuthorization,
+  layerShareExportHandlers,
+  layerShareLinksHandlers
+} from "./ShareHandlers.ts"
 import { layerStreamHandlers } from "./StreamHandlers.ts"
 import { layerTraceHandlers } from "./TraceHandlers.ts"
 import { layerVerifyHandlers } from "./VerifyHandlers.ts"
@@ -23,13 +28,20 @@ export const layerApiRoutes = HttpApiBuilder.layer(Api).pipe(
     layerAdminHandlers,
     layerChainHandlers,
     layerErasureHandlers,
+    layerExportHandlers,
     layerIngestHandlers,
     layerOtlpHandlers,
     layerQueryHandlers,
+    layerShareExportHandlers,
     layerShareLinksHandlers,
     layerStreamHandlers,
     layerTraceHandlers,
     layerVerifyHandlers
   ]),
-  Layer.provide([layerAdminAuthorization, layerAuthorization, layerOtlpRefusals])
+  Layer.provide([
+    layerAdminAuthorization,
+    layerAuthorization,
+    layerOtlpRefusals,
+    layerShareAuthorization
+  ])
 )

@@ -15,6 +15,7 @@ import type { ShareLink as StoredLink } from "../domain/Registry.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import { Timestamp } from "./ContractSchemas.ts"
+import { PDF_TYPE } from "./ExportTypes.ts"
 import { operation } from "./Operation.ts"
 
 /** Seconds that a link is valid: 7 days, unless it says otherwise, and 30 at most. */
@@ -182,3 +183,25 @@ export class ShareLinksApi extends HttpApiGroup.make("ShareLinks")
   .annotateMerge(
     OpenApi.annotations({ title: "Share", description: "Documents for people without a key." })
   ) {}
+
+const sharePdf = HttpApiEndpoint.get("exportSharedPdf", "/v1/share/export/pdf", {
+  success: Schema.Uint8Array.annotate({ description: "The report that the link covers." }).pipe(
+    HttpApiSchema.asUint8Array({ contentType: PDF_TYPE })
+  ),
+  error: errorsOf("object", 400, 401, 429, 503)
+}).annotateMerge(
+  operation({
+    id: "exportSharedPdf",
+    summary: "The document of a share link",
+    description:
+      "Takes no parameters: what it shows was fixed when the link was made. Each document counts " +
+      "as one use. 401 for a token that is unknown, expired, revoked or used up; it opens no other " +
+      "route."
+  })
+)
+
+/** The route of the tag Share that takes a link's token. */
+export class ShareExportApi extends HttpApiGroup.make("ShareExport")
+  .add(sharePdf)
+  .middleware(ShareAuthorization)
+  .annotateMerge(OpenApi.annotations({ title: "Share", description: "" })) {}

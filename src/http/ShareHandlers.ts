@@ -2,7 +2,7 @@
  * Serves the share links: reads what a link is to cover and shows links without their hashes. Who
  * may use one is decided behind `ShareLinks`.
  */
-import { Effect, Result } from "effect"
+import { Effect, Layer, Redacted, Result } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { EventFilter, MetadataCondition } from "../domain/EventFilter.ts"
@@ -11,16 +11,23 @@ import type { JsonObject, JsonValue } from "../domain/StrictJson.ts"
 import { conditionsOf } from "../exports/ExportScope.ts"
 import { ShareLinks } from "../pipeline/ShareLinks.ts"
 import { BODY_BYTES_MAX, labelOf, objectOf } from "./AdminHandlers.ts"
-import { answering, json } from "./Answer.ts"
+import { answering, errorResponse, json } from "./Answer.ts"
 import { Api } from "./Api.ts"
-import { invalid, notFound, refusable } from "./ApiError.ts"
+import { ApiError, invalid, notFound, refusable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import { filterParameters, toFilter } from "./EventParameters.ts"
+import { ExportAnswers } from "./ExportAnswers.ts"
 import { JSON_TYPE } from "./MediaTypes.ts"
 import { METADATA_CONDITIONS_MAX, metadataCondition, readQuery } from "./QueryParameters.ts"
 import { readBody } from "./RequestBody.ts"
-import { EXPIRES_IN_DEFAULT, EXPIRES_IN_MAX, USES_MAX } from "./ShareContract.ts"
+import {
+  CurrentShareLink,
+  EXPIRES_IN_DEFAULT,
+  EXPIRES_IN_MAX,
+  ShareAuthorization,
+  USES_MAX
+} from "./ShareContract.ts"
 
 const INPUT_FIELDS = ["from", "to", "filters", "expires_in", "max_uses", "label"]
 const METADATA_PREFIX = "metadata."
@@ -171,5 +178,54 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
           })
         )
       )
+  })
+)
+
+/** 401 without the token of a link that can be used now. */
+export const layerShareAuthorization: Layer.Layer<ShareAuthorization, never, ShareLinks> =
+  Layer.effect(
+    ShareAuthorization,
+    Effect.map(ShareLinks, (links) =>
+      ShareAuthorization.of({
+        share_token: (handler, { credential }) =>
+          links.find(Redacted.value(credential)).pipe(
+            Effect.matchEffect({
+              onFailure: ({ message }): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+                errorResponse(new ApiError({ code: "unauthenticated", message })),
+              onSuccess: (link) => Effect.provideService(handler, CurrentShareLink, link)
+            })
+          )
+      })
+    )
+  )
+
+/** The handlers of ShareExportApi. */
+export const layerShareExportHandlers = HttpApiBuilder.group(
+  Api,
+  "ShareExport",
+  Effect.fnUntraced(function*(handlers) {
+    const answers = yield* ExportAnswers
+    const links = yield* ShareLinks
+
+    return handlers.handleRaw(
+      "exportSharedPdf",
+      answering(
+        Effect.fnUntraced(function*({ request }) {
+          const link = yield* CurrentShareLink
+          yield* refuseQuery(request)
+          const order = { tenantId: link.tenant_id, filter: link.filter, actorId: link.id }
+          const response = yield* answers.pdf(request, order)
+          // Counted when there is something to hand out; whoever was faster to the last use has it.
+          yield* links
+            .use(link)
+            .pipe(
+              Effect.catchTag("Unauthenticated", ({ message }) =>
+                Effect.fail(new ApiError({ code: "unauthenticated", message }))
+              )
+            )
+          return response
+        })
+      )
+    )
   })
 )

@@ -5,11 +5,27 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
-import { EventVerifyReport, VerifyReport } from "./ContractSchemas.ts"
+import { VerifyReport } from "./ContractSchemas.ts"
 import { filterParameters } from "./EventParameters.ts"
+import { JSON_TYPE, NDJSON_TYPE } from "./MediaTypes.ts"
 import { operation } from "./Operation.ts"
 import { eventParameters } from "./QueryContract.ts"
-import { booleanParameter } from "./QueryParameters.ts"
+import { booleanParameter, integerParameter } from "./QueryParameters.ts"
+import { EventVerifyReport, KEPT_EVENTS_MAX, KeptInput, VerifyLines } from "./VerifySchemas.ts"
+
+/** What a report can be, the default first. */
+export const reportTypes = [JSON_TYPE, NDJSON_TYPE] as const
+
+/** Seconds that a client may let a check take at most. */
+const TIME_LIMIT_SECONDS_MAX = 86_400
+
+const timeLimit = integerParameter({
+  minimum: 1,
+  maximum: TIME_LIMIT_SECONDS_MAX,
+  description:
+    "Seconds after which the check ends as `incomplete`, with what it has found; resume with " +
+    "`from_sequence` one behind `last_sequence_number`."
+})
 
 /** Query of `GET /v1/verify`. */
 export const verifyParameters = {
@@ -20,12 +36,16 @@ export const verifyParameters = {
   require_head: booleanParameter({
     default: true,
     description: "Compare the end with the log's head, if no upper bound is given."
-  })
+  }),
+  time_limit: timeLimit
 }
 
+/** Query of `POST /v1/verify`. */
+export const keptParameters = { time_limit: timeLimit }
+
 const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
-  success: VerifyReport,
-  error: errorsOf("object", 400, 401, 403, 503)
+  success: [VerifyReport, VerifyLines],
+  error: errorsOf("object", 400, 401, 403, 406, 503)
 })
   .annotate(RequiredScope, ["read"])
   .annotateMerge(
@@ -35,8 +55,29 @@ const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
       description:
         "Recomputes contents, links and the head over the sequence span that covers the bounds; " +
         "without bounds over the full supported history, future-dated events included. A " +
-        "finished check answers 200, whatever it found.",
+        "finished check answers 200, whatever it found; so does one that was not finished, with " +
+        `\`status\` \`incomplete\`. \`Accept: ${NDJSON_TYPE}\` gives a line of progress about ` +
+        "every second, and the report last.",
       query: verifyParameters
+    })
+  )
+
+const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
+  payload: KeptInput,
+  success: [VerifyReport, VerifyLines],
+  error: errorsOf("object", 400, 401, 403, 406, 413, 415, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "verifyKept",
+      summary: "Verify what you kept",
+      description:
+        `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds at ` +
+        "its sequence (erased since is fine); a receipt, whose events and `head_hash` have to stand " +
+        "where it says; or a signed checkpoint, to whose root the chain has to lead from its " +
+        "start. `expected` is what you kept, `actual` what is stored.",
+      query: keptParameters
     })
   )
 
@@ -50,13 +91,15 @@ const verifyEvent = HttpApiEndpoint.get("verifyEvent", "/v1/verify/events/:id", 
     operation({
       id: "verifyEvent",
       summary: "Verify one event",
-      description: "Its content, and its link to the event before it.",
+      description:
+        "Its content, its link to the event before it, and, where a signed checkpoint covers it, " +
+        "the proof that it stands in the checkpoint's tree.",
       query: eventParameters
     })
   )
 
 /** The routes of the tag Verify. */
 export class VerifyApi extends HttpApiGroup.make("Verify")
-  .add(verifyChain, verifyEvent)
+  .add(verifyChain, verifyKept, verifyEvent)
   .middleware(Authorization)
   .annotateMerge(OpenApi.annotations({ description: "Recomputing what is stored." })) {}

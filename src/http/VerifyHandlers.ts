@@ -1,26 +1,38 @@
 /**
- * Serves verification: reads the bounds and shows the verifier's report. Judges nothing by itself;
- * the report on one event is the verifier's word on its sequence number.
+ * Serves verification: reads the bounds and what callers kept, and shows the verifier's report.
+ * Judges nothing by itself; the report on one event is the verifier's word on its sequence number.
  */
 import { Effect, Stream } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import type { Heads } from "../actors/Heads.ts"
 import { Visibility } from "../actors/Visibility.ts"
 import { isClientId } from "../domain/Identifiers.ts"
 import { linkOf, type Link } from "../domain/Link.ts"
+import type { EventLog } from "../ports/EventLog.ts"
 import { EventStore } from "../ports/EventStore.ts"
-import { Verifier, type BreakReason, type VerifyReport } from "../verify/Verifier.ts"
+import { inclusionOf, type EventInclusion } from "../verify/EventInclusion.ts"
+import {
+  forgedCheckpointReport,
+  verifyKeptEvents,
+  verifyKeptReceipt
+} from "../verify/KeptRecords.ts"
+import { isForged, signedCheckpoints } from "../verify/SignedCheckpoints.ts"
+import { Verifier, type VerifyReport, type VerifyRequest } from "../verify/Verifier.ts"
 import { answering, json } from "./Answer.ts"
 import { Api } from "./Api.ts"
-import { notFound, refusable, unavailable } from "./ApiError.ts"
+import { ApiError, invalid, notFound, refusable, unavailable } from "./ApiError.ts"
+import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import { refuseInverted } from "./EventParameters.ts"
+import { keptOf } from "./KeptBody.ts"
+import { JSON_TYPE, negotiate, NDJSON_TYPE } from "./MediaTypes.ts"
 import { eventParameters } from "./QueryContract.ts"
 import { readQuery } from "./QueryParameters.ts"
+import { readBody } from "./RequestBody.ts"
 import { readableView } from "./StoreView.ts"
-import { verifyParameters } from "./VerifyContract.ts"
-
-/** The break that speaks of what an event says, not of its place. */
-const CONTENT: BreakReason = "content_mismatch"
+import { keptParameters, reportTypes, verifyParameters } from "./VerifyContract.ts"
+import { reportLines } from "./VerifyStream.ts"
 
 interface Predecessor {
   readonly sequence_number: number
@@ -32,36 +44,76 @@ const eventReport = (
   report: VerifyReport,
   eventId: string,
   link: Link,
-  predecessor: Predecessor | null
-) => ({
-  valid: report.valid,
-  status: report.valid ? "valid" : "broken",
-  tenant_id: report.tenant_id,
-  scheme: report.scheme,
-  event_id: eventId,
-  sequence_number: link.sequenceNumber,
-  content: {
-    valid: !report.breaks.some(({ reason }) => reason === CONTENT),
-    content_hash: link.contentHash
-  },
-  link: {
-    valid: !report.breaks.some(({ reason }) => reason !== CONTENT),
-    prev_hash: link.prevHash,
-    hash: link.hash,
-    predecessor
-  },
-  breaks: report.breaks,
-  verified_at: report.verified_at
-})
+  predecessor: Predecessor | null,
+  inclusion: EventInclusion | undefined
+) => {
+  const { breaks } = report
+  const speaksOfPlace = ({ reason }: VerifyReport["breaks"][number]) =>
+    reason !== "content_mismatch" && reason !== "checkpoint_mismatch"
+  const valid = report.valid && inclusion?.valid !== false
+  return {
+    valid,
+    status: valid ? "valid" : "broken",
+    tenant_id: report.tenant_id,
+    scheme: report.scheme,
+    event_id: eventId,
+    sequence_number: link.sequenceNumber,
+    content: {
+      valid: !breaks.some(({ reason }) => reason === "content_mismatch"),
+      content_hash: link.contentHash
+    },
+    link: {
+      valid: !breaks.some(speaksOfPlace),
+      prev_hash: link.prevHash,
+      hash: link.hash,
+      predecessor
+    },
+    ...(inclusion === undefined ? {} : { inclusion }),
+    breaks,
+    verified_at: report.verified_at
+  }
+}
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** What `GET /v1/verify` asks for, but for the tenant; throws ApiError. */
+const verifyRequest = (target: string): Omit<VerifyRequest, "tenantId"> => {
+  const { values } = readQuery(target, verifyParameters)
+  const { from, from_sequence, require_head, time_limit, to, to_sequence } = values
+  refuseInverted(["from", "to"], from, to)
+  refuseInverted(["from_sequence", "to_sequence"], from_sequence, to_sequence)
+  return {
+    requireHead: require_head ?? true,
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+    ...(from_sequence === undefined ? {} : { fromSequence: from_sequence }),
+    ...(to_sequence === undefined ? {} : { toSequence: to_sequence }),
+    ...(time_limit === undefined ? {} : { timeLimitMs: time_limit * 1_000 })
+  }
+}
+
+/** Whether the report comes alone or behind lines of progress; throws ApiError. */
+const wantsLines = (request: Request): boolean => {
+  const type = negotiate(request.headers["accept"], reportTypes)
+  if (type !== undefined) return type === NDJSON_TYPE
+  throw new ApiError({
+    code: "not_acceptable",
+    message: `Accept: a report comes as ${reportTypes.join(" or ")}`,
+    field: "Accept"
+  })
+}
 
 /** The handlers of VerifyApi. */
 export const layerVerifyHandlers = HttpApiBuilder.group(
   Api,
   "Verify",
   Effect.fnUntraced(function*(handlers) {
+    const { limits } = yield* ApiSettings
     const verifier = yield* Verifier
     const store = yield* EventStore
     const visibility = yield* Visibility
+    const services = yield* Effect.context<EventLog | EventStore | Heads | Visibility>()
+    const checkpoints = yield* signedCheckpoints
 
     const predecessorOf = Effect.fnUntraced(function*(tenantId: string, sequence: number) {
       if (sequence <= 1) return null
@@ -71,32 +123,68 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
       return link === undefined ? null : { sequence_number: sequence - 1, hash: link.hash }
     })
 
+    const answer = (request: VerifyRequest, inLines: boolean) =>
+      inLines
+        ? reportLines((onProgress) => verifier.verify({ ...request, onProgress }))
+        : Effect.map(verifier.verify(request), (report) => json(report))
+
+    /** The chain from its start up to the checkpoint's size has to lead to its root. */
+    const answerCheckpoint = Effect.fnUntraced(function*(
+      tenantId: string,
+      note: string,
+      timeLimitMs: number | undefined,
+      inLines: boolean
+    ) {
+      const opened = yield* checkpoints.open(tenantId, note)
+      if ("unreadable" in opened) return yield* invalid("checkpoint", opened.unreadable)
+      if (isForged(opened)) {
+        return json(yield* forgedCheckpointReport(tenantId, opened.treeSize, opened.problem))
+      }
+      const request: VerifyRequest = {
+        tenantId,
+        toSequence: opened.treeSize,
+        requireHead: false,
+        checkpoints: [opened],
+        ...(timeLimitMs === undefined ? {} : { timeLimitMs })
+      }
+      return yield* answer(request, inLines)
+    })
+
     return handlers
       .handleRaw(
         "verifyChain",
         answering(
           Effect.fnUntraced(function*({ request }) {
             const { tenantId } = yield* CurrentPrincipal
-            const { from, from_sequence, require_head, to, to_sequence } = yield* refusable(() => {
-              const { values } = readQuery(request.url, verifyParameters)
-              refuseInverted(["from", "to"], values.from, values.to)
-              refuseInverted(
-                ["from_sequence", "to_sequence"],
-                values.from_sequence,
-                values.to_sequence
-              )
-              return values
-            })
-            const report = yield* verifier.verify({
-              tenantId,
-              requireHead: require_head ?? true,
-              ...(from === undefined ? {} : { from }),
-              ...(to === undefined ? {} : { to }),
-              ...(from_sequence === undefined ? {} : { fromSequence: from_sequence }),
-              ...(to_sequence === undefined ? {} : { toSequence: to_sequence })
-            })
-            return json(report)
+            const { asked, inLines } = yield* refusable(() => ({
+              asked: verifyRequest(request.url),
+              inLines: wantsLines(request)
+            }))
+            return yield* answer({ ...asked, tenantId }, inLines)
           })
+        )
+      )
+      .handleRaw(
+        "verifyKept",
+        answering(
+          Effect.fnUntraced(function*({ request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const { inLines, timeLimit } = yield* refusable(() => ({
+              timeLimit: readQuery(request.url, keptParameters).values.time_limit,
+              inLines: wantsLines(request)
+            }))
+            const { bytes } = yield* readBody(request, [JSON_TYPE], limits.bodyBytesMax)
+            const kept = yield* refusable(() => keptOf(bytes))
+            if ("checkpoint" in kept) {
+              const timeLimitMs = timeLimit === undefined ? undefined : timeLimit * 1_000
+              return yield* answerCheckpoint(tenantId, kept.checkpoint, timeLimitMs, inLines)
+            }
+            const report =
+              "events" in kept
+                ? verifyKeptEvents(tenantId, kept.events)
+                : verifyKeptReceipt(tenantId, kept.receipt)
+            return inLines ? yield* reportLines(() => report) : json(yield* report)
+          }, Effect.provideContext(services))
         )
       )
       .handleRaw(
@@ -111,7 +199,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
             if (body === undefined) return yield* notFound("event")
             const link = linkOf(Buffer.from(body))
             if (link === undefined) return yield* unavailable("the stored event is unreadable")
-            const { sequenceNumber } = link
+            const { hash, sequenceNumber } = link
             const report = yield* verifier.verify({
               tenantId,
               fromSequence: sequenceNumber,
@@ -119,7 +207,8 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
               requireHead: false
             })
             const predecessor = yield* predecessorOf(tenantId, sequenceNumber)
-            return json(eventReport(report, id, link, predecessor))
+            const inclusion = yield* inclusionOf(checkpoints, tenantId, sequenceNumber, hash)
+            return json(eventReport(report, id, link, predecessor, inclusion))
           })
         )
       )

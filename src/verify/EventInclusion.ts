@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { leafHash, verifyInclusion } from "../domain/MerkleTree.ts"
-import { isForged, signedCheckpoints } from "./SignedCheckpoints.ts"
+import { isForged, type SignedCheckpoints } from "./SignedCheckpoints.ts"
 
 export interface EventInclusion {
   readonly valid: boolean
@@ -20,11 +20,11 @@ export interface EventInclusion {
 
 /** By the newest checkpoint; undefined while none covers the event. */
 export const inclusionOf = Effect.fn("EventInclusion.of")(function*(
+  checkpoints: SignedCheckpoints["Service"],
   tenantId: string,
   sequenceNumber: number,
   hash: string
 ) {
-  const checkpoints = yield* signedCheckpoints
   const newest = yield* checkpoints.newestAtOrBelow(tenantId, Number.MAX_SAFE_INTEGER)
   if (newest === undefined || isForged(newest)) return undefined
   const { note, rootHash, treeSize } = newest

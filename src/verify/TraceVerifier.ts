@@ -1,12 +1,24 @@
 /**
- * The accuser of execution traces: what a check of one execution says, and who makes it. Shares only
- * the domain with the writer and believes nothing but bytes, the log's head and its records.
+ * The accuser of execution traces: recomputes what is stored of one execution and says where it does
+ * not hold. Shares only the domain with the writer and believes nothing but bytes, the log's head
+ * and its records.
  */
-import { Context, type Effect } from "effect"
-import type { TRACE_SCHEME } from "../domain/TraceFact.ts"
-import type { LogUnavailable } from "../ports/EventLog.ts"
+import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
+import { Heads } from "../actors/Heads.ts"
+import { Visibility } from "../actors/Visibility.ts"
+import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
+import { parseFact, TRACE_SCHEME, type TraceFact } from "../domain/TraceFact.ts"
+import { EventLog, LogUnavailable, type LogReader } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
-import type { Break, VerifyReport } from "./VerifyReport.ts"
+import { TraceStore, type StoredFactRow } from "../ports/TraceStore.ts"
+import { neighboursOf, TraceCheck } from "./TraceCheck.ts"
+import {
+  HISTORY_FROM,
+  HISTORY_TO,
+  verdictOf,
+  type Break,
+  type VerifyReport
+} from "./VerifyReport.ts"
 
 /** Sequences are those of the tenant's chain of facts, `chain_sequence`. */
 export interface TraceVerifyReport extends Omit<VerifyReport, "scheme" | "breaks"> {
@@ -25,10 +37,173 @@ export interface TraceBreak extends Break {
 export class TraceVerifier extends Context.Service<
   TraceVerifier,
   {
-    /** Undefined: the tenant has no such execution, neither in the store nor in the log. */
+    /** Undefined: the store holds no fact of such an execution of the tenant. */
     verify(
       tenantId: string,
       executionId: string
     ): Effect.Effect<TraceVerifyReport | undefined, StoreUnavailable | LogUnavailable>
   }
 >()("alk/TraceVerifier") {}
+
+/** Time that a check waits for the store to hold what the log holds, and for lost records. */
+const CATCH_UP_TIMEOUT = "10 seconds"
+/** Facts behind the last one that are looked up in the log at most. */
+const MISSING_MAX = 100
+const FETCH_BYTES = 4 * 1_048_576
+const FETCH_WAIT_MS = 100
+
+const caughtUp = Effect.fnUntraced(function*(tenantId: string) {
+  const log = yield* EventLog
+  const visibility = yield* Visibility
+  const partition = log.partitionOf(tenantId)
+  const [end = 0] = yield* log.ends([{ topic: "traces", partition }])
+  const reached = yield* visibility
+    .reached(partition, { traces: end })
+    .pipe(Effect.timeoutOption(CATCH_UP_TIMEOUT))
+  if (Option.isNone(reached) || visibility.partition(partition).rebuilding) {
+    const cause = new Error("the store has not caught up with the log")
+    return yield* new LogUnavailable({ operation: "verify", cause })
+  }
+})
+
+/** In front of and behind each row in the tenant's chain. */
+const sequencesAround = (rows: ReadonlyArray<StoredFactRow>): ReadonlyArray<number> => [
+  ...new Set(rows.flatMap(({ chainSequence }) => [chainSequence - 1, chainSequence + 1]))
+]
+
+/** The tenant's records of the topic between two offsets. */
+const recordsOf = Effect.fnUntraced(function*(
+  reader: LogReader,
+  tenantId: string,
+  from: number,
+  to: number
+) {
+  const log = yield* EventLog
+  const partition = log.partitionOf(tenantId)
+  const facts: Array<TraceFact> = []
+  const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
+  for (let offset = from; offset < to; ) {
+    const [fetched] = yield* reader.fetch([{ topic: "traces", partition, offset }], limits)
+    if (fetched === undefined) break
+    for (const { key, offset: at, value } of fetched.records) {
+      if (at >= to || key?.toString() !== tenantId || value === null) continue
+      const fact = parseFact(value.toString())
+      if (fact !== undefined) facts.push(fact)
+    }
+    offset = fetched.nextOffset
+  }
+  return facts
+})
+
+/** What the log says at sequences that the store has lost; what it has let go of itself is absent. */
+const lostFacts = Effect.fnUntraced(function*(
+  tenantId: string,
+  missing: ReadonlyArray<number>,
+  head: number
+) {
+  const log = yield* EventLog
+  const store = yield* TraceStore
+  const partition = log.partitionOf(tenantId)
+  const reader = yield* log.reader
+  const { end, start } = yield* log.bounds("traces", partition)
+  const facts = new Map<number, TraceFact>()
+  const wanted = new Set(missing)
+  for (const sequence of missing) {
+    // Its neighbours have been found with it.
+    if (facts.has(sequence)) continue
+    let behind = sequence + 1
+    while (wanted.has(behind)) behind += 1
+    const links = yield* store.links(tenantId, [sequence - 1, behind])
+    const offsetOf = (place: number) =>
+      links.find(({ chainSequence }) => chainSequence === place)?.offset
+    const from = Math.max(start, (offsetOf(sequence - 1) ?? start - 1) + 1)
+    const to = behind > head ? end : (offsetOf(behind) ?? end)
+    for (const fact of yield* recordsOf(reader, tenantId, from, to)) {
+      facts.set(fact.chain_sequence, fact)
+    }
+  }
+  return facts
+}, Effect.scoped)
+
+/** Facts of this execution behind its last one that are not in the store; true if all is known. */
+const checkTail = Effect.fnUntraced(function*(
+  check: TraceCheck,
+  tenantId: string,
+  executionId: string,
+  head: number
+) {
+  const store = yield* TraceStore
+  const missing = yield* store.missing(tenantId, (check.last ?? 0) + 1, head, MISSING_MAX)
+  if (missing.length === 0) return true
+  const found = yield* lostFacts(tenantId, missing, head).pipe(
+    Effect.timeoutOption(CATCH_UP_TIMEOUT),
+    // Retention has passed the place: nobody can say whose fact it was.
+    Effect.catchTag("OffsetOutOfRange", () => Effect.succeedNone)
+  )
+  const facts = Option.getOrElse(found, () => new Map<number, TraceFact>())
+  for (const sequence of missing) {
+    const fact = facts.get(sequence)
+    if (fact?.execution_id === executionId) check.tailMissing(sequence, fact.fact_number)
+  }
+  return missing.length < MISSING_MAX && missing.every((sequence) => facts.has(sequence))
+})
+
+const verify = Effect.fn("TraceVerifier.verify")(function*(tenantId: string, executionId: string) {
+  const startedAt = yield* Clock.currentTimeMillis
+  const heads = yield* Heads
+  const store = yield* TraceStore
+  const head = yield* heads.traceHead(tenantId)
+  yield* caughtUp(tenantId)
+  const check = new TraceCheck(tenantId, executionId, head)
+  yield* store.rows(tenantId, executionId).pipe(
+    Stream.runForEach((rows) =>
+      Effect.map(store.links(tenantId, sequencesAround(rows)), (links) =>
+        check.rows(rows, neighboursOf(links))
+      )
+    )
+  )
+  if (check.checked === 0) return undefined
+  const isComplete = yield* checkTail(check, tenantId, executionId, head?.sequence_number ?? 0)
+  const newest = yield* heads.traceHead(tenantId)
+  check.end(newest)
+  const report: TraceVerifyReport = {
+    ...verdictOf(check.breaksTotal, check.checked, isComplete),
+    tenant_id: tenantId,
+    scheme: TRACE_SCHEME,
+    execution_id: executionId,
+    bounds: {
+      from: HISTORY_FROM,
+      to: HISTORY_TO,
+      from_sequence: check.first ?? null,
+      to_sequence: check.last ?? null
+    },
+    facts_checked: check.checked,
+    events_checked: check.checked,
+    events_in_bounds: check.checked,
+    first_sequence_number: check.first ?? null,
+    last_sequence_number: check.last ?? null,
+    head: newest ?? null,
+    erased_events: check.erased,
+    assurance: "self_attested",
+    breaks: check.breaks,
+    breaks_total: check.breaksTotal,
+    verified_at: formatMicros(nowMicros()),
+    duration_ms: (yield* Clock.currentTimeMillis) - startedAt
+  }
+  return report
+})
+
+export const layerTraceVerifier: Layer.Layer<
+  TraceVerifier,
+  never,
+  EventLog | Heads | TraceStore | Visibility
+> = Layer.effect(
+  TraceVerifier,
+  Effect.gen(function*() {
+    const context = yield* Effect.context<EventLog | Heads | TraceStore | Visibility>()
+    return TraceVerifier.of({
+      verify: (tenantId, executionId) =>
+        verify(tenantId, executionId).pipe(Effect.provideContext(context))
+    })
+  })
+)

@@ -6,10 +6,10 @@
  * and a random sample of them. A block that is not perfect, by either's word, is gone through row by
  * row here, so every break is named by the same code.
  */
-import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Stream } from "effect"
 import { Heads } from "../actors/Heads.ts"
 import type { Head } from "../actors/SequencerState.ts"
-import { Visibility } from "../actors/Visibility.ts"
+import type { Visibility } from "../actors/Visibility.ts"
 import { recompute } from "../domain/HashChain.ts"
 import { leafHash, verifyInclusion } from "../domain/MerkleTree.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
@@ -19,8 +19,9 @@ import {
   type ChainRecompute,
   type RecomputedBlock
 } from "../ports/ChainRecompute.ts"
-import { EventLog, LogUnavailable } from "../ports/EventLog.ts"
+import type { EventLog, LogUnavailable } from "../ports/EventLog.ts"
 import { EventStore, type StoredRow, type StoreUnavailable } from "../ports/EventStore.ts"
+import { caughtUp } from "./CaughtUp.ts"
 import { ChainCheck, faultsOf } from "./ChainCheck.ts"
 import { erasuresOfRows, learnErasures, type Erasures } from "./Erasures.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
@@ -78,8 +79,6 @@ export class Verifier extends Context.Service<
   }
 >()("alk/Verifier") {}
 
-/** Time that a check waits for the store to hold what the log holds. */
-const CATCH_UP_TIMEOUT = "10 seconds"
 /** Blocks that the store recomputes in one question: some tenths of a second, some megabytes. */
 const CHUNK_BLOCKS = 256
 /** Spans up to this many events are recomputed here: asking the store costs more. */
@@ -133,20 +132,6 @@ const spanOf = Effect.fnUntraced(function*(
     open
   }
   return span
-})
-
-const caughtUp = Effect.fnUntraced(function*(tenantId: string) {
-  const log = yield* EventLog
-  const visibility = yield* Visibility
-  const partition = log.partitionOf(tenantId)
-  const [end = 0] = yield* log.ends([{ topic: "events", partition }])
-  const reached = yield* visibility
-    .reached(partition, { events: end })
-    .pipe(Effect.timeoutOption(CATCH_UP_TIMEOUT))
-  if (Option.isNone(reached) || visibility.partition(partition).rebuilding) {
-    const cause = new Error("the store has not caught up with the log")
-    return yield* new LogUnavailable({ operation: "verify", cause })
-  }
 })
 
 /** Go through the rows of a range here. */

@@ -2,6 +2,7 @@
  * The production shape on a container engine: the images of `docker/compose.yaml` with its
  * settings, and the program's own image, built from `docker/Dockerfile`. Knows no test.
  */
+import { generateKeyPairSync } from "node:crypto"
 import {
   GenericContainer,
   getContainerRuntimeClient,
@@ -36,6 +37,12 @@ export interface Started {
   readonly bootstrap: string
   readonly stop: () => Promise<void>
 }
+
+/** What compose mounts as a secret. */
+const signingKey = generateKeyPairSync("ed25519").privateKey.export({
+  format: "pem",
+  type: "pkcs8"
+}).toString()
 
 const milliseconds = (duration: string): number => Number(duration.replace(/s$/, "")) * 1_000
 
@@ -102,7 +109,10 @@ const startOwn = async (
   name: string,
   service: Service
 ): Promise<string | undefined> => {
-  const own = container(image, name, service, stack)
+  const { ALK_SIGNING_KEY_FILE: keyFile = "" } = service.environment
+  const own = container(image, name, service, stack).withCopyContentToContainer([
+    { content: signingKey, target: keyFile, mode: 0o444 }
+  ])
   if (!isApi(service)) {
     await run(stack, own.withWaitStrategy(Wait.forLogMessage(/"message":"ready"/)))
     return undefined

@@ -9,10 +9,12 @@ import { allTenants, blackBox, checkChain, event } from "../support/BlackBox.ts"
 import { Client, readStream, type Json } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
 import { ADMIN_TOKEN, freshFolder, start, TEST_SECRET, testKey, type Started } from "../support/Program.ts"
+import { signingKeyIn } from "../support/SigningKeyFile.ts"
 
 const prefix = `roles${process.pid}`
 const folder = freshFolder("roles")
 const keyOf = (tenant: string): string => testKey(tenant)
+const signingKey = signingKeyIn(freshFolder("roles-key"))
 let storePort = 0
 
 const common = (): Record<string, string> => ({
@@ -21,6 +23,7 @@ const common = (): Record<string, string> => ({
   ALK_PARTITIONS: "2",
   ALK_REPLICATION: "1",
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
+  ALK_SIGNING_KEY_FILE: signingKey,
   KAFKA_BROKERS: inject("bootstrap"),
   ALK_BOOTSTRAP_KEYS: [...allTenants, "away", "wave"]
     .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)

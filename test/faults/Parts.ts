@@ -17,6 +17,7 @@ import {
   testKey,
   type Started
 } from "../support/Program.ts"
+import { signingKeyIn } from "../support/SigningKeyFile.ts"
 
 /** Of two partitions bob's is 0, ada's and cyd's is 1. */
 export const TENANTS = ["ada", "bob", "cyd"] as const
@@ -85,6 +86,7 @@ export class Parts implements Target {
   readonly apis: Array<Started> = []
   readonly sequencers: Array<Started> = []
   readonly #folder = freshFolder("fault")
+  readonly #signingKey = signingKeyIn(this.#folder)
   readonly #all: Array<Started> = []
   #storePort = 0
   store!: Started
@@ -131,6 +133,7 @@ export class Parts implements Target {
       ALK_PARTITIONS: "2",
       ALK_REPLICATION: "1",
       ALK_ADMIN_TOKEN: ADMIN_TOKEN,
+      ALK_SIGNING_KEY_FILE: this.#signingKey,
       ALK_BOOTSTRAP_KEYS: bootstrapKeys,
       KAFKA_BROKERS: this.bootstrap(),
       ...environment

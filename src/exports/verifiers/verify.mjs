@@ -4,7 +4,7 @@
  * and nothing else; it shares no code with the service that wrote the pack and asks no network.
  * The part between the two marks is also what verify.html runs.
  */
-import { createHash, createPublicKey, verify as verifySignature } from "node:crypto"
+import crypto from "node:crypto"
 import { createReadStream } from "node:fs"
 import { open, readdir, readFile, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
@@ -201,7 +201,8 @@ const eventOf = (line) => {
   try {
     const event = JSON.parse(line)
     if (!isEvent(event)) return undefined
-    canonical(event)
+    // Only an escape can be half a character, only an exponent or hundreds of digits too large.
+    if (/\\u|[0-9][eE]|[0-9]{300}/.test(line)) canonical(event)
     return event
   } catch {
     return undefined
@@ -1206,19 +1207,25 @@ const checkPack = async (makeSource, host, options = {}) => {
 
 // The host: Node
 
-const sha256 = (data) => createHash("sha256").update(data).digest("hex")
+/** Node 20 hashes short texts at once in half the time. */
+const digest = (data, encoding) =>
+  crypto.hash === undefined
+    ? crypto.createHash("sha256").update(data).digest(encoding)
+    : crypto.hash("sha256", data, encoding ?? "buffer")
+
+const sha256 = (data) => digest(data, "hex")
 
 const host = {
   sha256,
-  sha256Bytes: (data) => createHash("sha256").update(data).digest(),
+  sha256Bytes: (data) => digest(data),
   hasher: () => {
-    const hash = createHash("sha256")
+    const hash = crypto.createHash("sha256")
     return { update: (chunk) => hash.update(chunk), hex: () => hash.digest("hex") }
   },
   verifyEd25519: async (raw, message, signature) => {
     const der = Buffer.concat([Buffer.from(SPKI_PREFIX, "hex"), raw])
     try {
-      return verifySignature(null, message, createPublicKey({ key: der, format: "der", type: "spki" }), signature)
+      return crypto.verify(null, message, crypto.createPublicKey({ key: der, format: "der", type: "spki" }), signature)
     } catch {
       return false
     }

@@ -169,6 +169,40 @@ def canonical(value):
     return "{" + ",".join(quote(key) + ":" + canonical(value[key]) for key in keys) + "}"
 
 
+# The same text by the library's own writer, where its numbers and its order of keys are ours.
+plain = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+
+class Reader:
+    """Reads the JSON of a line, and says whether `plain` writes it canonically."""
+
+    def __init__(self):
+        self.is_plain = True
+        self.decoder = json.JSONDecoder(
+            parse_float=self.read_float, parse_int=self.read_int, parse_constant=no_constant
+        )
+
+    def read_float(self, text):
+        self.is_plain = False
+        return float(text)
+
+    def read_int(self, text):
+        if len(text) > 15 or text == "-0":
+            self.is_plain = False
+        return int(text)
+
+    def read(self, line):
+        # Above U+D7FF, UTF-16 sorts other than code points, and an escape may be half a character.
+        self.is_plain = "\\u" not in line and max(line, default="") < "\ud800"
+        try:
+            return self.decoder.decode(line)
+        except (ValueError, RecursionError, NotJson):
+            return None
+
+
+reader = Reader()
+
+
 def shown(value):
     if value is None:
         return "none"
@@ -234,17 +268,20 @@ def plain_text(value, _name):
     return canonical(value)
 
 
-def event_member(value, name):
-    if name == "actor":
-        return "{" + members_text(value, ["id", "type", "email"], plain_text) + "}"
-    if name == "resource":
-        return "{" + members_text(value, ["id", "type", "name"], plain_text) + "}"
-    return canonical(value)
-
-
-def stored_text(event):
+def stored_text(event, text):
     """The one text that an event is stored as."""
-    return "{" + members_text(event, EVENT_MEMBERS, event_member) + "}"
+
+    def member(value, name):
+        if name == "actor":
+            return "{" + members_text(value, ["id", "type", "email"], inner) + "}"
+        if name == "resource":
+            return "{" + members_text(value, ["id", "type", "name"], inner) + "}"
+        return text(value)
+
+    def inner(value, _name):
+        return text(value)
+
+    return "{" + members_text(event, EVENT_MEMBERS, member) + "}"
 
 
 def are_strings(source, *names):
@@ -284,32 +321,34 @@ def is_link(value):
 
 
 def event_of(line):
-    """The event of a line, or None if it is none."""
-    event = json_of(line)
+    """The event of a line and the writer of its canonical text, or None twice if it is none."""
+    event = reader.read(line) if line is not None else None
+    if not is_event(event):
+        return None, None
+    if reader.is_plain:
+        return event, plain
     try:
-        if not is_event(event):
-            return None
         canonical(event)
-        return event
+        return event, canonical
     except (NotJson, RecursionError):
-        return None
+        return None, None
 
 
 def wrong(what, expected, actual):
     return "content_mismatch", "%s %s" % (what, shown(expected)), "%s %s" % (what, shown(actual))
 
 
-def fault_of(line, event, tenant, erasure):
+def fault_of(line, event, text, tenant, erasure):
     """
-    What is wrong with an event by itself, or None. `erasure`: the erasure that names its sequence
-    and its content hash, if there is one.
+    What is wrong with an event by itself, or None. `text` writes canonical JSON; `erasure`: the
+    erasure that names its sequence and its content hash, if there is one.
     """
     if event["tenant_id"] != tenant:
         return wrong("tenant", tenant, event["tenant_id"])
     details = details_of(event)
     details_hash = None
     if details:
-        details_hash = sha256(event.get("details_salt", "") + "\n" + canonical(details))
+        details_hash = sha256(event.get("details_salt", "") + "\n" + text(details))
     may_be_gone = erasure is not None and erasure["content_hash"] == event["content_hash"]
     are_gone = may_be_gone and not details
     if event.get("details_hash") != details_hash and not are_gone:
@@ -318,13 +357,13 @@ def fault_of(line, event, tenant, erasure):
         return wrong("details_salt", None, event["details_salt"])
     if "erased_at" in event and not (are_gone and event["erased_at"] in erasure["times"]):
         return wrong("erased_at", erasure["times"][0] if are_gone else None, event["erased_at"])
-    content_hash = sha256(canonical(core_of(event)))
+    content_hash = sha256(text(core_of(event)))
     if event["content_hash"] != content_hash:
         return wrong("content_hash", event["content_hash"], content_hash)
     own_hash = link_hash(tenant, event, content_hash)
     if event["hash"] != own_hash:
         return "hash_mismatch", own_hash, event["hash"]
-    if stored_text(event) != line:
+    if stored_text(event, text) != line:
         return (
             "content_mismatch",
             "the bytes that the service writes for this event",
@@ -969,7 +1008,7 @@ class PackCheck:
         """What was erased, by the sequence that was."""
         previous = 0
         for line in self.lines(ERASURES):
-            event = event_of(line)
+            event, text = event_of(line)
             if event is None:
                 self.problem(
                     ERASURES, None, "content_mismatch", "the JSON of an event",
@@ -977,7 +1016,7 @@ class PackCheck:
                 )  # fmt: skip
                 continue
             sequence = event["sequence_number"]
-            fault = fault_of(line, event, self.tenant, None)
+            fault = fault_of(line, event, text, self.tenant, None)
             metadata = event.get("metadata", {})
             target, content_hash = metadata.get("sequence_number"), metadata.get("content_hash")
             if fault is not None:
@@ -1119,7 +1158,7 @@ class PackCheck:
         previous = 0
         for line in self.lines(EVENTS):
             self.events += 1
-            event = event_of(line)
+            event, text = event_of(line)
             if event is None:
                 match = LAST_SEQUENCE.search(line or "")
                 said = int(match.group(1)) if match else 0
@@ -1161,7 +1200,7 @@ class PackCheck:
                 link = next(links, None)
             previous = sequence
             is_linked = link is not None and link["sequence_number"] == sequence
-            self.event(line, event, link if is_linked else None)
+            self.event(line, event, text, link if is_linked else None)
             if is_linked:
                 link = next(links, None)
         tail = link["sequence_number"] if self.complete and link is not None else None
@@ -1172,7 +1211,7 @@ class PackCheck:
                 EVENTS, tail, "tail_missing", span(tail, self.last["sequence_number"]), "none"
             )
 
-    def event(self, line, event, link):
+    def event(self, line, event, text, link):
         sequence = event["sequence_number"]
         bounds = self.described["bounds"]
         if "erased_at" in event:
@@ -1185,7 +1224,7 @@ class PackCheck:
                 EVENTS, sequence, "prev_hash_mismatch", link["prev_hash"], event["prev_hash"]
             )
             return
-        fault = fault_of(line, event, self.tenant, self.erasures.get(sequence))
+        fault = fault_of(line, event, text, self.tenant, self.erasures.get(sequence))
         if fault is not None:
             self.problem(EVENTS, sequence, *fault)
         elif any(event[name] != link[name] for name in ("hash", "content_hash", "created_at")):

@@ -53,7 +53,10 @@ const tablesOf = (database: string) =>
         format: "JSONCompactEachRow"
       }).then((answer) => answer.json())))
 
-const files = ["0001_events.sql", "0002_receipts.sql", "0003_conflicts.sql"]
+const files = fs.readdirSync(migrationsFolder).filter((name) => name.endsWith(".sql")).sort()
+/** A version that no file has yet. */
+const next = String(files.length + 1).padStart(4, "0")
+const overNext = String(files.length + 2).padStart(4, "0")
 
 /** A folder with copies of the migrations. */
 const copies = Effect.map(temporaryFolder, (folder) => {
@@ -65,7 +68,15 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
   it.effect("make the tables once and record each file", () =>
     Effect.gen(function*() {
       yield* run("once")
-      const tables = [[["conflicts", "events", "receipts", "schema_migrations"]]]
+      const tables = [[[
+        "checkpoints",
+        "conflicts",
+        "events",
+        "facts",
+        "receipts",
+        "schema_migrations",
+        "tree_nodes"
+      ]]]
       assert.deepStrictEqual(yield* tablesOf("once"), tables)
       const expected = files.map((name, index) => [index + 1, name, 64])
       assert.deepStrictEqual(yield* recorded("once"), expected)
@@ -87,7 +98,7 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
       const folder = yield* copies
       yield* run("older", folder)
       fs.writeFileSync(
-        join(folder, "0004_more.sql"),
+        join(folder, `${next}_more.sql`),
         "CREATE TABLE IF NOT EXISTS {{database}}.more{{on_cluster}} (n UInt8)\n"
           + "ENGINE = {{replicated}}MergeTree ORDER BY n;\n"
           + "ALTER TABLE {{database}}.more ADD COLUMN IF NOT EXISTS text String;\n"
@@ -96,7 +107,7 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
       const [[tables]] = (yield* tablesOf("older")) as [[Array<string>]]
       assert.include(tables, "more")
       const message = yield* refusal("older", migrationsFolder)
-      assert.include(message, "version 4 (0004_more.sql)")
+      assert.include(message, `version ${Number(next)} (${next}_more.sql)`)
     }))
 
   it.effect("refuse a file that was changed after it was applied, and name it", () =>
@@ -111,10 +122,10 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
   it.effect("refuse gaps in the numbers and placeholders that nobody fills in", () =>
     Effect.gen(function*() {
       const folder = yield* copies
-      fs.writeFileSync(join(folder, "0005_gap.sql"), "SELECT 1;")
-      assert.include(yield* refusal("gaps", folder), "0005_gap.sql")
-      fs.rmSync(join(folder, "0005_gap.sql"))
-      fs.writeFileSync(join(folder, "0004_unknown.sql"), "SELECT {{what}};")
+      fs.writeFileSync(join(folder, `${overNext}_gap.sql`), "SELECT 1;")
+      assert.include(yield* refusal("gaps", folder), `${overNext}_gap.sql`)
+      fs.rmSync(join(folder, `${overNext}_gap.sql`))
+      fs.writeFileSync(join(folder, `${next}_unknown.sql`), "SELECT {{what}};")
       assert.include(yield* refusal("gaps", folder), "{{what}}")
     }))
 })

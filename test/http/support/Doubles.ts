@@ -31,14 +31,15 @@ import {
 } from "../../../src/pipeline/CommandLog.ts"
 import { EventErasures } from "../../../src/pipeline/EventErasures.ts"
 import { ShareLinks } from "../../../src/pipeline/ShareLinks.ts"
-import { LogUnavailable } from "../../../src/ports/EventLog.ts"
+import { EventLog, LogUnavailable } from "../../../src/ports/EventLog.ts"
 import {
   EventStore,
   StatsTooLarge,
   StoreUnavailable,
   type EventPageQuery
 } from "../../../src/ports/EventStore.ts"
-import { Verifier, type Break } from "../../../src/verify/Verifier.ts"
+import { SignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
+import { Verifier, type Break, type VerifyRequest } from "../../../src/verify/Verifier.ts"
 import { layerProofs, ProofWorld, SIGNER } from "./ProofDoubles.ts"
 import { layerTraces, TraceWorld } from "./TraceDoubles.ts"
 
@@ -92,6 +93,8 @@ export class World {
   readonly keys: Array<ApiKey> = []
   readonly proofs = new ProofWorld()
   readonly traces = new TraceWorld()
+  /** Who a key belongs to. */
+  readonly principals = new Map(Object.entries(principals))
   readonly streams: Array<{ readonly filter: EventFilter; readonly after: number | undefined }> = []
   /** What the next `submit` fails with. */
   refuse: CommandLogBusy | CommandTooLarge | LogUnavailable | undefined
@@ -108,6 +111,11 @@ export class World {
   streamsMax = 100
   sse: Stream.Stream<Uint8Array> = Stream.never
   breaks: ReadonlyArray<Break> = []
+  /** What the verifier was asked. */
+  readonly verified: Array<VerifyRequest> = []
+  /** Lines of progress that the verifier tells, each a second apart. */
+  verifySeconds = 0
+  checkpoints: SignedCheckpoints["Service"] = SignedCheckpoints.none
   /** Throws in a handler: a defect that nobody expected. */
   defect: Error | undefined
 
@@ -276,9 +284,9 @@ const feedOf = (world: World) =>
 const keysOf = (world: World) =>
   Keys.of({
     authenticate: (token) =>
-      principals[token] === undefined
+      world.principals.get(token) === undefined
         ? Effect.fail(new Unauthenticated({ message: "unknown key" }))
-        : Effect.succeed(principals[token]),
+        : Effect.succeed(world.principals.get(token)!),
     isAdmin: (token) => token === ADMIN_TOKEN,
     revoked: () => Effect.never,
     tenants: Effect.sync(() => world.tenants),
@@ -327,8 +335,20 @@ const keysOf = (world: World) =>
 
 const verifierOf = (world: World) =>
   Verifier.of({
-    verify: (request) =>
-      Effect.sync(() => ({
+    verify: Effect.fnUntraced(function*(request) {
+      world.verified.push(request)
+      if (world.storeDown) return yield* unreachable("verify")
+      for (let second = 1; second <= world.verifySeconds; second++) {
+        yield* Effect.sleep("1100 millis")
+        yield* request.onProgress?.({
+          eventsChecked: second,
+          upToSequence: second,
+          hash: "f".repeat(64),
+          of: world.verifySeconds,
+          breaksTotal: 0
+        }) ?? Effect.void
+      }
+      return {
         valid: world.breaks.length === 0,
         status: world.breaks.length === 0 ? ("valid" as const) : ("broken" as const),
         tenant_id: request.tenantId,
@@ -350,7 +370,8 @@ const verifierOf = (world: World) =>
         breaks_total: world.breaks.length,
         verified_at: "2026-01-01T00:00:00.000000Z",
         duration_ms: request.requireHead ? 1 : 0
-      }))
+      }
+    })
   })
 
 /** Every service that the server asks for, made of the world. */
@@ -370,7 +391,19 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     Layer.mock(ShareLinks, {}),
     Layer.succeed(LiveFeed, feedOf(world)),
     Layer.succeed(Keys, keysOf(world)),
+    Layer.mock(EventLog, {
+      partitions: 1,
+      bootstrap: "127.0.0.1:9092",
+      partitionOf: () => 0,
+      ends: (positions) => Effect.succeed(positions.map(() => 0))
+    }),
     Layer.succeed(Verifier, verifierOf(world)),
+    Layer.succeed(SignedCheckpoints, {
+      newestAtOrBelow: (tenantId, size) => world.checkpoints.newestAtOrBelow(tenantId, size),
+      open: (tenantId, note) => world.checkpoints.open(tenantId, note),
+      inclusion: (tenantId, sequence, size) =>
+        world.checkpoints.inclusion(tenantId, sequence, size)
+    }),
     Layer.succeed(Heads, {
       head: (tenantId) => Effect.sync(() => world.state.heads.get(tenantId)),
       traceHead: (tenantId) => Effect.sync(() => world.state.traceHeads.get(tenantId)),
@@ -378,7 +411,7 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     }),
     Layer.succeed(Visibility, {
       of: () => ({ ...noProgress(0), rebuilding: world.rebuilding }),
-      partition: noProgress,
+      partition: (partition) => ({ ...noProgress(partition), rebuilding: world.rebuilding }),
       reached: () => Effect.void
     }),
     Layer.succeed(Readiness, {

@@ -1,0 +1,75 @@
+/**
+ * What verification takes and shows beyond the report, as the OpenAPI document shows it.
+ * Documentation of shapes only.
+ */
+import { Schema } from "effect"
+import { exampleEvent } from "./ContractExample.ts"
+import {
+  EventVerifyReport as EventReport,
+  Hash,
+  Receipt,
+  Sequence,
+  StoredEvent
+} from "./ContractSchemas.ts"
+import { NDJSON_TYPE } from "./MediaTypes.ts"
+import { HttpApiSchema } from "effect/http-api"
+
+/** Events that one request may bring along. */
+export const KEPT_EVENTS_MAX = 1_000
+/** Characters of a checkpoint that somebody kept; ours have some hundreds. */
+export const KEPT_NOTE_LENGTH_MAX = 65_536
+
+const optional = Schema.optionalKey
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+export const Inclusion = Schema.Struct({
+  valid: Schema.Boolean.annotate({ description: "The proof leads to the signed root." }),
+  tree_size: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
+  leaf_index: Count.annotate({ description: "`sequence_number` - 1." }),
+  root_hash: Hash,
+  proof: Schema.Array(Hash).annotate({ description: "Siblings from the leaf upwards (RFC 9162)." }),
+  checkpoint: Schema.String.annotate({ description: "The signed note that the root stands in." })
+}).annotate({ identifier: "EventInclusion" })
+
+export const EventVerifyReport = Schema.Struct({
+  ...EventReport.fields,
+  inclusion: optional(Inclusion).annotateKey({
+    description: "Only once a signed checkpoint covers the event."
+  })
+}).annotate({ identifier: "EventVerifyReport" })
+
+/** One line of a long check, before the report. */
+export const VerifyProgressLine = Schema.Struct({
+  events_checked: Count,
+  up_to_sequence: Sequence,
+  of: Count.annotate({ description: "The last sequence of the span." }),
+  hash: optional(Hash).annotateKey({
+    description: "Recomputed hash of `up_to_sequence`: an anchor for whoever resumes behind it."
+  }),
+  breaks_total: Count
+}).annotate({ identifier: "VerifyProgress" })
+
+/** Progress about once a second, the report as the last line. */
+export const VerifyLines = VerifyProgressLine.annotate({
+  description:
+    "One line of progress about every second; the schema is that of one line. The last line is the " +
+    "VerifyReport."
+}).pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
+
+/** Exactly one of the members. */
+export const KeptInput = Schema.Struct({
+  events: optional(
+    Schema.Array(StoredEvent).check(
+      Schema.isMinLength(1),
+      Schema.isMaxLength(KEPT_EVENTS_MAX)
+    )
+  ).annotateKey({ description: "Events as an answer, the stream or the topic once showed them." }),
+  receipt: optional(Receipt).annotateKey({ description: "A committed receipt." }),
+  checkpoint: optional(Schema.String).annotateKey({
+    description: "A signed note, as `GET /v1/chain/checkpoints/latest` once gave it."
+  })
+}).annotate({
+  identifier: "KeptInput",
+  description: "Exactly one of `events`, `receipt` and `checkpoint`.",
+  examples: [{ events: [exampleEvent] }]
+})
