@@ -9,6 +9,7 @@ import { layerFollower } from "./actors/Follower.ts"
 import { Keys } from "./actors/Keys.ts"
 import { layerLiveFeed } from "./actors/LiveFeed.ts"
 import { runProjection } from "./actors/Projection.ts"
+import { runSelfVerification } from "./actors/SelfVerification.ts"
 import type { SequencerSettings } from "./actors/Sequencer.ts"
 import { runSequencers } from "./actors/Sequencers.ts"
 import { layerTraceFeed } from "./actors/TraceFeed.ts"
@@ -26,7 +27,7 @@ import { EmbeddedBroker } from "./adapters/embedded/EmbeddedBroker.ts"
 import { silenceNegativeTimeoutWarning, type KafkaSettings } from "./adapters/kafka/KafkaClient.ts"
 import { layerKafka } from "./adapters/kafka/KafkaEventLog.ts"
 import { layerTraceStore } from "./adapters/clickhouse/TraceStoreClickHouse.ts"
-import { keptSigner, signerOfFile } from "./adapters/keys/SigningKey.ts"
+import { keptSigner, rotateSigningKey, signerOfFile } from "./adapters/keys/SigningKey.ts"
 import { clearChangelog } from "./cli/Repair.ts"
 import type { Config, KafkaConfig, Role } from "./config.ts"
 import type { Signer } from "./domain/Checkpoint.ts"
@@ -48,8 +49,9 @@ import { layerSystemActs } from "./pipeline/SystemActs.ts"
 import { EventLog } from "./ports/EventLog.ts"
 import { EventStore } from "./ports/EventStore.ts"
 import { TraceStore } from "./ports/TraceStore.ts"
+import { layerSignedCheckpoints } from "./verify/SignedCheckpoints.ts"
 import { layerTraceVerifier } from "./verify/TraceVerifier.ts"
-import { layerVerifier } from "./verify/Verifier.ts"
+import { layerVerifier, Verifier } from "./verify/Verifier.ts"
 
 /** Milliseconds after which an insert that a server may still work on has ended. */
 const SERVER_SETTLE_MS = 60_000
@@ -179,6 +181,24 @@ const storePartsOf = Effect.fnUntraced(function*(
   return { engine, server, stores }
 })
 
+/** The rounds that this process goes over all chains. */
+const layerSelfVerification = ({ selfVerifyEventsPerSecond }: Config) =>
+  Layer.effectDiscard(
+    Effect.gen(function*() {
+      const verifier = yield* Verifier
+      yield* runSelfVerification(
+        { eventsPerSecond: selfVerifyEventsPerSecond },
+        ({ fromSequence, tenantId, toSequence }) =>
+          verifier.verify({
+            tenantId,
+            fromSequence,
+            requireHead: true,
+            ...(toSequence === undefined ? {} : { toSequence })
+          })
+      )
+    })
+  )
+
 /** What leaves the service as documents. */
 const exportsOf = (
   { cacheDir, chromiumPath, quotas }: Config,
@@ -202,7 +222,9 @@ const apiOf = (config: Config, secret: Redacted.Redacted, signer: Signer | undef
   const keys = layerKeys({ adminToken, bootstrapKeys })
   const services = exportsOf(config, signer).pipe(
     Layer.provideMerge(Layer.mergeAll(layerTraceFeed, layerReadiness(roles))),
+    Layer.provideMerge(layerSelfVerification(config)),
     Layer.provideMerge(Layer.mergeAll(layerVerifier, layerTraceVerifier)),
+    Layer.provideMerge(layerSignedCheckpoints(serviceName)),
     Layer.provideMerge(layerCheckpoints({ secret, serviceName })),
     Layer.provideMerge(layerLiveFeed(limits.streamsPerTenantMax)),
     Layer.provideMerge(Layer.mergeAll(keys, layerShareLinks)),
@@ -372,6 +394,23 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
   url ??= yield* workerUrl(config, workers)
   return { ...places, url, firstKey } satisfies Places
 })
+
+/** `alk rotate-key`: in the data folder that this configuration means, with nothing started. */
+export const rotateKey = Effect.fnUntraced(function*(config: Config, report: Report) {
+  if (config.signingKeyFile !== undefined) {
+    return yield* new SigningKeyMissing({
+      message:
+        `rotate-key: ALK_SIGNING_KEY_FILE names ${config.signingKeyFile}; replace that file and ` +
+        "start the processes that sign again"
+    })
+  }
+  const folder = yield* DataFolder.open(config.dataDir)
+  const { after, before } = yield* rotateSigningKey(config.serviceName, folder.path)
+  report(
+    `key ${after} signs from the next start on` +
+      (before === undefined ? "" : `; what ${before} has signed stays verifiable`)
+  )
+}, Effect.scoped)
 
 /** `alk repair`: on the log that this configuration means, with nothing else started. */
 export const repairPartition = Effect.fnUntraced(function*(

@@ -98,6 +98,8 @@ export interface Config {
   }
   readonly dedupWindowEvents: number
   readonly idempotencyWindowEntries: number
+  /** 0 is off. */
+  readonly selfVerifyEventsPerSecond: number
   readonly chromiumPath: string | undefined
   readonly log: {
     readonly level: "debug" | "info" | "warn" | "error"
@@ -506,6 +508,11 @@ const variables = {
     "1000000",
     "last Idempotency-Keys that are remembered, per partition"
   ),
+  ALK_SELF_VERIFY_EVENTS_PER_SECOND: limits.withDefault(
+    integer(0, 1_000_000, "events per second"),
+    "1000",
+    "how fast each API process goes over all chains in the background; 0 turns it off"
+  ),
   CHROMIUM_PATH: logs.optional(
     path,
     "an installed one, else the one from npm",
@@ -729,6 +736,7 @@ const configOf = (values: Values, surroundings: Surroundings): Config => {
     },
     dedupWindowEvents: values.ALK_DEDUP_WINDOW,
     idempotencyWindowEntries: values.ALK_IDEMPOTENCY_WINDOW,
+    selfVerifyEventsPerSecond: values.ALK_SELF_VERIFY_EVENTS_PER_SECOND,
     chromiumPath: values.CHROMIUM_PATH && absolute(values.CHROMIUM_PATH),
     log: {
       level: values.LOG_LEVEL,

@@ -4,12 +4,14 @@
  */
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer, References, type Runtime } from "effect"
+import { layerArchive } from "./adapters/archive/ArchiveZip.ts"
 import { parentGone } from "./adapters/embedded/ParentWatch.ts"
 import { layerLogFormat } from "./cli/LogFormat.ts"
-import { announce, failureLines, HELP } from "./cli/Messages.ts"
+import { announce, failureLines, HELP, ROTATE_KEY_HELP } from "./cli/Messages.ts"
 import { REPAIR_HELP } from "./cli/Repair.ts"
+import { verifyCommand, VERIFY_HELP } from "./cli/VerifyPack.ts"
 import { loadConfig, type Config } from "./config.ts"
-import { repairPartition, startRoles } from "./Roles.ts"
+import { repairPartition, rotateKey, startRoles } from "./Roles.ts"
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
@@ -31,11 +33,20 @@ const serve = (config: Config) =>
 
 const print = (text: string) => Effect.sync(() => void process.stdout.write(text))
 
+const helpOf: Readonly<Record<string, string>> = {
+  repair: REPAIR_HELP,
+  "rotate-key": ROTATE_KEY_HELP,
+  verify: VERIFY_HELP
+}
+
 const program = Effect.gen(function*() {
   const [command, ...rest] = process.argv.slice(2)
   const wantsHelp = process.argv.includes("--help") || process.argv.includes("-h")
-  if (wantsHelp) return yield* print(command === "repair" ? REPAIR_HELP : HELP())
-  if (command !== undefined && command !== "repair") {
+  if (wantsHelp) return yield* print(helpOf[command ?? ""] ?? HELP())
+  if (command === "verify") {
+    return yield* verifyCommand(rest).pipe(Effect.provide(layerArchive))
+  }
+  if (command !== undefined && !(command in helpOf)) {
     return yield* Effect.fail(new Error(`unknown command ${command}; see npm start -- --help`))
   }
   const config = yield* loadConfig
@@ -43,6 +54,7 @@ const program = Effect.gen(function*() {
   if (command === "repair") {
     return yield* repairPartition(config, rest, say).pipe(Effect.provide(logger))
   }
+  if (command === "rotate-key") return yield* rotateKey(config, say).pipe(Effect.provide(logger))
   return yield* serve(config).pipe(Effect.provide(logger))
 }).pipe(
   Effect.catch((failure) =>

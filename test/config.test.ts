@@ -68,6 +68,7 @@ describe("parseConfig", () => {
       quotas: { eventsPerSecond: undefined, exportsAtOnce: undefined },
       dedupWindowEvents: 1_000_000,
       idempotencyWindowEntries: 1_000_000,
+      selfVerifyEventsPerSecond: 1_000,
       chromiumPath: undefined,
       log: { level: "info", format: "json" }
     })

@@ -8,7 +8,7 @@ import type { LoadedExecution } from "../ports/TraceStore.ts"
 import type { StateRecord } from "./SequencerState.ts"
 import { ExecutionEntry, type ExecutionHeader, type SpanEntry } from "./TraceEntry.ts"
 
-/** Executions and spans in memory, per partition; about 700 bytes each. */
+/** Executions and spans in memory, per partition; about 500 bytes each. */
 export const TRACE_ENTRIES_MAX = 250_000
 /** Executions and spans that leave at once: each may need a tombstone in one transaction. */
 export const EVICTED_ENTRIES_MAX = 10_000

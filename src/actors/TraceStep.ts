@@ -185,7 +185,7 @@ const startSpan = (
   const { header } = entry
   const holder = command.executionOf(spanId)
   if (holder !== undefined) {
-    const span = holder === executionId ? entry.span(spanId) : undefined
+    const span = entry.span(spanId)
     return span !== undefined && isSameSpan(entry, span, operation)
       ? { outcome: "existing", execution_id: executionId, span_id: spanId }
       : refuse("id_conflict", `id: ${named(spanId)} belongs to another span; send a new id`)

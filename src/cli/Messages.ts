@@ -97,12 +97,22 @@ export const failureLines = (failure: unknown): ReadonlyArray<string> => {
   return [`alk: ${text}`]
 }
 
+export const ROTATE_KEY_HELP = `alk rotate-key
+
+Puts a new Ed25519 key in the place of the one in the data folder that signs checkpoints and
+evidence packs. The service must not run. The old public key stays published, so what it has signed
+can still be verified; the old private key is gone. With ALK_SIGNING_KEY_FILE, replace that file
+instead.
+`
+
 export const HELP = (): string =>
   [
     "alk: audit log and execution traces that prove themselves",
     "",
     "  npm start                 run the service; without configuration, on embedded parts",
     "  npm start -- --help       this text",
+    "  npm start -- verify FILE  check an evidence pack offline; verify --help says more",
+    "  npm start -- rotate-key   a new key for checkpoints; rotate-key --help says more",
     "  npm start -- repair P     give up what partition P has lost, after it was refused",
     "",
     "Every setting is an environment variable:",

@@ -49,6 +49,8 @@ export interface VerifyRequest {
   readonly checkpoints?: ReadonlyArray<SignedCheckpoint>
   /** `program`: recompute every row here, whatever the store could do. */
   readonly recompute?: "store" | "program"
+  /** Blocks that the store recomputes in one question: fewer leave more room for others. */
+  readonly chunkBlocks?: number
   /** Milliseconds after which the check ends as `incomplete`; resume behind its last sequence. */
   readonly timeLimitMs?: number
   /** Told after each part of the chain. */
@@ -79,7 +81,7 @@ export class Verifier extends Context.Service<
   }
 >()("alk/Verifier") {}
 
-/** Blocks that the store recomputes in one question: some tenths of a second, some megabytes. */
+/** Unless asked otherwise: some tenths of a second, some megabytes. */
 const CHUNK_BLOCKS = 256
 /** Spans up to this many events are recomputed here: asking the store costs more. */
 const SMALL_SPAN_EVENTS = BLOCK_EVENTS
@@ -226,8 +228,9 @@ const checkChunk = Effect.fnUntraced(function*(run: Run, first: number, last: nu
 })
 
 /** Where a chunk that starts here ends: with whole blocks, but for the sizes of checkpoints. */
-const chunkEnd = ({ endsAt, treeSizes }: Run, first: number): number => {
-  const aligned = (blockOf(first) + CHUNK_BLOCKS) * BLOCK_EVENTS
+const chunkEnd = ({ endsAt, request, treeSizes }: Run, first: number): number => {
+  const { chunkBlocks = CHUNK_BLOCKS } = request
+  const aligned = (blockOf(first) + chunkBlocks) * BLOCK_EVENTS
   const cut = treeSizes.find((size) => size >= first) ?? SEQUENCE_MAX
   return Math.min(endsAt, aligned, cut)
 }

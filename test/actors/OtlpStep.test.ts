@@ -9,6 +9,7 @@ import {
   endSpan,
   otlpSpan,
   Partition,
+  startExecution,
   startSpan,
   TENANT
 } from "./support/Traces.ts"
@@ -87,7 +88,8 @@ describe("OpenTelemetry spans", () => {
     ]
     const whole = new Partition()
     whole.run(...spans)
-    for (const order of [spans, [...spans].reverse(), [spans[2]!, spans[0]!, spans[3]!, spans[1]!]]) {
+    const [a, b, c, d] = spans as [RecordOtlpSpan, RecordOtlpSpan, RecordOtlpSpan, RecordOtlpSpan]
+    for (const order of [spans, [d, c, b, a], [c, a, d, b]]) {
       const single = new Partition()
       for (const span of order) single.run(span)
       assert.deepStrictEqual(seen(single), seen(whole))
@@ -208,6 +210,22 @@ describe("OpenTelemetry spans", () => {
     assert.strictEqual(refused.errors[0]?.code, "too_many_spans")
     assert.strictEqual(partition.view("t").span("b")?.ended_at, at(1))
     assert.strictEqual(partition.view("t").execution?.root_span_id, "synthetic-t")
+  })
+
+  it("close no cycle through spans that came another way either", () => {
+    const partition = new Partition()
+    partition.run(child("a", "root", { causedBy: ["mine"] }))
+    const { errors } = partition.run(startSpan("t", "mine", { parentSpanId: "a" }))
+    assert.strictEqual(errors[0]?.code, "cycle_detected")
+    assert.deepStrictEqual(partition.run(startSpan("t", "mine")).errors, [])
+  })
+
+  it("join an execution that was started under their id, and do not end it", () => {
+    const partition = new Partition()
+    partition.run(startExecution("t"), endSpan("root-t"))
+    partition.run(otlpSpan("t", "a"))
+    assert.strictEqual(partition.view("t").span("a")?.parent_span_id, "root-t")
+    assert.strictEqual(partition.view("t").execution?.status, "RUNNING")
   })
 
   it("share their execution with the other operations", () => {

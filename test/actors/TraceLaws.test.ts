@@ -1,7 +1,7 @@
 /**
- * The laws of traces: whatever the interleaving, the cuts into chunks, the restarts, and whatever is
- * forgotten and loaded again, every tenant's facts are the same, and they add up to executions that
- * make sense.
+ * The laws of traces: whatever the interleaving, the cuts into chunks, the restarts, and whatever
+ * is forgotten and loaded again, every tenant's facts are the same, and they add up to executions
+ * that make sense.
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
@@ -51,7 +51,7 @@ const statuses = ["COMPLETED", "FAILED", "CANCELLED"] as const
 const executions = ["e/0", "e%2F1", "e/0", "f0", "t0"]
 const spans = ["s/0", "s1", "s2", "root-e/0", "root-e%2F1", "n0", "t0.0", "t0.1"]
 
-/** Makes operations out of numbers, and some of them again, as a client would that got no answer. */
+/** Makes operations out of numbers, and some of them again, as clients do that got no answer. */
 class Maker {
   /** Ids that are made for one request and never again count up. */
   #executions = 0

@@ -115,6 +115,8 @@ describe("the changelog of traces", () => {
     assert.strictEqual(memory.run(NOW, addEvent("s1", "event")).length, 1)
     assert.strictEqual(memory.run(NOW, endSpan("s1"), endSpan("s2")).length, 3)
     assert.strictEqual(memory.run(NOW, endSpan("s1")).length, 0)
+    assert.strictEqual(memory.run(NOW, startSpan("e", "more")).length, 2)
+    assert.strictEqual(memory.state.size, 53)
   })
 
   it("remembers ids that were only named before a restart", () => {
@@ -209,6 +211,16 @@ describe("a loaded execution", () => {
     assert.deepStrictEqual(memory.state.evict([entry]).records, [])
   })
 
+  it("leaves with what has changed", () => {
+    const memory = forgotten()
+    memory.state.take(loadedFrom(memory), microsOf(NOW))
+    memory.run(NOW, endSpan("b"), startSpan("e", "c"))
+    const { records } = memory.state.evict([memory.state.execution(TENANT, "e")!])
+    const keys = records.map(({ key }) => key).sort()
+    assert.deepStrictEqual(keys, ["s/acme/e/b", "s/acme/e/c", "x/acme/e"])
+    assert.strictEqual(memory.state.size, 0)
+  })
+
   it("stands in the changelog with what has changed, and is loaded again after a restart", () => {
     const memory = forgotten()
     const stored = loadedFrom(memory)
@@ -221,6 +233,10 @@ describe("a loaded execution", () => {
     memory.restart()
     const wanted = wantedOf(memory.state, [command(TENANT, [endSpan("c")])])
     assert.deepStrictEqual(wanted, { executions: [{ tenantId: TENANT, id: "e" }], spans: [] })
+    const unloaded = new TraceDraft(memory.state, new Map(), NOW, wanted)
+    assert.isTrue(unloaded.lacks(command(TENANT, [endSpan("c")])))
+    assert.isTrue(unloaded.lacks(command(TENANT, [startSpan("e", "d")])))
+    assert.isFalse(unloaded.lacks(command(TENANT, [startExecution("f")])))
     memory.state.take(stored, microsOf(NOW))
     const entry = memory.state.execution(TENANT, "e")!
     assert.strictEqual(entry.header.factCount, 7)
@@ -319,6 +335,10 @@ describe("the search for a cycle", () => {
     )
     memory.run(NOW, ...chain)
     const entry = memory.state.execution(TENANT, "t")!
+    assert.deepStrictEqual(
+      ["s0", "s1", "s99", "s100", "s101", "s102"].map((id) => entry.isMissing(id)),
+      [false, false, false, true, true, false]
+    )
     const closes = (spanId: string, sources: ReadonlyArray<string>, left = 1_000) =>
       closesCycle(entry, spanId, sources, { left })
     assert.strictEqual(closes("s100", ["s0"]), true)

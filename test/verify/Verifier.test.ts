@@ -2,23 +2,27 @@
  * What the verifier makes of a store that fails, lies or takes too long, over chains in memory.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Stream } from "effect"
+import { Effect, Fiber, Layer, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Visibility, noProgress } from "../../src/actors/Visibility.ts"
+import { Heads } from "../../src/actors/Heads.ts"
+import { noProgress, Visibility } from "../../src/actors/Visibility.ts"
 import {
   BLOCK_EVENTS,
   blockOf,
   ChainRecompute,
   type RecomputedBlock
 } from "../../src/ports/ChainRecompute.ts"
+import { EventLog } from "../../src/ports/EventLog.ts"
 import { EventStore, StoreUnavailable, type ConflictRow } from "../../src/ports/EventStore.ts"
-import { layerVerifier, type VerifyProgress } from "../../src/verify/Verifier.ts"
+import { layerVerifier, Verifier, type VerifyProgress } from "../../src/verify/Verifier.ts"
 import { Chain } from "./support/Chains.ts"
-import { found, layerLog, LogWorld, verify } from "./support/StoredChains.ts"
+import { found, layerLog, LogWorld, verify as verifyAtOnce } from "./support/StoredChains.ts"
 
 const TENANT = "acme"
+/** Blocks of one chunk here. */
+const CHUNK = 4
 /** Two chunks of what the store recomputes at a time, and a little. */
-const EVENTS = 2 * 256 * BLOCK_EVENTS + 10
+const EVENTS = 2 * CHUNK * BLOCK_EVENTS + 10
 
 const down = (operation: string) =>
   new StoreUnavailable({ operation, cause: new Error("down") })
@@ -77,6 +81,8 @@ class MemoryStore {
   }
 }
 
+const verify: typeof verifyAtOnce = (request) => verifyAtOnce({ chunkBlocks: CHUNK, ...request })
+
 const chain = new Chain(TENANT).extend(EVENTS, () => ({ metadata: { a: 1 } }))
 
 const copyOf = (): Chain => {
@@ -111,10 +117,12 @@ const layerStore = (store: MemoryStore) =>
     })
   )
 
+type Services = ChainRecompute | EventLog | EventStore | Heads | Verifier | Visibility
+
 /** A verifier over the store, and what it logs as errors. */
-const verifying = <A, E, R>(
+const verifying = <A, E>(
   store: MemoryStore,
-  test: (errors: ReadonlyArray<string>) => Effect.Effect<A, E, R>
+  test: (errors: ReadonlyArray<string>) => Effect.Effect<A, E, Services>
 ) => {
   const world = new LogWorld()
   world.heads.set(TENANT, chain.head!)
@@ -148,7 +156,7 @@ describe("the verifier", () => {
         assert.deepStrictEqual(
           told.map(({ breaksTotal, eventsChecked, of, upToSequence }) =>
             [eventsChecked, upToSequence, of, breaksTotal]),
-          [256, 512].map((blocks) => [blocks * BLOCK_EVENTS, blocks * BLOCK_EVENTS, EVENTS, 0])
+          [CHUNK, 2 * CHUNK].map((blocks) => [blocks * BLOCK_EVENTS, blocks * BLOCK_EVENTS, EVENTS, 0])
             .concat([[EVENTS, EVENTS, EVENTS, 0]])
         )
         assert.strictEqual(told.at(-1)?.hash, chain.head?.hash)
@@ -162,7 +170,7 @@ describe("the verifier", () => {
   it.effect("believes itself, loudly, where the store says perfect and it is not", () => {
     // The end of a chunk is always in the sample.
     const store = new MemoryStore(copyOf()).learn()
-    const at = 256 * BLOCK_EVENTS
+    const at = CHUNK * BLOCK_EVENTS
     store.chain.bodies[at - 1] = store.chain.bodies[at - 1]!.replace('"success"', '"failure"')
     return verifying(store, (errors) =>
       Effect.gen(function*() {
@@ -177,20 +185,20 @@ describe("the verifier", () => {
 
   it.effect("is incomplete, not valid, when the store fails in the middle", () => {
     const store = new MemoryStore(copyOf()).learn()
-    store.failsFrom = 300 * BLOCK_EVENTS
+    store.failsFrom = 6 * BLOCK_EVENTS
     return verifying(store, () =>
       Effect.gen(function*() {
         const report = yield* verify({ tenantId: TENANT })
         assert.deepStrictEqual(
           [report.valid, report.status, report.events_checked, report.last_sequence_number],
-          [false, "incomplete", 256 * BLOCK_EVENTS, 256 * BLOCK_EVENTS]
+          [false, "incomplete", CHUNK * BLOCK_EVENTS, CHUNK * BLOCK_EVENTS]
         )
         assert.deepStrictEqual([report.breaks_total, report.assurance], [0, "self_attested"])
         store.failsFrom = Infinity
         const rest = yield* verify({ tenantId: TENANT, fromSequence: report.last_sequence_number! + 1 })
         assert.deepStrictEqual(
           [rest.status, rest.first_sequence_number, rest.events_checked],
-          ["valid", 256 * BLOCK_EVENTS + 1, EVENTS - 256 * BLOCK_EVENTS]
+          ["valid", CHUNK * BLOCK_EVENTS + 1, EVENTS - CHUNK * BLOCK_EVENTS]
         )
       })
     )
@@ -213,7 +221,7 @@ describe("the verifier", () => {
         const report = yield* verify({ tenantId: TENANT, timeLimitMs: 15_000 })
         assert.deepStrictEqual(
           [report.status, report.last_sequence_number, report.duration_ms],
-          ["incomplete", 512 * BLOCK_EVENTS, 20_000]
+          ["incomplete", 2 * CHUNK * BLOCK_EVENTS, 20_000]
         )
         const whole = yield* verify({ tenantId: TENANT, timeLimitMs: 60_000 })
         assert.strictEqual(whole.status, "valid")
@@ -268,8 +276,7 @@ describe("the verifier", () => {
             Effect.forkChild
           )
           yield* TestClock.adjust("11 seconds")
-          const { _tag } = yield* failed.pipe((fiber) => Effect.fromExit(fiber.pollUnsafe()!))
-          assert.strictEqual(_tag, "LogUnavailable")
+          assert.strictEqual((yield* Fiber.join(failed))._tag, "LogUnavailable")
         }
       })
     )
