@@ -511,7 +511,7 @@ const variables = {
   ALK_SELF_VERIFY_EVENTS_PER_SECOND: limits.withDefault(
     integer(0, 1_000_000, "events per second"),
     "1000",
-    "how fast each API process goes over all chains in the background; 0 turns it off"
+    "how fast an API process goes over all chains in the background; 0 is off"
   ),
   CHROMIUM_PATH: logs.optional(
     path,

@@ -25,7 +25,7 @@ const recompute = (bodies: ReadonlyArray<string>): void => {
   writeFileSync(file, bodies.map((body) => `${body}\n`).join(""))
   const { status, stderr, stdout } = spawnSync(
     "python3",
-    ["test/support/independent/alk_chain.py", "check", "--exact", file],
+    ["test/independent/alk_chain.py", "check", "--exact", file],
     { encoding: "utf8" }
   )
   assert.strictEqual(status, 0, `${stdout}${stderr}`)

@@ -56,7 +56,7 @@ export const checkChain = async (events: ReadonlyArray<Json | string>): Promise<
   writeFileSync(file, `${lines.join("\n")}\n`)
   const { status, stderr, stdout } = spawnSync(
     "python3",
-    ["test/support/independent/alk_chain.py", "check", file],
+    ["test/independent/alk_chain.py", "check", file],
     { encoding: "utf8" }
   )
   assert.strictEqual(status, 0, `${stdout}${stderr}`)

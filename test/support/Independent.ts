@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 
-const PROGRAM = new URL("independent/alk_chain.py", import.meta.url).pathname
+const PROGRAM = new URL("../independent/alk_chain.py", import.meta.url).pathname
 
 export interface Verdict {
   readonly status: number | null
