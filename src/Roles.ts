@@ -266,7 +266,7 @@ const sequencerSettings = Effect.fnUntraced(function*(
     serviceName: config.serviceName,
     signer,
     windows: { dedup: config.dedupWindowEvents, idempotency: config.idempotencyWindowEntries },
-    ...(stores === undefined ? {} : { loadTraces: Context.get(stores, TraceStore).load })
+    ...(stores === undefined ? {} : { traceStore: Context.get(stores, TraceStore) })
   }
   return settings
 })

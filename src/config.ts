@@ -785,7 +785,8 @@ export const loadConfig: Effect.Effect<Config, ConfigInvalid> = Effect.suspend((
   }))
 )
 
-const HELP_NAME_COLUMNS = 30
+/** Two spaces, the longest name, and one more. */
+const HELP_NAME_COLUMNS = Math.max(...Object.keys(variables).map((name) => name.length)) + 3
 const HELP_COLUMNS = 100
 
 const wrapped = (words: string, columns: number): ReadonlyArray<string> => {

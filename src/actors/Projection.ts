@@ -28,7 +28,14 @@ import {
   type ReceiptRow
 } from "../ports/EventStore.ts"
 import { TraceStore, type FactRow } from "../ports/TraceStore.ts"
-import { erasedTargetsOf, type ErasedEvents, type ErasedExecution } from "./ProjectionErasure.ts"
+import {
+  erasedTargetsOf,
+  erasedTogether,
+  isEventOf,
+  isFactOf,
+  type ErasedEvents,
+  type ErasedExecution
+} from "./ProjectionErasure.ts"
 import { scan } from "./PartitionScan.ts"
 import { noProgress, type Progress } from "./Visibility.ts"
 
@@ -86,14 +93,14 @@ interface View {
 
 type Views = Map<number, View>
 
-const publish = (appender: LogAppender, views: ReadonlyArray<View>) =>
+const publish = (appender: LogAppender, views: ReadonlyArray<Pick<View, "progress">>) =>
   views.length === 0
     ? Effect.void
     : appender.append(
-        views.map(({ partition, progress }) => ({
+        views.map(({ progress }) => ({
           topic: "progress",
-          partition,
-          key: String(partition),
+          partition: progress.partition,
+          key: String(progress.partition),
           value: JSON.stringify(progress)
         }))
       )
@@ -125,12 +132,16 @@ interface Confirmed {
   readonly confirmed: boolean
 }
 
+/** Whether a stored row is what a record has become. */
+type IsRecord = (record: string, stored: string) => boolean
+
 /** Where a table ends, if the topic confirms its last row; else it is dropped. */
 const confirm = Effect.fnUntraced(function*<E, R>(
   reader: LogReader,
   { partition, topic }: Pick<Position, "topic" | "partition">,
   stored: { readonly offset: number; readonly body: string } | undefined,
-  drop: Effect.Effect<void, E, R>
+  drop: Effect.Effect<void, E, R>,
+  isOf: IsRecord = (record, body) => record === body
 ) {
   const log = yield* EventLog
   const { end, start } = yield* log.bounds(topic, partition)
@@ -138,7 +149,7 @@ const confirm = Effect.fnUntraced(function*<E, R>(
   const { body, offset } = stored
   if (offset < start) return { next: start, confirmed: true } satisfies Confirmed
   const record = offset < end ? yield* recordAt(reader, { topic, partition, offset }) : undefined
-  if (record?.value?.toString() === body) {
+  if (record?.value != null && isOf(record.value.toString(), body)) {
     return { next: offset + 1, confirmed: true } satisfies Confirmed
   }
   yield* Effect.logError(
@@ -149,9 +160,13 @@ const confirm = Effect.fnUntraced(function*<E, R>(
   return { next: start, confirmed: false } satisfies Confirmed
 })
 
-/** Where the store stands, confirmed by the topics; a view that a topic denies is dropped. */
+/**
+ * Where the store stands, confirmed by the topics; a view that a topic denies is dropped. Whoever
+ * reads the store is told before anything goes.
+ */
 const recover = Effect.fnUntraced(function*(
   reader: LogReader,
+  appender: LogAppender,
   partition: number,
   previous: Progress | undefined
 ) {
@@ -161,6 +176,7 @@ const recover = Effect.fnUntraced(function*(
   const checkpointStore = yield* CheckpointStore
   const before = previous ?? (yield* lastProgress(log, reader, partition))
   const stored = yield* store.position(partition)
+  const dropping = publish(appender, [{ progress: { ...before, partition, rebuilding: true } }])
   const ends = {
     events: (yield* log.bounds("events", partition)).end,
     traces: (yield* log.bounds("traces", partition)).end
@@ -170,19 +186,19 @@ const recover = Effect.fnUntraced(function*(
     reader,
     { topic: "events", partition },
     stored.event,
-    store.dropPartition(partition)
+    Effect.andThen(dropping, store.dropPartition(partition))
   )
   const traces = yield* confirm(
     reader,
     { topic: "traces", partition },
     yield* traceStore.position(partition),
-    traceStore.dropPartition(partition)
+    Effect.andThen(dropping, traceStore.dropPartition(partition))
   )
   const checkpoints = yield* confirm(
     reader,
     { topic: "checkpoints", partition },
     yield* checkpointStore.position(partition),
-    checkpointStore.dropPartition(partition)
+    Effect.andThen(dropping, checkpointStore.dropPartition(partition))
   )
   const isBehind = ({ confirmed, next }: Confirmed, end: number) =>
     (!confirmed || before.rebuilding) && next < end
@@ -238,18 +254,23 @@ interface Sorted {
  * projection ends in between: the erasure is done again with the row that asks for it.
  */
 interface Segment<Row, Erased> {
-  readonly erase: Erased | undefined
+  erase: Erased | undefined
   readonly rows: Array<Row>
 }
 
 const addTo = <Row, Erased>(
   segments: Array<Segment<Row, Erased>>,
   row: Row,
-  erase: Erased | undefined
+  erase: Erased | undefined,
+  together: (first: Erased, second: Erased) => Erased | undefined = () => undefined
 ): void => {
   const last = segments.at(-1)
-  if (erase !== undefined || last === undefined) segments.push({ erase, rows: [row] })
-  else last.rows.push(row)
+  if (last === undefined) return void segments.push({ erase, rows: [row] })
+  if (erase === undefined) return void last.rows.push(row)
+  const both = last.erase && together(last.erase, erase)
+  if (both === undefined) return void segments.push({ erase, rows: [row] })
+  last.erase = both
+  last.rows.push(row)
 }
 
 /** Why a link does not follow the one before it, if it does not. */
@@ -282,7 +303,7 @@ const sortEvent = (into: Sorted, links: Links, partition: number, record: LogRec
     return
   }
   links.learn(tenantId, link)
-  addTo(into.events, { partition, offset, body }, erasedTargetsOf(body))
+  addTo(into.events, { partition, offset, body }, erasedTargetsOf(body), erasedTogether)
 }
 
 /** A fact that does not link is left out; verification misses it, or finds what it denies. */
@@ -592,7 +613,7 @@ const follow = Effect.fnUntraced(function*(
   const links = new Links()
   const factLinks = new Links()
   for (const partition of partitions) {
-    const view = yield* recover(reader, partition, previous.get(partition))
+    const view = yield* recover(reader, appender, partition, previous.get(partition))
     views.set(partition, view)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

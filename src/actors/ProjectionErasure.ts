@@ -1,14 +1,21 @@
 /**
- * What the projection has to erase before it stores a record that says so. Reads records; erases
- * nothing itself.
+ * What the projection has to erase before it stores a record that says so, and how a stored row may
+ * differ from its record for that reason. Reads records; erases nothing itself.
  */
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../domain/Erasure.ts"
+import { eraseEvent } from "../domain/HashChain.ts"
+import { eraseFact, parseFact } from "../domain/TraceFact.ts"
 import type { EventErasure } from "../ports/EventStore.ts"
+
+/** Events of one tenant at most that are erased together. */
+const ERASED_TOGETHER_MAX = 1_000
 
 /** Events of one tenant whose details go. */
 export interface ErasedEvents {
   readonly tenantId: string
+  /** Sequence of the first event that asks for it: what it names stands in front of that. */
+  readonly askedBy: number
   readonly erasures: ReadonlyArray<EventErasure>
 }
 
@@ -32,6 +39,57 @@ export const erasedTargetsOf = (body: Buffer): ErasedEvents | undefined => {
     ? undefined
     : {
         tenantId: event.tenant_id,
+        askedBy: event.sequence_number,
         erasures: [{ sequenceNumber: erasure.sequence_number, erasedAt: event.created_at }]
       }
+}
+
+/**
+ * Both erasures as one, before anything is stored of what asks for them. Undefined if the second
+ * names an event that is stored only after the first.
+ */
+export const erasedTogether = (
+  first: ErasedEvents,
+  second: ErasedEvents
+): ErasedEvents | undefined => {
+  const { askedBy, erasures, tenantId } = first
+  const isEarlier = second.erasures.every(({ sequenceNumber }) => sequenceNumber < askedBy)
+  const count = erasures.length + second.erasures.length
+  return tenantId === second.tenantId && isEarlier && count <= ERASED_TOGETHER_MAX
+    ? { tenantId, askedBy, erasures: [...erasures, ...second.erasures] }
+    : undefined
+}
+
+const erasedAtOf = (stored: string): string | undefined => {
+  try {
+    const { erased_at } = JSON.parse(stored) as { readonly erased_at?: unknown }
+    return typeof erased_at === "string" ? erased_at : undefined
+  } catch {
+    // Bytes that are no JSON were not erased by us.
+    return undefined
+  }
+}
+
+const erasedRecord = (record: string, erasedAt: string): string | undefined => {
+  try {
+    return eraseEvent(JSON.parse(record) as AuditEvent, erasedAt)
+  } catch {
+    // A record that is no event can't have been erased.
+    return undefined
+  }
+}
+
+/** True if the stored event is the record, or what erasing leaves of it. */
+export const isEventOf = (record: string, stored: string): boolean => {
+  if (record === stored) return true
+  const erasedAt = erasedAtOf(stored)
+  return erasedAt !== undefined && erasedRecord(record, erasedAt) === stored
+}
+
+/** The same for a fact. */
+export const isFactOf = (record: string, stored: string): boolean => {
+  if (record === stored) return true
+  const erasedAt = erasedAtOf(stored)
+  const fact = parseFact(record)
+  return erasedAt !== undefined && fact !== undefined && eraseFact(fact, erasedAt) === stored
 }

@@ -43,7 +43,7 @@ import {
   type CheckpointSigner,
   type LogEnds
 } from "./SequencerStep.ts"
-import { TraceKeeper, type LoadTraces } from "./TraceKeeper.ts"
+import { TraceKeeper, type TraceLookup } from "./TraceKeeper.ts"
 
 /** Bytes of one fetch of commands, as they stand compressed in the log. */
 const FETCH_BYTES = 4 * 1_048_576
@@ -75,7 +75,7 @@ export interface SequencerSettings extends CheckpointSigner {
    * Where executions are looked up that memory has let go; without it commands that name such are
    * refused.
    */
-  readonly loadTraces?: LoadTraces
+  readonly traceStore?: TraceLookup
 }
 
 /** Header of a quarantined command: why it could not be applied. */
@@ -379,7 +379,7 @@ export const runSequencer = (
     const log = yield* EventLog
     const writer = yield* log.writer(`sequencer-${partition}`)
     const reader = yield* log.reader
-    const { loadTraces, windows } = settings
+    const { traceStore, windows } = settings
     const state = yield* restore({ log, reader, writer, partition, windows })
     yield* ready(partition)
     const lag = Metric.withAttributes(sequencerLag, { partition: String(partition) })
@@ -388,7 +388,7 @@ export const runSequencer = (
         waitMs: FETCH_WAIT_MS,
         maxBytes: FETCH_BYTES
       })
-    const keeper = new TraceKeeper(log, yield* log.reader, state, loadTraces)
+    const keeper = new TraceKeeper(log, yield* log.reader, state, traceStore)
     const checkpoints = makeCheckpoints(writer, state, settings)
     let next = state.applied + 1
     let pending = yield* Effect.forkChild(fetch(next))

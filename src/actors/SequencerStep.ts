@@ -439,7 +439,10 @@ const tracesOutcome = (
     status: "committed",
     accepted: results.length,
     rejected: all.length,
-    ids: results.map(({ event_id, execution_id, span_id }) => event_id ?? span_id ?? execution_id),
+    // The root span, which the start of an execution also tells, is not what it is about.
+    ids: results.map(({ event_id, execution_id, op, span_id }) =>
+      op.startsWith("execution.") ? execution_id : (event_id ?? span_id ?? execution_id)
+    ),
     errors: all,
     ...(command.warnings.length === 0 ? {} : { warnings: command.warnings }),
     results,

@@ -10,6 +10,7 @@ import type { LoadedExecution, TraceStore } from "../ports/TraceStore.ts"
 import { scan } from "./PartitionScan.ts"
 import type { SequencerState, StateRecord } from "./SequencerState.ts"
 import type { Arrival } from "./SequencerStep.ts"
+import { EVICTED_ENTRIES_MAX } from "./TraceState.ts"
 import { wantedOf, type TraceCommand, type Wanted } from "./TraceWanted.ts"
 import { noProgress, type Progress } from "./Visibility.ts"
 
@@ -21,8 +22,8 @@ const CATCH_UP_INTERVAL_MS = 20
 const IDLE_MICROS = 10 * 60 * 1_000_000
 const LOOK_MICROS = 1_000_000
 
-/** Asks the store; undefined in a process that has none. */
-export type LoadTraces = TraceStore["Service"]["load"]
+/** What a keeper asks of the store. */
+export type TraceLookup = Pick<TraceStore["Service"], "load" | "position">
 
 const NOTHING: Wanted = { executions: [], spans: [] }
 
@@ -37,22 +38,26 @@ export class TraceKeeper {
   readonly #log: EventLog["Service"]
   readonly #reader: LogReader
   readonly #state: SequencerState
-  readonly #load: LoadTraces | undefined
+  readonly #store: TraceLookup | undefined
   #progress: Progress
   #next: number | undefined
   #lookedAt = 0
+  /** True once the store itself was seen to reach as far as `alk.progress` says. */
+  #confirmed = false
+  /** The view was being rebuilt at some time since this was last set to false. */
+  #rebuilt = false
 
-  /** `reader` is this keeper's alone. */
+  /** `reader` is this keeper's alone; `store` is undefined in a process that has none. */
   constructor(
     log: EventLog["Service"],
     reader: LogReader,
     state: SequencerState,
-    load: LoadTraces | undefined
+    store: TraceLookup | undefined
   ) {
     this.#log = log
     this.#reader = reader
     this.#state = state
-    this.#load = load
+    this.#store = store
     this.#progress = noProgress(state.partition)
   }
 
@@ -62,13 +67,11 @@ export class TraceKeeper {
     const wanted = commands.length === 0 ? NOTHING : wantedOf(this.#state.traces, commands)
     const { executions, spans } = wanted
     if (executions.length + spans.length === 0) return Effect.succeed(NOTHING)
-    const load = this.#load
-    if (load === undefined) {
+    if (this.#store === undefined) {
       // Nothing was ever forgotten: what memory lacks does not exist.
       return Effect.succeed(this.#state.tracesForgotten === 0 ? NOTHING : wanted)
     }
-    return this.#caughtUp().pipe(
-      Effect.andThen(load(executions, spans)),
+    return this.#load(this.#store, wanted).pipe(
       Effect.timeoutOption(LOAD_TIMEOUT),
       Effect.catch((error) =>
         Effect.as(
@@ -77,10 +80,14 @@ export class TraceKeeper {
         )
       ),
       Effect.map((loaded) => {
-        if (Option.isNone(loaded)) return wanted
+        if (Option.isNone(loaded)) {
+          this.#confirmed = false
+          return wanted
+        }
         const now = nowMicros()
-        for (const execution of loaded.value) this.#state.traces.take(execution, now)
-        return NOTHING
+        const taken = loaded.value.map((execution) => this.#state.traces.take(execution, now))
+        // What the store holds of one of them is no execution: as if it had not answered.
+        return taken.every(Boolean) ? NOTHING : wanted
       })
     )
   }
@@ -100,24 +107,47 @@ export class TraceKeeper {
         const leaving = traces.evictable(this.#progress.traces_next, now, IDLE_MICROS)
         if (leaving.length === 0) return []
         const { forgotten, records } = traces.evict(leaving)
+        // As many as leave at once: there may be more, so look again with the next chunk.
+        if (records.length >= EVICTED_ENTRIES_MAX) this.#lookedAt = 0
         this.#state.tracesForgotten = Math.max(this.#state.tracesForgotten, forgotten)
         return records
       })
     )
   })
 
+  /**
+   * What the store holds of them, asked while it held everything that may have been forgotten: a
+   * view that is dropped is said to be rebuilding before anything of it goes.
+   */
+  readonly #load = Effect.fnUntraced({ self: this }, function*(
+    store: TraceLookup,
+    { executions, spans }: Wanted
+  ) {
+    for (;;) {
+      yield* this.#caughtUp(store)
+      this.#rebuilt = false
+      const loaded = yield* store.load(executions, spans)
+      yield* this.#follow()
+      if (!this.#rebuilt) return loaded
+    }
+  })
+
   /** Until the store shows everything that may have been forgotten. */
-  #caughtUp() {
-    const { tracesForgotten } = this.#state
-    const isThere = () =>
-      !this.#progress.rebuilding && this.#progress.traces_next >= tracesForgotten
-    return Effect.suspend(() => this.#follow()).pipe(
-      Effect.andThen(
-        Effect.suspend(() => (isThere() ? Effect.void : Effect.sleep(CATCH_UP_INTERVAL_MS)))
-      ),
-      Effect.repeat({ until: isThere })
-    )
-  }
+  readonly #caughtUp = Effect.fnUntraced({ self: this }, function*(store: TraceLookup) {
+    const { partition, tracesForgotten } = this.#state
+    for (;;) {
+      yield* this.#follow()
+      const { rebuilding, traces_next } = this.#progress
+      if (!rebuilding && traces_next >= tracesForgotten) {
+        if (this.#confirmed) return
+        // A store that was emptied while nobody looked is not what `alk.progress` speaks of.
+        const last = yield* store.position(partition)
+        this.#confirmed = (last?.offset ?? -1) + 1 >= tracesForgotten
+        if (this.#confirmed) return
+      }
+      yield* Effect.sleep(CATCH_UP_INTERVAL_MS)
+    }
+  })
 
   /** Read `alk.progress` to its end. */
   #follow() {
@@ -132,6 +162,7 @@ export class TraceKeeper {
           if (value === null) continue
           const progress = JSON.parse(value.toString()) as Progress
           this.#progress = { ...noProgress(partition), ...progress }
+          this.#rebuilt ||= this.#progress.rebuilding
         }
       }).pipe(
         Effect.andThen(

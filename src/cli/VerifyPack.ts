@@ -23,8 +23,9 @@ export const VERIFY_HELP = `alk verify <pack.zip | folder> [options]
 
 Checks an evidence pack offline, as the verifiers inside the pack do, with the program's own code.
 
-  --public-key KEY     the service's public key, or a file that holds it: as /.well-known/alk-keys.json,
-                       C2SP (name+id+base64), PEM, or base64. May be repeated.
+  --public-key KEY     the service's public key, or a file that holds it: the answer of
+                       /.well-known/alk-keys.json, C2SP (name+id+base64), PEM, or base64. May be
+                       repeated.
   --checkpoint FILE    a signed checkpoint that you kept earlier. May be repeated.
   --json               the report as JSON
 
@@ -154,6 +155,7 @@ export const verifyPack = Effect.fn("VerifyPack.verify")(function*(args: Readonl
   })
   const report = yield* archive.read(path).pipe(
     Effect.flatMap((reader) => Effect.promise(() => checkPack(reader, { keys, checkpoints }))),
+    Effect.scoped,
     Effect.catchTag("ArchiveUnreadable", ({ message }) => Effect.succeed(unreadablePack(message)))
   )
   const outcome: VerifyOutcome = {

@@ -22,6 +22,8 @@ export interface GraphNode {
   readonly error?: string | JsonObject
   /** Named by another span, but never sent. */
   readonly missing?: true
+  /** Stands for the root of OpenTelemetry spans, which has not arrived. */
+  readonly synthetic?: true
 }
 
 export interface GraphEdge {
@@ -34,7 +36,11 @@ export interface GraphEdge {
 export interface ExecutionGraph {
   readonly nodes: ReadonlyArray<GraphNode>
   readonly edges: ReadonlyArray<GraphEdge>
-  /** Span ids from the root to the span that ended last. */
+  /**
+   * Span ids from the root on: each time the follower (child, or span that it caused) through which
+   * the latest end is reached, of equals the one that started first. What has not ended counts with
+   * its start.
+   */
   readonly critical_path: ReadonlyArray<string>
   /** SHA-256 of the RFC 8785 text of `{nodes, edges}`. */
   readonly digest: string
@@ -54,19 +60,82 @@ const edgeOf = (type: GraphEdge["type"], source: string, target: string): GraphE
   type
 })
 
-/** Spans that others name, but that were never sent, stand below the root. */
-const withMissing = ({ rootSpanId, spans }: GraphInput) => {
+/** By start, then id. */
+const isBefore = (left: Span, right: Span): boolean =>
+  left.started_at === right.started_at ? left.id < right.id : left.started_at < right.started_at
+
+/** A heap that gives out the span that started first. */
+class Waiting {
+  readonly #spans: Array<Span> = []
+
+  put(span: Span): void {
+    const spans = this.#spans
+    let at = spans.length
+    spans.push(span)
+    while (at > 0) {
+      const above = (at - 1) >>> 1
+      if (!isBefore(span, spans[above]!)) break
+      spans[at] = spans[above]!
+      at = above
+    }
+    spans[at] = span
+  }
+
+  take(): Span | undefined {
+    const spans = this.#spans
+    const first = spans[0]
+    const last = spans.pop()
+    if (first === undefined || last === undefined || spans.length === 0) return first
+    let at = 0
+    for (;;) {
+      const left = 2 * at + 1
+      const right = left + 1
+      if (left >= spans.length) break
+      const next = right < spans.length && isBefore(spans[right]!, spans[left]!) ? right : left
+      if (!isBefore(spans[next]!, last)) break
+      spans[at] = spans[next]!
+      at = next
+    }
+    spans[at] = last
+    return first
+  }
+}
+
+const sourcesOf = ({ caused_by_span_ids, parent_span_id }: Span): ReadonlyArray<string> =>
+  parent_span_id === undefined ? caused_by_span_ids : [parent_span_id, ...caused_by_span_ids]
+
+/** The spans that the root follows from, however far away. */
+const ancestorsOf = (rootSpanId: string, spans: ReadonlyMap<string, Span>): ReadonlySet<string> => {
+  const found = new Set<string>()
+  const pending = [rootSpanId]
+  for (let id = pending.pop(); id !== undefined; id = pending.pop()) {
+    const span = spans.get(id)
+    for (const source of span === undefined ? [] : sourcesOf(span)) {
+      if (found.has(source)) continue
+      found.add(source)
+      pending.push(source)
+    }
+  }
+  return found
+}
+
+/**
+ * Spans that others name, but that were never sent. They stand below the root, but for those that
+ * the root itself follows from.
+ */
+const placeholders = ({ rootSpanId, spans }: GraphInput): ReadonlyMap<string, Span> => {
   const known = new Map(spans.map((span) => [span.id, span]))
+  const aboveRoot = ancestorsOf(rootSpanId, known)
   const missing = new Map<string, Span>()
   for (const span of spans) {
-    for (const id of [span.parent_span_id, ...span.caused_by_span_ids]) {
-      if (id === undefined || known.has(id) || id === rootSpanId) continue
+    for (const id of sourcesOf(span)) {
+      if (known.has(id)) continue
       const earlier = missing.get(id)
       if (earlier !== undefined && earlier.started_at <= span.started_at) continue
       missing.set(id, {
         id,
         execution_id: span.execution_id,
-        parent_span_id: rootSpanId,
+        ...(id === rootSpanId || aboveRoot.has(id) ? {} : { parent_span_id: rootSpanId }),
         caused_by_span_ids: [],
         span_type: "CUSTOM",
         name: id,
@@ -76,7 +145,7 @@ const withMissing = ({ rootSpanId, spans }: GraphInput) => {
       })
     }
   }
-  return { all: new Map([...known, ...missing]), missing }
+  return missing
 }
 
 const edgesOf = (spans: ReadonlyMap<string, Span>): ReadonlyArray<GraphEdge> => {
@@ -85,85 +154,96 @@ const edgesOf = (spans: ReadonlyMap<string, Span>): ReadonlyArray<GraphEdge> => 
     if (parent_span_id !== undefined && spans.has(parent_span_id)) {
       edges.push(edgeOf("parent", parent_span_id, id))
     }
-    for (const cause of caused_by_span_ids) edges.push(edgeOf("caused_by", cause, id))
+    for (const cause of new Set(caused_by_span_ids)) edges.push(edgeOf("caused_by", cause, id))
   }
   return edges
 }
 
-const before = (left: Span, right: Span): boolean =>
-  left.started_at === right.started_at ? left.id < right.id : left.started_at < right.started_at
-
-const insert = (ready: Array<Span>, span: Span): void => {
-  let low = 0
-  let high = ready.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    // The next one stands at the end, where taking it costs nothing.
-    if (before(ready[middle]!, span)) high = middle
-    else low = middle + 1
-  }
-  ready.splice(low, 0, span)
-}
-
-/** Sources before targets, ties by start, then id. */
-const ordered = (
-  spans: ReadonlyMap<string, Span>,
-  edges: ReadonlyArray<GraphEdge>
-): ReadonlyArray<Span> => {
-  const waiting = new Map([...spans.keys()].map((id) => [id, 0]))
-  const targets = new Map<string, Array<string>>()
+const followersOf = (edges: ReadonlyArray<GraphEdge>): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const followers = new Map<string, Array<string>>()
   for (const { source, target } of edges) {
-    waiting.set(target, waiting.get(target)! + 1)
-    const known = targets.get(source)
-    if (known === undefined) targets.set(source, [target])
+    const known = followers.get(source)
+    if (known === undefined) followers.set(source, [target])
     else known.push(target)
   }
-  const ready: Array<Span> = []
-  for (const span of spans.values()) if (waiting.get(span.id) === 0) insert(ready, span)
-  const order: Array<Span> = []
-  for (let next = ready.pop(); next !== undefined; next = ready.pop()) {
-    order.push(next)
-    for (const target of targets.get(next.id) ?? []) {
-      const left = waiting.get(target)! - 1
-      waiting.set(target, left)
-      if (left === 0) insert(ready, spans.get(target)!)
-    }
-  }
-  return order
+  return followers
 }
 
-/** From the span that ended last back along whatever ended last before it. */
-const criticalPath = (
-  order: ReadonlyArray<Span>,
-  edges: ReadonlyArray<GraphEdge>
-): ReadonlyArray<string> => {
-  const sources = new Map<string, Array<string>>()
-  for (const { source, target } of edges) sources.set(target, [...(sources.get(target) ?? []), source])
-  const byId = new Map(order.map((span) => [span.id, span]))
-  const endOf = ({ ended_at, started_at }: Span) => ended_at ?? started_at
-  const last = (spans: ReadonlyArray<Span>) =>
-    spans.reduce<Span | undefined>(
-      (found, span) => (found === undefined || endOf(span) >= endOf(found) ? span : found),
-      undefined
-    )
-  const path: Array<string> = []
-  for (let span = last(order); span !== undefined; ) {
-    path.push(span.id)
-    span = last((sources.get(span.id) ?? []).flatMap((id) => byId.get(id) ?? []))
+/**
+ * Sources before targets, ties by start, then id. What stands on a cycle, which the sequencer never
+ * lets in, or behind one, comes last by start and id: nothing is left out.
+ */
+const ordered = (
+  spans: ReadonlyMap<string, Span>,
+  edges: ReadonlyArray<GraphEdge>,
+  followers: ReadonlyMap<string, ReadonlyArray<string>>
+): ReadonlyArray<Span> => {
+  const open = new Map([...spans.keys()].map((id) => [id, 0]))
+  for (const { target } of edges) open.set(target, open.get(target)! + 1)
+  const waiting = new Waiting()
+  for (const span of spans.values()) if (open.get(span.id) === 0) waiting.put(span)
+  const order: Array<Span> = []
+  for (let next = waiting.take(); next !== undefined; next = waiting.take()) {
+    order.push(next)
+    open.delete(next.id)
+    for (const target of followers.get(next.id) ?? []) {
+      const left = open.get(target)! - 1
+      open.set(target, left)
+      if (left === 0) waiting.put(spans.get(target)!)
+    }
   }
-  return path.reverse()
+  const rest = [...open.keys()].map((id) => spans.get(id)!)
+  return [...order, ...rest.sort((left, right) => (isBefore(left, right) ? -1 : 1))]
+}
+
+/** See ExecutionGraph. */
+const criticalPath = (
+  rootSpanId: string,
+  order: ReadonlyArray<Span>,
+  followers: ReadonlyMap<string, ReadonlyArray<string>>
+): ReadonlyArray<string> => {
+  const spans = new Map(order.map((span) => [span.id, span]))
+  /** The latest end that is reached through each span, and the follower that leads to it. */
+  const reached = new Map<string, { readonly end: string; readonly next: Span | undefined }>()
+  for (const span of order.toReversed()) {
+    let end = span.ended_at ?? span.started_at
+    let next: Span | undefined
+    let nextEnd = ""
+    for (const id of followers.get(span.id) ?? []) {
+      const follower = spans.get(id)!
+      const followed = reached.get(id)
+      // On a cycle, which the sequencer never lets in, whatever comes later in the order.
+      if (followed === undefined) continue
+      const isLater =
+        next === undefined ||
+        followed.end > nextEnd ||
+        (followed.end === nextEnd && isBefore(follower, next))
+      if (!isLater) continue
+      next = follower
+      nextEnd = followed.end
+    }
+    if (nextEnd > end) end = nextEnd
+    reached.set(span.id, { end, next })
+  }
+  const path: Array<string> = []
+  for (let span = spans.get(rootSpanId) ?? order[0]; span !== undefined; ) {
+    path.push(span.id)
+    span = reached.get(span.id)?.next
+  }
+  return path
 }
 
 /** The graph of an execution's spans. */
 export const graphOf = (input: GraphInput): ExecutionGraph => {
-  const { all, missing } = withMissing(input)
+  const missing = placeholders(input)
+  const all = new Map([...input.spans.map((span) => [span.id, span] as const), ...missing])
   const edges = edgesOf(all)
-  const order = ordered(all, edges)
+  const followers = followersOf(edges)
+  const order = ordered(all, edges, followers)
   const depths = new Map<string, number>()
   const nodes = order.map((span): GraphNode => {
     const { ended_at, error, id, name, parent_span_id, span_type, started_at, status } = span
-    const depth =
-      parent_span_id === undefined ? 0 : (depths.get(parent_span_id) ?? 0) + 1
+    const depth = parent_span_id === undefined ? 0 : (depths.get(parent_span_id) ?? 0) + 1
     depths.set(id, depth)
     return {
       id,
@@ -177,9 +257,10 @@ export const graphOf = (input: GraphInput): ExecutionGraph => {
       depth,
       event_count: input.eventCounts.get(id) ?? 0,
       ...(error === undefined ? {} : { error }),
-      ...(missing.has(id) ? { missing: true } : {})
+      ...(missing.has(id) ? { missing: true } : {}),
+      ...(span.synthetic === true ? { synthetic: true } : {})
     }
   })
   const digest = hash("sha256", canonicalize({ nodes, edges } as unknown as JsonObject), "hex")
-  return { nodes, edges, critical_path: criticalPath(order, edges), digest }
+  return { nodes, edges, critical_path: criticalPath(input.rootSpanId, order, followers), digest }
 }

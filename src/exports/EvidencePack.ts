@@ -52,7 +52,7 @@ const spanOf = ({ verification }: ExportScope): Span | undefined => {
   return first === null || last === null ? undefined : { first, last }
 }
 
-type Lines = Stream.Stream<ReadonlyArray<string>, StoreUnavailable | LogUnavailable | SealUnavailable>
+type Lines = Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
 type Bytes<E = PackFailure> = Stream.Stream<Uint8Array, E>
 
 const bytesOf = (text: string): Bytes<never> => Stream.sync(() => Buffer.from(text))

@@ -27,7 +27,10 @@ export class EvidenceSeal extends Context.Service<
     /** The checkpoint of the whole chain, made now if the newest one is older. */
     latest(
       tenantId: string
-    ): Effect.Effect<CheckpointRecord | undefined, LogUnavailable | SealUnavailable | StoreUnavailable>
+    ): Effect.Effect<
+      CheckpointRecord | undefined,
+      LogUnavailable | SealUnavailable | StoreUnavailable
+    >
     /** Checkpoints below this size, largest first. */
     earlier(
       tenantId: string,

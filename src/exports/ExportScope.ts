@@ -10,6 +10,7 @@ import type { EventFilter } from "../domain/EventFilter.ts"
 import { sha256Hex } from "../domain/Identifiers.ts"
 import type { JsonObject } from "../domain/StrictJson.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
+import { StoreUnavailable } from "../ports/EventStore.ts"
 import { HISTORY_FROM, HISTORY_TO, Verifier, type VerifyReport } from "../verify/Verifier.ts"
 
 /** What an export can be; each has a format version of its own. */
@@ -100,8 +101,8 @@ export const scopeEtag = (kind: ExportKind, scope: ExportScope): string =>
   etagOf(kind, scope, scope.verification.head?.hash)
 
 /**
- * Verify the span that the bounds mean and fix the scope of an export. `generatedAt`, canonical
- * form, is now unless it is given.
+ * Verify the span that the bounds mean and fix the scope of an export; fails if the verification
+ * can't be finished. `generatedAt`, canonical form, is now unless it is given.
  */
 export const openScope = Effect.fn("ExportScope.open")(function*(
   request: ExportRequest,
@@ -118,6 +119,10 @@ export const openScope = Effect.fn("ExportScope.open")(function*(
     ...(fromSequence === undefined ? {} : { fromSequence }),
     ...(toSequence === undefined ? {} : { toSequence })
   })
+  if (report.status === "incomplete") {
+    const cause = new Error("the chain could not be verified to its end")
+    return yield* new StoreUnavailable({ operation: "verify for an export", cause })
+  }
   const scope: ExportScope = {
     tenantId,
     filter,

@@ -6,7 +6,13 @@
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { ERASURE_ACTION } from "../domain/Erasure.ts"
 import { faultOf, GENESIS_HASH, linkHash, recompute, type Recomputed } from "../domain/HashChain.ts"
-import { mismatch, packFiles, sequences, type PackFindings, type Wrongness } from "./PackFindings.ts"
+import {
+  mismatch,
+  packFiles,
+  sequences,
+  type PackFindings,
+  type Wrongness
+} from "./PackFindings.ts"
 import { jsonOf, type PackFiles } from "./PackFiles.ts"
 import { isFields, isSequence, type PackManifest } from "./PackManifest.ts"
 import type { PackSeal } from "./PackSeal.ts"
@@ -117,7 +123,8 @@ export class PackLog {
       const { event } = read
       const sequence = event.sequence_number
       const wrongness = wrongnessOf(read, this.#manifest.tenantId, undefined)
-      const { content_hash, sequence_number: target } = (event.metadata ?? {}) as Record<string, unknown>
+      const metadata: Readonly<Record<string, unknown>> = event.metadata ?? {}
+      const { content_hash, sequence_number: target } = metadata
       const isErasure =
         event.action === ERASURE_ACTION &&
         isSequence(target) &&
@@ -169,7 +176,8 @@ export class PackLog {
     }
     for (const [sequence, { target }] of this.#unplaced) {
       if (proven.has(sequence)) continue
-      const actual = `event ${sequence}, which neither ${packFiles.links} nor a signed checkpoint holds`
+      const holders = `neither ${packFiles.links} nor a signed checkpoint holds`
+      const actual = `event ${sequence}, which ${holders}`
       const expected = "an erasure that is in the chain"
       found.problem(packFiles.erasures, target, "content_mismatch", expected, actual)
     }

@@ -69,7 +69,7 @@ interface Note {
   readonly isKept: boolean
 }
 
-/** What a note says whoever signed it: the lines of a checkpoint, before any signature is checked. */
+/** What a note says whoever signed it: a checkpoint's lines before any signature is checked. */
 const claimOf = (text: string) => {
   const end = text.lastIndexOf("\n\n")
   if (end < 0) return undefined
@@ -184,8 +184,9 @@ export class PackSeal {
   async readKeys(): Promise<void> {
     const text = (await this.#files.text(packFiles.keys)) ?? ""
     this.#own = text.split(/\s+/u).filter(isVkey)
+    const { service } = this.#manifest
     this.#vkeys = this.isPinned
-      ? this.#pinned.map((key) => ("vkey" in key ? key.vkey : vkeyOf(this.#manifest.service, key.raw)))
+      ? this.#pinned.map((key) => ("vkey" in key ? key.vkey : vkeyOf(service, key.raw)))
       : this.#own
   }
 
@@ -222,7 +223,8 @@ export class PackSeal {
       opened.size === this.#manifest.bytes &&
       opened.root === digest
     if (!isOfManifest) {
-      return bad(`the SHA-256 of ${packFiles.manifest}, ${digest}`, `${opened.origin} ${opened.root}`)
+      const wanted = `the SHA-256 of ${packFiles.manifest}, ${digest}`
+      return bad(wanted, `${opened.origin} ${opened.root}`)
     }
     const signer = `${this.#manifest.service}+${opened.signer}`
     this.#found.checked.push(`${packFiles.manifest} is signed by ${signer}.`)

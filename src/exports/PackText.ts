@@ -91,7 +91,7 @@ const selectionOf = ({ conditions }: ExportScope): ReadonlyArray<string> =>
     ? ["Events   every event of the period"]
     : [
         "Events   those that satisfy all of these conditions, exactly:",
-        ...Object.entries(conditions).map(([name, value]) => `           ${name} = ${String(value)}`)
+        ...Object.entries(conditions).map(([name, value]) => `         ${name} = ${String(value)}`)
       ]
 
 /** A client's text on a line of its own: no line feed of it may look like one of ours. */
@@ -114,10 +114,10 @@ export const readmeText = (scope: ExportScope, hasPdf: boolean): string =>
     "  verify.html              in a browser: open it from the disk and choose the ZIP",
     "  sha256sum -c sha256sums.txt",
     "",
-    "The programs also take the name of a ZIP or of a folder. They end with 0 if the pack is intact, 1",
-    "if it was tampered with, 2 if it can't be read. Two things make the check independent of whoever",
-    "gave you this pack: the service's public key, taken from the service itself",
-    "(/.well-known/alk-keys.json), and a signed checkpoint that you kept earlier:",
+    "The programs also take the name of a ZIP or of a folder. They end with 0 if the pack is",
+    "intact, 1 if it was tampered with, 2 if it can't be read. Two things make the check",
+    "independent of whoever gave you this pack: the service's public key, taken from the service",
+    "itself (/.well-known/alk-keys.json), and a signed checkpoint that you kept earlier:",
     "",
     "  python3 verify.py --public-key alk-keys.json --checkpoint checkpoint.txt",
     "",
@@ -130,7 +130,7 @@ export const readmeText = (scope: ExportScope, hasPdf: boolean): string =>
     "  erasures.ndjson     the events that erased details of events in that part of the chain",
     "  executions.ndjson   execution traces that overlap the period, and",
     "  spans.ndjson        their spans",
-    "  checkpoints/        signed checkpoints of the chain's Merkle tree, and what ties the links to it",
+    "  checkpoints/        signed checkpoints of the chain's Merkle tree, and what ties the links",
     "  keys/               the service's public keys, as it published them",
     "  schema/             JSON Schemas of the files",
     "  manifest.json       what this pack is, and the SHA-256 of each file",
@@ -138,19 +138,20 @@ export const readmeText = (scope: ExportScope, hasPdf: boolean): string =>
     "",
     "HOW IT HOLDS TOGETHER",
     "",
-    "Each event has a content_hash: SHA-256 of its fields in canonical JSON (RFC 8785); email, name and",
-    "metadata enter through a salted details_hash, so that they can be erased without breaking the",
-    "chain. Each link has hash = SHA-256 of",
+    "Each event has a content_hash: SHA-256 of its fields in canonical JSON (RFC 8785); email,",
+    "name and metadata enter through a salted details_hash, so that they can be erased without",
+    "breaking the chain. Each link has hash = SHA-256 of",
     "",
     `  ${SCHEME} LF tenant LF sequence_number LF created_at LF content_hash LF prev_hash`,
     "",
-    "and prev_hash is the hash of the link before it (64 zeros for the first). The hashes are the leaves",
-    "of a Merkle tree (RFC 9162); checkpoints are its roots, signed with Ed25519 as C2SP notes.",
-    "manifest.sig is such a note too: its size and root are the bytes and the SHA-256 of manifest.json.",
+    "and prev_hash is the hash of the link before it (64 zeros for the first). The hashes are the",
+    "leaves of a Merkle tree (RFC 9162); checkpoints are its roots, signed with Ed25519 as C2SP",
+    "notes. manifest.sig is such a note too: its size and root are the bytes and the SHA-256 of",
+    "manifest.json.",
     "",
-    "An event without its details counts as intact only if erasures.ndjson holds a chained event that",
-    "names its sequence number and content_hash. verified_at in verification.json is the time of this",
-    "export, and duration_ms is left at 0, so that equal content gives equal bytes.",
+    "An event without its details counts as intact only if erasures.ndjson holds a chained event",
+    "that names its sequence number and content_hash. verified_at in verification.json is the time",
+    "of this export, and duration_ms is left at 0, so that equal content gives equal bytes.",
     ""
   ]
     .map(oneLine)

@@ -196,6 +196,11 @@ export const Receipt = Schema.Struct({
   errors: optional(counts.errors),
   warnings: optional(Schema.Array(Warning)),
   duplicates: optional(Schema.Array(Duplicate)),
+  results: optional(
+    Schema.Array(Schema.Record(Schema.String, Schema.Unknown)).annotate({
+      description: "Of `POST /api/v1/traces/batch`: one per operation that was not refused."
+    })
+  ),
   first_sequence_number: optional(Sequence),
   last_sequence_number: optional(Sequence),
   received_at: optional(Timestamp),

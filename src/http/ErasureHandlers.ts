@@ -47,6 +47,16 @@ export const layerErasureHandlers = HttpApiBuilder.group(
     const store = yield* EventStore
     const visibility = yield* Visibility
 
+    const shown = Effect.fnUntraced(function*(
+      tenantId: string,
+      id: string,
+      sequence: number | undefined,
+      final: boolean
+    ) {
+      const body = yield* store.byId(tenantId, id, sequence, final)
+      return body === undefined ? yield* notFound("event") : (JSON.parse(body) as AuditEvent)
+    })
+
     return handlers.handleRaw(
       "eraseEvent",
       answering(
@@ -60,7 +70,9 @@ export const layerErasureHandlers = HttpApiBuilder.group(
           const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
           const reason = yield* refusable(() => reasonOf(bytes))
           if (!isClientId(id)) return yield* notFound("event")
-          yield* readableView(visibility, tenantId)
+          const { final: merging } = yield* readableView(visibility, tenantId)
+          // Nothing is erased for the sake of an event that can't be shown.
+          if (sequence !== undefined) yield* shown(tenantId, id, sequence, merging)
           const idempotency = key && { key, body: bytes }
           const outcome = yield* erasures
             .erase({ tenantId, keyId, eventId: id, reason, idempotency })
@@ -75,9 +87,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
             return yield* unavailable("not erased in time; it may still happen, so try again")
           }
           const { final } = visibility.of(tenantId)
-          const body = yield* store.byId(tenantId, id, sequence, final)
-          if (body === undefined) return yield* notFound("event")
-          const event = JSON.parse(body) as AuditEvent
+          const event = yield* shown(tenantId, id, sequence, final)
           return json({
             ...event,
             topic_copy_until: topicCopyUntil(event.created_at, topicRetentionMs)

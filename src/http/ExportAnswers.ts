@@ -1,6 +1,7 @@
 /**
- * Exports as answers: one scope for everything in a document, the ETag in front of the work, and the
- * export itself on the record before its first byte leaves. What a document says is made elsewhere.
+ * Exports as answers: one scope for everything in a document, the ETag in front of the work, and
+ * the export itself on the record before its first byte leaves. What a document says is made
+ * elsewhere.
  */
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Context, Effect, Layer, type Scope } from "effect"
@@ -8,6 +9,7 @@ import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Heads } from "../actors/Heads.ts"
 import { Keys } from "../actors/Keys.ts"
 import { Visibility } from "../actors/Visibility.ts"
+import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { evidencePack } from "../exports/EvidencePack.ts"
 import { EvidenceSeal } from "../exports/EvidenceSeal.ts"
 import {
@@ -35,6 +37,8 @@ import { readableView } from "./StoreView.ts"
 export interface ExportOrder extends ExportRequest {
   /** Id of the API key or of the share link: the actor on the record. */
   readonly actorId: string
+  /** Asked when there is something to hand out, before it goes on record. */
+  readonly permit?: Effect.Effect<void, Failure>
 }
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -128,7 +132,9 @@ const make = Effect.gen(function*() {
             Effect.fail(unprintable("too many documents wait to be printed", retryAfterSeconds)),
           PdfFailed: (failure) =>
             Effect.logWarning("a PDF could not be printed", failure.reason, failure.cause).pipe(
-              Effect.andThen(Effect.fail(unprintable(`it could not be printed: ${failure.message}`)))
+              Effect.andThen(
+                Effect.fail(unprintable(`it could not be printed: ${failure.message}`))
+              )
             )
         })
       )
@@ -167,11 +173,21 @@ const make = Effect.gen(function*() {
       NodeHttpServerRequest.toIncomingMessage(request).socket.setTimeout(STALLED_MS)
     })
 
-  const answer = Effect.fnUntraced(function*(kind: ExportKind, request: Request, order: ExportOrder) {
+  const answer = Effect.fnUntraced(function*(
+    kind: ExportKind,
+    request: Request,
+    order: ExportOrder
+  ) {
     const { filter, tenantId } = order
     const { final } = yield* readableView(visibility, tenantId)
     const etag = yield* currentEtag(kind, order).pipe(Effect.provideContext(services))
     if (isKnown(request.headers["if-none-match"], etag)) return unchanged(etag)
+    // Nobody would see the document: nothing is made and nothing was exported.
+    if (request.method === "HEAD") {
+      const now = formatMicros(nowMicros())
+      const headers = { ...headersOf(kind, tenantId, etag, now), "content-type": types[kind] }
+      return HttpServerResponse.empty({ status: 200, headers })
+    }
     yield* slots.take(tenantId)
     const scope = yield* openScope({ tenantId, filter }).pipe(Effect.provideContext(services))
     const pdf = kind === "pack-without-pdf" ? undefined : yield* print(scope, final)
@@ -179,6 +195,7 @@ const make = Effect.gen(function*() {
       contentType: types[kind],
       headers: headersOf(kind, tenantId, scopeEtag(kind, scope), scope.generatedAt)
     }
+    yield* order.permit ?? Effect.void
     if (kind === "pdf") {
       yield* record(kind, order, scope)
       return HttpServerResponse.uint8Array(pdf!, options)
@@ -190,7 +207,8 @@ const make = Effect.gen(function*() {
   })
 
   return ExportAnswers.of({
-    pack: (request, order, withPdf) => answer(withPdf ? "pack" : "pack-without-pdf", request, order),
+    pack: (request, order, withPdf) =>
+      answer(withPdf ? "pack" : "pack-without-pdf", request, order),
     pdf: (request, order) => answer("pdf", request, order)
   })
 })

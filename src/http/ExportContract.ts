@@ -57,8 +57,9 @@ const evidencePack = HttpApiEndpoint.get("exportEvidencePack", "/v1/export/evide
       summary: "Evidence pack",
       description:
         "Everything that an auditor needs to check a part of the log without the service, " +
-        "streamed. Without bounds it covers what verification covers: the full supported history, " +
-        "future-dated events included. The PDF and verification.json have identical bounds.",
+        "streamed. Without bounds it covers what verification covers: the full supported " +
+        "history, future-dated events included. The PDF and verification.json have identical " +
+        "bounds.",
       query: packParameters,
       metadata: true,
       headers: ifNoneMatch,

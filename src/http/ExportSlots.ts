@@ -1,6 +1,6 @@
 /**
- * How many exports a tenant may have made at once, counted in this process. A slot is taken with the
- * request and given back when its answer has been sent, or when the client has gone.
+ * How many exports a tenant may have made at once, counted in this process. A slot is taken with
+ * the request and given back when its answer has been sent, or when the client has gone.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import { ApiError } from "./ApiError.ts"

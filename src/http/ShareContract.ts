@@ -143,7 +143,7 @@ const createLink = HttpApiEndpoint.post("createShareLink", "/v1/share/links", {
 
 const listLinks = HttpApiEndpoint.get("listShareLinks", "/v1/share/links", {
   success: ShareLinkList,
-  error: errorsOf("object", 400, 401, 403)
+  error: errorsOf("object", 400, 401, 403, 503)
 })
   .annotate(RequiredScope, ["read"])
   .annotateMerge(
@@ -157,10 +157,16 @@ const listLinks = HttpApiEndpoint.get("listShareLinks", "/v1/share/links", {
 const getLink = HttpApiEndpoint.get("getShareLink", "/v1/share/links/:id", {
   params,
   success: ShareLink,
-  error: errorsOf("object", 400, 401, 403, 404)
+  error: errorsOf("object", 400, 401, 403, 404, 503)
 })
   .annotate(RequiredScope, ["read"])
-  .annotateMerge(operation({ id: "getShareLink", summary: "One share link", description: "" }))
+  .annotateMerge(
+    operation({
+      id: "getShareLink",
+      summary: "One share link",
+      description: "What it covers and how often it was used; its token is not shown."
+    })
+  )
 
 const revokeLink = HttpApiEndpoint.delete("revokeShareLink", "/v1/share/links/:id", {
   params,
@@ -195,7 +201,7 @@ const sharePdf = HttpApiEndpoint.get("exportSharedPdf", "/v1/share/export/pdf", 
     summary: "The document of a share link",
     description:
       "Takes no parameters: what it shows was fixed when the link was made. Each document counts " +
-      "as one use. 401 for a token that is unknown, expired, revoked or used up; it opens no other " +
+      "as one use; `If-None-Match` and HEAD don't. 401 for a token that is unknown, expired, revoked or used up; it opens no other " +
       "route."
   })
 )

@@ -213,17 +213,16 @@ export const layerShareExportHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function*({ request }) {
           const link = yield* CurrentShareLink
           yield* refuseQuery(request)
-          const order = { tenantId: link.tenant_id, filter: link.filter, actorId: link.id }
-          const response = yield* answers.pdf(request, order)
           // Counted when there is something to hand out; whoever was faster to the last use has it.
-          yield* links
+          const permit = links
             .use(link)
             .pipe(
               Effect.catchTag("Unauthenticated", ({ message }) =>
                 Effect.fail(new ApiError({ code: "unauthenticated", message }))
               )
             )
-          return response
+          const { filter, id: actorId, tenant_id: tenantId } = link
+          return yield* answers.pdf(request, { tenantId, filter, actorId, permit })
         })
       )
     )

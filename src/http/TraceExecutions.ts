@@ -181,8 +181,7 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       const target = targetAt("span.start", yield* idOf(input, "execution"))
       const operation = yield* requests.read(input, target, oneOperation)
       const { execution_id, outcome, span_id = "" } = yield* write(operation)
-      const view = yield* reads.view(operation.tenantId, execution_id)
-      const span = yield* readBack(view?.span(span_id))
+      const span = yield* readBack(yield* reads.spanIn(operation.tenantId, execution_id, span_id))
       return json(span, { status: outcome === "created" ? 201 : 200 })
     }),
 

@@ -36,11 +36,23 @@ export interface TraceReads {
     executionId: string
   ): Effect.Effect<TraceView | undefined, StoreUnavailable>
   span(tenantId: string, spanId: string): Effect.Effect<Span | undefined, StoreUnavailable>
+  /** A span of an execution that is known. */
+  spanIn(
+    tenantId: string,
+    executionId: string,
+    spanId: string
+  ): Effect.Effect<Span | undefined, StoreUnavailable>
   /** By sequence number; undefined if there is no such span. */
   events(
     tenantId: string,
     spanId: string
   ): Effect.Effect<ReadonlyArray<TraceEvent> | undefined, StoreUnavailable>
+  /** One event, by its place in the execution. */
+  eventIn(
+    tenantId: string,
+    executionId: string,
+    sequenceNumber: number
+  ): Effect.Effect<TraceEvent | undefined, StoreUnavailable>
   /** Events of a span that is known to exist. */
   eventsIn(
     tenantId: string,
@@ -64,14 +76,28 @@ export const traceReads = (
       facts.length === 0 ? undefined : foldFacts(facts)
     )
 
-  const eventsIn: TraceReads["eventsIn"] = (tenantId, executionId, spanId) =>
-    Effect.map(read(tenantId, executionId, { kind: "events", spanId }), (facts) =>
+  const spanIn: TraceReads["spanIn"] = (tenantId, executionId, spanId) =>
+    Effect.map(read(tenantId, executionId, { kind: "span", spanId }), (facts) =>
+      foldFacts(facts).span(spanId)
+    )
+
+  const eventsOf = (tenantId: string, executionId: string, selection: FactSelection) =>
+    Effect.map(read(tenantId, executionId, selection), (facts) =>
       facts.flatMap((fact) => (fact.type === "span.event" ? [toTraceEvent(fact)] : []))
     )
 
+  const eventsIn: TraceReads["eventsIn"] = (tenantId, executionId, spanId) =>
+    eventsOf(tenantId, executionId, { kind: "events", spanId })
+
   return {
     view,
+    spanIn,
     eventsIn,
+    eventIn: (tenantId, executionId, sequenceNumber) =>
+      Effect.map(
+        eventsOf(tenantId, executionId, { kind: "event", sequenceNumber }),
+        ([event]) => event
+      ),
     execution: (tenantId, executionId) =>
       Effect.map(
         read(tenantId, executionId, { kind: "execution" }),
@@ -79,8 +105,7 @@ export const traceReads = (
       ),
     span: Effect.fnUntraced(function*(tenantId, spanId) {
       const executionId = yield* store.executionOfSpan(tenantId, spanId)
-      if (executionId === undefined) return undefined
-      return (yield* view(tenantId, executionId))?.span(spanId)
+      return executionId === undefined ? undefined : yield* spanIn(tenantId, executionId, spanId)
     }),
     events: Effect.fnUntraced(function*(tenantId, spanId) {
       const executionId = yield* store.executionOfSpan(tenantId, spanId)

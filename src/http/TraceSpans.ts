@@ -34,13 +34,8 @@ export const makeSpanHandlers = Effect.gen(function*() {
 
   const addEvent = Effect.fnUntraced(function*(operation: ReadWrite) {
     const { tenantId } = operation
-    const { event_id, execution_id, outcome, sequence_number, span_id = "" } = yield* write(operation)
-    const events = yield* reads.eventsIn(tenantId, execution_id, span_id)
-    const event = yield* readBack(
-      events.find(
-        (one) => one.id === event_id && one.sequence_number === (sequence_number ?? one.sequence_number)
-      )
-    )
+    const { execution_id, outcome, sequence_number = 0 } = yield* write(operation)
+    const event = yield* readBack(yield* reads.eventIn(tenantId, execution_id, sequence_number))
     return json(event, { status: outcome === "created" ? 201 : 200 })
   })
 
@@ -58,8 +53,7 @@ export const makeSpanHandlers = Effect.gen(function*() {
       const id = yield* idOf(input, "span")
       const operation = yield* requests.read(input, targetAt("span.end", id), optionalOperation)
       const { execution_id } = yield* write(operation)
-      const view = yield* reads.view(operation.tenantId, execution_id)
-      return json(yield* readBack(view?.span(id)))
+      return json(yield* readBack(yield* reads.spanIn(operation.tenantId, execution_id, id)))
     }),
 
     addTraceEvents: Effect.fnUntraced(function*(input: TraceInputOf) {

@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { Visibility } from "../actors/Visibility.ts"
-import { RESERVED_ACTION_PREFIX, type AuditEvent } from "../domain/AuditEvent.ts"
+import { BATCH_ITEMS_MAX, RESERVED_ACTION_PREFIX, type AuditEvent } from "../domain/AuditEvent.ts"
 import type { PreparedEvent } from "../domain/Command.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../domain/Erasure.ts"
 import { emptyFilter } from "../domain/EventFilter.ts"
@@ -19,8 +19,8 @@ import {
 } from "./Ingest.ts"
 import { prepareItem } from "./Prepare.ts"
 
-/** Events of one id that one request erases at most; there are several past the dedup window. */
-const SAME_ID_MAX = 100
+/** Events of one id that are read at a time; there are several past the dedup window. */
+const PAGE_EVENTS = 100
 
 export interface ErasureRequest {
   readonly tenantId: string
@@ -44,7 +44,10 @@ export class EventReserved extends Schema.TaggedError<EventReserved>()("EventRes
 export class EventErasures extends Context.Service<
   EventErasures,
   {
-    /** `undefined` if everything the id names was erased before. */
+    /**
+     * Erases what the id names, at most 1000 events at a time. `undefined` if all of it was erased
+     * before.
+     */
     erase(
       request: ErasureRequest
     ): Effect.Effect<
@@ -97,26 +100,44 @@ const make = Effect.fnUntraced(function*(secret: string) {
   const store = yield* EventStore
   const visibility = yield* Visibility
 
-  const erase = Effect.fn("EventErasures.erase")(function*(request: ErasureRequest) {
-    const { eventId, idempotency, tenantId } = request
+  /** The events with this id that come after one of them, in the order of the chain. */
+  const named = Effect.fnUntraced(function*(tenantId: string, id: string, afterSequence: number) {
     const { final } = visibility.of(tenantId)
+    const filter = { ...emptyFilter, id }
     const { bodies } = yield* store.page(
-      {
-        tenantId,
-        filter: { ...emptyFilter, id: eventId },
-        order: "asc",
-        offset: 0,
-        limit: SAME_ID_MAX
-      },
+      { tenantId, filter, order: "asc", offset: 0, limit: PAGE_EVENTS, afterSequence },
       final
     )
-    const found = bodies.map((body) => JSON.parse(body) as AuditEvent)
-    const [first] = found
-    if (first === undefined) return yield* new EventUnknown({ eventId })
-    if (first.action.startsWith(RESERVED_ACTION_PREFIX)) {
-      return yield* new EventReserved({ action: first.action })
+    return bodies.map((body) => JSON.parse(body) as AuditEvent)
+  })
+
+  /** What there is to erase, as much of it as one request may. */
+  const targetsOf = Effect.fnUntraced(function*(tenantId: string, eventId: string) {
+    const targets: Array<AuditEvent> = []
+    let reserved: EventReserved | undefined
+    let isKnown = false
+    for (let after = 0; targets.length < BATCH_ITEMS_MAX;) {
+      const found = yield* named(tenantId, eventId, after)
+      for (const event of found) {
+        const { action, erased_at } = event
+        if (action.startsWith(RESERVED_ACTION_PREFIX)) {
+          reserved ??= new EventReserved({ action })
+          continue
+        }
+        isKnown = true
+        if (erased_at === undefined) targets.push(event)
+      }
+      const last = found.at(-1)
+      if (last === undefined || found.length < PAGE_EVENTS) break
+      after = last.sequence_number
     }
-    const targets = found.filter(({ erased_at }) => erased_at === undefined)
+    if (!isKnown) return yield* reserved ?? new EventUnknown({ eventId })
+    return targets.slice(0, BATCH_ITEMS_MAX)
+  })
+
+  const erase = Effect.fn("EventErasures.erase")(function*(request: ErasureRequest) {
+    const { eventId, idempotency, tenantId } = request
+    const targets = yield* targetsOf(tenantId, eventId)
     // With a key the sequencer has to say whether it is the first time, whatever there is to erase.
     if (targets.length === 0 && idempotency === undefined) return undefined
     const events = targets.map((target, index) => erasureEvent(secret, request, target, index))

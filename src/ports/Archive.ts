@@ -2,7 +2,7 @@
  * Files in one file: written as a stream, entry after entry, and read back entry by entry. Knows
  * nothing of what the files are; the same entries always give the same bytes.
  */
-import { Context, Schema, type Effect, type Stream } from "effect"
+import { Context, Schema, type Effect, type Scope, type Stream } from "effect"
 
 /** The archive could not be written. */
 export class ArchiveFailed extends Schema.TaggedError<ArchiveFailed>()("ArchiveFailed", {
@@ -14,6 +14,9 @@ export class ArchiveUnreadable extends Schema.TaggedError<ArchiveUnreadable>()(
   "ArchiveUnreadable",
   { message: Schema.String }
 ) {}
+
+/** Files of an archive that is read: a pack has fewer than a hundred. */
+export const FILES_MAX = 1_000
 
 /** One file on its way into an archive. */
 export interface ArchiveEntry<E> {
@@ -43,7 +46,7 @@ export class Archive extends Context.Service<
     zip<E>(
       entries: Stream.Stream<ArchiveEntry<E>, E>
     ): Stream.Stream<Uint8Array, E | ArchiveFailed>
-    /** A ZIP or a folder on the disk. */
-    read(path: string): Effect.Effect<ArchiveReader, ArchiveUnreadable>
+    /** A ZIP or a folder on the disk, at most FILES_MAX files, open for as long as the scope. */
+    read(path: string): Effect.Effect<ArchiveReader, ArchiveUnreadable, Scope.Scope>
   }
 >()("alk/Archive") {}

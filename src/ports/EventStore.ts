@@ -146,13 +146,17 @@ export class EventStore extends Context.Service<
       partition: number,
       fromOffset: number
     ): Effect.Effect<boolean, StoreUnavailable>
-    /** Merge physically what stands in the store twice. Expensive; for rare repairs. */
+    /**
+     * Merge physically what stands in the store twice; details that were erased before a row came
+     * in again are erased again. Expensive; for rare repairs.
+     */
     readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
     /** Remove everything that came from one partition, before it is rebuilt. */
     dropPartition(partition: number): Effect.Effect<void, StoreUnavailable>
     /**
-     * Take the details out of the events at these sequences: rows of version 1 replace theirs, and
-     * the old rows are gone from the tables when this returns. What is erased already stays so.
+     * Take the details out of the events at these sequences, in place: each is shown once at any
+     * time, and the details are gone from the tables when this returns. What is erased already stays
+     * as it is.
      */
     eraseDetails(
       tenantId: string,

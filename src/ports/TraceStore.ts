@@ -74,6 +74,10 @@ export type FactSelection =
   | { readonly kind: "structure" }
   /** execution.* only. */
   | { readonly kind: "execution" }
+  /** execution.* and what one span says of itself, its events aside. */
+  | { readonly kind: "span"; readonly spanId: string }
+  /** One event, by its place in the execution. */
+  | { readonly kind: "event"; readonly sequenceNumber: number }
   /** The events of one span, by sequence number. */
   | { readonly kind: "events"; readonly spanId: string }
 
@@ -130,7 +134,7 @@ export class TraceStore extends Context.Service<
     page(query: ExecutionPageQuery, final: boolean): Effect.Effect<ExecutionPage, StoreUnavailable>
     /**
      * Executions named by id, and those that hold the named spans; what does not exist is left
-     * out. Two statements for all of them, however many they are; more than 256 MiB of facts fail.
+     * out. Three statements for all of them, however many; more than 256 MiB of facts fail.
      */
     load(
       executions: ReadonlyArray<TraceKey>,

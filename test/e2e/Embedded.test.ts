@@ -6,8 +6,10 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { allTenants, blackBox, checkChain, event } from "../support/BlackBox.ts"
 import { Client, type Json } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
+import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import { assertPopulation, populate } from "../support/Population.ts"
 import { ADMIN_TOKEN, freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
 
 const folder = freshFolder("embedded")
 const keyOf = (tenant: string): string => testKey(tenant)
@@ -15,7 +17,7 @@ const environment = async (): Promise<Record<string, string>> => ({
   ALK_DATA_DIR: folder,
   ALK_KAFKA_PORT: String(await freePort()),
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
-  ALK_BOOTSTRAP_KEYS: [...allTenants, "restart", "population"]
+  ALK_BOOTSTRAP_KEYS: [...allTenants, ...allTraceTenants, "otlp", "restart", "population"]
     .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
     .join(",")
 })
@@ -90,6 +92,9 @@ blackBox(() => ({
   topicPrefix: "alk",
   keyOf
 }))
+
+traceBlackBox(() => ({ urls: [running.url], keyOf }))
+otlpBlackBox(() => ({ url: running.url, key: keyOf("otlp") }))
 
 describe("a population", () => {
   it("of 5,000 events is listed, counted, filtered, chained and verified", async () => {

@@ -13,9 +13,11 @@ import {
   freezeBroker,
   freezeSequencer,
   killBroker,
-  killProjection
+  killProjection,
+  killSequencers
 } from "../faults/Scenarios.ts"
 import { Subscriber } from "../faults/Subscriber.ts"
+import { judgeTraces, raceEnds, raceStarts } from "../faults/TraceRaces.ts"
 
 const TEST_MS = 150_000
 const options = { tenants: TENANTS, senders: 1 }
@@ -50,6 +52,25 @@ describe("one chain throughout", () => {
       await load.end()
       await assertWritable(embedded, load, TENANTS)
       await judge(embedded, load, subscribers)
+    }),
+    TEST_MS
+  )
+})
+
+describe("one execution", () => {
+  it(
+    "of 50 starts at once and one end of 50, with every sequencer killed among them",
+    withParts(2, async (parts) => {
+      const [tenant] = TENANTS
+      const before = await raceStarts(parts, tenant, "before", async () => undefined)
+      let killed: Promise<void> | undefined
+      const kill = (): Promise<void> => (killed ??= killSequencers(parts))
+      const [started, ended] = await Promise.all([
+        raceStarts(parts, tenant, "amid", kill),
+        raceEnds(parts, tenant, before, kill)
+      ])
+      const last = await raceEnds(parts, tenant, started, async () => undefined)
+      await judgeTraces(parts, tenant, [ended, last])
     }),
     TEST_MS
   )

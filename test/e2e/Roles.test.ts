@@ -9,7 +9,9 @@ import { allTenants, blackBox, checkChain, event } from "../support/BlackBox.ts"
 import { Client, readStream, type Json } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
 import { ADMIN_TOKEN, freshFolder, start, TEST_SECRET, testKey, type Started } from "../support/Program.ts"
+import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
+import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
 
 const prefix = `roles${process.pid}`
 const folder = freshFolder("roles")
@@ -25,7 +27,7 @@ const common = (): Record<string, string> => ({
   ALK_ADMIN_TOKEN: ADMIN_TOKEN,
   ALK_SIGNING_KEY_FILE: signingKey,
   KAFKA_BROKERS: inject("bootstrap"),
-  ALK_BOOTSTRAP_KEYS: [...allTenants, "away", "wave"]
+  ALK_BOOTSTRAP_KEYS: [...allTenants, ...allTraceTenants, "otlp", "away", "wave"]
     .map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
     .join(",")
 })
@@ -81,6 +83,9 @@ blackBox(() => ({
   topicPrefix: prefix,
   keyOf
 }))
+
+traceBlackBox(() => ({ urls: apis.map(({ url }) => url), keyOf }))
+otlpBlackBox(() => ({ url: apis[0]!.url, key: keyOf("otlp") }))
 
 describe("a process without the API", () => {
   it("tells its health, its partitions and its metrics on a port of its own", async () => {

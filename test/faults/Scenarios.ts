@@ -49,6 +49,15 @@ export const killSequencer = async (parts: Parts, load: Load): Promise<void> => 
   parts.sequencers[victim] = await parts.startRole("sequencer")
 }
 
+/** All sequencers are killed at once, so that whoever owned a partition is among them. */
+export const killSequencers = async (parts: Parts): Promise<void> => {
+  await sleep(random(600))
+  await Promise.all(parts.sequencers.map((one) => one.kill()))
+  for (const which of parts.sequencers.keys()) {
+    parts.sequencers[which] = await parts.startRole("sequencer")
+  }
+}
+
 /** Nobody else is there to take over; the same process comes back twice within a second. */
 export const restartTwiceWithinASecond = async (parts: Parts, load: Load): Promise<void> => {
   await load.more(5)

@@ -331,12 +331,15 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
       const ended = (messages: ReadonlyArray<{ readonly data: string }>) =>
         messages.some(({ data }) => (JSON.parse(data) as Json)["trigger"] !== undefined &&
           (JSON.parse(data) as Json)["status"] === "COMPLETED")
+      // The stream is ahead of the lists: only the answer says that they show it all.
+      let answered: Promise<unknown> = Promise.resolve()
       const live = await readStream(url, api.key, {
-        opened: async () => {
-          await client(tenant).call(BATCH, { body: { operations: operations.slice(2) } })
+        opened: () => {
+          answered = client(tenant).call(BATCH, { body: { operations: operations.slice(2) } })
         },
         done: ended
       })
+      await answered
       const { execution, spans } = await seen(api)
       const last = (messages: typeof live, id: string) =>
         messages.map(({ data }) => JSON.parse(data) as Json).findLast((data) => data["id"] === id)

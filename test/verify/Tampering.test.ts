@@ -13,10 +13,10 @@ import { freshPrefix } from "../support/Log.ts"
 import { tamper } from "../support/Store.ts"
 import { Chain, createdAt, erasedForm, type Fields } from "./support/Chains.ts"
 import { CheckpointWorld } from "./support/CheckpointWorld.ts"
+import { LogWorld } from "./support/LogWorld.ts"
 import {
   found,
   lasting,
-  LogWorld,
   store,
   storeChain,
   verifierLayer,

@@ -16,7 +16,8 @@ import { EventLog } from "../../src/ports/EventLog.ts"
 import { EventStore, StoreUnavailable, type ConflictRow } from "../../src/ports/EventStore.ts"
 import { layerVerifier, Verifier, type VerifyProgress } from "../../src/verify/Verifier.ts"
 import { Chain } from "./support/Chains.ts"
-import { found, layerLog, LogWorld, verify as verifyAtOnce } from "./support/StoredChains.ts"
+import { layerLog, LogWorld } from "./support/LogWorld.ts"
+import { found, verify as verifyAtOnce } from "./support/StoredChains.ts"
 
 const TENANT = "acme"
 /** Blocks of one chunk here. */

@@ -8,11 +8,14 @@ import { zip } from "./ZipWriter.ts"
 export const layerArchive: Layer.Layer<Archive> = Layer.succeed(Archive, {
   zip,
   read: (path) =>
-    Effect.tryPromise({
-      try: () => readArchive(path),
-      catch: (cause) => {
-        if (cause instanceof ArchiveUnreadable) return cause
-        throw cause
-      }
-    })
+    Effect.acquireRelease(
+      Effect.tryPromise({
+        try: () => readArchive(path),
+        catch: (cause) => {
+          if (cause instanceof ArchiveUnreadable) return cause
+          throw cause
+        }
+      }),
+      ({ close }) => Effect.sync(close)
+    ).pipe(Effect.map(({ reader }) => reader))
 })

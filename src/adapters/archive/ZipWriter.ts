@@ -1,6 +1,7 @@
 /**
- * ZIP files through archiver: entries one after the other, each pushed as fast as whoever reads the
- * archive takes it. Dates, modes and compression are fixed, so the same entries give the same bytes.
+ * ZIP files through archiver: entries one after the other, each pushed as fast as whoever reads
+ * the archive takes it. Dates, modes and compression are fixed, so the same entries give the same
+ * bytes.
  */
 import { once } from "node:events"
 import { PassThrough } from "node:stream"

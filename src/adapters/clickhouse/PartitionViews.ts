@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import type { EventStore } from "../../ports/EventStore.ts"
+import { makeEraseAgain } from "./EventErasure.ts"
 import { escapedRows, rawRows } from "./RawRows.ts"
 import type { StoreClient } from "./StoreClient.ts"
 import { dropRows, hasRepeats, highestRow, insertRows, lastRecord, mergeRows } from "./TopicTable.ts"
@@ -69,8 +70,9 @@ export const makeHasDuplicates = (store: StoreClient): Store["hasDuplicates"] =>
     return yield* hasRepeats(store, store.events, key, partition, fromOffset)
   })
 
+/** What came in twice, and the second time with details that were erased in between, loses them. */
 export const makeMergeDuplicates = (store: StoreClient): Store["mergeDuplicates"] =>
-  mergeRows(store, store.events)
+  Effect.andThen(makeEraseAgain(store), mergeRows(store, store.events))
 
 export const makeDropPartition = (store: StoreClient): Store["dropPartition"] => (partition) =>
   dropRows(store, [store.events, store.receipts, store.conflicts], partition)

@@ -1,17 +1,21 @@
 /**
- * Lists of texts as sets for a statement's `IN (…)`: far more of them than fit into parameters, which
- * travel in the address. As hex digits inside `unhex('…')` no character of theirs can mean anything
- * to the parser.
+ * Lists of texts for a statement's `IN (…)`: more of them than fit into parameters, which travel in
+ * the address, and as literals, which the primary key is searched by twice as fast as by a subquery.
  */
 
-const items = (value: ReadonlyArray<unknown>, type: string): string => {
-  const hex = Buffer.from(JSON.stringify(value), "utf8").toString("hex")
-  return `SELECT arrayJoin(JSONExtract(unhex('${hex}'), 'Array(${type})')) AS item`
-}
+/** What could end a literal, or look like a parameter to somebody on the way. */
+const MEANINGFUL = /[\\'{}\u0000-\u001f]/g
 
-export const textSet = (texts: Iterable<string>): string => items([...new Set(texts)], "String")
+const escaped = (mark: string): string =>
+  `\\x${mark.charCodeAt(0).toString(16).padStart(2, "0")}`
 
+/** A literal that can't break out, whatever the text is. */
+const literal = (text: string): string => `'${text.replace(MEANINGFUL, escaped)}'`
+
+/** At least one. */
+export const textSet = (texts: Iterable<string>): string =>
+  `(${[...new Set(texts)].map(literal).join(", ")})`
+
+/** At least one. */
 export const pairSet = (pairs: ReadonlyArray<readonly [string, string]>): string =>
-  `SELECT tupleElement(item, 1), tupleElement(item, 2) FROM (${
-    items(pairs, "Tuple(String, String)")
-  })`
+  `(${pairs.map(([first, second]) => `(${literal(first)}, ${literal(second)})`).join(", ")})`

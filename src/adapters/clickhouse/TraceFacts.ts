@@ -44,7 +44,7 @@ export const ofExecutions = (
   parameters: Parameters
 ): string =>
   `tenant_id = ${parameters.string(tenantId)} AND ${ALL_SCOPES}`
-  + ` AND execution_id IN (${textSet(executionIds)})`
+  + ` AND execution_id IN ${textSet(executionIds)}`
 
 const selected = (selection: FactSelection, parameters: Parameters): string => {
   switch (selection.kind) {
@@ -54,6 +54,12 @@ const selected = (selection: FactSelection, parameters: Parameters): string => {
       return STRUCTURE
     case "execution":
       return `scope = ${Scope.execution}`
+    case "span":
+      return `${STRUCTURE} AND (scope = ${Scope.execution}`
+        + ` OR span_id = ${parameters.string(selection.spanId)})`
+    case "event":
+      return `scope = ${Scope.event}`
+        + ` AND sequence_number = ${parameters.integer(selection.sequenceNumber)}`
     case "events":
       return `scope = ${Scope.event} AND span_id = ${parameters.string(selection.spanId)}`
   }
@@ -147,31 +153,27 @@ const pairsOf = (keys: ReadonlyArray<TraceKey>): string =>
 
 /** Which tenants to look at: everything else is found from there. */
 const ofTenants = (keys: ReadonlyArray<{ readonly tenantId: string }>): string =>
-  `tenant_id IN (${textSet(keys.map(({ tenantId }) => tenantId))})`
+  `tenant_id IN ${textSet(keys.map(({ tenantId }) => tenantId))}`
 
-/** Tenant and execution of those that hold the spans. */
-const executionsOf = (store: StoreClient, spans: ReadonlyArray<TraceKey>): string =>
-  `SELECT tenant_id, execution_id FROM ${store.facts} WHERE ${ofTenants(spans)} AND ${STRUCTURE}`
-  + ` AND ${NAMED_SPAN} AND span_id IN (${textSet(spans.map(({ id }) => id))})`
-  + ` AND (tenant_id, span_id) IN (${pairsOf(spans)})`
+/** The executions that hold the spans. */
+const executionsOf = (store: StoreClient, spans: ReadonlyArray<TraceKey>) =>
+  store.read({
+    operation: "load",
+    parameters: new Parameters(),
+    sql: `SELECT DISTINCT tenant_id, execution_id FROM ${store.facts}`
+      + ` WHERE ${ofTenants(spans)} AND ${STRUCTURE} AND ${NAMED_SPAN}`
+      + ` AND span_id IN ${textSet(spans.map(({ id }) => id))}`
+      + ` AND (tenant_id, span_id) IN ${pairsOf(spans)}`
+  }, (row): TraceKey => ({ tenantId: row.string(), id: row.string() }))
 
-/** How far the executions reach that are named, or hold the spans that are. */
-const summaries = (
-  store: StoreClient,
-  executions: ReadonlyArray<TraceKey>,
-  spans: ReadonlyArray<TraceKey>
-) => {
-  const wanted = [
-    ...(executions.length === 0 ? [] : [pairsOf(executions)]),
-    ...(spans.length === 0 ? [] : [executionsOf(store, spans)])
-  ]
-  return store.read({
+/** How far the executions reach. */
+const summaries = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
+  store.read({
     operation: "load",
     parameters: new Parameters(),
     sql: "SELECT tenant_id, execution_id, max(fact_number), max(sequence_number),"
-      + ` max(kafka_offset) FROM ${store.facts}`
-      + ` WHERE ${ofTenants([...executions, ...spans])} AND ${ALL_SCOPES}`
-      + ` AND (tenant_id, execution_id) IN (${wanted.join(" UNION ALL ")})`
+      + ` max(kafka_offset) FROM ${store.facts} WHERE ${ofTenants(executions)} AND ${ALL_SCOPES}`
+      + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
       + " GROUP BY tenant_id, execution_id"
   }, (row): Summary => ({
     tenantId: row.string(),
@@ -180,7 +182,6 @@ const summaries = (
     eventCount: row.uint64(),
     lastOffset: row.uint64()
   }))
-}
 
 /** Facts of several executions, in order for each. */
 const structures = (store: StoreClient, executions: ReadonlyArray<Summary>) => {
@@ -190,7 +191,7 @@ const structures = (store: StoreClient, executions: ReadonlyArray<Summary>) => {
     parameters: new Parameters(),
     sql: `SELECT tenant_id, execution_id, fact_number, body FROM ${store.facts}`
       + ` WHERE ${ofTenants(executions)} AND ${STRUCTURE}`
-      + ` AND (tenant_id, execution_id) IN (${pairSet(pairs)})`
+      + ` AND (tenant_id, execution_id) IN ${pairSet(pairs)}`
       + " ORDER BY tenant_id, execution_id, fact_number, hash, version DESC"
       + " LIMIT 1 BY tenant_id, execution_id, fact_number, hash",
     settings: `max_result_bytes = ${LOAD_BYTES_MAX}, result_overflow_mode = 'throw'`
@@ -207,13 +208,16 @@ const keyOf = ({ executionId, tenantId }: Pick<Summary, "executionId" | "tenantI
   `${tenantId}\0${executionId}`
 
 /**
- * Two statements, whatever is asked for: how far each execution reaches, then its facts up to there.
- * Facts arrive in the order of their numbers, so both are of one moment.
+ * Three statements at most, whatever is asked for: who holds the spans, how far each execution
+ * reaches, its facts up to there. Facts arrive in the order of their numbers, so the last two are of
+ * one moment.
  */
 export const makeLoad = (store: StoreClient): Store["load"] =>
   Effect.fn("TraceStore.load")(function*(executions, spans) {
-    if (executions.length + spans.length === 0) return []
-    const found = yield* summaries(store, executions, spans)
+    const holders = spans.length === 0 ? [] : yield* executionsOf(store, spans)
+    const wanted = [...executions, ...holders]
+    if (wanted.length === 0) return []
+    const found = yield* summaries(store, wanted)
     if (found.length === 0) return []
     const rows = Map.groupBy(yield* structures(store, found), keyOf)
     return found.map((summary) => ({

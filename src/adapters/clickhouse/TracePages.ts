@@ -24,7 +24,7 @@ const FOUND_PAGE_END_MAX = 2_000
 /** Executions that an export looks up at a time. */
 const FOUND_AT_ONCE = 20_000
 /** Executions whose sizes are asked for at a time. */
-const MEASURED_AT_ONCE = 500
+const MEASURED_AT_ONCE = 200
 
 type Store = TraceStore["Service"]
 
@@ -43,20 +43,6 @@ interface Found {
 
 const upTo = (last: number, parameters: Parameters): string =>
   `chain_sequence <= ${parameters.integer(last)}`
-
-const idsInOrder = (
-  store: StoreClient,
-  executions: string,
-  parameters: Parameters,
-  { limit, offset }: Slice
-) =>
-  store.read({
-    operation: "page",
-    parameters,
-    sql: `SELECT id FROM (${executions}) ORDER BY started DESC, id`
-      + ` LIMIT ${parameters.integer(limit)} OFFSET ${parameters.integer(offset)}`,
-    settings: GROUPING_SETTINGS
-  }, (row) => row.string())
 
 /** By grouping the facts of each execution: right whatever there is. */
 const findByGroups = Effect.fnUntraced(function*(
@@ -86,14 +72,35 @@ const findByGroups = Effect.fnUntraced(function*(
   }))
   if (isNear || limit === 0 || found.total <= offset) return found
   const then = `${facts} AND ${upTo(found.last, parameters)}`
-  const ids = yield* idsInOrder(
-    store,
-    matchingExecutions(store, filter, then, parameters),
+  const ids = yield* store.read({
+    operation: "page",
     parameters,
-    slice
-  )
+    sql: `SELECT id FROM (${matchingExecutions(store, filter, then, parameters)})`
+      + " ORDER BY started DESC, id"
+      + ` LIMIT ${parameters.integer(limit)} OFFSET ${parameters.integer(offset)}`,
+    settings: GROUPING_SETTINGS
+  }, (row) => row.string())
   return { ...found, ids }
 })
+
+const countStarts = (
+  store: StoreClient,
+  facts: string,
+  matches: string,
+  parameters: Parameters
+) =>
+  store.readOne({
+    operation: "page",
+    parameters,
+    sql: `SELECT countIf(${matches}), max(chain_sequence),`
+      + ` countIf(${STARTED} AND fact_number > 1), countIf(${STARTED} AND version = 1)`
+      + ` FROM ${store.facts} WHERE ${facts}`
+  }, (row) => ({
+    total: row.uint64(),
+    last: row.uint64(),
+    repeated: row.uint64(),
+    erased: row.uint64()
+  }))
 
 /**
  * By the started facts alone, many times faster: right as long as each execution has one, as those
@@ -102,25 +109,31 @@ const findByGroups = Effect.fnUntraced(function*(
 const findByStarts = Effect.fnUntraced(function*(
   store: StoreClient,
   filter: ExecutionFilter,
-  slice: Slice
+  { limit, offset }: Slice
 ) {
   const parameters = new Parameters()
   const facts = ofTenant(filter.tenantId, parameters)
-  // For a moment of its erasure, an execution has two.
+  const starts = [STARTED, ...startConditions(filter, parameters)].join(" AND ")
+  const counts = yield* countStarts(store, facts, starts, parameters)
+  if (counts.repeated > 0) return undefined
+  // While it is being erased, an execution has two: with version 0 the one that was there before.
   const erased = `SELECT execution_id FROM ${store.facts} WHERE ${facts} AND version = 1`
-  const once = `(version = 1 OR execution_id NOT IN (${erased}))`
-  const matches = [STARTED, ...startConditions(filter, parameters), once].join(" AND ")
-  const { last, others, total } = yield* store.readOne({
+  const matches = counts.erased === 0
+    ? `${starts} AND version = 0`
+    : `${starts} AND (version = 1 OR execution_id NOT IN (${erased}))`
+  const { last, total } = counts.erased === 0
+    ? counts
+    : yield* countStarts(store, facts, matches, parameters)
+  if (limit === 0 || total <= offset) return { total, last, ids: [] }
+  const ids = yield* store.read({
     operation: "page",
     parameters,
-    sql: `SELECT countIf(${matches}), max(chain_sequence),`
-      + ` countIf(${STARTED} AND fact_number > 1) FROM ${store.facts} WHERE ${facts}`
-  }, (row) => ({ total: row.uint64(), last: row.uint64(), others: row.uint64() }))
-  if (others > 0) return undefined
-  if (slice.limit === 0 || total <= slice.offset) return { total, last, ids: [] }
-  const starts = `SELECT execution_id AS id, started_at AS started FROM ${store.facts}`
-    + ` WHERE ${facts} AND ${matches} AND ${upTo(last, parameters)}`
-  return { total, last, ids: yield* idsInOrder(store, starts, parameters, slice) }
+    sql: `SELECT execution_id FROM ${store.facts}`
+      + ` WHERE ${facts} AND ${matches} AND ${upTo(last, parameters)}`
+      + ` ORDER BY started_at DESC, execution_id`
+      + ` LIMIT ${parameters.integer(limit)} OFFSET ${parameters.integer(offset)}`
+  }, (row) => row.string())
+  return { total, last, ids }
 })
 
 /** The execution's own facts, for each of the ids. */
@@ -130,7 +143,7 @@ const factsOf = (store: StoreClient, tenantId: string, { ids, last }: Found) => 
     operation: "page",
     parameters,
     sql: `SELECT execution_id, body FROM ${store.facts}`
-      + ` WHERE ${ofTenant(tenantId, parameters)} AND execution_id IN (${textSet(ids)})`
+      + ` WHERE ${ofTenant(tenantId, parameters)} AND execution_id IN ${textSet(ids)}`
       + ` AND ${upTo(last, parameters)}`
       + " ORDER BY execution_id, fact_number, hash, version DESC"
       + " LIMIT 1 BY execution_id, fact_number, hash"
@@ -226,13 +239,15 @@ const toLoads = (
   return loads
 }
 
+/** Looks at no more facts of each than fit into a chunk: who has as many is large. */
 const loadsOf = (store: StoreClient, tenantId: string, ids: ReadonlyArray<string>) => {
   const parameters = new Parameters()
   return store.read({
     operation: "overlapping",
     parameters,
     sql: `SELECT execution_id, count(), sum(length(body)) FROM ${store.facts}`
-      + ` WHERE ${ofExecutions(tenantId, ids, parameters)} GROUP BY execution_id`
+      + ` WHERE ${ofExecutions(tenantId, ids, parameters)}`
+      + ` AND fact_number <= ${CHUNK_ROWS_MAX + 1} GROUP BY execution_id`
   }, (row) => [row.string(), { rows: row.uint64(), bytes: row.uint64() }] as const).pipe(
     Effect.map((sizes) => toLoads(ids, new Map(sizes)))
   )

@@ -23,6 +23,8 @@ const PROBLEMS_MAX = 100
 /** Bytes of one line, and of one file that is read as a whole. */
 const LINE_BYTES_MAX = 1_048_576
 const SMALL_FILE_BYTES_MAX = 16_777_216
+/** Files of a ZIP or folder: a pack has fewer than a hundred. */
+const FILES_MAX = 1_000
 const MANIFEST = "manifest.json"
 const SIGNATURE = "manifest.sig"
 const SUMS = "sha256sums.txt"
@@ -1160,11 +1162,13 @@ const zipSource = async (file) => {
     throw error instanceof Unreadable ? error : new Unreadable("the ZIP's directory is damaged")
   }
   const files = entries.filter(({ name }) => !name.endsWith("/"))
+  if (files.length > FILES_MAX) throw new Unreadable("it holds more files than any pack")
   const byName = new Map(files.map((entry) => [entry.name, entry]))
   return {
     kind: "zip",
     names: [...byName.keys()],
     duplicates: [...byName.keys()].filter((name) => files.filter((entry) => entry.name === name).length > 1),
+    close: file.close,
     async *open(name) {
       const entry = byName.get(name)
       let crc = -1
@@ -1193,14 +1197,17 @@ const zipSource = async (file) => {
 
 /** The check of a pack as a report; never throws for what a pack may hold. */
 const checkPack = async (makeSource, host, options = {}) => {
+  let source
   try {
-    const check = new PackCheck(await makeSource(), host, options)
-    return await check.run()
+    source = await makeSource()
+    return await new PackCheck(source, host, options).run()
   } catch (error) {
     const isOdd = error instanceof RangeError || error instanceof NotCanonical
     if (!(error instanceof Unreadable) && !isOdd) throw error
     if (isOdd) error.message = "it holds JSON that no writer of packs makes"
     return { verdict: "unreadable", message: error.message, problems: [], problems_total: 0, checked: [], not_established: [] }
+  } finally {
+    await source?.close?.()
   }
 }
 // ---- checks: end ----
@@ -1241,6 +1248,7 @@ const folderSource = async (folder) => {
     const found = await readdir(join(folder, inner), { withFileTypes: true }).catch(() => [])
     for (const entry of found) if (entry.isFile()) names.push(inner === "" ? entry.name : `${inner}/${entry.name}`)
   }
+  if (names.length > FILES_MAX) throw new Unreadable("it holds more files than any pack")
   return { kind: "folder", names, duplicates: [], open: (name) => createReadStream(join(folder, name)) }
 }
 
@@ -1249,6 +1257,7 @@ const zipFile = async (path) => {
   const { size } = await handle.stat()
   return {
     size,
+    close: () => handle.close(),
     read: async (position, length) => {
       if (length > size) throw new Unreadable("the ZIP's directory is damaged")
       const { buffer, bytesRead } = await handle.read(new Uint8Array(length), 0, length, position)
@@ -1280,8 +1289,9 @@ const HELP = `node verify.mjs [pack.zip | folder] [options]
 Checks an alk evidence pack, without a network and without anything to install. Without a name it
 checks the folder that it lies in.
 
-  --public-key KEY     the service's public key, or a file that holds it: as /.well-known/alk-keys.json,
-                       C2SP (name+id+base64), PEM, or base64. May be repeated.
+  --public-key KEY     the service's public key, or a file that holds it: the answer of
+                       /.well-known/alk-keys.json, C2SP (name+id+base64), PEM, or base64. May be
+                       repeated.
   --checkpoint FILE    a signed checkpoint that you kept earlier. May be repeated.
   --json               the report as JSON
 

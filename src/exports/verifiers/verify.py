@@ -4,8 +4,9 @@
 Python 3.8 or later and its standard library only; it shares no code with the service that wrote the
 pack and asks no network. Without a name it checks the folder that it lies in.
 
-  --public-key KEY     the service's public key, or a file that holds it: as /.well-known/alk-keys.json,
-                       C2SP (name+id+base64), PEM, or base64. May be repeated.
+  --public-key KEY     the service's public key, or a file that holds it: the answer of
+                       /.well-known/alk-keys.json, C2SP (name+id+base64), PEM, or base64. May be
+                       repeated.
   --checkpoint FILE    a signed checkpoint that you kept earlier. May be repeated.
   --json               the report as JSON
 
@@ -35,6 +36,8 @@ PROBLEMS_MAX = 100
 LINE_BYTES_MAX = 1048576
 SMALL_FILE_BYTES_MAX = 16777216
 CHUNK_BYTES = 262144
+# Files of a ZIP or folder: a pack has fewer than a hundred.
+FILES_MAX = 1000
 SEQUENCE_MAX = 2**53 - 1
 
 MANIFEST = "manifest.json"
@@ -193,7 +196,7 @@ class Reader:
 
     def read(self, line):
         # Above U+D7FF, UTF-16 sorts other than code points, and an escape may be half a character.
-        self.is_plain = "\\u" not in line and max(line, default="") < "\ud800"
+        self.is_plain = "\\u" not in line and (line.isascii() or max(line) < "\ud800")
         try:
             return self.decoder.decode(line)
         except (ValueError, RecursionError, NotJson):
@@ -261,7 +264,8 @@ LINK_MEMBERS = ["sequence_number", "created_at", "content_hash", "prev_hash", "h
 
 
 def members_text(source, names, inner):
-    return ",".join('"%s":%s' % (name, inner(source[name], name)) for name in names if name in source)
+    present = (name for name in names if name in source)
+    return ",".join('"%s":%s' % (name, inner(source[name], name)) for name in present)
 
 
 def plain_text(value, _name):
@@ -529,7 +533,7 @@ def key_of_vkey(text):
 
 
 def keys_of_text(text):
-    """Every key in a text: C2SP keys, JWKs, a PEM, or 32 bytes in base64. Bare keys have no name."""
+    """Every key in a text: C2SP keys, JWKs, a PEM, or 32 bytes in base64; only C2SP's have names."""
     named = [key for key in map(key_of_vkey, re.split(r'[\s",]+', text)) if key is not None]
     if named:
         return named
@@ -613,6 +617,8 @@ class Folder:
             for entry in os.scandir(folder):
                 if entry.is_file(follow_symlinks=False):
                     self.names.append(inner + "/" + entry.name if inner else entry.name)
+        if len(self.names) > FILES_MAX:
+            raise Unreadable("it holds more files than any pack")
 
     def open(self, name):
         with open(os.path.join(self.path, *name.split("/")), "rb") as file:
@@ -634,6 +640,8 @@ class Zip:
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise Unreadable("it is no ZIP, or its directory is damaged") from error
         names = [info.filename for info in self.zip.infolist() if not info.is_dir()]
+        if len(names) > FILES_MAX:
+            raise Unreadable("it holds more files than any pack")
         self.names = list(dict.fromkeys(names))
         self.duplicates = [name for name in self.names if names.count(name) > 1]
 
@@ -801,7 +809,8 @@ class PackCheck:
             isinstance(bounds, dict)
             and isinstance(counts, dict)
             and isinstance(files, list)
-            and all(isinstance(file, dict) and are_strings(file, "name", "sha256") for file in files)
+            and all(isinstance(file, dict) for file in files)
+            and all(are_strings(file, "name", "sha256") for file in files)
             and are_strings(manifest, "tenant_id", "service", "generated_at")
             and manifest.get("scheme") == SCHEME
             and are_strings(bounds, "from", "to")
@@ -891,7 +900,9 @@ class PackCheck:
             elif wanted is None:
                 self.unexpected(name)
             elif own != wanted:
-                self.problem(name, None, "file_mismatch", "SHA-256 " + wanted, "SHA-256 " + shown(own))
+                self.problem(
+                    name, None, "file_mismatch", "SHA-256 " + wanted, "SHA-256 " + shown(own)
+                )
             elif self.has(SUMS) and sums.get(name) != own:
                 self.problem(
                     SUMS, None, "file_mismatch", "%s for %s" % (own, name), shown(sums.get(name))
@@ -1318,7 +1329,8 @@ class PackCheck:
         elif said > own:
             self.problem(LINKS, own + 1, "tail_missing", span(own + 1, said), "none")
         elif head.get("hash") != last["hash"]:
-            self.problem(LINKS, own, "hash_mismatch", "head " + shown(head.get("hash")), last["hash"])
+            expected = "head " + shown(head.get("hash"))
+            self.problem(LINKS, own, "hash_mismatch", expected, last["hash"])
 
     def accusations(self, report):
         """What the service itself had found when it made the pack."""
@@ -1537,7 +1549,8 @@ def report_lines(path, report):
     for problem in problems:
         sequence = problem["sequence_number"]
         where = "" if sequence is None else "sequence %s: " % printable(sequence)
-        lines.append("  %s%s in %s" % (where, printable(problem["reason"]), printable(problem["file"])))
+        reason, file = printable(problem["reason"]), printable(problem["file"])
+        lines.append("  %s%s in %s" % (where, reason, file))
         lines.append("      expected " + printable(problem["expected"]))
         lines.append("      found    " + printable(problem["actual"]))
     for title, name in (("Checked", "checked"), ("Not established", "not_established")):

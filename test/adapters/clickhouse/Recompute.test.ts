@@ -17,7 +17,8 @@ import { HISTORY_FROM, HISTORY_TO } from "../../../src/verify/VerifyReport.ts"
 import { freshPrefix } from "../../support/Log.ts"
 import { intruder, tamper } from "../../support/Store.ts"
 import { Chain, type Fields } from "../../verify/support/Chains.ts"
-import { LogWorld, store, storeChain, verifierLayer } from "../../verify/support/StoredChains.ts"
+import { LogWorld } from "../../verify/support/LogWorld.ts"
+import { store, storeChain, verifierLayer } from "../../verify/support/StoredChains.ts"
 import { anyEvents } from "./support/Generators.ts"
 
 const TENANT = "acme"
@@ -55,14 +56,12 @@ const perfection = (database: string) =>
     const client = intruder()
     const rows = recomputedRows(`${database}.events`, `'${TENANT}'`, `tenant_id = '${TENANT}'`)
     const answer = await client.query({
-      query: `SELECT sequence_number, body, perfect FROM (${
-        rows.replace("SELECT ", "SELECT body, ")
-      }) SETTINGS ${RECOMPUTE_SETTINGS}`,
+      query: `SELECT sequence_number, perfect FROM (${rows}) SETTINGS ${RECOMPUTE_SETTINGS}`,
       format: "JSONCompactEachRow"
     })
-    const read = await answer.json<[number, string, number]>()
+    const read = await answer.json<[number, number]>()
     await client.close()
-    return new Map(read.map(([sequence, , perfect]) => [Number(sequence), perfect === 1]))
+    return new Map(read.map(([sequence, perfect]) => [Number(sequence), perfect === 1]))
   })
 
 /** Whether the program finds nothing wrong with each row by itself. */

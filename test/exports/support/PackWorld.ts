@@ -52,7 +52,8 @@ export const checkpointOf = (
   return makeCheckpoint(by, SERVICE, chain.tenantId, frontier, GENERATED_AT)
 }
 
-const nodeOf = (hashes: ReadonlyArray<string>, level: number, index: number): Buffer => {
+/** Hash of a complete subtree over the events with these hashes. */
+export const nodeOf = (hashes: ReadonlyArray<string>, level: number, index: number): Buffer => {
   if (level === 0) return leafHash(hashes[index]!)
   const left = nodeOf(hashes, level - 1, 2 * index)
   return nodeHash(Buffer.from(left), nodeOf(hashes, level - 1, 2 * index + 1))

@@ -3,6 +3,7 @@
  * that sequence numbers, duplicates and idempotency are true, and switches for what may go wrong.
  */
 import { Deferred, Effect, Layer, Redacted, Stream } from "effect"
+import { RegistryView } from "../../../src/actors/Follower.ts"
 import { Heads } from "../../../src/actors/Heads.ts"
 import {
   AdminRefused,
@@ -11,6 +12,7 @@ import {
   type Principal
 } from "../../../src/actors/Keys.ts"
 import { LiveFeed, ResumePointInvalid, TooManyStreams } from "../../../src/actors/LiveFeed.ts"
+import { erasedTargetsOf } from "../../../src/actors/ProjectionErasure.ts"
 import { Receipts, type Decision, type ReceiptState } from "../../../src/actors/Receipts.ts"
 import { emptyState } from "../../../src/actors/SequencerState.ts"
 import { advance, step } from "../../../src/actors/SequencerStep.ts"
@@ -18,11 +20,13 @@ import { noProgress, Visibility } from "../../../src/actors/Visibility.ts"
 import type { AuditEvent } from "../../../src/domain/AuditEvent.ts"
 import { decodeCommand, encodeCommand, type Command } from "../../../src/domain/Command.ts"
 import { matches, type EventFilter } from "../../../src/domain/EventFilter.ts"
+import { eraseEvent } from "../../../src/domain/HashChain.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
 import type { Receipt } from "../../../src/domain/Receipt.ts"
 import type { ApiKey, Tenant } from "../../../src/domain/Registry.ts"
 import { formatMicros, nowMicros } from "../../../src/domain/Timestamp.ts"
 import { ApiSettings, type Settings } from "../../../src/http/ApiSettings.ts"
+import { ExportAnswers } from "../../../src/http/ExportAnswers.ts"
 import { Readiness } from "../../../src/http/Readiness.ts"
 import {
   CommandLog,
@@ -30,7 +34,8 @@ import {
   CommandTooLarge
 } from "../../../src/pipeline/CommandLog.ts"
 import { EventErasures } from "../../../src/pipeline/EventErasures.ts"
-import { ShareLinks } from "../../../src/pipeline/ShareLinks.ts"
+import { layerShareLinks } from "../../../src/pipeline/ShareLinks.ts"
+import { layerSystemActs } from "../../../src/pipeline/SystemActs.ts"
 import { EventLog, LogUnavailable } from "../../../src/ports/EventLog.ts"
 import {
   EventStore,
@@ -131,6 +136,7 @@ export class World {
     })
     for (const { body } of traces.facts) this.traces.project(body)
     for (const { body, hash, tenantId } of events) {
+      this.erase(body)
       this.bodies.push(body)
       const hashes = this.proofs.hashes.get(tenantId) ?? []
       this.proofs.hashes.set(tenantId, hashes)
@@ -147,6 +153,19 @@ export class World {
         attempt,
         verdict === "mismatch" ? { kind: "mismatch" } : { kind: "repeat", receiptId: receipt_id }
       )
+    }
+  }
+
+  /** What the projection does before it stores an event that erases another one. */
+  erase(body: string): void {
+    const { erasures = [], tenantId } = erasedTargetsOf(Buffer.from(body)) ?? {}
+    for (const { erasedAt, sequenceNumber } of erasures) {
+      const at = this.bodies.findIndex((stored) => {
+        const { sequence_number, tenant_id } = parse(stored)
+        return tenant_id === tenantId && sequence_number === sequenceNumber
+      })
+      const event = parse(this.bodies[at]!)
+      if (event.erased_at === undefined) this.bodies[at] = eraseEvent(event, erasedAt)
     }
   }
 
@@ -374,6 +393,25 @@ const verifierOf = (world: World) =>
     })
   })
 
+/** The registry as the world's sequencer has it: nobody has to wait for it. */
+const registryOf = (world: World) =>
+  RegistryView.of({
+    registry: () => world.state.registry,
+    until: () => Effect.never,
+    caughtUp: Effect.void
+  })
+
+/** The real share links, over the registry of the world. */
+const shareLinksOf = (world: World) =>
+  layerShareLinks.pipe(
+    Layer.provide(layerSystemActs(settings.secret)),
+    Layer.provide([
+      Layer.succeed(RegistryView, registryOf(world)),
+      Layer.succeed(CommandLog, commandLog(world)),
+      Layer.succeed(Receipts, receiptsOf(world))
+    ])
+  )
+
 /** Every service that the server asks for, made of the world. */
 export const layerDoubles = (world: World, changed: Partial<Settings> = {}) =>
   layerProofs(world.proofs, settings.secret).pipe(
@@ -388,7 +426,8 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     storeOf(world),
     layerTraces(world.traces),
     Layer.mock(EventErasures, {}),
-    Layer.mock(ShareLinks, {}),
+    shareLinksOf(world),
+    Layer.mock(ExportAnswers, {}),
     Layer.succeed(LiveFeed, feedOf(world)),
     Layer.succeed(Keys, keysOf(world)),
     Layer.mock(EventLog, {

@@ -92,6 +92,22 @@ export const traceStoreOf = (world: TraceWorld) => {
             return bodies(facts.filter(({ type }) => type !== "span.event"))
           case "execution":
             return bodies(facts.filter(({ type }) => type.startsWith("execution.")))
+          case "span":
+            return bodies(
+              facts.filter((fact) =>
+                fact.type.startsWith("execution.") ||
+                (fact.type !== "span.event" &&
+                  "span_id" in fact &&
+                  fact.span_id === selection.spanId)
+              )
+            )
+          case "event":
+            return bodies(
+              facts.filter(
+                (fact) =>
+                  fact.type === "span.event" && fact.sequence_number === selection.sequenceNumber
+              )
+            )
           case "events":
             return bodies(
               facts.filter((fact) => fact.type === "span.event" && fact.span_id === selection.spanId)

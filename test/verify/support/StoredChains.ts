@@ -1,15 +1,10 @@
 /**
- * Chains in a database of the test's own, without a log: the heads are what the test says they are,
- * and everything is visible at once.
+ * Chains in a database of the test's own, and the verifier over it, without a log.
  */
 import { Effect, Layer } from "effect"
 import { inject } from "vitest"
-import { Heads } from "../../../src/actors/Heads.ts"
-import type { Head } from "../../../src/actors/SequencerState.ts"
-import { noProgress, Visibility } from "../../../src/actors/Visibility.ts"
 import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHouseConnection.ts"
 import { layerRecompute } from "../../../src/adapters/clickhouse/Recompute.ts"
-import { EventLog } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { SignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
 import {
@@ -20,32 +15,7 @@ import {
 } from "../../../src/verify/Verifier.ts"
 import { storeLayer } from "../../support/Store.ts"
 import type { Chain } from "./Chains.ts"
-
-/** What the log says, as the test sees it. */
-export class LogWorld {
-  readonly heads = new Map<string, Head>()
-}
-
-/** The log's word on heads, and a store that has caught up with it. */
-export const layerLog = (world: LogWorld) =>
-  Layer.mergeAll(
-    Layer.mock(EventLog, {
-      partitions: 1,
-      bootstrap: "127.0.0.1:9092",
-      partitionOf: () => 0,
-      ends: (positions) => Effect.succeed(positions.map(() => 0))
-    }),
-    Layer.succeed(Visibility, {
-      of: () => noProgress(0),
-      partition: noProgress,
-      reached: () => Effect.void
-    }),
-    Layer.succeed(Heads, {
-      head: (tenantId) => Effect.sync(() => world.heads.get(tenantId)),
-      traceHead: () => Effect.succeed(undefined),
-      tenants: Effect.sync(() => [...world.heads.keys()])
-    })
-  )
+import { layerLog, type LogWorld } from "./LogWorld.ts"
 
 const recomputeLayer = (database: string) =>
   layerRecompute.pipe(

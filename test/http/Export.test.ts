@@ -1,0 +1,274 @@
+/** The export routes: what they take, what they refuse, and what they put on record. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Deferred, Effect } from "effect"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { packParameters } from "../../src/http/ExportContract.ts"
+import { PackEditor } from "../exports/support/PackEditor.ts"
+import { alkVerify } from "../exports/support/Verifiers.ts"
+import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
+import { items } from "./support/Events.ts"
+import { ExportWorld, startExports } from "./support/ExportDoubles.ts"
+import type { Answer, TestApi } from "./support/TestApi.ts"
+
+const PACK = "/v1/export/evidence-pack"
+const PDF = "/v1/export/pdf"
+
+const world = new World()
+const state = new ExportWorld()
+let api: TestApi
+let folder: string
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "alk-export-"))
+  api = await startExports(world, state, 1)
+  for (const key of [WRITE_KEY, OTHER_KEY]) {
+    const call = { key, json: { events: items(key === WRITE_KEY ? 5 : 2) } }
+    const { status } = await api.call("/v1/events/batch?sync=true", call)
+    assert.strictEqual(status, 200)
+  }
+})
+afterAll(async () => {
+  await api.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+beforeEach(() => {
+  Object.assign(state, { printer: "prints", keyMissing: false, recordBreaks: false, gate: Effect.void })
+  world.storeDown = false
+  world.scanBreaks = false
+  world.rebuilding = false
+  state.acts.length = 0
+  state.printed.length = 0
+})
+
+const get = (path: string, headers: Record<string, string> = {}, key = READ_KEY): Promise<Answer> =>
+  api.call(path, { key, headers })
+
+const sequencesOf = (pack: PackEditor): ReadonlyArray<number> =>
+  pack.lines("events.ndjson").map((line) => (JSON.parse(line) as { sequence_number: number }).sequence_number)
+
+describe("GET /v1/export/evidence-pack", () => {
+  it("answers a ZIP that verifies, with the PDF in it", async () => {
+    const { bytes, headers, status } = await get(PACK)
+    assert.strictEqual(status, 200)
+    assert.strictEqual(headers["content-type"], "application/zip")
+    const disposition = headers["content-disposition"]!
+    assert.match(disposition, /^attachment; filename="alk-evidence-acme-\d{8}T\d{6}Z\.zip"$/)
+    assert.isUndefined(headers["content-encoding"])
+    const path = join(folder, "pack.zip")
+    writeFileSync(path, bytes)
+    const { report } = await alkVerify([path, "--json"])
+    assert.deepStrictEqual(report.problems, [])
+    assert.strictEqual(report.verdict, "intact")
+    const pack = new PackEditor(bytes)
+    assert.strictEqual(pack.text("evidence.pdf"), "%PDF-1.7 acme 5")
+    assert.deepStrictEqual(sequencesOf(pack), [1, 2, 3, 4, 5])
+  })
+
+  it("gives the PDF and verification.json identical bounds, omitted ones the full history", async () => {
+    const { bytes } = await get(PACK)
+    const report = JSON.parse(new PackEditor(bytes).text("verification.json")) as object
+    assert.deepStrictEqual({ ...state.printed[0]!.verification }, report as never)
+    assert.deepInclude(report, {
+      bounds: {
+        from: "1970-01-01T00:00:00.000000Z",
+        to: "2261-12-31T23:59:59.999999Z",
+        from_sequence: null,
+        to_sequence: null
+      }
+    })
+  })
+
+  it("goes out without a PDF where it is asked to, printer or not", async () => {
+    state.printer = "missing"
+    const { bytes, status } = await get(`${PACK}?pdf=false`)
+    assert.strictEqual(status, 200)
+    assert.isFalse(new PackEditor(bytes).files.has("evidence.pdf"))
+    assert.deepStrictEqual(state.printed, [])
+  })
+
+  it("takes the filters of the list", async () => {
+    const { bytes } = await get(`${PACK}?pdf=false&action=document.*&from_sequence=2&metadata.n=3`)
+    const pack = new PackEditor(bytes)
+    assert.deepStrictEqual(sequencesOf(pack), [4])
+    const { filter } = JSON.parse(pack.text("manifest.json")) as { filter: object }
+    assert.deepStrictEqual(filter, { action: "document.*", "metadata.n": "3" })
+  })
+
+  it("holds the events of the key's tenant only", async () => {
+    const { bytes } = await get(PACK, {}, OTHER_KEY)
+    const pack = new PackEditor(bytes)
+    assert.strictEqual(pack.lines("events.ndjson").length, 2)
+    for (const name of ["events.ndjson", "links.ndjson", "manifest.json", "README.txt"]) {
+      assert.notInclude(pack.text(name), "acme")
+    }
+  })
+
+  it("is on record, with what it covered", async () => {
+    await get(`${PACK}?pdf=false&outcome=success`)
+    assert.strictEqual(state.acts.length, 1)
+    const [{ action, actor, metadata, resource }] = state.acts as [(typeof state.acts)[0]]
+    assert.strictEqual(action, "export.created")
+    assert.strictEqual(actor, "key_read")
+    assert.deepStrictEqual(resource, { type: "evidence_pack", id: "acme" })
+    assert.deepInclude(metadata, { tenant_id: "acme", filter: { outcome: "success" } })
+  })
+
+  it("is not given away when it can't be put on record", async () => {
+    state.recordBreaks = true
+    const { body, status } = await get(`${PACK}?pdf=false`)
+    assert.strictEqual(status, 503)
+    assert.strictEqual(body.error.code, "unavailable")
+  })
+
+  it("answers 503 before the first byte where this process can't sign", async () => {
+    state.keyMissing = true
+    const { body, status } = await get(`${PACK}?pdf=false`)
+    assert.strictEqual(status, 503)
+    assert.strictEqual(body.error.code, "unavailable")
+    assert.deepStrictEqual(state.acts, [])
+  })
+
+  it("breaks off when the store fails on the way: half a pack is no pack", async () => {
+    world.scanBreaks = true
+    const failure = await get(`${PACK}?pdf=false`).then(
+      () => undefined,
+      (error: Error) => error
+    )
+    assert.isDefined(failure)
+    world.scanBreaks = false
+    assert.strictEqual((await get(`${PACK}?pdf=false`)).status, 200)
+  })
+})
+
+describe("GET /v1/export/pdf", () => {
+  it("answers the document", async () => {
+    const { headers, status, text } = await get(PDF)
+    assert.strictEqual(status, 200)
+    assert.strictEqual(headers["content-type"], "application/pdf")
+    assert.match(headers["content-disposition"]!, /filename="alk-audit-report-acme-.*\.pdf"$/)
+    assert.strictEqual(text, "%PDF-1.7 acme 5")
+    assert.deepStrictEqual(state.acts[0]!.resource, { type: "audit_report", id: "acme" })
+  })
+
+  for (const path of [PDF, PACK]) {
+    it(`answers 503 pdf_unavailable without a Chromium: ${path}`, async () => {
+      state.printer = "missing"
+      const { body, headers, status } = await get(path)
+      assert.strictEqual(status, 503)
+      assert.strictEqual(body.error.code, "pdf_unavailable")
+      assert.include(body.error.message, "install a Chromium")
+      assert.isDefined(headers["retry-after"])
+      assert.deepStrictEqual(state.acts, [])
+    })
+  }
+
+  it("says when to come back while the printer is busy", async () => {
+    state.printer = "busy"
+    const { headers, status } = await get(PDF)
+    assert.strictEqual(status, 503)
+    assert.strictEqual(headers["retry-after"], "5")
+  })
+})
+
+describe("both", () => {
+  for (const path of [PACK, PDF]) {
+    it(`refuse what they don't know or can't read: ${path}`, async () => {
+      const refused = {
+        "nope=1": "nope",
+        "page=1": "page",
+        "order=asc": "order",
+        "from=yesterday": "from",
+        "from=2027-01-01T00:00:00Z&to=2026-01-01T00:00:00Z": "from",
+        "outcome=maybe": "outcome",
+        "action=": "action",
+        "q=a&q=b": "q",
+        ...(path === PACK ? { "pdf=no": "pdf" } : { "pdf=false": "pdf" })
+      }
+      for (const [query, field] of Object.entries(refused)) {
+        const { body, status } = await get(`${path}?${query}`)
+        assert.strictEqual(status, 400, query)
+        assert.strictEqual(body.error.field, field)
+      }
+      assert.deepStrictEqual(state.acts, [])
+    })
+
+    it(`need a key with the scope read: ${path}`, async () => {
+      assert.strictEqual((await api.call(path)).status, 401)
+      assert.strictEqual((await get(path, {}, WRITE_KEY)).status, 403)
+    })
+
+    it(`answer 304 while the export would be the same: ${path}`, async () => {
+      const first = await get(path)
+      const etag = first.headers.etag!
+      assert.match(etag, /^W\/"[0-9a-f]{32}"$/)
+      state.acts.length = 0
+      for (const known of [etag, etag.slice(2), `"other", ${etag}`, "*"]) {
+        const { bytes, headers, status } = await get(path, { "if-none-match": known })
+        assert.strictEqual(status, 304, known)
+        assert.strictEqual(bytes.length, 0)
+        assert.strictEqual(headers.etag, etag)
+      }
+      assert.deepStrictEqual(state.acts, [])
+      assert.strictEqual((await get(path, { "if-none-match": '"other"' })).status, 200)
+      const narrower = await get(`${path}?outcome=success`, { "if-none-match": etag })
+      assert.strictEqual(narrower.status, 200)
+      assert.notStrictEqual(narrower.headers.etag, etag)
+      const other = await get(path, { "if-none-match": etag }, OTHER_KEY)
+      assert.strictEqual(other.status, 200)
+    })
+
+    it(`answer 503 while the store is away or its view is rebuilt: ${path}`, async () => {
+      world.rebuilding = true
+      assert.strictEqual((await get(path)).status, 503)
+    })
+
+    it(`make nothing for HEAD: ${path}`, async () => {
+      const { bytes, headers, status } = await api.call(path, { key: READ_KEY, method: "HEAD" })
+      assert.strictEqual(status, 200)
+      assert.strictEqual(bytes.length, 0)
+      assert.isDefined(headers.etag)
+      assert.isDefined(headers["content-disposition"])
+      assert.deepStrictEqual([state.acts.length, state.printed.length], [0, 0])
+    })
+  }
+
+  it("change their ETag with the chain, and with what is in them", async () => {
+    const tags = [
+      (await get(PACK)).headers.etag,
+      (await get(`${PACK}?pdf=false`)).headers.etag,
+      (await get(PDF)).headers.etag
+    ]
+    const call = { key: WRITE_KEY, json: { events: items(1) } }
+    assert.strictEqual((await api.call("/v1/events/batch?sync=true", call)).status, 200)
+    tags.push((await get(PACK)).headers.etag)
+    assert.strictEqual(new Set(tags).size, 4)
+  })
+
+  it("are limited at once per tenant, and free again when one is done or given up", async () => {
+    const gate = Deferred.makeUnsafe<void>()
+    state.gate = Deferred.await(gate)
+    const first = get(PDF)
+    while (true) {
+      const { body, headers, status } = await get(`${PACK}?pdf=false`)
+      if (status !== 429) continue
+      assert.strictEqual(body.error.code, "rate_limited")
+      assert.strictEqual(headers["ratelimit-limit"], "1")
+      assert.isDefined(headers["retry-after"])
+      break
+    }
+    assert.strictEqual((await get(`${PACK}?pdf=false`, {}, OTHER_KEY)).status, 200)
+    Deferred.doneUnsafe(gate, Effect.void)
+    assert.strictEqual((await first).status, 200)
+    const download = await api.open(`${PACK}?pdf=false`, { key: READ_KEY })
+    download.destroy()
+    let status = 429
+    while (status === 429) status = (await get(`${PACK}?pdf=false`)).status
+    assert.strictEqual(status, 200)
+  })
+
+  it("document the parameters that they read", () => {
+    assert.includeMembers(Object.keys(packParameters), ["from", "to", "action", "q", "pdf"])
+  })
+})

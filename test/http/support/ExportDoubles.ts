@@ -1,0 +1,161 @@
+/**
+ * A test server with the real exports: the real pack over the chain of the world, a printer that
+ * prints one line, and the acts that were put on record.
+ */
+import { Effect, Exit, Layer, Context, Logger, References, Scope, Stream } from "effect"
+import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
+import { makeCheckpoint } from "../../../src/domain/Checkpoint.ts"
+import { Frontier } from "../../../src/domain/MerkleTree.ts"
+import { EvidenceSeal, SealUnavailable } from "../../../src/exports/EvidenceSeal.ts"
+import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
+import type { ReportInput } from "../../../src/exports/report/Report.ts"
+import { TraceExport } from "../../../src/exports/TraceExport.ts"
+import { layerExportAnswers } from "../../../src/http/ExportAnswers.ts"
+import { layerExportSlots } from "../../../src/http/ExportSlots.ts"
+import { HttpListener, layerServer } from "../../../src/http/Server.ts"
+import { SystemActs, type SystemAct } from "../../../src/pipeline/SystemActs.ts"
+import { LogUnavailable } from "../../../src/ports/EventLog.ts"
+import { PdfBusy, PdfUnavailable } from "../../../src/ports/PdfRenderer.ts"
+import { HISTORY_FROM, HISTORY_TO, Verifier, type VerifyReport } from "../../../src/verify/Verifier.ts"
+import { nodeOf } from "../../exports/support/PackWorld.ts"
+import { layerDoubles, World } from "./Doubles.ts"
+import { SIGNER } from "./ProofDoubles.ts"
+import { TestApi } from "./TestApi.ts"
+
+/** What may go wrong in an export, and what was made. */
+export class ExportWorld {
+  printer: "prints" | "missing" | "busy" = "prints"
+  keyMissing = false
+  recordBreaks = false
+  /** Waits in front of each rendering. */
+  gate: Effect.Effect<void> = Effect.void
+  readonly printed: Array<ReportInput> = []
+  readonly acts: Array<SystemAct> = []
+}
+
+const printer = (state: ExportWorld) =>
+  Layer.succeed(AuditReports, {
+    render: (input) =>
+      Effect.gen(function*() {
+        yield* state.gate
+        if (state.printer === "missing") {
+          return yield* new PdfUnavailable({ message: "install a Chromium" })
+        }
+        if (state.printer === "busy") {
+          return yield* new PdfBusy({ waitingMax: 16, retryAfterSeconds: 5 })
+        }
+        state.printed.push(input)
+        return Buffer.from(`%PDF-1.7 ${input.tenant.id} ${input.verification.events_in_bounds}`)
+      })
+  })
+
+const hashesOf = (world: World, tenantId: string) => world.proofs.hashes.get(tenantId) ?? []
+
+const seal = (world: World, state: ExportWorld) => {
+  const noKey = Effect.fail(new SealUnavailable({ message: "this process has no signing key" }))
+  return Layer.succeed(EvidenceSeal, {
+    ready: Effect.suspend(() => (state.keyMissing ? noKey : Effect.void)),
+    sign: (text) => Effect.sync(() => SIGNER.sign(text)),
+    vkeys: Effect.succeed([SIGNER.vkey]),
+    latest: (tenantId) =>
+      Effect.sync(() => {
+        const frontier = Frontier.empty()
+        for (const hash of hashesOf(world, tenantId)) frontier.append(hash)
+        return frontier.size === 0
+          ? undefined
+          : makeCheckpoint(SIGNER, "alk", tenantId, frontier, "2026-01-01T00:00:00.000000Z")
+      }),
+    earlier: () => Effect.succeed([]),
+    nodes: (tenantId) =>
+      Effect.sync(() => {
+        const hashes = hashesOf(world, tenantId)
+        return {
+          node: (level, index) => nodeOf(hashes, level, index),
+          eventHash: (index) => hashes[index]!
+        }
+      })
+  })
+}
+
+/** An honest report: the world's chain is intact. */
+const verifier = (world: World) =>
+  Layer.succeed(Verifier, {
+    verify: ({ from, fromSequence, tenantId, to, toSequence }) =>
+      Effect.sync((): VerifyReport => {
+        const hashes = hashesOf(world, tenantId)
+        const head = world.state.heads.get(tenantId)
+        const first = fromSequence ?? 1
+        const last = Math.min(toSequence ?? Infinity, hashes.length)
+        const count = Math.max(0, last - first + 1)
+        return {
+          valid: world.breaks.length === 0,
+          status: count === 0 ? "empty" : "valid",
+          tenant_id: tenantId,
+          scheme: "alk-chain-v1",
+          bounds: {
+            from: from ?? HISTORY_FROM,
+            to: to ?? HISTORY_TO,
+            from_sequence: fromSequence ?? null,
+            to_sequence: toSequence ?? null
+          },
+          events_checked: count,
+          events_in_bounds: count,
+          first_sequence_number: count === 0 ? null : first,
+          last_sequence_number: count === 0 ? null : last,
+          head: head === undefined
+            ? null
+            : {
+                sequence_number: head.sequence_number,
+                hash: head.hash,
+                created_at: head.created_at
+              },
+          erased_events: 0,
+          assurance: "signed",
+          breaks: [],
+          breaks_total: 0,
+          verified_at: "2026-01-01T00:00:00.000000Z",
+          duration_ms: 3
+        }
+      })
+  })
+
+const acts = (state: ExportWorld) =>
+  Layer.mock(SystemActs, {
+    log: (act) =>
+      Effect.suspend(() => {
+        if (state.recordBreaks) {
+          return Effect.fail(new LogUnavailable({ operation: "log", cause: new Error("down") }))
+        }
+        state.acts.push(act)
+        return Effect.void
+      })
+  })
+
+/** A server with `exportsAtOnce` slots per tenant. */
+export const startExports = async (
+  world: World,
+  state: ExportWorld,
+  exportsAtOnce?: number
+): Promise<TestApi> => {
+  const doubles = Layer.mergeAll(layerDoubles(world), verifier(world))
+  const made = Layer.mergeAll(
+    printer(state),
+    seal(world, state),
+    acts(state),
+    layerArchive,
+    layerExportSlots(exportsAtOnce),
+    Layer.succeed(TraceExport, { executions: () => Stream.empty, spans: () => Stream.empty })
+  )
+  const answers = layerExportAnswers.pipe(Layer.provide(made), Layer.provide(doubles))
+  const scope = await Effect.runPromise(Scope.make())
+  const layer = layerServer.pipe(
+    Layer.provide(Layer.mergeAll(doubles, answers)),
+    Layer.provide(Logger.layer([])),
+    Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error"))
+  )
+  const built = await Effect.runPromise(Layer.buildWithScope(layer, scope)).catch((cause) => {
+    void Effect.runPromise(Scope.close(scope, Exit.void))
+    throw cause
+  })
+  return new TestApi(world, Context.get(built, HttpListener), [], scope)
+}

@@ -1,0 +1,35 @@
+/**
+ * A log for tests of verification: the heads are what the test says they are, and everything is
+ * visible at once.
+ */
+import { Effect, Layer } from "effect"
+import { Heads } from "../../../src/actors/Heads.ts"
+import type { Head } from "../../../src/actors/SequencerState.ts"
+import { noProgress, Visibility } from "../../../src/actors/Visibility.ts"
+import { EventLog } from "../../../src/ports/EventLog.ts"
+
+/** What the log says, as the test sees it. */
+export class LogWorld {
+  readonly heads = new Map<string, Head>()
+}
+
+/** The log's word on heads, and a store that has caught up with it. */
+export const layerLog = (world: LogWorld) =>
+  Layer.mergeAll(
+    Layer.mock(EventLog, {
+      partitions: 1,
+      bootstrap: "127.0.0.1:9092",
+      partitionOf: () => 0,
+      ends: (positions) => Effect.succeed(positions.map(() => 0))
+    }),
+    Layer.succeed(Visibility, {
+      of: () => noProgress(0),
+      partition: noProgress,
+      reached: () => Effect.void
+    }),
+    Layer.succeed(Heads, {
+      head: (tenantId) => Effect.sync(() => world.heads.get(tenantId)),
+      traceHead: () => Effect.succeed(undefined),
+      tenants: Effect.sync(() => [...world.heads.keys()])
+    })
+  )
