@@ -26,7 +26,8 @@ Checks an evidence pack offline, as the verifiers inside the pack do, with the p
   --public-key KEY     the service's public key, or a file that holds it: the answer of
                        /.well-known/alk-keys.json, C2SP (name+id+base64), PEM, or base64. May be
                        repeated.
-  --checkpoint FILE    a signed checkpoint that you kept earlier. May be repeated.
+  --checkpoint FILE    a checkpoint that you kept earlier: a signed note, or the answer of
+                       /v1/chain/checkpoints/latest. May be repeated.
   --json               the report as JSON
 
 Exit code 0: intact. 1: tampered. 2: unreadable.

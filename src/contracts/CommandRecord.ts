@@ -14,10 +14,10 @@ import {
 } from "../domain/Command.ts"
 import type { RegistryOperation } from "../domain/Registry.ts"
 import { FORMAT_HEADER } from "../domain/Topics.ts"
-import { traceOperations } from "../domain/TraceOperation.ts"
 import { form, formatHeader, hex16, natural, tenant, tenantOrProbe, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 import { ApiKeyValue, ShareLinkValue, SigningKeyValue, TenantValue } from "./RegistryRecord.ts"
+import { TraceLine } from "./TraceLine.ts"
 
 export const ItemErrorValue = exactly<ItemError>()(
   Schema.Struct({
@@ -109,13 +109,6 @@ const EventLine = form(
   ),
   `One event: ${FIELDS.join(", ")}; with one tab between two fields.`
 )
-
-const TraceLine = Schema.Struct({
-  op: Schema.Literals(traceOperations),
-  index: natural("Place of the operation in the request.")
-}).annotate({
-  description: "One operation on traces as compact JSON, with what else it needs (TraceOperation)."
-})
 
 export const commandRecord: RecordContract = {
   name: "command",

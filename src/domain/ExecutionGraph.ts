@@ -53,8 +53,9 @@ export interface GraphInput {
   readonly eventCounts: ReadonlyMap<string, number>
 }
 
+/** Ids may hold colons themselves, and no two edges may share one. */
 const edgeOf = (type: GraphEdge["type"], source: string, target: string): GraphEdge => ({
-  id: `${type}:${source}:${target}`,
+  id: `${type}:${encodeURIComponent(source)}:${encodeURIComponent(target)}`,
   source,
   target,
   type
@@ -245,22 +246,23 @@ export const graphOf = (input: GraphInput): ExecutionGraph => {
     const { ended_at, error, id, name, parent_span_id, span_type, started_at, status } = span
     const depth = parent_span_id === undefined ? 0 : (depths.get(parent_span_id) ?? 0) + 1
     depths.set(id, depth)
+    // In the order of RFC 8785, whose text is then written several times faster.
     return {
-      id,
-      name,
-      type: span_type,
-      status,
-      started_at,
+      depth,
       ...(ended_at === undefined
         ? {}
-        : { ended_at, duration_us: Math.max(0, microsOf(ended_at) - microsOf(started_at)) }),
-      depth,
-      event_count: input.eventCounts.get(id) ?? 0,
+        : { duration_us: Math.max(0, microsOf(ended_at) - microsOf(started_at)), ended_at }),
       ...(error === undefined ? {} : { error }),
+      event_count: input.eventCounts.get(id) ?? 0,
+      id,
       ...(missing.has(id) ? { missing: true } : {}),
-      ...(span.synthetic === true ? { synthetic: true } : {})
+      name,
+      started_at,
+      status,
+      ...(span.synthetic === true ? { synthetic: true } : {}),
+      type: span_type
     }
   })
-  const digest = hash("sha256", canonicalize({ nodes, edges } as unknown as JsonObject), "hex")
+  const digest = hash("sha256", canonicalize({ edges, nodes } as unknown as JsonObject), "hex")
   return { nodes, edges, critical_path: criticalPath(input.rootSpanId, order, followers), digest }
 }

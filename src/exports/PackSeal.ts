@@ -22,7 +22,14 @@ export type GivenKey = { readonly vkey: string } | { readonly raw: Buffer }
 /** A checkpoint that was given, and what to call it. */
 export interface GivenCheckpoint {
   readonly label: string
+  /** The signed note, or the checkpoint as the API answers it. */
   readonly text: string
+}
+
+const noteTextOf = (text: string): string => {
+  const record = text.trimStart().startsWith("{") ? jsonOf(text) : undefined
+  const note = isFields(record) ? record["note"] : undefined
+  return typeof note === "string" ? note : text
 }
 
 const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex")
@@ -266,7 +273,7 @@ export class PackSeal {
     for (const name of this.#files.names.filter((name) => NOTE_NAME.test(name)).sort()) {
       this.#packNote(name, this.#open(await this.#files.text(name)))
     }
-    for (const { label, text } of kept) this.#keptNote(label, this.#open(text))
+    for (const { label, text } of kept) this.#keptNote(label, this.#open(noteTextOf(text)))
     this.#notes.sort((left, right) => left.size - right.size)
     for (const { size } of this.#notes) this.#wanted.add(size)
   }

@@ -140,7 +140,9 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
             const input = yield* refusable(() => inputOf(bytes))
             const { link, token } = yield* links.create({ tenantId, keyId, ...input })
             const url = `${publicUrl}${SHARE_EXPORT_PATH}`
-            return json({ ...shown(link), token, url }, { status: 201 })
+            // A token must not stay in a cache.
+            const headers = { "cache-control": "no-store" }
+            return json({ ...shown(link), token, url }, { status: 201, headers })
           })
         )
       )

@@ -301,7 +301,9 @@ const addTraceEvents = HttpApiEndpoint.post("addTraceEvents", "/api/v1/spans/:id
   params: spanId,
   payload: [TraceEventInput, TraceEventsInput],
   success: [
-    Schema.Union([TraceEvent, TraceBatchResult]).pipe(ok),
+    Schema.Union([TraceEvent, TraceBatchResult])
+      .annotate({ description: "The event that was there already, or what came of each of several." })
+      .pipe(ok),
     TraceEvent.pipe(created)
   ],
   error: writeErrors

@@ -8,6 +8,7 @@ import { PublishedKeys } from "../actors/PublishedKeys.ts"
 import { openNote, originOf } from "../domain/Checkpoint.ts"
 import { hashesOf, inclusionParts } from "../domain/MerkleTree.ts"
 import { CheckpointStore } from "../ports/CheckpointStore.ts"
+import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
 import { HashTree } from "../ports/HashTree.ts"
 
@@ -42,9 +43,12 @@ export class SignedCheckpoints extends Context.Service<
     newestAtOrBelow(
       tenantId: string,
       treeSize: number
-    ): Effect.Effect<CheckpointFound | undefined, StoreUnavailable>
+    ): Effect.Effect<CheckpointFound | undefined, LogUnavailable | StoreUnavailable>
     /** What a note that somebody kept says. */
-    open(tenantId: string, note: string): Effect.Effect<CheckpointFound | NotACheckpoint>
+    open(
+      tenantId: string,
+      note: string
+    ): Effect.Effect<CheckpointFound | NotACheckpoint, LogUnavailable>
     /**
      * RFC 9162 proof that the event stands in the tree of this size, made of what is stored and not
      * checked; undefined if the store can't make one.
@@ -75,9 +79,16 @@ const make = Effect.fnUntraced(function*(serviceName: string) {
   const keys = yield* PublishedKeys
   const tree = yield* HashTree
 
+  const openedNow = (note: string) =>
+    Effect.map(keys.all, (all) => openNote(note, all.map(({ vkey }) => vkey)))
+
   const open: SignedCheckpoints["Service"]["open"] = Effect.fnUntraced(function*(tenantId, note) {
-    const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
-    const opened = openNote(note, vkeys)
+    let opened = yield* openedNow(note)
+    if ("refusal" in opened && opened.refusal === "unknown_key") {
+      // This process may not have heard of a new key yet.
+      yield* keys.caughtUp
+      opened = yield* openedNow(note)
+    }
     if ("refusal" in opened) {
       return opened.refusal === "malformed"
         ? { unreadable: opened.message }

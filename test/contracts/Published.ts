@@ -90,9 +90,14 @@ export const faultInValue = (name: string, value: Buffer): string | undefined =>
         ? faultIn(name, unpackWindow(value))
         : `${value.length} bytes are no whole entries`
     case "command": {
-      const [first, ...events] = value.toString().split("\n")
-      const faults = events.map((line) => faultIn(name, line, "eventLine"))
-      return faultIn(name, JSON.parse(first!)) ?? faults.find((fault) => fault !== undefined)
+      const [first, ...lines] = value.toString().split("\n")
+      const header = JSON.parse(first!) as { readonly kind: string }
+      const faults = lines.map((line) =>
+        header.kind === "trace"
+          ? faultIn(name, JSON.parse(line), "traceLine")
+          : faultIn(name, line, "eventLine")
+      )
+      return faultIn(name, header) ?? faults.find((fault) => fault !== undefined)
     }
     default:
       return faultIn(name, JSON.parse(value.toString()))

@@ -38,11 +38,14 @@ import {
 } from "../../src/domain/Identifiers.ts"
 import {
   registryKey,
+  registryValue,
   type ApiKey,
   type RegistryEntry,
-  type RegistryOperation
+  type RegistryOperation,
+  type ShareLink
 } from "../../src/domain/Registry.ts"
-import { registryValue } from "../../src/domain/Registry.ts"
+import { factDetailsHash, type PreparedDetails } from "../../src/domain/TraceFact.ts"
+import type { TraceOperation } from "../../src/domain/TraceOperation.ts"
 import { prepareItem } from "../../src/pipeline/Prepare.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { faultIn, faultInValue, kindsOf, publishedNames } from "./Published.ts"
@@ -98,6 +101,75 @@ const key: ApiKey = {
   created_at: NOW
 }
 
+const link: ShareLink = {
+  id: `lnk_${uuidv7()}`,
+  tenant_id: "acme",
+  label: "auditor",
+  filter: { actorId: "u1", from: NOW, metadata: [{ path: "a.b", value: "1" }] },
+  hash: sha256Hex("a token"),
+  created_by: key.id,
+  created_at: NOW,
+  expires_at: "2026-11-28T12:00:00.000000Z",
+  max_uses: 3,
+  uses: 0
+}
+
+const details = (text: string): PreparedDetails => {
+  const salt = "ab".repeat(16)
+  return { text, salt, hash: factDetailsHash(salt, text) }
+}
+
+/** An execution with ids that hold what separates ids in a key. */
+const traces: ReadonlyArray<TraceOperation> = [
+  {
+    op: "execution.start",
+    index: 0,
+    executionId: "run/1 %",
+    fresh: true,
+    agentId: "agent",
+    rootSpanId: "root",
+    startedAt: NOW,
+    startedAtGiven: false,
+    rootDetails: details('{"name":"agent"}')
+  },
+  {
+    op: "span.start",
+    index: 1,
+    executionId: "run/1 %",
+    spanId: "call/ü",
+    fresh: false,
+    causedBy: [],
+    spanType: "TOOL_CALL",
+    startedAt: NOW,
+    startedAtGiven: true,
+    details: details('{"name":"search"}')
+  },
+  {
+    op: "span.event",
+    index: 2,
+    spanId: "call/ü",
+    eventId: "e1",
+    eventType: "tool.request",
+    timestamp: NOW
+  },
+  {
+    op: "span.end",
+    index: 3,
+    spanId: "call/ü",
+    status: "COMPLETED",
+    endedAt: NOW,
+    endedAtGiven: true
+  },
+  {
+    op: "execution.end",
+    index: 4,
+    executionId: "nobody's",
+    status: "FAILED",
+    endedAt: NOW,
+    endedAtGiven: true
+  }
+]
+
 const registry = (operation: RegistryOperation): Command =>
   command(SYSTEM_TENANT, [item()], { kind: "registry", operation })
 
@@ -115,6 +187,20 @@ const commands: ReadonlyArray<Command> = [
   registry({ op: "create_tenant", tenant: { id: "acme", created_at: NOW } }),
   registry({ op: "create_key", key }),
   registry({ op: "revoke_key", tenant_id: "acme", key_id: key.id, revoked_at: NOW }),
+  registry({ op: "create_link", link }),
+  registry({ op: "use_link", tenant_id: "acme", link_id: link.id, used_at: NOW }),
+  registry({ op: "revoke_link", tenant_id: "acme", link_id: link.id, revoked_at: NOW }),
+  registry({
+    op: "add_signing_key",
+    signing_key: {
+      key_id: checkpointSigner.signer.keyId,
+      vkey: checkpointSigner.signer.vkey,
+      public_key: checkpointSigner.signer.publicKey,
+      added_at: NOW
+    }
+  }),
+  command("acme", [], { kind: "trace", traces }),
+  command("acme", [], { kind: "checkpoint" }),
   command("_probe", [], { kind: "probe", receiptId: crypto.randomUUID() })
 ]
 
@@ -165,8 +251,14 @@ const assertValid = (name: string, values: ReadonlyArray<unknown>, part?: string
   }
 }
 
-const entryOf = ({ kind }: RegistryEntry): string =>
-  kind === "tenant" ? "registry-tenant" : "registry-api-key"
+const schemaOf = {
+  tenant: "registry-tenant",
+  key: "registry-api-key",
+  link: "registry-share-link",
+  signing_key: "registry-signing-key"
+}
+
+const entryOf = ({ kind }: RegistryEntry): string => schemaOf[kind]
 
 describe("records of the program pass their schema", () => {
   it("commands, every line of them", () => {
@@ -216,7 +308,9 @@ describe("records of the program pass their schema", () => {
   it("the registry, keys and values", () => {
     assert.sameMembers([...new Set(changes.registry.map(entryOf))], [
       "registry-tenant",
-      "registry-api-key"
+      "registry-api-key",
+      "registry-share-link",
+      "registry-signing-key"
     ])
     for (const entry of changes.registry) {
       assertValid(entryOf(entry), [JSON.parse(registryValue(entry))])
@@ -236,6 +330,9 @@ describe("records of the program pass their schema", () => {
   })
 })
 
+/** Members whose absence is written down as null. */
+const NULLABLE = new Set(["tree", "ended_at", "parent_span_id", "details"])
+
 /** The value with one thing changed, each in turn. */
 const broken = function*(value: unknown, path = ""): Generator<readonly [string, unknown]> {
   if (typeof value !== "object" || value === null || path.endsWith("/metadata")) return
@@ -250,7 +347,7 @@ const broken = function*(value: unknown, path = ""): Generator<readonly [string,
   const object = value as Record<string, unknown>
   yield [`${path} with a member too many`, { ...object, surplus: 1 }]
   for (const [name, member] of Object.entries(object)) {
-    yield [`${path}/${name} null`, { ...object, [name]: null }]
+    if (!NULLABLE.has(name)) yield [`${path}/${name} null`, { ...object, [name]: null }]
     const other = Array.isArray(member) ? { of: member } : [member]
     yield [`${path}/${name} of another type`, { ...object, [name]: other }]
     for (const [where, changed] of broken(member, `${path}/${name}`)) {
@@ -288,6 +385,12 @@ const samples: ReadonlyArray<Sample> = [
   { name: "command", sample: firstLine(commands[3]!) },
   { name: "command", sample: firstLine(commands[9]!) },
   { name: "state-head", sample: headOf("head/acme") },
+  { name: "state-trace-head", sample: headOf("trace-head/acme") },
+  { name: "state-checkpoint", sample: headOf("checkpoint/acme") },
+  { name: "state-execution", sample: headOf("x/acme/run%2F1 %25") },
+  { name: "state-span", sample: headOf("s/acme/run%2F1 %25/call%2Fü") },
+  { name: "checkpoint", sample: headOf("checkpoint/acme") },
+  { name: "registry-share-link", sample: { ...link } },
   { name: "state-applied", sample: headOf("applied") },
   { name: "state-meta", sample: headOf("meta") },
   { name: "state-owner", sample: headOf("owner") }
@@ -309,7 +412,8 @@ const OPTIONAL = new Set([
   "label",
   "revoked_at",
   "idempotency",
-  "operation"
+  "operation",
+  "max_uses"
 ])
 
 describe("broken records fail their schema", () => {

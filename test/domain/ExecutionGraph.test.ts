@@ -166,6 +166,18 @@ describe("the graph of an execution", () => {
     assert.strictEqual(nodes[3]!.duration_us, 59)
   })
 
+  it("gives each edge an id of its own, whatever the ids of spans are", () => {
+    const { edges } = graph(
+      "r",
+      { id: "r" },
+      { id: "a", parent: "r" },
+      { id: "a:b", parent: "r" },
+      { id: "b:c", parent: "a" },
+      { id: "c", parent: "a:b" }
+    )
+    assert.strictEqual(new Set(edges.map(({ id }) => id)).size, 4)
+  })
+
   it("puts what never arrived below the root, unless the root follows from it", () => {
     const below = graph("r", { id: "r" }, { id: "a", parent: "gone", start: 4 })
     assert.deepStrictEqual(idsOf(below.nodes), ["r", "gone", "a"])

@@ -13,6 +13,7 @@ import {
   coreText,
   detailsHash,
   detailsText,
+  eraseEvent,
   faultOf,
   GENESIS_HASH,
   linkHash,
@@ -343,6 +344,63 @@ describe("faultOf", () => {
     const found = recomputed(stringify(full))
     assert.isUndefined(faultOf(found, undefined, false))
     assert.strictEqual(faultOf(found, GENESIS_HASH, false)?.reason, "prev_hash_mismatch")
+  })
+})
+
+describe("eraseEvent", () => {
+  const ERASED_AT = "2026-11-22T08:00:00.000000Z"
+  const chains = cases.stored_chains.filter((chain) => chain.break === undefined)
+  const events = [
+    ...vectors.chain.map(({ event }) => event),
+    ...chains.flatMap(({ lines }) => lines.map((line) => JSON.parse(line) as AuditEvent))
+  ]
+
+  it("leaves nothing of the details, and every hash as it is", () => {
+    for (const event of events) {
+      const erased = eraseEvent(event, ERASED_AT)
+      const { actor, details_salt: _salt, erased_at: _at, metadata: _metadata, resource, ...kept } =
+        event
+      assert.deepStrictEqual(JSON.parse(erased), {
+        ...kept,
+        actor: { id: actor.id, type: actor.type },
+        resource: { id: resource.id, type: resource.type },
+        erased_at: ERASED_AT
+      })
+      const found = recomputed(erased)
+      assert.isTrue(found.exact, erased)
+      assert.isUndefined(faultOf(found, event.prev_hash, true))
+      assert.strictEqual(found.hash, event.hash)
+    }
+  })
+
+  it("holds only if the chain says so, and only with all of the details gone", () => {
+    for (const event of events) {
+      const erased = JSON.parse(eraseEvent(event, ERASED_AT)) as AuditEvent
+      assert.strictEqual(
+        faultOf(recomputed(JSON.stringify(erased)), undefined, false)?.reason,
+        "content_mismatch"
+      )
+      for (const more of [
+        { metadata: { note: "left" } },
+        { details_salt: "0".repeat(32) },
+        { actor: { ...erased.actor, email: "left@example.com" } },
+        { resource: { ...erased.resource, name: "left" } }
+      ]) {
+        const found = recomputed(JSON.stringify({ ...erased, ...more }))
+        assert.strictEqual(
+          faultOf(found, undefined, true)?.reason,
+          "content_mismatch",
+          JSON.stringify(more)
+        )
+      }
+    }
+  })
+
+  it("changes nothing when it is done again but the time that it is told", () => {
+    for (const event of events) {
+      const once = eraseEvent(event, ERASED_AT)
+      assert.strictEqual(eraseEvent(JSON.parse(once) as AuditEvent, ERASED_AT), once)
+    }
   })
 })
 

@@ -1,4 +1,4 @@
-/** What a pack holds, that it is the same each time, and that making it takes no more than it must. */
+/** What a pack holds, that it is the same each time, and that making it takes what it must. */
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -62,7 +62,9 @@ describe("a pack", () => {
       assert.strictEqual(report.events, chain.length)
       assert.strictEqual(report.links, chain.length)
       const unpacked = new PackEditor(zip).unpack(join(folder, name.slice(0, 5).trim()))
-      execFileSync("sha256sum", ["--check", "--strict", "--quiet", "sha256sums.txt"], { cwd: unpacked })
+      execFileSync(
+        "sha256sum", ["--check", "--strict", "--quiet", "sha256sums.txt"], { cwd: unpacked }
+      )
     })
   }
 
@@ -73,7 +75,9 @@ describe("a pack", () => {
     assert.include(tested, "Done testing")
     execFileSync("python3", ["-m", "zipfile", "-e", path, join(folder, "tools")])
     const unpacked = join(folder, "tools")
-    execFileSync("sha256sum", ["--check", "--strict", "--quiet", "sha256sums.txt"], { cwd: unpacked })
+    execFileSync(
+      "sha256sum", ["--check", "--strict", "--quiet", "sha256sums.txt"], { cwd: unpacked }
+    )
   })
 
   it("holds exactly these files", async () => {
@@ -132,7 +136,9 @@ describe("a pack", () => {
     const chain = mixed(80)
     const pack = await packOf(chain, { filter: { action: "document.read" } })
     const ajv = new Ajv2020({ strict: false, validateFormats: false })
-    const schema = (name: string) => ajv.compile(JSON.parse(pack.text(`schema/${name}.schema.json`)) as object)
+    const schema = (name: string) => ajv.compile(
+      JSON.parse(pack.text(`schema/${name}.schema.json`)) as object
+    )
     const assertValid = (validate: ReturnType<typeof schema>, value: unknown) =>
       assert.isTrue(validate(value), JSON.stringify(validate.errors))
     assertValid(schema("manifest"), JSON.parse(pack.text("manifest.json")))
@@ -208,7 +214,9 @@ describe("a pack of a part of the log", () => {
     const pack = new PackEditor(zip)
     assert.deepStrictEqual(sequencesIn(pack, "erasures.ndjson"), [41, 71, 72])
     assert.deepStrictEqual(sequencesIn(pack, "checkpoints/erasure-proofs.ndjson"), [41, 71, 72])
-    const without = pack.edit("checkpoints/erasure-proofs.ndjson", (lines) => lines.slice(1)).settle()
+    const without = pack
+      .edit("checkpoints/erasure-proofs.ndjson", (lines) => lines.slice(1))
+      .settle()
     assert.include(
       problemsOf(await verifiers.check(without.zip())),
       "erasures.ndjson 15 content_mismatch"
@@ -216,12 +224,20 @@ describe("a pack of a part of the log", () => {
   })
 
   it("names the filter that selected its events, and says what that leaves open", async () => {
-    const filter = { actionPrefix: "document.", outcome: "failure", metadata: [{ path: "n", value: "11" }] } as const
+    const filter = {
+      actionPrefix: "document.",
+      outcome: "failure",
+      metadata: [{ path: "n", value: "11" }]
+    } as const
     const zip = await new PackWorld(chain).pack({ filter })
     const manifest = JSON.parse(new PackEditor(zip).text("manifest.json")) as { filter: object }
-    assert.deepStrictEqual(manifest.filter, { action: "document.*", outcome: "failure", "metadata.n": "11" })
+    assert.deepStrictEqual(
+      manifest.filter, { action: "document.*", outcome: "failure", "metadata.n": "11" }
+    )
     const report = await verifiers.check(zip)
-    assert.isTrue(report.not_established.some((line) => line.includes("leaves no event of the bounds out")))
+    assert.isTrue(
+      report.not_established.some((line) => line.includes("leaves no event of the bounds out"))
+    )
   })
 
   it("is held against a checkpoint that ends within it, before it and behind it", async () => {
@@ -233,6 +249,14 @@ describe("a pack of a part of the log", () => {
     assert.strictEqual(report.verdict, "intact")
     const open = report.not_established.filter((line) => line.startsWith("The checkpoint"))
     assert.strictEqual(open.length, 2)
+  })
+
+  it("takes a checkpoint as the API answers it, too", async () => {
+    const zip = await new PackWorld(chain).pack()
+    const kept = [JSON.stringify(checkpointOf(chain, 25))]
+    const report = await verifiers.check(zip, { kept })
+    assert.strictEqual(report.verdict, "intact")
+    assert.isFalse(report.not_established.some((line) => line.includes("rewritten and signed")))
   })
 
   it("contradicts a checkpoint of another past", async () => {
@@ -248,7 +272,9 @@ describe("a pack of a part of the log", () => {
     const pack = new PackEditor(zip)
       .json("checkpoints/tree.json", ({ left }) => (left.hashes[0] = "0".repeat(64)))
       .settle()
-    assert.include(problemsOf(await verifiers.check(pack.zip())), "checkpoints/80.txt 80 checkpoint_mismatch")
+    assert.include(
+      problemsOf(await verifiers.check(pack.zip())), "checkpoints/80.txt 80 checkpoint_mismatch"
+    )
   })
 })
 
@@ -266,7 +292,9 @@ describe("the same content", () => {
     const generatedAt = "2027-01-01T00:00:00.000000Z"
     const first = await packOf(chain, wishes)
     const second = await packOf(chain, { ...wishes, generatedAt })
-    const different = [...first.files.keys()].filter((name) => first.text(name) !== second.text(name))
+    const different = [...first.files.keys()].filter(
+      (name) => first.text(name) !== second.text(name)
+    )
     assert.deepStrictEqual(different, [
       "verification.json",
       "manifest.json",
@@ -293,7 +321,9 @@ describe("making a pack", () => {
           Effect.gen(function*() {
             taken += bytes.length
             // Let everything that can run without a further read run.
-            for (let turn = 0; turn < 5; turn++) yield* Effect.promise(() => new Promise(setImmediate))
+            for (let turn = 0; turn < 5; turn++) yield* Effect.promise(
+              () => new Promise(setImmediate)
+            )
             if (taken < 300_000) ahead = Math.max(ahead, world.scans.chunks)
           })
         )
@@ -319,6 +349,13 @@ describe("making a pack", () => {
   })
 })
 
+/** The three that are programs, called with the same arguments. */
+const programs = async (args: ReadonlyArray<string>) => [
+  await alkVerify(args),
+  await verifiers.node(args),
+  await verifiers.python(args)
+]
+
 describe("the verifiers", () => {
   const chain = mixed(30)
 
@@ -330,7 +367,7 @@ describe("the verifiers", () => {
       assert.match(said, /^INTACT/)
     }
     const args = [unpacked, "--json"]
-    const reports = [await alkVerify(args), await verifiers.node(args), await verifiers.python(args)]
+    const reports = await programs(args)
     for (const { report } of reports) assert.strictEqual(report.verdict, "intact")
     assert.deepStrictEqual(reports[1]!.report, reports[0]!.report)
     assert.deepStrictEqual(reports[2]!.report, reports[0]!.report)
@@ -339,7 +376,7 @@ describe("the verifiers", () => {
   it("leave files alone that are not of the pack in a folder, and say so", async () => {
     const unpacked = (await packOf(chain)).set("notes.txt", "mine").unpack(join(folder, "noted"))
     const args = [unpacked, "--json"]
-    for (const { report } of [await alkVerify(args), await verifiers.node(args), await verifiers.python(args)]) {
+    for (const { report } of await programs(args)) {
       assert.strictEqual(report.verdict, "intact")
       assert.isTrue(report.not_established.some((line) => line.includes("notes.txt")))
     }
@@ -362,7 +399,7 @@ describe("the verifiers", () => {
     ]
     for (const form of forms) {
       const args = [path, "--json", "--public-key", form]
-      for (const { report } of [await alkVerify(args), await verifiers.node(args), await verifiers.python(args)]) {
+      for (const { report } of await programs(args)) {
         assert.strictEqual(report.verdict, "intact", form)
         assert.isFalse(report.not_established.some((line) => line.startsWith("Who made the pack")))
       }
@@ -399,7 +436,8 @@ describe("the verifiers", () => {
         return (error as { status: number }).status
       }
     }
-    for (const args of [["--nonsense"], ["--public-key"], ["--public-key", "x"], ["a.zip", "b.zip"]]) {
+    const calls = [["--nonsense"], ["--public-key"], ["--public-key", "x"], ["a.zip", "b.zip"]]
+    for (const args of calls) {
       assert.strictEqual(run("node", [join(verifiers.folder, "verify.mjs"), ...args]), 2)
       assert.strictEqual(run("python3", [join(verifiers.folder, "verify.py"), ...args]), 2)
     }

@@ -181,7 +181,9 @@ describe("the page", () => {
       await page.check(file("good.zip", zip), { key: signer.vkey })
       assert.strictEqual(await word(), "Intact")
       const good = await box()
-      const bad = new PackEditor(zip).edit("events.ndjson", (lines) => lines.toSpliced(6, 1)).settle()
+      const bad = new PackEditor(zip)
+        .edit("events.ndjson", (lines) => lines.toSpliced(6, 1))
+        .settle()
       await page.check(file("bad.zip", bad.zip()))
       assert.strictEqual(await word(), "Tampered with")
       assert.include((await page.page.textContent(".verdict"))!, "sequence 7")
@@ -199,7 +201,8 @@ describe("the page", () => {
 
   it("asks for nothing but itself, and runs nothing that a pack says", async () => {
     await opened(async (page) => {
-      const script = "<img src=x onerror=document.title='pwned'><script>document.title='pwned'</script>"
+      const code = "document.title='pwned'"
+      const script = `<img src=x onerror=${code}><script>${code}</script>`
       const evil = new PackEditor(zip).edit("events.ndjson", (lines) =>
         lines.with(4, lines[4]!.replace(/"hash":"[0-9a-f]+"/, `"hash":${JSON.stringify(script)}`))
       )

@@ -34,7 +34,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 beforeEach(() => {
-  Object.assign(state, { printer: "prints", keyMissing: false, recordBreaks: false, gate: Effect.void })
+  Object.assign(
+    state, { printer: "prints", keyMissing: false, recordBreaks: false, gate: Effect.void }
+  )
   world.storeDown = false
   world.scanBreaks = false
   world.rebuilding = false
@@ -46,7 +48,9 @@ const get = (path: string, headers: Record<string, string> = {}, key = READ_KEY)
   api.call(path, { key, headers })
 
 const sequencesOf = (pack: PackEditor): ReadonlyArray<number> =>
-  pack.lines("events.ndjson").map((line) => (JSON.parse(line) as { sequence_number: number }).sequence_number)
+  pack.lines("events.ndjson").map(
+    (line) => (JSON.parse(line) as { sequence_number: number }).sequence_number
+  )
 
 describe("GET /v1/export/evidence-pack", () => {
   it("answers a ZIP that verifies, with the PDF in it", async () => {
@@ -66,7 +70,7 @@ describe("GET /v1/export/evidence-pack", () => {
     assert.deepStrictEqual(sequencesOf(pack), [1, 2, 3, 4, 5])
   })
 
-  it("gives the PDF and verification.json identical bounds, omitted ones the full history", async () => {
+  it("gives the PDF and verification.json identical bounds, by default all history", async () => {
     const { bytes } = await get(PACK)
     const report = JSON.parse(new PackEditor(bytes).text("verification.json")) as object
     assert.deepStrictEqual({ ...state.printed[0]!.verification }, report as never)

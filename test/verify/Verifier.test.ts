@@ -282,4 +282,39 @@ describe("the verifier", () => {
       })
     )
   })
+
+  it.effect("does everything itself over a store that can't hash", () => {
+    const erasing = new Chain(TENANT).extend(20)
+    const erased = erasing.erase(7)
+    const bodies = [...erasing.bodies]
+    const world = new LogWorld()
+    world.heads.set(TENANT, erasing.head!)
+    const plain = Layer.mock(EventStore, {
+      conflicts: () => Effect.succeed([]),
+      rows: (_, first, last) =>
+        Stream.make(
+          bodies
+            .slice(first - 1, last)
+            .map((body, at) => ({ sequenceNumber: first + at, version: 0, body, wrongColumns: [] }))
+        ),
+      scan: ({ filter }) =>
+        Stream.make(bodies.filter((body) => JSON.parse(body).action === filter.action)),
+      page: () => Effect.sync(() => ({ bodies: bodies.slice(-1), total: bodies.length })),
+      sequenceSpan: () => Effect.succeed({ first: 5, last: 9, eventsInBounds: 5 })
+    })
+    return Effect.gen(function*() {
+      assert.strictEqual((yield* verify({ tenantId: TENANT })).erased_events, 0)
+      bodies[6] = erased
+      const report = yield* verify({ tenantId: TENANT })
+      assert.deepStrictEqual([report.valid, report.erased_events], [true, 1])
+      const part = yield* verify({ tenantId: TENANT, from: "2026-01-01T00:00:00.000000Z" })
+      assert.deepStrictEqual([part.valid, part.first_sequence_number], [true, 5])
+      bodies.splice(20, 1, new Chain(TENANT).extend(21).bodies[20]!)
+      assert.deepInclude(found(yield* verify({ tenantId: TENANT })), [7, "content_mismatch"])
+      bodies.push(...new Chain(TENANT).extend(22).bodies.slice(21))
+      assert.deepInclude(found(yield* verify({ tenantId: TENANT })), [22, "hash_mismatch"])
+    }).pipe(
+      Effect.provide(layerVerifier.pipe(Layer.provideMerge(Layer.merge(plain, layerLog(world)))))
+    )
+  })
 })

@@ -37,8 +37,6 @@ const PREV_AT_WITH_SALT = SALT_AT + SALT_MARK.length + HASH_LENGTH
 const PREV_AT_WITH_HASH = DETAILS_AT + DETAILS_MARK.length + HASH_LENGTH
 const PREV_AT_BARE = DETAILS_AT
 
-const MIDDLE_MARK = '},"action":'
-const ENDED_MARK = '},"outcome":'
 const EMAIL_MARK = ',"email":'
 const NAME_MARK = ',"name":'
 const METADATA_MARK = ',"metadata":'
@@ -92,10 +90,6 @@ const SEARCH_HOLDS = `if(${ESCAPED},`
 /** Values by name, made of the columns, of the stages before, and of those above in the stage. */
 type Stage = Readonly<Record<string, string>>
 
-/** What stands behind the mark of a member that starts at one place and ends before another. */
-const memberText = (start: string, mark: string, end: string): string =>
-  `if(${end} > ${start}, substring(body, ${start} + ${mark.length}, ${end} - ${start} - ${mark.length}), '')`
-
 const fromEnding = (at: number, length: number): string => `substring(ending, -${at}, ${length})`
 
 /** The fixed members, as they stand at the end, and the columns as they stand in the text. */
@@ -136,10 +130,10 @@ const parts = (tenant: string): Stage => ({
     literal('","actor":{"id":'), "j_actor_id", literal(',"type":'), "j_actor_type"
   ),
   middle: concat(
-    literal(MIDDLE_MARK), "j_action", literal(',"resource":{"id":'), "j_resource_id",
+    literal('},"action":'), "j_action", literal(',"resource":{"id":'), "j_resource_id",
     literal(',"type":'), "j_resource_type"
   ),
-  ended: concat(literal(ENDED_MARK), "j_outcome"),
+  ended: concat(literal('},"outcome":'), "j_outcome"),
   after: concat(
     literal(',"tenant_id":"'), tenant, literal('","sequence_number":'), "number",
     literal(',"created_at":"'), "created", literal('","prev_hash":"'), "stored_prev",
@@ -152,26 +146,25 @@ const parts = (tenant: string): Stage => ({
 })
 
 /**
- * The other members stand between the parts. No string can hold the starts of the parts, because
- * the quotation marks in it are escaped.
+ * The other members stand between the parts. No string can hold the parts, because the quotation
+ * marks in it are escaped.
  */
 const members: Stage = {
-  email_at: "length(before) + 1",
-  middle_at: `position(body, ${literal(MIDDLE_MARK)}, email_at)`,
+  middle_at: "position(body, middle, length(before) + 1)",
   name_at: "middle_at + length(middle)",
-  ended_at: `position(body, ${literal(ENDED_MARK)}, name_at)`,
+  ended_at: "position(body, ended, name_at)",
   metadata_at: "ended_at + length(ended)",
   metadata_end: "length(body) - length(after) + 1",
-  has_email: "middle_at > email_at",
-  has_name: "ended_at > name_at",
-  has_metadata: "metadata_end > metadata_at",
-  email_text: memberText("email_at", EMAIL_MARK, "middle_at"),
-  name_text: memberText("name_at", NAME_MARK, "ended_at"),
-  metadata_text: memberText("metadata_at", METADATA_MARK, "metadata_end"),
+  email_member: "substring(body, length(before) + 1, middle_at - length(before) - 1)",
+  name_member: "substring(body, name_at, ended_at - name_at)",
+  metadata_member: "substring(body, metadata_at, metadata_end - metadata_at)",
+  email_text: `substring(email_member, ${EMAIL_MARK.length + 1})`,
+  name_text: `substring(name_member, ${NAME_MARK.length + 1})`,
+  metadata_text: `substring(metadata_member, ${METADATA_MARK.length + 1})`,
   details: concat(
-    `if(has_email, ${concat(literal(',"actor_email":'), "email_text")}, '')`,
-    `if(has_metadata, ${concat(literal(METADATA_MARK), "metadata_text")}, '')`,
-    `if(has_name, ${concat(literal(',"resource_name":'), "name_text")}, '')`
+    `if(email_member = '', '', ${concat(literal(',"actor_email":'), "email_text")})`,
+    "metadata_member",
+    `if(name_member = '', '', ${concat(literal(',"resource_name":'), "name_text")})`
   )
 }
 
@@ -200,30 +193,25 @@ const stages = (tenant: string): ReadonlyArray<Stage> => [
   hashes(tenant)
 ]
 
-/** A member is not there, or there as it should be. */
-const isMember = (has: string, at: string, mark: string, text: string): string =>
-  `(NOT ${has} OR (substring(body, ${at}, ${mark.length}) = ${literal(mark)} AND ${text}))`
-
-const isString = (text: string): string => `match(${text}, ${literal(`^${CANONICAL_STRING}$`)})`
+const optionalString = (member: string, mark: string): string =>
+  `(${member} = '' OR match(${member}, ${literal(`^${mark}${CANONICAL_STRING}$`)}))`
 
 const conditions: ReadonlyArray<string> = [
   // A row of version 1 replaces one of version 0, where the store does not change it in place.
   "version <= gone",
   // The text is put together of these parts and nothing else.
   "startsWith(body, before)",
-  "middle_at >= email_at",
-  "substring(body, middle_at, length(middle)) = middle",
-  "ended_at >= name_at",
-  "substring(body, ended_at, length(ended)) = ended",
-  "metadata_end >= metadata_at",
+  "middle_at > 0",
+  "ended_at > 0",
+  "metadata_at <= metadata_end",
   "endsWith(body, after)",
   "isValidUTF8(body)",
   // Each part is what belongs there.
-  isMember("has_email", "email_at", EMAIL_MARK, isString("email_text")),
-  isMember("has_name", "name_at", NAME_MARK, isString("name_text")),
-  isMember("has_metadata", "metadata_at", METADATA_MARK, "startsWith(metadata_text, '{')"),
-  "has_metadata = (metadata != '')",
-  "(NOT has_metadata OR JSONExtractRaw(metadata_text) = metadata)",
+  optionalString("email_member", EMAIL_MARK),
+  optionalString("name_member", NAME_MARK),
+  "((metadata_member = '' AND metadata = '') OR (metadata != ''"
+  + ` AND startsWith(metadata_member, ${literal(`${METADATA_MARK}{`)})`
+  + " AND JSONExtractRaw(metadata_text) = metadata))",
   SEARCH_HOLDS,
   // Details, salt and hash come together or, of an erased event, only the hash is left.
   "(NOT gone OR details = '')",

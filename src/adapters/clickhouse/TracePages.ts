@@ -292,7 +292,7 @@ const piecesOf = (store: StoreClient, tenantId: string, executionId: string) =>
 export const makeOverlapping = (store: StoreClient): Store["overlapping"] => (tenantId, from, to) =>
   Stream.paginate(undefined as Place | undefined, (after) =>
     nextPlaces(store, tenantId, from, to, after).pipe(Effect.map((places) =>
-      [places, Option.fromUndefinedOr(places.at(-1))] as const
+      [places, Option.fromUndefinedOr(places[FOUND_AT_ONCE - 1])] as const
     ))
   ).pipe(
     Stream.map(({ id }) => id),

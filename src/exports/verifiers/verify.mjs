@@ -37,7 +37,9 @@ const PROOFS = "checkpoints/erasure-proofs.ndjson"
 const KEYS = "keys/vkeys.txt"
 const NOTE_NAME = /^checkpoints\/[0-9]+\.txt$/
 /** What every pack has; without one of them there is nothing to hold the rest against. */
-const REQUIRED = [MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, KEYS]
+const REQUIRED = [
+  MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, KEYS
+]
 
 /** The pack can't be read at all: no verdict on its content. */
 class Unreadable extends Error {}
@@ -160,8 +162,10 @@ const isLinkText = (value, line) => {
   }
 }
 
-const shown = (value) =>
-  value === undefined || value === null ? "none" : typeof value === "object" ? canonical(value) : String(value)
+const shown = (value) => {
+  if (value === undefined || value === null) return "none"
+  return typeof value === "object" ? canonical(value) : String(value)
+}
 const fault = (reason, expected, actual) => ({ reason, expected, actual })
 const wrong = (what, expected, actual) =>
   fault("content_mismatch", `${what} ${shown(expected)}`, `${what} ${shown(actual)}`)
@@ -197,6 +201,9 @@ const faultOf = (line, event, tenant, erasure, sha256) => {
     : fault("content_mismatch", "the bytes that the service writes for this event",
       "the same event in other bytes, or with members that no hash covers")
 }
+
+/** The last sequence number that stands in a line that is no event. */
+const SAID_SEQUENCE = /"sequence_number":([0-9]{1,15})(?!.*"sequence_number":)/u
 
 /** The event of a line, or undefined if it is none. */
 const eventOf = (line) => {
@@ -330,10 +337,17 @@ const noteOf = (note) => {
   }
   const [origin, size, rootText] = text.slice(0, -1).split("\n")
   const root = rootText === undefined ? undefined : bytesOfBase64(rootText)
-  if (!origin || !/^(?:0|[1-9][0-9]{0,15})$/.test(size ?? "") || root?.length !== 32) return undefined
+  const isSize = /^(?:0|[1-9][0-9]{0,15})$/.test(size ?? "")
+  if (!origin || !isSize || root?.length !== 32) return undefined
   return Number.isSafeInteger(Number(size))
     ? { origin, size: Number(size), root: hexOf(root), text, signatures }
     : undefined
+}
+
+/** The note in a text: the text itself, or the member of a checkpoint as the API answers it. */
+const noteTextOf = (text) => {
+  const record = text.trimStart().startsWith("{") ? jsonOf(text) : undefined
+  return isObject(record) && areStrings(record, "note") ? record.note : text
 }
 
 /** The key that C2SP would know as this name and this id. */
@@ -381,7 +395,9 @@ class Findings {
 }
 
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`
-const range = (first, last) => (first === last ? `sequence ${first}` : `sequences ${first} to ${last}`)
+const range = (first, last) => (
+  first === last ? `sequence ${first}` : `sequences ${first} to ${last}`
+)
 
 // Files
 
@@ -484,7 +500,9 @@ class PackCheck {
     const { found } = this
     const missing = REQUIRED.filter((name) => !this.has(name))
     if (missing.length >= REQUIRED.length - 1) throw new Unreadable("this is no evidence pack")
-    for (const name of missing) found.problem(name, null, "file_missing", `the file ${name}`, "none")
+    for (const name of missing) found.problem(
+      name, null, "file_missing", `the file ${name}`, "none"
+    )
     for (const name of this.source.duplicates) {
       found.problem(name, null, "file_duplicate", "one file of this name", "more than one")
     }
@@ -509,7 +527,9 @@ class PackCheck {
     const { found } = this
     const text = await this.text(MANIFEST)
     if (text === undefined) {
-      if (this.has(MANIFEST)) found.problem(MANIFEST, null, "content_mismatch", "JSON", "bytes that are none")
+      if (this.has(MANIFEST)) found.problem(
+        MANIFEST, null, "content_mismatch", "JSON", "bytes that are none"
+      )
       return false
     }
     const manifest = jsonOf(text)
@@ -518,10 +538,12 @@ class PackCheck {
       return false
     }
     if (manifest.format !== FORMAT) {
-      if (typeof manifest.format === "string" && manifest.format.startsWith("alk-evidence-pack-v")) {
+      if (areStrings(manifest, "format") && manifest.format.startsWith("alk-evidence-pack-v")) {
         throw new Unreadable(`its format is ${manifest.format}; this program reads ${FORMAT}`)
       }
-      found.problem(MANIFEST, null, "content_mismatch", `format ${FORMAT}`, `format ${shown(manifest.format)}`)
+      found.problem(
+        MANIFEST, null, "content_mismatch", `format ${FORMAT}`, `format ${shown(manifest.format)}`
+      )
       return false
     }
     const { bounds, counts, files } = manifest
@@ -550,7 +572,9 @@ class PackCheck {
     const text = await this.text(SIGNATURE)
     if (!this.has(SIGNATURE)) return
     const note = text === undefined ? undefined : noteOf(text)
-    const bad = (expected, actual) => found.problem(SIGNATURE, null, "signature_invalid", expected, actual)
+    const bad = (expected, actual) => found.problem(
+      SIGNATURE, null, "signature_invalid", expected, actual
+    )
     if (note === undefined) return bad("a signed note", "something else")
     const state = await signatureState(note, this.keys, this.host)
     const who = this.pinned.length > 0 ? "the public key that was given" : `a key of ${KEYS}`
@@ -574,16 +598,21 @@ class PackCheck {
   async files() {
     const { found } = this
     for (const name of this.source.names) {
-      if (!this.hashes.has(name) && this.isListed(name)) for await (const _ of this.reading(name)) continue
+      if (this.hashes.has(name) || !this.isListed(name)) continue
+      for await (const _ of this.reading(name)) continue
     }
     const sums = new Map()
     const text = this.has(SUMS) ? await this.text(SUMS) : ""
     for (const line of (text ?? "").split("\n")) {
       const [, hash, name] = /^([0-9a-f]{64}) {2}(.+)$/u.exec(line) ?? []
       if (name !== undefined) sums.set(name, hash)
-      else if (line !== "") found.problem(SUMS, null, "content_mismatch", "a SHA-256 and a name", "another line")
+      else if (line !== "") found.problem(
+        SUMS, null, "content_mismatch", "a SHA-256 and a name", "another line"
+      )
     }
-    if (text === undefined) found.problem(SUMS, null, "content_mismatch", "UTF-8 text", "other bytes")
+    if (text === undefined) found.problem(
+      SUMS, null, "content_mismatch", "UTF-8 text", "other bytes"
+    )
     const listed = new Map((this.described?.files ?? []).map(({ name, sha256 }) => [name, sha256]))
     const names = new Set([...listed.keys(), ...sums.keys(), ...this.source.names])
     let agreeing = 0
@@ -593,7 +622,9 @@ class PackCheck {
       const isOwn = name === MANIFEST || name === SIGNATURE
       const wanted = isOwn || this.described === undefined ? sums.get(name) : listed.get(name)
       if (!this.has(name)) {
-        if (!REQUIRED.includes(name)) found.problem(name, null, "file_missing", `the file ${name}`, "none")
+        if (!REQUIRED.includes(name)) found.problem(
+          name, null, "file_missing", `the file ${name}`, "none"
+        )
       } else if (wanted === undefined) {
         this.unexpected(name)
       } else if (own !== wanted) {
@@ -604,7 +635,10 @@ class PackCheck {
         agreeing += 1
       }
     }
-    found.checked.push(`${counted(agreeing, "file")} ${agreeing === 1 ? "has" : "have"} the SHA-256 that ${MANIFEST} and ${SUMS} say.`)
+    found.checked.push(
+      `${counted(agreeing, "file")} ${agreeing === 1 ? "has" : "have"} the SHA-256 that ` +
+        `${MANIFEST} and ${SUMS} say.`
+    )
   }
 
   isListed(name) {
@@ -617,7 +651,9 @@ class PackCheck {
     if (this.source.kind === "folder" && name !== MANIFEST && name !== SIGNATURE) {
       this.strangers = [...(this.strangers ?? []), name]
     } else {
-      this.found.problem(name, null, "file_unexpected", `no file that ${MANIFEST} does not name`, name)
+      this.found.problem(
+        name, null, "file_unexpected", `no file that ${MANIFEST} does not name`, name
+      )
     }
   }
 
@@ -628,7 +664,8 @@ class PackCheck {
     this.right = { start: 0, end: 0, hashes: [] }
     if (!isObject(tree)) return this.badTree("JSON")
     const { left, right } = tree
-    const isWhole = isObject(left) && isObject(right) && isHashes(left.hashes) && isHashes(right.hashes) &&
+    const isWhole = isObject(left) && isObject(right) &&
+      isHashes(left.hashes) && isHashes(right.hashes) &&
       [left.size, right.start, right.end].every((at) => Number.isSafeInteger(at) && at >= 0)
     if (!isWhole) return this.badTree("left and right edges")
     const levels = subtreeLevels(0, left.size)
@@ -641,7 +678,9 @@ class PackCheck {
 
   badTree(expected) {
     this.treeHolds = false
-    if (this.has(TREE)) this.found.problem(TREE, null, "content_mismatch", expected, "something else")
+    if (this.has(TREE)) this.found.problem(
+      TREE, null, "content_mismatch", expected, "something else"
+    )
   }
 
   async readNotes() {
@@ -652,27 +691,38 @@ class PackCheck {
       const note = text === undefined ? undefined : noteOf(text)
       const size = Number(/[0-9]+/.exec(name)[0])
       if (note === undefined || note.size !== size || note.origin !== this.origin) {
-        found.problem(name, size, "checkpoint_mismatch", `a checkpoint of ${this.origin} for ${size} events`,
-          note === undefined ? "something else" : `one of ${note.origin} for ${note.size} events`)
+        const expected = `a checkpoint of ${this.origin} for ${size} events`
+        const actual = note === undefined
+          ? "something else"
+          : `one of ${note.origin} for ${note.size} events`
+        found.problem(name, size, "checkpoint_mismatch", expected, actual)
         continue
       }
       const state = await signatureState(note, this.keys, this.host)
       if (state === "bad_signature") {
-        found.problem(name, size, "checkpoint_mismatch", "a signature that verifies", "one that does not")
+        found.problem(
+          name, size, "checkpoint_mismatch", "a signature that verifies", "one that does not"
+        )
       } else if (state === "unknown_key" && this.pinned.length === 0) {
-        found.problem(name, size, "checkpoint_mismatch", `a signature by a key of ${KEYS}`, "another key's")
+        found.problem(
+          name, size, "checkpoint_mismatch", `a signature by a key of ${KEYS}`, "another key's"
+        )
       } else {
         this.notes.push({ file: name, ...note, state })
       }
     }
     for (const { label, text } of this.kept) {
-      const note = noteOf(text)
+      const note = noteOf(noteTextOf(text))
       if (note === undefined) throw new Unreadable(`${label} is no signed checkpoint`)
       if (note.origin !== this.origin) {
-        throw new Unreadable(`${label} is a checkpoint of ${note.origin}, the pack is of ${this.origin}`)
+        throw new Unreadable(
+          `${label} is a checkpoint of ${note.origin}, the pack is of ${this.origin}`
+        )
       }
       const state = await signatureState(note, this.keys, this.host)
-      if (state === "bad_signature") throw new Unreadable(`${label} has a signature that does not verify`)
+      if (state === "bad_signature") throw new Unreadable(
+        `${label} has a signature that does not verify`
+      )
       this.notes.push({ file: label, ...note, state, isKept: true })
     }
     this.wanted = new Set(this.notes.map(({ size }) => size))
@@ -686,23 +736,31 @@ class PackCheck {
     for await (const line of this.lines(ERASURES)) {
       const event = line === undefined ? undefined : eventOf(line)
       if (event === undefined) {
-        found.problem(ERASURES, null, "content_mismatch", "the JSON of an event", "bytes that are none")
+        found.problem(
+          ERASURES, null, "content_mismatch", "the JSON of an event", "bytes that are none"
+        )
         continue
       }
       const sequence = event.sequence_number
       const wrongness = faultOf(line, event, this.tenant, undefined, this.sha256)
       const { content_hash: contentHash, sequence_number: target } = event.metadata ?? {}
       if (wrongness !== undefined) found.fault(ERASURES, sequence, wrongness)
-      else if (event.action !== ERASURE_ACTION || !isSequence(target) || typeof contentHash !== "string" ||
-        target >= sequence) {
-        found.problem(ERASURES, sequence, "content_mismatch", "an erasure of an earlier event", event.action)
+      else if (event.action !== ERASURE_ACTION || !isSequence(target) || target >= sequence ||
+        typeof contentHash !== "string") {
+        found.problem(
+          ERASURES, sequence, "content_mismatch", "an erasure of an earlier event", event.action
+        )
       } else if (sequence <= previous) {
-        found.problem(ERASURES, sequence, "out_of_order", `a sequence above ${previous}`, `${sequence}`)
+        found.problem(
+          ERASURES, sequence, "out_of_order", `a sequence above ${previous}`, `${sequence}`
+        )
       } else {
         previous = sequence
         // Asked for twice, it was done the first time: either may be named.
         const before = this.erasures.get(target)
-        if (before === undefined) this.erasures.set(target, { contentHash, times: [event.created_at] })
+        if (before === undefined) this.erasures.set(
+          target, { contentHash, times: [event.created_at] }
+        )
         else before.times.push(event.created_at)
         this.outside.set(sequence, { target, hash: event.hash })
       }
@@ -787,16 +845,21 @@ class PackCheck {
       this.events += 1
       const event = line === undefined ? undefined : eventOf(line)
       if (event === undefined) {
-        const said = Number(/"sequence_number":([0-9]{1,15})(?!.*"sequence_number":)/u.exec(line ?? "")?.[1])
+        const said = Number(
+          /"sequence_number":([0-9]{1,15})(?!.*"sequence_number":)/u.exec(line ?? "")?.[1]
+        )
         const place = this.complete && link !== undefined ? link.sequence_number
           : said > previous ? said : previous + 1
-        found.problem(EVENTS, place, "content_mismatch", "the JSON of an event", "bytes that are none")
+        found.problem(
+          EVENTS, place, "content_mismatch", "the JSON of an event", "bytes that are none"
+        )
         previous = place
         while (link !== undefined && link.sequence_number <= place) link = await next()
         continue
       }
       const sequence = event.sequence_number
-      const isRenumbered = this.complete && link !== undefined && sequence !== link.sequence_number &&
+      const isRenumbered = this.complete && link !== undefined &&
+        sequence !== link.sequence_number &&
         (event.hash === link.hash || event.prev_hash === link.prev_hash)
       if (isRenumbered) {
         found.fault(EVENTS, link.sequence_number, wrong("sequence", link.sequence_number, sequence))
@@ -806,7 +869,9 @@ class PackCheck {
       }
       if (sequence <= previous) {
         const reason = sequence === previous ? "duplicate_sequence" : "out_of_order"
-        found.problem(EVENTS, sequence, reason, `a sequence above ${previous}`, `sequence ${sequence}`)
+        found.problem(
+          EVENTS, sequence, reason, `a sequence above ${previous}`, `sequence ${sequence}`
+        )
         continue
       }
       if (this.complete && link !== undefined && sequence > link.sequence_number) {
@@ -848,7 +913,9 @@ class PackCheck {
       event.created_at !== link.created_at) {
       found.problem(EVENTS, sequence, "hash_mismatch", `${link.hash}, as ${LINKS} says`, event.hash)
     } else if (event.timestamp < bounds.from || event.timestamp > bounds.to) {
-      found.problem(EVENTS, sequence, "content_mismatch", `a timestamp within the bounds`, event.timestamp)
+      found.problem(
+        EVENTS, sequence, "content_mismatch", `a timestamp within the bounds`, event.timestamp
+      )
     }
   }
 
@@ -858,13 +925,21 @@ class PackCheck {
     const report = jsonOf((await this.text(VERIFICATION)) ?? "")
     if (!isObject(report) || !isObject(report.bounds) || !Array.isArray(report.breaks)) {
       if (this.has(VERIFICATION)) {
-        found.problem(VERIFICATION, null, "content_mismatch", "a verification report", "something else")
+        found.problem(
+          VERIFICATION, null, "content_mismatch", "a verification report", "something else"
+        )
       }
       return
     }
     const differs = (what, expected, actual) => {
       if ((expected ?? null) !== (actual ?? null)) {
-        found.problem(VERIFICATION, null, "report_mismatch", `${what} ${shown(expected)}`, `${what} ${shown(actual)}`)
+        found.problem(
+          VERIFICATION,
+          null,
+          "report_mismatch",
+          `${what} ${shown(expected)}`,
+          `${what} ${shown(actual)}`
+        )
       }
     }
     differs("tenant_id", this.tenant, report.tenant_id)
@@ -891,12 +966,14 @@ class PackCheck {
     this.head(report)
     this.accusations(report)
     const { from, to } = report.bounds
+    const { size } = this.erasures
+    const erased = size === 0 ? "" : `; ${counted(size, "erasure")} named in the chain`
     found.checked.push(
       `${counted(this.links, "link")} of the chain of ${this.tenant}` +
         (first === null ? "" : `, ${range(first, last)}`) +
         ": each recomputed, and held against the one before it.",
-      `${counted(this.events, "event")} from ${shown(from)} to ${shown(to)}: contents, details, order and links recomputed` +
-        `${this.erasures.size === 0 ? "" : `; ${counted(this.erasures.size, "erasure")} named in the chain`}.`
+      `${counted(this.events, "event")} from ${shown(from)} to ${shown(to)}: ` +
+        `contents, details, order and links recomputed${erased}.`
     )
   }
 
@@ -922,17 +999,21 @@ class PackCheck {
     for (const broken of report.breaks) {
       if (isObject(broken)) {
         const sequence = isSequence(broken.sequence_number) ? broken.sequence_number : null
-        found.problem(VERIFICATION, sequence, shown(broken.reason), shown(broken.expected), shown(broken.actual))
+        found.problem(
+          VERIFICATION, sequence, shown(broken.reason), shown(broken.expected), shown(broken.actual)
+        )
       }
     }
     const total = report.breaks_total
     const isBroken = report.valid !== true || (typeof total === "number" && total > 0)
     if (isBroken && report.breaks.length === 0) {
-      found.problem(VERIFICATION, null, "report_mismatch", "a valid chain", `status ${shown(report.status)}`)
+      found.problem(
+        VERIFICATION, null, "report_mismatch", "a valid chain", `status ${shown(report.status)}`
+      )
     }
   }
 
-  /** Erasures that the links of the pack do not reach: each needs a proof that the tree holds it. */
+  /** Erasures that the links do not reach: each needs a proof that a signed tree holds it. */
   checkErasuresOutside() {
     for (const [sequence, { target }] of this.outside) {
       if (this.proven.has(sequence)) continue
@@ -946,7 +1027,8 @@ class PackCheck {
     const notes = this.notes.filter(({ state }) => state === "signed" || state === "unchecked")
     for await (const line of this.lines(PROOFS)) {
       const proof = line === undefined ? undefined : jsonOf(line)
-      if (!isObject(proof) || !Array.isArray(proof.proof) || !proof.proof.every((hash) => HEX.test(hash))) {
+      const hashes = isObject(proof) ? proof.proof : undefined
+      if (!Array.isArray(hashes) || !hashes.every((hash) => HEX.test(hash))) {
         this.found.problem(PROOFS, null, "content_mismatch", "an inclusion proof", "something else")
         continue
       }
@@ -954,7 +1036,7 @@ class PackCheck {
       const note = notes.find(({ size }) => size === proof.tree_size)
       if (erasure === undefined || note === undefined || !HEX.test(erasure.hash)) continue
       const isProven = isIncluded(this.host.sha256Bytes, erasure.hash, proof.sequence_number,
-        note.size, note.root, proof.proof.map(bytesOfHex))
+        note.size, note.root, hashes.map(bytesOfHex))
       if (isProven) this.proven.add(proof.sequence_number)
     }
   }
@@ -972,8 +1054,14 @@ class PackCheck {
       if (own === undefined) {
         this.unreached(note, last)
       } else if (own !== root) {
-        found.problem(file, size, "checkpoint_mismatch", `root ${root} over ${size} events`,
-          `root ${own}: not all of the events ${matched + 1} to ${Math.min(size, last)} are those that were signed`)
+        const events = `${matched + 1} to ${Math.min(size, last)}`
+        found.problem(
+          file,
+          size,
+          "checkpoint_mismatch",
+          `root ${root} over ${size} events`,
+          `root ${own}: not all of the events ${events} are those that were signed`
+        )
       } else {
         matched = Math.max(matched, Math.min(size, last))
         const isSigned = note.state === "signed" || isKept
@@ -992,7 +1080,9 @@ class PackCheck {
     }
     if (last > covered && this.treeHolds) {
       const from = Math.max(covered + 1, this.first.sequence_number)
-      found.open.push(`Nothing signed covers ${range(from, last)}: whoever can write could have rewritten it.`)
+      found.open.push(
+        `Nothing signed covers ${range(from, last)}: whoever can write could have rewritten it.`
+      )
     }
     if (!this.treeHolds) {
       found.open.push("The checkpoints: the links do not make a tree that could be compared.")
@@ -1014,15 +1104,21 @@ class PackCheck {
     const first = this.first?.sequence_number
     if (!this.treeHolds) return
     if (first === undefined || size < first - 1) {
-      found.open.push(`The checkpoint ${file}: it covers ${counted(size, "event")}, none of them in this pack.`)
+      found.open.push(
+        `The checkpoint ${file}: it covers ${counted(size, "event")}, none of them in this pack.`
+      )
       return
     }
     const { bounds } = this.described
     const isOpen = bounds.to === HISTORY_TO && bounds.to_sequence === null
     if (isOpen || !isKept) {
-      found.problem(file, last + 1, "tail_missing", `${range(last + 1, size)}, as the checkpoint says`, "none")
+      found.problem(
+        file, last + 1, "tail_missing", `${range(last + 1, size)}, as the checkpoint says`, "none"
+      )
     } else {
-      found.open.push(`The checkpoint ${file}: it covers ${counted(size, "event")}, the pack ends at ${last}.`)
+      found.open.push(
+        `The checkpoint ${file}: it covers ${counted(size, "event")}, the pack ends at ${last}.`
+      )
     }
   }
 
@@ -1032,21 +1128,23 @@ class PackCheck {
     if (this.pinned.length === 0) {
       const ids = this.ownKeys.map(({ id, name }) => `${name}+${id}`).join(", ")
       found.open.push(
-        `Who made the pack: no public key was given, so the signatures were held against the key inside the ` +
-          `pack (${ids || "none"}). Get the key from the service yourself (/.well-known/alk-keys.json) and give it.`
+        "Who made the pack: no public key was given, so the signatures were held against the key " +
+          `inside the pack (${ids || "none"}). Get the key from the service yourself ` +
+          "(/.well-known/alk-keys.json) and give it."
       )
     }
     if (this.kept.length === 0) {
       found.open.push(
-        "That nothing was rewritten and signed again: whoever holds the signing key can do that. A checkpoint " +
-          "that you kept earlier shows it."
+        "That nothing was rewritten and signed again: whoever holds the signing key can do that. " +
+          "A checkpoint that you kept earlier shows it."
       )
     }
     if (!this.complete && this.events < this.links) {
       found.open.push(
-        `That ${EVENTS} leaves no event of the bounds out: it holds ${this.events} of ${this.links} linked events` +
-          `${this.filtered ? ", those that the filter in the manifest selected" : ""}; the manifest's signature ` +
-          "is the service's word for it."
+        `That ${EVENTS} leaves no event of the bounds out: it holds ${this.events} of ` +
+          `${this.links} linked events` +
+          `${this.filtered ? ", those that the filter in the manifest selected" : ""}; the ` +
+          "manifest's signature is the service's word for it."
       )
     }
     if (isSequence(described.counts.executions) || isSequence(described.counts.spans)) {
@@ -1057,7 +1155,9 @@ class PackCheck {
     }
     found.open.push("The times: created_at is the service's own clock.")
     if (this.strangers !== undefined) {
-      found.open.push(`Files in this folder that are not of the pack: ${this.strangers.join(", ")}.`)
+      found.open.push(
+        `Files in this folder that are not of the pack: ${this.strangers.join(", ")}.`
+      )
     }
   }
 
@@ -1091,6 +1191,7 @@ const crcTable = Int32Array.from({ length: 256 }, (_, byte) => {
   return value
 })
 
+const DAMAGED = "the ZIP's directory is damaged"
 const LOCAL_HEADER_BYTES = 30
 /** Bytes from the end of a ZIP in which its directory's end must stand. */
 const ZIP_END_BYTES_MAX = 65_557
@@ -1102,11 +1203,17 @@ const zipEnd = async (read, size) => {
   const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength)
   for (let at = tail.length - 22; at >= 0; at--) {
     if (view.getUint32(at, true) !== 0x06054b50) continue
-    const end = { count: view.getUint16(at + 10, true), bytes: view.getUint32(at + 12, true), start: view.getUint32(at + 16, true) }
+    const end = {
+      count: view.getUint16(at + 10, true),
+      bytes: view.getUint32(at + 12, true),
+      start: view.getUint32(at + 16, true)
+    }
     if (at < 20 || view.getUint32(at - 20, true) !== 0x07064b50) return end
     const record = await read(Number(view.getBigUint64(at - 12, true)), 56)
     const large = new DataView(record.buffer, record.byteOffset, record.byteLength)
-    if (large.getUint32(0, true) !== 0x06064b50) throw new Unreadable("the ZIP's directory is damaged")
+    if (large.getUint32(0, true) !== 0x06064b50) throw new Unreadable(
+      "the ZIP's directory is damaged"
+    )
     const number = (offset) => Number(large.getBigUint64(offset, true))
     return { count: number(32), bytes: number(40), start: number(48) }
   }
@@ -1135,8 +1242,12 @@ const zipEntries = async (read, size) => {
   const entries = []
   let at = 0
   while (at + 46 <= directory.length && entries.length < end.count) {
-    if (view.getUint32(at, true) !== 0x02014b50) throw new Unreadable("the ZIP's directory is damaged")
-    const [nameLength, extraLength, noteLength] = [28, 30, 32].map((place) => view.getUint16(at + place, true))
+    if (view.getUint32(at, true) !== 0x02014b50) throw new Unreadable(
+      "the ZIP's directory is damaged"
+    )
+    const [nameLength, extraLength, noteLength] = [28, 30, 32].map(
+      (place) => view.getUint16(at + place, true)
+    )
     const nameEnd = at + 46 + nameLength
     const entry = {
       name: fromUtf8.decode(directory.subarray(at + 46, nameEnd)),
@@ -1149,7 +1260,7 @@ const zipEntries = async (read, size) => {
     entries.push(widen(entry, directory.subarray(nameEnd, nameEnd + extraLength)))
     at = nameEnd + extraLength + noteLength
   }
-  if (entries.length !== end.count) throw new Unreadable("the ZIP's directory is damaged")
+  if (entries.length !== end.count) throw new Unreadable(DAMAGED)
   return entries
 }
 
@@ -1159,15 +1270,16 @@ const zipSource = async (file) => {
   try {
     entries = await zipEntries(file.read, file.size)
   } catch (error) {
-    throw error instanceof Unreadable ? error : new Unreadable("the ZIP's directory is damaged")
+    throw error instanceof Unreadable ? error : new Unreadable(DAMAGED)
   }
   const files = entries.filter(({ name }) => !name.endsWith("/"))
   if (files.length > FILES_MAX) throw new Unreadable("it holds more files than any pack")
   const byName = new Map(files.map((entry) => [entry.name, entry]))
+  const names = [...byName.keys()]
   return {
     kind: "zip",
-    names: [...byName.keys()],
-    duplicates: [...byName.keys()].filter((name) => files.filter((entry) => entry.name === name).length > 1),
+    names,
+    duplicates: names.filter((name) => files.filter((entry) => entry.name === name).length > 1),
     close: file.close,
     async *open(name) {
       const entry = byName.get(name)
@@ -1177,10 +1289,16 @@ const zipSource = async (file) => {
         const header = await file.read(entry.offset, LOCAL_HEADER_BYTES)
         const view = new DataView(header.buffer, header.byteOffset, header.byteLength)
         if (view.getUint32(0, true) !== 0x04034b50) throw new Error("no entry there")
-        const start = entry.offset + LOCAL_HEADER_BYTES + view.getUint16(26, true) + view.getUint16(28, true)
-        if (entry.method !== 0 && entry.method !== 8) throw new Error("a compression of another kind")
+        const start = entry.offset + LOCAL_HEADER_BYTES + view.getUint16(26, true) + view.getUint16(
+          28, true
+        )
+        if (entry.method !== 0 && entry.method !== 8) throw new Error(
+          "a compression of another kind"
+        )
         for await (const chunk of file.stream(start, entry.packed, entry.method === 8)) {
-          for (let at = 0; at < chunk.length; at++) crc = (crc >>> 8) ^ crcTable[(crc ^ chunk[at]) & 0xff]
+          for (let at = 0; at < chunk.length; at++) {
+            crc = (crc >>> 8) ^ crcTable[(crc ^ chunk[at]) & 0xff]
+          }
           size += chunk.length
           if (size > entry.size) break
           yield chunk
@@ -1195,6 +1313,15 @@ const zipSource = async (file) => {
   }
 }
 
+const unreadable = (message) => ({
+  verdict: "unreadable",
+  message,
+  problems: [],
+  problems_total: 0,
+  checked: [],
+  not_established: []
+})
+
 /** The check of a pack as a report; never throws for what a pack may hold. */
 const checkPack = async (makeSource, host, options = {}) => {
   let source
@@ -1205,7 +1332,7 @@ const checkPack = async (makeSource, host, options = {}) => {
     const isOdd = error instanceof RangeError || error instanceof NotCanonical
     if (!(error instanceof Unreadable) && !isOdd) throw error
     if (isOdd) error.message = "it holds JSON that no writer of packs makes"
-    return { verdict: "unreadable", message: error.message, problems: [], problems_total: 0, checked: [], not_established: [] }
+    return unreadable(error.message)
   } finally {
     await source?.close?.()
   }
@@ -1232,7 +1359,9 @@ const host = {
   verifyEd25519: async (raw, message, signature) => {
     const der = Buffer.concat([Buffer.from(SPKI_PREFIX, "hex"), raw])
     try {
-      return crypto.verify(null, message, crypto.createPublicKey({ key: der, format: "der", type: "spki" }), signature)
+      return crypto.verify(
+        null, message, crypto.createPublicKey({ key: der, format: "der", type: "spki" }), signature
+      )
     } catch {
       return false
     }
@@ -1246,10 +1375,13 @@ const folderSource = async (folder) => {
   const names = []
   for (const inner of FOLDERS) {
     const found = await readdir(join(folder, inner), { withFileTypes: true }).catch(() => [])
-    for (const entry of found) if (entry.isFile()) names.push(inner === "" ? entry.name : `${inner}/${entry.name}`)
+    for (const entry of found) if (entry.isFile()) names.push(
+      inner === "" ? entry.name : `${inner}/${entry.name}`
+    )
   }
   if (names.length > FILES_MAX) throw new Unreadable("it holds more files than any pack")
-  return { kind: "folder", names, duplicates: [], open: (name) => createReadStream(join(folder, name)) }
+  const open = (name) => createReadStream(join(folder, name))
+  return { kind: "folder", names, duplicates: [], open }
 }
 
 const zipFile = async (path) => {
@@ -1259,7 +1391,7 @@ const zipFile = async (path) => {
     size,
     close: () => handle.close(),
     read: async (position, length) => {
-      if (length > size) throw new Unreadable("the ZIP's directory is damaged")
+      if (length > size) throw new Unreadable(DAMAGED)
       const { buffer, bytesRead } = await handle.read(new Uint8Array(length), 0, length, position)
       return buffer.subarray(0, bytesRead)
     },
@@ -1292,35 +1424,48 @@ checks the folder that it lies in.
   --public-key KEY     the service's public key, or a file that holds it: the answer of
                        /.well-known/alk-keys.json, C2SP (name+id+base64), PEM, or base64. May be
                        repeated.
-  --checkpoint FILE    a signed checkpoint that you kept earlier. May be repeated.
+  --checkpoint FILE    a checkpoint that you kept earlier: a signed note, or the answer of
+                       /v1/chain/checkpoints/latest. May be repeated.
   --json               the report as JSON
 
 Exit code 0: intact. 1: tampered. 2: unreadable.
 `
 
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
+
 /** What a pack says may hold anything, terminal commands too. */
 const printable = (value) => {
-  const text = String(value).replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (char) =>
+  const text = String(value).replace(UNPRINTABLE, (char) =>
     `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }
 
-const listed = (title, lines) => (lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  - ${printable(line)}`)])
+const listed = (title, lines) => (
+  lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  - ${printable(line)}`)]
+)
 
 const reportLines = (path, report) => {
   const { bounds, problems, problems_total: total, verdict } = report
+  const first = total > problems.length ? `, the first ${problems.length}` : ""
   if (verdict === "unreadable") return [`UNREADABLE  ${path}`, `  ${printable(report.message)}`]
   const lines = [`${verdict.toUpperCase()}  ${path}`]
   if (bounds !== null) {
-    lines.push(`  tenant ${printable(report.tenant_id)}, ${printable(bounds.from)} to ${printable(bounds.to)}`)
-    lines.push(`  ${counted(report.events, "event")}, ${counted(report.links, "link")}, made ${printable(report.generated_at)}`)
+    const { events, generated_at: made, links, tenant_id: tenant } = report
+    lines.push(
+      `  tenant ${printable(tenant)}, ${printable(bounds.from)} to ${printable(bounds.to)}`,
+      `  ${counted(events, "event")}, ${counted(links, "link")}, made ${printable(made)}`
+    )
   }
-  if (total > 0) lines.push("", `Problems: ${total}${total > problems.length ? `, the first ${problems.length}` : ""}`)
+  if (total > 0) lines.push(
+    "", `Problems: ${total}${total > problems.length ? `, the first ${problems.length}` : ""}`
+  )
   for (const { actual, expected, file, reason, sequence_number: sequence } of problems) {
-    lines.push(`  ${sequence === null ? "" : `sequence ${sequence}: `}${printable(reason)} in ${printable(file)}`)
+    const where = sequence === null ? "" : `sequence ${sequence}: `
+    lines.push(`  ${where}${printable(reason)} in ${printable(file)}`)
     lines.push(`      expected ${printable(expected)}`, `      found    ${printable(actual)}`)
   }
-  return [...lines, ...listed("Checked", report.checked), ...listed("Not established", report.not_established)]
+  const { checked, not_established: open } = report
+  return [...lines, ...listed("Checked", checked), ...listed("Not established", open)]
 }
 
 const EXIT_CODES = { intact: 0, tampered: 1, unreadable: 2 }
@@ -1344,8 +1489,9 @@ const optionsOf = async (args) => {
       const keys = keysOfText(file ?? value, sha256)
       if (keys.length === 0) throw new Usage(`${value} is no public key and no file that holds one`)
       options.keys.push(...keys)
-    } else if (arg.startsWith("-") || options.path !== undefined) throw new Usage(`unknown argument ${arg}`)
-    else options.path = arg
+    } else if (arg.startsWith("-") || options.path !== undefined) {
+      throw new Usage(`unknown argument ${arg}`)
+    } else options.path = arg
   }
   return options
 }
@@ -1358,7 +1504,8 @@ const main = async (args) => {
   const options = await optionsOf(args)
   const path = options.path ?? dirname(fileURLToPath(import.meta.url))
   const report = await checkPack(() => sourceOf(path), host, options)
-  process.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : `${reportLines(path, report).join("\n")}\n`)
+  const text = options.json ? JSON.stringify(report, null, 2) : reportLines(path, report).join("\n")
+  process.stdout.write(`${text}\n`)
   return EXIT_CODES[report.verdict]
 }
 

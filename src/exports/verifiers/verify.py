@@ -7,7 +7,8 @@ pack and asks no network. Without a name it checks the folder that it lies in.
   --public-key KEY     the service's public key, or a file that holds it: the answer of
                        /.well-known/alk-keys.json, C2SP (name+id+base64), PEM, or base64. May be
                        repeated.
-  --checkpoint FILE    a signed checkpoint that you kept earlier. May be repeated.
+  --checkpoint FILE    a checkpoint that you kept earlier: a signed note, or the answer of
+                       /v1/chain/checkpoints/latest. May be repeated.
   --json               the report as JSON
 
 Exit code 0: intact. 1: tampered. 2: unreadable.
@@ -583,6 +584,13 @@ def note_of(note):
     }
 
 
+def note_text_of(text):
+    """The note in a text: the text itself, or the member of a checkpoint as the API answers it."""
+    record = json_of(text) if text.lstrip().startswith("{") else None
+    is_record = isinstance(record, dict) and isinstance(record.get("note"), str)
+    return record["note"] if is_record else text
+
+
 def signature_state(note, keys):
     """"signed", "unknown_key" or "bad_signature"."""
     state = "unknown_key"
@@ -998,7 +1006,7 @@ class PackCheck:
             else:
                 self.notes.append(dict(note, file=name, state=state, is_kept=False))
         for label, text in self.kept:
-            note = note_of(text)
+            note = note_of(note_text_of(text))
             if note is None:
                 raise Unreadable("%s is no signed checkpoint" % label)
             if note["origin"] != self.origin:

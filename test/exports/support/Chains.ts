@@ -143,14 +143,14 @@ export const hostileItems: ReadonlyArray<Item> = [
   { actor: { id: "<script>alert(1)</script>", type: "agent" }, metadata: null },
   { resource: { id: "=cmd|' /C calc'!A0", type: "sheet", name: "\u202e right to left" } },
   { metadata: { __proto__x: 1, "": "", "é": "é", "\ud83d\ude00": "😀", "\ufb33": "דּ" } },
-  { metadata: JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":1}}') as object },
+  { metadata: JSON.parse('{"__proto__":{"polluted":true},"constructor":{"x":1}}') as object },
   { metadata: { numbers: [0, -1.5, 1e21, 1e-7, 123456789012345680000, 4.35, 5e-324] } },
-  { metadata: { text: "line\nfeed\ttab \u2028 separator \u0000".replace("\u0000", ""), sequence_number: 999 } },
+  { metadata: { text: "line\nfeed\ttab \u2028 separator", sequence_number: 999 } },
   { metadata: { "tenant_id": "other", ",\"tenant_id\":": "\",\"tenant_id\":\"x\"" } },
   { metadata: {} },
   { actor: { id: "nobody", type: "system" }, resource: { id: "r", type: "t" }, metadata: null },
   { resource: { id: "empty name", type: "t", name: "" }, metadata: null },
   { timestamp: "2261-12-31T23:59:59.999999Z" },
   { timestamp: "1970-01-01T00:00:00.000000Z" },
-  { metadata: { deep: Array.from({ length: 30 }).reduce<unknown>((inner) => [inner], "x") as object } }
+  { metadata: { deep: Array.from({ length: 30 }).reduce<unknown>((inner) => [inner], "x") } }
 ]

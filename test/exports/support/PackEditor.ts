@@ -1,6 +1,6 @@
 /**
- * Packs in the hands of somebody else: files taken out, changed, put back, and the sums made to fit.
- * Reads and writes ZIPs by itself, so that nothing of the program is in between.
+ * Packs in the hands of somebody else: files taken out, changed, put back, and the sums made to
+ * fit. Reads and writes ZIPs by itself, so that nothing of the program is in between.
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -44,8 +44,37 @@ const header = (signature: number, name: Buffer, content: Buffer, packed: Buffer
   return head
 }
 
-/** A ZIP of these files, in their order; a name may stand twice. */
-export const zipOf = (files: Iterable<readonly [string, Buffer]>): Buffer => {
+const int64 = (...values: ReadonlyArray<number>): Buffer => {
+  const bytes = Buffer.alloc(8 * values.length)
+  values.forEach((value, at) => bytes.writeBigUInt64LE(BigInt(value), 8 * at))
+  return bytes
+}
+
+/** Sizes and offset in the extra field instead, as a large ZIP has them. */
+const widened = (central: Buffer): Buffer => {
+  const numbers = [24, 20, 42].map((at) => central.readUInt32LE(at))
+  for (const at of [24, 20, 42]) central.writeUInt32LE(0xffffffff, at)
+  central.writeUInt16LE(28, 30)
+  return Buffer.concat([Buffer.from([1, 0, 24, 0]), int64(...numbers)])
+}
+
+/** The end of a large ZIP: a record with wide numbers, and where it stands. */
+const largeEnd = (count: number, bytes: number, offset: number): Buffer => {
+  const record = Buffer.concat([
+    Buffer.from([0x50, 0x4b, 0x06, 0x06]),
+    int64(44),
+    Buffer.from([45, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+    int64(count, count, bytes, offset)
+  ])
+  const locator = Buffer.from([0x50, 0x4b, 0x06, 0x07, 0, 0, 0, 0])
+  return Buffer.concat([record, locator, int64(offset + bytes), Buffer.from([1, 0, 0, 0])])
+}
+
+/**
+ * A ZIP of these files, in their order; a name may stand twice. `large`: with the numbers of a ZIP
+ * of more than 4 GB.
+ */
+export const zipOf = (files: Iterable<readonly [string, Buffer]>, large = false): Buffer => {
   const parts: Array<Buffer> = []
   const directory: Array<Buffer> = []
   let offset = 0
@@ -56,7 +85,7 @@ export const zipOf = (files: Iterable<readonly [string, Buffer]>): Buffer => {
     const local = Buffer.concat([header(0x04034b50, name, content, packed), name, packed])
     const central = header(CENTRAL, name, content, packed)
     central.writeUInt32LE(offset, 42)
-    directory.push(central, name)
+    directory.push(central, name, ...(large ? [widened(central)] : []))
     parts.push(local)
     offset += local.length
     count += 1
@@ -67,8 +96,9 @@ export const zipOf = (files: Iterable<readonly [string, Buffer]>): Buffer => {
   end.writeUInt16LE(count, 8)
   end.writeUInt16LE(count, 10)
   end.writeUInt32LE(listing.length, 12)
-  end.writeUInt32LE(offset, 16)
-  return Buffer.concat([...parts, listing, end])
+  end.writeUInt32LE(large ? 0xffffffff : offset, 16)
+  const wide = large ? [largeEnd(count, listing.length, offset)] : []
+  return Buffer.concat([...parts, listing, ...wide, end])
 }
 
 type Json = Record<string, any>
@@ -133,7 +163,9 @@ export class PackEditor {
   /** Make the sums alone fit. */
   sums(): this {
     const sums = [...this.files].filter(([name]) => name !== "sha256sums.txt")
-    return this.set("sha256sums.txt", sums.map(([name, bytes]) => `${sha256(bytes)}  ${name}\n`).join(""))
+    return this.set(
+      "sha256sums.txt", sums.map(([name, bytes]) => `${sha256(bytes)}  ${name}\n`).join("")
+    )
   }
 
   zip(): Buffer {

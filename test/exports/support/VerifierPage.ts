@@ -6,6 +6,9 @@ import { chromium, type Browser, type Page } from "playwright-core"
 import { candidatesOf } from "../../../src/adapters/chromium/FindChromium.ts"
 import type { PackReport, UnreadablePack } from "../../../src/exports/PackFindings.ts"
 
+/** Milliseconds that the check of a small pack may take. */
+const CHECK_MS_MAX = 60_000
+
 export interface Given {
   /** Text of the field for the public key. */
   readonly key?: string
@@ -37,6 +40,8 @@ export class VerifierPage {
       executablePath,
       headless: true,
       chromiumSandbox: false,
+      // A container's shared memory may be too small for two browsers at once.
+      args: ["--disable-dev-shm-usage"],
       env: { ...environment, PATH: process.env["PATH"] ?? "", HOME: tmpdir(), TMPDIR: tmpdir() }
     })
     const { before, dark = false, width = 1_100 } = options
@@ -46,6 +51,7 @@ export class VerifierPage {
     })
     const opened = new VerifierPage(browser, page)
     page.on("request", (request) => opened.requests.push(request.url()))
+    page.on("crash", () => opened.errors.push("the page crashed"))
     page.on("pageerror", (error) => opened.errors.push(error.message))
     page.on("console", (message) => {
       if (message.type() === "error") opened.errors.push(message.text())
@@ -56,14 +62,19 @@ export class VerifierPage {
   }
 
   /** Choose a pack and wait for the verdict. */
-  async check(pack: string, { kept = [], key = "" }: Given = {}): Promise<PackReport | UnreadablePack> {
+  async check(
+    pack: string,
+    given: Given = {},
+    timeout = CHECK_MS_MAX
+  ): Promise<PackReport | UnreadablePack> {
     const { page } = this
+    const { kept = [], key = "" } = given
     await page.fill("#key", key)
     await page.setInputFiles("#kept", [...kept])
     await page.evaluate("delete document.documentElement.dataset.verdict")
     await page.setInputFiles("#pack", [])
     await page.setInputFiles("#pack", pack)
-    await page.waitForSelector("html[data-verdict]", { timeout: 60_000, state: "attached" })
+    await page.waitForSelector("html[data-verdict]", { timeout, state: "attached" })
     return JSON.parse((await page.textContent("#json"))!) as PackReport | UnreadablePack
   }
 

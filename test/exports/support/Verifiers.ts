@@ -1,4 +1,4 @@
-/** Every verifier over one pack: the three that lie in it, run as programs, and the program's own. */
+/** Every verifier over one pack: the three that lie in it, run as auditors do, and our own. */
 import { execFile } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

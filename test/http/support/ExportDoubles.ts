@@ -16,7 +16,12 @@ import { HttpListener, layerServer } from "../../../src/http/Server.ts"
 import { SystemActs, type SystemAct } from "../../../src/pipeline/SystemActs.ts"
 import { LogUnavailable } from "../../../src/ports/EventLog.ts"
 import { PdfBusy, PdfUnavailable } from "../../../src/ports/PdfRenderer.ts"
-import { HISTORY_FROM, HISTORY_TO, Verifier, type VerifyReport } from "../../../src/verify/Verifier.ts"
+import {
+  HISTORY_FROM,
+  HISTORY_TO,
+  Verifier,
+  type VerifyReport
+} from "../../../src/verify/Verifier.ts"
 import { nodeOf } from "../../exports/support/PackWorld.ts"
 import { layerDoubles, World } from "./Doubles.ts"
 import { SIGNER } from "./ProofDoubles.ts"

@@ -1,0 +1,300 @@
+/** Erasing the details of an event: what the route takes and refuses, and what is left afterwards. */
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import type { AuditEvent } from "../../src/domain/AuditEvent.ts"
+import { faultOf, recompute } from "../../src/domain/HashChain.ts"
+import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
+import { CommandLogBusy } from "../../src/pipeline/CommandLog.ts"
+import { LogUnavailable } from "../../src/ports/EventLog.ts"
+import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
+import { item } from "./support/Events.ts"
+import { TestApi, type Answer, type Call } from "./support/TestApi.ts"
+
+const SYNC = "/v1/events?sync=true"
+const REASON = { reason: "request 4711" }
+
+const world = new World()
+let api: TestApi
+
+beforeAll(async () => {
+  api = await TestApi.start({}, world)
+})
+afterAll(() => api.stop())
+beforeEach(() => {
+  world.storeDown = false
+  world.rebuilding = false
+  world.invisible = false
+  world.undecided = false
+  world.refuse = undefined
+})
+
+const eraseAt = (id: string, query = ""): string =>
+  `/v1/events/${encodeURIComponent(id)}/erase${query}`
+
+const erase = (id: string, call: Call = {}, query = ""): Promise<Answer> =>
+  api.call(eraseAt(id, query), { method: "POST", key: WRITE_KEY, json: REASON, ...call })
+
+let made = 0
+/** An event with every detail that can be erased; answers its id. */
+const sent = async (more: object = {}): Promise<string> => {
+  made += 1
+  const id = `event-${made}`
+  const json = item(made, { id, metadata: { secret: `told ${made}`, deep: [{ n: made }] }, ...more })
+  const { status } = await api.call(SYNC, { key: WRITE_KEY, json })
+  assert.strictEqual(status, 201)
+  return id
+}
+
+const ownLog = (): ReadonlyArray<AuditEvent> =>
+  world.bodies
+    .map((body) => JSON.parse(body) as AuditEvent)
+    .filter(({ tenant_id }) => tenant_id === "acme")
+
+const erasuresOf = (id: string): ReadonlyArray<AuditEvent> =>
+  ownLog().filter(({ action, resource }) => action === "alk.event.erased" && resource.id === id)
+
+/** Another event with the id of an earlier one, as there may be past the window of duplicates. */
+const again = (id: string): void => {
+  const [first] = world.bodies.filter((body) => (JSON.parse(body) as AuditEvent).id === id)
+  const { sequence_number } = JSON.parse(world.bodies.at(-1)!) as AuditEvent
+  const number = sequence_number + 1_000
+  world.bodies.push(JSON.stringify({ ...JSON.parse(first!), sequence_number: number }))
+}
+
+describe("POST /v1/events/{id}/erase", () => {
+  it("takes the details away, keeps every hash, and says what it has done in the log", async () => {
+    const id = await sent()
+    const before = ownLog().find((event) => event.id === id)!
+    const { body, status } = await erase(id)
+    assert.strictEqual(status, 200)
+    const { actor, details_salt: _salt, metadata: _metadata, resource, ...kept } = before
+    const [erasure] = erasuresOf(id)
+    assert.deepStrictEqual(body, {
+      ...kept,
+      actor: { id: actor.id, type: actor.type },
+      resource: { id: resource.id, type: resource.type },
+      erased_at: erasure?.created_at,
+      topic_copy_until: null
+    })
+    assert.deepInclude(erasure, {
+      actor: { id: "key_write", type: "system" },
+      resource: { id, type: "audit_event" },
+      outcome: "success",
+      metadata: {
+        reason: "request 4711",
+        sequence_number: before.sequence_number,
+        content_hash: before.content_hash
+      }
+    })
+    const recomputed = recompute(world.bodies.find((text) => text.includes(`"id":"${id}"`))!)!
+    assert.isTrue(recomputed.exact)
+    assert.isUndefined(faultOf(recomputed, undefined, true))
+  })
+
+  it("is answered 200 when it was done before, and nothing is appended", async () => {
+    const id = await sent()
+    const first = await erase(id)
+    const length = world.bodies.length
+    const second = await erase(id, { json: { reason: "another reason" } })
+    assert.strictEqual(second.status, 200)
+    assert.deepStrictEqual(second.body, first.body)
+    assert.strictEqual(world.bodies.length, length)
+  })
+
+  it("erases an event that never had details", async () => {
+    const bare = { actor: { id: "u", type: "human" }, resource: { id: "r", type: "t" } }
+    const id = await sent({ ...bare, metadata: undefined })
+    const { body, status } = await erase(id)
+    assert.strictEqual(status, 200)
+    assert.isString(body.erased_at)
+    assert.strictEqual(erasuresOf(id).length, 1)
+  })
+
+  it("covers every event of that id, and shows the one that is asked for", async () => {
+    const id = await sent()
+    again(id)
+    again(id)
+    const sequences = ownLog().filter((event) => event.id === id).map((one) => one.sequence_number)
+    const last = sequences.at(-1)!
+    const { body, status } = await erase(id, {}, `?sequence_number=${last}`)
+    assert.strictEqual(status, 200)
+    assert.strictEqual(body.sequence_number, last)
+    assert.deepStrictEqual(
+      erasuresOf(id).map(({ metadata }) => metadata?.["sequence_number"]),
+      sequences
+    )
+    for (const event of ownLog().filter((one) => one.id === id)) assert.isString(event.erased_at)
+  })
+
+  it("covers more events of one id than it reads at a time", async () => {
+    const id = await sent()
+    for (let count = 1; count < 250; count++) again(id)
+    assert.strictEqual((await erase(id)).status, 200)
+    assert.strictEqual(erasuresOf(id).length, 250)
+  })
+
+  it("erases nothing for the sake of an event that is not there", async () => {
+    const id = await sent()
+    const { status } = await erase(id, {}, "?sequence_number=999999")
+    assert.strictEqual(status, 404)
+    assert.deepStrictEqual(erasuresOf(id), [])
+  })
+
+  it("leaves the service's own events alone", async () => {
+    const id = await sent()
+    await erase(id)
+    const length = world.bodies.length
+    const [erasure] = erasuresOf(id)
+    const { body, status } = await erase(erasure!.id)
+    assert.strictEqual(status, 400)
+    assert.strictEqual(body.error.code, "invalid_request")
+    assert.strictEqual(body.error.field, "id")
+    assert.strictEqual(world.bodies.length, length)
+  })
+
+  it("erases a client's event that was given the id of one of the service's own", async () => {
+    const first = await sent()
+    await erase(first)
+    const { id } = erasuresOf(first)[0]!
+    await sent({ id })
+    assert.strictEqual((await erase(id)).status, 200)
+    const named = ownLog().filter((event) => event.id === id)
+    assert.deepStrictEqual(named.map((event) => event.erased_at === undefined), [true, false])
+  })
+
+  it("says until when the topic keeps a copy", async () => {
+    const id = await sent()
+    const bounded = await TestApi.start({ topicRetentionMs: 86_400_000 }, world)
+    const call = { method: "POST", key: WRITE_KEY, json: REASON }
+    const { body } = await bounded.call(eraseAt(id), call)
+    await bounded.stop()
+    const expected = formatMicros(microsOf(body.created_at) + 86_400_000_000)
+    assert.strictEqual(body.topic_copy_until, expected)
+  })
+
+  it("takes ids of any characters", async () => {
+    const id = "a/b?c#d%20é;📄"
+    await sent({ id })
+    const { body, status } = await erase(id)
+    assert.strictEqual(status, 200)
+    assert.strictEqual(body.id, id)
+  })
+})
+
+describe("an erasure with an Idempotency-Key", () => {
+  const keyed = (key: string, json: object = REASON): Call => ({
+    headers: { "idempotency-key": key },
+    json
+  })
+
+  it("is done once, and the same request is answered the same", async () => {
+    const id = await sent()
+    const first = await erase(id, keyed("once"))
+    const length = world.bodies.length
+    const second = await erase(id, keyed("once"))
+    assert.deepStrictEqual([first.status, second.status], [200, 200])
+    assert.deepStrictEqual(second.body, first.body)
+    assert.strictEqual(world.bodies.length, length)
+    assert.strictEqual(erasuresOf(id).length, 1)
+  })
+
+  it("is refused under a key that came with another body", async () => {
+    const id = await sent()
+    await erase(id, keyed("other"))
+    const { body, status } = await erase(id, keyed("other", { reason: "another" }))
+    assert.strictEqual(status, 422)
+    assert.strictEqual(body.error.code, "idempotency_mismatch")
+  })
+
+  it("may use the key of another event's erasure", async () => {
+    const ids = [await sent(), await sent()]
+    for (const id of ids) {
+      assert.strictEqual((await erase(id, keyed("shared"))).status, 200)
+      assert.strictEqual(erasuresOf(id).length, 1)
+    }
+  })
+
+  it("remembers the key of an erasure that found everything erased", async () => {
+    const id = await sent()
+    await erase(id)
+    assert.strictEqual((await erase(id, keyed("late"))).status, 200)
+    assert.strictEqual((await erase(id, keyed("late", { reason: "another" }))).status, 422)
+    assert.strictEqual(erasuresOf(id).length, 1)
+  })
+})
+
+describe("an erasure that is refused", () => {
+  let id: string
+  beforeAll(async () => {
+    id = await sent()
+  })
+
+  const assertRefused = ({ body, status }: Answer, expected: number, code: string, field?: string) => {
+    assert.strictEqual(status, expected)
+    assert.strictEqual(body.error.code, code)
+    if (field !== undefined) assert.strictEqual(body.error.field, field)
+    assert.deepStrictEqual(erasuresOf(id), [])
+  }
+
+  for (const [name, json] of [
+    ["no reason", {}],
+    ["an empty one", { reason: "" }],
+    ["null", { reason: null }],
+    ["a number", { reason: 4711 }],
+    ["a list", { reason: ["request"] }],
+    ["1025 characters", { reason: "x".repeat(1_025) }]
+  ] as const) {
+    it(`with ${name} as reason`, async () => {
+      assertRefused(await erase(id, { json }), 400, "invalid_request", "reason")
+    })
+  }
+
+  it("with a body that is no object, or no JSON, or can't be stored", async () => {
+    assertRefused(await erase(id, { json: ["reason"] }), 400, "invalid_request", "body")
+    const headers = { "content-type": "application/json" }
+    assertRefused(await erase(id, { json: undefined, raw: "{", headers }), 400, "invalid_json")
+    const surrogate = '{"reason":"\\ud800"}'
+    assertRefused(await erase(id, { json: undefined, raw: surrogate, headers }), 400, "invalid_request")
+  })
+
+  it("without a key, with one that only reads, and of another tenant's event", async () => {
+    const { method, path } = { method: "POST", path: eraseAt(id) }
+    assertRefused(await api.call(path, { method, json: REASON }), 401, "unauthenticated")
+    assertRefused(await erase(id, { key: READ_KEY }), 403, "insufficient_scope")
+    assertRefused(await erase(id, { key: OTHER_KEY }), 404, "not_found")
+  })
+
+  it("of an event that there is not, or an id that none can have", async () => {
+    assertRefused(await erase("nobody"), 404, "not_found")
+    assertRefused(await erase("x".repeat(257)), 404, "not_found")
+    assertRefused(await erase("a\u0001b"), 404, "not_found")
+  })
+
+  it("of another media type or too large", async () => {
+    const headers = { "content-type": "text/plain" }
+    const raw = "reason"
+    assertRefused(await erase(id, { json: undefined, raw, headers }), 415, "unsupported_media_type")
+    const json = { reason: "x", filler: "x".repeat(70_000) }
+    assertRefused(await erase(id, { json }), 413, "payload_too_large")
+  })
+
+  it("with a key or a sequence that is none", async () => {
+    const headers = { "idempotency-key": "not visible" }
+    assertRefused(await erase(id, { headers }), 400, "invalid_request", "Idempotency-Key")
+    assertRefused(await erase(id, {}, "?sequence_number=x"), 400, "invalid_request", "sequence_number")
+  })
+
+  it("while the store, its view or the log is away", async () => {
+    world.storeDown = true
+    assertRefused(await erase(id), 503, "unavailable")
+    world.storeDown = false
+    world.rebuilding = true
+    assertRefused(await erase(id), 503, "unavailable")
+    world.rebuilding = false
+    world.refuse = new LogUnavailable({ operation: "submit", cause: new Error("down") })
+    assertRefused(await erase(id), 503, "unavailable")
+    world.refuse = new CommandLogBusy({ message: "busy", maybeWritten: true })
+    const { headers, status } = await erase(id)
+    assert.strictEqual(status, 503)
+    assert.isDefined(headers["retry-after"])
+  })
+})

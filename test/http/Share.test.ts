@@ -1,0 +1,471 @@
+/**
+ * Share links over HTTP: what one may cover, who sees it, and that its token opens one document, as
+ * often and as long as it was meant to, and nothing else.
+ */
+import { Deferred, Effect } from "effect"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import type { AuditEvent } from "../../src/domain/AuditEvent.ts"
+import { sha256Hex } from "../../src/domain/Identifiers.ts"
+import { registryValue, type ShareLink } from "../../src/domain/Registry.ts"
+import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
+import { openApiDocument } from "../../src/http/Api.ts"
+import { LogUnavailable } from "../../src/ports/EventLog.ts"
+import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
+import { items } from "./support/Events.ts"
+import { ExportWorld, startExports } from "./support/ExportDoubles.ts"
+import type { Answer, TestApi } from "./support/TestApi.ts"
+
+const LINKS = "/v1/share/links"
+const DOCUMENT = "/v1/share/export/pdf"
+/** Who ask for one document at the same time. */
+const AT_ONCE = 8
+
+const world = new World()
+const state = new ExportWorld()
+let api: TestApi
+
+beforeAll(async () => {
+  api = await startExports(world, state)
+  const call = { key: WRITE_KEY, json: { events: items(5) } }
+  assert.strictEqual((await api.call("/v1/events/batch?sync=true", call)).status, 200)
+})
+afterAll(() => api.stop())
+beforeEach(() => {
+  Object.assign(state, { printer: "prints", recordBreaks: false, gate: Effect.void })
+  world.refuse = undefined
+  world.storeDown = false
+  state.acts.length = 0
+  state.printed.length = 0
+})
+
+const create = (json: unknown, key = READ_KEY): Promise<Answer> => api.call(LINKS, { key, json })
+
+/** A link's id and token. */
+const made = async (json: object = {}): Promise<{ readonly id: string; readonly token: string }> => {
+  const { body, status } = await create(json)
+  assert.strictEqual(status, 201, JSON.stringify(body))
+  return body
+}
+
+const open = (token: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  api.call(DOCUMENT, { key: token, headers })
+
+const known = async (id: string) => (await api.call(`${LINKS}/${id}`, { key: READ_KEY })).body
+
+/** Put a link in the place of the one with its id, as time would. */
+const become = (link: ShareLink): void => {
+  const { registry } = world.state
+  world.state.registry = { ...registry, links: new Map([...registry.links, [link.id, link]]) }
+}
+
+const systemLog = (): ReadonlyArray<AuditEvent> =>
+  world.bodies
+    .map((body) => JSON.parse(body) as AuditEvent)
+    .filter(({ tenant_id }) => tenant_id === "_system")
+
+const assertUnusable = ({ body, headers, status }: Answer): void => {
+  assert.strictEqual(status, 401)
+  assert.strictEqual(body.error.code, "unauthenticated")
+  assert.strictEqual(headers["www-authenticate"], "Bearer")
+}
+
+describe("a share link", () => {
+  it("is made with what it covers, and shows its token this once", async () => {
+    const before = nowMicros()
+    const { body, headers, status } = await create({
+      from: "2026-01-01T02:00:00+02:00",
+      to: null,
+      filters: { actor_id: "user_1", outcome: "success", to_sequence: 4, "metadata.n": "1" },
+      max_uses: 3,
+      label: "for the auditor"
+    })
+    assert.strictEqual(status, 201)
+    assert.strictEqual(headers["cache-control"], "no-store")
+    const { created_at, expires_at, id, token, url, ...rest } = body
+    assert.match(id, /^lnk_[0-9a-f-]{36}$/)
+    assert.match(token, /^shr_[0-9A-Za-z]{43}$/)
+    assert.strictEqual(url, DOCUMENT)
+    assert.isAtLeast(Date.parse(created_at) * 1_000, Math.floor(before / 1_000) * 1_000)
+    assert.strictEqual(Date.parse(expires_at) - Date.parse(created_at), 7 * 86_400_000)
+    assert.deepStrictEqual(rest, {
+      label: "for the auditor",
+      from: "2026-01-01T00:00:00.000000Z",
+      to: null,
+      filters: { actor_id: "user_1", outcome: "success", to_sequence: "4", "metadata.n": "1" },
+      created_by: "key_read",
+      max_uses: 3,
+      uses: 0
+    })
+    const shown = await api.call(`${LINKS}/${id}`, { key: READ_KEY })
+    assert.strictEqual(shown.status, 200)
+    assert.deepStrictEqual(shown.body, { ...rest, id, created_at, expires_at })
+  })
+
+  it("needs nothing said: everything, for 7 days, as often as one likes", async () => {
+    const { id } = await made()
+    const { filters, from, max_uses, to, uses } = await known(id)
+    assert.deepStrictEqual([from, to, filters, max_uses, uses], [null, null, {}, undefined, 0])
+    const nothing = { from: null, to: null, filters: null, expires_in: null, max_uses: null, label: null }
+    assert.strictEqual((await create(nothing)).status, 201)
+  })
+
+  it("is kept and logged by the hash of its token only", async () => {
+    const { id, token } = await made({ label: "hashed" })
+    const link = world.state.registry.links.get(id)!
+    assert.strictEqual(link.hash, sha256Hex(token))
+    const places = [
+      registryValue({ kind: "link", link }),
+      ...world.bodies,
+      JSON.stringify(world.commands),
+      (await api.call(LINKS, { key: READ_KEY })).text
+    ]
+    for (const place of places) assert.notInclude(place, token.slice(4))
+    assert.notInclude((await api.call(LINKS, { key: READ_KEY })).text, link.hash)
+  })
+
+  it("has the service's public address, where there is one", async () => {
+    const { TestApi } = await import("./support/TestApi.ts")
+    const published = await TestApi.start({ publicUrl: "https://alk.example" }, new World())
+    const { body } = await published.call(LINKS, { key: READ_KEY, json: {} })
+    await published.stop()
+    assert.strictEqual(body.url, `https://alk.example${DOCUMENT}`)
+  })
+
+  it("is listed for its tenant, newest first, with those that have ended", async () => {
+    const ids = [(await made()).id, (await made()).id, (await made()).id]
+    await api.call(`${LINKS}/${ids[1]}`, { method: "DELETE", key: READ_KEY })
+    const { body } = await api.call(LINKS, { key: READ_KEY })
+    assert.deepStrictEqual(body.links.slice(0, 3).map(({ id }: any) => id), ids.toReversed())
+    assert.isString(body.links[1].revoked_at)
+    assert.deepStrictEqual((await api.call(LINKS, { key: OTHER_KEY })).body, { links: [] })
+  })
+
+  it("is on record when it is made, used and revoked", async () => {
+    const from = systemLog().length
+    const { id, token } = await made({ max_uses: 2, label: "on record" })
+    assert.strictEqual((await open(token)).status, 200)
+    await api.call(`${LINKS}/${id}`, { method: "DELETE", key: READ_KEY })
+    const { expires_at } = await known(id)
+    const resource = { id, type: "share_link" }
+    const acts = systemLog().slice(from).map(({ action, actor, metadata, resource }) => ({
+      action,
+      actor: actor.id,
+      metadata,
+      resource
+    }))
+    assert.deepStrictEqual(acts, [
+      {
+        action: "share_link.created",
+        actor: "key_read",
+        metadata: { tenant_id: "acme", expires_at, max_uses: 2, label: "on record" },
+        resource
+      },
+      { action: "share_link.used", actor: id, metadata: { tenant_id: "acme" }, resource },
+      { action: "share_link.revoked", actor: "key_read", metadata: { tenant_id: "acme" }, resource }
+    ])
+  })
+
+  it("is not made beyond a number of usable ones", async () => {
+    const full = new World()
+    const link = (n: number): ShareLink => ({
+      id: `lnk_${n}`,
+      tenant_id: "acme",
+      filter: { metadata: [] },
+      hash: "f".repeat(64),
+      created_by: "key_read",
+      created_at: formatMicros(nowMicros()),
+      expires_at: "2261-01-01T00:00:00.000000Z",
+      uses: 0
+    })
+    full.state.registry = {
+      ...full.state.registry,
+      links: new Map(Array.from({ length: 1_000 }, (_, n) => [`lnk_${n}`, link(n)]))
+    }
+    const other = await startExports(full, new ExportWorld())
+    const refused = await other.call(LINKS, { key: READ_KEY, json: {} })
+    assert.strictEqual(refused.status, 429)
+    assert.strictEqual(refused.body.error.code, "rate_limited")
+    await other.call(`${LINKS}/lnk_7`, { method: "DELETE", key: READ_KEY })
+    const { status } = await other.call(LINKS, { key: READ_KEY, json: {} })
+    await other.stop()
+    assert.strictEqual(status, 201)
+  })
+})
+
+describe("a share link that can't be made", () => {
+  const refusals: ReadonlyArray<readonly [unknown, string]> = [
+    [{ form: "2026-01-01T00:00:00Z" }, "form"],
+    [{ tenant_id: "globex" }, "tenant_id"],
+    [{ token: `shr_${"a".repeat(43)}` }, "token"],
+    [[], "body"],
+    [{ from: "yesterday" }, "from"],
+    [{ from: "" }, "from"],
+    [{ to: 4711 }, "to"],
+    [{ from: ["2026-01-01T00:00:00Z"] }, "from"],
+    [{ filters: [] }, "filters"],
+    [{ filters: "actor_id=1" }, "filters"],
+    [{ filters: { actor: "user_1" } }, "filters.actor"],
+    [{ filters: { page: 1 } }, "filters.page"],
+    [{ filters: { from: "2026-01-01T00:00:00Z" } }, "filters.from"],
+    [{ filters: { __proto__x: "1" } }, "filters.__proto__x"],
+    [{ filters: { constructor: "1" } }, "filters.constructor"],
+    [{ filters: { actor_id: "" } }, "filters.actor_id"],
+    [{ filters: { actor_id: true } }, "filters.actor_id"],
+    [{ filters: { actor_type: "robot" } }, "filters.actor_type"],
+    [{ filters: { from_sequence: 1.5 } }, "filters.from_sequence"],
+    [{ filters: { from_sequence: -1 } }, "filters.from_sequence"],
+    [{ filters: { "metadata.n": 1 } }, "filters.metadata.n"],
+    [{ filters: { "metadata.a.b.c.d.e.f.g": "1" } }, "metadata.a.b.c.d.e.f.g"],
+    [
+      {
+        filters: Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`metadata.k${n}`, "1"]))
+      },
+      "filters"
+    ],
+    [{ expires_in: 0 }, "expires_in"],
+    [{ expires_in: 30 * 86_400 + 1 }, "expires_in"],
+    [{ expires_in: "3600" }, "expires_in"],
+    [{ expires_in: 1.5 }, "expires_in"],
+    [{ max_uses: 0 }, "max_uses"],
+    [{ max_uses: 1_000_001 }, "max_uses"],
+    [{ max_uses: -1 }, "max_uses"],
+    [{ label: "" }, "label"],
+    [{ label: 4711 }, "label"],
+    [{ label: "x".repeat(257) }, "label"]
+  ]
+  for (const [json, field] of refusals) {
+    it(`is refused for ${field}: ${JSON.stringify(json).slice(0, 60)}`, async () => {
+      const { body, status } = await create(json)
+      assert.strictEqual(status, 400)
+      assert.strictEqual(body.error.code, "invalid_request")
+      assert.strictEqual(body.error.field, field)
+    })
+  }
+
+  it("is refused if it would end before it begins", async () => {
+    const json = { from: "2026-02-01T00:00:00Z", to: "2026-01-01T00:00:00Z" }
+    const { body, status } = await create(json)
+    assert.strictEqual(status, 400)
+    assert.strictEqual(body.error.code, "invalid_range")
+  })
+
+  it("is refused with query parameters, another body, or none", async () => {
+    const query = await api.call(`${LINKS}?from=2026-01-01T00:00:00Z`, { key: READ_KEY, json: {} })
+    assert.deepStrictEqual([query.status, query.body.error.field], [400, "from"])
+    for (const [raw, type, status] of [
+      ["{", "application/json", 400],
+      ["", "application/json", 400],
+      ['{"label":"a","label":"b"}', "application/json", 400],
+      ["{}", "text/plain", 415],
+      [`{"label":"${"x".repeat(70_000)}"}`, "application/json", 413]
+    ] as const) {
+      const call = { method: "POST", key: READ_KEY, raw, headers: { "content-type": type } }
+      assert.strictEqual((await api.call(LINKS, call)).status, status, raw.slice(0, 30))
+    }
+  })
+
+  it("is refused without a key and with one that only writes", async () => {
+    assert.strictEqual((await api.call(LINKS, { json: {} })).status, 401)
+    const { body, status } = await create({}, WRITE_KEY)
+    assert.strictEqual(status, 403)
+    assert.strictEqual(body.error.code, "insufficient_scope")
+  })
+
+  it("is not made while the log is away", async () => {
+    world.refuse = new LogUnavailable({ operation: "submit", cause: new Error("down") })
+    const before = world.state.registry.links.size
+    const { headers, status } = await create({})
+    assert.strictEqual(status, 503)
+    assert.isDefined(headers["retry-after"])
+    assert.strictEqual(world.state.registry.links.size, before)
+  })
+})
+
+describe("the routes of one link", () => {
+  it("know only links of the tenant, and none of another one's", async () => {
+    const { id, token } = await made()
+    for (const key of [OTHER_KEY, READ_KEY]) {
+      for (const method of ["GET", "DELETE"]) {
+        const path = key === OTHER_KEY ? `${LINKS}/${id}` : `${LINKS}/lnk_nobody`
+        const { body, status } = await api.call(path, { method, key })
+        assert.strictEqual(status, 404)
+        assert.strictEqual(body.error.code, "not_found")
+      }
+    }
+    assert.strictEqual((await open(token)).status, 200)
+  })
+
+  it("revoke at once, and only once", async () => {
+    const { id, token } = await made()
+    const call = { method: "DELETE", key: READ_KEY }
+    const first = await api.call(`${LINKS}/${id}`, call)
+    assert.deepStrictEqual([first.status, first.text], [204, ""])
+    assertUnusable(await open(token))
+    assert.isString((await known(id)).revoked_at)
+    assert.strictEqual((await api.call(`${LINKS}/${id}`, call)).status, 404)
+  })
+
+  it("take no parameters, and no key that only writes", async () => {
+    const { id } = await made()
+    for (const path of [LINKS, `${LINKS}/${id}`]) {
+      assert.strictEqual((await api.call(`${path}?page=1`, { key: READ_KEY })).status, 400)
+      assert.strictEqual((await api.call(path, { key: WRITE_KEY })).status, 403)
+      assert.strictEqual((await api.call(path)).status, 401)
+    }
+    const deleted = await api.call(`${LINKS}/${id}`, { method: "DELETE", key: WRITE_KEY })
+    assert.strictEqual(deleted.status, 403)
+    assert.isUndefined((await known(id)).revoked_at)
+  })
+})
+
+describe("GET /v1/share/export/pdf", () => {
+  it("answers the document of exactly the bounds and filters of the link", async () => {
+    const { id, token } = await made({
+      from: "2026-01-01T00:00:00Z",
+      to: "2026-01-02T00:00:00Z",
+      filters: { actor_id: "user_1", from_sequence: 2, "metadata.n": "4" }
+    })
+    const { bytes, headers, status } = await open(token)
+    assert.strictEqual(status, 200)
+    assert.strictEqual(headers["content-type"], "application/pdf")
+    assert.match(headers["content-disposition"]!, /^attachment; filename="alk-audit-report-acme-/)
+    assert.match(bytes.toString(), /^%PDF-1.7 acme /)
+    const [{ filter, tenant }] = state.printed as [(typeof state.printed)[0]]
+    assert.strictEqual(tenant.id, "acme")
+    assert.deepStrictEqual({ ...filter }, {
+      actorId: "user_1",
+      from: "2026-01-01T00:00:00.000000Z",
+      to: "2026-01-02T00:00:00.000000Z",
+      fromSequence: 2,
+      metadata: [{ path: "n", value: "4" }]
+    })
+    const [{ action, actor }] = state.acts as [(typeof state.acts)[0]]
+    assert.deepStrictEqual([action, actor], ["export.created", id])
+  })
+
+  it("takes no parameters", async () => {
+    const { id, token } = await made({ filters: { actor_id: "user_1" } })
+    for (const query of ["from=2026-01-01T00:00:00Z", "actor_id=user_2", "tenant=globex", "x"]) {
+      assert.strictEqual((await api.call(`${DOCUMENT}?${query}`, { key: token })).status, 400, query)
+    }
+    assert.strictEqual((await known(id)).uses, 0)
+  })
+
+  it("counts each document, and ends with the last use", async () => {
+    const { id, token } = await made({ max_uses: 2 })
+    for (const uses of [1, 2]) {
+      assert.strictEqual((await open(token)).status, 200)
+      assert.strictEqual((await known(id)).uses, uses)
+    }
+    assertUnusable(await open(token))
+    assert.strictEqual((await known(id)).uses, 2)
+  })
+
+  it("gives the last use to one of those who ask at once, and records one export", async () => {
+    const { id, token } = await made({ max_uses: 1 })
+    const all = Deferred.makeUnsafe<void>()
+    let printing = 0
+    state.gate = Effect.suspend(() => {
+      printing += 1
+      if (printing === AT_ONCE) Deferred.doneUnsafe(all, Effect.void)
+      return Deferred.await(all)
+    })
+    const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => open(token)))
+    const statuses = answers.map(({ status }) => status).sort()
+    assert.deepStrictEqual(statuses, [200, ...Array(AT_ONCE - 1).fill(401)])
+    for (const answer of answers) if (answer.status === 401) assertUnusable(answer)
+    assert.strictEqual((await known(id)).uses, 1)
+    assert.strictEqual(state.acts.length, 1)
+  })
+
+  it("counts nothing that hands out no document", async () => {
+    const { id, token } = await made({ max_uses: 1 })
+    state.printer = "missing"
+    assert.strictEqual((await open(token)).status, 503)
+    state.printer = "busy"
+    assert.strictEqual((await open(token)).status, 503)
+    state.printer = "prints"
+    const head = await api.call(DOCUMENT, { method: "HEAD", key: token })
+    assert.strictEqual(head.status, 200)
+    const etag = head.headers["etag"]!
+    assert.strictEqual((await open(token, { "if-none-match": etag })).status, 304)
+    assert.strictEqual((await known(id)).uses, 0)
+    assert.deepStrictEqual(state.acts, [])
+    assert.strictEqual((await open(token)).status, 200)
+  })
+
+  it("hands nothing out that can't be counted or put on record", async () => {
+    const { id, token } = await made()
+    world.refuse = new LogUnavailable({ operation: "submit", cause: new Error("down") })
+    const uncounted = await open(token)
+    assert.deepStrictEqual([uncounted.status, uncounted.body.error.code], [503, "unavailable"])
+    world.refuse = undefined
+    assert.strictEqual((await known(id)).uses, 0)
+    state.recordBreaks = true
+    assert.strictEqual((await open(token)).status, 503)
+  })
+
+  it("refuses a token that is unknown, expired, revoked, used up or altered, all alike", async () => {
+    const { id, token } = await made()
+    const last = token.at(-1) === "a" ? "b" : "a"
+    const link = world.state.registry.links.get(id)!
+    const tokens = [
+      `shr_${"x".repeat(43)}`,
+      `${token.slice(0, -1)}${last}`,
+      token.slice(0, -1),
+      `${token}a`,
+      token.toUpperCase(),
+      token.slice(4),
+      id,
+      link.hash,
+      "shr_",
+      READ_KEY,
+      WRITE_KEY,
+      ADMIN_TOKEN
+    ]
+    const answers = await Promise.all(tokens.map((one) => open(one)))
+    answers.forEach(assertUnusable)
+    for (const ended of [
+      { expires_at: formatMicros(nowMicros() - 1) },
+      { revoked_at: link.created_at },
+      { max_uses: 3, uses: 3 }
+    ]) {
+      become({ ...link, ...ended })
+      answers.push(await open(token))
+    }
+    const said = new Set(answers.map(({ body }) => body.error.message))
+    assert.strictEqual(said.size, 1)
+    answers.forEach(assertUnusable)
+    become(link)
+    assert.strictEqual((await open(token)).status, 200)
+  })
+
+  it("refuses a request without a token", async () => {
+    assertUnusable(await api.call(DOCUMENT))
+    assertUnusable(await api.call(DOCUMENT, { headers: { authorization: "Basic YTpi" } }))
+    const { token } = await made()
+    assertUnusable(await api.call(DOCUMENT, { headers: { authorization: token } }))
+  })
+
+  it("is the only route that a token opens", async () => {
+    const { id, token } = await made()
+    const paths = Object.entries<Record<string, { readonly security?: unknown }>>(
+      openApiDocument().paths as never
+    )
+    let tried = 0
+    for (const [template, operations] of paths) {
+      if (template === DOCUMENT) continue
+      const path = template.replaceAll(/\{[^}]+\}/g, id)
+      for (const method of Object.keys(operations)) {
+        const { status } = await api.call(path, {
+          method: method.toUpperCase(),
+          key: token,
+          ...(method === "post" || method === "put" ? { json: {} } : {})
+        })
+        assert.strictEqual(status, 401, `${method} ${path}`)
+        tried += 1
+      }
+    }
+    assert.isAbove(tried, 30)
+  })
+})
