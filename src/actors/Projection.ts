@@ -575,6 +575,7 @@ const settle = Effect.fnUntraced(function*(
   const { duplicates_from, final, trace_duplicates_from } = view.progress
   const { partition } = view
   if (!final) return
+  yield* store.eraseAgain(partition, duplicates_from)
   const events = yield* store.hasDuplicates(partition, duplicates_from)
   const facts = yield* traceStore.hasDuplicates(partition, trace_duplicates_from)
   if (events || facts) {

@@ -1,6 +1,6 @@
 /**
- * Goes over every chain in the background, new events soon after they are stored and all others again
- * and again, at a bounded rate, so that a break is found before somebody asks. How a range is
+ * Goes over every chain in the background, new events soon after they are stored and all others
+ * again and again, at a bounded rate, so that a break is found before somebody asks. How a range is
  * checked is not its business; it only plans, paces, counts and speaks up.
  */
 import { Clock, Effect, Metric, Ref, Schedule } from "effect"

@@ -230,7 +230,7 @@ const followingRecords = (
       value: registryValue(entry)
     })
   }
-  for (const checkpoint of changes.checkpoints.values()) {
+  for (const checkpoint of changes.checkpoints) {
     records.push({
       topic: "checkpoints",
       partition,

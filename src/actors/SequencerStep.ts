@@ -79,7 +79,8 @@ export interface Changes {
   readonly heads: ReadonlyMap<string, Head>
   /** Of the tenants in `heads`, those that have one. */
   readonly trees: ReadonlyMap<string, Frontier>
-  readonly checkpoints: ReadonlyMap<string, CheckpointRecord>
+  /** In the order in which they were made; there may be several of one tenant. */
+  readonly checkpoints: ReadonlyArray<CheckpointRecord>
   readonly traces: TraceChanges
   readonly dedup: ReadonlyArray<WindowEntry>
   readonly idempotency: ReadonlyArray<WindowEntry>
@@ -110,11 +111,12 @@ class Draft {
   readonly registryEntries: Array<RegistryEntry> = []
   readonly heads = new Map<string, Head>()
   readonly trees = new Map<string, Frontier>()
-  readonly checkpoints = new Map<string, CheckpointRecord>()
+  readonly checkpoints: Array<CheckpointRecord> = []
   readonly dedup: Array<WindowEntry> = []
   readonly idempotency: Array<WindowEntry> = []
   readonly #dedupIndex = new Map<string, number>()
   readonly #idempotencyIndex = new Map<string, number>()
+  readonly #newestCheckpoints = new Map<string, CheckpointRecord>()
   readonly #state: SequencerState
   registry: Registry
   deduplicated = 0
@@ -143,7 +145,12 @@ class Draft {
   }
 
   checkpoint(tenantId: string): CheckpointRecord | undefined {
-    return this.checkpoints.get(tenantId) ?? this.#state.checkpoints.get(tenantId)
+    return this.#newestCheckpoints.get(tenantId) ?? this.#state.checkpoints.get(tenantId)
+  }
+
+  addCheckpoint(made: CheckpointRecord): void {
+    this.checkpoints.push(made)
+    this.#newestCheckpoints.set(made.tenant_id, made)
   }
 
   /** The dedup entry of a key, with `more` entries of the running command not yet taken over. */
@@ -399,7 +406,7 @@ const checkpointOf = (
     return newest
   }
   const made = makeCheckpoint(signer, serviceName, tenantId, tree, now)
-  draft.checkpoints.set(tenantId, made)
+  draft.addCheckpoint(made)
   return made
 }
 
@@ -594,13 +601,16 @@ export const stepCheckpoints = (
 ): Changes | undefined => {
   const draft = new Draft(state, now)
   const due = formatMicros(microsOf(now) - CHECKPOINT_INTERVAL_MS * 1_000)
+  // One of the future was made before the clock went back: nobody waits until it is there again.
+  const isRecent = (newest: CheckpointRecord | undefined): boolean =>
+    newest !== undefined && newest.created_at > due && newest.created_at <= now
   for (const [tenantId, tree] of state.trees) {
     const newest = state.checkpoints.get(tenantId)
-    if (newest !== undefined && (newest.tree_size === tree.size || newest.created_at > due)) continue
+    if (newest?.tree_size === tree.size || isRecent(newest)) continue
     checkpointOf(draft, tenantId, signer, now)
-    if (draft.checkpoints.size >= CHECKPOINTS_MAX) break
+    if (draft.checkpoints.length >= CHECKPOINTS_MAX) break
   }
-  return draft.checkpoints.size === 0 ? undefined : changesOf(draft, state.applied)
+  return draft.checkpoints.length === 0 ? undefined : changesOf(draft, state.applied)
 }
 
 /** Undefined if one of two attempts succeeds, else what the second one said. */
@@ -648,7 +658,7 @@ export const stateRecords = (
   for (const [tenantId, head] of changes.heads) {
     records.push(headRecord(tenantId, head, changes.trees.get(tenantId)))
   }
-  for (const checkpoint of changes.checkpoints.values()) records.push(checkpointRecord(checkpoint))
+  for (const checkpoint of changes.checkpoints) records.push(checkpointRecord(checkpoint))
   for (const [tenantId, head] of changes.traces.heads) {
     records.push(traceHeadRecord(tenantId, head))
   }
@@ -676,8 +686,8 @@ export const stateRecords = (
 export const advance = (state: SequencerState, changes: Changes, ends: LogEnds): void => {
   for (const [tenantId, head] of changes.heads) state.heads.set(tenantId, head)
   for (const [tenantId, tree] of changes.trees) state.trees.set(tenantId, tree)
-  for (const [tenantId, checkpoint] of changes.checkpoints) {
-    state.checkpoints.set(tenantId, checkpoint)
+  for (const checkpoint of changes.checkpoints) {
+    state.checkpoints.set(checkpoint.tenant_id, checkpoint)
   }
   for (const [tenantId, head] of changes.traces.heads) state.traceHeads.set(tenantId, head)
   state.traces.advance(changes.traces, firstFact(changes, ends))

@@ -2,12 +2,25 @@
  * The AsyncAPI 3.0 document of the public topics: what a direct subscriber can rely on. Made from
  * the contracts of the records, so that it can't say anything else than the schemas do.
  */
-import { AUDIT_EVENT_TYPE, auditEventHeaders } from "../domain/CloudEvent.ts"
+import {
+  AUDIT_EVENT_TYPE,
+  CHECKPOINT_TYPE,
+  TRACE_FACT_TYPE,
+  auditEventHeaders,
+  checkpointHeaders,
+  traceFactHeaders
+} from "../domain/CloudEvent.ts"
 import { SCHEME } from "../domain/HashChain.ts"
 import { MESSAGE_BYTES_MAX, topicName } from "../domain/Topics.ts"
+import { TRACE_SCHEME } from "../domain/TraceFact.ts"
 import { auditEventRecord } from "./AuditEventRecord.ts"
+import { checkpointRecord } from "./CheckpointRecord.ts"
+import { exampleCheckpoint } from "./ExampleCheckpoint.ts"
 import { exampleEvent, exampleLink } from "./ExampleEvent.ts"
+import { exampleFactPlace, exampleFactValue } from "./ExampleFact.ts"
 import { describe, type JsonRecord, type JsonValue } from "./JsonSchema.ts"
+import type { RecordContract } from "./RecordContract.ts"
+import { traceFactRecord } from "./TraceFactRecord.ts"
 import { toYaml } from "./Yaml.ts"
 
 /** What differs from one deployment to another. */
@@ -17,7 +30,7 @@ export interface AsyncApiPlace {
   /** Address of a broker as clients reach it. */
   readonly bootstrap: string
   readonly partitions: number
-  /** Milliseconds that events are kept. */
+  /** Milliseconds that events and trace facts are kept. */
   readonly eventsRetentionMs: number | "forever"
 }
 
@@ -30,13 +43,14 @@ export const defaultPlace: AsyncApiPlace = {
   eventsRetentionMs: "forever"
 }
 
-const about = `Audit events as they are appended, one Kafka record each, for everyone who wants to
-read the log itself instead of asking the HTTP API. Reading needs no credentials of alk: access is
-the business of the brokers (listeners, TLS, SASL, ACLs). Give readers the right to read this topic
-and nothing else; only alk's sequencers may write to it.
+const about = `Audit events and facts of execution traces as they are appended, one Kafka record
+each, for everyone who wants to read the logs themselves instead of asking the HTTP API. Reading
+needs no credentials of alk: access is the business of the brokers (listeners, TLS, SASL, ACLs).
+Give readers the right to read these topics and nothing else; only alk's sequencers may write to
+them.
 `
 
-const aboutChannel = `One record per stored event.
+const aboutEvents = `One record per stored event.
 
 Reading
 - isolation.level=read_committed is required. Events are written in transactions; other readers see
@@ -73,6 +87,53 @@ Verifying the chain, ${SCHEME}
   of the last event, compared with GET /v1/chain or with one that was kept, shows a missing tail.
 `
 
+const aboutTraces = `One record per fact about an execution: it has started or ended, a span of it
+has, something happened in a span, its details were erased. What an execution is now follows from
+its facts in the order of fact_number; of several execution.started the last one stands.
+
+Reading
+- As the topic of the events: read_committed, zstd, offsets with gaps, the key is the tenant_id, a
+  tenant's facts stand in one partition for ever. (tenant_id, chain_sequence) tells repeats.
+- Within a tenant chain_sequence goes up from 1 by 1; the facts of its executions are mixed. Within
+  an execution fact_number goes up from 1 by 1, and the sequence_number of its trace events does.
+- Spans may arrive before their parent, and after the end of their execution.
+- Readers should stop at a ce_type that they don't know.
+
+Value
+- Compact JSON that begins with the bytes of its core. It never changes: a fact whose details are
+  erased through the API stays here as it was until the topic's retention ends.
+
+Verifying the chain, ${TRACE_SCHEME}
+- SHA-256 is taken of UTF-8 bytes and written as 64 lower-case hex digits; JCS is RFC 8785; \\n is
+  one line feed.
+- If there are details: details_hash = SHA-256(details_salt + "\\n" + JCS(details))
+- core = every member but details, details_salt, tenant_id, chain_sequence, created_at, prev_hash,
+  content_hash and hash (details_hash is a part of it)
+  content_hash = SHA-256(JCS(core))
+- hash = SHA-256("${TRACE_SCHEME}" + "\\n" + tenant_id + "\\n" + chain_sequence + "\\n" + created_at
+  + "\\n" + content_hash + "\\n" + prev_hash)
+- prev_hash is the hash of the fact before, 64 zeros for chain_sequence 1.
+- A chain is intact if all of this holds for every fact, no chain_sequence is missing and no
+  fact_number of an execution is. GET /api/v1/executions/{id}/verify finds a missing last fact too.
+`
+
+const aboutCheckpoints = `One record per signed checkpoint: the size and the Merkle root of a tenant's
+chain of events. Made about every 10 seconds while the chain grows, and when somebody asks.
+
+Reading
+- As the topic of the events. Kept for ever: a checkpoint that you keep elsewhere is what shows that
+  the chain before it was rewritten.
+
+Value
+- Compact JSON. Only note counts; the other members say again what it says, and when it was made.
+- note is a C2SP tlog-checkpoint (origin \`<service name>/<tenant_id>\`, size, root) in a C2SP signed
+  note, Ed25519. The keys stand at /.well-known/alk-keys.json; keep them too.
+
+Verifying the tree
+- RFC 9162, section 2.1, with SHA-256. Leaf i is the event with sequence_number i + 1; the input of
+  its leaf hash is the 32 bytes that the event's hash stands for.
+`
+
 /** Definitions live elsewhere in AsyncAPI than in JSON Schema. */
 const moved = (reference: JsonValue): JsonValue =>
   typeof reference === "string"
@@ -93,21 +154,91 @@ const moveReferences = (value: JsonValue): JsonValue => {
 
 const bindingVersion = "0.5.0"
 
-const channel = ({ eventsRetentionMs, partitions, topicPrefix }: AsyncApiPlace): JsonRecord => {
-  const topic = topicName(topicPrefix, auditEventRecord.topic)
+/** A topic that others may read. */
+interface PublicTopic {
+  /** Names of its channel, its message and its schema in the document. */
+  readonly name: "events" | "traces" | "checkpoints"
+  readonly message: string
+  readonly schema: string
+  readonly record: RecordContract
+  readonly type: string
+  readonly title: string
+  readonly about: string
+  readonly summary: string
+  readonly example: {
+    readonly summary: string
+    readonly headers: (serviceName: string) => JsonRecord
+    readonly payload: JsonRecord
+  }
+}
+
+const publicTopics: ReadonlyArray<PublicTopic> = [
+  {
+    name: "events",
+    message: "auditEvent",
+    schema: "AuditEvent",
+    record: auditEventRecord,
+    type: AUDIT_EVENT_TYPE,
+    title: "Audit events",
+    about: aboutEvents,
+    summary: "One event was appended to its tenant's chain.",
+    example: {
+      summary: "The first event of a tenant.",
+      headers: (serviceName) => auditEventHeaders(serviceName, exampleLink),
+      payload: exampleEvent as unknown as JsonRecord
+    }
+  },
+  {
+    name: "traces",
+    message: "traceFact",
+    schema: "TraceFact",
+    record: traceFactRecord,
+    type: TRACE_FACT_TYPE,
+    title: "Trace facts",
+    about: aboutTraces,
+    summary: "One fact was appended to its tenant's chain of trace facts.",
+    example: {
+      summary: "The first fact of a tenant.",
+      headers: (serviceName) => traceFactHeaders(serviceName, exampleFactPlace),
+      payload: JSON.parse(exampleFactValue) as JsonRecord
+    }
+  },
+  {
+    name: "checkpoints",
+    message: "checkpoint",
+    schema: "Checkpoint",
+    record: checkpointRecord,
+    type: CHECKPOINT_TYPE,
+    title: "Checkpoints",
+    about: aboutCheckpoints,
+    summary: "A tenant's chain was signed as it is.",
+    example: {
+      summary: "Over the first event of a tenant.",
+      headers: (serviceName) => checkpointHeaders(serviceName, exampleCheckpoint),
+      payload: exampleCheckpoint as unknown as JsonRecord
+    }
+  }
+]
+
+const channel = (
+  { about: description, message: name, name: kind, record, title }: PublicTopic,
+  { eventsRetentionMs, partitions, topicPrefix }: AsyncApiPlace
+): JsonRecord => {
+  const topic = topicName(topicPrefix, record.topic)
   return {
     address: topic,
-    title: "Audit events",
-    description: aboutChannel,
+    title,
+    description,
     servers: [{ $ref: "#/servers/kafka" }],
-    messages: { auditEvent: { $ref: "#/components/messages/auditEvent" } },
+    messages: { [name]: { $ref: `#/components/messages/${name}` } },
     bindings: {
       kafka: {
         topic,
         partitions,
         topicConfiguration: {
           "cleanup.policy": ["delete"],
-          "retention.ms": eventsRetentionMs === "forever" ? -1 : eventsRetentionMs,
+          "retention.ms":
+            kind === "checkpoints" || eventsRetentionMs === "forever" ? -1 : eventsRetentionMs,
           "max.message.bytes": MESSAGE_BYTES_MAX
         },
         bindingVersion
@@ -116,33 +247,59 @@ const channel = ({ eventsRetentionMs, partitions, topicPrefix }: AsyncApiPlace):
   }
 }
 
-const message = ({ serviceName }: AsyncApiPlace): JsonRecord => ({
-  name: AUDIT_EVENT_TYPE,
-  title: auditEventRecord.title,
-  summary: "One event was appended to its tenant's chain.",
-  description: auditEventRecord.description,
+const message = (
+  { example, record, schema, summary, type }: PublicTopic,
+  { serviceName }: AsyncApiPlace
+): JsonRecord => ({
+  name: type,
+  title: record.title,
+  summary,
+  description: record.description,
   contentType: "application/json",
-  headers: { $ref: "#/components/schemas/AuditEventHeaders" },
-  payload: { $ref: "#/components/schemas/AuditEvent" },
-  bindings: { kafka: { key: describe(auditEventRecord.key).schema, bindingVersion } },
+  headers: { $ref: `#/components/schemas/${schema}Headers` },
+  payload: { $ref: `#/components/schemas/${schema}` },
+  bindings: { kafka: { key: describe(record.key).schema, bindingVersion } },
   examples: [
     {
       name: "first",
-      summary: "The first event of a tenant.",
-      headers: auditEventHeaders(serviceName, exampleLink),
-      payload: exampleEvent as unknown as JsonRecord
+      summary: example.summary,
+      headers: example.headers(serviceName),
+      payload: example.payload
     }
   ]
 })
 
-const schemas = (): JsonRecord => {
-  const { definitions, schema } = describe(auditEventRecord.value)
-  return moveReferences({
-    AuditEvent: schema,
-    AuditEventHeaders: describe(auditEventRecord.headers).schema,
-    ...definitions
-  }) as JsonRecord
+const operationTitles = {
+  events: "An event was appended",
+  traces: "A fact was appended",
+  checkpoints: "A checkpoint was signed"
 }
+
+const operation = ({ message: name, name: channelName }: PublicTopic): JsonRecord => ({
+  action: "send",
+  channel: { $ref: `#/channels/${channelName}` },
+  title: operationTitles[channelName],
+  summary: "Sent once it is durable and has its place.",
+  messages: [{ $ref: `#/channels/${channelName}/messages/${name}` }]
+})
+
+const schemas = (): JsonRecord =>
+  moveReferences(
+    Object.assign(
+      {},
+      ...publicTopics.map(({ record, schema: name }) => {
+        const { definitions, schema } = describe(record.value)
+        const headers = describe(record.headers).schema
+        return { [name]: schema, [`${name}Headers`]: headers, ...definitions }
+      })
+    ) as JsonRecord
+  ) as JsonRecord
+
+/** One member for each public topic. */
+const forEachTopic = (
+  name: (topic: PublicTopic) => string,
+  value: (topic: PublicTopic) => JsonRecord
+): JsonRecord => Object.fromEntries(publicTopics.map((topic) => [name(topic), value(topic)]))
 
 /** The document for one deployment. */
 export const asyncApiDocument = (place: AsyncApiPlace): JsonRecord => ({
@@ -164,17 +321,21 @@ export const asyncApiDocument = (place: AsyncApiPlace): JsonRecord => ({
       }
     }
   },
-  channels: { events: channel(place) },
-  operations: {
-    appendAuditEvent: {
-      action: "send",
-      channel: { $ref: "#/channels/events" },
-      title: "An event was appended",
-      summary: "Sent once the event is durable and has its place in the chain.",
-      messages: [{ $ref: "#/channels/events/messages/auditEvent" }]
-    }
-  },
-  components: { messages: { auditEvent: message(place) }, schemas: schemas() }
+  channels: forEachTopic(
+    ({ name }) => name,
+    (topic) => channel(topic, place)
+  ),
+  operations: forEachTopic(
+    ({ schema }) => `append${schema}`,
+    operation
+  ),
+  components: {
+    messages: forEachTopic(
+      ({ message: name }) => name,
+      (topic) => message(topic, place)
+    ),
+    schemas: schemas()
+  }
 })
 
 /** The same as YAML: `schemas/asyncapi.yaml`, `GET /asyncapi.yaml`. */

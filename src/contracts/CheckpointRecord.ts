@@ -2,10 +2,11 @@
 import { Schema } from "effect"
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
 import { CHECKPOINT_TYPE } from "../domain/CloudEvent.ts"
+import { exampleCheckpoint } from "./ExampleCheckpoint.ts"
 import { form, sequence, sha256, tenant, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 
-export const CheckpointValue = exactly<CheckpointRecord>()(
+const Value = exactly<CheckpointRecord>()(
   Schema.Struct({
     tenant_id: tenant("Whose chain it is."),
     tree_size: sequence("Events that the tree covers, from the first."),
@@ -13,8 +14,11 @@ export const CheckpointValue = exactly<CheckpointRecord>()(
     created_at: time("When it was signed; not covered by the signature."),
     key_id: form(/^[0-9a-f]{8}$/u, "Which key signed."),
     note: text("The checkpoint itself: a C2SP tlog-checkpoint as signed note, Ed25519.")
-  }).annotate({ identifier: "Checkpoint" })
+  }).annotate({ examples: [exampleCheckpoint] })
 )
+
+/** A checkpoint within another record. */
+export const CheckpointValue = Value.annotate({ identifier: "Checkpoint" })
 
 export const checkpointRecord: RecordContract = {
   name: "checkpoint",
@@ -32,5 +36,5 @@ export const checkpointRecord: RecordContract = {
     ce_time: time("created_at"),
     "content-type": Schema.Literal("application/json")
   }),
-  value: CheckpointValue
+  value: Value
 }

@@ -23,9 +23,11 @@ import {
   traceHeadRecord,
   windowRecord
 } from "./StateRecord.ts"
+import { traceFactRecord } from "./TraceFactRecord.ts"
 
 export const recordContracts: ReadonlyArray<RecordContract> = [
   auditEventRecord,
+  traceFactRecord,
   checkpointRecord,
   commandRecord,
   receiptRecord,

@@ -1,6 +1,7 @@
 /**
- * Reads the body of `POST /v1/verify`: events, a receipt or a checkpoint that a caller kept. Refuses
- * what can't be compared with a chain, naming the field; whether it holds is the verifier's word.
+ * Reads the body of `POST /v1/verify`: events, a receipt or a checkpoint that a caller kept.
+ * Refuses what can't be compared with a chain, naming the field; whether it holds is the verifier's
+ * word.
  */
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import type { KeptReceipt } from "../verify/KeptRecords.ts"
@@ -18,7 +19,15 @@ const MEMBERS = ["events", "receipt", "checkpoint"] as const
 const HASH_FORM = /^[0-9a-f]{64}$/
 /** Strings that every stored event has. */
 const EVENT_STRINGS = [
-  "id", "timestamp", "action", "outcome", "tenant_id", "created_at", "prev_hash", "content_hash", "hash"
+  "id",
+  "timestamp",
+  "action",
+  "outcome",
+  "tenant_id",
+  "created_at",
+  "prev_hash",
+  "content_hash",
+  "hash"
 ]
 
 const isObject = (value: unknown): value is Fields =>
@@ -105,7 +114,7 @@ const placesOf = (
 const receiptOf = (value: unknown): KeptReceipt => {
   const receipt = fieldsOf(value, "receipt")
   if (receipt["status"] !== "committed") {
-    throw invalid("receipt.status", 'must be "committed": no other receipt says anything of the chain')
+    throw invalid("receipt.status", 'must be "committed": no other one says anything of the chain')
   }
   const ids = listOf(receipt["ids"], "receipt.ids", 0).map((id, at) =>
     stringOf(id, `receipt.ids[${at}]`)
@@ -121,7 +130,8 @@ const receiptOf = (value: unknown): KeptReceipt => {
   if (first !== undefined) {
     const end = sequenceOf(last, "receipt.last_sequence_number")
     if (end - first + 1 !== appended) {
-      throw invalid("receipt.ids", `are ${appended} new events, the sequence numbers ${end - first + 1}`)
+      const numbers = end - first + 1
+      throw invalid("receipt.ids", `are ${appended} new events, the sequence numbers ${numbers}`)
     }
   } else if (appended !== 0) {
     throw invalid("receipt.last_sequence_number", "is missing: events were appended")

@@ -73,10 +73,10 @@ const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
       id: "verifyKept",
       summary: "Verify what you kept",
       description:
-        `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds at ` +
-        "its sequence (erased since is fine); a receipt, whose events and `head_hash` have to stand " +
-        "where it says; or a signed checkpoint, to whose root the chain has to lead from its " +
-        "start. `expected` is what you kept, `actual` what is stored.",
+        `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds ` +
+        "at its sequence (erased since is fine); a receipt, whose events and `head_hash` have to " +
+        "stand where it says; or a signed checkpoint, to whose root the chain has to lead from " +
+        "its start. `expected` is what you kept, `actual` what is stored.",
       query: keptParameters
     })
   )

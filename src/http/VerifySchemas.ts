@@ -3,6 +3,7 @@
  * Documentation of shapes only.
  */
 import { Schema } from "effect"
+import { HttpApiSchema } from "effect/http-api"
 import { exampleEvent } from "./ContractExample.ts"
 import {
   EventVerifyReport as EventReport,
@@ -12,7 +13,6 @@ import {
   StoredEvent
 } from "./ContractSchemas.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
-import { HttpApiSchema } from "effect/http-api"
 
 /** Events that one request may bring along. */
 export const KEPT_EVENTS_MAX = 1_000
@@ -52,8 +52,8 @@ export const VerifyProgressLine = Schema.Struct({
 /** Progress about once a second, the report as the last line. */
 export const VerifyLines = VerifyProgressLine.annotate({
   description:
-    "One line of progress about every second; the schema is that of one line. The last line is the " +
-    "VerifyReport."
+    "One line of progress about every second; the schema is that of one line. The last line is " +
+    "the VerifyReport."
 }).pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
 
 /** Exactly one of the members. */

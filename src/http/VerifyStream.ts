@@ -1,6 +1,6 @@
 /**
- * A long check as lines: progress now and then, the report last. A check that fails before its first
- * line is refused like any other request; whoever hangs up ends it.
+ * A long check as lines: progress now and then, the report last. A check that fails before its
+ * first line is refused like any other request; whoever hangs up ends it.
  */
 import { Clock, Effect, Exit, Queue, Scope, Stream, type Cause } from "effect"
 import { HttpServerResponse } from "effect/http"

@@ -1,7 +1,8 @@
 /**
- * What verification asks of a store that can hash where the bytes lie: the same recomputation as the
- * program's own, block by block, and the rows that the program needs to check the answer. Whatever
- * a block's answer is, the program believes only "perfect", and looks for itself otherwise.
+ * What verification asks of a store that can hash where the bytes lie: the same recomputation as
+ * the program's own, block by block, and the rows that the program needs to check the answer.
+ * Whatever a block's answer is, the program believes only "perfect", and looks for itself
+ * otherwise.
  */
 import { Context, type Effect } from "effect"
 import type { StoredRow, StoreUnavailable } from "./EventStore.ts"
@@ -48,6 +49,12 @@ export interface RecomputedBlock {
   readonly hashes: ReadonlyArray<string>
 }
 
+/** Sequence numbers, both ends included. */
+export interface CoveringSpan {
+  readonly first: number
+  readonly last: number
+}
+
 export interface RecomputeQuery {
   readonly tenantId: string
   readonly fromSequence: number
@@ -84,7 +91,7 @@ export class ChainRecompute extends Context.Service<
       tenantId: string,
       from: string,
       to: string
-    ): Effect.Effect<{ readonly first: number; readonly last: number } | undefined, StoreUnavailable>
+    ): Effect.Effect<CoveringSpan | undefined, StoreUnavailable>
     /** The highest sequence number of the tenant's rows; 0 without any. */
     lastSequence(tenantId: string): Effect.Effect<number, StoreUnavailable>
     /** Tenants that have events, by name. */

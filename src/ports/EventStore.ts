@@ -146,10 +146,7 @@ export class EventStore extends Context.Service<
       partition: number,
       fromOffset: number
     ): Effect.Effect<boolean, StoreUnavailable>
-    /**
-     * Merge physically what stands in the store twice; details that were erased before a row came
-     * in again are erased again. Expensive; for rare repairs.
-     */
+    /** Merge physically what stands in the store twice. Expensive; for rare repairs. */
     readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
     /** Remove everything that came from one partition, before it is rebuilt. */
     dropPartition(partition: number): Effect.Effect<void, StoreUnavailable>
@@ -162,6 +159,11 @@ export class EventStore extends Context.Service<
       tenantId: string,
       erasures: ReadonlyArray<EventErasure>
     ): Effect.Effect<void, StoreUnavailable>
+    /**
+     * Do again what the stored events of a partition from an offset on ask for: an insert that came
+     * to its end late may have brought details back, and its rows win where they are merged.
+     */
+    eraseAgain(partition: number, fromOffset: number): Effect.Effect<void, StoreUnavailable>
 
     page(query: EventPageQuery, final: boolean): Effect.Effect<EventPage, StoreUnavailable>
     /** Every match, in order, in chunks of stored JSON; bounded memory whatever the size. */

@@ -90,8 +90,8 @@ export interface ExecutionFacts {
 }
 
 /**
- * Reads take `final` as those of EventStore do. Answers about one execution never show a fact twice,
- * with or without it.
+ * Reads take `final` as those of EventStore do. Answers about one execution never show a fact
+ * twice, with or without it.
  */
 export class TraceStore extends Context.Service<
   TraceStore,
@@ -153,7 +153,7 @@ export class TraceStore extends Context.Service<
       erasedAt: string
     ): Effect.Effect<void, StoreUnavailable>
 
-    /** Every row of an execution by chain sequence, physical duplicates with other bytes included. */
+    /** All rows of an execution by chain sequence; of physical duplicates those with other bytes. */
     rows(
       tenantId: string,
       executionId: string

@@ -25,7 +25,9 @@ export interface ChainVerdict {
 
 interface Previous {
   readonly sequenceNumber: number
-  /** More than one where rows stand side by side under one sequence: a link to any of them holds. */
+  /**
+   * More than one where rows stand side by side under one sequence: a link to any of them holds.
+   */
   readonly hashes: ReadonlyArray<string>
   /** One of the rows was counted as erased. */
   readonly erased: boolean
@@ -42,7 +44,9 @@ export interface ChainCheckOptions {
 }
 
 const ABSENT = "none"
-/** The one column that an event may have either way once it is erased: how is the store's business. */
+/**
+ * The one column that an event may have either way once it is erased: how is the store's business.
+ */
 const VERSION = "version"
 
 /** What is wrong with an event by itself, wherever it stands. */

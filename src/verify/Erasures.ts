@@ -28,7 +28,8 @@ export class Erasures {
   /** Take the stored JSON of what claims to be an erasure event of this tenant. */
   learn(tenantId: string, body: string): void {
     const found = recompute(body)
-    if (found === undefined || !found.exact || faultOf(found, undefined, false) !== undefined) return
+    if (found === undefined || !found.exact) return
+    if (faultOf(found, undefined, false) !== undefined) return
     const { event } = found
     const erasure = erasureOf(event)
     const { resource, tenant_id } = event

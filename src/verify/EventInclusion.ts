@@ -1,10 +1,10 @@
 /**
- * That one event stands in the tree of a signed checkpoint: the proof as it is shown, and whether it
- * leads to the signed root.
+ * That one event stands in the tree of a signed checkpoint: the proof as it is shown, and whether
+ * it leads to the signed root.
  */
 import { Effect } from "effect"
 import { leafHash, verifyInclusion } from "../domain/MerkleTree.ts"
-import { isForged, type SignedCheckpoints } from "./SignedCheckpoints.ts"
+import { isForged, type SignedCheckpoint, type SignedCheckpoints } from "./SignedCheckpoints.ts"
 
 export interface EventInclusion {
   readonly valid: boolean
@@ -18,28 +18,58 @@ export interface EventInclusion {
   readonly checkpoint: string
 }
 
+type Checkpoints = SignedCheckpoints["Service"]
+
+/** A proof, and whether it leads from the event's hash to the signed root. */
+export interface CheckedProof {
+  readonly valid: boolean
+  readonly proof: ReadonlyArray<Buffer>
+}
+
+/**
+ * The proof for an event of a signed tree; undefined if the store can't make one. One that does not
+ * hold is made anew, in case it was the tree that was kept, not the event, that somebody changed.
+ */
+export const checkedProof = Effect.fnUntraced(function*(
+  checkpoints: Checkpoints,
+  tenantId: string,
+  { rootHash, treeSize }: SignedCheckpoint,
+  sequenceNumber: number,
+  hash: string
+) {
+  const index = sequenceNumber - 1
+  const root = Buffer.from(rootHash, "hex")
+  let checked: CheckedProof | undefined
+  for (const anew of [false, true]) {
+    const proof = yield* checkpoints.inclusion(tenantId, sequenceNumber, treeSize, anew)
+    if (proof === undefined) return undefined
+    const valid = verifyInclusion({ leaf: leafHash(hash), index, size: treeSize, root, proof })
+    checked = { valid, proof }
+    if (valid) break
+  }
+  return checked
+})
+
 /** By the newest checkpoint; undefined while none covers the event. */
 export const inclusionOf = Effect.fn("EventInclusion.of")(function*(
-  checkpoints: SignedCheckpoints["Service"],
+  checkpoints: Checkpoints,
   tenantId: string,
   sequenceNumber: number,
   hash: string
 ) {
   const newest = yield* checkpoints.newestAtOrBelow(tenantId, Number.MAX_SAFE_INTEGER)
-  if (newest === undefined || isForged(newest)) return undefined
-  const { note, rootHash, treeSize } = newest
-  if (treeSize < sequenceNumber) return undefined
-  const proof = yield* checkpoints.inclusion(tenantId, sequenceNumber, treeSize)
-  if (proof === undefined) return undefined
-  const index = sequenceNumber - 1
-  const root = Buffer.from(rootHash, "hex")
+  if (newest === undefined || isForged(newest) || newest.treeSize < sequenceNumber) {
+    return undefined
+  }
+  const checked = yield* checkedProof(checkpoints, tenantId, newest, sequenceNumber, hash)
+  if (checked === undefined) return undefined
   const inclusion: EventInclusion = {
-    valid: verifyInclusion({ leaf: leafHash(hash), index, size: treeSize, root, proof }),
-    tree_size: treeSize,
-    leaf_index: index,
-    root_hash: rootHash,
-    proof: proof.map((node) => node.toString("hex")),
-    checkpoint: note
+    valid: checked.valid,
+    tree_size: newest.treeSize,
+    leaf_index: sequenceNumber - 1,
+    root_hash: newest.rootHash,
+    proof: checked.proof.map((node) => node.toString("hex")),
+    checkpoint: newest.note
   }
   return inclusion
 })

@@ -1,6 +1,6 @@
 /**
- * The RFC 9162 tree over recomputed event hashes, growing by single leaves or by whole subtrees that
- * somebody else has computed, and its roots at the sizes that checkpoints speak of. Keeps the
+ * The RFC 9162 tree over recomputed event hashes, growing by single leaves or by whole subtrees
+ * that somebody else has computed, and its roots at the sizes that checkpoints speak of. Keeps the
  * hashes of at most one subtree for each binary digit of its size.
  */
 import { EMPTY_ROOT, leafHash, nodeHash } from "../domain/MerkleTree.ts"

@@ -1,6 +1,7 @@
 /**
- * What a caller kept, against the chain as it is: events and receipts, each compared with the rows at
- * the sequences that it names. The whole chain is not looked at; what is kept vouches for itself.
+ * What a caller kept, against the chain as it is: events and receipts, each compared with the rows
+ * at the sequences that it names. The whole chain is not looked at; what is kept vouches for
+ * itself.
  */
 import { Clock, Effect } from "effect"
 import { Heads } from "../actors/Heads.ts"
@@ -191,8 +192,8 @@ const reportOf = Effect.fnUntraced(function*(outcome: Outcome) {
 })
 
 /**
- * Events that somebody kept, in whatever spelling: each recomputed, and compared with what the chain
- * holds at its sequence. One that was erased since is fine.
+ * Events that somebody kept, in whatever spelling: each recomputed, and compared with what the
+ * chain holds at its sequence. One that was erased since is fine.
  */
 export const verifyKeptEvents = Effect.fn("KeptRecords.events")(function*(
   tenantId: string,

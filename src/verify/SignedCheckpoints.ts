@@ -1,7 +1,7 @@
 /**
  * What verification knows of signed checkpoints: those that the store keeps and those that a caller
- * has kept, each believed only as far as a published key has signed it. Says what a note says, never
- * whether the chain agrees.
+ * has kept, each believed only as far as a published key has signed it. Says what a note says,
+ * never whether the chain agrees.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import { PublishedKeys } from "../actors/PublishedKeys.ts"
@@ -51,12 +51,14 @@ export class SignedCheckpoints extends Context.Service<
     ): Effect.Effect<CheckpointFound | NotACheckpoint, LogUnavailable>
     /**
      * RFC 9162 proof that the event stands in the tree of this size, made of what is stored and not
-     * checked; undefined if the store can't make one.
+     * checked; undefined if the store can't make one. `anew`: of the events, not of what is kept
+     * of their tree.
      */
     inclusion(
       tenantId: string,
       sequenceNumber: number,
-      treeSize: number
+      treeSize: number,
+      anew: boolean
     ): Effect.Effect<ReadonlyArray<Buffer> | undefined, StoreUnavailable>
   }
 >()("alk/SignedCheckpoints") {
@@ -114,14 +116,14 @@ const make = Effect.fnUntraced(function*(serviceName: string) {
         ? opened
         : { treeSize: claimed, problem: `its note is about ${opened.treeSize} events` }
     }),
-    inclusion: (tenantId, sequenceNumber, treeSize) => {
-      const index = sequenceNumber - 1
-      const parts = inclusionParts(index, treeSize)
-      return tree.nodes(tenantId, parts.flat()).pipe(
+    inclusion: Effect.fnUntraced(function*(tenantId, sequenceNumber, treeSize, anew) {
+      if (anew) yield* tree.forget(tenantId)
+      const parts = inclusionParts(sequenceNumber - 1, treeSize)
+      return yield* tree.nodes(tenantId, parts.flat()).pipe(
         Effect.map(({ node }) => hashesOf(parts, node)),
         Effect.catchTag("TreeUnbuildable", () => Effect.succeed(undefined))
       )
-    }
+    })
   })
 })
 

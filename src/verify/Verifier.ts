@@ -2,16 +2,15 @@
  * The accuser: recomputes what is stored and says where it does not hold. Shares only the domain
  * with the writer and believes nothing but bytes, the head that the log tells, and what was signed.
  *
- * Where the store can hash, it recomputes whole blocks at once, and this program recomputes the ends
- * and a random sample of them. A block that is not perfect, by either's word, is gone through row by
- * row here, so every break is named by the same code.
+ * Where the store can hash, it recomputes whole blocks at once, and this program recomputes the
+ * ends and a random sample of them. A block that is not perfect, by either's word, is gone through
+ * row by row here, so every break is named by the same code.
  */
 import { Clock, Context, Effect, Layer, Stream } from "effect"
 import { Heads } from "../actors/Heads.ts"
 import type { Head } from "../actors/SequencerState.ts"
 import type { Visibility } from "../actors/Visibility.ts"
 import { recompute } from "../domain/HashChain.ts"
-import { leafHash, verifyInclusion } from "../domain/MerkleTree.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import {
   BLOCK_EVENTS,
@@ -24,6 +23,7 @@ import { EventStore, type StoredRow, type StoreUnavailable } from "../ports/Even
 import { caughtUp } from "./CaughtUp.ts"
 import { ChainCheck, faultsOf } from "./ChainCheck.ts"
 import { erasuresOfRows, learnErasures, type Erasures } from "./Erasures.ts"
+import { checkedProof } from "./EventInclusion.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
 import {
   isForged,
@@ -205,9 +205,12 @@ const trustedBlocks = Effect.fnUntraced(function*(run: Run, first: number, last:
   return new Map(trusted.map((block) => [block.block, block]))
 })
 
-/** Check a chunk: take the blocks that the store has recomputed, go through the rows of the others. */
+/**
+ * Check a chunk: take the blocks that the store has recomputed, go through the rows of the others.
+ */
 const checkChunk = Effect.fnUntraced(function*(run: Run, first: number, last: number) {
-  const inProgram = run.request.recompute === "program" || run.endsAt - run.span.first < SMALL_SPAN_EVENTS
+  const { endsAt, request, span } = run
+  const inProgram = request.recompute === "program" || endsAt - span.first < SMALL_SPAN_EVENTS
   const trusted = inProgram
     ? new Map<number, RecomputedBlock>()
     : yield* trustedBlocks(run, first, last)
@@ -298,7 +301,8 @@ const checkRoots = (
     const root = check.root(treeSize)
     if (root === rootHash) covered ||= treeSize >= endsAt
     else if (root !== undefined) {
-      check.checkpoint(treeSize, `root ${rootHash} over ${treeSize} events, as signed`, `root ${root}`)
+      const expected = `root ${rootHash} over ${treeSize} events, as signed`
+      check.checkpoint(treeSize, expected, `root ${root}`)
     } else if (treeSize > headAt) {
       check.checkpoint(treeSize, `at least ${treeSize} events, as signed`, `${headAt} events`)
     }
@@ -318,13 +322,11 @@ const checkInclusion = Effect.fnUntraced(function*(
   const newest = yield* checkpoints.newestAtOrBelow(tenantId, SEQUENCE_MAX)
   if (newest === undefined || isForged(newest) || newest.treeSize < endsAt) return false
   const { rootHash, treeSize } = newest
-  const root = Buffer.from(rootHash, "hex")
   const ends = new Map([[span.first, hashes.first], [endsAt, hashes.last]])
   for (const [sequence, hash] of ends) {
-    const proof = yield* checkpoints.inclusion(tenantId, sequence, treeSize)
-    if (proof === undefined) return false
-    const leaf = leafHash(hash)
-    if (verifyInclusion({ leaf, index: sequence - 1, size: treeSize, root, proof })) continue
+    const checked = yield* checkedProof(checkpoints, tenantId, newest, sequence, hash)
+    if (checked === undefined) return false
+    if (checked.valid) continue
     check.checkpoint(
       treeSize,
       `a proof that event ${sequence} stands in the signed tree of ${treeSize}`,
@@ -336,7 +338,8 @@ const checkInclusion = Effect.fnUntraced(function*(
 })
 
 /** Recomputed hashes of the first and the last event of a span that was checked to its end. */
-const endHashes = Effect.fnUntraced(function*({ check, endsAt, recompute: port, request, span }: Run) {
+const endHashes = Effect.fnUntraced(function*(run: Run) {
+  const { check, endsAt, recompute: port, request, span } = run
   const { breaksTotal, last, lastHash } = check.verdict()
   if (breaksTotal > 0 || last !== endsAt || lastHash === undefined) return undefined
   const rows = yield* port.sample(request.tenantId, [span.first])
@@ -419,8 +422,9 @@ const verify = Effect.fn("Verifier.verify")(function*(
     Effect.catch((failure) =>
       check.eventsChecked === 0
         ? Effect.fail(failure)
-        : Effect.logWarning("a verification was not finished", failure.operation, failure.cause).pipe(
-            Effect.as({ isComplete: false, isSigned: false })
+        : Effect.as(
+            Effect.logWarning("a verification was not finished", failure.operation, failure.cause),
+            { isComplete: false, isSigned: false }
           )
     )
   )

@@ -30,6 +30,33 @@ const event = (n: number): Json => ({
   metadata: { ip: `10.0.0.${n % 255}`, tags: ["a", "b"], request: { n, ms: n * 1.5 } }
 })
 
+/** Spans of an execution of the load, the root aside; each has an event. */
+const SPANS = 4
+/** A start, an end, and of each span a start, an event and an end. */
+const OPERATIONS_PER_EXECUTION = 2 + SPANS * 3
+const EXECUTIONS_PER_BATCH = Math.floor(BATCH / OPERATIONS_PER_EXECUTION)
+const OPERATIONS_PER_BATCH = EXECUTIONS_PER_BATCH * OPERATIONS_PER_EXECUTION
+
+/** What an SDK sends of one run; `id` is the client's own, so that a retry is safe. */
+const operations = (id: string, n: number): ReadonlyArray<Json> => {
+  const started = `2026-11-21T10:00:00.${String(n % 1_000_000).padStart(6, "0")}Z`
+  const ended = "2026-11-21T10:00:05.000000Z"
+  const spans = Array.from({ length: SPANS }, (_, span) => `${id}-${span}`)
+  return [
+    { op: "execution.start", id, agent_id: `agent-${n % 100}`, agent_name: "Planner",
+      started_at: started, metadata: { release: "1.4.2", customer: n } },
+    ...spans.flatMap((span, index) => [
+      { op: "span.start", execution_id: id, id: span, span_type: index % 2 ? "TOOL_CALL" : "LLM_CALL",
+        name: `step ${index}`, started_at: started, metadata: { model: "m-1", temperature: 0.5 },
+        ...(index === 0 ? {} : { caused_by_span_ids: [spans[index - 1]] }) },
+      { op: "span.event", span_id: span, event_type: "llm.response", timestamp: started,
+        payload: { text: "The answer to the question, in a sentence or two.", tokens: 40 + n } },
+      { op: "span.end", span_id: span, ended_at: ended }
+    ]),
+    { op: "execution.end", execution_id: id, ended_at: ended, metadata: { cost: 0.01 } }
+  ]
+}
+
 const median = (values: ReadonlyArray<number>): number =>
   [...values].sort((left, right) => left - right)[values.length >> 1]!
 
@@ -95,6 +122,41 @@ const endToEnd = async (): Promise<number> => {
   )
   for (const [tenant, receipt] of receipts) await client(tenant).settled(receipt, 120_000)
   return EVENTS / ((performance.now() - started) / 1_000)
+}
+
+/** Stands in the prepared requests where the run and the batch are to stand. */
+const RUN_MARK = "@run@"
+const traceBody = JSON.stringify({
+  operations: Array.from({ length: EXECUTIONS_PER_BATCH }, (_, n) =>
+    operations(`${RUN_MARK}-${n}`, n)).flat()
+})
+let traceRuns = 0
+
+/** Operations on traces per second from the first request until all of them can be read. */
+const traces = async (): Promise<number> => {
+  const run = traceRuns++
+  const batches = Math.ceil(EVENTS / OPERATIONS_PER_BATCH)
+  const started = performance.now()
+  const receipts: Array<readonly [string, string]> = []
+  let next = 0
+  await Promise.all(
+    Array.from({ length: CLIENTS }, async () => {
+      while (next < batches) {
+        const n = next++
+        const tenant = tenants[n % TENANTS]!
+        const { body, status, text } = await client(tenant).call("/api/v1/traces/batch", {
+          raw: traceBody.replaceAll(RUN_MARK, `run-${run}-${n}`)
+        })
+        if (status !== 202) throw new Error(`traces: ${status} ${text}`)
+        receipts.push([tenant, body.receipt_id])
+      }
+    })
+  )
+  for (const [tenant, receipt] of receipts) {
+    const { rejected } = await client(tenant).settled(receipt, 120_000)
+    if (rejected !== 0) throw new Error(`traces: ${rejected} operations of ${receipt} refused`)
+  }
+  return (batches * OPERATIONS_PER_BATCH) / ((performance.now() - started) / 1_000)
 }
 
 const KAFKA_VERSION = "4.3.1"
@@ -206,6 +268,10 @@ try {
   ratio("end to end, of what Kafka alone takes", whole, kafka)
   ratio("end to end, of what ClickHouse alone takes", whole, insert)
   console.log(`    30,000 events/s are ${(30_000 / median(whole.values)).toFixed(2)} of the median run`)
+  await traces()
+  const traced = await repeat("operations/s on traces, until they can be read", traces)
+  ratio("traces, of events", traced, whole)
+  console.log(`    20,000 operations/s are ${(20_000 / median(traced.values)).toFixed(2)} of the median run`)
   const health = await repeat("GET /healthz", async () => {
     const started = performance.now()
     for (let n = 0; n < PAGES; n++) await client("single").call("/healthz")

@@ -6,13 +6,16 @@ import { assert, describe, it } from "vitest"
 import { parse } from "yaml"
 import { asyncApiDocument, asyncApiYaml, defaultPlace } from "../../src/contracts/AsyncApi.ts"
 import { exampleLink, exampleValue } from "../../src/contracts/ExampleEvent.ts"
+import { exampleFactPlace, exampleFactValue } from "../../src/contracts/ExampleFact.ts"
 import type { JsonRecord, JsonValue } from "../../src/contracts/JsonSchema.ts"
 import { publishedFiles } from "../../src/contracts/PublishedFiles.ts"
 import { exactly } from "../../src/contracts/RecordContract.ts"
 import { recordContracts } from "../../src/contracts/RecordContracts.ts"
 import { toYaml } from "../../src/contracts/Yaml.ts"
-import { auditEventHeaders } from "../../src/domain/CloudEvent.ts"
+import { auditEventHeaders, checkpointHeaders, traceFactHeaders } from "../../src/domain/CloudEvent.ts"
+import { exampleCheckpoint } from "../../src/contracts/ExampleCheckpoint.ts"
 import { recompute } from "../../src/domain/HashChain.ts"
+import { recomputeFact } from "../../src/domain/TraceFact.ts"
 import { faultIn, FOLDER, makeAjv, publishedNames } from "./Published.ts"
 
 const read = (path: string): string => readFileSync(path, "utf8")
@@ -54,10 +57,11 @@ describe("the published contracts", () => {
     assert.strictEqual(new Set(ids).size, ids.length)
   })
 
-  it("leave no object open but metadata", () => {
+  it("leave no object open but what clients may fill as they like", () => {
     for (const name of publishedNames) {
       walk(JSON.parse(read(`${FOLDER}/${name}.schema.json`)), (object, path) => {
-        if (object["type"] !== "object" || path.endsWith("/metadata")) return
+        const isFree = /\/(?:metadata|payload|error\/anyOf\/1)$/.test(path)
+        if (object["type"] !== "object" || isFree) return
         assert.strictEqual(object["additionalProperties"], false, `${name} ${path}`)
       })
     }
@@ -71,6 +75,17 @@ describe("the published contracts", () => {
     assert.strictEqual(event?.detailsHash, event?.event.details_hash)
     assert.isUndefined(faultIn("audit-event", JSON.parse(exampleValue)))
     assert.isUndefined(faultIn("audit-event", auditEventHeaders("alk", exampleLink), "headers"))
+  })
+
+  it("show an example that is a true fact", () => {
+    const recomputed = recomputeFact(exampleFactValue)
+    assert.isTrue(recomputed?.exact)
+    assert.strictEqual(recomputed?.hash, recomputed?.fact.hash)
+    assert.strictEqual(recomputed?.contentHash, recomputed?.fact.content_hash)
+    assert.strictEqual(recomputed?.detailsHash, recomputed?.fact.details_hash)
+    assert.isUndefined(faultIn("trace-fact", JSON.parse(exampleFactValue)))
+    const headers = traceFactHeaders("alk", exampleFactPlace)
+    assert.isUndefined(faultIn("trace-fact", headers, "headers"))
   })
 })
 
@@ -134,7 +149,7 @@ describe("the AsyncAPI document", () => {
     assert.isAbove(references, 5)
   })
 
-  it("is an AsyncAPI 3.0 document of one channel that alk sends to", () => {
+  it("is an AsyncAPI 3.0 document of the channels that alk sends to", () => {
     assert.strictEqual(document.asyncapi, "3.0.0")
     assert.hasAllKeys(document, [
       "asyncapi",
@@ -145,37 +160,60 @@ describe("the AsyncAPI document", () => {
       "operations",
       "components"
     ])
-    assert.deepStrictEqual(Object.keys(document.channels), ["events"])
+    assert.deepStrictEqual(Object.keys(document.channels), ["events", "traces", "checkpoints"])
     assert.strictEqual(document.channels.events.address, "alk.events")
-    const [operation, ...more] = Object.values<any>(document.operations)
-    assert.isEmpty(more)
-    assert.strictEqual(operation.action, "send")
+    assert.strictEqual(document.channels.traces.address, "alk.traces")
+    const operations = Object.values<any>(document.operations)
+    assert.deepStrictEqual(operations.map(({ action }) => action), ["send", "send", "send"])
     assert.strictEqual(document.servers.kafka.protocol, "kafka")
   })
 
-  it("describes key, headers and value as the schema of the record does", () => {
-    const schema = JSON.parse(read(`${FOLDER}/audit-event.schema.json`))
-    const message = document.components.messages.auditEvent
+  const described = [
+    ["audit-event", "auditEvent", "AuditEvent", auditEventHeaders("alk", exampleLink)],
+    ["trace-fact", "traceFact", "TraceFact", traceFactHeaders("alk", exampleFactPlace)],
+    ["checkpoint", "checkpoint", "Checkpoint", checkpointHeaders("alk", exampleCheckpoint)]
+  ] as const
+
+  it.each(described)("describes what the schema %s does", (file, name, own, headers) => {
+    const schema = JSON.parse(read(`${FOLDER}/${file}.schema.json`))
+    const message = document.components.messages[name]
+    const { schemas } = document.components
     assert.deepStrictEqual(message.bindings.kafka.key, schema.$defs.key)
-    assert.deepStrictEqual(document.components.schemas.AuditEventHeaders, schema.$defs.headers)
-    const { $defs: _1, $id: _2, $schema: _3, description: _4, title: _5, ...value } = schema
-    const inline = JSON.stringify(value).replaceAll("#/$defs/", "#/components/schemas/")
-    assert.deepStrictEqual(document.components.schemas.AuditEvent, JSON.parse(inline))
+    assert.deepStrictEqual(schemas[`${own}Headers`], schema.$defs.headers)
+    const { $defs, $id: _2, $schema: _3, description: _4, title: _5, ...value } = schema
+    const moved = (part: unknown) =>
+      JSON.parse(JSON.stringify(part).replaceAll("#/$defs/", "#/components/schemas/"))
+    assert.deepStrictEqual(schemas[own], moved(value))
+    for (const [part, definition] of Object.entries($defs)) {
+      if (part === "key" || part === "headers") continue
+      assert.deepStrictEqual(schemas[part], moved(definition))
+    }
     assert.deepStrictEqual(
-      Object.keys(document.components.schemas.AuditEventHeaders.properties),
-      Object.keys(auditEventHeaders("alk", exampleLink))
+      Object.keys(schemas[`${own}Headers`].properties),
+      Object.keys(headers)
     )
   })
 
   it("uses schemas that draft 7, which AsyncAPI builds on, reads the same way", () => {
     const ajv = new Ajv({ strict: true, validateFormats: false })
     ajv.addVocabulary(["components"])
-    const { AuditEvent } = document.components.schemas
-    const validate = ajv.compile({ ...AuditEvent, components: document.components })
-    const [example] = document.components.messages.auditEvent.examples
-    assert.isTrue(validate(example.payload), JSON.stringify(validate.errors))
-    assert.isFalse(validate({ ...example.payload, actor: { id: "u", type: "robot" } }))
-    assert.isFalse(validate({ ...example.payload, note: "not hashed" }))
+    const { messages, schemas } = document.components
+    const validator = (name: string) =>
+      ajv.compile({ ...schemas[name], components: document.components })
+    const isEvent = validator("AuditEvent")
+    const [event] = messages.auditEvent.examples
+    assert.isTrue(isEvent(event.payload), JSON.stringify(isEvent.errors))
+    assert.isFalse(isEvent({ ...event.payload, actor: { id: "u", type: "robot" } }))
+    assert.isFalse(isEvent({ ...event.payload, note: "not hashed" }))
+    const isFact = validator("TraceFact")
+    const [fact] = messages.traceFact.examples
+    assert.isTrue(isFact(fact.payload), JSON.stringify(isFact.errors))
+    assert.isFalse(isFact({ ...fact.payload, type: "execution.ended" }))
+    assert.isFalse(isFact({ ...fact.payload, note: "not hashed" }))
+    const isCheckpoint = validator("Checkpoint")
+    const [checkpoint] = messages.checkpoint.examples
+    assert.isTrue(isCheckpoint(checkpoint.payload), JSON.stringify(isCheckpoint.errors))
+    assert.isFalse(isCheckpoint({ ...checkpoint.payload, tree_size: 0 }))
   })
 
   it("tells the names and numbers of the deployment that it is made for", () => {
@@ -195,5 +233,8 @@ describe("the AsyncAPI document", () => {
     assert.strictEqual(made.servers.kafka.variables.bootstrap.default, "kafka:9092")
     const [example] = made.components.messages.auditEvent.examples
     assert.strictEqual(example.headers.ce_source, "trail/acme")
+    assert.strictEqual(made.channels.traces.address, "prod.audit.traces")
+    const [fact] = made.components.messages.traceFact.examples
+    assert.strictEqual(fact.headers.ce_source, "trail/acme/traces")
   })
 })

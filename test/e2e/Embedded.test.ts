@@ -150,7 +150,34 @@ describe("restart in the middle", () => {
   const attempts = new Map<string, ReadonlyArray<Json>>()
   const acknowledged: Array<string> = []
 
+  const run = "run across restarts"
+  const path = `/api/v1/executions/${encodeURIComponent(run)}`
+  const spans: Array<string> = []
+
+  /** Whatever was running goes on, whatever was answered is there, and the chain holds. */
+  const goOnWithTheRun = async (): Promise<void> => {
+    const start = { agent_id: "agent", id: run }
+    const { body, status } = await client().call("/api/v1/executions", { body: start })
+    assert.strictEqual(status, spans.length === 0 ? 201 : 200)
+    assert.strictEqual(body.status, "RUNNING")
+    const span = { id: `span ${spans.length}`, span_type: "TOOL_CALL", name: "step" }
+    const before = spans.at(-1)
+    const made = await client().call(`${path}/spans`, {
+      body: before === undefined ? span : { ...span, caused_by_span_ids: [before] }
+    })
+    assert.strictEqual(made.status, 201, made.text)
+    spans.push(span.id)
+    const { body: dag } = await client().call(`${path}/dag`)
+    assert.sameMembers(
+      dag.nodes.map(({ id }: Json) => id),
+      [body.root_span_id, ...spans]
+    )
+    const { body: report } = await client().call(`${path}/verify`)
+    assert.deepInclude(report, { valid: true, facts_checked: 2 + spans.length })
+  }
+
   const restart = async (end: () => Promise<unknown>, from: number): Promise<void> => {
+    await goOnWithTheRun()
     const stop = { now: false }
     const sending = sendUntil(stop, from)
     await sleep(1_000)
@@ -161,6 +188,7 @@ describe("restart in the middle", () => {
     acknowledged.push(...sending.acknowledged)
     assert.isAbove(sending.acknowledged.length, 0)
     running = await start(await environment())
+    await goOnWithTheRun()
   }
 
   it("goes on after SIGTERM, with nothing lost and nothing doubled", async () => {

@@ -237,6 +237,21 @@ describe("the page", () => {
     )
   })
 
+  it("says when a file has changed under its hands, and goes on when it is chosen again", async () => {
+    await opened(async (page) => {
+      const path = file("changing.zip", zip)
+      assert.strictEqual((await page.check(path)).verdict, "intact")
+      writeFileSync(path, Buffer.concat([zip, Buffer.from("more")]))
+      await page.page.click("#again")
+      await page.page.waitForSelector("html[data-verdict=unreadable]", { state: "attached" })
+      assert.include((await page.page.textContent(".verdict"))!, "choose it again")
+      assert.strictEqual((await page.check(file("changing.zip", zip))).verdict, "intact")
+      const kept = [file("kept.txt", Buffer.from("no note"))]
+      assert.strictEqual((await page.check(path, { kept })).verdict, "unreadable")
+      assert.strictEqual((await page.check(path)).verdict, "intact")
+    })
+  })
+
   it("says when a key is none, and does not pretend to have used it", async () => {
     await opened(async (page) => {
       const report = await page.check(file("plain.zip", zip), { key: "not a key" })

@@ -3,11 +3,11 @@
  * whoever is refused or not answered asks again in the same words, until there is an answer that
  * stands. What they are told and what the topic says must be one story.
  */
-import { spawnSync } from "node:child_process"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
 import { readTopic } from "../support/BlackBox.ts"
 import type { Answer, Json, Options } from "../support/Client.ts"
+import { checkFacts } from "../support/IndependentTrace.ts"
 import { clientOf, type Target } from "./Parts.ts"
 
 const EXECUTIONS = "/api/v1/executions"
@@ -111,16 +111,6 @@ export const raceEnds = async (
 export const tracesOf = async (target: Target, tenant: string): Promise<ReadonlyArray<string>> => {
   const records = await readTopic(target.bootstrap(), `${target.topicPrefix}.traces`, tenant)
   return records.map(({ value }) => value)
-}
-
-/** The judgement of the independent implementation on a tenant's facts, down to the bytes. */
-export const checkFacts = (bodies: ReadonlyArray<string>): void => {
-  const { status, stderr, stdout } = spawnSync(
-    "python3",
-    ["test/independent/alk_trace.py", "check", "--exact"],
-    { encoding: "utf8", input: bodies.map((body) => `${body}\n`).join("") }
-  )
-  assert.strictEqual(status, 0, `${stdout}${stderr}`)
 }
 
 /** Of each execution, one start, one root and one end stand in the topic, and all verify. */

@@ -10,6 +10,7 @@ import { OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"
 import { TestApi } from "./support/TestApi.ts"
 
+const committed = { status: "committed", ids: ["a"], first_sequence_number: 1 }
 const NDJSON = { accept: "application/x-ndjson" }
 
 /** The chain of the world, as checkpoints see it. */
@@ -105,7 +106,8 @@ describe("POST /v1/verify", () => {
     const { body, status } = await post({ receipt })
     assert.strictEqual(status, 200)
     assert.deepStrictEqual(found(body), [])
-    assert.deepStrictEqual([body.valid, body.events_checked, receipt.duplicates.length], [true, 3, 1])
+    assert.deepStrictEqual([body.valid, body.events_checked], [true, 3])
+    assert.strictEqual(receipt.duplicates.length, 1)
   })
 
   it("names what a receipt says otherwise", async () => {
@@ -129,7 +131,8 @@ describe("POST /v1/verify", () => {
       requireHead: false,
       checkpoints: [checkpointOf(chainOf(api.world.bodies), 5)]
     })
-    world.kept[0] = { treeSize: 5, problem: "none of the known keys signed it", note: "forged" } as never
+    const problem = "none of the known keys signed it"
+    world.kept[0] = { treeSize: 5, problem, note: "forged" } as never
     const forged = await post({ checkpoint: "forged" })
     assert.deepStrictEqual(found(forged.body), [[5, "checkpoint_mismatch"]])
     assert.deepStrictEqual([forged.body.valid, forged.body.status], [false, "broken"])
@@ -149,11 +152,11 @@ describe("POST /v1/verify", () => {
     [{ receipt: { status: "committed" } }, "receipt.ids"],
     [{ receipt: { status: "committed", ids: ["a"] } }, "receipt.last_sequence_number"],
     [
-      { receipt: { status: "committed", ids: ["a"], first_sequence_number: 1, last_sequence_number: 9 } },
+      { receipt: { ...committed, last_sequence_number: 9 } },
       "receipt.ids"
     ],
     [
-      { receipt: { status: "committed", ids: ["a"], first_sequence_number: 1, last_sequence_number: 1 } },
+      { receipt: { ...committed, last_sequence_number: 1 } },
       "receipt.head_hash"
     ],
     [{ checkpoint: 7 }, "checkpoint"],
@@ -161,7 +164,8 @@ describe("POST /v1/verify", () => {
     [{ checkpoint: "x".repeat(65_537) }, "checkpoint"]
   ])("refuses %j, naming %s", async (json, field) => {
     const { body, status } = await post(json)
-    assert.deepStrictEqual([status, body.error.code, body.error.field], [400, "invalid_request", field])
+    const { code, field: named } = body.error
+    assert.deepStrictEqual([status, code, named], [400, "invalid_request", field])
   })
 
   it("refuses an event with a field that is none, naming it", async () => {

@@ -24,7 +24,7 @@ import {
   startExecution,
   startSpan
 } from "../actors/support/Traces.ts"
-import { checkFacts } from "../faults/TraceRaces.ts"
+import { checkFacts } from "../support/IndependentTrace.ts"
 import { append, freshPrefix, loseTopic, logLayer, readAll } from "../support/Log.ts"
 import { intruder, storeLayer, tamper } from "../support/Store.ts"
 import {

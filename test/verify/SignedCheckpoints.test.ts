@@ -1,6 +1,6 @@
 /**
- * What verification believes of checkpoints: real notes, signed by published keys and by others, and
- * rows that say something else than their note.
+ * What verification believes of checkpoints: real notes, signed by published keys and by others,
+ * and rows that say something else than their note.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -51,6 +51,7 @@ const withStored = <A, E>(
               Effect.sync(() => stored.findLast(({ tree_size }) => tree_size <= size))
           }),
           Layer.mock(HashTree, {
+            forget: () => Effect.void,
             nodes: (_, nodes) =>
               Effect.suspend(() => {
                 const node = (level: number, index: number): Buffer =>
@@ -141,11 +142,11 @@ describe("signed checkpoints", () => {
       Effect.gen(function*() {
         const root = Buffer.from(signed(7).root_hash, "hex")
         for (const sequence of [1, 4, 7]) {
-          const proof = (yield* checkpoints.inclusion("acme", sequence, 7))!
+          const proof = (yield* checkpoints.inclusion("acme", sequence, 7, false))!
           const leaf = leafHash(hashes[sequence - 1]!)
           assert.isTrue(verifyInclusion({ leaf, index: sequence - 1, size: 7, root, proof }))
         }
-        assert.isUndefined(yield* checkpoints.inclusion("acme", 3, 50))
+        assert.isUndefined(yield* checkpoints.inclusion("acme", 3, 50, true))
       })
     )
   )

@@ -5,7 +5,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { ChainRecompute } from "../../src/ports/ChainRecompute.ts"
+import { literal } from "../../src/adapters/clickhouse/RecomputeSql.ts"
+import type { ChainRecompute } from "../../src/ports/ChainRecompute.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
 import { Verifier, type BreakReason, type VerifyReport } from "../../src/verify/Verifier.ts"
@@ -57,10 +58,10 @@ const withChain = <A, E>(
   return Effect.gen(function*() {
     yield* storeChain(world, chain)
     return yield* test({ table: `${database}.events`, chain, world })
-  }).pipe(Effect.provide(verifierLayer(database, world, checkpoints(chain).service), { local: true }))
+  }).pipe(
+    Effect.provide(verifierLayer(database, world, checkpoints(chain).service), { local: true })
+  )
 }
-
-const literal = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`
 
 const setBody = (table: string, sequence: number, body: string): string =>
   `ALTER TABLE ${table} UPDATE body = ${literal(body)} WHERE sequence_number = ${sequence}`
@@ -123,8 +124,8 @@ const flips: ReadonlyArray<
 
 /** The bodies of other sequences, one by one: those between them stay as they are. */
 const setBodies = (table: string, bodies: ReadonlyMap<number, string>): string =>
-  `ALTER TABLE ${table} UPDATE body = transform(sequence_number, [${[...bodies.keys()].join(", ")}],`
-  + ` [${[...bodies.values()].map(literal).join(", ")}], body)`
+  `ALTER TABLE ${table} UPDATE body = transform(sequence_number,`
+  + ` [${[...bodies.keys()].join(", ")}], [${[...bodies.values()].map(literal).join(", ")}], body)`
   + ` WHERE sequence_number IN (${[...bodies.keys()].join(", ")})`
 
 const filterColumns: ReadonlyArray<readonly [column: string, value: string]> = [
@@ -171,7 +172,8 @@ describe("a changed row", () => {
       Effect.gen(function*() {
         yield* tamper(
           ...filterColumns.map(([column, value], index) =>
-            `ALTER TABLE ${table} UPDATE ${column} = ${value} WHERE sequence_number = ${placeOf(index)}`)
+            `ALTER TABLE ${table} UPDATE ${column} = ${value}`
+            + ` WHERE sequence_number = ${placeOf(index)}`)
         )
         const report = yield* broken()
         assert.deepStrictEqual(
@@ -256,7 +258,10 @@ describe("rows that come and go", () => {
         assert.deepStrictEqual(found(middle), [[1_000, "sequence_gap"]])
         assert.strictEqual(middle.breaks[0]!.expected, "sequences 1000 to 2100")
         yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number < 10`)
-        assert.deepStrictEqual(found(yield* broken()), [[1, "sequence_gap"], [1_000, "sequence_gap"]])
+        assert.deepStrictEqual(found(yield* broken()), [
+          [1, "sequence_gap"],
+          [1_000, "sequence_gap"]
+        ])
       })
     )
   )
@@ -267,8 +272,10 @@ describe("rows that come and go", () => {
         yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number > 2000`)
         const report = yield* broken()
         assert.deepStrictEqual(found(report), [[2_001, "tail_missing"]])
-        assert.deepStrictEqual([report.last_sequence_number, report.head?.sequence_number], [2_000, EVENTS])
-        assert.deepStrictEqual(found(yield* broken({ toSequence: 2_400 })), [[2_001, "tail_missing"]])
+        assert.strictEqual(report.last_sequence_number, 2_000)
+        assert.strictEqual(report.head?.sequence_number, EVENTS)
+        const bounded = yield* broken({ toSequence: 2_400 })
+        assert.deepStrictEqual(found(bounded), [[2_001, "tail_missing"]])
         yield* valid({ requireHead: false })
         yield* valid({ toSequence: 2_000 })
       })
@@ -318,7 +325,8 @@ describe("rows that come and go", () => {
         chain.extend(3)
         yield* store(chain.bodies.slice(EVENTS))
         assert.deepStrictEqual(found(yield* broken()), [[EVENTS + 1, "hash_mismatch"]])
-        assert.deepStrictEqual(found(yield* broken({ toSequence: 9_999 })), [[EVENTS + 1, "hash_mismatch"]])
+        const bounded = yield* broken({ toSequence: 9_999 })
+        assert.deepStrictEqual(found(bounded), [[EVENTS + 1, "hash_mismatch"]])
         yield* valid({ toSequence: EVENTS })
         // The log has it too by the time that the end is looked at: the chain has grown meanwhile.
         world.heads.set(TENANT, chain.head!)
@@ -409,7 +417,8 @@ describe("checkpoints", () => {
           assert.strictEqual((yield* valid({ fromSequence: 1_200 })).assurance, "signed")
           const part = yield* valid({ fromSequence: 100, toSequence: 2_300 })
           assert.strictEqual(part.assurance, "signed")
-          assert.strictEqual((yield* valid({ fromSequence: AT, toSequence: AT })).assurance, "signed")
+          const one = yield* valid({ fromSequence: AT, toSequence: AT })
+          assert.strictEqual(one.assurance, "signed")
         }),
       (chain) => new CheckpointWorld().sign(chain, 1_100, EVENTS)
     )
@@ -438,6 +447,19 @@ describe("checkpoints", () => {
       })
     )
   )
+
+  it.live("accuse nobody where only what is kept of their tree is wrong", () => {
+    const world = new CheckpointWorld()
+    world.keptTreeWrong = true
+    return withChain(
+      () =>
+        Effect.gen(function*() {
+          const part = yield* valid({ fromSequence: 100, toSequence: 2_300 })
+          assert.strictEqual(part.assurance, "signed")
+        }),
+      (chain) => world.sign(chain, EVENTS)
+    )
+  })
 
   it.live("catch a part that does not stand in the signed tree", () =>
     withChain(
@@ -471,7 +493,8 @@ describe("erasure", () => {
           yield* tamper(`OPTIMIZE TABLE ${table} FINAL`)
           const merged = yield* valid()
           assert.deepStrictEqual([merged.erased_events, merged.events_checked], [3, EVENTS + 3])
-          assert.strictEqual((yield* valid({ fromSequence: 1_100, toSequence: 2_300 })).erased_events, 2)
+          const part = yield* valid({ fromSequence: 1_100, toSequence: 2_300 })
+          assert.strictEqual(part.erased_events, 2)
         }),
       () => new CheckpointWorld(),
       made
@@ -486,7 +509,10 @@ describe("erasure", () => {
           const events = yield* EventStore
           yield* events.eraseDetails(
             TENANT,
-            erased.map(([at, body]) => ({ sequenceNumber: at, erasedAt: JSON.parse(body).erased_at }))
+            erased.map(([sequenceNumber, body]) => ({
+              sequenceNumber,
+              erasedAt: JSON.parse(body).erased_at
+            }))
           )
           assert.strictEqual((yield* valid()).erased_events, 3)
         }),
@@ -508,7 +534,10 @@ describe("erasure", () => {
   )
 
   it.live("counts only by an erasure that names this content and recomputes", () => {
-    const erase = (over: (chain: Chain) => Fields, after: (body: string) => string = (body) => body) => {
+    const erase = (
+      over: (chain: Chain) => Fields,
+      after: (body: string) => string = (body) => body
+    ) => {
       const made = chainOf()
       const body = made.erase(AT, over(made))
       return withChain(
@@ -531,12 +560,12 @@ describe("erasure", () => {
       content_hash: JSON.parse(made.bodies[AT - 1]!).content_hash
     })
     return Effect.gen(function*() {
-      yield* erase(() => ({ metadata: { reason: "x", sequence_number: AT, content_hash: "0".repeat(64) } }))
+      yield* erase((made) => ({ metadata: { ...named(made), content_hash: "0".repeat(64) } }))
       yield* erase((made) => ({ metadata: { ...named(made), sequence_number: AT + 1 } }))
       yield* erase(() => ({ resource: { id: "another", type: "audit_event" } }))
       yield* erase(() => ({ resource: { id: `event-${AT}`, type: "document" } }))
       yield* erase(() => ({ action: "document.erased" }))
-      yield* erase(() => ({}), (body) => body.replace('"reason":"asked for"', '"reason":"asked fox"'))
+      yield* erase(() => ({}), (body) => body.replace('"asked for"', '"asked fox"'))
     })
   })
 
@@ -551,7 +580,7 @@ describe("erasure", () => {
           yield* valid()
           const others = [
             body.replace(/"erased_at":"[^"]*"/, `"erased_at":"${createdAt(1)}"`),
-            body.replace('"details_hash"', '"details_salt":"00112233445566778899aabbccddeeff","details_hash"'),
+            body.replace('"details_hash"', `"details_salt":"${"0".repeat(32)}","details_hash"`),
             body.replace('"outcome":"success"', '"outcome":"success","metadata":{"made":"up"}'),
             body.replace('"type":"human"', '"type":"human","email":"made@up"'),
             body.replace(/,"erased_at":"[^"]*"/, "")
@@ -581,7 +610,8 @@ describe("bounds", () => {
         assert.deepStrictEqual(report.bounds, { ...bounds, from_sequence: null, to_sequence: null })
         // A row that hides from the filter by its column is found all the same.
         yield* tamper(
-          `ALTER TABLE ${table} UPDATE timestamp = '1999-01-01 00:00:00' WHERE sequence_number = 1400`
+          `ALTER TABLE ${table} UPDATE timestamp = '1999-01-01 00:00:00'`
+            + " WHERE sequence_number = 1400"
         )
         const hidden = yield* broken(bounds)
         assert.deepStrictEqual(found(hidden), [[1_400, "content_mismatch"]])

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import type { AuditEvent } from "../../domain/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../../domain/Erasure.ts"
 import { eraseEvent } from "../../domain/HashChain.ts"
-import type { EventErasure, EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
+import type { EventErasure, EventStore } from "../../ports/EventStore.ts"
 import { Parameters } from "./EventFilterSql.ts"
 import type { StoreClient } from "./StoreClient.ts"
 
@@ -126,26 +126,24 @@ export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
 
 interface ErasureRecord {
   readonly tenantId: string
-  readonly sequenceNumber: number
+  readonly offset: number
   readonly body: string
 }
 
-/** What follows `after` of the stored events that erase others. */
-const erasureRecords = (store: StoreClient, after: ErasureRecord | undefined) => {
+/** The stored events of a partition that erase others, from an offset on. */
+const erasureRecords = (store: StoreClient, partition: number, fromOffset: number) => {
   const parameters = new Parameters()
-  const beyond = after === undefined
-    ? ""
-    : ` AND (tenant_id, sequence_number) > (${parameters.string(after.tenantId)},`
-      + ` ${parameters.integer(after.sequenceNumber)})`
   return store.read({
     operation: "eraseAgain",
     parameters,
-    sql: `SELECT tenant_id, sequence_number, body FROM ${store.events}`
-      + ` WHERE action = ${parameters.string(ERASURE_ACTION)}${beyond}`
-      + ` ORDER BY tenant_id, sequence_number LIMIT ${RECORDS_MAX}`
+    sql: `SELECT tenant_id, kafka_offset, body FROM ${store.events}`
+      + ` WHERE action = ${parameters.string(ERASURE_ACTION)}`
+      + ` AND kafka_partition = ${parameters.bind("UInt32", partition)}`
+      + ` AND kafka_offset >= ${parameters.integer(fromOffset)}`
+      + ` ORDER BY kafka_offset LIMIT ${RECORDS_MAX}`
   }, (row): ErasureRecord => ({
     tenantId: row.string(),
-    sequenceNumber: row.uint64(),
+    offset: row.uint64(),
     body: row.string()
   }))
 }
@@ -161,21 +159,17 @@ const erasureIn = (body: string): EventErasure | undefined => {
   }
 }
 
-/**
- * Erase again whatever the stored events ask for: rows that a late insert has brought back would
- * else win when they are merged.
- */
-export const makeEraseAgain = (store: StoreClient): Effect.Effect<void, StoreUnavailable> => {
+export const makeEraseAgain = (store: StoreClient): Store["eraseAgain"] => {
   const eraseDetails = makeEraseDetails(store)
-  return Effect.gen(function*() {
-    let after: ErasureRecord | undefined
-    for (;;) {
-      const records = yield* erasureRecords(store, after)
+  return Effect.fn("EventStore.eraseAgain")(function*(partition, fromOffset) {
+    for (let from = fromOffset;;) {
+      const records = yield* erasureRecords(store, partition, from)
       for (const [tenantId, own] of Map.groupBy(records, (record) => record.tenantId)) {
         yield* eraseDetails(tenantId, own.flatMap(({ body }) => erasureIn(body) ?? []))
       }
-      after = records.at(-1)
-      if (records.length < RECORDS_MAX) return
+      const last = records.at(-1)
+      if (last === undefined || records.length < RECORDS_MAX) return
+      from = last.offset + 1
     }
   })
 }

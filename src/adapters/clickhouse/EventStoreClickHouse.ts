@@ -6,7 +6,7 @@ import { Effect, Layer } from "effect"
 import { EventStore } from "../../ports/EventStore.ts"
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import { Parameters } from "./EventFilterSql.ts"
-import { makeEraseDetails } from "./EventErasure.ts"
+import { makeEraseAgain, makeEraseDetails } from "./EventErasure.ts"
 import { makeById, makePage, makeScan } from "./EventPages.ts"
 import { makeStats } from "./EventStatistics.ts"
 import { migrate } from "./Migrations.ts"
@@ -57,6 +57,7 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       mergeDuplicates: makeMergeDuplicates(store),
       dropPartition: makeDropPartition(store),
       eraseDetails: makeEraseDetails(store),
+      eraseAgain: makeEraseAgain(store),
       page: makePage(store),
       scan: makeScan(store),
       byId: makeById(store),

@@ -4,10 +4,16 @@
  */
 import { Effect } from "effect"
 import type { EventStore } from "../../ports/EventStore.ts"
-import { makeEraseAgain } from "./EventErasure.ts"
 import { escapedRows, rawRows } from "./RawRows.ts"
 import type { StoreClient } from "./StoreClient.ts"
-import { dropRows, hasRepeats, highestRow, insertRows, lastRecord, mergeRows } from "./TopicTable.ts"
+import {
+  dropRows,
+  hasRepeats,
+  highestRow,
+  insertRows,
+  lastRecord,
+  mergeRows
+} from "./TopicTable.ts"
 
 type Store = EventStore["Service"]
 
@@ -70,9 +76,8 @@ export const makeHasDuplicates = (store: StoreClient): Store["hasDuplicates"] =>
     return yield* hasRepeats(store, store.events, key, partition, fromOffset)
   })
 
-/** What came in twice, and the second time with details that were erased in between, loses them. */
 export const makeMergeDuplicates = (store: StoreClient): Store["mergeDuplicates"] =>
-  Effect.andThen(makeEraseAgain(store), mergeRows(store, store.events))
+  mergeRows(store, store.events)
 
 export const makeDropPartition = (store: StoreClient): Store["dropPartition"] => (partition) =>
   dropRows(store, [store.events, store.receipts, store.conflicts], partition)

@@ -4,6 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
+import { ERASURE_ACTION } from "../../domain/Erasure.ts"
 import {
   BLOCK_EVENTS,
   ChainRecompute,
@@ -20,9 +21,6 @@ type Recompute = ChainRecompute["Service"]
 
 /** Levels of the hash tree within a block. */
 const BLOCK_LEVELS = Math.log2(BLOCK_EVENTS)
-
-/** The events whose action this is erase the details of others. */
-const ERASED_ACTION = "alk.event.erased"
 
 const LEAF_PREFIX = "char(0)"
 const NODE_PREFIX = "char(1)"
@@ -67,13 +65,16 @@ const makeBlocks = (store: StoreClient): Recompute["blocks"] =>
     const ordered = tree
       ? "arrayMap(pair -> pair.2, arraySort(groupArray((sequence_number, hash))))"
       : "emptyArrayString()"
-    const perBlock = `SELECT intDiv(sequence_number - 1, ${BLOCK_EVENTS}) AS block, count() AS rows,`
+    const perBlock = `SELECT intDiv(sequence_number - 1, ${BLOCK_EVENTS}) AS block,`
+      + " count() AS rows,"
       + " min(sequence_number) AS first, max(sequence_number) AS last, min(perfect) AS each,"
-      + " argMin(stored_prev, sequence_number) AS prev_hash, argMax(hash, sequence_number) AS last_hash,"
+      + " argMin(stored_prev, sequence_number) AS prev_hash,"
+      + " argMax(hash, sequence_number) AS last_hash,"
       + ` sumWithOverflow(${keyedHash(key, "sequence_number", "stored_prev")}) AS wanted,`
       + ` sumWithOverflow(${keyedHash(key, "sequence_number + 1", "hash")}) AS found,`
       + ` countIf(${inBounds}) AS in_bounds,`
-      + " groupArrayIf((sequence_number, id, stored_content, erased_time), erased_time != '') AS erased,"
+      + " groupArrayIf((sequence_number, id, stored_content, erased_time), erased_time != '')"
+      + " AS erased,"
       + ` ${ordered} AS hashes FROM (${rows}) GROUP BY block`
     const linked = `wanted - ${keyedHash(key, "first", "prev_hash")}`
       + ` = found - ${keyedHash(key, "last + 1", "last_hash")}`
@@ -84,7 +85,8 @@ const makeBlocks = (store: StoreClient): Recompute["blocks"] =>
       parameters,
       settings: RECOMPUTE_SETTINGS,
       sql: `WITH ${perfect} AS perfect, ${whole} AS whole`
-        + " SELECT block, rows, toUInt8(perfect), first, last, prev_hash, last_hash, in_bounds, erased,"
+        + " SELECT block, rows, toUInt8(perfect), first, last, prev_hash, last_hash, in_bounds,"
+        + " erased,"
         + ` lower(arrayElement(${subtree("if(perfect AND whole, hashes, [])")}, 1)),`
         + " if(perfect AND NOT whole, hashes, [])"
         + ` FROM (${perBlock}) ORDER BY block`
@@ -147,13 +149,15 @@ const makeErasures = (store: StoreClient): Recompute["erasures"] =>
       parameters,
       sql: `SELECT DISTINCT body FROM ${store.events}`
         + ` WHERE tenant_id = ${parameters.string(tenantId)}`
-        + ` AND action = ${parameters.string(ERASED_ACTION)}`
+        + ` AND action = ${parameters.string(ERASURE_ACTION)}`
         + ` AND JSONExtractUInt(metadata, 'sequence_number') IN (${listOf(sequenceNumbers)})`
         + ` LIMIT ${2 * SAMPLE_ROWS_MAX}`
     }, (row) => row.string())
   }
 
-/** The first timestamp of a text that starts like an event; a string of the id can't look like it. */
+/**
+ * The first timestamp of a text that starts like an event; a string of the id can't look like it.
+ */
 const STORED_TIME = `substring(body, position(body, ${literal('","timestamp":"')}) + 15, 27)`
 
 const makeSpan = (store: StoreClient): Recompute["span"] => (tenantId, from, to) => {
@@ -182,7 +186,7 @@ const makeLastSequence = (store: StoreClient): Recompute["lastSequence"] => (ten
 }
 
 /** The recomputation behind the port. */
-export const layerRecompute: Layer.Layer<ChainRecompute, never, ClickHouseConnection> = Layer.effect(
+export const layerRecompute = Layer.effect(
   ChainRecompute,
   Effect.map(ClickHouseConnection, (connection) => {
     const store = makeStoreClient(connection)

@@ -1,7 +1,7 @@
 /**
  * The recomputation of stored events as ClickHouse expressions: from the filter columns and what
- * stands between them in the bytes, the whole stored text is built again, and with it every hash.
- * A row is perfect only if all of it comes out as it is stored; what is wrong otherwise is not said.
+ * stands between them in the bytes, the whole stored text is built again, and with it every hash. A
+ * row is perfect only if all of it comes out as it is stored; what is wrong otherwise is not said.
  *
  * The text of `metadata` is hashed as it stands. That it is in RFC 8785 form, only the program
  * checks; whoever could hash another form could forge the whole chain behind it.
@@ -36,6 +36,8 @@ const SALT_AT = DETAILS_AT + DETAILS_MARK.length + SALT_LENGTH
 const PREV_AT_WITH_SALT = SALT_AT + SALT_MARK.length + HASH_LENGTH
 const PREV_AT_WITH_HASH = DETAILS_AT + DETAILS_MARK.length + HASH_LENGTH
 const PREV_AT_BARE = DETAILS_AT
+/** From the earliest `prev_hash` to the end of an event that is erased. */
+const ERASED_ENDING_LENGTH = PREV_AT_WITH_SALT + ERASED_END_LENGTH - 1
 
 const EMAIL_MARK = ',"email":'
 const NAME_MARK = ',"name":'
@@ -46,7 +48,8 @@ const concat = (...parts: ReadonlyArray<string>): string => `concat(${parts.join
 /** The canonical text of a column without control characters; of others it makes no JSON. */
 const quoted = (column: string): string => {
   const backslashes = `replaceAll(${column}, ${literal("\\")}, ${literal("\\\\")})`
-  return concat(literal('"'), `replaceAll(${backslashes}, ${literal('"')}, ${literal('\\"')})`, literal('"'))
+  const marks = `replaceAll(${backslashes}, ${literal('"')}, ${literal('\\"')})`
+  return concat(literal('"'), marks, literal('"'))
 }
 
 const time = (column: string): string =>
@@ -63,7 +66,14 @@ const plainSearch = (): string => {
   const tokens = `extractAll(metadata_text, ${literal('"[^"]*":?')})`
   const strings = `arrayMap(token -> ${inner("token")},`
     + ` arrayFilter(token -> NOT endsWith(token, ':'), ${tokens}))`
-  const texts = ["action", "actor_id", inner("email_text"), "resource_id", "resource_type", inner("name_text")]
+  const texts = [
+    "action",
+    "actor_id",
+    inner("email_text"),
+    "resource_id",
+    "resource_type",
+    inner("name_text")
+  ]
   return `lowerUTF8(concat(${texts.join(", char(0), ")},`
     + ` arrayStringConcat(arrayMap(text -> concat(char(0), text), ${strings}))))`
 }
@@ -92,12 +102,16 @@ type Stage = Readonly<Record<string, string>>
 
 const fromEnding = (at: number, length: number): string => `substring(ending, -${at}, ${length})`
 
+/** True if the mark of a member stands before its value. */
+const hasMark = (at: number, mark: string): string =>
+  `${fromEnding(at + mark.length, mark.length)} = ${literal(mark)}`
+
 /** The fixed members, as they stand at the end, and the columns as they stand in the text. */
 const texts: Stage = {
   gone:
     `substring(body, -${ERASED_END_LENGTH}, ${ERASED_AT_MARK.length}) = ${literal(ERASED_AT_MARK)}`,
   ending: `if(gone, ${concat(
-    `substring(right(body, ${PREV_AT_WITH_SALT + ERASED_END_LENGTH - 1}), 1, ${PREV_AT_WITH_SALT - 1})`,
+    `substring(right(body, ${ERASED_ENDING_LENGTH}), 1, ${PREV_AT_WITH_SALT - 1})`,
     literal("}")
   )}, right(body, ${PREV_AT_WITH_SALT}))`,
   erased_time: `if(gone, substring(body, -${TIME_LENGTH + 2}, ${TIME_LENGTH}), '')`,
@@ -105,8 +119,8 @@ const texts: Stage = {
   stored_content: fromEnding(CONTENT_AT, HASH_LENGTH),
   stored_details: fromEnding(DETAILS_AT, HASH_LENGTH),
   salt: fromEnding(SALT_AT, SALT_LENGTH),
-  hashed: `${fromEnding(DETAILS_AT + DETAILS_MARK.length, DETAILS_MARK.length)} = ${literal(DETAILS_MARK)}`,
-  salted: `${fromEnding(SALT_AT + SALT_MARK.length, SALT_MARK.length)} = ${literal(SALT_MARK)}`,
+  hashed: hasMark(DETAILS_AT, DETAILS_MARK),
+  salted: hasMark(SALT_AT, SALT_MARK),
   stored_prev:
     `multiIf(hashed AND salted, ${fromEnding(PREV_AT_WITH_SALT, HASH_LENGTH)},`
     + ` hashed, ${fromEnding(PREV_AT_WITH_HASH, HASH_LENGTH)},`
@@ -238,12 +252,13 @@ const RESULT =
  * intermediate texts.
  */
 export const RECOMPUTE_SETTINGS =
-  "short_circuit_function_evaluation = 'disable', max_block_size = 8192, preferred_block_size_bytes = 0"
+  "short_circuit_function_evaluation = 'disable', max_block_size = 8192,"
+  + " preferred_block_size_bytes = 0"
 
 /**
  * A query for the rows of a table that satisfy a condition, each recomputed. Each stage is a query
- * around those before it: as aliases in one query, ClickHouse would write out each value wherever it
- * is named, and their number grows with the power of the depth.
+ * around those before it: as aliases in one query, ClickHouse would write out each value wherever
+ * it is named, and their number grows with the power of the depth.
  */
 export const recomputedRows = (table: string, tenant: string, condition: string): string => {
   const staged = stages(tenant).reduce(

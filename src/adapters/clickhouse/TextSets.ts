@@ -1,6 +1,6 @@
 /**
- * Lists of texts for a statement's `IN (…)`: more of them than fit into parameters, which travel in
- * the address, and as literals, which the primary key is searched by twice as fast as by a subquery.
+ * Lists of texts for a statement's `IN (…)`: more of them than fit into parameters, which travel
+ * in the address. As literals, by which the primary key is searched twice as fast as by a subquery.
  */
 
 /** What could end a literal, or look like a parameter to somebody on the way. */

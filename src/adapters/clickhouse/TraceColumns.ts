@@ -1,7 +1,7 @@
 /**
  * What each column of the `facts` table says about the stored bytes, as ClickHouse expressions over
- * them: verification computes every column again and names those that differ. The table's defaults in
- * schemas/clickhouse are the same expressions; a test compares the two.
+ * them: verification computes every column again and names those that differ. The table's defaults
+ * in schemas/clickhouse are the same expressions; a test compares the two.
  */
 import { disagreementOf, membersOf, readable, type NamedExpression } from "./JsonColumns.ts"
 

@@ -1,7 +1,7 @@
 /**
  * The facts of single executions, as the bytes they came in, and which execution a span belongs to.
- * What stands in the store twice is shown once, always: so few rows are merged in no time, and while
- * an execution is being erased every fact of it is there twice for a moment.
+ * What stands in the store twice is shown once, always: so few rows are merged in no time, and
+ * while an execution is being erased every fact of it is there twice for a moment.
  */
 import { Effect } from "effect"
 import type {
@@ -209,8 +209,8 @@ const keyOf = ({ executionId, tenantId }: Pick<Summary, "executionId" | "tenantI
 
 /**
  * Three statements at most, whatever is asked for: who holds the spans, how far each execution
- * reaches, its facts up to there. Facts arrive in the order of their numbers, so the last two are of
- * one moment.
+ * reaches, its facts up to there. Facts arrive in the order of their numbers, so the last two are
+ * of one moment.
  */
 export const makeLoad = (store: StoreClient): Store["load"] =>
   Effect.fn("TraceStore.load")(function*(executions, spans) {

@@ -184,7 +184,8 @@ const nextPlaces = (
   const start = "toUnixTimestamp64Micro(started)"
   const beyond = after === undefined
     ? "true"
-    : `(${start}, id) > (${parameters.bind("Int64", after.started)}, ${parameters.string(after.id)})`
+    : `(${start}, id) >`
+      + ` (${parameters.bind("Int64", after.started)}, ${parameters.string(after.id)})`
   return store.read({
     operation: "overlapping",
     parameters,

@@ -49,9 +49,17 @@ class Unreadable extends Error {}
 const HEX = /^[0-9a-f]{64}$/
 const utf8 = new TextEncoder()
 const fromUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-const bytesOfHex = (hex) => Uint8Array.from({ length: hex.length / 2 }, (_, at) =>
-  parseInt(hex.slice(2 * at, 2 * at + 2), 16))
-const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+const HEX_OF_BYTE = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
+const bytesOfHex = (hex) => {
+  const bytes = new Uint8Array(hex.length / 2)
+  for (let at = 0; at < bytes.length; at++) bytes[at] = parseInt(hex.substr(2 * at, 2), 16)
+  return bytes
+}
+const hexOf = (bytes) => {
+  let hex = ""
+  for (let at = 0; at < bytes.length; at++) hex += HEX_OF_BYTE[bytes[at]]
+  return hex
+}
 const concat = (...parts) => {
   const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
   let at = 0

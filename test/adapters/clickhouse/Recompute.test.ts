@@ -1,12 +1,16 @@
 /**
- * The store's recomputation against the program's, on the real engine: rows that the sequencer would
- * write, whatever stands in them, are perfect; and no row is that the program finds fault with.
+ * The store's recomputation against the program's, on the real engine: rows that the sequencer
+ * would write, whatever stands in them, are perfect; and no row is that the program finds fault
+ * with.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import fc from "fast-check"
 import { columns } from "../../../src/adapters/clickhouse/EventColumns.ts"
-import { RECOMPUTE_SETTINGS, recomputedRows } from "../../../src/adapters/clickhouse/RecomputeSql.ts"
+import {
+  RECOMPUTE_SETTINGS,
+  recomputedRows
+} from "../../../src/adapters/clickhouse/RecomputeSql.ts"
 import { recompute } from "../../../src/domain/HashChain.ts"
 import { leafHash, nodeHash } from "../../../src/domain/MerkleTree.ts"
 import { ChainRecompute } from "../../../src/ports/ChainRecompute.ts"
@@ -25,8 +29,9 @@ const TENANT = "acme"
 
 /** Texts that mean something to one of the languages on the way. */
 const hostile: ReadonlyArray<string> = [
-  "'", '"', "\\", "\\\\", '\\"', "\\u0041", "a\nb", "\t", "\u0001", "\u001f", "\u007f", "\u0085", "\u2028",
-  "\ufeff", "é", "e\u0301", "İ", "ΟΔΟΣ", "日本語", "\u{1F600}", "\u{10FFFF}", "\uFFFD", "{}", "[1]",
+  "'", '"', "\\", "\\\\", '\\"', "\\u0041", "a\nb", "\t", "\u0001", "\u001f", "\u007f",
+  "\u0085", "\u2028", "\ufeff", "é", "e\u0301", "İ", "ΟΔΟΣ", "日本語", "\u{1F600}", "\u{10FFFF}",
+  "\uFFFD", "{}", "[1]",
   '","email":"x', '},"action":"document.read","resource":{"id":', '},"outcome":"success"',
   ',"tenant_id":"acme","sequence_number":1', '"erased_at":"', "a/b", "%", "x".repeat(250), ""
 ]
@@ -118,7 +123,9 @@ const strangeChain = (events: number, seed: number): Chain => {
   return chain
 }
 
-/** An integer beyond 64 bits, which the store's parser refuses: the program goes through such rows. */
+/**
+ * An integer beyond 64 bits, which the store's parser refuses: the program goes through such rows.
+ */
 const hasLongDigits = (body: string): boolean =>
   /[0-9]{19,}/.test(body.replaceAll(/"(?:[^"\\]|\\.)*"/g, ""))
 
@@ -229,7 +236,8 @@ describe("recomputation in the store", () => {
           toSequence: 20,
           tree: false
         })
-        assert.deepStrictEqual(without.map(({ hashes, subtree }) => [hashes, subtree]), [[[], undefined]])
+        assert.deepStrictEqual(without[0]!.hashes, [])
+        assert.isUndefined(without[0]!.subtree)
       })
     )
   )

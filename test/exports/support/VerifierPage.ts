@@ -40,8 +40,6 @@ export class VerifierPage {
       executablePath,
       headless: true,
       chromiumSandbox: false,
-      // A container's shared memory may be too small for two browsers at once.
-      args: ["--disable-dev-shm-usage"],
       env: { ...environment, PATH: process.env["PATH"] ?? "", HOME: tmpdir(), TMPDIR: tmpdir() }
     })
     const { before, dark = false, width = 1_100 } = options
@@ -70,6 +68,8 @@ export class VerifierPage {
     const { page } = this
     const { kept = [], key = "" } = given
     await page.fill("#key", key)
+    // A browser holds on to a file as it was: choosing the same path again is no new choice.
+    await page.setInputFiles("#kept", [])
     await page.setInputFiles("#kept", [...kept])
     await page.evaluate("delete document.documentElement.dataset.verdict")
     await page.setInputFiles("#pack", [])

@@ -142,7 +142,7 @@ export class World {
       this.proofs.hashes.set(tenantId, hashes)
       hashes.push(hash)
     }
-    this.proofs.stored.push(...changes.checkpoints.values())
+    this.proofs.stored.push(...changes.checkpoints)
     for (const { attempt, receipt } of changes.decided) {
       const final = { ...receipt, events_next: this.state.eventsNext }
       this.receipts.set(receipt.receipt_id, final)
@@ -440,8 +440,8 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     Layer.succeed(SignedCheckpoints, {
       newestAtOrBelow: (tenantId, size) => world.checkpoints.newestAtOrBelow(tenantId, size),
       open: (tenantId, note) => world.checkpoints.open(tenantId, note),
-      inclusion: (tenantId, sequence, size) =>
-        world.checkpoints.inclusion(tenantId, sequence, size)
+      inclusion: (tenantId, sequence, size, anew) =>
+        world.checkpoints.inclusion(tenantId, sequence, size, anew)
     }),
     Layer.succeed(Heads, {
       head: (tenantId) => Effect.sync(() => world.state.heads.get(tenantId)),

@@ -42,7 +42,8 @@ const optionalQuote = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : quote(text)
 
 const textsOf = (fields: Fields, sequence: number): EventTexts => {
-  const actor = fields.actor ?? { id: `user-${sequence % 3}`, type: "human", email: "u@example.com" }
+  const somebody = { id: `user-${sequence % 3}`, type: "human", email: "u@example.com" }
+  const actor = fields.actor ?? somebody
   const resource = fields.resource ?? { id: `doc-${sequence}`, type: "document", name: "Plan" }
   return {
     id: quote(fields.id ?? `event-${sequence}`),

@@ -1,9 +1,15 @@
 /**
- * Signed checkpoints of a test: of whatever chain the test says, forged ones too. Proofs are made of
- * the hashes that the test holds, not of what is stored.
+ * Signed checkpoints of a test: of whatever chain the test says, forged ones too. Proofs are made
+ * of the hashes that the test holds, not of what is stored.
  */
 import { Effect } from "effect"
-import { Frontier, hashesOf, inclusionParts, leafHash, nodeHash } from "../../../src/domain/MerkleTree.ts"
+import {
+  Frontier,
+  hashesOf,
+  inclusionParts,
+  leafHash,
+  nodeHash
+} from "../../../src/domain/MerkleTree.ts"
 import {
   SignedCheckpoints,
   type CheckpointFound,
@@ -25,6 +31,8 @@ export class CheckpointWorld {
   readonly kept: Array<CheckpointFound> = []
   /** What proofs are made of. */
   hashes: ReadonlyArray<string> = []
+  /** What is kept of the tree is not what the hashes make; proofs made anew are right. */
+  keptTreeWrong = false
 
   /** Keep signed checkpoints of the chain, and make proofs of it. */
   sign(chain: Chain, ...sizes: ReadonlyArray<number>): this {
@@ -57,11 +65,12 @@ export class CheckpointWorld {
             unreadable: "it is not a C2SP signed note"
           }
         ),
-      inclusion: (_, sequence, size) =>
+      inclusion: (_, sequence, size, anew) =>
         Effect.sync(() =>
           size > this.hashes.length
             ? undefined
-            : hashesOf(inclusionParts(sequence - 1, size), node)
+            : hashesOf(inclusionParts(sequence - 1, size), (level, index) =>
+                this.keptTreeWrong && !anew ? Buffer.alloc(32) : node(level, index))
         )
     })
   }

@@ -1,6 +1,6 @@
 /**
- * Facts of traces as the sequencer writes them, with real hashes, one chain per tenant, for tests of
- * the store.
+ * Facts of traces as the sequencer writes them, with real hashes, one chain per tenant, for tests
+ * of the store.
  */
 import { canonicalize } from "../../../../src/domain/CanonicalJson.ts"
 import type { JsonObject } from "../../../../src/domain/StrictJson.ts"

@@ -408,7 +408,10 @@ export const traceStoreContract = <E>(
         const key = (keys: ReadonlyArray<TraceKey>): fc.Arbitrary<TraceKey> =>
           fc.oneof(
             { weight: 5, arbitrary: fc.constantFrom(...keys) },
-            fc.record({ tenantId: fc.constantFrom(...tenants, "nobody"), id: fc.constantFrom("", "x") })
+            fc.record({
+              tenantId: fc.constantFrom(...tenants, "nobody"),
+              id: fc.constantFrom("", "x")
+            })
           )
         const wanted = fc.record({
           executions: fc.array(key(known.map(({ execution }) => execution)), { maxLength: 20 }),
