@@ -68,8 +68,7 @@ export const TraceLine = exactly<TraceOperation>()(
       spanType,
       startedAt,
       startedAtGiven,
-      details: Details,
-      fingerprint: Schema.optionalKey(hex16("Of what was sent."))
+      details: Details
     }),
     Schema.Struct({
       op: Schema.Literal("span.end"),

@@ -54,8 +54,6 @@ export interface StartSpan extends Common {
   readonly startedAtGiven: boolean
   /** name, metadata. */
   readonly details: PreparedDetails
-  /** 32 hex digits that two requests share only if they ask for the same span; unless fresh. */
-  readonly fingerprint?: string
 }
 
 export interface EndSpan extends Common {

@@ -308,7 +308,7 @@ const startSpan = (
   executionId: string,
   options: PrepareTraceOptions
 ): TraceOperation => {
-  const { acceptedAt, index, secret, tenantId } = options
+  const { acceptedAt, index, tenantId } = options
   const clientId = optionalId(item, "id")
   const key = optionalId(item, "idempotency_key")
   const parentSpanId = optionalId(item, "parent_span_id")
@@ -333,8 +333,7 @@ const startSpan = (
     spanType,
     startedAt: startedAt ?? acceptedAt,
     startedAtGiven: startedAt !== undefined,
-    details: prepareDetails({ metadata, name: quote(name) })!,
-    ...(fresh ? {} : { fingerprint: fingerprintOf(item, { execution_id: executionId }, secret) })
+    details: prepareDetails({ metadata, name: quote(name) })!
   }
 }
 

@@ -13,6 +13,7 @@ import {
   type ErasedRow
 } from "../ports/ChainRecompute.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
+import { caughtUp } from "./CaughtUp.ts"
 
 /** What an erasure event says of the event that it names. */
 interface Named {
@@ -46,6 +47,11 @@ export class Erasures {
     this.#named.set(erasure.sequence_number, others)
   }
 
+  /** True if one was found that names this sequence, whatever it says of it. */
+  names(sequenceNumber: number): boolean {
+    return this.#named.has(sequenceNumber)
+  }
+
   /** True if the chain says that this event with this content was erased at this time. */
   covers({ contentHash, erasedAt, id, sequenceNumber }: ErasedRow): boolean {
     return (this.#named.get(sequenceNumber) ?? []).some(
@@ -70,17 +76,34 @@ export class Erasures {
 
 type Recompute = ChainRecompute["Service"]
 
-/** Look up who has erased these events, as many at a time as one question may name. */
+/** Ask for as many at a time as one question may name. */
+const learn = Effect.fnUntraced(function*(
+  into: Erasures,
+  recompute: Recompute,
+  tenantId: string,
+  sequenceNumbers: ReadonlyArray<number>
+) {
+  for (let at = 0; at < sequenceNumbers.length; at += SAMPLE_ROWS_MAX) {
+    const part = sequenceNumbers.slice(at, at + SAMPLE_ROWS_MAX)
+    for (const body of yield* recompute.erasures(tenantId, part)) into.learn(tenantId, body)
+  }
+})
+
+/**
+ * Look up who has erased these events. The details go a moment before the event that says so is
+ * stored, and that one stands in the log by then: where none is found, the store is waited for.
+ */
 export const learnErasures = Effect.fnUntraced(function*(
   recompute: Recompute,
   tenantId: string,
   sequenceNumbers: ReadonlyArray<number>
 ) {
   const erasures = new Erasures()
-  for (let at = 0; at < sequenceNumbers.length; at += SAMPLE_ROWS_MAX) {
-    const part = sequenceNumbers.slice(at, at + SAMPLE_ROWS_MAX)
-    for (const body of yield* recompute.erasures(tenantId, part)) erasures.learn(tenantId, body)
-  }
+  yield* learn(erasures, recompute, tenantId, sequenceNumbers)
+  const unnamed = sequenceNumbers.filter((sequence) => !erasures.names(sequence))
+  if (unnamed.length === 0) return erasures
+  yield* caughtUp(tenantId)
+  yield* learn(erasures, recompute, tenantId, unnamed)
   return erasures
 })
 

@@ -1,0 +1,162 @@
+/**
+ * Sequencer, projection and verifier over topics and a database of a test's own, started and stopped
+ * by hand, and the commands that make evidence: events, erasures, checkpoints.
+ */
+import { Effect, Layer, type Scope } from "effect"
+import { layerFollower } from "../../../src/actors/Follower.ts"
+import { runProjection } from "../../../src/actors/Projection.ts"
+import { PublishedKeys } from "../../../src/actors/PublishedKeys.ts"
+import { runSequencer } from "../../../src/actors/Sequencer.ts"
+import type { Progress } from "../../../src/actors/Visibility.ts"
+import type { AuditEvent } from "../../../src/domain/AuditEvent.ts"
+import type { CheckpointRecord } from "../../../src/domain/Checkpoint.ts"
+import type { Command } from "../../../src/domain/Command.ts"
+import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../src/domain/Erasure.ts"
+import { emptyFilter } from "../../../src/domain/EventFilter.ts"
+import { formatMicros, nowMicros } from "../../../src/domain/Timestamp.ts"
+import { prepareItem } from "../../../src/pipeline/Prepare.ts"
+import { EventLog } from "../../../src/ports/EventLog.ts"
+import { EventStore } from "../../../src/ports/EventStore.ts"
+import { layerSignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
+import { layerVerifier, Verifier, type VerifyRequest } from "../../../src/verify/Verifier.ts"
+import { commandRecord, ingestCommand } from "../../support/Events.ts"
+import { append, freshPrefix, logLayer, readAll } from "../../support/Log.ts"
+import { TEST_SECRET } from "../../support/Program.ts"
+import { checkpointSigner } from "../../support/Signer.ts"
+import { storeLayer, type Stores } from "../../support/Store.ts"
+
+export const TENANT = "acme"
+const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
+
+/** Run a test on topics and a database of its own; both have the name that it is given. */
+export const withView = <A, E>(
+  test: (name: string) => Effect.Effect<A, E, EventLog | Stores | Scope.Scope>
+) => {
+  const name = freshPrefix()
+  return test(name).pipe(
+    Effect.scoped,
+    Effect.provide(Layer.mergeAll(logLayer(name), storeLayer(name)))
+  )
+}
+
+export const submit = (...commands: ReadonlyArray<Command>) =>
+  append(commands.map((command) => commandRecord(command)))
+
+export const events = (count: number): Command => ingestCommand(TENANT, count)
+
+export const wantCheckpoint = (): Command => ({ ...ingestCommand(TENANT, 0), kind: "checkpoint" })
+
+/** The command that erases an event's details. */
+export const erasureOf = ({ content_hash, id, sequence_number }: AuditEvent): Command => {
+  const prepared = prepareItem(
+    {
+      actor: { id: "key_1", type: "system" },
+      action: ERASURE_ACTION,
+      resource: { id, type: ERASURE_RESOURCE_TYPE },
+      outcome: "success",
+      metadata: { reason: "asked for", sequence_number, content_hash }
+    },
+    {
+      index: 0,
+      mode: "single",
+      tenantId: TENANT,
+      acceptedAt: formatMicros(nowMicros()),
+      secret: TEST_SECRET,
+      isOwn: true
+    }
+  )
+  if ("error" in prepared) throw new Error(prepared.error.message)
+  return { ...ingestCommand(TENANT, 0), events: [prepared.ok] }
+}
+
+const textsOf = (topic: "checkpoints" | "events") =>
+  readAll(topic).pipe(Effect.map((records) => records.map(({ value }) => value!.toString())))
+
+/** The bytes of `alk.events`. */
+export const topicBodies = textsOf("events")
+
+export const topicEvents = topicBodies.pipe(
+  Effect.map((bodies) => bodies.map((body) => JSON.parse(body) as AuditEvent))
+)
+
+export const topicCheckpoints = textsOf("checkpoints").pipe(
+  Effect.map((bodies) => bodies.map((body) => JSON.parse(body) as CheckpointRecord))
+)
+
+/** Look again until it holds; fails when it does not within 20 seconds. */
+export const eventually = <E, R>(holds: Effect.Effect<boolean, E, R>) =>
+  holds.pipe(Effect.repeat({ until: (yes) => yes }), Effect.timeout("20 seconds"))
+
+/** Run a sequencer until something holds. */
+export const sequenceUntil = <E, R>(holds: Effect.Effect<boolean, E, R>) =>
+  Effect.raceFirst(
+    runSequencer(0, settings, () => Effect.void),
+    eventually(holds)
+  )
+
+/** Submit commands and run a sequencer until so many events stand in the topic. */
+export const sequence = Effect.fnUntraced(function*(
+  total: number,
+  ...commands: ReadonlyArray<Command>
+) {
+  yield* submit(...commands)
+  yield* sequenceUntil(Effect.map(topicEvents, ({ length }) => length >= total))
+  return yield* topicEvents
+})
+
+/** The list, oldest first. */
+export const listed = EventStore.use((store) =>
+  store.page(
+    { tenantId: TENANT, filter: emptyFilter, order: "asc", offset: 0, limit: 1_000 },
+    true
+  )
+)
+
+/** Project for as long as the scope is open. */
+export const projecting = runProjection({ settleMs: 0 })
+
+/** Project until the readers are told of the end of every topic. */
+export const project = Effect.fnUntraced(function*() {
+  yield* projecting
+  const log = yield* EventLog
+  const [events = 0, checkpoints = 0] = yield* log.ends([
+    { topic: "events", partition: 0 },
+    { topic: "checkpoints", partition: 0 }
+  ])
+  const isVisible = readAll("progress").pipe(
+    Effect.map((records) => {
+      const value = records.at(-1)?.value
+      if (value == null) return false
+      const progress = JSON.parse(value.toString()) as Progress
+      return progress.events_next >= events && progress.checkpoints_next >= checkpoints
+    })
+  )
+  // What an earlier projection has said counts only once this one has stored it.
+  yield* eventually(
+    Effect.gen(function*() {
+      const { total } = yield* listed
+      const { length } = yield* topicEvents
+      return total === length && (yield* isVisible)
+    })
+  )
+  return yield* listed
+}, Effect.scoped)
+
+const layerOwnKey = Layer.succeed(PublishedKeys, {
+  all: Effect.sync(() => {
+    const { keyId, publicKey, vkey } = checkpointSigner.signer
+    return [{ keyId, publicKey, vkey, addedAt: "2026-01-01T00:00:00.000000Z" }]
+  }),
+  caughtUp: Effect.void
+})
+
+/** What a running API verifies with. */
+export const layerVerification = layerVerifier.pipe(
+  Layer.provideMerge(layerSignedCheckpoints("alk").pipe(Layer.provide(layerOwnKey))),
+  Layer.provideMerge(layerFollower)
+)
+
+export const verify = (more: Partial<VerifyRequest> = {}) =>
+  Verifier.use((verifier) => verifier.verify({ tenantId: TENANT, requireHead: true, ...more })).pipe(
+    Effect.provide(layerVerification)
+  )
