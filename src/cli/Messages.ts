@@ -38,7 +38,7 @@ const banner = (config: Config, places: Places): ReadonlyArray<string> => {
         ]),
     ...(kafka === undefined
       ? []
-      : [`  Kafka      ${kafka}, public topic ${config.topics.prefix}.events`]),
+      : [`  Kafka      ${kafka}, public topics ${config.topics.prefix}.events, .traces, .checkpoints`]),
     ...(store === undefined ? [] : [`  store      ${store} (CLICKHOUSE_URL of other processes)`]),
     `  data       ${dataDir}`,
     ...keyLines(places),

@@ -60,7 +60,7 @@ const refuse = (message: string): never => {
 
 const givenKeys = (value: string): ReadonlyArray<GivenKey> => {
   const keys = keysOfText(textOfFile(value) ?? value)
-  return keys.length > 0 ? keys : refuse(`${value} is no public key and no file that holds one`)
+  return keys.length > 0 ? keys : refuse(`${value} can't be opened as a file that holds a public key, and is none itself`)
 }
 
 const givenCheckpoint = (value: string): GivenCheckpoint => {

@@ -113,7 +113,7 @@ export const layerAdminAuthorization: Layer.Layer<AdminAuthorization, never, Key
       admin_token: (handler, { credential }) =>
         keys.isAdmin(Redacted.value(credential))
           ? handler
-          : errorResponse(unauthenticated("this route takes the admin token"))
+          : errorResponse(unauthenticated("this route takes the token in ALK_ADMIN_TOKEN; without one it is closed"))
     })
   )
 )

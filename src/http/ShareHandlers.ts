@@ -126,8 +126,11 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
   Api,
   "ShareLinks",
   Effect.fnUntraced(function*(handlers) {
-    const { publicUrl = "" } = yield* ApiSettings
+    const { publicUrl } = yield* ApiSettings
     const links = yield* ShareLinks
+    /** The address that the client has used itself, unless another one is configured. */
+    const baseOf = (request: HttpServerRequest.HttpServerRequest): string =>
+      publicUrl ?? `http://${request.headers["host"] ?? ""}`
 
     return handlers
       .handleRaw(
@@ -139,7 +142,7 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
             const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
             const input = yield* refusable(() => inputOf(bytes))
             const { link, token } = yield* links.create({ tenantId, keyId, ...input })
-            const url = `${publicUrl}${SHARE_EXPORT_PATH}`
+            const url = `${baseOf(request)}${SHARE_EXPORT_PATH}`
             // A token must not stay in a cache.
             const headers = { "cache-control": "no-store" }
             return json({ ...shown(link), token, url }, { status: 201, headers })
@@ -193,7 +196,12 @@ export const layerShareAuthorization: Layer.Layer<ShareAuthorization, never, Sha
           links.find(Redacted.value(credential)).pipe(
             Effect.matchEffect({
               onFailure: ({ message }): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-                errorResponse(new ApiError({ code: "unauthenticated", message })),
+                errorResponse(
+                  new ApiError({
+                    code: "unauthenticated",
+                    message: `${message}; send its token as Authorization: Bearer shr_…`
+                  })
+                ),
               onSuccess: (link) => Effect.provideService(handler, CurrentShareLink, link)
             })
           )

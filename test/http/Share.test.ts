@@ -84,7 +84,7 @@ describe("a share link", () => {
     const { created_at, expires_at, id, token, url, ...rest } = body
     assert.match(id, /^lnk_[0-9a-f-]{36}$/)
     assert.match(token, /^shr_[0-9A-Za-z]{43}$/)
-    assert.strictEqual(url, DOCUMENT)
+    assert.strictEqual(url, `${api.url}${DOCUMENT}`)
     assert.isAtLeast(Date.parse(created_at) * 1_000, Math.floor(before / 1_000) * 1_000)
     assert.strictEqual(Date.parse(expires_at) - Date.parse(created_at), 7 * 86_400_000)
     assert.deepStrictEqual(rest, {
