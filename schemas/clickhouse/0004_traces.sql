@@ -32,10 +32,31 @@ CREATE TABLE IF NOT EXISTS {{database}}.facts{{on_cluster}}
     status LowCardinality(String) DEFAULT tupleElement(fields, 'status'),
     started_at DateTime64(6, 'UTC') DEFAULT tupleElement(fields, 'started_at') CODEC(Delta, ZSTD(1)),
     ended_at DateTime64(6, 'UTC') DEFAULT tupleElement(fields, 'ended_at') CODEC(Delta, ZSTD(1)),
-    INDEX by_span_id span_id TYPE bloom_filter(0.0001) GRANULARITY 8,
     INDEX by_chain_sequence chain_sequence TYPE minmax GRANULARITY 1
 )
 ENGINE = {{replicated}}ReplacingMergeTree(version)
 PRIMARY KEY (tenant_id, scope, execution_id)
 ORDER BY (tenant_id, scope, execution_id, fact_number, hash)
+SETTINGS index_granularity = 256;
+
+-- Which execution holds a span: the ids of all spans in an order of their own, so that thousands of
+-- them are looked up at once however many there are. A root that has not arrived is a span too. Filled
+-- from the same bytes, before the facts are.
+CREATE TABLE IF NOT EXISTS {{database}}.span_ids{{on_cluster}}
+(
+    kafka_partition UInt32,
+    kafka_offset UInt64 CODEC(Delta, ZSTD(1)),
+    body String EPHEMERAL,
+    readable String
+        EPHEMERAL arrayElement(arrayConcat(arrayMap(refused -> replaceAll(replaceAll(replaceRegexpAll(refused, '("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})', '\\1\\2\x01'), '"\x01', '"'), '\x01', 'e0'), if(isValidJSON(body), [], [body])), [body]), 1),
+    fields Tuple(execution_id String, span_id String, root_span_id String, tenant_id String, chain_sequence UInt64)
+        EPHEMERAL JSONExtract(readable, 'Tuple(execution_id String, span_id String, root_span_id String, tenant_id String, chain_sequence UInt64)'),
+    tenant_id LowCardinality(String) DEFAULT tupleElement(fields, 'tenant_id'),
+    span_id String DEFAULT if(tupleElement(fields, 'span_id') = '', tupleElement(fields, 'root_span_id'), tupleElement(fields, 'span_id')) CODEC(ZSTD(1)),
+    execution_id String DEFAULT tupleElement(fields, 'execution_id') CODEC(ZSTD(1)),
+    chain_sequence UInt64 DEFAULT tupleElement(fields, 'chain_sequence') CODEC(Delta, ZSTD(1))
+)
+ENGINE = {{replicated}}ReplacingMergeTree
+PRIMARY KEY (tenant_id, span_id)
+ORDER BY (tenant_id, span_id, execution_id)
 SETTINGS index_granularity = 256;

@@ -186,13 +186,15 @@ const recover = Effect.fnUntraced(function*(
     reader,
     { topic: "events", partition },
     stored.event,
-    Effect.andThen(dropping, store.dropPartition(partition))
+    Effect.andThen(dropping, store.dropPartition(partition)),
+    isEventOf
   )
   const traces = yield* confirm(
     reader,
     { topic: "traces", partition },
     yield* traceStore.position(partition),
-    Effect.andThen(dropping, traceStore.dropPartition(partition))
+    Effect.andThen(dropping, traceStore.dropPartition(partition)),
+    isFactOf
   )
   const checkpoints = yield* confirm(
     reader,

@@ -30,7 +30,7 @@ export interface ErasedExecution {
 /** As it stands in every erasure event; other events may hold it too, in their metadata. */
 const MARK = Buffer.from(`"action":"${ERASURE_ACTION}"`)
 
-/** What the event in these bytes erases; undefined for nearly every event, at the cost of a search. */
+/** What the event in these bytes erases; for nearly every event nothing, at the cost of a search. */
 export const erasedTargetsOf = (body: Buffer): ErasedEvents | undefined => {
   if (!body.includes(MARK)) return undefined
   const event = JSON.parse(body.toString()) as AuditEvent

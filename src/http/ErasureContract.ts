@@ -34,8 +34,8 @@ export const ErasedEvent = Schema.Struct({
   ...AuditEvent.fields,
   topic_copy_until: Schema.NullOr(Timestamp).annotate({
     description:
-      "Until when the record on alk.events keeps what was erased; null: as long as the topic " +
-      "keeps it, which has no end as it is configured."
+      "Until when the topics keep what was erased, the request that brought it included; null: as " +
+      "long as alk.events keeps it, which has no end as it is configured."
   })
 }).annotate({
   identifier: "ErasedEvent",

@@ -7,6 +7,7 @@ import { Visibility } from "../actors/Visibility.ts"
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { isClientId } from "../domain/Identifiers.ts"
 import { formatMicros, microsOf } from "../domain/Timestamp.ts"
+import { COMMANDS_RETENTION_DAYS } from "../domain/Topics.ts"
 import { EventErasures } from "../pipeline/EventErasures.ts"
 import { EventStore } from "../ports/EventStore.ts"
 import { BODY_BYTES_MAX, objectOf } from "./AdminHandlers.ts"
@@ -30,12 +31,20 @@ const reasonOf = (bytes: Buffer): string => {
   throw invalid("reason", `must be a string of 1 to ${REASON_LENGTH_MAX} characters`)
 }
 
-/** Until when a topic keeps the record of something that stands in it since a time. */
+const DAY_MS = 86_400_000
+
+/**
+ * Until when the topics keep what stands in them since a time: the public one for its retention,
+ * and the request that brought it for as long as commands are kept.
+ */
 export const topicCopyUntil = (
   since: string,
   retentionMs: number | "forever"
-): string | null =>
-  retentionMs === "forever" ? null : formatMicros(microsOf(since) + retentionMs * 1_000)
+): string | null => {
+  if (retentionMs === "forever") return null
+  const longest = Math.max(retentionMs, COMMANDS_RETENTION_DAYS * DAY_MS)
+  return formatMicros(microsOf(since) + longest * 1_000)
+}
 
 /** The handlers of ErasureApi. */
 export const layerErasureHandlers = HttpApiBuilder.group(

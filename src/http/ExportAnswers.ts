@@ -24,6 +24,7 @@ import { AuditReports } from "../exports/report/AuditReports.ts"
 import { TraceExport } from "../exports/TraceExport.ts"
 import { SystemActs } from "../pipeline/SystemActs.ts"
 import { Archive } from "../ports/Archive.ts"
+import { EventLog } from "../ports/EventLog.ts"
 import { EventStore } from "../ports/EventStore.ts"
 import { Verifier } from "../verify/Verifier.ts"
 import type { Failure } from "./Answer.ts"
@@ -59,6 +60,12 @@ export class ExportAnswers extends Context.Service<
  * must not keep the work behind an export waiting for ever.
  */
 const STALLED_MS = 60_000
+
+/**
+ * Time that a checkpoint of the whole chain may take to be signed and stored before an export is
+ * made. Without it the verification in the export says less, and the export is made all the same.
+ */
+const CHECKPOINT_TIMEOUT = "5 seconds"
 
 const extensions = { pack: "zip", "pack-without-pdf": "zip", pdf: "pdf" } as const
 const types = { pack: ZIP_TYPE, "pack-without-pdf": ZIP_TYPE, pdf: PDF_TYPE } as const
@@ -103,12 +110,23 @@ const make = Effect.gen(function*() {
   const { serviceName } = yield* ApiSettings
   const acts = yield* SystemActs
   const keys = yield* Keys
+  const log = yield* EventLog
   const reports = yield* AuditReports
+  const seal = yield* EvidenceSeal
   const slots = yield* ExportSlots
   const visibility = yield* Visibility
   const services = yield* Effect.context<
     Archive | EventStore | EvidenceSeal | Heads | TraceExport | Verifier
   >()
+
+  /** What is verified now is compared with a checkpoint of now: the next export says the same. */
+  const checkpointed = (tenantId: string) =>
+    Effect.gen(function*() {
+      yield* seal.latest(tenantId)
+      const partition = log.partitionOf(tenantId)
+      const [end = 0] = yield* log.ends([{ topic: "checkpoints", partition }])
+      yield* visibility.reached(partition, { checkpoints: end })
+    }).pipe(Effect.timeoutOption(CHECKPOINT_TIMEOUT), Effect.exit)
 
   const print = Effect.fnUntraced(function*(scope: ExportScope, final: boolean) {
     const tenant = (yield* keys.tenants).find(({ id }) => id === scope.tenantId)
@@ -189,6 +207,7 @@ const make = Effect.gen(function*() {
       return HttpServerResponse.empty({ status: 200, headers })
     }
     yield* slots.take(tenantId)
+    yield* checkpointed(tenantId)
     const scope = yield* openScope({ tenantId, filter }).pipe(Effect.provideContext(services))
     const pdf = kind === "pack-without-pdf" ? undefined : yield* print(scope, final)
     const options = {

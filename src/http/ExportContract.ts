@@ -23,7 +23,8 @@ export const packParameters = {
   })
 }
 
-const ifNoneMatch = {
+/** The header by which a client says what it has. */
+export const ifNoneMatch = {
   "If-None-Match": {
     description: "The `ETag` of an export that the client has: 304 while it would be the same.",
     schema: { type: "string" }
@@ -35,7 +36,8 @@ const responseHeaders = {
   ETag: "Weak: over bounds, filters, the chain's head and the format."
 }
 
-const Unchanged = HttpApiSchema.Empty(304).annotate({
+/** The answer to a client that has it. */
+export const Unchanged = HttpApiSchema.Empty(304).annotate({
   description: "The export would be the one that the client has."
 })
 

@@ -15,6 +15,7 @@ import type { ShareLink as StoredLink } from "../domain/Registry.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import { Timestamp } from "./ContractSchemas.ts"
+import { ifNoneMatch, Unchanged } from "./ExportContract.ts"
 import { PDF_TYPE } from "./ExportTypes.ts"
 import { operation } from "./Operation.ts"
 
@@ -191,9 +192,12 @@ export class ShareLinksApi extends HttpApiGroup.make("ShareLinks")
   ) {}
 
 const sharePdf = HttpApiEndpoint.get("exportSharedPdf", "/v1/share/export/pdf", {
-  success: Schema.Uint8Array.annotate({ description: "The report that the link covers." }).pipe(
-    HttpApiSchema.asUint8Array({ contentType: PDF_TYPE })
-  ),
+  success: [
+    Schema.Uint8Array.annotate({ description: "The report that the link covers." }).pipe(
+      HttpApiSchema.asUint8Array({ contentType: PDF_TYPE })
+    ),
+    Unchanged
+  ],
   error: errorsOf("object", 400, 401, 429, 503)
 }).annotateMerge(
   operation({
@@ -201,8 +205,9 @@ const sharePdf = HttpApiEndpoint.get("exportSharedPdf", "/v1/share/export/pdf", 
     summary: "The document of a share link",
     description:
       "Takes no parameters: what it shows was fixed when the link was made. Each document counts " +
-      "as one use; `If-None-Match` and HEAD don't. 401 for a token that is unknown, expired, revoked or used up; it opens no other " +
-      "route."
+      "as one use; 304 and HEAD don't. 401 for a token that is unknown, expired, revoked or used " +
+      "up; it opens no other route.",
+    headers: ifNoneMatch
   })
 )
 

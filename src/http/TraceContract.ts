@@ -302,7 +302,9 @@ const addTraceEvents = HttpApiEndpoint.post("addTraceEvents", "/api/v1/spans/:id
   payload: [TraceEventInput, TraceEventsInput],
   success: [
     Schema.Union([TraceEvent, TraceBatchResult])
-      .annotate({ description: "The event that was there already, or what came of each of several." })
+      .annotate({
+        description: "The event that was there already, or what came of each of several."
+      })
       .pipe(ok),
     TraceEvent.pipe(created)
   ],

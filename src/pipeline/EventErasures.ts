@@ -1,6 +1,6 @@
 /**
  * Erasing the details of an event: finds what the id names and writes the chained event that says
- * so. The details themselves are taken out by the projection, which reads that event like any other.
+ * so. The details themselves are taken out by the projection, which reads it like any other event.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { Visibility } from "../actors/Visibility.ts"
@@ -57,6 +57,8 @@ export class EventErasures extends Context.Service<
   }
 >()("alk/EventErasures") {}
 
+const nameOf = ({ key, method, path }: IdempotencyKey): string => `${method} ${path} ${key}`
+
 const erasureEvent = (
   secret: string,
   { eventId, idempotency, keyId, reason, tenantId }: ErasureRequest,
@@ -82,11 +84,7 @@ const erasureEvent = (
       acceptedAt: formatMicros(nowMicros()),
       secret,
       isOwn: true,
-      ...(idempotency === undefined
-        ? {}
-        : {
-            idempotencyKey: `${idempotency.key.method} ${idempotency.key.path} ${idempotency.key.key}`
-          })
+      ...(idempotency === undefined ? {} : { idempotencyKey: nameOf(idempotency.key) })
     }
   )
   if ("error" in prepared) {

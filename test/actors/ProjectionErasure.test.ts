@@ -60,7 +60,9 @@ describe("an event that erases another one", () => {
     chain.erase(1)
     let all: ErasedEvents | undefined = targets(chain, 2)!
     let count = 0
-    for (; all !== undefined && count < 5_000; count++) all = erasedTogether(all, targets(chain, 2)!)
+    for (; all !== undefined && count < 5_000; count++) {
+      all = erasedTogether(all, targets(chain, 2)!)
+    }
     assert.isBelow(count, 5_000)
   })
 })

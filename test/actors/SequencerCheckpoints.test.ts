@@ -1,6 +1,6 @@
 /**
- * Checkpoints of the pure step: every root is the one that an independent implementation computes of
- * the same hashes, whatever the cuts, the restarts and the moment at which it is asked for.
+ * Checkpoints of the pure step: every root is the one that an independent implementation computes
+ * of the same hashes, whatever the cuts, the restarts and the moment at which it is asked for.
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
@@ -114,7 +114,7 @@ class Partition {
   }
 }
 
-const only = (changes: Changes): CheckpointRecord | undefined => changes.decided[0]?.receipt.checkpoint
+const only = ({ decided }: Changes): CheckpointRecord | undefined => decided[0]?.receipt.checkpoint
 
 /** The roots are those of the first events of each chain, and the notes are signed. */
 const assertTrue = (partition: Partition): void => {
@@ -186,7 +186,7 @@ describe("the command checkpoint", () => {
     assert.deepStrictEqual(only(partition.apply([wish], rotated)), second)
   })
 
-  it("has no checkpoint to give of an empty chain, and knows the tenant no better afterwards", () => {
+  it("has no checkpoint to give of an empty chain, and knows the tenant no better then", () => {
     const partition = new Partition()
     const changes = partition.apply([wish])
     assert.strictEqual(changes.decided[0]?.receipt.status, "committed")

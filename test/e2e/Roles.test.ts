@@ -105,6 +105,55 @@ describe("a process without the API", () => {
   })
 })
 
+/** What somebody with access to the database does behind the service's back. */
+const inDatabase = async (statement: string): Promise<string> => {
+  const answer = await fetch(`http://127.0.0.1:${storePort}/?mutations_sync=1`, {
+    method: "POST",
+    body: statement
+  })
+  const text = await answer.text()
+  assert.strictEqual(answer.status, 200, text)
+  return text
+}
+
+describe("an execution in the database", () => {
+  const where = "WHERE tenant_id = 'away' AND execution_id = 'kept' AND fact_number"
+  const verify = async () => (await client("away", 1).call("/api/v1/executions/kept/verify")).body
+
+  it("is not changed without being found, nor left there when it is erased", async () => {
+    const api = client("away")
+    const { body } = await api.call("/api/v1/traces/batch?sync=true", {
+      body: {
+        operations: [
+          { op: "execution.start", id: "kept", agent_id: "agent", metadata: { prompt: "whisper" } },
+          { op: "span.start", execution_id: "kept", id: "kept-1", span_type: "TOOL_CALL",
+            name: "whisper more" },
+          { op: "execution.end", execution_id: "kept" }
+        ]
+      }
+    })
+    assert.strictEqual(body.accepted, 3)
+    assert.deepInclude(await verify(), { valid: true, facts_checked: 4 })
+    const change = (from: string, to: string) =>
+      inDatabase(`ALTER TABLE alk.facts UPDATE body = replaceOne(body, '${from}', '${to}') ${where} = 3`)
+    await change("whisper more", "shouting on")
+    const broken = await verify()
+    assert.deepInclude(broken, { valid: false, status: "broken" })
+    assert.deepInclude(broken.breaks[0], { fact_number: 3, reason: "content_mismatch" })
+    await change("shouting on", "whisper more")
+    assert.isTrue((await verify()).valid)
+    const erased = await api.call("/api/v1/executions/kept/erase", { body: { reason: "asked" } })
+    assert.strictEqual(erased.status, 200, erased.text)
+    assert.notInclude(await inDatabase(`SELECT body FROM alk.facts ${where} > 0`), "whisper")
+    assert.deepInclude(await verify(), { valid: true, facts_checked: 5, erased_events: 3 })
+    await inDatabase(`ALTER TABLE alk.facts DELETE ${where} = 5`)
+    const lost = await verify()
+    assert.isFalse(lost.valid)
+    assert.isTrue(lost.breaks.some(({ fact_number, reason }: Json) =>
+      fact_number === 5 && reason === "tail_missing"), JSON.stringify(lost.breaks))
+  })
+})
+
 describe("with a role away", () => {
   it("projection: ingest and stream go on, receipts pend, lists show what is projected", async () => {
     const api = client("away")

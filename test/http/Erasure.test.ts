@@ -1,4 +1,4 @@
-/** Erasing the details of an event: what the route takes and refuses, and what is left afterwards. */
+/** Erasing the details of an event: what the route takes and refuses, and what is left then. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import type { AuditEvent } from "../../src/domain/AuditEvent.ts"
 import { faultOf, recompute } from "../../src/domain/HashChain.ts"
@@ -38,7 +38,8 @@ let made = 0
 const sent = async (more: object = {}): Promise<string> => {
   made += 1
   const id = `event-${made}`
-  const json = item(made, { id, metadata: { secret: `told ${made}`, deep: [{ n: made }] }, ...more })
+  const metadata = { secret: `told ${made}`, deep: [{ n: made }] }
+  const json = item(made, { id, metadata, ...more })
   const { status } = await api.call(SYNC, { key: WRITE_KEY, json })
   assert.strictEqual(status, 201)
   return id
@@ -161,14 +162,16 @@ describe("POST /v1/events/{id}/erase", () => {
     assert.deepStrictEqual(named.map((event) => event.erased_at === undefined), [true, false])
   })
 
-  it("says until when the topic keeps a copy", async () => {
+  it("says until when the topics keep a copy: commands are kept for 14 days", async () => {
     const id = await sent()
-    const bounded = await TestApi.start({ topicRetentionMs: 86_400_000 }, world)
-    const call = { method: "POST", key: WRITE_KEY, json: REASON }
-    const { body } = await bounded.call(eraseAt(id), call)
-    await bounded.stop()
-    const expected = formatMicros(microsOf(body.created_at) + 86_400_000_000)
-    assert.strictEqual(body.topic_copy_until, expected)
+    for (const [retention, days] of [[1, 14], [30, 30]] as const) {
+      const bounded = await TestApi.start({ topicRetentionMs: retention * 86_400_000 }, world)
+      const call = { method: "POST", key: WRITE_KEY, json: REASON }
+      const { body } = await bounded.call(eraseAt(id), call)
+      await bounded.stop()
+      const expected = formatMicros(microsOf(body.created_at) + days * 86_400_000_000)
+      assert.strictEqual(body.topic_copy_until, expected)
+    }
   })
 
   it("takes ids of any characters", async () => {
@@ -228,7 +231,12 @@ describe("an erasure that is refused", () => {
     id = await sent()
   })
 
-  const assertRefused = ({ body, status }: Answer, expected: number, code: string, field?: string) => {
+  const assertRefused = (
+    { body, status }: Answer,
+    expected: number,
+    code: string,
+    field?: string
+  ): void => {
     assert.strictEqual(status, expected)
     assert.strictEqual(body.error.code, code)
     if (field !== undefined) assert.strictEqual(body.error.field, field)
@@ -253,7 +261,8 @@ describe("an erasure that is refused", () => {
     const headers = { "content-type": "application/json" }
     assertRefused(await erase(id, { json: undefined, raw: "{", headers }), 400, "invalid_json")
     const surrogate = '{"reason":"\\ud800"}'
-    assertRefused(await erase(id, { json: undefined, raw: surrogate, headers }), 400, "invalid_request")
+    const call = { json: undefined, raw: surrogate, headers }
+    assertRefused(await erase(id, call), 400, "invalid_request")
   })
 
   it("without a key, with one that only reads, and of another tenant's event", async () => {
@@ -280,7 +289,8 @@ describe("an erasure that is refused", () => {
   it("with a key or a sequence that is none", async () => {
     const headers = { "idempotency-key": "not visible" }
     assertRefused(await erase(id, { headers }), 400, "invalid_request", "Idempotency-Key")
-    assertRefused(await erase(id, {}, "?sequence_number=x"), 400, "invalid_request", "sequence_number")
+    const strange = await erase(id, {}, "?sequence_number=x")
+    assertRefused(strange, 400, "invalid_request", "sequence_number")
   })
 
   it("while the store, its view or the log is away", async () => {

@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { openNote, type CheckpointRecord } from "../../src/domain/Checkpoint.ts"
+import type { Command } from "../../src/domain/Command.ts"
 import { Frontier } from "../../src/domain/MerkleTree.ts"
 import { HEAD_PREFIX, type StoredHead } from "../../src/actors/SequencerState.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
@@ -29,7 +30,7 @@ import {
 const { signer } = checkpointSigner
 
 /** Submit commands and sequence until a checkpoint of this size stands in the topic. */
-const checkpointed = (size: number, ...commands: Parameters<typeof submit>) =>
+const checkpointed = (size: number, ...commands: ReadonlyArray<Command>) =>
   submit(...commands).pipe(
     Effect.andThen(
       sequenceUntil(

@@ -70,6 +70,7 @@ export interface StoreClient {
   readonly receipts: string
   readonly conflicts: string
   readonly facts: string
+  readonly spanIds: string
   /** The events, merged while reading if need be. */
   eventsOf(final: boolean): string
   read<A>(question: Question, row: (reader: RowBinary) => A): Result<ReadonlyArray<A>>
@@ -171,6 +172,7 @@ export const makeStoreClient = (
     receipts: `${place.database}.receipts`,
     conflicts: `${place.database}.conflicts`,
     facts: `${place.database}.facts`,
+    spanIds: `${place.database}.span_ids`,
     eventsOf: (final) => `${place.database}.events${final ? " FINAL" : ""}`,
     read,
     readOne: (question, row) =>

@@ -14,6 +14,7 @@ import { Parameters } from "./EventFilterSql.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "./EventPages.ts"
 import type { StoreClient } from "./StoreClient.ts"
 import { pairSet, textSet } from "./TextSets.ts"
+import { insertRows } from "./TopicTable.ts"
 import { Scope } from "./TraceColumns.ts"
 
 /** Bytes of facts that one load answers at most. */
@@ -78,14 +79,29 @@ export const makeFacts = (store: StoreClient): Store["facts"] =>
     }, (row) => row.string())
   }
 
+/** A row of `span_ids` for each of these: spans, and roots that have not arrived. */
+const NAMING = ["span.started", "execution.started"].map((type) => Buffer.from(`"type":"${type}"`))
+
+/**
+ * The ids of spans come first: whoever goes on where the facts end has those of every fact. Texts in
+ * other facts may hold the same bytes; what is then stored of them is true as well.
+ */
+export const makeInsertFacts = (store: StoreClient): Store["insertFacts"] => (rows) => {
+  const naming = rows.filter(({ body }) => NAMING.some((mark) => body.includes(mark)))
+  return Effect.andThen(
+    insertRows(store, "insertFacts", store.spanIds, naming),
+    insertRows(store, "insertFacts", store.facts, rows)
+  )
+}
+
 export const makeExecutionOfSpan = (store: StoreClient): Store["executionOfSpan"] =>
   (tenantId, spanId) => {
     const parameters = new Parameters()
     return store.read({
       operation: "executionOfSpan",
       parameters,
-      sql: `SELECT execution_id FROM ${store.facts}`
-        + ` WHERE tenant_id = ${parameters.string(tenantId)} AND ${STRUCTURE}`
+      sql: `SELECT execution_id FROM ${store.spanIds}`
+        + ` WHERE tenant_id = ${parameters.string(tenantId)}`
         + ` AND ${NAMED_SPAN} AND span_id = ${parameters.string(spanId)}`
         + " ORDER BY chain_sequence LIMIT 1"
     }, (row) => row.string()).pipe(Effect.map(([executionId]) => executionId))
@@ -148,6 +164,9 @@ export const factChunk = (
 
 type Summary = Omit<LoadedExecution, "facts">
 
+/** One key of two texts, neither of which holds U+0000. */
+const keyOf = (tenantId: string, id: string): string => `${tenantId}\0${id}`
+
 const pairsOf = (keys: ReadonlyArray<TraceKey>): string =>
   pairSet(keys.map(({ id, tenantId }) => [tenantId, id]))
 
@@ -156,15 +175,21 @@ const ofTenants = (keys: ReadonlyArray<{ readonly tenantId: string }>): string =
   `tenant_id IN ${textSet(keys.map(({ tenantId }) => tenantId))}`
 
 /** The executions that hold the spans. */
-const executionsOf = (store: StoreClient, spans: ReadonlyArray<TraceKey>) =>
-  store.read({
+const executionsOf = (store: StoreClient, spans: ReadonlyArray<TraceKey>) => {
+  const wanted = new Set(spans.map(({ id, tenantId }) => keyOf(tenantId, id)))
+  return store.read({
     operation: "load",
     parameters: new Parameters(),
-    sql: `SELECT DISTINCT tenant_id, execution_id FROM ${store.facts}`
-      + ` WHERE ${ofTenants(spans)} AND ${STRUCTURE} AND ${NAMED_SPAN}`
+    sql: `SELECT DISTINCT tenant_id, span_id, execution_id FROM ${store.spanIds}`
+      + ` WHERE ${ofTenants(spans)} AND ${NAMED_SPAN}`
       + ` AND span_id IN ${textSet(spans.map(({ id }) => id))}`
-      + ` AND (tenant_id, span_id) IN ${pairsOf(spans)}`
-  }, (row): TraceKey => ({ tenantId: row.string(), id: row.string() }))
+  }, (row) => ({ tenantId: row.string(), spanId: row.string(), id: row.string() })).pipe(
+    // A second list of pairs would double the time that the statement takes to be read.
+    Effect.map((found) =>
+      found.filter(({ spanId, tenantId }) => wanted.has(keyOf(tenantId, spanId)))
+    )
+  )
+}
 
 /** How far the executions reach. */
 const summaries = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
@@ -203,10 +228,6 @@ const structures = (store: StoreClient, executions: ReadonlyArray<Summary>) => {
   }))
 }
 
-/** One key of two texts, neither of which holds U+0000. */
-const keyOf = ({ executionId, tenantId }: Pick<Summary, "executionId" | "tenantId">): string =>
-  `${tenantId}\0${executionId}`
-
 /**
  * Three statements at most, whatever is asked for: who holds the spans, how far each execution
  * reaches, its facts up to there. Facts arrive in the order of their numbers, so the last two are
@@ -215,14 +236,18 @@ const keyOf = ({ executionId, tenantId }: Pick<Summary, "executionId" | "tenantI
 export const makeLoad = (store: StoreClient): Store["load"] =>
   Effect.fn("TraceStore.load")(function*(executions, spans) {
     const holders = spans.length === 0 ? [] : yield* executionsOf(store, spans)
-    const wanted = [...executions, ...holders]
-    if (wanted.length === 0) return []
-    const found = yield* summaries(store, wanted)
+    const wanted = new Map(
+      [...executions, ...holders].map((key) => [keyOf(key.tenantId, key.id), key])
+    )
+    if (wanted.size === 0) return []
+    const found = yield* summaries(store, [...wanted.values()])
     if (found.length === 0) return []
-    const rows = Map.groupBy(yield* structures(store, found), keyOf)
+    const rows = Map.groupBy(yield* structures(store, found), ({ executionId, tenantId }) =>
+      keyOf(tenantId, executionId)
+    )
     return found.map((summary) => ({
       ...summary,
-      facts: (rows.get(keyOf(summary)) ?? [])
+      facts: (rows.get(keyOf(summary.tenantId, summary.executionId)) ?? [])
         .filter(({ factNumber }) => factNumber <= summary.factCount)
         .map(({ body }) => body)
     }))

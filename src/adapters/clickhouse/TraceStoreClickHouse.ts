@@ -6,28 +6,34 @@ import { Effect, Layer } from "effect"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import { makeStoreClient } from "./StoreClient.ts"
-import { dropRows, hasRepeats, insertRows, lastRecord, mergeRows } from "./TopicTable.ts"
+import { dropRows, hasRepeats, lastRecord, mergeRows } from "./TopicTable.ts"
 import { makeEraseDetails } from "./TraceErasure.ts"
-import { makeEventCounts, makeExecutionOfSpan, makeFacts, makeLoad } from "./TraceFacts.ts"
+import {
+  makeEventCounts,
+  makeExecutionOfSpan,
+  makeFacts,
+  makeInsertFacts,
+  makeLoad
+} from "./TraceFacts.ts"
 import { makeOverlapping, makePage } from "./TracePages.ts"
 import { makeLinks, makeMissing, makeRows } from "./TraceRows.ts"
 
 /** Rows that are equal in these are the same fact. */
 const KEY = "tenant_id, scope, execution_id, fact_number, hash"
 
-/** The store behind the port; its table is made by the migrations of `EventStore`. */
+/** The store behind the port; its tables are made by the migrations of `EventStore`. */
 export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnection> = Layer.effect(
   TraceStore,
   Effect.map(ClickHouseConnection, (connection) => {
     const store = makeStoreClient(connection)
-    const { facts } = store
+    const { facts, spanIds } = store
     return TraceStore.of({
-      insertFacts: (rows) => insertRows(store, "insertFacts", facts, rows),
+      insertFacts: makeInsertFacts(store),
       position: (partition) => lastRecord(store, facts, partition),
       hasDuplicates: (partition, fromOffset) =>
         hasRepeats(store, facts, KEY, partition, fromOffset),
       mergeDuplicates: mergeRows(store, facts),
-      dropPartition: (partition) => dropRows(store, [facts], partition),
+      dropPartition: (partition) => dropRows(store, [facts, spanIds], partition),
       facts: makeFacts(store),
       executionOfSpan: makeExecutionOfSpan(store),
       eventCounts: makeEventCounts(store),

@@ -75,6 +75,7 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
         "facts",
         "receipts",
         "schema_migrations",
+        "span_ids",
         "tree_nodes"
       ]]]
       assert.deepStrictEqual(yield* tablesOf("once"), tables)

@@ -1,6 +1,6 @@
 /**
- * Sequencer, projection and verifier over topics and a database of a test's own, started and stopped
- * by hand, and the commands that make evidence: events, erasures, checkpoints.
+ * Sequencer, projection and verifier over topics and a database of a test's own, started and
+ * stopped by hand, and the commands that make evidence: events, erasures, checkpoints.
  */
 import { Effect, Layer, type Scope } from "effect"
 import { layerFollower } from "../../../src/actors/Follower.ts"
@@ -115,29 +115,28 @@ export const listed = EventStore.use((store) =>
 /** Project for as long as the scope is open. */
 export const projecting = runProjection({ settleMs: 0 })
 
-/** Project until the readers are told of the end of every topic. */
+const lastProgress = Effect.map(readAll("progress"), (records) => {
+  const last = records.at(-1)
+  return last?.value == null
+    ? undefined
+    : { offset: last.offset, ...(JSON.parse(last.value.toString()) as Progress) }
+})
+
+/** Project until the readers are told of the end of every topic; answers the list. */
 export const project = Effect.fnUntraced(function*() {
+  const before = (yield* lastProgress)?.offset ?? -1
   yield* projecting
   const log = yield* EventLog
-  const [events = 0, checkpoints = 0] = yield* log.ends([
-    { topic: "events", partition: 0 },
-    { topic: "checkpoints", partition: 0 }
-  ])
-  const isVisible = readAll("progress").pipe(
-    Effect.map((records) => {
-      const value = records.at(-1)?.value
-      if (value == null) return false
-      const progress = JSON.parse(value.toString()) as Progress
-      return progress.events_next >= events && progress.checkpoints_next >= checkpoints
-    })
-  )
-  // What an earlier projection has said counts only once this one has stored it.
+  const topics = ["events", "checkpoints"] as const
+  const ends = yield* log.ends(topics.map((topic) => ({ topic, partition: 0 })))
   yield* eventually(
-    Effect.gen(function*() {
-      const { total } = yield* listed
-      const { length } = yield* topicEvents
-      return total === length && (yield* isVisible)
-    })
+    Effect.map(lastProgress, (progress) =>
+      progress !== undefined &&
+      // What an earlier projection has said of its view says nothing of this one's.
+      progress.offset > before &&
+      !progress.rebuilding &&
+      progress.events_next >= ends[0]! &&
+      progress.checkpoints_next >= ends[1]!)
   )
   return yield* listed
 }, Effect.scoped)
@@ -157,6 +156,6 @@ export const layerVerification = layerVerifier.pipe(
 )
 
 export const verify = (more: Partial<VerifyRequest> = {}) =>
-  Verifier.use((verifier) => verifier.verify({ tenantId: TENANT, requireHead: true, ...more })).pipe(
-    Effect.provide(layerVerification)
-  )
+  Verifier.use((verifier) =>
+    verifier.verify({ tenantId: TENANT, requireHead: true, ...more })
+  ).pipe(Effect.provide(layerVerification))
