@@ -1,4 +1,4 @@
-/** The second implementation of `alk-trace-v1`, which shares no code with this one, on our facts. */
+/** The second implementation of `alk-trace-v1`, which shares no code with ours, on our facts. */
 import { assert, describe, it } from "@effect/vitest"
 import { eraseFact, parseFact } from "../../src/domain/TraceFact.ts"
 import {
@@ -72,7 +72,7 @@ describe("the independent implementation of traces", () => {
     ["a detail", bodies.with(0, bodies[0]!.replace("1.5", "2.5")), 1],
     ["an agent", bodies.with(0, bodies[0]!.replace('"agent_id":"“', '"agent_id":"”')), 1],
     ["a time", bodies.with(0, bodies[0]!.replace(".123456Z", ".123457Z")), 1],
-    ["a time of chaining", bodies.with(2, bodies[2]!.replace('0Z","prev_hash"', '1Z","prev_hash"')), 3],
+    ["a time of chaining", bodies.with(2, bodies[2]!.replace('0Z","prev', '1Z","prev')), 3],
     ["a member more", bodies.with(1, bodies[1]!.replace('"tenant_id"', '"more":1,"tenant_id"')), 2],
     ["a fact less", bodies.toSpliced(4, 1), 6],
     ["two facts in the other order", bodies.with(4, bodies[5]!).with(5, bodies[4]!), 6],
@@ -95,7 +95,7 @@ describe("the independent implementation of traces", () => {
     assert.strictEqual(judgeFacts(bodies.slice(2), "--partial").status, 0)
   })
 
-  it.each(["nonsense", '{"type":"execution.started"}', '{"a":1,"a":2}'])("can't read %s", (line) => {
+  it.each(["nonsense", '{"type":"span.event"}', '{"a":1,"a":2}'])("can't read %s", (line) => {
     assert.strictEqual(judgeFacts([line]).status, 2)
   })
 })

@@ -135,7 +135,9 @@ describe("an execution in the database", () => {
     assert.strictEqual(body.accepted, 3)
     assert.deepInclude(await verify(), { valid: true, facts_checked: 4 })
     const change = (from: string, to: string) =>
-      inDatabase(`ALTER TABLE alk.facts UPDATE body = replaceOne(body, '${from}', '${to}') ${where} = 3`)
+      inDatabase(
+        `ALTER TABLE alk.facts UPDATE body = replaceOne(body, '${from}', '${to}') ${where} = 3`
+      )
     await change("whisper more", "shouting on")
     const broken = await verify()
     assert.deepInclude(broken, { valid: false, status: "broken" })

@@ -92,7 +92,7 @@ export const raceEnds = async (
     meanwhile()
   ])
   const { body: stored } = await clientOf(target, tenant).call(`${EXECUTIONS}/${id}`)
-  const winners = answers.flatMap((_, who) => (wanted(who).ended_at === stored.ended_at ? [who] : []))
+  const winners = [...answers.keys()].filter((who) => wanted(who).ended_at === stored.ended_at)
   assert.strictEqual(winners.length, 1, JSON.stringify(stored))
   assert.strictEqual(stored.status, wanted(winners[0]!).status)
   answers.forEach(({ body, status, text }, who) => {

@@ -358,7 +358,8 @@ describe("a view that can't be asked", () => {
         assert.deepStrictEqual(yield* partition.run(startExecution("run")), ["existing"])
         yield* partition.stopProjection
         yield* tamper(
-          `INSERT INTO ${name}.facts (kafka_partition, kafka_offset, body) VALUES (0, 1000000, '{}')`
+          `INSERT INTO ${name}.facts (kafka_partition, kafka_offset, body)
+           VALUES (0, 1000000, '{}')`
         )
         yield* partition.startProjection
         for (let turn = 0; turn < 10; turn++) {
@@ -435,7 +436,9 @@ const tamperings: ReadonlyArray<Tampering> = [
   },
   {
     name: "a member more, which no hash covers",
-    statements: (table, at) => [replaceIn(table, '"tenant_id":', '"more":1,"tenant_id":', `${at} = 5`)],
+    statements: (table, at) => [
+      replaceIn(table, '"tenant_id":', '"more":1,"tenant_id":', `${at} = 5`)
+    ],
     expected: [5, "content_mismatch"]
   },
   {
@@ -503,8 +506,10 @@ layer(layerShared, { excludeTestServices: true, timeout: "60 seconds" })(
           yield* tamper(...statements(`${database}.facts`, where))
           const report = yield* verifier.verify(tenantId, "b")
           assert.isFalse(report?.valid)
-          const found = report!.breaks.map(({ reason, sequence_number }) => [sequence_number, reason])
-          assert.deepInclude(found, [...expected], JSON.stringify(report?.breaks))
+          const places = report!.breaks.map(({ reason, sequence_number }) => [
+            sequence_number, reason
+          ])
+          assert.deepInclude(places, [...expected], JSON.stringify(report?.breaks))
           // Whatever does not touch the place is not accused.
           assert.isTrue((yield* verifier.verify(tenantId, "a"))?.valid)
         })
@@ -517,7 +522,8 @@ layer(layerShared, { excludeTestServices: true, timeout: "60 seconds" })(
 const bodiesIn = (database: string) =>
   Effect.promise(async () => {
     const client = intruder()
-    const rows = await client.query({ query: `SELECT body FROM ${database}.facts`, format: "JSONEachRow" })
+    const query = `SELECT body FROM ${database}.facts`
+    const rows = await client.query({ query, format: "JSONEachRow" })
     const found = (await rows.json()) as ReadonlyArray<{ readonly body: string }>
     await client.close()
     return found.map(({ body }) => body)
@@ -552,7 +558,7 @@ const assertErased = Effect.fnUntraced(function*(
 })
 
 describe("erasing an execution", () => {
-  it.live("takes the details of all its facts out of the store, and again when that is rebuilt", () =>
+  it.live("takes all details of its facts out of the store, and again when that is rebuilt", () =>
     withPartition((partition, name) =>
       Effect.gen(function*() {
         yield* partition.startSequencer
@@ -560,7 +566,8 @@ describe("erasing an execution", () => {
         yield* partition.each(...secretRun)
         yield* partition.shown
         assert.include((yield* bodiesIn(name)).join("\n"), "quöry")
-        assert.deepStrictEqual(yield* partition.each(erase("run"), erase("run")), ["created", "existing"])
+        const said = yield* partition.each(erase("run"), erase("run"))
+        assert.deepStrictEqual(said, ["created", "existing"])
         yield* assertErased(partition, name, 7)
         yield* partition.forgotten
         // The spans are still themselves, and the erasure is still done.
@@ -609,7 +616,8 @@ describe("erasing an execution", () => {
         yield* partition.startSequencer
         yield* partition.startProjection
         yield* partition.each(startExecution("run"), startSpan("run", "s1"), erase("run"))
-        yield* partition.run(addEvent("s1", "e1", { details: details({ payload: { q: "quöry" } }) }))
+        const payload = details({ payload: { q: "quöry" } })
+        yield* partition.run(addEvent("s1", "e1", { details: payload }))
         yield* partition.shown
         assert.include((yield* bodiesIn(name)).join("\n"), "quöry")
         assert.isTrue((yield* partition.verify("run"))?.valid)

@@ -1,6 +1,6 @@
 /**
- * The traces of one partition on a real log and a real store, with a sequencer and a projection that
- * a test starts, stops and hinders one by one. Writes what a request would have written and reads
+ * The traces of one partition on a real log and a real store, with a sequencer and a projection
+ * that a test starts, stops and hinders one by one. Writes what a request would have written and reads
  * what the log, the changelog and the store say.
  */
 import { Deferred, Effect, Fiber, Layer, Metric, type Scope } from "effect"
@@ -126,7 +126,8 @@ export class TracePartition {
             : load(...wanted)
         }
       }
-      const settings = { ...checkpointSigner, windows: { dedup: 1_000, idempotency: 100 }, traceStore }
+      const windows = { dedup: 1_000, idempotency: 100 }
+      const settings = { ...checkpointSigner, windows, traceStore }
       const ready = yield* Deferred.make<void, SequencerFailure>()
       yield* this.#sequencer.start(
         runSequencer(0, settings, () => Effect.asVoid(Deferred.succeed(ready, undefined))).pipe(

@@ -83,8 +83,8 @@ export const makeFacts = (store: StoreClient): Store["facts"] =>
 const NAMING = ["span.started", "execution.started"].map((type) => Buffer.from(`"type":"${type}"`))
 
 /**
- * The ids of spans come first: whoever goes on where the facts end has those of every fact. Texts in
- * other facts may hold the same bytes; what is then stored of them is true as well.
+ * The ids of spans come first: whoever goes on where the facts end has those of every fact. Texts
+ * in other facts may hold the same bytes; what is then stored of them is true as well.
  */
 export const makeInsertFacts = (store: StoreClient): Store["insertFacts"] => (rows) => {
   const naming = rows.filter(({ body }) => NAMING.some((mark) => body.includes(mark)))
