@@ -61,15 +61,18 @@ const has = (config: Config, ...wanted: ReadonlyArray<Role>): boolean =>
 
 const embedsBroker = ({ kafka }: Config): boolean => kafka._tag === "Embedded"
 
+/** A process that can do nothing without the store: it waits for it, and upgrades its schema. */
+const needsStore = (config: Config): boolean => has(config, "api", "projection", "store")
+
 /** True if this process opens the embedded store. */
 export const embedsStore = (config: Config): boolean =>
-  config.clickhouse._tag === "Embedded" && has(config, "api", "projection", "store")
+  config.clickhouse._tag === "Embedded" && needsStore(config)
 
 const usesLog = (config: Config): boolean => has(config, "api", "sequencer", "projection")
-/** A sequencer looks up what it has let go of, where it can reach a store. */
+
+/** A sequencer looks up what it has let go of, where and when it can reach a store. */
 const usesStore = (config: Config): boolean =>
-  has(config, "api", "projection", "store") ||
-  (has(config, "sequencer") && config.clickhouse._tag === "External")
+  needsStore(config) || (has(config, "sequencer") && config.clickhouse._tag === "External")
 
 /** A line for a person while something takes long. */
 export type Report = (line: string) => void
@@ -152,7 +155,7 @@ const layerStores = Layer.mergeAll(
 
 type Stores = Layer.Success<typeof layerStores>
 
-/** The query store with its schema up to date. */
+/** The query store, its schema up to date where this process needs it. */
 const storesOf = Effect.fnUntraced(function*(
   config: Config,
   engine: ChdbEngine["Service"] | undefined
@@ -161,7 +164,7 @@ const storesOf = Effect.fnUntraced(function*(
   const stores = yield* Layer.build(
     layerStores.pipe(Layer.provide(Layer.succeed(ClickHouseConnection, connection)))
   )
-  yield* Context.get(stores, EventStore).migrate
+  if (needsStore(config)) yield* Context.get(stores, EventStore).migrate
   return stores
 })
 
