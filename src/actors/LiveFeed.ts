@@ -22,6 +22,7 @@ import { linkOf } from "../domain/Link.ts"
 import type { TopicKind } from "../domain/Topics.ts"
 import { EventLog, type LogReader, type LogRecord, type LogUnavailable } from "../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../ports/EventStore.ts"
+import { catchingUp } from "./CaughtUp.ts"
 import { Heads } from "./Heads.ts"
 import { Keys } from "./Keys.ts"
 import { Visibility } from "./Visibility.ts"
@@ -249,12 +250,10 @@ const makeFeed = Effect.fnUntraced(function*(partition: number) {
 /** The stored events behind the resume point up to the start point, from the store. */
 const replayFrom = Effect.fnUntraced(function*(subscription: Subscription, head: number) {
   const { after, filter, tenantId } = subscription
-  const log = yield* EventLog
   const store = yield* EventStore
   const visibility = yield* Visibility
   if (after === undefined || after >= head) return Stream.empty
-  const partition = log.partitionOf(tenantId)
-  const [end = 0] = yield* log.ends([{ topic: "events", partition }])
+  const shown = yield* catchingUp(tenantId, "events")
   const bounded = {
     ...filter,
     fromSequence: Math.max(after + 1, filter.fromSequence ?? 0),
@@ -272,10 +271,10 @@ const replayFrom = Effect.fnUntraced(function*(subscription: Subscription, head:
       )
     )
   )
-  const caughtUp = visibility.reached(partition, { events: end }).pipe(Effect.timeoutOption(REPLAY_TIMEOUT))
   const replay = (reached: boolean): Stream.Stream<Uint8Array, StoreUnavailable | "not in time"> =>
     reached ? events : Stream.fail("not in time")
-  return Stream.unwrap(Effect.map(caughtUp, (reached) => replay(Option.isSome(reached))))
+  const inTime = Effect.timeoutOption(shown, REPLAY_TIMEOUT)
+  return Stream.unwrap(Effect.map(inTime, (reached) => replay(Option.isSome(reached))))
 })
 
 const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number) {

@@ -20,6 +20,7 @@ import { foldFacts, TraceView, type TraceChange } from "../domain/TraceView.ts"
 import { EventLog, LogUnavailable, type LogRecord } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
 import { TraceStore, type LoadedExecution, type StoredFactRow } from "../ports/TraceStore.ts"
+import { isCaughtUp } from "./CaughtUp.ts"
 import { Heads } from "./Heads.ts"
 import { Keys } from "./Keys.ts"
 import {
@@ -242,14 +243,7 @@ const notInTime = new LogUnavailable({
 
 /** Succeeds when the store shows everything that the log holds of the tenant's partition now. */
 const caughtUp = Effect.fnUntraced(function*(tenantId: string) {
-  const log = yield* EventLog
-  const visibility = yield* Visibility
-  const partition = log.partitionOf(tenantId)
-  const [end = 0] = yield* log.ends([{ topic: "traces", partition }])
-  const reached = yield* visibility
-    .reached(partition, { traces: end })
-    .pipe(Effect.timeoutOption(REPLAY_TIMEOUT))
-  if (Option.isNone(reached)) return yield* notInTime
+  if (!(yield* isCaughtUp(tenantId, "traces", REPLAY_TIMEOUT))) return yield* notInTime
 })
 
 /** Two ids in one key; neither holds control characters. */

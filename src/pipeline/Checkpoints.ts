@@ -3,11 +3,12 @@
  * the chain has grown since the newest one; makes proofs of what the store holds, and lets none out
  * that does not lead to a root that one of the published keys has signed.
  */
-import { Clock, Context, Deferred, Effect, Layer, Redacted, Result, Schema } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { isCaughtUp } from "../actors/CaughtUp.ts"
 import { Heads } from "../actors/Heads.ts"
 import { PublishedKeys } from "../actors/PublishedKeys.ts"
-import { Receipts } from "../actors/Receipts.ts"
-import { Visibility } from "../actors/Visibility.ts"
+import type { Receipts } from "../actors/Receipts.ts"
+import type { Visibility } from "../actors/Visibility.ts"
 import {
   openNote,
   originOf,
@@ -27,10 +28,11 @@ import {
 } from "../domain/MerkleTree.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { CheckpointStore } from "../ports/CheckpointStore.ts"
-import { EventLog, LogUnavailable } from "../ports/EventLog.ts"
+import type { EventLog, LogUnavailable } from "../ports/EventLog.ts"
 import { StoreUnavailable } from "../ports/EventStore.ts"
 import { HashTree, type StoredTree } from "../ports/HashTree.ts"
-import { CommandLog } from "./CommandLog.ts"
+import type { CommandLog } from "./CommandLog.ts"
+import { decided } from "./Decide.ts"
 
 /** What is asked for can't be proven: it is not there, or not within the checkpoint. */
 export class ProofRefused extends Schema.TaggedError<ProofRefused>()("ProofRefused", {
@@ -164,14 +166,11 @@ const noSuchCheckpoint = (field: string, treeSize: number): ProofRefused =>
   })
 
 const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
-  const commands = yield* CommandLog
+  const context = yield* Effect.context<CommandLog | EventLog | Receipts | Visibility>()
   const heads = yield* Heads
   const keys = yield* PublishedKeys
-  const log = yield* EventLog
-  const receipts = yield* Receipts
   const store = yield* CheckpointStore
   const tree = yield* HashTree
-  const visibility = yield* Visibility
   const secret = Redacted.value(settings.secret)
   /** What the sequencer has just signed may not have reached the store. */
   const signed = new Remembered<CheckpointRecord>()
@@ -230,32 +229,23 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     })
 
   const sign = Effect.fnUntraced(function*(tenantId: string) {
-    const attempt = crypto.randomUUID()
     const command: Command = {
       kind: "checkpoint",
       tenantId,
       receiptId: makeReceiptId(secret, tenantId, uuidv7()),
-      attempt,
+      attempt: crypto.randomUUID(),
       receivedAt: formatMicros(nowMicros()),
       events: [],
       errors: [],
       warnings: []
     }
-    const decided = yield* receipts.expect(attempt)
-    yield* commands.submit(command).pipe(
-      Effect.catchTag(["CommandLogBusy", "CommandTooLarge"], (cause) =>
-        Effect.fail(new LogUnavailable({ operation: "checkpoint", cause }))
-      )
+    const receipt = yield* decided(command, "checkpoint", DECISION_TIMEOUT).pipe(
+      Effect.provideContext(context)
     )
-    const decision = yield* decided.pipe(
-      Effect.timeoutOrElse({
-        duration: DECISION_TIMEOUT,
-        orElse: () =>
-          Effect.fail(new CheckpointTimedOut({ message: "no sequencer has signed in time" }))
-      })
-    )
-    if (decision.kind !== "outcome") return yield* Effect.die("a checkpoint command has no key")
-    const { checkpoint } = decision.receipt
+    if (Option.isNone(receipt)) {
+      return yield* new CheckpointTimedOut({ message: "no sequencer has signed in time" })
+    }
+    const { checkpoint } = receipt.value
     if (checkpoint === undefined) {
       const message = "no checkpoint of this chain can be made: its start has left the log"
       return yield* new ProofRefused({ code: "not_found", message })
@@ -299,18 +289,10 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
 
   /** The store holds what the log holds of this tenant now. */
   const caughtUp = Effect.fnUntraced(function*(tenantId: string, topic: "checkpoints" | "events") {
-    const partition = log.partitionOf(tenantId)
-    const [end = 0] = yield* log.ends([{ topic, partition }])
-    yield* visibility.reached(partition, { [topic]: end }).pipe(
-      Effect.timeoutOrElse({
-        duration: VISIBLE_TIMEOUT,
-        orElse: () => {
-          const cause = new Error(`the store has not caught up with the ${topic}`)
-          return Effect.fail(new StoreUnavailable({ operation: "proof", cause }))
-        }
-      })
-    )
-  })
+    if (yield* isCaughtUp(tenantId, topic, VISIBLE_TIMEOUT)) return
+    const cause = new Error(`the store has not caught up with the ${topic}`)
+    return yield* new StoreUnavailable({ operation: "proof", cause })
+  }, Effect.provideContext(context))
 
   /** The checkpoint of a size; one that somebody has just been given may still be on its way. */
   const ofSize = Effect.fnUntraced(function*(tenantId: string, treeSize: number, field: string) {

@@ -156,7 +156,7 @@ export const receivedAtOf = (receiptId: string): string | undefined => {
 }
 
 /** Waiting for no time lets go of the registration of an attempt that was not written. */
-const withdraw = (decided: Effect.Effect<Decision>): Effect.Effect<void> =>
+export const withdraw = (decided: Effect.Effect<Decision>): Effect.Effect<void> =>
   Effect.asVoid(Effect.timeoutOption(decided, 0))
 
 /** None if the deadline, in milliseconds of the clock, comes first. */

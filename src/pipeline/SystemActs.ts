@@ -3,16 +3,17 @@
  * whether they may happen, and logged in its chain whatever they are. One place, so that nothing is
  * done to keys, links or exports that the log does not hold.
  */
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { RegistryView } from "../actors/Follower.ts"
 import { AdminRefused, AdminTimedOut } from "../actors/Keys.ts"
-import { Receipts } from "../actors/Receipts.ts"
+import type { Receipts } from "../actors/Receipts.ts"
 import type { Command, PreparedEvent } from "../domain/Command.ts"
 import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../domain/Identifiers.ts"
 import type { RegistryOperation } from "../domain/Registry.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
-import { LogUnavailable } from "../ports/EventLog.ts"
-import { CommandLog } from "./CommandLog.ts"
+import type { LogUnavailable } from "../ports/EventLog.ts"
+import type { CommandLog } from "./CommandLog.ts"
+import { decided, submitted } from "./Decide.ts"
 import { prepareItem } from "./Prepare.ts"
 
 /** Time that an act waits for the sequencer. */
@@ -67,33 +68,21 @@ export const systemCommand = (redacted: Redacted.Redacted, act: SystemAct): Comm
 
 const make = Effect.fnUntraced(function*(secret: Redacted.Redacted) {
   const view = yield* RegistryView
-  const commands = yield* CommandLog
-  const receipts = yield* Receipts
-
-  const submit = (command: Command) =>
-    commands.submit(command).pipe(
-      Effect.catchTag(["CommandLogBusy", "CommandTooLarge"], (cause) =>
-        Effect.fail(new LogUnavailable({ operation: "administer", cause }))
-      )
-    )
+  const context = yield* Effect.context<CommandLog | Receipts>()
 
   return SystemActs.of({
-    log: (act) => submit(systemCommand(secret, act)),
+    log: (act) =>
+      submitted(systemCommand(secret, act), "administer").pipe(Effect.provideContext(context)),
     act: Effect.fnUntraced(function*(operation, act) {
-      const command = systemCommand(secret, act)
-      const decided = yield* receipts.expect(command.attempt)
-      yield* submit({ ...command, kind: "registry", operation })
-      const decision = yield* decided.pipe(
-        Effect.timeoutOrElse({
-          duration: DECISION_TIMEOUT,
-          orElse: () =>
-            Effect.fail(
-              new AdminTimedOut({ message: "no sequencer decided in time; it may still happen" })
-            )
-        })
+      const command: Command = { ...systemCommand(secret, act), kind: "registry", operation }
+      const receipt = yield* decided(command, "administer", DECISION_TIMEOUT).pipe(
+        Effect.provideContext(context)
       )
-      if (decision.kind !== "outcome") return yield* Effect.die("a registry command has no key")
-      const { error, status } = decision.receipt
+      if (Option.isNone(receipt)) {
+        const message = "no sequencer decided in time; it may still happen"
+        return yield* new AdminTimedOut({ message })
+      }
+      const { error, status } = receipt.value
       if (status === "failed") {
         const code = error?.code === "not_found" ? "not_found" : "id_conflict"
         return yield* new AdminRefused({ code, message: error?.message ?? "refused" })

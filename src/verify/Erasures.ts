@@ -102,7 +102,7 @@ export const learnErasures = Effect.fnUntraced(function*(
   yield* learn(erasures, recompute, tenantId, sequenceNumbers)
   const unnamed = sequenceNumbers.filter((sequence) => !erasures.names(sequence))
   if (unnamed.length === 0) return erasures
-  yield* caughtUp(tenantId)
+  yield* caughtUp(tenantId, "events")
   yield* learn(erasures, recompute, tenantId, unnamed)
   return erasures
 })

@@ -47,7 +47,7 @@ const load = Effect.fnUntraced(function*(
   const heads = yield* Heads
   const port = yield* chainRecompute
   const head = yield* heads.head(tenantId)
-  yield* caughtUp(tenantId)
+  yield* caughtUp(tenantId, "events")
   const wanted = [...new Set(sequenceNumbers)].sort((left, right) => left - right)
   const found = yield* port.sample(tenantId, wanted)
   const rows = new Map<number, Array<StoredRow>>()

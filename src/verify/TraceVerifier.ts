@@ -11,6 +11,7 @@ import { parseFact, TRACE_SCHEME, type TraceFact } from "../domain/TraceFact.ts"
 import { EventLog, LogUnavailable, type LogReader } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
 import { TraceStore, type StoredFactRow } from "../ports/TraceStore.ts"
+import { caughtUp } from "./CaughtUp.ts"
 import { neighboursOf, TraceCheck } from "./TraceCheck.ts"
 import {
   HISTORY_FROM,
@@ -45,26 +46,12 @@ export class TraceVerifier extends Context.Service<
   }
 >()("alk/TraceVerifier") {}
 
-/** Time that a check waits for the store to hold what the log holds, and for lost records. */
-const CATCH_UP_TIMEOUT = "10 seconds"
+/** Time that a check waits for lost records. */
+const LOOKUP_TIMEOUT = "10 seconds"
 /** Facts behind the last one that are looked up in the log at most. */
 const MISSING_MAX = 100
 const FETCH_BYTES = 4 * 1_048_576
 const FETCH_WAIT_MS = 100
-
-const caughtUp = Effect.fnUntraced(function*(tenantId: string) {
-  const log = yield* EventLog
-  const visibility = yield* Visibility
-  const partition = log.partitionOf(tenantId)
-  const [end = 0] = yield* log.ends([{ topic: "traces", partition }])
-  const reached = yield* visibility
-    .reached(partition, { traces: end })
-    .pipe(Effect.timeoutOption(CATCH_UP_TIMEOUT))
-  if (Option.isNone(reached) || visibility.partition(partition).rebuilding) {
-    const cause = new Error("the store has not caught up with the log")
-    return yield* new LogUnavailable({ operation: "verify", cause })
-  }
-})
 
 /** In front of and behind each row in the tenant's chain. */
 const sequencesAround = (rows: ReadonlyArray<StoredFactRow>): ReadonlyArray<number> => [
@@ -136,7 +123,7 @@ const checkTail = Effect.fnUntraced(function*(
   const missing = yield* store.missing(tenantId, (check.last ?? 0) + 1, head, MISSING_MAX)
   if (missing.length === 0) return true
   const found = yield* lostFacts(tenantId, missing, head).pipe(
-    Effect.timeoutOption(CATCH_UP_TIMEOUT),
+    Effect.timeoutOption(LOOKUP_TIMEOUT),
     // Retention has passed the place: nobody can say whose fact it was.
     Effect.catchTag("OffsetOutOfRange", () => Effect.succeedNone)
   )
@@ -153,7 +140,7 @@ const verify = Effect.fn("TraceVerifier.verify")(function*(tenantId: string, exe
   const heads = yield* Heads
   const store = yield* TraceStore
   const head = yield* heads.traceHead(tenantId)
-  yield* caughtUp(tenantId)
+  yield* caughtUp(tenantId, "traces")
   const check = new TraceCheck(tenantId, executionId, head)
   yield* store.rows(tenantId, executionId).pipe(
     Stream.runForEach((rows) =>

@@ -384,7 +384,7 @@ const start = Effect.fnUntraced(function*(
   const { from = HISTORY_FROM, tenantId, to = HISTORY_TO } = request
   const heads = yield* Heads
   const head = yield* heads.head(tenantId)
-  yield* caughtUp(tenantId)
+  yield* caughtUp(tenantId, "events")
   const span = yield* spanOf(request, port)
   const endsAt = Math.min(span.last, head?.sequence_number ?? 0)
   const found =
