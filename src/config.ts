@@ -6,6 +6,7 @@
 import { Effect, Redacted, Result, Schema } from "effect"
 import { homedir } from "node:os"
 import { isAbsolute, join, relative, resolve } from "node:path"
+import { nearestName } from "./domain/NearestName.ts"
 
 export const roles = ["api", "sequencer", "projection", "store"] as const
 export type Role = (typeof roles)[number]
@@ -560,34 +561,51 @@ const readValues = (environment: Environment, problems: Array<string>): Values =
   return values as Values
 }
 
-/** Levenshtein distance of two short names. */
-const distance = (left: string, right: string): number => {
-  let row = Array.from({ length: right.length + 1 }, (_, index) => index)
-  for (const [index, character] of [...left].entries()) {
-    const next = [index + 1]
-    for (let column = 1; column <= right.length; column++) {
-      const replaced = (row[column - 1] ?? 0) + (character === right[column - 1] ? 0 : 1)
-      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row[right.length] ?? 0
-}
-
-/** A name that is further away than this is not what was meant. */
-const TYPO_DISTANCE_MAX = 4
+/** Edits that an unknown `ALK_` name may be away from the one that it is said to mean. */
+const ALK_MISTAKES_MAX = 4
 
 const unknownNames = (environment: Environment): ReadonlyArray<string> =>
   Object.keys(environment)
     .filter((name) => name.startsWith("ALK_") && !Object.hasOwn(variables, name))
     .map((name) => {
-      const [nearest] = Object.keys(variables)
-        .map((known) => ({ known, away: distance(name, known) }))
-        .sort((left, right) => left.away - right.away)
-      return nearest !== undefined && nearest.away <= TYPO_DISTANCE_MAX
-        ? `${name} is unknown; did you mean ${nearest.known}?`
-        : `${name} is unknown; allowed are the names that npm start -- --help lists`
+      const nearest = nearestName(name, Object.keys(variables), () => ALK_MISTAKES_MAX)
+      return nearest === undefined
+        ? `${name} is unknown; allowed are the names that npm start -- --help lists`
+        : `${name} is unknown; did you mean ${nearest}?`
     })
+
+/**
+ * Names of variables without the prefix that decide what is started: an unknown name near one of
+ * them would silently start an embedded part instead.
+ */
+const unprefixedNames = Object.keys(variables).filter((name) =>
+  /^(?:KAFKA|CLICKHOUSE|CHROMIUM)_/.test(name)
+)
+
+/** What other programs call the same. */
+const otherNames: ReadonlyArray<readonly [names: RegExp, meant: Name]> = [
+  [/^KAFKA_(?:BROKERS?_)?(?:BOOTSTRAP(?:_SERVERS?)?|SERVERS?|HOSTS?|UR[IL]S?|LIST)$/, "KAFKA_BROKERS"],
+  [/^CLICKHOUSE_(?:HOST|URI|ADDR(?:ESS)?|ENDPOINT|SERVERS?|DSN)$/, "CLICKHOUSE_URL"],
+  [/^CLICKHOUSE_DB$/, "CLICKHOUSE_DATABASE"]
+]
+
+/** One slip in a short name, two in a long one: `KAFKA_OPTS` is not `KAFKA_TLS`. */
+const unprefixedMistakes = (length: number): number => (length < 12 ? 1 : 2)
+
+/**
+ * Names that were probably meant to be ours and are not. One whose right name is set as well does
+ * no harm and may belong to another program.
+ */
+const nearMisses = (environment: Environment): ReadonlyArray<string> =>
+  Object.keys(environment).flatMap((name) => {
+    if (Object.hasOwn(variables, name) || name.startsWith("ALK_")) return []
+    const meant =
+      otherNames.find(([names]) => names.test(name))?.[1] ??
+      nearestName(name, unprefixedNames, unprefixedMistakes)
+    return meant === undefined || !isSet(environment, name) || isSet(environment, meant)
+      ? []
+      : [`${name} is no variable of alk; did you mean ${meant}? Unset it if it is not meant for alk`]
+  })
 
 /** What one variable asks of another. */
 const conflictsOf = (environment: Environment, values: Values): ReadonlyArray<string> => {
@@ -760,6 +778,7 @@ export const parseConfig = (
   const values = readValues(environment, problems)
   problems.push(
     ...unknownNames(environment),
+    ...nearMisses(environment),
     ...conflictsOf(environment, values),
     ...repeatedKeys(values)
   )

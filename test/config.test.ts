@@ -176,6 +176,19 @@ describe("ConfigInvalid", () => {
     [{ LOG_LEVEL: "trace" }, "allowed: debug, info, warn, error"],
     [{ ALK_PARTITION: "4" }, "ALK_PARTITION is unknown; did you mean ALK_PARTITIONS?"],
     [{ ALK_SOMETHING_ELSE: "" }, "ALK_SOMETHING_ELSE is unknown"],
+    [{ ALK_KAFKA_BROKERS: "h:1" }, "ALK_KAFKA_BROKERS is unknown; did you mean KAFKA_BROKERS?"],
+    [{ KAFKA_BROKER: "h:1" }, "KAFKA_BROKER is no variable of alk; did you mean KAFKA_BROKERS?"],
+    [{ KAKFA_BROKERS: "h:1" }, "KAKFA_BROKERS is no variable of alk; did you mean KAFKA_BROKERS?"],
+    [{ kafka_brokers: "h:1" }, "kafka_brokers is no variable of alk; did you mean KAFKA_BROKERS?"],
+    [{ KAFKA_BOOTSTRAP_SERVERS: "h:1" }, "did you mean KAFKA_BROKERS?"],
+    [{ KAFKA_BROKER_LIST: "h:1" }, "did you mean KAFKA_BROKERS?"],
+    [{ KAFKA_URL: "h:1" }, "did you mean KAFKA_BROKERS?"],
+    [{ KAFKA_SASL_USER_NAME: "u" }, "did you mean KAFKA_SASL_USERNAME?"],
+    [{ CLICKHOUSE_URLS: "http://h:1" }, "did you mean CLICKHOUSE_URL?"],
+    [{ CLICKHOSE_URL: "http://h:1" }, "did you mean CLICKHOUSE_URL?"],
+    [{ CLICKHOUSE_HOST: "h" }, "did you mean CLICKHOUSE_URL?"],
+    [{ CLICKHOUSE_DB: "d" }, "did you mean CLICKHOUSE_DATABASE?"],
+    [{ CHROMIUM_PAHT: "/usr/bin/chromium" }, "did you mean CHROMIUM_PATH?"],
     [{ KAFKA_BROKERS: "h:1" }, "make one with: openssl rand -hex 32"],
     [{ KAFKA_SASL_USERNAME: "u" }, "KAFKA_BROKERS is not: the embedded broker needs none"],
     [{ KAFKA_TLS: "true" }, "the embedded broker has no TLS"],
@@ -190,6 +203,31 @@ describe("ConfigInvalid", () => {
   it.each(refused)("refuses %j", (environment, part) => {
     const problems = problemsOf(environment)
     assert.isTrue(problems.some((problem) => problem.includes(part)), problems.join("\n"))
+  })
+
+  it("leaves alone what other programs, container platforms and images are set with", () => {
+    const others = {
+      KAFKA_HOME: "/opt/kafka",
+      KAFKA_OPTS: "-Xmx1g",
+      KAFKA_HEAP_OPTS: "-Xmx1g",
+      KAFKA_BROKER_ID: "1",
+      KAFKA_PORT: "tcp://10.0.0.1:9092",
+      KAFKA_SERVICE_HOST: "10.0.0.1",
+      KAFKA_BROKER_SERVICE_PORT: "9092",
+      CLICKHOUSE_PORT_8123_TCP_ADDR: "10.0.0.1",
+      CLICKHOUSE_CONFIG: "/etc/clickhouse",
+      CHROME_PATH: "/usr/bin/chrome",
+      CHROME_BIN: "/usr/bin/chrome",
+      LOGLEVEL: "loud",
+      PORTS: "1",
+      KAFKA_BROKER: ""
+    }
+    assert.strictEqual(configOf(others).kafka._tag, "Embedded")
+  })
+
+  it("takes no notice of a near miss beside the right name", () => {
+    const others = { KAFKA_BOOTSTRAP_SERVERS: "h:1", CLICKHOUSE_URI: "http://h:1" }
+    assert.deepStrictEqual(configOf({ ...external, ...others }), configOf(external))
   })
 
   it("lists every problem at once, each in one line that names its variable", () => {
