@@ -132,8 +132,10 @@ that a route doesn't have is answered 405 \`method_not_allowed\` with \`Allow\`,
 404 \`not_found\`. \`X-Request-Id\` is accepted or made, and echoed; \`traceparent\` is honoured.
 
 Request bodies may be gzip, zstd or br (\`Content-Encoding\`), limits hold after decompression;
-responses are compressed on request, the stream is not. A query parameter that is repeated or empty
-is refused.`
+responses are compressed on request, the stream is not.
+
+A query parameter that a route doesn't know, or that is repeated or empty, is refused with 400 on
+every route; the message proposes the name that was probably meant.`
 
 /** The contract: what isn't in here is neither served nor documented. */
 export class Api extends HttpApi.make("alk")

@@ -81,10 +81,10 @@ export const unavailable = (message: string): ApiError =>
 export type ErrorForm = "object" | "text"
 
 /** service.md promises a string on these paths, whatever the status. */
-export const errorFormOf = (method: string, path: string): ErrorForm =>
+export const errorFormOf = (path: string): ErrorForm =>
   path === "/api/v1" ||
   path.startsWith("/api/v1/") ||
-  (path === "/v1/events/batch" && method !== "GET" && method !== "HEAD")
+  path === "/v1/events/batch"
     ? "text"
     : "object"
 

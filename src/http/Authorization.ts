@@ -1,7 +1,7 @@
 /**
  * Who may call what: bearer keys with scopes for the audit routes, the admin token for the admin
  * routes. Runs before anything else of a route is looked at, so 401 comes before 403 before the
- * rest.
+ * rest, of which the query's names come first.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerResponse } from "effect/http"
@@ -11,6 +11,7 @@ import type { Scope } from "../domain/Registry.ts"
 import { errorResponse } from "./Answer.ts"
 import { ApiError } from "./ApiError.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
+import { withKnownQuery } from "./KnownQuery.ts"
 
 /** Whose key the current request came with. */
 export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
@@ -98,7 +99,12 @@ export const layerAuthorization: Layer.Layer<Authorization, never, Keys> = Layer
         admit(keys, Redacted.value(credential), endpoint).pipe(
           Effect.matchEffect({
             onFailure: (error): Answer => errorResponse(error),
-            onSuccess: (principal) => Effect.provideService(handler, CurrentPrincipal, principal)
+            onSuccess: (principal) =>
+              Effect.provideService(
+                withKnownQuery(endpoint, handler),
+                CurrentPrincipal,
+                principal
+              )
           })
         )
     })
@@ -110,9 +116,9 @@ export const layerAdminAuthorization: Layer.Layer<AdminAuthorization, never, Key
   AdminAuthorization,
   Effect.map(Keys, (keys) =>
     AdminAuthorization.of({
-      admin_token: (handler, { credential }) =>
+      admin_token: (handler, { credential, endpoint }) =>
         keys.isAdmin(Redacted.value(credential))
-          ? handler
+          ? withKnownQuery(endpoint, handler)
           : errorResponse(unauthenticated("this route takes the token in ALK_ADMIN_TOKEN; without one it is closed"))
     })
   )

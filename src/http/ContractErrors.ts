@@ -62,9 +62,11 @@ export const TextErrorBody = Schema.Struct({
 
 const bodies = { object: ErrorBody, text: TextErrorBody }
 
-/** The error schemas of a route. */
+/** The error schemas of a route. Every route refuses parameters that it doesn't know: 400. */
 export const errorsOf = (form: ErrorForm, ...statuses: ReadonlyArray<ErrorStatus>) =>
-  statuses.map((status) => bodies[form].pipe(HttpApiSchema.status(status)))
+  [...new Set<ErrorStatus>([400, ...statuses])].map((status) =>
+    bodies[form].pipe(HttpApiSchema.status(status))
+  )
 
 const meanings: Readonly<Record<ErrorStatus, string>> = {
   400: "The request can't be read; the message names the field.",

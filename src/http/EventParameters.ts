@@ -49,6 +49,16 @@ export const filterParameters = {
   })
 }
 
+/** What a route says of a filter, where it has none because it covers every event of a range. */
+export const unfilteredHints = (what: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...Object.keys(filterParameters), "metadata."].map((name) => [
+      name,
+      `${what} covers every event of a range; filters are parameters of GET /v1/events and of the ` +
+        "exports"
+    ])
+  )
+
 type FilterValues = ValuesOf<typeof filterParameters>
 
 const actionCondition = (action: string): Pick<EventFilter, "action" | "actionPrefix"> => {

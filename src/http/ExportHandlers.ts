@@ -12,9 +12,6 @@ import { ExportAnswers } from "./ExportAnswers.ts"
 import { packParameters, pdfParameters } from "./ExportContract.ts"
 import { readQuery } from "./QueryParameters.ts"
 
-/** A parameter that is ignored would make an export of something else than was meant. */
-const STRICT = { metadata: true, refuseUnknown: true } as const
-
 /** The handlers of ExportApi. */
 export const layerExportHandlers = HttpApiBuilder.group(
   Api,
@@ -29,7 +26,9 @@ export const layerExportHandlers = HttpApiBuilder.group(
           Effect.fnUntraced(function*({ request }) {
             const { keyId, tenantId } = yield* CurrentPrincipal
             const { filter, withPdf } = yield* refusable(() => {
-              const { metadata, values } = readQuery(request.url, packParameters, STRICT)
+              const { metadata, values } = readQuery(request.url, packParameters, {
+                metadata: true
+              })
               return { filter: toFilter(values, metadata), withPdf: values.pdf ?? true }
             })
             return yield* answers.pack(request, { tenantId, filter, actorId: keyId }, withPdf)
@@ -42,7 +41,9 @@ export const layerExportHandlers = HttpApiBuilder.group(
           Effect.fnUntraced(function*({ request }) {
             const { keyId, tenantId } = yield* CurrentPrincipal
             const filter = yield* refusable(() => {
-              const { metadata, values } = readQuery(request.url, pdfParameters, STRICT)
+              const { metadata, values } = readQuery(request.url, pdfParameters, {
+                metadata: true
+              })
               return toFilter(values, metadata)
             })
             return yield* answers.pdf(request, { tenantId, filter, actorId: keyId })

@@ -2,9 +2,10 @@
  * What the OpenAPI document says about one operation beyond its schemas: texts, the parameters that
  * the handler reads by itself, and the headers of its answers.
  */
-import type { Context } from "effect"
+import { Context } from "effect"
 import { OpenApi } from "effect/http-api"
-import type { Parameters } from "./QueryParameters.ts"
+import { KnownQuery } from "./KnownQuery.ts"
+import type { Parameters, QueryTable } from "./QueryParameters.ts"
 
 /** A request header that a handler reads. */
 export interface HeaderParameter {
@@ -18,9 +19,12 @@ export interface OperationText {
   readonly id: string
   readonly summary: string
   readonly description: string
+  /** Every other parameter is refused. */
   readonly query?: Parameters
   /** `metadata.<path>` conditions are read too. */
   readonly metadata?: boolean
+  /** What the refusal of an unknown parameter says, where more is to say than the nearest name. */
+  readonly hints?: QueryTable["hints"]
   readonly headers?: Readonly<Record<string, HeaderParameter>>
   /** Per status, header name and what it says. */
   readonly responseHeaders?: Readonly<Record<number, Readonly<Record<string, string>>>>
@@ -69,8 +73,13 @@ const withHeaders = (responses: Json, headers: OperationText["responseHeaders"])
   return described
 }
 
-/** The annotations of an endpoint. */
-export const operation = (text: OperationText): Context.Context<never> =>
+const tableOf = ({ hints, metadata, query }: OperationText): QueryTable => ({
+  parameters: query ?? {},
+  ...(metadata === undefined ? {} : { metadata }),
+  ...(hints === undefined ? {} : { hints })
+})
+
+const described = (text: OperationText): Context.Context<never> =>
   OpenApi.annotations({
     identifier: text.id,
     summary: text.summary,
@@ -90,3 +99,7 @@ export const operation = (text: OperationText): Context.Context<never> =>
       responses: withHeaders(spec["responses"] as Json, text.responseHeaders)
     })
   })
+
+/** The annotations of an endpoint: what is said of it, and which query parameters it knows. */
+export const operation = (text: OperationText): Context.Context<never> =>
+  Context.add(described(text), KnownQuery, tableOf(text))

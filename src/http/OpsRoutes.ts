@@ -12,11 +12,15 @@ import { errorResponse, json } from "./Answer.ts"
 import { Api, API_VERSION, openApiDocument } from "./Api.ts"
 import { notFound, RETRY_AFTER_SECONDS } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
+import { withoutQuery } from "./KnownQuery.ts"
 import { liveSubscribers, metricsAnswer } from "./Metrics.ts"
 import { layerPublicKeys, PUBLIC_KEYS_PATH } from "./PublicKeys.ts"
 import { Readiness } from "./Readiness.ts"
 
-/** Every path that needs no key; all of them are GET. */
+/**
+ * Every path that needs no key; all of them are GET. They take no query parameters: the pages that
+ * people open, `/` and `/docs`, pass over what an address has gathered on its way, the others refuse.
+ */
 export const opsPaths = [
   "/",
   "/docs",
@@ -63,13 +67,15 @@ const layerPages = HttpRouter.use(
       keys: PUBLIC_KEYS_PATH
     })
     yield* router.add("GET", "/", landing)
-    yield* router.add("GET", "/openapi.json", openApi)
+    yield* router.add("GET", "/openapi.json", withoutQuery(Effect.succeed(openApi)))
     yield* router.add(
       "GET",
       "/asyncapi.yaml",
-      asyncApi === undefined
-        ? errorResponse(notFound("document"))
-        : HttpServerResponse.text(asyncApi, { contentType: "application/yaml" })
+      withoutQuery(
+        asyncApi === undefined
+          ? errorResponse(notFound("document"))
+          : Effect.succeed(HttpServerResponse.text(asyncApi, { contentType: "application/yaml" }))
+      )
     )
   })
 )
@@ -78,27 +84,31 @@ const layerHealth = HttpRouter.use(
   Effect.fnUntraced(function*(router) {
     const readiness = yield* Readiness
     const feed = yield* LiveFeed
-    yield* router.add("GET", "/healthz", json({ status: "ok" }))
+    yield* router.add("GET", "/healthz", withoutQuery(Effect.succeed(json({ status: "ok" }))))
     yield* router.add(
       "GET",
       "/readyz",
-      Effect.map(readiness.check, ({ body, ready }) =>
-        json(body, {
-          status: ready ? 200 : 503,
-          headers: {
-            "cache-control": "no-store",
-            ...(ready ? {} : { "retry-after": String(RETRY_AFTER_SECONDS) })
-          }
-        })
+      withoutQuery(
+        Effect.map(readiness.check, ({ body, ready }) =>
+          json(body, {
+            status: ready ? 200 : 503,
+            headers: {
+              "cache-control": "no-store",
+              ...(ready ? {} : { "retry-after": String(RETRY_AFTER_SECONDS) })
+            }
+          })
+        )
       )
     )
     yield* router.add(
       "GET",
       "/metrics",
-      Effect.gen(function*() {
-        yield* liveSubscribers(yield* feed.subscribers)
-        return yield* metricsAnswer
-      })
+      withoutQuery(
+        Effect.gen(function*() {
+          yield* liveSubscribers(yield* feed.subscribers)
+          return yield* metricsAnswer
+        })
+      )
     )
   })
 )

@@ -6,6 +6,7 @@ import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { PublishedKeys, type PublishedKey } from "../actors/PublishedKeys.ts"
 import { json } from "./Answer.ts"
+import { withoutQuery } from "./KnownQuery.ts"
 
 export const PUBLIC_KEYS_PATH = "/.well-known/alk-keys.json"
 
@@ -39,7 +40,7 @@ export const layerPublicKeys: Layer.Layer<
     yield* router.add(
       "GET",
       PUBLIC_KEYS_PATH,
-      Effect.map(published.all, (keys) => json(keysDocument(keys), { headers }))
+      withoutQuery(Effect.map(published.all, (keys) => json(keysDocument(keys), { headers })))
     )
   })
 )

@@ -16,6 +16,8 @@ import { choiceParameter, integerParameter } from "./QueryParameters.ts"
 /** Events of a page, unless asked otherwise and at most. */
 export const PAGE_SIZE_DEFAULT = 50
 export const PAGE_SIZE_MAX = 1_000
+/** The page that is shown unless asked otherwise. */
+export const PAGE_DEFAULT = 1
 /** `page` times `page_size` at most: beyond it only sequence numbers lead on. */
 export const PAGED_EVENTS_MAX = 10_000_000
 /** Groups of the statistics, unless asked otherwise and at most. */
@@ -34,7 +36,7 @@ export const listParameters = {
   }),
   page: integerParameter({
     minimum: 1,
-    default: 1,
+    default: PAGE_DEFAULT,
     description:
       "`page` times `page_size` is at most 10,000,000; further on use `after_sequence` or " +
       "`before_sequence`."
@@ -47,11 +49,11 @@ export const listParameters = {
   }),
   after_sequence: integerParameter({
     minimum: 0,
-    description: "Exclusive bound for paging by sequence, not together with `page`."
+    description: "Exclusive bound for paging by sequence, not together with a `page` over 1."
   }),
   before_sequence: integerParameter({
     minimum: 0,
-    description: "Exclusive bound for paging by sequence, not together with `page`."
+    description: "Exclusive bound for paging by sequence, not together with a `page` over 1."
   })
 }
 
@@ -86,14 +88,19 @@ const eventId = {
 }
 
 const EventLines = Schema.String.annotate({
-  description: "Every match, one event per line; paging is ignored, order is kept."
+  description:
+    "Every match, one event per line, in order; pages are ignored. `after_sequence` or " +
+    "`before_sequence` goes on where a stream broke off."
 }).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
 
 const EventTable = Schema.String.annotate({
   description:
-    "Every match, RFC 4180, always with a header; paging is ignored, order is kept. A value that " +
+    "Every match, RFC 4180, always with a header, in order; pages are ignored. `after_sequence` " +
+    "or `before_sequence` goes on where a table broke off. A value that " +
     `a spreadsheet would take for a formula has a leading '. Columns: ${CSV_COLUMNS.join(",")}`
 }).pipe(HttpApiSchema.asText({ contentType: CSV_TYPE }))
+
+const formHint = "the header Accept chooses the form, as in Accept: text/csv"
 
 const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
   success: [EventList, EventLines, EventTable],
@@ -109,6 +116,7 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
         "page of JSON and a stream of every match as NDJSON or CSV.",
       query: listParameters,
       metadata: true,
+      hints: { accept: formHint, csv: formHint, format: formHint, output: formHint },
       responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
     })
   )
@@ -122,7 +130,7 @@ const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
     operation({
       id: "getEventStats",
       summary: "Count events",
-      description: "The filters of the list; a parameter that is not listed here is refused.",
+      description: "The filters of the list.",
       query: statsParameters,
       metadata: true
     })
@@ -140,7 +148,9 @@ const getEvent = HttpApiEndpoint.get("getEvent", "/v1/events/:id", {
       summary: "One event",
       description:
         "Past the window in which duplicates are found, two events may have one id: the one " +
-        "with the lowest sequence number is shown unless `sequence_number` picks another.",
+        "with the lowest sequence number is shown unless `sequence_number` picks another. The ids " +
+        "`batch`, `stats` and `stream` are names of routes: read such an event with " +
+        "`GET /v1/events?id=`.",
       query: eventParameters
     })
   )

@@ -23,6 +23,7 @@ import {
   eventParameters,
   listParameters,
   listTypes,
+  PAGE_DEFAULT,
   PAGE_SIZE_DEFAULT,
   PAGED_EVENTS_MAX,
   STATS_LIMIT_DEFAULT,
@@ -45,7 +46,8 @@ const listRequest = (target: string): ListRequest => {
   const { metadata, values } = readQuery(target, listParameters, { metadata: true })
   const { after_sequence, before_sequence, order = "desc", page, page_size } = values
   const pageSize = page_size ?? PAGE_SIZE_DEFAULT
-  if (page !== undefined) {
+  // Generated clients send defaults: the first page is the page that a sequence leads to.
+  if (page !== undefined && page !== PAGE_DEFAULT) {
     if (after_sequence !== undefined || before_sequence !== undefined) {
       throw invalid("page", "can't stand together with after_sequence or before_sequence")
     }
@@ -61,10 +63,24 @@ const listRequest = (target: string): ListRequest => {
   return {
     filter: toFilter(values, metadata),
     order,
-    page: page ?? 1,
+    page: page ?? PAGE_DEFAULT,
     pageSize,
     afterSequence: after_sequence,
     beforeSequence: before_sequence
+  }
+}
+
+/** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
+const boundedFilter = ({ afterSequence, beforeSequence, filter }: ListRequest): EventFilter => {
+  const { fromSequence, toSequence } = filter
+  return {
+    ...filter,
+    ...(afterSequence === undefined
+      ? {}
+      : { fromSequence: Math.max(afterSequence + 1, fromSequence ?? 0) }),
+    ...(beforeSequence === undefined
+      ? {}
+      : { toSequence: Math.min(beforeSequence - 1, toSequence ?? Infinity) })
   }
 }
 
@@ -151,7 +167,12 @@ export const layerQueryHandlers = HttpApiBuilder.group(
             const { final } = yield* readableView(visibility, tenantId)
             const { afterSequence, beforeSequence, filter, order, page, pageSize } = asked
             if (type !== JSON_TYPE) {
-              return streamResponse(type, store.scan({ tenantId, filter, order }, final))
+              // No sequence number is below 1, and the store takes none below 0.
+              const chunks =
+                asked.beforeSequence === 0
+                  ? Stream.empty
+                  : store.scan({ tenantId, filter: boundedFilter(asked), order }, final)
+              return streamResponse(type, chunks)
             }
             const found = yield* store.page(
               {
@@ -175,10 +196,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
           Effect.fnUntraced(function*({ request }) {
             const { tenantId } = yield* CurrentPrincipal
             const { filter, values } = yield* refusable(() => {
-              const query = readQuery(request.url, statsParameters, {
-                metadata: true,
-                refuseUnknown: true
-              })
+              const query = readQuery(request.url, statsParameters, { metadata: true })
               return { values: query.values, filter: toFilter(query.values, query.metadata) }
             })
             const { final } = yield* readableView(visibility, tenantId)

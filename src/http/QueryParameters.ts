@@ -10,6 +10,7 @@ import {
 } from "../domain/EventFilter.ts"
 import { parseTimestamp } from "../domain/Timestamp.ts"
 import { invalid } from "./ApiError.ts"
+import { whatWasMeant } from "./UnknownParameter.ts"
 
 /** One parameter: its words and schema, and how its text is read. */
 export interface Parameter<A> {
@@ -139,7 +140,7 @@ const decoded = (text: string): string | undefined => {
 }
 
 /** Names and values of a request target's query, decoded, in order; throws ApiError. */
-const pairsOf = (target: string): ReadonlyArray<readonly [string, string]> => {
+const pairsOf = (target: string): Pairs => {
   const start = target.indexOf("?")
   if (start === -1) return []
   const end = target.indexOf("#", start)
@@ -166,36 +167,63 @@ export const metadataCondition = (name: string, value: string): MetadataConditio
   return { path, value }
 }
 
+/** The parameters that a route knows. */
+export interface QueryTable {
+  readonly parameters: Parameters
+  /** `metadata.<path>` is known too. */
+  readonly metadata?: boolean
+  /** What is said of a name that is not known, where more is to say than that. */
+  readonly hints?: Readonly<Record<string, string>>
+}
+
+type Pairs = ReadonlyArray<readonly [name: string, text: string]>
+
+const isMetadata = (name: string, metadata: boolean | undefined): boolean =>
+  metadata === true && name.startsWith(METADATA_PREFIX)
+
+const unknownParameter = (name: string, { hints = {}, metadata, parameters }: QueryTable) => {
+  const shown = name.length > QUOTE_LENGTH_MAX ? `${name.slice(0, QUOTE_LENGTH_MAX)}…` : name
+  const known = [...Object.keys(parameters), ...(metadata === true ? ["metadata.<path>"] : [])]
+  const asked = name.startsWith(METADATA_PREFIX) ? METADATA_PREFIX : name
+  const hint = Object.hasOwn(hints, asked) ? hints[asked]! : whatWasMeant(name, known)
+  return invalid(shown === "" ? "query" : shown, `is not a parameter of this route; ${hint}`)
+}
+
+/**
+ * The names and texts of a request target's query; throws ApiError for a parameter that the table
+ * doesn't hold, and for one that is given twice or empty.
+ */
+export const checkQuery = (target: string, table: QueryTable): Pairs => {
+  const pairs = pairsOf(target)
+  const seen = new Set<string>()
+  for (const [name, text] of pairs) {
+    if (!Object.hasOwn(table.parameters, name) && !isMetadata(name, table.metadata)) {
+      throw unknownParameter(name, table)
+    }
+    if (seen.has(name)) throw invalid(name, "is given more than once")
+    seen.add(name)
+    if (text === "") throw invalid(name, "is empty")
+    if (text.includes("\0")) throw invalid(name, "holds the character U+0000")
+  }
+  return pairs
+}
+
 /** A query that has been read. */
 export interface Query<P extends Parameters> {
   readonly values: ValuesOf<P>
   readonly metadata: ReadonlyArray<MetadataCondition>
 }
 
-/**
- * Read the query of a request target; throws ApiError. A known parameter that is repeated or empty
- * is refused, an unknown one only with `refuseUnknown`; with `metadata`, `metadata.<path>` is
- * known.
- */
+/** Read the query of a request target; throws ApiError. */
 export const readQuery = <P extends Parameters>(
   target: string,
   parameters: P,
-  options: { readonly metadata?: boolean; readonly refuseUnknown?: boolean } = {}
+  options: { readonly metadata?: boolean } = {}
 ): Query<P> => {
   const values: Record<string, unknown> = {}
   const metadata: Array<MetadataCondition> = []
-  const seen = new Set<string>()
-  for (const [name, text] of pairsOf(target)) {
-    const isMetadata = options.metadata === true && name.startsWith(METADATA_PREFIX)
+  for (const [name, text] of checkQuery(target, { ...options, parameters })) {
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined
-    if (parameter === undefined && !isMetadata) {
-      if (options.refuseUnknown !== true) continue
-      throw invalid(name, "is not a parameter of this route")
-    }
-    if (seen.has(name)) throw invalid(name, "stands in the query more than once")
-    seen.add(name)
-    if (text === "") throw invalid(name, "is empty")
-    if (text.includes("\0")) throw invalid(name, "holds the character U+0000")
     if (parameter === undefined) {
       metadata.push(metadataCondition(name, text))
       continue

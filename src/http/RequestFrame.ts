@@ -84,6 +84,14 @@ const unknownRoute = (method: string, path: string): ApiError => {
       })
 }
 
+/** The router would give the method of a wildcard's route to a path that a literal names. */
+const withinMethods = (app: App<unknown>, method: string, path: string): App<unknown> => {
+  const allowed = allowedMethods(path)
+  return allowed.length === 0 || allowed.includes(method)
+    ? app
+    : errorResponse(unknownRoute(method, path))
+}
+
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
@@ -137,7 +145,7 @@ const factsOf = (request: HttpServerRequest.HttpServerRequest, path: string): Re
   id: requestIdOf(request.headers["x-request-id"]),
   method: request.method,
   route: findRoute(request.method, path)?.template ?? UNKNOWN_ROUTE,
-  errorForm: errorFormOf(request.method, path),
+  errorForm: errorFormOf(path),
   tenantId: undefined
 })
 
@@ -172,7 +180,11 @@ export const makeRequestFrame = Effect.gen(function*() {
       })
       yield* Scope.addFinalizer(scope, finished)
 
-      const answer = answered(allowOrigins(app), request.method, path).pipe(
+      const answer = answered(
+        allowOrigins(withinMethods(app, request.method, path)),
+        request.method,
+        path
+      ).pipe(
         Effect.map((response) => {
           status = response.status
           return completed(response, facts, draining.isBegun())

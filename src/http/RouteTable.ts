@@ -54,16 +54,23 @@ const table = build()
 /** The path of a request target, without query and fragment. */
 export const pathOf = (target: string): string => /^[^?#]*/.exec(target)![0]
 
-/** The route that this method of the path belongs to; without the method, the path's first one. */
-export const findRoute = (method: string, path: string): Route | undefined => {
+/**
+ * The routes of a path: those with the fewest wildcards. What a literal names, no wildcard takes, so
+ * `/v1/events/batch` is never the event of that id.
+ */
+const routesOf = (path: string): typeof table => {
   const segments = path.split("/")
   const found = table.filter((route) => matches(route.segments, segments))
+  const fewest = wildcards(found[0]?.segments ?? [])
+  return found.filter((route) => wildcards(route.segments) === fewest)
+}
+
+/** The route that this method of the path belongs to; without the method, the path's first one. */
+export const findRoute = (method: string, path: string): Route | undefined => {
+  const found = routesOf(path)
   return found.find((route) => route.methods.includes(method)) ?? found[0]
 }
 
-/** Every method that the path has, on whatever route: the value of `Allow`. */
-export const allowedMethods = (path: string): ReadonlyArray<string> => {
-  const segments = path.split("/")
-  const found = table.filter((route) => matches(route.segments, segments))
-  return [...new Set(found.flatMap(({ methods }) => methods))].sort()
-}
+/** Every method that the path has: the value of `Allow`. */
+export const allowedMethods = (path: string): ReadonlyArray<string> =>
+  [...new Set(routesOf(path).flatMap(({ methods }) => methods))].sort()

@@ -18,8 +18,9 @@ import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import { filterParameters, toFilter } from "./EventParameters.ts"
 import { ExportAnswers } from "./ExportAnswers.ts"
+import { withKnownQuery } from "./KnownQuery.ts"
 import { JSON_TYPE } from "./MediaTypes.ts"
-import { METADATA_CONDITIONS_MAX, metadataCondition, readQuery } from "./QueryParameters.ts"
+import { METADATA_CONDITIONS_MAX, metadataCondition } from "./QueryParameters.ts"
 import { readBody } from "./RequestBody.ts"
 import {
   CurrentShareLink,
@@ -115,9 +116,6 @@ const shown = (link: ShareLink) => {
   }
 }
 
-const refuseQuery = (request: HttpServerRequest.HttpServerRequest) =>
-  refusable(() => readQuery(request.url, {}, { refuseUnknown: true }))
-
 /** Where a token fetches its document. */
 export const SHARE_EXPORT_PATH = "/v1/share/export/pdf"
 
@@ -138,7 +136,6 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
         answering(
           Effect.fnUntraced(function*({ request }) {
             const { keyId, tenantId } = yield* CurrentPrincipal
-            yield* refuseQuery(request)
             const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
             const input = yield* refusable(() => inputOf(bytes))
             const { link, token } = yield* links.create({ tenantId, keyId, ...input })
@@ -152,9 +149,8 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
       .handleRaw(
         "listShareLinks",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function*() {
             const { tenantId } = yield* CurrentPrincipal
-            yield* refuseQuery(request)
             return json({ links: (yield* links.list(tenantId)).map(shown) })
           })
         )
@@ -162,9 +158,8 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
       .handleRaw(
         "getShareLink",
         answering(
-          Effect.fnUntraced(function*({ params: { id }, request }) {
+          Effect.fnUntraced(function*({ params: { id } }) {
             const { tenantId } = yield* CurrentPrincipal
-            yield* refuseQuery(request)
             const link = yield* links.get(tenantId, id)
             return link === undefined ? yield* notFound("share link") : json(shown(link))
           })
@@ -173,9 +168,8 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
       .handleRaw(
         "revokeShareLink",
         answering(
-          Effect.fnUntraced(function*({ params: { id }, request }) {
+          Effect.fnUntraced(function*({ params: { id } }) {
             const { keyId, tenantId } = yield* CurrentPrincipal
-            yield* refuseQuery(request)
             const link = yield* links.get(tenantId, id)
             if (link === undefined) return yield* notFound("share link")
             yield* links.revoke(tenantId, id, keyId)
@@ -192,7 +186,7 @@ export const layerShareAuthorization: Layer.Layer<ShareAuthorization, never, Sha
     ShareAuthorization,
     Effect.map(ShareLinks, (links) =>
       ShareAuthorization.of({
-        share_token: (handler, { credential }) =>
+        share_token: (handler, { credential, endpoint }) =>
           links.find(Redacted.value(credential)).pipe(
             Effect.matchEffect({
               onFailure: ({ message }): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
@@ -202,7 +196,8 @@ export const layerShareAuthorization: Layer.Layer<ShareAuthorization, never, Sha
                     message: `${message}; send its token as Authorization: Bearer shr_…`
                   })
                 ),
-              onSuccess: (link) => Effect.provideService(handler, CurrentShareLink, link)
+              onSuccess: (link) =>
+                Effect.provideService(withKnownQuery(endpoint, handler), CurrentShareLink, link)
             })
           )
       })
@@ -222,7 +217,6 @@ export const layerShareExportHandlers = HttpApiBuilder.group(
       answering(
         Effect.fnUntraced(function*({ request }) {
           const link = yield* CurrentShareLink
-          yield* refuseQuery(request)
           // Counted when there is something to hand out; whoever was faster to the last use has it.
           const permit = links
             .use(link)

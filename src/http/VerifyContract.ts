@@ -6,7 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import { VerifyReport } from "./ContractSchemas.ts"
-import { filterParameters } from "./EventParameters.ts"
+import { filterParameters, unfilteredHints } from "./EventParameters.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "./MediaTypes.ts"
 import { operation } from "./Operation.ts"
 import { eventParameters } from "./QueryContract.ts"
@@ -58,7 +58,8 @@ const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
         "finished check answers 200, whatever it found; so does one that was not finished, with " +
         `\`status\` \`incomplete\`. \`Accept: ${NDJSON_TYPE}\` gives a line of progress about ` +
         "every second, and the report last.",
-      query: verifyParameters
+      query: verifyParameters,
+      hints: unfilteredHints("verification")
     })
   )
 

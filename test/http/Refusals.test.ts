@@ -50,7 +50,9 @@ const parameters: ReadonlyArray<Refusal> = [
   list("page_size=0", "page_size"),
   list("page_size=1001", "page_size"),
   list("page=10001&page_size=1000", "page", "invalid_range"),
-  list("page=1&after_sequence=5", "page"),
+  list("page=3&after_sequence=5", "page"),
+  list("actor=alice", "actor"),
+  list("unknown=1&unknown=2", "unknown"),
   list("page=2&before_sequence=5", "page"),
   list("after_sequence=-1", "after_sequence"),
   list("after_sequence=9&before_sequence=3", "after_sequence", "invalid_range"),
@@ -145,7 +147,21 @@ const refusals: ReadonlyArray<Refusal> = [
   { why: "an id with U+0000", path: "/v1/events/%00", call: read, code: "not_found" },
   { why: "verifying U+0000", path: "/v1/verify/events/%00", call: read, code: "not_found" },
   { why: "no such event", path: "/v1/events/nothing", call: read, code: "not_found" },
-  { why: "an event called batch", path: BATCH, call: read, code: "not_found" },
+  {
+    why: "reading the batch, which is no event",
+    path: BATCH,
+    call: read,
+    code: "method_not_allowed",
+    form: "text",
+    headers: { allow: "POST" }
+  },
+  {
+    why: "writing to the statistics",
+    path: "/v1/events/stats",
+    call: { ...write, method: "DELETE" },
+    code: "method_not_allowed",
+    headers: { allow: "GET, HEAD" }
+  },
   {
     why: "the event with another sequence",
     path: "/v1/events/mine?sequence_number=7",
@@ -198,7 +214,7 @@ const refusals: ReadonlyArray<Refusal> = [
     call: { ...write, method: "PUT" },
     code: "method_not_allowed",
     form: "text",
-    headers: { allow: "GET, HEAD, POST" }
+    headers: { allow: "POST" }
   },
   {
     why: "POST on a health check",
