@@ -3,8 +3,8 @@
  * parameters, fields or variables, only names.
  */
 
-/** Edits of a name of this length that may be mistakes: one in three characters, two at most. */
-const mistakesMax = (length: number): number => Math.min(2, Math.max(1, Math.floor(length / 3)))
+/** Edits of a name of this length that may be mistakes: of three characters one is enough. */
+const mistakesMax = (length: number): number => (length > 3 ? 2 : 1)
 
 /** Characters of an unknown name that are compared at most: no known name comes near it. */
 const COMPARED_LENGTH_MAX = 128
@@ -70,8 +70,9 @@ export const nearestName = (
   return nearest
 }
 
-/** A half sentence that proposes the nearest name, or nothing. */
-export const didYouMean = (name: string, known: Iterable<string>): string => {
-  const nearest = nearestName(name, known)
-  return nearest === undefined ? "" : `; did you mean ${nearest}?`
+/** Why a field is refused that something doesn't have. */
+export const unknownField = (name: string, known: ReadonlyArray<string>, what: string): string => {
+  const meant = nearestName(name, known)
+  const proposal = meant === undefined ? `it has ${known.join(", ")}` : `did you mean ${meant}?`
+  return `is not a field of ${what}; ${proposal}`
 }

@@ -33,7 +33,11 @@ export type StrictResult =
   | { readonly problem: JsonProblem }
 
 export type StrictBatch =
-  | { readonly items: ReadonlyArray<StrictResult> }
+  | {
+      readonly items: ReadonlyArray<StrictResult>
+      /** Names of the other members of the wrapper, whatever they hold. */
+      readonly beside: ReadonlyArray<string>
+    }
   | { readonly problem: JsonProblem }
 
 /** Open containers above an item that stands alone: the item itself. */
@@ -244,6 +248,10 @@ class Scanner {
   hasArray = false
   /** The first problem outside of items. */
   problem: JsonProblem | undefined
+  /** Keys of the outermost object. */
+  readonly keys: Set<string> = new Set()
+  /** True if `member` is there twice: either might be meant. */
+  hasMemberTwice = false
   readonly #text: string
   readonly #member: string | undefined
   readonly #levelsMax: number
@@ -348,6 +356,7 @@ class Scanner {
     const frame = this.#frame()
     if (frame?.keys !== undefined) {
       frame.step = key
+      if (frame === this.#frames[0]) this.#noteKey(key)
       if (frame.keys.has(key)) this.#report("this key stands twice in its object; send it once")
       frame.keys.add(key)
       this.#checkText(key, "the key")
@@ -356,6 +365,11 @@ class Scanner {
     if (this.#text.charCodeAt(this.#at) !== COLON) this.#expected("\":\"")
     this.#at += 1
     this.#skipSpace()
+  }
+
+  #noteKey(key: string): void {
+    if (key === this.#member && this.keys.has(key)) this.hasMemberTwice = true
+    this.keys.add(key)
   }
 
   /** The string whose opening quote is next, decoded. */
@@ -517,16 +531,23 @@ const checkCount = (count: number, what: string, itemsMax: number) =>
 const noArray = (member: string) =>
   refuse("invalid_request", `${member}: missing or no array; send {"${member}": [...]}`)
 
+const memberTwice = (member: string): { readonly problem: JsonProblem } => ({
+  problem: {
+    code: "invalid_request",
+    path: member,
+    message: `${member}: this key stands twice in its object; send it once`
+  }
+})
+
 /** The slow way through a batch: every item on its own, by its place in the text. */
 const parseItems = (text: string, member: string, itemsMax: number): StrictBatch => {
   const scanned = scan(text, LEVELS_ABOVE_BATCHED + NESTING_MAX, member)
   if (!(scanned instanceof Scanner)) return scanned
-  if (scanned.problem !== undefined) {
-    return { problem: { ...scanned.problem, code: "invalid_request" } }
-  }
+  if (scanned.hasMemberTwice) return memberTwice(member)
   if (!scanned.hasArray) return noArray(member)
   return (
     checkCount(scanned.items.length, member, itemsMax) ?? {
+      beside: [...scanned.keys].filter((key) => key !== member),
       items: scanned.items.map(({ end, problem, start }) =>
         problem === undefined
           ? { value: JSON.parse(text.slice(start, end)) as JsonValue }
@@ -538,20 +559,22 @@ const parseItems = (text: string, member: string, itemsMax: number): StrictBatch
 
 /**
  * Read a batch, `{"<member>": [...]}` with 1 to `itemsMax` items. What is wrong inside an item is
- * that item's problem, with the path inside it, and the other items are read; what is wrong around
- * the items refuses the whole text (`invalid_json` or `invalid_request`).
+ * that item's problem, with the path inside it, and the other items are read. What stands beside the
+ * array is not stored, so it may be unstorable; the whole text is refused if it is no JSON
+ * (`invalid_json`) or has no such array or two of them (`invalid_request`).
  */
 export const parseStrictBatch = (body: Buffer, member: string, itemsMax: number): StrictBatch => {
   if (!isUtf8(body)) return notUtf8
   const text = body.toString()
   const value = parseClean(body, text, LEVELS_ABOVE_BATCHED + NESTING_MAX)
   if (value === undefined) return parseItems(text, member, itemsMax)
-  const items =
-    typeof value === "object" && value !== null ? (value as JsonObject)[member] : undefined
+  const wrapper = typeof value === "object" && value !== null ? (value as JsonObject) : {}
+  const items = Object.hasOwn(wrapper, member) ? wrapper[member] : undefined
   if (!Array.isArray(items)) return noArray(member)
   return (
     checkCount(items.length, member, itemsMax) ?? {
-      items: items.map((item: JsonValue) => ({ value: item }))
+      items: items.map((item: JsonValue) => ({ value: item })),
+      beside: Object.keys(wrapper).filter((key) => key !== member)
     }
   )
 }
@@ -571,5 +594,5 @@ export const parseStrictLines = (body: Buffer, itemsMax: number): StrictBatch =>
     if (!isBlank(line)) lines.push(line)
     start = end + 1
   }
-  return checkCount(lines.length, "lines", itemsMax) ?? { items: lines.map(parseStrict) }
+  return checkCount(lines.length, "lines", itemsMax) ?? { items: lines.map(parseStrict), beside: [] }
 }

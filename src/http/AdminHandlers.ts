@@ -7,6 +7,7 @@ import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Keys } from "../actors/Keys.ts"
 import { isTenantId, type ApiKeyPrefix } from "../domain/Identifiers.ts"
+import { unknownField } from "../domain/NearestName.ts"
 import { scopes, type ApiKey, type Scope } from "../domain/Registry.ts"
 import { parseStrict, type JsonObject, type JsonValue } from "../domain/StrictJson.ts"
 import { answering, json } from "./Answer.ts"
@@ -19,10 +20,29 @@ import { readBody } from "./RequestBody.ts"
 export const BODY_BYTES_MAX = 65_536
 /** Characters of a tenant's name or a key's label at most. */
 const LABEL_LENGTH_MAX = 256
+/** Characters of an unknown field's name that an error repeats. */
+const FIELD_LENGTH_MAX = 128
+const TENANT_FIELDS = ["id", "name"]
+const KEY_FIELDS = ["scopes", "prefix", "label"]
 const keyPrefixes: ReadonlyArray<ApiKeyPrefix> = ["alk_live_", "svc_live_"]
 
-/** The JSON object in a body; throws ApiError. */
-export const objectOf = (bytes: Buffer): JsonObject => {
+/** Throws ApiError for the first name that is not known. */
+export const refuseUnknown = (
+  names: ReadonlyArray<string>,
+  known: ReadonlyArray<string>,
+  what: string
+): void => {
+  const unknown = names.find((name) => !known.includes(name))
+  if (unknown === undefined) return
+  throw invalid(unknown.slice(0, FIELD_LENGTH_MAX), unknownField(unknown, known, what))
+}
+
+/** The JSON object in a body, whose members are known; throws ApiError. */
+export const objectOf = (
+  bytes: Buffer,
+  known: ReadonlyArray<string>,
+  what: string
+): JsonObject => {
   const read = parseStrict(bytes)
   if ("problem" in read) {
     const { code, message } = read.problem
@@ -33,6 +53,7 @@ export const objectOf = (bytes: Buffer): JsonObject => {
   }
   const { value } = read
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    refuseUnknown(Object.keys(value), known, what)
     return value as JsonObject
   }
   throw invalid("body", "must be a JSON object")
@@ -93,9 +114,13 @@ const shownKey = ({ created_at, hint, id, label, revoked_at, scopes, tenant_id }
   ...(revoked_at === undefined ? {} : { revoked_at })
 })
 
-const readObject = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+const readObject = Effect.fnUntraced(function*(
+  request: HttpServerRequest.HttpServerRequest,
+  known: ReadonlyArray<string>,
+  what: string
+) {
   const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
-  return yield* refusable(() => objectOf(bytes))
+  return yield* refusable(() => objectOf(bytes, known, what))
 })
 
 /** Secrets and what was just created must not stay in a cache. */
@@ -117,7 +142,7 @@ export const layerAdminHandlers = HttpApiBuilder.group(
         "createTenant",
         answering(
           Effect.fnUntraced(function*({ request }) {
-            const object = yield* readObject(request)
+            const object = yield* readObject(request, TENANT_FIELDS, "a tenant")
             const tenant = yield* keys.createTenant(yield* refusable(() => tenantOf(object)))
             return json(tenant, { status: 201, headers: uncached })
           })
@@ -132,7 +157,7 @@ export const layerAdminHandlers = HttpApiBuilder.group(
         answering(
           Effect.fnUntraced(function*({ params: { tenant: tenantId }, request }) {
             yield* keysOf(tenantId)
-            const object = yield* readObject(request)
+            const object = yield* readObject(request, KEY_FIELDS, "a key")
             const wanted = yield* refusable(() => keyOf(object))
             const { key, secret } = yield* keys.createKey({ tenantId, ...wanted })
             const { created_at, id, label, scopes } = key

@@ -135,7 +135,9 @@ Request bodies may be gzip, zstd or br (\`Content-Encoding\`), limits hold after
 responses are compressed on request, the stream is not.
 
 A query parameter that a route doesn't know, or that is repeated or empty, is refused with 400 on
-every route; the message proposes the name that was probably meant.`
+every route; the message proposes the name that was probably meant. So is a field that a body
+doesn't have, but for the items of \`/v1/events\` and \`/v1/events/batch\`: those are stored without
+it, and the answer says so in \`warnings\`; what stands beside \`events\` is ignored.`
 
 /** The contract: what isn't in here is neither served nor documented. */
 export class Api extends HttpApi.make("alk")

@@ -26,7 +26,7 @@ import { readableView } from "./StoreView.ts"
 
 /** The reason in a body; throws ApiError. */
 const reasonOf = (bytes: Buffer): string => {
-  const { reason } = objectOf(bytes)
+  const { reason } = objectOf(bytes, ["reason"], "an erasure")
   if (typeof reason === "string" && isReason(reason)) return reason
   throw invalid("reason", `must be a string of 1 to ${REASON_LENGTH_MAX} characters`)
 }

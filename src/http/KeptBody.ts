@@ -5,6 +5,7 @@
  */
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import type { KeptReceipt } from "../verify/KeptRecords.ts"
+import { refuseUnknown } from "./AdminHandlers.ts"
 import { ApiError, invalid } from "./ApiError.ts"
 import { KEPT_EVENTS_MAX, KEPT_NOTE_LENGTH_MAX } from "./VerifySchemas.ts"
 
@@ -178,6 +179,7 @@ const parsed = (bytes: Buffer): unknown => {
 export const keptOf = (bytes: Buffer): Kept => {
   const body = parsed(bytes)
   if (!isObject(body)) throw invalid("body", "must be an object")
+  refuseUnknown(Object.keys(body), MEMBERS, "a verification")
   const given = MEMBERS.filter((name) => body[name] !== undefined && body[name] !== null)
   const [member, second] = given
   if (member === undefined || second !== undefined) {

@@ -29,11 +29,18 @@ import {
   ShareAuthorization,
   USES_MAX
 } from "./ShareContract.ts"
+import { whatWasMeant } from "./UnknownParameter.ts"
 
 const INPUT_FIELDS = ["from", "to", "filters", "expires_in", "max_uses", "label"]
 const METADATA_PREFIX = "metadata."
 
 type FilterName = keyof typeof filterParameters
+
+/** What `filters` takes: the bounds of time stand beside it. */
+const filterNames = [
+  ...Object.keys(filterParameters).filter((name) => name !== "from" && name !== "to"),
+  "metadata.<path>"
+]
 
 const isFilterName = (name: string): name is FilterName => Object.hasOwn(filterParameters, name)
 
@@ -67,7 +74,8 @@ const filterOf = (object: JsonObject): EventFilter => {
       if (typeof value !== "string") throw invalid(field, "must be a string")
       metadata.push(metadataCondition(name, value))
     } else if (!isFilterName(name) || name === "from" || name === "to") {
-      throw invalid(field, "is not a filter of the event list; bounds stand beside filters")
+      const meant = whatWasMeant(name, filterNames)
+      throw invalid(field, `is not a filter of the event list; from and to stand beside; ${meant}`)
     } else {
       values[name] = readValue(name, field, value)
     }
@@ -88,10 +96,7 @@ const integerOf = (object: JsonObject, field: string, maximum: number): number |
 }
 
 const inputOf = (bytes: Buffer) => {
-  const object = objectOf(bytes)
-  for (const field of Object.keys(object)) {
-    if (!INPUT_FIELDS.includes(field)) throw invalid(field, "is not a field of a share link")
-  }
+  const object = objectOf(bytes, INPUT_FIELDS, "a share link")
   const label = labelOf(object, "label")
   const maxUses = integerOf(object, "max_uses", USES_MAX)
   return {

@@ -115,7 +115,7 @@ const idOfResult = ({ event_id, execution_id, op, span_id }: TraceResult): strin
 
 /** The answer before the sequencer's word: counts what passed validation. */
 export const batchWritten = (
-  { errors, traces, warnings }: PreparedTraces,
+  { errors, traces }: PreparedTraces,
   receiptId: string,
   accepted: AnswerOptions
 ): HttpServerResponse.HttpServerResponse =>
@@ -127,15 +127,14 @@ export const batchWritten = (
       rejected: errors.length,
       ids: traces.map(idOf),
       results: traces.map(targetOf),
-      errors,
-      ...(warnings.length === 0 ? {} : { warnings })
+      errors
     },
     accepted
   )
 
 /** The answer when everything can be read. */
 export const batchVisible = (receipt: Receipt): HttpServerResponse.HttpServerResponse => {
-  const { accepted, errors, receipt_id, rejected, results = [], status, warnings } = receipt
+  const { accepted, errors, receipt_id, rejected, results = [], status } = receipt
   return json({
     receipt_id,
     status,
@@ -143,7 +142,6 @@ export const batchVisible = (receipt: Receipt): HttpServerResponse.HttpServerRes
     rejected,
     ids: results.map(idOfResult),
     results,
-    errors,
-    ...(warnings === undefined ? {} : { warnings })
+    errors
   })
 }

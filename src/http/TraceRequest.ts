@@ -15,6 +15,7 @@ import {
   type Target
 } from "../pipeline/PrepareTrace.ts"
 import type { TraceWrite } from "../pipeline/TraceWrites.ts"
+import { refuseUnknown } from "./AdminHandlers.ts"
 import { notFound, refusable, type ApiError } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
@@ -57,6 +58,7 @@ export const optionalOperation = (bytes: Buffer): Operations =>
 export const severalOperations = (bytes: Buffer, member: string): Operations => {
   const batch = parseStrictBatch(bytes, member, BATCH_ITEMS_MAX)
   if ("problem" in batch) throw unreadable(batch.problem)
+  refuseUnknown(batch.beside, [member], "a batch")
   return { kind: "several", items: batch.items }
 }
 

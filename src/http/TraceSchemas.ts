@@ -14,7 +14,7 @@ import {
   TRACE_NAME_LENGTH_MAX,
   TRIGGER_LENGTH_MAX
 } from "../pipeline/PrepareTrace.ts"
-import { Hash, Sequence, Timestamp, Warning } from "./ContractSchemas.ts"
+import { Hash, Sequence, Timestamp } from "./ContractSchemas.ts"
 
 const optional = Schema.optionalKey
 const text = (description: string, lengthMax?: number) =>
@@ -341,8 +341,7 @@ const counts = {
   ids: Schema.Array(Schema.String).annotate({
     description: "What each accepted operation is about, in the order of the request."
   }),
-  errors: Schema.Array(TraceItemError),
-  warnings: optional(Schema.Array(Warning))
+  errors: Schema.Array(TraceItemError)
 }
 
 const receipt = {

@@ -31,6 +31,7 @@ import {
   randomHex,
   uuidv7
 } from "../domain/Identifiers.ts"
+import { unknownField } from "../domain/NearestName.ts"
 import type { JsonObject } from "../domain/StrictJson.ts"
 import { parseTimestamp } from "../domain/Timestamp.ts"
 
@@ -222,7 +223,22 @@ const ITEM_FIELDS = ["id", "timestamp", "actor", "action", "resource", "outcome"
 const ACTOR_FIELDS = ["id", "type", "email"]
 const RESOURCE_FIELDS = ["id", "type", "name"]
 
-export const addWarnings = (
+const shownPath = (path: string): string =>
+  path.length > WARNING_LENGTH_MAX ? `${path.slice(0, WARNING_LENGTH_MAX)}…` : path
+
+/** Refuse a member that is not known, with the name that was probably meant. */
+export const refuseUnknown = (
+  object: Fields,
+  known: ReadonlyArray<string>,
+  what: string
+): void => {
+  for (const key in object) {
+    if (known.includes(key)) continue
+    refuse("invalid_value", shownPath(key === "" ? '""' : key), unknownField(key, known, what))
+  }
+}
+
+const addWarnings = (
   warnings: Array<string>,
   object: Fields,
   known: ReadonlyArray<string>,
@@ -231,8 +247,7 @@ export const addWarnings = (
   for (const key in object) {
     if (known.includes(key)) continue
     if (warnings.length === WARNINGS_MAX) return
-    const path = prefix + key
-    warnings.push(path.length > WARNING_LENGTH_MAX ? `${path.slice(0, WARNING_LENGTH_MAX)}…` : path)
+    warnings.push(shownPath(prefix + key))
   }
 }
 

@@ -6,7 +6,7 @@
 import { hash } from "node:crypto"
 import { NAME_LENGTH_MAX } from "../domain/AuditEvent.ts"
 import { canonicalize, flat, NotCanonicalizable, quote } from "../domain/CanonicalJson.ts"
-import type { ItemError, ItemWarning } from "../domain/Command.ts"
+import type { ItemError } from "../domain/Command.ts"
 import { derivedUuid, randomHex, uuidv7 } from "../domain/Identifiers.ts"
 import type { JsonObject, StrictResult } from "../domain/StrictJson.ts"
 import { formatMicros, nowMicros, parseTimestamp } from "../domain/Timestamp.ts"
@@ -19,7 +19,6 @@ import {
 import { traceEventKeyOf, type TraceOperation } from "../domain/TraceOperation.ts"
 import type { IdempotencyKey, PreparedItems } from "./Ingest.ts"
 import {
-  addWarnings,
   checkId,
   checkMetadata,
   FINGERPRINT_LENGTH,
@@ -28,6 +27,7 @@ import {
   oneOf,
   optionalText,
   refuse,
+  refuseUnknown,
   Refusal,
   requireId,
   tooLarge,
@@ -89,16 +89,12 @@ export interface PrepareTraceOptions {
 }
 
 export type PreparedTrace =
-  | {
-      readonly ok: TraceOperation
-      /** Paths of fields that are not stored because nobody knows them. */
-      readonly warnings: ReadonlyArray<string>
-    }
+  | { readonly ok: TraceOperation }
   | { readonly error: PrepareError }
 
 const ID_FIELDS = { execution: "execution_id", span: "span_id" } as const
 
-/** What each operation may say, its ids aside. */
+/** What each operation may say, its ids aside; an end that was misspelt would be final. */
 const knownFields: Readonly<Record<OperationName, ReadonlyArray<string>>> = {
   "execution.start": [
     "id", "agent_id", "agent_name", "trigger", "metadata", "idempotency_key", "started_at"
@@ -422,7 +418,7 @@ export type Target =
 
 /**
  * Check one operation and make it ready for the sequencer. The first thing that is wrong is the
- * error; what is not wrong but not stored either is a warning.
+ * error, unknown fields before all others.
  */
 export const prepareOperation = (
   value: unknown,
@@ -434,14 +430,12 @@ export const prepareOperation = (
     const op = target?.op ?? operationName(value)
     const kind = targetOf[op]
     const idField = target === undefined && kind !== undefined ? ID_FIELDS[kind] : undefined
+    const own = target === undefined ? ["op", ...(idField === undefined ? [] : [idField])] : []
+    refuseUnknown(value, [...own, ...knownFields[op]], op)
     const id = target?.id ?? (idField === undefined ? "" : requireId(value, idField, idField))
     const ok = prepare(op, value, id, options)
-    const own = target === undefined ? ["op", ...(idField === undefined ? [] : [idField])] : []
-    const warnings: Array<string> = []
-    addWarnings(warnings, value, [...own, ...knownFields[op]], "")
-    const manyCauses = ok.op === "span.start" && ok.causedBy.length > 0
-    if (warnings.length > 0 || manyCauses) refuseOversized(value, options)
-    return { ok, warnings }
+    if (ok.op === "span.start" && ok.causedBy.length > 0) refuseOversized(value, options)
+    return { ok }
   } catch (error) {
     if (error instanceof Refusal) return { error: { code: error.code, message: error.message } }
     if (!(error instanceof NotCanonicalizable)) throw error
@@ -466,7 +460,6 @@ export const prepareTraces = (
 ): PreparedTraces => {
   const traces: Array<TraceOperation> = []
   const errors: Array<ItemError> = []
-  const warnings: Array<ItemWarning> = []
   const options = {
     ...common,
     acceptedAt: formatMicros(nowMicros()),
@@ -485,7 +478,6 @@ export const prepareTraces = (
       continue
     }
     traces.push(prepared.ok)
-    for (const field of prepared.warnings) warnings.push({ index, field })
   }
-  return { events: [], errors, warnings, traces }
+  return { events: [], errors, warnings: [], traces }
 }

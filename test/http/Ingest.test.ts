@@ -129,6 +129,14 @@ describe("ingest", () => {
     assert.notProperty(waited.body, "first_sequence_number")
   })
 
+  it("stores a batch whatever stands beside its events", async () => {
+    const events = JSON.stringify([item(0), item(1)])
+    for (const beside of ["1e400", "12345678901234567890", '"\\ud800"', '{"a":1,"a":2}']) {
+      const answer = await post(BATCH, { raw: `{"x":${beside},"events":${events}}` })
+      assert.deepStrictEqual([answer.status, answer.body.accepted, answer.body.rejected], [202, 2, 0])
+    }
+  })
+
   it("warns of fields that are not stored", async () => {
     const answer = await post(BATCH, { json: { events: [item(0), item(1, { colour: "red" })] } })
     assert.deepStrictEqual(answer.body.warnings, [{ index: 1, field: "colour" }])

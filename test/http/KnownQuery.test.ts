@@ -115,7 +115,7 @@ describe("a query parameter that a route does not know", () => {
     ["/v1/chain/checkpoints?size=1", "did you mean limit?"],
     ["/v1/export/pdf?actor=alice", "did you mean actor_id?"],
     ["/v1/export/evidence-pack?PDF=false", "did you mean pdf?"],
-    ["/api/v1/executions?state=FAILED", "it takes status, agent_id"],
+    ["/api/v1/executions?state=FAILED", "did you mean status?"],
     ["/api/v1/executions?agent=x", "did you mean agent_id?"]
   ]
   it.each(meant)("%s: %s", async (path, part) => {

@@ -250,6 +250,20 @@ const refusals: ReadonlyArray<Refusal> = [
     code: "id_conflict",
     field: "id"
   },
+  ...([
+    [TENANTS, admin, { id: "initech", nmae: "x" }, "nmae"],
+    [`${TENANTS}/acme/keys`, admin, { scopes: ["read"], lable: "x" }, "lable"],
+    ["/v1/share/links", read, { expires: 5 }, "expires"],
+    ["/v1/share/links", read, { filters: { actor: "a" } }, "filters.actor"],
+    ["/v1/events/mine/erase", write, { reason: "r", reasons: "r" }, "reasons"],
+    ["/v1/verify", read, { checkpoints: "x" }, "checkpoints"]
+  ] as const).map(([path, key, json, field]): Refusal => ({
+    why: `an unknown field: ${field} on ${path}`,
+    path,
+    call: { ...key, json },
+    code: "invalid_request",
+    field
+  })),
   {
     why: "a tenant twice",
     path: TENANTS,

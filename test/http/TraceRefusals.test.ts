@@ -138,6 +138,30 @@ const refusals: ReadonlyArray<Refusal> = [
     code: "invalid_request",
     field: "operation"
   })),
+  ...writes.slice(0, -1).map(([path, call]): Refusal => {
+    const known = call(write)
+    return {
+      why: `an unknown field on ${path}`,
+      path,
+      call: { ...known, json: { ...(known.json as object), state: "FAILED" } },
+      code: "invalid_request",
+      field: "state"
+    }
+  }),
+  {
+    why: "an unknown field beside the operations",
+    path: BATCH,
+    call: posting({ operations: [{ op: "span.end", span_id: "s" }], sync: true }),
+    code: "invalid_request",
+    field: "sync"
+  },
+  {
+    why: "an unknown field beside the events",
+    path: `${SPAN}/events`,
+    call: posting({ events: [{ event_type: "a" }], event_type: "a" }),
+    code: "invalid_request",
+    field: "event_type"
+  },
   {
     why: "a number that no double holds",
     path: EXECUTIONS,

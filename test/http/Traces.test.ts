@@ -418,16 +418,22 @@ describe("traces", () => {
       const { id: spanId } = await span(id)
       const path = `/api/v1/spans/${spanId}/events`
       const event = { event_type: "log.line" }
-      const events = [event, { payload: 1 }, { ...event, id: "e", colour: "red" }, { ...event, id: "e" }]
+      const events = [
+        event,
+        { payload: 1 },
+        { ...event, id: "e" },
+        { ...event, id: "e", payload: {} },
+        { ...event, payloads: {} }
+      ]
       const answer = await post(path, { events })
       assert.strictEqual(answer.status, 200, answer.text)
-      const { accepted, errors, ids, rejected, results, status, warnings } = answer.body
-      assert.deepStrictEqual([accepted, rejected, status], [2, 2, "committed"])
+      const { accepted, errors, ids, rejected, results, status } = answer.body
+      assert.deepStrictEqual([accepted, rejected, status], [2, 3, "committed"])
       assert.deepStrictEqual(
         errors.map(({ code, index }: any) => [index, code]),
-        [[1, "missing_field"], [3, "id_conflict"]]
+        [[1, "missing_field"], [3, "id_conflict"], [4, "invalid_value"]]
       )
-      assert.deepStrictEqual(warnings, [{ index: 2, field: "colour" }])
+      assert.match(errors[2].message, /^payloads: .*did you mean payload\?$/)
       assert.strictEqual(ids[1], "e")
       assert.deepStrictEqual(
         results.map(({ event_id, index, op, outcome, sequence_number }: any) => ({
@@ -479,7 +485,11 @@ describe("traces", () => {
       assert.deepStrictEqual(await seen(), straight)
       await api.stop()
       api = await TestApi.start()
-      const [first, a, b, e, endB, end] = operations.map(({ op: _op, ...rest }) => rest)
+      // The path names the operation and what it is about; only a start names its own id.
+      const [first, a, b, e, endB, end] = operations.map(
+        ({ execution_id: _execution, op: _op, span_id: _span, ...rest }: Record<string, unknown>) =>
+          rest
+      )
       await start(first)
       await span(run, a)
       await span(run, b)

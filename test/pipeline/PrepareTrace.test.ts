@@ -44,7 +44,7 @@ const at = (op: OperationName, id = "there"): Target => ({ op, id })
 const accepted = (value: unknown, target: Target, using: PrepareTraceOptions = options): any => {
   const prepared = prepareOperation(value, target, using)
   assert("ok" in prepared, JSON.stringify(prepared))
-  return { ...prepared.ok, warnings: prepared.warnings }
+  return prepared.ok
 }
 
 const refused = (value: unknown, target: Target, using: PrepareTraceOptions = options) => {
@@ -74,8 +74,7 @@ describe("starting an execution", () => {
       fresh: true,
       agentId: "a",
       startedAt: ACCEPTED_AT,
-      startedAtGiven: false,
-      warnings: []
+      startedAtGiven: false
     })
     assert.isUndefined(details)
     assert.match(executionId, /^[0-9a-f-]{14}7/)
@@ -145,8 +144,7 @@ describe("starting a span", () => {
       causedBy: [],
       spanType: "TOOL_CALL",
       startedAt: ACCEPTED_AT,
-      startedAtGiven: false,
-      warnings: []
+      startedAtGiven: false
     })
   })
 
@@ -166,7 +164,6 @@ describe("starting a span", () => {
   it("is the same alone and in a batch", () => {
     const alone = accepted({ ...span, id: "s" }, target)
     const batched = accepted({ op: "span.start", execution_id: "run", id: "s", ...span }, undefined)
-    assert.deepStrictEqual(batched.warnings, [])
     assert.strictEqual(batched.spanId, alone.spanId)
     assert.strictEqual(batched.details.text, alone.details.text)
   })
@@ -200,8 +197,7 @@ describe("ends and erasures", () => {
       executionId: "run",
       status: "COMPLETED",
       endedAt: ACCEPTED_AT,
-      endedAtGiven: false,
-      warnings: []
+      endedAtGiven: false
     })
     const end = { status: "FAILED", ended_at: "2026-11-21T10:00:01Z", error: { b: 1, a: [] } }
     const { details, ...rest } = accepted({ ...end, metadata: { m: 1 } }, at("span.end", "s"))
@@ -220,8 +216,7 @@ describe("ends and erasures", () => {
       index: 3,
       executionId: "run",
       reason: "r",
-      erasedBy: "key_1",
-      warnings: []
+      erasedBy: "key_1"
     })
   })
 })
@@ -250,7 +245,6 @@ describe("refusals", () => {
     ["metadata_too_large", "metadata", { agent_id: "a", metadata: bytes(32_768) }],
     ["invalid_value", "operation", []],
     ["invalid_value", "operation", null],
-    ["event_too_large", "operation", { agent_id: "a", unknown: long(65_536) }],
     ["invalid_value", "status", { status: "RUNNING" }, "execution.end"],
     ["invalid_value", "status", { status: "completed" }, "execution.end"],
     ["invalid_timestamp", "ended_at", { ended_at: "2026-02-30T00:00:00Z" }, "execution.end"],
@@ -308,7 +302,7 @@ describe("refusals", () => {
       ["op", { op: "toString" }],
       ["execution_id", { op: "execution.end" }],
       ["execution_id", { op: "span.start", ...span }],
-      ["span_id", { op: "span.end", execution_id: "a" }],
+      ["span_id", { op: "span.end" }],
       ["span_id", { op: "span.event", span_id: "", event_type: "a" }]
     ]
     for (const [field, value] of wrong) {
@@ -326,12 +320,39 @@ describe("refusals", () => {
   })
 })
 
-describe("warnings", () => {
-  it("name what is not stored, and nothing that is", () => {
-    const { warnings } = accepted({ agent_id: "a", colour: 1, status: "x", "": 2 }, start)
-    assert.deepStrictEqual(warnings, ["colour", "status", ""])
-    const batched = { op: "span.end", span_id: "s", execution_id: "e" }
-    assert.deepStrictEqual(accepted(batched, undefined).warnings, ["execution_id"])
+describe("an unknown field", () => {
+  const cases: ReadonlyArray<[message: string, value: unknown, op?: OperationName]> = [
+    ["state: is not a field of execution.end; did you mean status?", { state: "FAILED" }, "execution.end"],
+    ["Status: is not a field of span.end; did you mean status?", { Status: "FAILED" }, "span.end"],
+    ["endedAt: is not a field of span.end; did you mean ended_at?", { endedAt: null }, "span.end"],
+    ["end_at: is not a field of execution.end; did you mean ended_at?", { end_at: "x" }, "execution.end"],
+    ["agent: is not a field of execution.start; it has id, agent_id, agent_name,", { agent: "a" }],
+    ["agentid: is not a field of execution.start; did you mean agent_id?", { agentid: "a" }],
+    ["spantype: is not a field of span.start; did you mean span_type?", { spantype: "A" }, "span.start"],
+    ["parent_id: is not a field of span.start; it has", { parent_id: "a" }, "span.start"],
+    ["type: is not a field of span.event; it has id, event_type,", { type: "a" }, "span.event"],
+    ["payloads: is not a field of span.event; did you mean payload?", { payloads: {} }, "span.event"],
+    ["reasons: is not a field of execution.erase; did you mean reason?", { reasons: "r" }, "execution.erase"],
+    ["op: is not a field of execution.end; it has status,", { op: "execution.end" }, "execution.end"],
+    ['"": is not a field of execution.end', { "": 1 }, "execution.end"],
+    ["__proto__: is not a field of execution.end", JSON.parse('{"__proto__":1}'), "execution.end"]
+  ]
+  it.each(cases)("%s", (message, value, op = "execution.start") => {
+    const error = refused(value, at(op))
+    assert.strictEqual(error.code, "invalid_value")
+    assert.isTrue(error.message.startsWith(message), error.message)
+  })
+
+  it("refuses an item of a batch, whose own names are those of the operation and its id", () => {
+    const item = { op: "span.end", span_id: "s" }
+    assert.strictEqual(accepted(item, undefined).spanId, "s")
+    const { message } = refused({ ...item, execution_id: "e" }, undefined)
+    assert.match(message, /^execution_id: is not a field of span\.end; it has op, span_id, status/)
+  })
+
+  it("is repeated only as far as it is short", () => {
+    const { message } = refused({ ["x".repeat(10_000)]: 1 }, at("span.end"))
+    assert.isBelow(message.length, 300)
   })
 })
 
