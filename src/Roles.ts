@@ -38,7 +38,8 @@ import { ApiSettings } from "./http/ApiSettings.ts"
 import { layerExportAnswers } from "./http/ExportAnswers.ts"
 import { layerExportSlots } from "./http/ExportSlots.ts"
 import { layerReadiness } from "./http/ReadinessProbe.ts"
-import { HttpListener, layerServer } from "./http/Server.ts"
+import { HttpListener } from "./http/HttpListener.ts"
+import { layerServer } from "./http/Server.ts"
 import { layerWorkerServer } from "./http/WorkerServer.ts"
 import { layerKeys } from "./pipeline/Administration.ts"
 import { layerCheckpoints } from "./pipeline/Checkpoints.ts"
@@ -204,13 +205,15 @@ const layerSelfVerification = ({ selfVerifyEventsPerSecond }: Config) =>
 
 /** What leaves the service as documents. */
 const exportsOf = (
-  { cacheDir, chromiumPath, quotas }: Config,
+  { cacheDir, chromiumPath, chromiumSandbox, quotas }: Config,
   signer: Signer | undefined
 ) =>
   layerExportAnswers.pipe(
     Layer.provide([
       AuditReports.layer.pipe(
-        Layer.provide(layerChromium({ path: chromiumPath, cacheFolder: cacheDir }))
+        Layer.provide(
+          layerChromium({ path: chromiumPath, cacheFolder: cacheDir, sandbox: chromiumSandbox })
+        )
       ),
       layerArchive,
       layerEvidenceSeal(signer),

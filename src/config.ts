@@ -96,12 +96,15 @@ export interface Config {
   readonly quotas: {
     readonly eventsPerSecond: number | undefined
     readonly exportsAtOnce: number | undefined
+    /** Per client address; 0 is off. */
+    readonly failedKeysPerMinute: number
   }
   readonly dedupWindowEvents: number
   readonly idempotencyWindowEntries: number
   /** 0 is off. */
   readonly selfVerifyEventsPerSecond: number
   readonly chromiumPath: string | undefined
+  readonly chromiumSandbox: "auto" | "required" | "off"
   readonly log: {
     readonly level: "debug" | "info" | "warn" | "error"
     readonly format: "json" | "pretty"
@@ -138,8 +141,10 @@ const EVENT_BYTES_MAX_MAX = MIB / 2
 const WINDOW_MAX = 50_000_000
 /** 256 bits as hex are 64, as base64 43 characters; 32 is where guessing is out of the question. */
 const SECRET_LENGTH_MIN = 32
-const ADMIN_TOKEN_LENGTH_MIN = 8
+/** 96 bits as hex: out of reach for whoever guesses through the API. */
+const ADMIN_TOKEN_LENGTH_MIN = 24
 const MAKE_SECRET = "make one with: openssl rand -hex 32"
+const MAKE_TOKEN = "make one with: openssl rand -hex 16"
 
 /** How a text becomes a value; a failure says what is wrong with it. */
 interface Kind<A> {
@@ -372,9 +377,12 @@ const variables = {
     "signs receipt ids; the same for all processes"
   ),
   ALK_ADMIN_TOKEN: keys.optional(
-    secretText(ADMIN_TOKEN_LENGTH_MIN, `at least ${ADMIN_TOKEN_LENGTH_MIN} characters`),
+    secretText(
+      ADMIN_TOKEN_LENGTH_MIN,
+      `at least ${ADMIN_TOKEN_LENGTH_MIN} characters; ${MAKE_TOKEN}`
+    ),
     "the admin API is off",
-    "bearer token of the admin API; make it long and random"
+    "bearer token of the admin API; make it random"
   ),
   ALK_BOOTSTRAP_KEYS: keys.optional(
     listOf(
@@ -499,6 +507,11 @@ const variables = {
     "off",
     "exports of one tenant at once"
   ),
+  ALK_QUOTA_FAILED_KEYS: limits.withDefault(
+    integer(0, 1_000_000, "wrong keys"),
+    "60",
+    "wrong keys and tokens of one client address in a minute, then 429; 0 is off"
+  ),
   ALK_DEDUP_WINDOW: limits.withDefault(
     integer(1, WINDOW_MAX, "events"),
     "1000000",
@@ -518,6 +531,12 @@ const variables = {
     path,
     "an installed one, else the one from npm",
     "Chromium that prints the PDFs"
+  ),
+  ALK_CHROMIUM_SANDBOX: logs.withDefault(
+    oneOf(["auto", "required", "off"]),
+    "auto",
+    "auto goes on without its sandbox where it does not start with one, and warns; required prints "
+      + "nothing then; off never asks for it"
   ),
   LOG_LEVEL: logs.withDefault(
     oneOf(["debug", "info", "warn", "error"]),
@@ -750,12 +769,14 @@ const configOf = (values: Values, surroundings: Surroundings): Config => {
     limits: limitsOf(values),
     quotas: {
       eventsPerSecond: values.ALK_QUOTA_EVENTS_PER_SECOND,
-      exportsAtOnce: values.ALK_QUOTA_EXPORTS
+      exportsAtOnce: values.ALK_QUOTA_EXPORTS,
+      failedKeysPerMinute: values.ALK_QUOTA_FAILED_KEYS
     },
     dedupWindowEvents: values.ALK_DEDUP_WINDOW,
     idempotencyWindowEntries: values.ALK_IDEMPOTENCY_WINDOW,
     selfVerifyEventsPerSecond: values.ALK_SELF_VERIFY_EVENTS_PER_SECOND,
     chromiumPath: values.CHROMIUM_PATH && absolute(values.CHROMIUM_PATH),
+    chromiumSandbox: values.ALK_CHROMIUM_SANDBOX,
     log: {
       level: values.LOG_LEVEL,
       format: values.ALK_LOG_FORMAT ?? (surroundings.terminal ? "pretty" : "json")

@@ -29,7 +29,7 @@ const external = {
   CLICKHOUSE_PASSWORD: "store password",
   CLICKHOUSE_CLUSTER: "{cluster}",
   ALK_SECRET: SECRET,
-  ALK_ADMIN_TOKEN: "admin-token",
+  ALK_ADMIN_TOKEN: "an-admin-token-of-24-char",
   ALK_BOOTSTRAP_KEYS: `${KEY}=acme:write+read`
 }
 
@@ -65,11 +65,12 @@ describe("parseConfig", () => {
         actionLengthMax: 128,
         streamsPerTenantMax: 100
       },
-      quotas: { eventsPerSecond: undefined, exportsAtOnce: undefined },
+      quotas: { eventsPerSecond: undefined, exportsAtOnce: undefined, failedKeysPerMinute: 60 },
       dedupWindowEvents: 1_000_000,
       idempotencyWindowEntries: 1_000_000,
       selfVerifyEventsPerSecond: 1_000,
       chromiumPath: undefined,
+      chromiumSandbox: "auto",
       log: { level: "info", format: "json" }
     })
   })
@@ -173,6 +174,9 @@ describe("ConfigInvalid", () => {
     [{ CLICKHOUSE_URL: "localhost:8123" }, "CLICKHOUSE_URL"],
     [{ CLICKHOUSE_URL: "http://h:1/db" }, "has a path"],
     [{ CLICKHOUSE_DATABASE: "a-b" }, "CLICKHOUSE_DATABASE=\"a-b\""],
+    [{ ALK_CHROMIUM_SANDBOX: "maybe" }, "allowed: auto, required, off"],
+    [{ ALK_QUOTA_FAILED_KEYS: "-1" }, "ALK_QUOTA_FAILED_KEYS"],
+    [{ ALK_ADMIN_TOKEN: "eight888" }, "at least 24 characters; make one with: openssl rand -hex 16"],
     [{ LOG_LEVEL: "trace" }, "allowed: debug, info, warn, error"],
     [{ ALK_PARTITION: "4" }, "ALK_PARTITION is unknown; did you mean ALK_PARTITIONS?"],
     [{ ALK_SOMETHING_ELSE: "" }, "ALK_SOMETHING_ELSE is unknown"],
@@ -248,6 +252,7 @@ describe("ConfigInvalid", () => {
   const badSecrets: ReadonlyArray<readonly [string, string]> = [
     ["ALK_SECRET", "far-too-short-secret"],
     ["ALK_ADMIN_TOKEN", "secret with space"],
+    ["ALK_ADMIN_TOKEN", "only-23-characters-here"],
     ["CLICKHOUSE_URL", "http://user:secret@host:8123"],
     ["ALK_BOOTSTRAP_KEYS", "alk_live_secret=acme:read"],
     ["ALK_BOOTSTRAP_KEYS", `${KEY}secret=Acme:read`],

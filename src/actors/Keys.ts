@@ -59,6 +59,7 @@ export class Keys extends Context.Service<
       readonly label?: string
       readonly prefix: "alk_live_" | "svc_live_"
     }): Effect.Effect<CreatedKey, AdminFailure>
+    /** The share links that were made with the key are revoked with it. */
     revokeKey(tenantId: string, keyId: string): Effect.Effect<void, AdminFailure>
   }
 >()("alk/Keys") {}

@@ -209,11 +209,29 @@ const linkOf = (
   return link?.tenant_id === tenant_id ? link : undefined
 }
 
+/** The links that end with a key if it is revoked at this time. */
+export const linksEndingWith = (
+  registry: Registry,
+  keyId: string,
+  now: string
+): ReadonlyArray<ShareLink> =>
+  [...registry.links.values()].filter(
+    ({ created_by, expires_at, revoked_at }) =>
+      created_by === keyId && revoked_at === undefined && expires_at > now
+  )
+
+/** True for a link whose key was revoked before it was made, or before keys ended their links. */
+export const isOfRevokedKey = (registry: Registry, { created_by }: ShareLink): boolean =>
+  registry.keys.get(created_by)?.revoked_at !== undefined
+
 /** The single writer's verdict: what an operation changes, or why it may not. */
 export const decide = (registry: Registry, operation: RegistryOperation): RegistryDecision => {
   switch (operation.op) {
     case "create_link": {
       const { link } = operation
+      if (isOfRevokedKey(registry, link)) {
+        return refused("not_found", `key ${link.created_by} is revoked`)
+      }
       return registry.links.has(link.id)
         ? refused("id_conflict", `share link ${link.id} exists already`)
         : { granted: true, entries: [{ kind: "link", link }] }
@@ -228,8 +246,11 @@ export const decide = (registry: Registry, operation: RegistryOperation): Regist
     }
     case "use_link": {
       const link = linkOf(registry, operation)
-      const refusal = link === undefined ? "it is unknown" : linkRefusal(link, operation.used_at)
-      if (link === undefined || refusal !== undefined) {
+      if (link === undefined || isOfRevokedKey(registry, link)) {
+        return refused("not_found", "the share link can't be used: it is unknown or revoked")
+      }
+      const refusal = linkRefusal(link, operation.used_at)
+      if (refusal !== undefined) {
         return refused("not_found", `the share link can't be used: ${refusal}`)
       }
       const used = { ...link, uses: link.uses + 1 }
@@ -270,9 +291,16 @@ export const decide = (registry: Registry, operation: RegistryOperation): Regist
       if (key.revoked_at !== undefined) {
         return refused("not_found", `key ${operation.key_id} is revoked already`)
       }
+      // With the key end the links that were made with it, in the same act.
+      const { revoked_at } = operation
       return {
         granted: true,
-        entries: [{ kind: "key", key: { ...key, revoked_at: operation.revoked_at } }]
+        entries: [
+          { kind: "key", key: { ...key, revoked_at } },
+          ...linksEndingWith(registry, key.id, revoked_at).map(
+            (link): RegistryEntry => ({ kind: "link", link: { ...link, revoked_at } })
+          )
+        ]
       }
     }
   }

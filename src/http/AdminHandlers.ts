@@ -6,15 +6,17 @@ import { Effect } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Keys } from "../actors/Keys.ts"
-import { isTenantId, type ApiKeyPrefix } from "../domain/Identifiers.ts"
+import { isClientId, isTenantId, type ApiKeyPrefix } from "../domain/Identifiers.ts"
 import { unknownField } from "../domain/NearestName.ts"
 import { scopes, type ApiKey, type Scope } from "../domain/Registry.ts"
 import { parseStrict, type JsonObject, type JsonValue } from "../domain/StrictJson.ts"
-import { answering, json } from "./Answer.ts"
+import { answering, createdAt, json } from "./Answer.ts"
 import { Api } from "./Api.ts"
 import { ApiError, invalid, notFound, refusable } from "./ApiError.ts"
+import { ApiSettings } from "./ApiSettings.ts"
 import { JSON_TYPE } from "./MediaTypes.ts"
 import { readBody } from "./RequestBody.ts"
+import { readResourcePage, resourcePage } from "./ResourcePages.ts"
 
 /** Bytes of a body of the admin routes at most. */
 export const BODY_BYTES_MAX = 65_536
@@ -123,8 +125,15 @@ const readObject = Effect.fnUntraced(function*(
   return yield* refusable(() => objectOf(bytes, known, what))
 })
 
-/** Secrets and what was just created must not stay in a cache. */
-const uncached = { "cache-control": "no-store" }
+const TENANTS_PATH = "/v1/admin/tenants"
+
+/** Newest first; of two that are as old, the later in the order of ids. */
+const newestFirst = (keys: ReadonlyArray<ApiKey>): ReadonlyArray<ApiKey> =>
+  keys.toSorted((left, right) =>
+    left.created_at === right.created_at
+      ? left.id < right.id ? 1 : -1
+      : left.created_at < right.created_at ? 1 : -1
+  )
 
 /** The handlers of AdminApi. */
 export const layerAdminHandlers = HttpApiBuilder.group(
@@ -132,9 +141,14 @@ export const layerAdminHandlers = HttpApiBuilder.group(
   "Admin",
   Effect.fnUntraced(function*(handlers) {
     const keys = yield* Keys
+    const { publicUrl } = yield* ApiSettings
 
     const keysOf = Effect.fnUntraced(function*(tenantId: string) {
       return (yield* keys.keysOf(tenantId)) ?? (yield* notFound("tenant"))
+    })
+    const keyIn = Effect.fnUntraced(function*(tenantId: string, keyId: string) {
+      const known = (yield* keysOf(tenantId)).find(({ id }) => id === keyId)
+      return known ?? (yield* notFound("key"))
     })
 
     return handlers
@@ -144,13 +158,29 @@ export const layerAdminHandlers = HttpApiBuilder.group(
           Effect.fnUntraced(function*({ request }) {
             const object = yield* readObject(request, TENANT_FIELDS, "a tenant")
             const tenant = yield* keys.createTenant(yield* refusable(() => tenantOf(object)))
-            return json(tenant, { status: 201, headers: uncached })
+            const headers = createdAt(publicUrl, TENANTS_PATH, tenant.id)
+            return json(tenant, { status: 201, headers })
           })
         )
       )
       .handleRaw(
         "listTenants",
-        answering(() => Effect.map(keys.tenants, (tenants) => json({ tenants })))
+        answering(
+          Effect.fnUntraced(function*({ request }) {
+            const page = yield* refusable(() => readResourcePage(request.url))
+            const all = yield* keys.tenants
+            return resourcePage(request, publicUrl, page, "tenants", all, (tenant) => tenant)
+          })
+        )
+      )
+      .handleRaw(
+        "getTenant",
+        answering(
+          Effect.fnUntraced(function*({ params: { tenant: tenantId } }) {
+            const tenant = (yield* keys.tenants).find(({ id }) => id === tenantId)
+            return json(tenant ?? (yield* notFound("tenant")))
+          })
+        )
       )
       .handleRaw(
         "createKey",
@@ -170,21 +200,34 @@ export const layerAdminHandlers = HttpApiBuilder.group(
                 ...(label === undefined ? {} : { label }),
                 created_at
               },
-              { status: 201, headers: uncached }
+              { status: 201, headers: createdAt(publicUrl, `${TENANTS_PATH}/${tenantId}/keys`, id) }
             )
           })
         )
       )
       .handleRaw(
         "listKeys",
-        answering(({ params: { tenant } }) =>
-          Effect.map(keysOf(tenant), (known) => json({ keys: known.map(shownKey) }))
+        answering(
+          Effect.fnUntraced(function*({ params: { tenant }, request }) {
+            const known = newestFirst(yield* keysOf(tenant))
+            const page = yield* refusable(() => readResourcePage(request.url))
+            return resourcePage(request, publicUrl, page, "keys", known, shownKey)
+          })
+        )
+      )
+      .handleRaw(
+        "getKey",
+        answering(({ params: { key, tenant } }) =>
+          Effect.map(keyIn(tenant, key), (known) => json(shownKey(known)))
         )
       )
       .handleRaw(
         "revokeKey",
         answering(({ params: { key, tenant } }) =>
-          Effect.as(keys.revokeKey(tenant, key), HttpServerResponse.empty({ status: 204 }))
+          // The writer knows newer keys than this process may, but takes only what can be an id.
+          isTenantId(tenant) && isClientId(key)
+            ? Effect.as(keys.revokeKey(tenant, key), HttpServerResponse.empty({ status: 204 }))
+            : notFound("key")
         )
       )
   })

@@ -115,6 +115,15 @@ export interface AnswerOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Headers of a 201: where to read what was made. */
+export const createdAt = (
+  publicUrl: string | undefined,
+  collection: string,
+  id: string
+): Readonly<Record<string, string>> => ({
+  location: `${publicUrl ?? ""}${collection}/${encodeURIComponent(id)}`
+})
+
 /** A JSON answer that is text already. */
 export const jsonText = (
   body: string,

@@ -10,7 +10,7 @@ export interface Settings {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
-  /** Without a trailing slash; undefined: links are relative. */
+  /** Without a trailing slash; undefined: links are relative, or lead to the own address. */
   readonly publicUrl: string | undefined
   /** Empty: CORS is off. */
   readonly corsOrigins: ReadonlyArray<string>
@@ -24,6 +24,8 @@ export interface Settings {
   >
   /** Per tenant; undefined is off. */
   readonly eventsPerSecondMax: number | undefined
+  /** Wrong keys of one client address; 0 is off. */
+  readonly failedKeysPerMinuteMax: number
   /** `ALK_SECRET`: makes receipt ids recognisable to every process. */
   readonly secret: Redacted.Redacted
   readonly serviceName: string
@@ -42,6 +44,7 @@ export class ApiSettings extends Context.Service<ApiSettings, Settings>()("alk/h
       corsOrigins: config.http.corsOrigins,
       limits: config.limits,
       eventsPerSecondMax: config.quotas.eventsPerSecond,
+      failedKeysPerMinuteMax: config.quotas.failedKeysPerMinute,
       secret,
       serviceName: config.serviceName,
       topicRetentionMs: config.topics.eventsRetentionMs

@@ -4,13 +4,14 @@
  * rest, of which the query's names come first.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
-import type { HttpServerResponse } from "effect/http"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi, type HttpApiEndpoint } from "effect/http-api"
 import { Keys, type Principal } from "../actors/Keys.ts"
 import type { Scope } from "../domain/Registry.ts"
 import { errorResponse } from "./Answer.ts"
 import { ApiError } from "./ApiError.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
+import { FailedCredentials } from "./FailedCredentials.ts"
 import { withKnownQuery } from "./KnownQuery.ts"
 
 /** Whose key the current request came with. */
@@ -70,18 +71,27 @@ const insufficientScope = (required: ReadonlyArray<Scope>): ApiError =>
     headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${required[0]}"` }
   })
 
-type Answer = Effect.Effect<HttpServerResponse.HttpServerResponse>
+type Answer = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  never,
+  HttpServerRequest.HttpServerRequest
+>
 
 /** The principal behind the credential, if it may call the endpoint. */
 const admit = Effect.fnUntraced(function*(
   keys: Keys["Service"],
+  failed: FailedCredentials["Service"],
   token: string,
   endpoint: HttpApiEndpoint.Top
-): Effect.fn.Return<Principal, ApiError> {
+): Effect.fn.Return<Principal, ApiError, HttpServerRequest.HttpServerRequest> {
   if (token === "") return yield* unauthenticated("send the header Authorization: Bearer <key>")
   const principal = yield* keys
     .authenticate(token)
-    .pipe(Effect.catchTag("Unauthenticated", ({ message }) => unauthenticated(message)))
+    .pipe(
+      Effect.catchTag("Unauthenticated", ({ message }) =>
+        Effect.flip(failed.refusal(unauthenticated(message)))
+      )
+    )
   const facts = yield* CurrentRequest
   facts.tenantId = principal.tenantId
   const required = Context.get(endpoint.annotations, RequiredScope)
@@ -91,35 +101,50 @@ const admit = Effect.fnUntraced(function*(
 })
 
 /** 401 without a known key, 403 without the scope, else the principal is provided. */
-export const layerAuthorization: Layer.Layer<Authorization, never, Keys> = Layer.effect(
-  Authorization,
-  Effect.map(Keys, (keys) =>
-    Authorization.of({
-      api_key: (handler, { credential, endpoint }) =>
-        admit(keys, Redacted.value(credential), endpoint).pipe(
-          Effect.matchEffect({
-            onFailure: (error): Answer => errorResponse(error),
-            onSuccess: (principal) =>
-              Effect.provideService(
-                withKnownQuery(endpoint, handler),
-                CurrentPrincipal,
-                principal
-              )
-          })
-        )
+export const layerAuthorization: Layer.Layer<Authorization, never, Keys | FailedCredentials> =
+  Layer.effect(
+    Authorization,
+    Effect.gen(function*() {
+      const keys = yield* Keys
+      const failed = yield* FailedCredentials
+      return Authorization.of({
+        api_key: (handler, { credential, endpoint }) =>
+          admit(keys, failed, Redacted.value(credential), endpoint).pipe(
+            Effect.matchEffect({
+              onFailure: (error): Answer => errorResponse(error),
+              onSuccess: (principal) =>
+                Effect.provideService(
+                  withKnownQuery(endpoint, handler),
+                  CurrentPrincipal,
+                  principal
+                )
+            })
+          )
+      })
     })
   )
+
+const adminOnly = unauthenticated(
+  "this route takes the token in ALK_ADMIN_TOKEN; without one it is closed"
 )
 
 /** 401 without the admin token. */
-export const layerAdminAuthorization: Layer.Layer<AdminAuthorization, never, Keys> = Layer.effect(
+export const layerAdminAuthorization: Layer.Layer<
   AdminAuthorization,
-  Effect.map(Keys, (keys) =>
-    AdminAuthorization.of({
-      admin_token: (handler, { credential, endpoint }) =>
-        keys.isAdmin(Redacted.value(credential))
-          ? withKnownQuery(endpoint, handler)
-          : errorResponse(unauthenticated("this route takes the token in ALK_ADMIN_TOKEN; without one it is closed"))
+  never,
+  Keys | FailedCredentials
+> = Layer.effect(
+  AdminAuthorization,
+  Effect.gen(function*() {
+    const keys = yield* Keys
+    const failed = yield* FailedCredentials
+    return AdminAuthorization.of({
+      admin_token: (handler, { credential, endpoint }) => {
+        const token = Redacted.value(credential)
+        if (keys.isAdmin(token)) return withKnownQuery(endpoint, handler)
+        if (token === "") return errorResponse(adminOnly)
+        return Effect.flatMap(failed.refusal(adminOnly), errorResponse)
+      }
     })
-  )
+  })
 )

@@ -66,6 +66,13 @@ export const BatchInput = Schema.Struct({
   ]
 })
 
+/** What every list says of its page. */
+export const pageFields = {
+  total: Count.annotate({ description: "Entries in all, exact." }),
+  page: Count,
+  page_size: Count
+}
+
 export const EventList = Schema.Struct({
   events: Schema.Array(StoredEvent),
   total: Count.annotate({ description: "Events that match the filter, exact." }),
@@ -393,9 +400,10 @@ export const Tenant = Schema.Struct({
   created_at: Timestamp
 }).annotate({ identifier: "Tenant" })
 
-export const TenantList = Schema.Struct({ tenants: Schema.Array(Tenant) }).annotate({
-  identifier: "TenantList"
-})
+export const TenantList = Schema.Struct({
+  tenants: Schema.Array(Tenant),
+  ...pageFields
+}).annotate({ identifier: "TenantList" })
 
 export const KeyInput = Schema.Struct({
   scopes: Schema.Array(Scope).check(Schema.isMinLength(1)),
@@ -427,6 +435,6 @@ export const ApiKey = Schema.Struct({
   revoked_at: optional(Timestamp)
 }).annotate({ identifier: "ApiKey" })
 
-export const KeyList = Schema.Struct({ keys: Schema.Array(ApiKey) }).annotate({
+export const KeyList = Schema.Struct({ keys: Schema.Array(ApiKey), ...pageFields }).annotate({
   identifier: "ApiKeyList"
 })

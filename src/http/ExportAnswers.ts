@@ -32,6 +32,7 @@ import { ApiError, unavailable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { ExportSlots } from "./ExportSlots.ts"
 import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
+import { matchesEtag } from "./StaticAnswer.ts"
 import { readableView } from "./StoreView.ts"
 
 /** What is to be exported, and for whom. */
@@ -82,13 +83,6 @@ const plain = (text: string): string => text.replaceAll(/[^A-Za-z0-9._-]/gu, "-"
 const fileName = (kind: ExportKind, service: string, tenantId: string, time: string): string => {
   const compact = `${time.slice(0, 19).replaceAll(/[-:]/gu, "")}Z`
   return `${plain(service)}-${nouns[kind]}-${plain(tenantId)}-${compact}.${extensions[kind]}`
-}
-
-/** RFC 9110, section 13.1.2: weak comparison, so the mark of weakness doesn't count. */
-const isKnown = (header: string | undefined, etag: string): boolean => {
-  if (header === undefined) return false
-  const bare = (tag: string) => tag.trim().replace(/^W\//u, "")
-  return header.trim() === "*" || header.split(",").some((tag) => bare(tag) === bare(etag))
 }
 
 /** The client keeps its copy but asks each time; nobody in between keeps one. */
@@ -199,7 +193,7 @@ const make = Effect.gen(function*() {
     const { filter, tenantId } = order
     const { final } = yield* readableView(visibility, tenantId)
     const etag = yield* currentEtag(kind, order).pipe(Effect.provideContext(services))
-    if (isKnown(request.headers["if-none-match"], etag)) return unchanged(etag)
+    if (matchesEtag(request.headers["if-none-match"], etag)) return unchanged(etag)
     // Nobody would see the document: nothing is made and nothing was exported.
     if (request.method === "HEAD") {
       const now = formatMicros(nowMicros())

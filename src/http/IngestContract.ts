@@ -15,7 +15,7 @@ import {
   StoredEvent
 } from "./ContractSchemas.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
-import { operation, type HeaderParameter } from "./Operation.ts"
+import { createdHeaders, operation, type HeaderParameter } from "./Operation.ts"
 import { choiceParameter } from "./QueryParameters.ts"
 
 /** Characters of an `Idempotency-Key` at most. */
@@ -85,7 +85,7 @@ const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
         "its id belongs to an event with other content.",
       query: syncParameters,
       headers: ingestHeaders,
-      responseHeaders: { 202: acceptedHeaders }
+      responseHeaders: { 201: createdHeaders, 202: acceptedHeaders }
     })
   )
 

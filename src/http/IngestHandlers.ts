@@ -27,7 +27,7 @@ import {
   type PreparedItems
 } from "../pipeline/Ingest.ts"
 import { EventStore } from "../ports/EventStore.ts"
-import { answering, json, jsonText, type AnswerOptions } from "./Answer.ts"
+import { answering, createdAt, json, jsonText, type AnswerOptions } from "./Answer.ts"
 import { Api } from "./Api.ts"
 import {
   ApiError,
@@ -218,12 +218,16 @@ const singleWritten = (items: PreparedItems, receiptId: string, accepted: Accept
   )
 
 /** The stored event; what was sent but not stored is said behind its own members. */
-const singleVisible = (items: PreparedItems, stored: string, status: number) =>
+const singleVisible = (
+  items: PreparedItems,
+  stored: string,
+  options: AnswerOptions
+) =>
   jsonText(
     items.warnings.length === 0
       ? stored
       : `${stored.slice(0, -1)},"warnings":${JSON.stringify(items.warnings)}}`,
-    { status }
+    options
   )
 
 /** What is known of a receipt before the sequencer's word. */
@@ -310,7 +314,9 @@ export const layerIngestHandlers = HttpApiBuilder.group(
               return singleWritten(items, outcome.receiptId, accepted)
             }
             const { body, status } = yield* storedEvent(tenantId, outcome.receipt)
-            return singleVisible(items, body, status)
+            const id = outcome.receipt.ids[0]!
+            const headers = status === 201 ? createdAt(publicUrl, endpoint.path, id) : {}
+            return singleVisible(items, body, { status, headers })
           })
         )
       )

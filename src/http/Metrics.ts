@@ -34,6 +34,11 @@ const ingestSeconds = Metric.histogram("alk_ingest_duration_seconds", {
   boundaries: secondsBoundaries
 })
 
+const failedCredentials = Metric.counter("alk_http_failed_credentials_total", {
+  description: "Wrong keys and tokens, by the status that they were answered with.",
+  incremental: true
+})
+
 const subscribers = Metric.gauge("alk_live_subscribers", {
   description: "Open live streams of this process."
 })
@@ -51,6 +56,10 @@ export const requestAnswered = (request: {
     Metric.update(Metric.withAttributes(requestSeconds, { method, route }), seconds)
   )
 }
+
+/** Count a wrong key or token. */
+export const credentialFailed = (answer: 401 | 429): Effect.Effect<void> =>
+  Metric.update(Metric.withAttributes(failedCredentials, { answer: String(answer) }), 1)
 
 /** Count an ingest request that is answered with 2xx. */
 export const ingestAnswered = (request: {

@@ -30,6 +30,9 @@ export interface OperationText {
   readonly responseHeaders?: Readonly<Record<number, Readonly<Record<string, string>>>>
 }
 
+/** The header of every 201 whose resource can be read by itself. */
+export const createdHeaders = { Location: "Where to read what was made." }
+
 type Json = Record<string, any>
 
 const parameterOf = (

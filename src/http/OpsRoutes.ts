@@ -4,7 +4,7 @@
  */
 import { readFile } from "node:fs/promises"
 import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpRouter } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
 import { LiveFeed } from "../actors/LiveFeed.ts"
 import type { PublishedKeys } from "../actors/PublishedKeys.ts"
@@ -13,9 +13,11 @@ import { Api, API_VERSION, openApiDocument } from "./Api.ts"
 import { notFound, RETRY_AFTER_SECONDS } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { withoutQuery } from "./KnownQuery.ts"
+import { JSON_TYPE } from "./MediaTypes.ts"
 import { liveSubscribers, metricsAnswer } from "./Metrics.ts"
 import { layerPublicKeys, PUBLIC_KEYS_PATH } from "./PublicKeys.ts"
 import { Readiness } from "./Readiness.ts"
+import { staticAnswer } from "./StaticAnswer.ts"
 
 /**
  * Every path that needs no key; all of them are GET. They take no query parameters: the pages that
@@ -43,38 +45,66 @@ const referenceOptions = {
   telemetry: false
 }
 
-const layerReference = HttpApiScalar.layer(Api, { path: "/docs", scalar: referenceOptions })
+const DOCS_PATH = "/docs"
+
+/** The library's page as text: 3.4 MB that hold the document and the program that shows it. */
+const referencePage = Effect.promise(async () => {
+  const page = HttpApiScalar.layer(Api, { path: DOCS_PATH, scalar: referenceOptions })
+  const { dispose, handler } = HttpRouter.toWebHandler(page, { disableLogger: true })
+  const answer = await handler(new Request(`http://localhost${DOCS_PATH}`))
+  const text = await answer.text()
+  await dispose()
+  return text
+})
+
+/** Made when it is first asked for. */
+const layerReference = HttpRouter.use(
+  Effect.fnUntraced(function*(router) {
+    const answer = yield* Effect.cached(
+      Effect.map(referencePage, (text) =>
+        staticAnswer({ text, contentType: "text/html; charset=utf-8" })
+      )
+    )
+    yield* router.add("GET", DOCS_PATH, Effect.flatten(answer))
+  })
+)
 
 const layerPages = HttpRouter.use(
   Effect.fnUntraced(function*(router) {
     const { publicUrl, serviceName } = yield* ApiSettings
     const document = openApiDocument()
-    const openApi = json(
-      publicUrl === undefined ? document : { ...document, servers: [{ url: publicUrl }] }
-    )
+    const openApi = staticAnswer({
+      text: JSON.stringify(
+        publicUrl === undefined ? document : { ...document, servers: [{ url: publicUrl }] }
+      ),
+      contentType: JSON_TYPE
+    })
     const asyncApi = yield* Effect.promise(() =>
       readFile(ASYNC_API_FILE, "utf8").catch(() => undefined)
     )
-    const landing = json({
-      service: serviceName,
-      version: API_VERSION,
-      docs: "/docs",
-      openapi: "/openapi.json",
-      asyncapi: "/asyncapi.yaml",
-      health: "/healthz",
-      ready: "/readyz",
-      metrics: "/metrics",
-      keys: PUBLIC_KEYS_PATH
-    })
+    const landing = json(
+      {
+        service: serviceName,
+        version: API_VERSION,
+        docs: "/docs",
+        openapi: "/openapi.json",
+        asyncapi: "/asyncapi.yaml",
+        health: "/healthz",
+        ready: "/readyz",
+        metrics: "/metrics",
+        keys: PUBLIC_KEYS_PATH
+      },
+      { headers: { "cache-control": "public, max-age=300" } }
+    )
     yield* router.add("GET", "/", landing)
-    yield* router.add("GET", "/openapi.json", withoutQuery(Effect.succeed(openApi)))
+    yield* router.add("GET", "/openapi.json", withoutQuery(openApi))
     yield* router.add(
       "GET",
       "/asyncapi.yaml",
       withoutQuery(
         asyncApi === undefined
           ? errorResponse(notFound("document"))
-          : Effect.succeed(HttpServerResponse.text(asyncApi, { contentType: "application/yaml" }))
+          : staticAnswer({ text: asyncApi, contentType: "application/yaml" })
       )
     )
   })

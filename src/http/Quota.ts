@@ -5,6 +5,7 @@
 import { Context, Effect, Layer } from "effect"
 import { ApiError } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
+import { TokenBuckets } from "./TokenBuckets.ts"
 
 /** The events per second of each tenant. */
 export class Quota extends Context.Service<
@@ -15,15 +16,11 @@ export class Quota extends Context.Service<
   }
 >()("alk/http/Quota") {}
 
-interface Bucket {
-  /** Below zero after a request larger than what was left. */
-  left: number
-  at: number
-}
+/** Tenants that send at the same time and are told apart, about 200 bytes each. */
+const TENANTS_MAX = 100_000
 
-const rateLimited = (perSecond: number, left: number): ApiError => {
-  const wait = Math.max(1, Math.ceil((1 - left) / perSecond))
-  return new ApiError({
+const rateLimited = (perSecond: number, wait: number): ApiError =>
+  new ApiError({
     code: "rate_limited",
     message: `this tenant may send ${perSecond} events per second; try again in ${wait} s`,
     headers: {
@@ -33,19 +30,16 @@ const rateLimited = (perSecond: number, left: number): ApiError => {
       "ratelimit-reset": String(wait)
     }
   })
-}
 
 const limited = (perSecond: number): Quota["Service"] => {
-  const buckets = new Map<string, Bucket>()
+  const buckets = new TokenBuckets({ perSecond, capacity: perSecond, namesMax: TENANTS_MAX })
   return Quota.of({
     admit: (tenantId, events) =>
       Effect.suspend(() => {
-        const now = performance.now()
-        const bucket = buckets.get(tenantId) ?? { left: perSecond, at: now }
-        const left = Math.min(perSecond, bucket.left + ((now - bucket.at) / 1_000) * perSecond)
-        const admitted = left >= 1
-        buckets.set(tenantId, { left: admitted ? left - events : left, at: now })
-        return admitted ? Effect.void : Effect.fail(rateLimited(perSecond, left))
+        const { admitted, left } = buckets.take(tenantId, events, performance.now())
+        return admitted
+          ? Effect.void
+          : Effect.fail(rateLimited(perSecond, buckets.secondsUntilOne(left)))
       })
   })
 }

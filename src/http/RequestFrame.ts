@@ -118,6 +118,8 @@ const completed = (
   HttpServerResponse.setHeaders(response, {
     "x-request-id": facts.id,
     "x-content-type-options": "nosniff",
+    // What needs a key is nobody else's: an answer that says nothing of caches stays in none.
+    ...(response.headers["cache-control"] === undefined ? { "cache-control": "no-store" } : {}),
     ...(draining ? { connection: "close" } : {}),
     ...(facts.route === "/docs" ? { "content-security-policy": DOCS_POLICY } : {})
   })

@@ -6,7 +6,7 @@
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
 import { NodeHttpServer } from "@effect/platform-node"
-import { Context, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { layerEventErasures } from "../pipeline/EventErasures.ts"
 import { layerIngest } from "../pipeline/Ingest.ts"
@@ -14,7 +14,9 @@ import { layerTraceWrites } from "../pipeline/TraceWrites.ts"
 import { ApiError, errorBody } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { Draining } from "./Draining.ts"
+import { layerFailedCredentials } from "./FailedCredentials.ts"
 import { layerApiRoutes } from "./Handlers.ts"
+import { layerListener } from "./HttpListener.ts"
 import { layerOpsRoutes } from "./OpsRoutes.ts"
 import { layerQuota } from "./Quota.ts"
 import { makeRequestFrame } from "./RequestFrame.ts"
@@ -94,31 +96,6 @@ const layerNode = Layer.unwrap(
   )
 )
 
-/** Where this process listens. */
-export class HttpListener extends Context.Service<
-  HttpListener,
-  {
-    readonly port: number
-    /** An address of this machine that reaches the port, without a trailing slash. */
-    readonly url: string
-  }
->()("alk/http/HttpListener") {}
-
-/** Addresses that mean all of the machine's: nothing that a client could connect to. */
-const anyAddresses: ReadonlySet<string> = new Set(["0.0.0.0", "::"])
-
-const layerListener = Layer.effect(
-  HttpListener,
-  Effect.gen(function*() {
-    const { host } = yield* ApiSettings
-    const { address } = yield* HttpServer.HttpServer
-    if (address._tag === "UnixPathAddress") return yield* Effect.die("listening on no port")
-    const reachable = anyAddresses.has(host) ? "127.0.0.1" : host
-    const authority = reachable.includes(":") ? `[${reachable}]` : reachable
-    return HttpListener.of({ port: address.port, url: `http://${authority}:${address.port}` })
-  })
-)
-
 /** The ways in which requests become commands. */
 const layerWrites = Layer.unwrap(
   Effect.map(ApiSettings, ({ secret }) =>
@@ -137,8 +114,9 @@ const layerDrain = Layer.effectDiscard(
  * The HTTP API of this process, listening when the layer is built. Fails with ServeError if the
  * address can't be listened on.
  */
-export const layerServer = Layer.merge(layerDrain, layerListener).pipe(
+export const layerServer = layerDrain.pipe(
   Layer.provideMerge(layerServing),
-  Layer.provide([Draining.layer, layerQuota, layerWrites]),
+  Layer.provide([Draining.layer, layerFailedCredentials, layerQuota, layerWrites]),
+  Layer.provideMerge(layerListener),
   Layer.provideMerge(layerNode)
 )

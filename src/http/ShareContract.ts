@@ -14,10 +14,11 @@ import {
 import type { ShareLink as StoredLink } from "../domain/Registry.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
-import { Timestamp } from "./ContractSchemas.ts"
+import { pageFields, Timestamp } from "./ContractSchemas.ts"
 import { ifNoneMatch, Unchanged } from "./ExportContract.ts"
 import { PDF_TYPE } from "./ExportTypes.ts"
-import { operation } from "./Operation.ts"
+import { createdHeaders, operation } from "./Operation.ts"
+import { resourcePageHeaders, resourcePageParameters } from "./ResourcePages.ts"
 
 /** Seconds that a link is valid: 7 days, unless it says otherwise, and 30 at most. */
 export const EXPIRES_IN_DEFAULT = 7 * 86_400
@@ -100,9 +101,12 @@ export const CreatedShareLink = Schema.Struct({
   ]
 })
 
-export const ShareLinkList = Schema.Struct({ links: Schema.Array(ShareLink) }).annotate({
+export const ShareLinkList = Schema.Struct({
+  links: Schema.Array(ShareLink),
+  ...pageFields
+}).annotate({
   identifier: "ShareLinkList",
-  examples: [{ links: [exampleLink] }]
+  examples: [{ links: [exampleLink], total: 1, page: 1, page_size: 1_000 }]
 })
 
 /** The link whose token the current request came with. */
@@ -138,7 +142,9 @@ const createLink = HttpApiEndpoint.post("createShareLink", "/v1/share/links", {
       summary: "Make a share link",
       description:
         "What the link shows is fixed now; its bearer needs no API key and can change nothing of " +
-        "it. Making, using and revoking are logged in the chain of the tenant `_system`."
+        "it. It ends with the key that makes it: revoking that key revokes the link. Making, using " +
+        "and revoking are logged in the chain of the tenant `_system`.",
+      responseHeaders: { 201: createdHeaders }
     })
   )
 
@@ -151,7 +157,9 @@ const listLinks = HttpApiEndpoint.get("listShareLinks", "/v1/share/links", {
     operation({
       id: "listShareLinks",
       summary: "List the share links",
-      description: "Newest first, those that have ended too; no tokens are shown."
+      description: "Newest first, those that have ended too; no tokens are shown.",
+      query: resourcePageParameters,
+      responseHeaders: resourcePageHeaders
     })
   )
 

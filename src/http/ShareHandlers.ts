@@ -11,17 +11,20 @@ import type { JsonObject, JsonValue } from "../domain/StrictJson.ts"
 import { conditionsOf } from "../exports/ExportScope.ts"
 import { ShareLinks } from "../pipeline/ShareLinks.ts"
 import { BODY_BYTES_MAX, labelOf, objectOf } from "./AdminHandlers.ts"
-import { answering, errorResponse, json } from "./Answer.ts"
+import { answering, createdAt, errorResponse, json } from "./Answer.ts"
 import { Api } from "./Api.ts"
 import { ApiError, invalid, notFound, refusable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import { filterParameters, toFilter } from "./EventParameters.ts"
 import { ExportAnswers } from "./ExportAnswers.ts"
+import { FailedCredentials } from "./FailedCredentials.ts"
+import { HttpListener } from "./HttpListener.ts"
 import { withKnownQuery } from "./KnownQuery.ts"
 import { JSON_TYPE } from "./MediaTypes.ts"
 import { METADATA_CONDITIONS_MAX, metadataCondition } from "./QueryParameters.ts"
 import { readBody } from "./RequestBody.ts"
+import { readResourcePage, resourcePage } from "./ResourcePages.ts"
 import {
   CurrentShareLink,
   EXPIRES_IN_DEFAULT,
@@ -44,9 +47,14 @@ const filterNames = [
 
 const isFilterName = (name: string): name is FilterName => Object.hasOwn(filterParameters, name)
 
+/** Integers may also be sent as text, as in a query; nothing else may be a number. */
 const readValue = (name: FilterName, field: string, value: JsonValue): unknown => {
-  if ((typeof value !== "string" && typeof value !== "number") || value === "") {
-    throw invalid(field, "must be a string that is not empty, or an integer")
+  const isInteger = filterParameters[name].schema["type"] === "integer"
+  if (value === "" || !(typeof value === "string" || (isInteger && typeof value === "number"))) {
+    throw invalid(
+      field,
+      `must be ${isInteger ? "an integer, or a string with one" : "a string that is not empty"}`
+    )
   }
   const parsed: Result.Result<unknown, string> = filterParameters[name].parse(String(value))
   if (Result.isFailure(parsed)) throw invalid(field, parsed.failure)
@@ -121,6 +129,9 @@ const shown = (link: ShareLink) => {
   }
 }
 
+/** Where the links are made, listed and found. */
+const SHARE_LINKS_PATH = "/v1/share/links"
+
 /** Where a token fetches its document. */
 export const SHARE_EXPORT_PATH = "/v1/share/export/pdf"
 
@@ -130,10 +141,8 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
   "ShareLinks",
   Effect.fnUntraced(function*(handlers) {
     const { publicUrl } = yield* ApiSettings
+    const { url: ownUrl } = yield* HttpListener
     const links = yield* ShareLinks
-    /** The address that the client has used itself, unless another one is configured. */
-    const baseOf = (request: HttpServerRequest.HttpServerRequest): string =>
-      publicUrl ?? `http://${request.headers["host"] ?? ""}`
 
     return handlers
       .handleRaw(
@@ -144,9 +153,9 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
             const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
             const input = yield* refusable(() => inputOf(bytes))
             const { link, token } = yield* links.create({ tenantId, keyId, ...input })
-            const url = `${baseOf(request)}${SHARE_EXPORT_PATH}`
-            // A token must not stay in a cache.
-            const headers = { "cache-control": "no-store" }
+            // Never what the request says of the service's address: the token goes there.
+            const url = `${publicUrl ?? ownUrl}${SHARE_EXPORT_PATH}`
+            const headers = createdAt(publicUrl, SHARE_LINKS_PATH, link.id)
             return json({ ...shown(link), token, url }, { status: 201, headers })
           })
         )
@@ -154,9 +163,11 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
       .handleRaw(
         "listShareLinks",
         answering(
-          Effect.fnUntraced(function*() {
+          Effect.fnUntraced(function*({ request }) {
             const { tenantId } = yield* CurrentPrincipal
-            return json({ links: (yield* links.list(tenantId)).map(shown) })
+            const page = yield* refusable(() => readResourcePage(request.url))
+            const all = yield* links.list(tenantId)
+            return resourcePage(request, publicUrl, page, "links", all, shown)
           })
         )
       )
@@ -186,27 +197,35 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
 )
 
 /** 401 without the token of a link that can be used now. */
-export const layerShareAuthorization: Layer.Layer<ShareAuthorization, never, ShareLinks> =
-  Layer.effect(
+export const layerShareAuthorization: Layer.Layer<
+  ShareAuthorization,
+  never,
+  ShareLinks | FailedCredentials
+> = Layer.effect(
     ShareAuthorization,
-    Effect.map(ShareLinks, (links) =>
-      ShareAuthorization.of({
-        share_token: (handler, { credential, endpoint }) =>
-          links.find(Redacted.value(credential)).pipe(
+    Effect.gen(function*() {
+      const links = yield* ShareLinks
+      const failed = yield* FailedCredentials
+      return ShareAuthorization.of({
+        share_token: (handler, { credential, endpoint }) => {
+          const token = Redacted.value(credential)
+          return links.find(token).pipe(
             Effect.matchEffect({
-              onFailure: ({ message }): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-                errorResponse(
-                  new ApiError({
-                    code: "unauthenticated",
-                    message: `${message}; send its token as Authorization: Bearer shr_…`
-                  })
-                ),
+              onFailure: ({ message }) => {
+                const refusal = new ApiError({
+                  code: "unauthenticated",
+                  message: `${message}; send its token as Authorization: Bearer shr_…`
+                })
+                if (token === "") return errorResponse(refusal)
+                return Effect.flatMap(failed.refusal(refusal), errorResponse)
+              },
               onSuccess: (link) =>
                 Effect.provideService(withKnownQuery(endpoint, handler), CurrentShareLink, link)
             })
           )
+        }
       })
-    )
+    })
   )
 
 /** The handlers of ShareExportApi. */

@@ -9,7 +9,7 @@ import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import { idempotencyHeader, SYNC_HEADER, syncParameters } from "./IngestContract.ts"
 import { SSE_TYPE } from "./MediaTypes.ts"
-import { operation, type HeaderParameter } from "./Operation.ts"
+import { createdHeaders, operation, type HeaderParameter } from "./Operation.ts"
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "./QueryContract.ts"
 import {
   choiceParameter,
@@ -105,7 +105,8 @@ const startExecution = HttpApiEndpoint.post("startExecution", "/api/v1/execution
       description:
         "With its root span. 201, or 200 with the stored execution if it was started before under " +
         `the same agent and key; 409 if that had another explicit start. ${VISIBLE}`,
-      headers: idempotencyHeader
+      headers: idempotencyHeader,
+      responseHeaders: { 201: createdHeaders }
     })
   )
 
@@ -185,7 +186,8 @@ const startSpan = HttpApiEndpoint.post("startSpan", "/api/v1/executions/:id/span
       description:
         "201, or 200 if the same span was started before. Parent and causes are spans of the same " +
         `execution. ${VISIBLE}`,
-      headers: idempotencyHeader
+      headers: idempotencyHeader,
+      responseHeaders: { 201: createdHeaders }
     })
   )
 

@@ -10,7 +10,7 @@ import type { Span, TraceView } from "../domain/TraceView.ts"
 import { TraceWrites } from "../pipeline/TraceWrites.ts"
 import { TraceStore, type ExecutionPageQuery } from "../ports/TraceStore.ts"
 import { TraceVerifier } from "../verify/TraceVerifier.ts"
-import { json } from "./Answer.ts"
+import { createdAt, json } from "./Answer.ts"
 import { invalid, notFound, refusable, unavailable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
@@ -34,6 +34,9 @@ import {
   type TraceInput,
   type TraceInputOf
 } from "./TraceRequest.ts"
+
+const EXECUTIONS_PATH = "/api/v1/executions"
+const SPANS_PATH = "/api/v1/spans"
 
 /** 503 for what was committed, but is not found. */
 export const readBack = <A>(value: A | undefined) =>
@@ -137,7 +140,9 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       )
       const { execution_id, outcome } = yield* write(operation)
       const execution = yield* readBack(yield* reads.execution(operation.tenantId, execution_id))
-      return json(execution, { status: outcome === "created" ? 201 : 200 })
+      if (outcome !== "created") return json(execution)
+      const headers = createdAt(publicUrl, EXECUTIONS_PATH, execution.id)
+      return json(execution, { status: 201, headers })
     }),
 
     endExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
@@ -182,7 +187,8 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       const operation = yield* requests.read(input, target, oneOperation)
       const { execution_id, outcome, span_id = "" } = yield* write(operation)
       const span = yield* readBack(yield* reads.spanIn(operation.tenantId, execution_id, span_id))
-      return json(span, { status: outcome === "created" ? 201 : 200 })
+      if (outcome !== "created") return json(span)
+      return json(span, { status: 201, headers: createdAt(publicUrl, SPANS_PATH, span.id) })
     }),
 
     listSpans: Effect.fnUntraced(function*(input: TraceInputOf) {

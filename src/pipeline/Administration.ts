@@ -8,7 +8,14 @@ import { Effect, Layer, Redacted } from "effect"
 import { RegistryView } from "../actors/Follower.ts"
 import { Keys, Unauthenticated, type Principal } from "../actors/Keys.ts"
 import { newApiKey, sha256Hex, SYSTEM_TENANT, uuidv7 } from "../domain/Identifiers.ts"
-import type { ApiKey, RegistryOperation, Scope, Tenant } from "../domain/Registry.ts"
+import {
+  linksEndingWith,
+  type ApiKey,
+  type RegistryOperation,
+  type Scope,
+  type ShareLink,
+  type Tenant
+} from "../domain/Registry.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { SystemActs, type SystemAct } from "./SystemActs.ts"
 
@@ -47,12 +54,25 @@ const sameHash = (left: string, right: string): boolean =>
 
 const ADMIN = "admin"
 
+/** Ids of ended links that the log of a revocation names: 22 KB of the 32 that its metadata has. */
+const NAMED_LINKS_MAX = 500
+
+/** What the log says of the links that end with a key, as this process knows them. */
+const endedLinks = (links: ReadonlyArray<ShareLink>) =>
+  links.length === 0
+    ? {}
+    : {
+        share_links_revoked: links.length,
+        share_links: links.slice(0, NAMED_LINKS_MAX).map(({ id }) => id)
+      }
+
 /** What the log says of an administrator's act. */
 const describe = (
   operation: Extract<
     RegistryOperation,
     { readonly op: "create_tenant" | "create_key" | "revoke_key" }
-  >
+  >,
+  links: ReadonlyArray<ShareLink>
 ): SystemAct => {
   switch (operation.op) {
     case "create_tenant":
@@ -76,7 +96,7 @@ const describe = (
         actor: ADMIN,
         action: "api_key.revoked",
         resource: { type: "api_key", id: operation.key_id },
-        metadata: { tenant_id: operation.tenant_id }
+        metadata: { tenant_id: operation.tenant_id, ...endedLinks(links) }
       }
   }
 }
@@ -126,8 +146,10 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
     return [...known.values()].sort((left, right) => (left.id < right.id ? -1 : 1))
   }
 
-  const act = (operation: Parameters<typeof describe>[0]) =>
-    acts.act(operation, describe(operation))
+  const act = (
+    operation: Parameters<typeof describe>[0],
+    links: ReadonlyArray<ShareLink> = []
+  ) => acts.act(operation, describe(operation, links))
 
   return Keys.of({
     authenticate,
@@ -168,16 +190,21 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
         }
         return act(operation).pipe(Effect.as({ key, secret: made }))
       }),
-    revokeKey: (tenantId, keyId) => {
-      const own = configured.find(({ id }) => id === keyId)
-      return act({
-        op: "revoke_key",
-        tenant_id: tenantId,
-        key_id: keyId,
-        revoked_at: formatMicros(nowMicros()),
-        ...(own === undefined ? {} : { key: own })
+    revokeKey: (tenantId, keyId) =>
+      Effect.suspend(() => {
+        const own = configured.find(({ id }) => id === keyId)
+        const revoked_at = formatMicros(nowMicros())
+        return act(
+          {
+            op: "revoke_key",
+            tenant_id: tenantId,
+            key_id: keyId,
+            revoked_at,
+            ...(own === undefined ? {} : { key: own })
+          },
+          linksEndingWith(view.registry(), keyId, revoked_at)
+        )
       })
-    }
   })
 })
 

@@ -8,7 +8,7 @@ import { RegistryView } from "../actors/Follower.ts"
 import { Unauthenticated } from "../actors/Keys.ts"
 import type { EventFilter } from "../domain/EventFilter.ts"
 import { newShareToken, sha256Hex, uuidv7 } from "../domain/Identifiers.ts"
-import { linkRefusal, type ShareLink } from "../domain/Registry.ts"
+import { isOfRevokedKey, linkRefusal, type ShareLink } from "../domain/Registry.ts"
 import { formatMicros, microsOf, nowMicros } from "../domain/Timestamp.ts"
 import { SystemActs, type SystemActFailure } from "./SystemActs.ts"
 
@@ -130,6 +130,7 @@ const make = Effect.gen(function*() {
         const link = byHash().get(hash)
         return link === undefined ||
           !sameHash(link.hash, hash) ||
+          isOfRevokedKey(view.registry(), link) ||
           linkRefusal(link, now()) !== undefined
           ? Effect.fail(unusable())
           : Effect.succeed(link)

@@ -32,7 +32,7 @@ const manifest = JSON.parse(read("package.json")) as {
 const filled = {
   ALK_SECRET: "0123456789abcdef0123456789abcdef",
   CLICKHOUSE_PASSWORD: "a password",
-  ALK_ADMIN_TOKEN: "an admin token".replaceAll(" ", "-")
+  ALK_ADMIN_TOKEN: "an admin token of the tests".replaceAll(" ", "-")
 }
 const compose = readCompose(filled)
 const own = ownServices(compose)

@@ -12,6 +12,7 @@ import {
   registryValue,
   toRegistryEntry,
   withEntries,
+  type ApiKey,
   type Registry,
   type RegistryOperation,
   type ShareLink,
@@ -157,6 +158,74 @@ describe("share links", () => {
     const after = apply([revoke("l")], registry).registry
     assert.strictEqual(after.links.get("l")?.revoked_at, at(1))
     assert.deepInclude(refusal(after, revoke("l")), { code: "not_found" })
+  })
+})
+
+describe("revoking a key", () => {
+  const key = (id: string): ApiKey => ({
+    id,
+    tenant_id: "acme",
+    scopes: ["read"],
+    hint: "alk_live_abcd…",
+    hash: "e".repeat(64),
+    created_at: at(0)
+  })
+  const createKey = (id: string): RegistryOperation => ({
+    op: "create_key",
+    key: key(id),
+    tenant: { id: "acme", created_at: at(0) }
+  })
+  const revokeKey = (key_id: string, minute: number): RegistryOperation => ({
+    op: "revoke_key",
+    tenant_id: "acme",
+    key_id,
+    revoked_at: at(minute)
+  })
+
+  it("revokes in the same act every usable link that was made with it, and no other", () => {
+    const { registry } = apply([
+      createKey("key_1"),
+      createKey("key_2"),
+      create(link("usable")),
+      create(link("revoked")),
+      revoke("revoked", 1),
+      create(link("expired", { expires_at: at(2) })),
+      create(link("other", { created_by: "key_2" })),
+      revokeKey("key_1", 5)
+    ])
+    const ends = [...registry.links.values()].map(({ id, revoked_at }) => [id, revoked_at])
+    assert.deepStrictEqual(ends, [
+      ["usable", at(5)],
+      ["revoked", at(1)],
+      ["expired", undefined],
+      ["other", undefined]
+    ])
+  })
+
+  it("lets no request that was under way make or use a link", () => {
+    const { registry } = apply([createKey("key_1"), revokeKey("key_1", 5)])
+    assert.match(refusal(registry, create(link("late")))!.message, /key_1 is revoked/)
+    // Made before keys ended their links, so it says nothing of an end.
+    const older = withEntries(registry, [{ kind: "link", link: link("older") }])
+    assert.match(refusal(older, use("older", 6))!.message, /revoked/)
+  })
+
+  it("leaves no link usable, in whatever order things happen", () => {
+    const anyStep: fc.Arbitrary<RegistryOperation> = fc.oneof(
+      fc.constantFrom("key_1", "key_2").map((id) => revokeKey(id, 5)),
+      fc
+        .tuple(fc.constantFrom("a", "b", "c", "d"), fc.constantFrom("key_1", "key_2"))
+        .map(([id, created_by]) => create(link(id, { created_by })))
+    )
+    fc.assert(
+      fc.property(fc.array(anyStep), (steps) => {
+        const { registry } = apply([createKey("key_1"), createKey("key_2"), ...steps])
+        for (const { created_by, id } of registry.links.values()) {
+          const ended = registry.keys.get(created_by)!.revoked_at !== undefined
+          assert.strictEqual(refusal(registry, use(id, 6)) !== undefined, ended)
+        }
+      })
+    )
   })
 })
 

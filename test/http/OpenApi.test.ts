@@ -11,6 +11,8 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { recompute } from "../../src/domain/HashChain.ts"
 import { openApiDocument, openApiText } from "../../src/http/Api.ts"
 import { exampleEvent } from "../../src/http/ContractExample.ts"
+import { layerFailedCredentials } from "../../src/http/FailedCredentials.ts"
+import { HttpListener } from "../../src/http/HttpListener.ts"
 import { opsPaths } from "../../src/http/OpsRoutes.ts"
 import { layerRoutes } from "../../src/http/Server.ts"
 import { Draining } from "../../src/http/Draining.ts"
@@ -60,6 +62,8 @@ const routed = async (): Promise<Array<string>> => {
     spying,
     Draining.layer,
     layerQuota,
+    layerFailedCredentials,
+    Layer.succeed(HttpListener, { port: 0, url: "http://127.0.0.1:0" }),
     layerIngest(settings.secret),
     NodeHttpServer.layerHttpServices
   ).pipe(Layer.provideMerge(layerDoubles(new World())))

@@ -33,6 +33,8 @@ const WAY_OUT =
 
 export interface RunningBrowser {
   readonly browser: Browser
+  /** Why it has no sandbox, if it was meant to have one. */
+  readonly unsandboxed: string | undefined
   /** Documents that it has begun; counted by whoever prints. */
   printed: number
 }
@@ -78,20 +80,45 @@ const launch = async (candidate: Candidate, sandbox: boolean): Promise<Browser> 
   throw new Error(`it is version ${version}, and ${VERSION_MIN} is the oldest that will do`)
 }
 
-/** With its sandbox where the machine lets it have one (containers often don't). */
-const launchSafest = async (candidate: Candidate): Promise<Browser> => {
-  if (isRoot()) return launch(candidate, false)
-  return launch(candidate, true).catch(() => launch(candidate, false))
-}
+/** A browser, and why it has no sandbox if it was meant to have one. */
+interface Launched extends Pick<RunningBrowser, "browser" | "unsandboxed"> {}
+
+const ROOT_REASON = "root's Chromium has none: run the service as another user"
+const NO_SANDBOX_REASON =
+  "it starts only without: allow unprivileged user namespaces (sysctl " +
+  "kernel.unprivileged_userns_clone=1, in a container its seccomp profile)"
 
 const firstLine = (cause: unknown): string =>
   (cause instanceof Error ? cause.message : String(cause)).split("\n", 1)[0] ?? ""
 
-const launchAny = async (settings: ChromiumSettings): Promise<Browser> => {
+/** With its sandbox where the machine lets it have one (containers often don't). */
+const launchSafest = async (
+  candidate: Candidate,
+  sandbox: ChromiumSettings["sandbox"] = "auto"
+): Promise<Launched> => {
+  if (sandbox === "off") {
+    return { browser: await launch(candidate, false), unsandboxed: undefined }
+  }
+  if (isRoot()) {
+    if (sandbox === "required") throw new Error(`ALK_CHROMIUM_SANDBOX=required, but ${ROOT_REASON}`)
+    return { browser: await launch(candidate, false), unsandboxed: ROOT_REASON }
+  }
+  try {
+    return { browser: await launch(candidate, true), unsandboxed: undefined }
+  } catch (cause) {
+    if (sandbox === "required") {
+      throw new Error(`ALK_CHROMIUM_SANDBOX=required, and with it: ${firstLine(cause)}`)
+    }
+    const browser = await launch(candidate, false)
+    return { browser, unsandboxed: NO_SANDBOX_REASON }
+  }
+}
+
+const launchAny = async (settings: ChromiumSettings): Promise<Launched> => {
   const refusals: Array<string> = []
   for (const candidate of await candidatesOf(settings)) {
     try {
-      return await launchSafest(candidate)
+      return await launchSafest(candidate, settings.sandbox)
     } catch (cause) {
       refusals.push(`${candidate.name}: ${firstLine(cause)}`)
     }
@@ -131,8 +158,9 @@ export const startBrowser = (
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
-        const browser = await launchAny(settings)
-        return { browser, pid: await whileConnected(browser, processIdOf(browser)) }
+        const { browser, unsandboxed } = await launchAny(settings)
+        const pid = await whileConnected(browser, processIdOf(browser))
+        return { browser, pid, unsandboxed }
       },
       catch: (cause) =>
         cause instanceof PdfUnavailable
@@ -140,4 +168,6 @@ export const startBrowser = (
           : new PdfUnavailable({ message: `Chromium did not start: ${firstLine(cause)}` })
     }),
     ({ browser, pid }) => closeOrKill(browser, pid)
-  ).pipe(Effect.map(({ browser }): RunningBrowser => ({ browser, printed: 0 })))
+  ).pipe(
+    Effect.map(({ browser, unsandboxed }): RunningBrowser => ({ browser, unsandboxed, printed: 0 }))
+  )

@@ -12,6 +12,11 @@ export interface ChromiumSettings {
   readonly path: string | undefined
   /** Where the one from npm is unpacked. */
   readonly cacheFolder: string
+  /**
+   * `auto`: with its sandbox where it starts with one, else without, and a warning; `required`: not
+   * at all without; `off`: without, because something else keeps it in. `auto` if missing.
+   */
+  readonly sandbox?: "auto" | "required" | "off"
 }
 
 /** Names under which packages of Linux and macOS install it. */

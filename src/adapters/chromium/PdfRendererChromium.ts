@@ -55,6 +55,13 @@ const timedOut = (milliseconds: number) =>
     cause: new Cause.TimeoutError()
   })
 
+/** Documents hold what clients sent: without the sandbox one wall less is around it. */
+const warnOfNoSandbox = (reason: string) =>
+  Effect.logWarning(
+    `Chromium prints without its sandbox: ${reason}; or set ALK_CHROMIUM_SANDBOX to off if ` +
+      "something else keeps it in, to required if it must not print so"
+  )
+
 export const layerChromium = (settings: PdfRendererSettings): Layer.Layer<PdfRenderer> => {
   const {
     documentMsMax = DOCUMENT_MS_MAX,
@@ -68,6 +75,9 @@ export const layerChromium = (settings: PdfRendererSettings): Layer.Layer<PdfRen
       let hasStarted = false
       /** Where a browser has started before, one that does not start is no missing browser. */
       const acquire = startBrowser(settings).pipe(
+        Effect.tap(({ unsandboxed }) =>
+          hasStarted || unsandboxed === undefined ? Effect.void : warnOfNoSandbox(unsandboxed)
+        ),
         Effect.tap(() => Effect.sync(() => (hasStarted = true))),
         Effect.mapError((error) => (hasStarted ? failureOf(error) : error))
       )

@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:net"
 import type { AddressInfo } from "node:net"
 import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Exit, Fiber, ManagedRuntime } from "effect"
+import { Effect, Exit, Fiber, Layer, Logger, ManagedRuntime } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import {
   layerChromium,
@@ -201,6 +201,38 @@ describe("PdfRenderer", () => {
     await frugal.runPromise(render(documentOf("<p>three</p>")))
     await frugal.dispose()
     assert.deepStrictEqual(own(), [])
+  })
+
+  it("warns once that it prints without a sandbox, or does not print, as it was told", async () => {
+    const { getuid } = process
+    process.getuid = () => 0
+    try {
+      const told: Record<string, ReadonlyArray<string>> = {}
+      for (const sandbox of ["auto", "off", "required"] as const) {
+        const lines: Array<string> = []
+        const logger = Logger.make(({ logLevel, message }) => {
+          lines.push(`${logLevel} ${[message].flat().join(" ")}`)
+        })
+        const settings = { path: undefined, cacheFolder, sandbox, documentsPerBrowser: 1 }
+        const own = ManagedRuntime.make(
+          layerChromium(settings).pipe(Layer.provideMerge(Logger.layer([logger])))
+        )
+        const exits = [
+          await own.runPromiseExit(render(documentOf("<p>one</p>"))),
+          await own.runPromiseExit(render(documentOf("<p>two</p>")))
+        ]
+        await own.dispose()
+        told[sandbox] = lines
+        if (sandbox !== "required") assert.isTrue(exits.every(Exit.isSuccess))
+        else assert.match(JSON.stringify(exits[0]), /PdfUnavailable.*ALK_CHROMIUM_SANDBOX=required/)
+      }
+      assert.lengthOf(told["auto"]!, 1)
+      const [warning = ""] = told["auto"]!
+      assert.match(warning, /^Warn .*without its sandbox.*another user.*ALK_CHROMIUM_SANDBOX/)
+      assert.deepStrictEqual([told["off"], told["required"]], [[], []])
+    } finally {
+      process.getuid = getuid!
+    }
   })
 
   it("says what to install where there is no Chromium", async () => {

@@ -5,12 +5,7 @@
 import { Deferred, Effect, Layer, Redacted, Stream } from "effect"
 import { RegistryView } from "../../../src/actors/Follower.ts"
 import { Heads } from "../../../src/actors/Heads.ts"
-import {
-  AdminRefused,
-  Keys,
-  Unauthenticated,
-  type Principal
-} from "../../../src/actors/Keys.ts"
+import { Keys, type Principal } from "../../../src/actors/Keys.ts"
 import { LiveFeed, ResumePointInvalid, TooManyStreams } from "../../../src/actors/LiveFeed.ts"
 import { erasedTargetsOf } from "../../../src/actors/ProjectionErasure.ts"
 import { Receipts, type Decision, type ReceiptState } from "../../../src/actors/Receipts.ts"
@@ -23,11 +18,12 @@ import { matches, type EventFilter } from "../../../src/domain/EventFilter.ts"
 import { eraseEvent } from "../../../src/domain/HashChain.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
 import type { Receipt } from "../../../src/domain/Receipt.ts"
-import type { ApiKey, Tenant } from "../../../src/domain/Registry.ts"
+import { emptyRegistry, withEntries } from "../../../src/domain/Registry.ts"
 import { formatMicros, nowMicros } from "../../../src/domain/Timestamp.ts"
 import { ApiSettings, type Settings } from "../../../src/http/ApiSettings.ts"
 import { ExportAnswers } from "../../../src/http/ExportAnswers.ts"
 import { Readiness } from "../../../src/http/Readiness.ts"
+import { layerKeys } from "../../../src/pipeline/Administration.ts"
 import {
   CommandLog,
   CommandLogBusy,
@@ -77,6 +73,7 @@ export const settings: Settings = {
     actionLengthMax: 128
   },
   eventsPerSecondMax: undefined,
+  failedKeysPerMinuteMax: 1_000,
   secret: Redacted.make(SECRET),
   serviceName: "alk",
   topicRetentionMs: "forever"
@@ -94,8 +91,6 @@ export class World {
   readonly bodies: Array<string> = []
   readonly receipts = new Map<string, Receipt>()
   readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
-  readonly tenants: Array<Tenant> = [{ id: "acme", created_at: "2026-01-01T00:00:00.000000Z" }]
-  readonly keys: Array<ApiKey> = []
   readonly proofs = new ProofWorld()
   readonly traces = new TraceWorld()
   /** Who a key belongs to. */
@@ -123,6 +118,11 @@ export class World {
   checkpoints: SignedCheckpoints["Service"] = SignedCheckpoints.none
   /** Throws in a handler: a defect that nobody expected. */
   defect: Error | undefined
+
+  constructor() {
+    const tenant = { id: "acme", created_at: "2026-01-01T00:00:00.000000Z" }
+    this.state.registry = withEntries(emptyRegistry, [{ kind: "tenant", tenant }])
+  }
 
   decide(command: Command): void {
     const now = formatMicros(nowMicros())
@@ -300,57 +300,24 @@ const feedOf = (world: World) =>
     subscribers: Effect.sync(() => world.streams.length)
   })
 
+/** The real administration over the registry of the world, and the keys that every test knows. */
 const keysOf = (world: World) =>
-  Keys.of({
-    authenticate: (token) =>
-      world.principals.get(token) === undefined
-        ? Effect.fail(new Unauthenticated({ message: "unknown key" }))
-        : Effect.succeed(world.principals.get(token)!),
-    isAdmin: (token) => token === ADMIN_TOKEN,
-    revoked: () => Effect.never,
-    tenants: Effect.sync(() => world.tenants),
-    keysOf: (tenantId) =>
-      Effect.sync(() =>
-        world.tenants.some(({ id }) => id === tenantId)
-          ? world.keys.filter(({ tenant_id }) => tenant_id === tenantId)
-          : undefined
-      ),
-    createTenant: (tenant) =>
-      Effect.suspend(() => {
-        if (world.tenants.some(({ id }) => id === tenant.id)) {
-          const message = `tenant ${tenant.id} exists already`
-          return Effect.fail(new AdminRefused({ code: "id_conflict", message }))
-        }
-        const created = { ...tenant, created_at: "2026-01-01T00:00:00.000000Z" }
-        world.tenants.push(created)
-        return Effect.succeed(created)
-      }),
-    createKey: ({ label, prefix, scopes, tenantId }) =>
-      Effect.sync(() => {
-        const key: ApiKey = {
-          id: `key_${world.keys.length + 1}`,
-          tenant_id: tenantId,
-          scopes,
-          ...(label === undefined ? {} : { label }),
-          hint: `${prefix}abcd…`,
-          hash: "f".repeat(64),
-          created_at: "2026-01-01T00:00:00.000000Z"
-        }
-        world.keys.push(key)
-        return { key, secret: `${prefix}${"k".repeat(43)}` }
-      }),
-    revokeKey: (tenantId, keyId) =>
-      Effect.suspend(() => {
-        const at = world.keys.findIndex(
-          ({ id, tenant_id }) => id === keyId && tenant_id === tenantId
-        )
-        if (at === -1) {
-          return Effect.fail(new AdminRefused({ code: "not_found", message: "no such key" }))
-        }
-        world.keys.splice(at, 1)
-        return Effect.void
+  Layer.effect(
+    Keys,
+    Effect.gen(function*() {
+      const keys = yield* Keys
+      return Keys.of({
+        ...keys,
+        authenticate: (token) =>
+          world.principals.get(token) === undefined
+            ? keys.authenticate(token)
+            : Effect.succeed(world.principals.get(token)!)
       })
-  })
+    })
+  ).pipe(
+    Layer.provide(layerKeys({ adminToken: Redacted.make(ADMIN_TOKEN), bootstrapKeys: [] })),
+    Layer.provide(actsOf(world))
+  )
 
 const verifierOf = (world: World) =>
   Verifier.of({
@@ -401,16 +368,18 @@ const registryOf = (world: World) =>
     caughtUp: Effect.void
   })
 
-/** The real share links, over the registry of the world. */
-const shareLinksOf = (world: World) =>
-  layerShareLinks.pipe(
-    Layer.provide(layerSystemActs(settings.secret)),
+/** Acts that the world's sequencer decides, and the registry that they change. */
+const actsOf = (world: World) =>
+  layerSystemActs(settings.secret).pipe(
+    Layer.provideMerge(Layer.succeed(RegistryView, registryOf(world))),
     Layer.provide([
-      Layer.succeed(RegistryView, registryOf(world)),
       Layer.succeed(CommandLog, commandLog(world)),
       Layer.succeed(Receipts, receiptsOf(world))
     ])
   )
+
+/** The real share links, over the registry of the world. */
+const shareLinksOf = (world: World) => layerShareLinks.pipe(Layer.provide(actsOf(world)))
 
 /** Every service that the server asks for, made of the world. */
 export const layerDoubles = (world: World, changed: Partial<Settings> = {}) =>
@@ -429,7 +398,7 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     shareLinksOf(world),
     Layer.mock(ExportAnswers, {}),
     Layer.succeed(LiveFeed, feedOf(world)),
-    Layer.succeed(Keys, keysOf(world)),
+    keysOf(world),
     Layer.mock(EventLog, {
       partitions: 1,
       bootstrap: "127.0.0.1:9092",

@@ -10,7 +10,8 @@ import {
 } from "node:http"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import type { Settings } from "../../../src/http/ApiSettings.ts"
-import { HttpListener, layerServer } from "../../../src/http/Server.ts"
+import { HttpListener } from "../../../src/http/HttpListener.ts"
+import { layerServer } from "../../../src/http/Server.ts"
 import { layerDoubles, World } from "./Doubles.ts"
 
 export interface LogLine {
