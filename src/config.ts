@@ -86,6 +86,8 @@ export interface Config {
   readonly bootstrapKeys: ReadonlyArray<BootstrapKey>
   readonly limits: {
     readonly bodyBytesMax: number
+    /** Of all requests in flight together. */
+    readonly bodyBudgetBytes: number
     readonly eventBytesMax: number
     readonly metadataBytesMax: number
     readonly payloadBytesMax: number
@@ -135,6 +137,10 @@ export interface Surroundings {
 const MIB = 1_048_576
 /** Stays below `message.max.bytes` (32 MiB) with what alk adds to each of 1,000 events. */
 const BODY_BYTES_MAX_MAX = 24 * MIB
+/** A body, its inflated form and the copy of one of them fit into the part for large bodies. */
+const BODY_BUDGET_FACTOR = 4
+/** More than any machine that this runs on has. */
+const BODY_BUDGET_MAX = 1_048_576 * MIB
 /** Half a Kafka send, so that an event with its chain fields always fits into one. */
 const EVENT_BYTES_MAX_MAX = MIB / 2
 /** Both windows are kept in memory, about 40 bytes an entry. */
@@ -472,6 +478,12 @@ const variables = {
     String(16 * MIB),
     "request body, after decompression"
   ),
+  ALK_BODY_BUDGET_BYTES: limits.withDefault(
+    integer(BODY_BUDGET_FACTOR * 1_024, BODY_BUDGET_MAX, "bytes"),
+    String(128 * MIB),
+    "request bodies of all requests in flight together; what does not fit is answered with 503"
+      + " and Retry-After, and an eighth is kept for bodies of at most 64 KiB"
+  ),
   ALK_EVENT_BYTES_MAX: limits.withDefault(
     integer(1_024, EVENT_BYTES_MAX_MAX, "bytes"),
     "65536",
@@ -676,6 +688,13 @@ const conflictsOf = (environment: Environment, values: Values): ReadonlyArray<st
   notOver("ALK_METADATA_BYTES_MAX", "ALK_EVENT_BYTES_MAX")
   notOver("ALK_EVENT_BYTES_MAX", "ALK_BODY_BYTES_MAX")
   notOver("ALK_PAYLOAD_BYTES_MAX", "ALK_BODY_BYTES_MAX")
+  const budgetMin = BODY_BUDGET_FACTOR * values.ALK_BODY_BYTES_MAX
+  if (values.ALK_BODY_BUDGET_BYTES < budgetMin) {
+    problems.push(
+      `ALK_BODY_BUDGET_BYTES (${values.ALK_BODY_BUDGET_BYTES}) is under ${BODY_BUDGET_FACTOR} times`
+        + ` ALK_BODY_BYTES_MAX, ${budgetMin}: a body, what it inflates to and a copy have to fit`
+    )
+  }
   return problems
 }
 
@@ -729,6 +748,7 @@ const clickHouseOf = (values: Values): ClickHouseConfig =>
 
 const limitsOf = (values: Values): Config["limits"] => ({
   bodyBytesMax: values.ALK_BODY_BYTES_MAX,
+  bodyBudgetBytes: values.ALK_BODY_BUDGET_BYTES,
   eventBytesMax: values.ALK_EVENT_BYTES_MAX,
   metadataBytesMax: values.ALK_METADATA_BYTES_MAX,
   payloadBytesMax: values.ALK_PAYLOAD_BYTES_MAX,

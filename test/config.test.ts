@@ -59,6 +59,7 @@ describe("parseConfig", () => {
       bootstrapKeys: [],
       limits: {
         bodyBytesMax: 16_777_216,
+        bodyBudgetBytes: 134_217_728,
         eventBytesMax: 65_536,
         metadataBytesMax: 32_768,
         payloadBytesMax: 65_536,
@@ -202,7 +203,8 @@ describe("ConfigInvalid", () => {
     [{ CLICKHOUSE_CLUSTER: "c" }, "CLICKHOUSE_URL is not"],
     [{ ...external, ALK_ROLES: "store" }, "leave out one of the two"],
     [{ ALK_METADATA_BYTES_MAX: "70000" }, "is over ALK_EVENT_BYTES_MAX (65536)"],
-    [{ ALK_BODY_BYTES_MAX: "2048" }, "is over ALK_BODY_BYTES_MAX (2048)"]
+    [{ ALK_BODY_BYTES_MAX: "2048" }, "is over ALK_BODY_BYTES_MAX (2048)"],
+    [{ ALK_BODY_BUDGET_BYTES: "60000000" }, "is under 4 times ALK_BODY_BYTES_MAX, 67108864"]
   ]
   it.each(refused)("refuses %j", (environment, part) => {
     const problems = problemsOf(environment)

@@ -8,12 +8,10 @@ import {
   Effect,
   Layer,
   Option,
-  Queue,
   RcMap,
   Schedule,
   Schema,
   Stream,
-  type Cause,
   type Scope
 } from "effect"
 import type { AuditEvent } from "../domain/AuditEvent.ts"
@@ -25,6 +23,15 @@ import { EventStore, type StoreUnavailable } from "../ports/EventStore.ts"
 import { catchingUp } from "./CaughtUp.ts"
 import { Heads } from "./Heads.ts"
 import { Keys } from "./Keys.ts"
+import {
+  openReader,
+  READER_LIMITS,
+  Readers,
+  type LiveMessage,
+  type ReaderLimits,
+  type ReaderOptions,
+  type Subscriber
+} from "./Subscriber.ts"
 import { Visibility } from "./Visibility.ts"
 
 /** The resume point is not within the tenant's chain. */
@@ -38,8 +45,6 @@ export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooMan
   limit: Schema.Int
 }) {}
 
-/** Bytes that wait for one slow reader before it is closed. */
-export const SUBSCRIBER_BYTES_MAX = 4 * 1_048_576
 /** Milliseconds after which a client connects again when its stream ends. */
 const RETRY_MS = 3_000
 export const KEEP_ALIVE = "15 seconds"
@@ -56,6 +61,7 @@ export interface Subscription {
   readonly filter: EventFilter
   /** Resume behind this sequence number; undefined is live only. */
   readonly after: number | undefined
+  readonly onStalled?: ReaderOptions<never>["onStalled"]
 }
 
 export class LiveFeed extends Context.Service<
@@ -75,27 +81,20 @@ export class LiveFeed extends Context.Service<
     >
     /** Count one stream of the tenant, of whatever kind, for as long as the scope is open. */
     admit(tenantId: string): Effect.Effect<void, TooManyStreams, Scope.Scope>
+    /** What waits for the readers of this process, whatever they read. */
+    readonly readers: Readers
     /** Streams now open in this process. */
     readonly subscribers: Effect.Effect<number>
   }
 >()("alk/LiveFeed") {}
 
 const encoder = new TextEncoder()
-export const KEEP_ALIVE_COMMENT = encoder.encode(": keep-alive\n\n")
-export const RETRY_LINE = encoder.encode(`retry: ${RETRY_MS}\n\n`)
+/** Without an empty line: to some clients that would be an event without data. */
+export const RETRY_LINE = encoder.encode(`retry: ${RETRY_MS}\n`)
 
 /** One event as SSE; `data` is the stored JSON, which holds no line break. */
 const toMessage = (sequenceNumber: number, body: string): Uint8Array =>
   encoder.encode(`event: audit.event\nid: ${sequenceNumber}\ndata: ${body}\n\n`)
-
-/** Moves the client's resume point without an event. */
-const toMark = (sequenceNumber: number): Uint8Array => encoder.encode(`id: ${sequenceNumber}\n\n`)
-
-/** Something that a stream delivers, once, by its place in the tenant's chain. */
-export interface LiveMessage {
-  readonly sequenceNumber: number
-  readonly message: Uint8Array
-}
 
 interface LiveEvent extends LiveMessage {
   readonly parsed: () => AuditEvent
@@ -106,70 +105,6 @@ const wantedBy = (filter: EventFilter): ((event: LiveEvent) => boolean) | undefi
   const { metadata, ...rest } = filter
   const selective = metadata.length > 0 || Object.keys(rest).length > 0
   return selective ? (event) => matches(filter, event.parsed()) : undefined
-}
-
-/** One open stream: a queue bounded in bytes, filled by the feed, emptied by the response. */
-export class Subscriber<E extends LiveMessage> {
-  readonly queue: Queue.Queue<Uint8Array, Cause.Done>
-  readonly #wanted: ((event: E) => boolean) | undefined
-  #bytes = 0
-  /** Deliver only what lies behind this sequence; undefined until the start point is fixed. */
-  #start: number | undefined
-  #early: Array<E> = []
-  #skipped: number | undefined
-
-  constructor(
-    queue: Queue.Queue<Uint8Array, Cause.Done>,
-    wanted: ((event: E) => boolean) | undefined
-  ) {
-    this.queue = queue
-    this.#wanted = wanted
-  }
-
-  deliver(event: E): void {
-    if (this.#start === undefined) {
-      this.#bytes += event.message.length
-      this.#early.push(event)
-      if (this.#bytes > SUBSCRIBER_BYTES_MAX) this.close()
-      return
-    }
-    if (event.sequenceNumber <= this.#start) return
-    if (this.#wanted !== undefined && !this.#wanted(event)) {
-      this.#skipped = event.sequenceNumber
-      return
-    }
-    this.#skipped = undefined
-    this.#offer(event.message)
-  }
-
-  /** From now on deliver, beginning with what has arrived while the start point was fixed. */
-  begin(start: number): void {
-    this.#start = start
-    const early = this.#early
-    this.#early = []
-    this.#bytes = 0
-    for (const event of early) this.deliver(event)
-  }
-
-  keepAlive(): void {
-    const mark = this.#skipped
-    this.#skipped = undefined
-    if (this.#start !== undefined) this.#offer(mark === undefined ? KEEP_ALIVE_COMMENT : toMark(mark))
-  }
-
-  taken(bytes: number): void {
-    this.#bytes -= bytes
-  }
-
-  close(): void {
-    Queue.endUnsafe(this.queue)
-  }
-
-  #offer(message: Uint8Array): void {
-    this.#bytes += message.length
-    if (this.#bytes > SUBSCRIBER_BYTES_MAX) return this.close()
-    Queue.offerUnsafe(this.queue, message)
-  }
 }
 
 /** The subscribers of one partition, by tenant. */
@@ -277,12 +212,13 @@ const replayFrom = Effect.fnUntraced(function*(subscription: Subscription, head:
   return Stream.unwrap(Effect.map(inTime, (reached) => replay(Option.isSome(reached))))
 })
 
-const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number) {
+const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number, limits: ReaderLimits) {
   const context = yield* Effect.context<EventLog | EventStore | Visibility>()
   const log = yield* EventLog
   const heads = yield* Heads
   const keys = yield* Keys
   const feeds = yield* RcMap.make({ lookup: makeFeed, idleTimeToLive: IDLE_TIME })
+  const readers = new Readers(limits)
   const open = new Map<string, number>()
   let subscribers = 0
   const count = (tenantId: string, by: 1 | -1) =>
@@ -302,18 +238,17 @@ const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number) {
       () => count(tenantId, -1)
     )
   const subscribe: LiveFeed["Service"]["subscribe"] = Effect.fnUntraced(function*(subscription) {
-    const { after, filter, keyId, tenantId } = subscription
+    const { after, filter, keyId, onStalled, tenantId } = subscription
     yield* admit(tenantId)
     const feed = yield* RcMap.get(feeds, log.partitionOf(tenantId))
-    const queue = yield* Queue.unbounded<Uint8Array, Cause.Done>()
-    const subscriber = new Subscriber(queue, wantedBy(filter))
+    const subscriber = yield* openReader<LiveEvent>(readers, {
+      wanted: wantedBy(filter),
+      onStalled,
+      details: { tenant: tenantId, stream: "events" }
+    })
     yield* Effect.acquireRelease(
       Effect.sync(() => feed.join(tenantId, subscriber)),
-      () =>
-        Effect.sync(() => {
-          feed.leave(tenantId, subscriber)
-          subscriber.close()
-        })
+      () => Effect.sync(() => feed.leave(tenantId, subscriber))
     )
     const head = (yield* heads.head(tenantId))?.sequence_number ?? 0
     if (after !== undefined && after > head) {
@@ -327,8 +262,8 @@ const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number) {
     const replay = yield* replayFrom(subscription, head).pipe(Effect.provideContext(context))
     const live = Stream.suspend(() => {
       subscriber.begin(head)
-      return Stream.fromQueue(queue)
-    }).pipe(Stream.tap((message) => Effect.sync(() => subscriber.taken(message.length))))
+      return subscriber.messages()
+    })
     return Stream.make(RETRY_LINE).pipe(
       Stream.concat(replay),
       Stream.concat(live),
@@ -336,11 +271,12 @@ const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number) {
       Stream.catch(() => Stream.empty)
     )
   })
-  return LiveFeed.of({ admit, subscribe, subscribers: Effect.sync(() => subscribers) })
+  return LiveFeed.of({ admit, readers, subscribe, subscribers: Effect.sync(() => subscribers) })
 })
 
 /** At most `streamsMax` streams per tenant in this process. */
 export const layerLiveFeed = (
-  streamsMax: number
+  streamsMax: number,
+  limits: ReaderLimits = READER_LIMITS
 ): Layer.Layer<LiveFeed, never, EventLog | EventStore | Visibility | Heads | Keys> =>
-  Layer.effect(LiveFeed, makeLiveFeed(streamsMax))
+  Layer.effect(LiveFeed, makeLiveFeed(streamsMax, limits))

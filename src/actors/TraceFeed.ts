@@ -8,11 +8,9 @@ import {
   Effect,
   Layer,
   Option,
-  Queue,
   RcMap,
   Schema,
   Stream,
-  type Cause,
   type Scope
 } from "effect"
 import { eraseFact, parseFact, type TraceFact } from "../domain/TraceFact.ts"
@@ -31,11 +29,9 @@ import {
   REPLAY_TIMEOUT,
   ResumePointInvalid,
   RETRY_LINE,
-  Subscriber,
-  SUBSCRIBER_BYTES_MAX,
-  type LiveMessage,
   type TooManyStreams
 } from "./LiveFeed.ts"
+import { openReader, type LiveMessage, type ReaderOptions, type Subscriber } from "./Subscriber.ts"
 import { Visibility } from "./Visibility.ts"
 
 /** The tenant has no such execution. */
@@ -50,6 +46,7 @@ export interface TraceSubscription {
   readonly executionId: string
   /** Resume behind this chain sequence; undefined is live only. */
   readonly after: number | undefined
+  readonly onStalled?: ReaderOptions<never>["onStalled"]
 }
 
 export class TraceFeed extends Context.Service<
@@ -128,6 +125,9 @@ class Unfolding {
   }
 }
 
+/** Bytes of facts that wait while the store is read. */
+const EARLY_BYTES_MAX = 16 * 1_048_576
+
 /** One execution that somebody follows, kept as new as the topic. */
 class Room {
   readonly subscribers = new Set<Subscriber<LiveMessage>>()
@@ -149,7 +149,7 @@ class Room {
   offer(fact: TraceFact, bytes: number): void {
     if (this.#early === undefined) return this.#take(fact)
     this.#earlyBytes += bytes
-    if (this.#earlyBytes > SUBSCRIBER_BYTES_MAX) return this.#break()
+    if (this.#earlyBytes > EARLY_BYTES_MAX) return this.#break()
     this.#early.push(fact)
   }
 
@@ -312,22 +312,20 @@ const makeTraceFeed = Effect.gen(function*() {
   const rooms = yield* RcMap.make({ lookup: makeRoom(feeds) })
 
   const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function*(subscription) {
-    const { after, executionId, keyId, tenantId } = subscription
+    const { after, executionId, keyId, onStalled, tenantId } = subscription
     yield* live.admit(tenantId)
     const { final } = visibility.of(tenantId)
     const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, final)
     if (known.length === 0) return yield* new ExecutionUnknown()
     const room = yield* RcMap.get(rooms, `${tenantId}${SEPARATOR}${executionId}`)
     if (room.isBroken) return yield* notInTime
-    const queue = yield* Queue.unbounded<Uint8Array, Cause.Done>()
-    const subscriber = new Subscriber<LiveMessage>(queue, undefined)
+    const subscriber = yield* openReader<LiveMessage>(live.readers, {
+      onStalled,
+      details: { tenant: tenantId, stream: "execution" }
+    })
     yield* Effect.acquireRelease(
       Effect.sync(() => room.subscribers.add(subscriber)),
-      () =>
-        Effect.sync(() => {
-          room.subscribers.delete(subscriber)
-          subscriber.close()
-        })
+      () => Effect.sync(() => room.subscribers.delete(subscriber))
     )
     const head = (yield* heads.traceHead(tenantId))?.sequence_number ?? 0
     if (after !== undefined && after > head) {
@@ -341,8 +339,8 @@ const makeTraceFeed = Effect.gen(function*() {
     const replay = yield* replayOf(subscription, head).pipe(Effect.provideContext(context))
     const following = Stream.suspend(() => {
       subscriber.begin(head)
-      return Stream.fromQueue(queue)
-    }).pipe(Stream.tap((message) => Effect.sync(() => subscriber.taken(message.length))))
+      return subscriber.messages()
+    })
     return Stream.make(RETRY_LINE).pipe(
       Stream.concat(replay),
       Stream.concat(following),

@@ -3,8 +3,8 @@
  * of the documented refusals, in the error form of the route. The only place that translates
  * failures.
  */
-import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { Cause, Effect, Option } from "effect"
+import { HttpServerError, HttpServerResponse, type HttpServerRequest } from "effect/http"
 import type { AdminRefused, AdminTimedOut } from "../actors/Keys.ts"
 import type { ResumePointInvalid, TooManyStreams } from "../actors/LiveFeed.ts"
 import type { CommandLogBusy, CommandTooLarge } from "../pipeline/CommandLog.ts"
@@ -13,6 +13,7 @@ import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { StatsTooLarge, StoreUnavailable } from "../ports/EventStore.ts"
 import { ApiError, errorBody, errorHeaders, unavailable } from "./ApiError.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
+import { negotiate } from "./MediaTypes.ts"
 
 /** Everything that a handler may fail with. */
 export type Failure =
@@ -91,6 +92,12 @@ export const errorResponse = (
     })
   )
 
+/** True if no route of the router has taken the request. */
+export const isRouteNotFound = (cause: Cause.Cause<unknown>): boolean => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  return HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+}
+
 const failureResponse = (failure: Failure) => {
   const response = errorResponse(toApiError(failure))
   return failure._tag === "StoreUnavailable" || failure._tag === "LogUnavailable"
@@ -108,6 +115,21 @@ export const answering =
   ) =>
   (input: Input): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
     Effect.catch(handler(input), failureResponse)
+
+/** The type that the client likes best of those that `what` comes as; else the refusal. */
+export const negotiated = <T extends string>(
+  request: HttpServerRequest.HttpServerRequest,
+  offered: readonly [T, ...ReadonlyArray<T>],
+  what: string
+): Effect.Effect<T, ApiError> =>
+  Effect.flatMap(CurrentRequest, (facts) => {
+    facts.isNegotiated = true
+    const type = negotiate(request.headers["accept"], offered)
+    if (type !== undefined) return Effect.succeed(type)
+    const names = offered.join(", ").replace(/, ([^,]*)$/, " or $1")
+    const message = `Accept: ${what} as ${names}`
+    return Effect.fail(new ApiError({ code: "not_acceptable", message, field: "Accept" }))
+  })
 
 /** Status, 200 if missing, and headers of an answer. */
 export interface AnswerOptions {

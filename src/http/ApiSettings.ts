@@ -17,6 +17,7 @@ export interface Settings {
   readonly limits: Pick<
     Config["limits"],
     | "bodyBytesMax"
+    | "bodyBudgetBytes"
     | "eventBytesMax"
     | "metadataBytesMax"
     | "payloadBytesMax"

@@ -15,6 +15,8 @@ export interface RequestFacts {
   readonly errorForm: ErrorForm
   /** The tenant of the key, once it is known. */
   tenantId: string | undefined
+  /** The answer depends on what the client accepts. */
+  isNegotiated: boolean
 }
 
 /** The request that the current fiber serves. */
@@ -26,7 +28,8 @@ export const CurrentRequest: Context.Reference<RequestFacts> = Context.Reference
       method: "",
       route: "",
       errorForm: "object",
-      tenantId: undefined
+      tenantId: undefined,
+      isNegotiated: false
     })
   }
 )
@@ -37,3 +40,6 @@ const REQUEST_ID = /^[A-Za-z0-9._~:/+=@-]{1,128}$/
 /** The client's request id if it is harmless, else a new one. */
 export const requestIdOf = (header: string | undefined): string =>
   header !== undefined && REQUEST_ID.test(header) ? header : crypto.randomUUID()
+
+/** The path of a request target, without query and fragment. */
+export const pathOf = (target: string): string => /^[^?#]*/.exec(target)![0]

@@ -7,18 +7,22 @@ export const NDJSON_TYPE = "application/x-ndjson"
 export const CSV_TYPE = "text/csv"
 export const SSE_TYPE = "text/event-stream"
 
-interface Range {
-  readonly type: string
+/** A name of a list with weights, as `Accept` and `Accept-Encoding` have them. */
+interface Weighted {
+  /** In lower case. */
+  readonly name: string
+  /** 0 is refused. */
   readonly quality: number
 }
 
-const rangesOf = (accept: string): ReadonlyArray<Range> =>
-  accept.split(",").flatMap((part) => {
-    const [type = "", ...parameters] = part.split(";").map((piece) => piece.trim().toLowerCase())
-    if (type === "") return []
+/** The names of such a list; a weight that can't be read refuses. */
+export const weighted = (list: string): ReadonlyArray<Weighted> =>
+  list.split(",").flatMap((part) => {
+    const [name = "", ...parameters] = part.split(";").map((piece) => piece.trim().toLowerCase())
+    if (name === "") return []
     const weight = parameters.find((parameter) => parameter.startsWith("q="))
     const quality = weight === undefined ? 1 : Number(weight.slice(2))
-    return [{ type, quality: Number.isFinite(quality) ? quality : 0 }]
+    return [{ name, quality: Number.isFinite(quality) ? quality : 0 }]
   })
 
 /** How exactly a range names a type: 0 is not at all. */
@@ -28,11 +32,11 @@ const exactness = (range: string, type: string): number => {
   return range === "*/*" ? 1 : 0
 }
 
-const qualityOf = (ranges: ReadonlyArray<Range>, type: string): number => {
+const qualityOf = (ranges: ReadonlyArray<Weighted>, type: string): number => {
   let best = 0
   let quality = 0
   for (const range of ranges) {
-    const exact = exactness(range.type, type)
+    const exact = exactness(range.name, type)
     if (exact > best) {
       best = exact
       quality = range.quality
@@ -47,7 +51,7 @@ export const negotiate = <T extends string>(
   offered: readonly [T, ...ReadonlyArray<T>]
 ): T | undefined => {
   if (accept === undefined || accept.trim() === "") return offered[0]
-  const ranges = rangesOf(accept)
+  const ranges = weighted(accept)
   let chosen: T | undefined
   let best = 0
   for (const type of offered) {

@@ -43,6 +43,10 @@ const subscribers = Metric.gauge("alk_live_subscribers", {
   description: "Open live streams of this process."
 })
 
+const bodyBytes = Metric.gauge("alk_http_body_bytes", {
+  description: "Bytes that the bodies of requests in flight take of ALK_BODY_BUDGET_BYTES."
+})
+
 /** Count an answered request. */
 export const requestAnswered = (request: {
   readonly method: string
@@ -83,6 +87,10 @@ export const ingestAnswered = (request: {
 /** Set the number of open streams, before it is shown. */
 export const liveSubscribers = (count: number): Effect.Effect<void> =>
   Metric.update(subscribers, count)
+
+/** Set the bytes of the bodies in flight, before they are shown. */
+export const bodyBytesInFlight = (bytes: number): Effect.Effect<void> =>
+  Metric.update(bodyBytes, bytes)
 
 /** Everything that this process has counted, as Prometheus reads it. */
 export const metricsAnswer: Effect.Effect<HttpServerResponse.HttpServerResponse> = Effect.map(

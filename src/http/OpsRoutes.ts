@@ -12,9 +12,11 @@ import { errorResponse, json } from "./Answer.ts"
 import { Api, API_VERSION, openApiDocument } from "./Api.ts"
 import { notFound, RETRY_AFTER_SECONDS } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
+import { Bodies } from "./BodyBudget.ts"
+import { Draining } from "./Draining.ts"
 import { withoutQuery } from "./KnownQuery.ts"
 import { JSON_TYPE } from "./MediaTypes.ts"
-import { liveSubscribers, metricsAnswer } from "./Metrics.ts"
+import { bodyBytesInFlight, liveSubscribers, metricsAnswer } from "./Metrics.ts"
 import { layerPublicKeys, PUBLIC_KEYS_PATH } from "./PublicKeys.ts"
 import { Readiness } from "./Readiness.ts"
 import { staticAnswer } from "./StaticAnswer.ts"
@@ -114,20 +116,25 @@ const layerHealth = HttpRouter.use(
   Effect.fnUntraced(function*(router) {
     const readiness = yield* Readiness
     const feed = yield* LiveFeed
+    const bodies = yield* Bodies
+    const draining = yield* Draining
     yield* router.add("GET", "/healthz", withoutQuery(Effect.succeed(json({ status: "ok" }))))
     yield* router.add(
       "GET",
       "/readyz",
       withoutQuery(
-        Effect.map(readiness.check, ({ body, ready }) =>
-          json(body, {
+        Effect.map(readiness.check, (report) => {
+          // A process that stops may still be able to write, but is not to be sent anything.
+          const ready = report.ready && !draining.isBegun()
+          const body = draining.isBegun() ? { ...report.body, status: "stopping" } : report.body
+          return json(body, {
             status: ready ? 200 : 503,
             headers: {
               "cache-control": "no-store",
               ...(ready ? {} : { "retry-after": String(RETRY_AFTER_SECONDS) })
             }
           })
-        )
+        })
       )
     )
     yield* router.add(
@@ -136,6 +143,7 @@ const layerHealth = HttpRouter.use(
       withoutQuery(
         Effect.gen(function*() {
           yield* liveSubscribers(yield* feed.subscribers)
+          yield* bodyBytesInFlight(bodies.bytes)
           return yield* metricsAnswer
         })
       )
@@ -147,5 +155,11 @@ const layerHealth = HttpRouter.use(
 export const layerOpsRoutes: Layer.Layer<
   never,
   never,
-  HttpRouter.HttpRouter | ApiSettings | LiveFeed | PublishedKeys | Readiness
+  | HttpRouter.HttpRouter
+  | ApiSettings
+  | Bodies
+  | Draining
+  | LiveFeed
+  | PublishedKeys
+  | Readiness
 > = Layer.mergeAll(layerReference, layerPages, layerHealth, layerPublicKeys)

@@ -12,11 +12,10 @@ import {
   type CheckpointTimedOut,
   type ProofRefused
 } from "../pipeline/Checkpoints.ts"
-import { answering, json, type Failure } from "./Answer.ts"
+import { answering, json, negotiated, type Failure } from "./Answer.ts"
 import { ApiError, invalid, refusable, unavailable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
-import { negotiate } from "./MediaTypes.ts"
 import {
   CHECKPOINTS_DEFAULT,
   checkpointParameters,
@@ -99,14 +98,7 @@ export const makeProofHandlers = Effect.gen(function*() {
     latestCheckpoint: answering(
       Effect.fnUntraced(function*({ request }: Input) {
         const { tenantId } = yield* CurrentPrincipal
-        const type = negotiate(request.headers["accept"], checkpointTypes)
-        if (type === undefined) {
-          return yield* new ApiError({
-            code: "not_acceptable",
-            message: `Accept: a checkpoint comes as ${checkpointTypes.join(" or ")}`,
-            field: "Accept"
-          })
-        }
+        const type = yield* negotiated(request, checkpointTypes, "a checkpoint comes")
         const latest = yield* refusingProofs(checkpoints.latest(tenantId))
         return type === NOTE_TYPE
           ? HttpServerResponse.text(latest.note, { contentType: `${NOTE_TYPE}; charset=utf-8` })

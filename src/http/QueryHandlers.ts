@@ -10,14 +10,14 @@ import type { EventFilter } from "../domain/EventFilter.ts"
 import { isClientId } from "../domain/Identifiers.ts"
 import { linkOf } from "../domain/Link.ts"
 import { EventStore, type EventPage, type StoreUnavailable } from "../ports/EventStore.ts"
-import { answering, json, jsonText } from "./Answer.ts"
+import { answering, json, jsonText, negotiated } from "./Answer.ts"
 import { Api } from "./Api.ts"
-import { ApiError, invalid, notFound, refusable } from "./ApiError.ts"
+import { invalid, notFound, refusable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import { CSV_HEADER, csvLine } from "./Csv.ts"
 import { refuseInverted, toFilter } from "./EventParameters.ts"
-import { CSV_TYPE, JSON_TYPE, negotiate, NDJSON_TYPE } from "./MediaTypes.ts"
+import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "./MediaTypes.ts"
 import { cursorLinks, pageLinks } from "./PageLinks.ts"
 import {
   eventParameters,
@@ -156,14 +156,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
           Effect.fnUntraced(function*({ request }) {
             const { tenantId } = yield* CurrentPrincipal
             const asked = yield* refusable(() => listRequest(request.url))
-            const type = negotiate(request.headers["accept"], listTypes)
-            if (type === undefined) {
-              return yield* new ApiError({
-                code: "not_acceptable",
-                message: `Accept: events come as ${listTypes.join(", ")}`,
-                field: "Accept"
-              })
-            }
+            const type = yield* negotiated(request, listTypes, "events come")
             const { final } = yield* readableView(visibility, tenantId)
             const { afterSequence, beforeSequence, filter, order, page, pageSize } = asked
             if (type !== JSON_TYPE) {

@@ -1,17 +1,21 @@
 /**
- * From the wire to the bytes of a request body: media type, coding, size, time. Every limit holds
- * while the bytes arrive and while they are inflated, so that no client decides how much memory it
- * takes. What the bytes say is none of its business.
+ * From the wire to the bytes of a request body: media type, coding, size, time, and room in memory.
+ * Every limit holds while the bytes arrive and while they are inflated, so that no client decides how
+ * much memory it takes. What the bytes say is none of its business.
  */
 import { Effect, Stream } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { brotliDecompress, constants, gunzip, zstdDecompress } from "node:zlib"
+import type { Transform } from "node:stream"
+import { constants, createBrotliDecompress, createGunzip, createZstdDecompress } from "node:zlib"
 import { ApiError, refusable } from "./ApiError.ts"
+import { CurrentBody, type BodyAccount } from "./BodyBudget.ts"
 
 /** Milliseconds that a whole body may take to arrive. */
 export const BODY_TIMEOUT_MS = 30_000
 /** Bytes of one piece of inflated output: few pieces for large bodies. */
 const INFLATE_CHUNK_BYTES = 262_144
+/** Bytes of a block that small pieces are copied into. */
+const BLOCK_BYTES = 65_536
 /** log2 of the window that a zstd frame may ask for: 8 MiB, what RFC 8878 asks decoders to take. */
 const ZSTD_WINDOW_LOG_MAX = 23
 
@@ -23,46 +27,115 @@ const tooLarge = (limit: number): ApiError =>
     message: `the body is over ${limit} bytes after decompression; send fewer or smaller events`
   })
 
-type Inflate = (
-  body: Buffer,
-  limit: number,
-  done: (error: Error | null, inflated: Buffer) => void
-) => void
-
-const inflaters: Readonly<Record<string, Inflate>> = {
-  gzip: (body, limit, done) =>
-    gunzip(body, { maxOutputLength: limit, chunkSize: INFLATE_CHUNK_BYTES }, done),
-  br: (body, limit, done) =>
-    brotliDecompress(body, { maxOutputLength: limit, chunkSize: INFLATE_CHUNK_BYTES }, done),
-  zstd: (body, limit, done) =>
-    zstdDecompress(
-      body,
-      {
-        maxOutputLength: limit,
-        chunkSize: INFLATE_CHUNK_BYTES,
-        params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX }
-      },
-      done
-    )
+const inflaters: Readonly<Record<string, () => Transform>> = {
+  gzip: () => createGunzip({ chunkSize: INFLATE_CHUNK_BYTES }),
+  br: () => createBrotliDecompress({ chunkSize: INFLATE_CHUNK_BYTES }),
+  zstd: () =>
+    createZstdDecompress({
+      chunkSize: INFLATE_CHUNK_BYTES,
+      params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX }
+    })
 }
 
-const inflated = (coding: string, body: Buffer, limit: number): Effect.Effect<Buffer, ApiError> =>
+/**
+ * Pieces of a body put together, within its limit and what the account gives. Small pieces are
+ * copied into blocks: one buffer for each byte that somebody sends alone would be a hundred times
+ * the body.
+ */
+class Gathered {
+  readonly #account: BodyAccount
+  readonly #limit: number
+  /** Whole blocks; the newest one has room. */
+  readonly #blocks: Array<Buffer> = []
+  #room = 0
+  #bytes = 0
+
+  constructor(account: BodyAccount, limit: number) {
+    this.#account = account
+    this.#limit = limit
+  }
+
+  /** The refusal if the piece is one too many. */
+  add(piece: Uint8Array): ApiError | undefined {
+    if (this.#bytes + piece.length > this.#limit) return tooLarge(this.#limit)
+    const refusal = this.#account.reserve(piece.length)
+    if (refusal !== undefined) return refusal
+    this.#bytes += piece.length
+    let at = 0
+    if (this.#room > 0) {
+      const block = this.#blocks.at(-1)!
+      at = Math.min(this.#room, piece.length)
+      block.set(piece.subarray(0, at), block.length - this.#room)
+      this.#room -= at
+    }
+    const rest = piece.subarray(at)
+    if (rest.length >= BLOCK_BYTES) this.#blocks.push(bufferOf(rest))
+    else if (rest.length > 0) this.#start(rest)
+    return undefined
+  }
+
+  #start(piece: Uint8Array): void {
+    // The first piece of most bodies is all of it.
+    if (this.#blocks.length === 0) return void this.#blocks.push(bufferOf(piece))
+    const block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+    block.set(piece)
+    this.#blocks.push(block)
+    this.#room = BLOCK_BYTES - piece.length
+  }
+
+  /** All of it in one piece, for which the copy is counted too while there is one. */
+  whole(): Buffer | ApiError {
+    const [first] = this.#blocks
+    if (first === undefined) return Buffer.alloc(0)
+    if (this.#blocks.length === 1) return first.subarray(0, this.#bytes)
+    const refusal = this.#account.reserve(this.#bytes)
+    if (refusal !== undefined) return refusal
+    const whole = Buffer.concat(this.#blocks, this.#bytes)
+    this.#blocks.length = 0
+    this.#account.giveBack(this.#bytes)
+    return whole
+  }
+}
+
+const bufferOf = ({ buffer, byteLength, byteOffset }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
+
+/** A result that is either what was wanted or a refusal. */
+const orRefused = <A>(result: A | ApiError): Effect.Effect<A, ApiError> =>
+  result instanceof ApiError ? Effect.fail(result) : Effect.succeed(result)
+
+const inflated = (
+  coding: string,
+  body: Buffer,
+  limit: number,
+  account: BodyAccount
+): Effect.Effect<Buffer, ApiError> =>
   Effect.callback((resume) => {
-    inflaters[coding]!(body, limit, (error, bytes) => {
-      if (error === null) return resume(Effect.succeed(bytes))
-      const overLimit = (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE"
-      resume(
-        Effect.fail(
-          overLimit
-            ? tooLarge(limit)
-            : new ApiError({
-                code: "invalid_request",
-                message: `Content-Encoding: the body is not valid ${coding}`,
-                field: "Content-Encoding"
-              })
-        )
-      )
+    const gathered = new Gathered(account, limit)
+    const inflater = inflaters[coding]!()
+    const fail = (refusal: ApiError) => {
+      inflater.destroy()
+      resume(Effect.fail(refusal))
+    }
+    inflater.on("data", (piece: Buffer) => {
+      const refusal = gathered.add(piece)
+      if (refusal !== undefined) fail(refusal)
     })
+    inflater.on("error", () =>
+      fail(
+        new ApiError({
+          code: "invalid_request",
+          message: `Content-Encoding: the body is not valid ${coding}`,
+          field: "Content-Encoding"
+        })
+      )
+    )
+    inflater.once("end", () => {
+      account.giveBack(body.length)
+      resume(orRefused(gathered.whole()))
+    })
+    inflater.end(body)
+    return Effect.sync(() => void inflater.destroy())
   })
 
 /** The coding to undo, or undefined; throws ApiError for any other. */
@@ -93,38 +166,44 @@ const mediaTypeOf = (header: string | undefined, accepted: ReadonlyArray<string>
   })
 }
 
+const late = Effect.suspend(() =>
+  Effect.fail(
+    new ApiError({
+      code: "invalid_request",
+      message: `the body did not arrive within ${BODY_TIMEOUT_MS / 1_000} s`,
+      headers: { connection: "close" }
+    })
+  )
+).pipe(Effect.delay(BODY_TIMEOUT_MS))
+
+/** Fails if the body has to make room for others. */
+const givingWay = (account: BodyAccount): Effect.Effect<never, ApiError> =>
+  Effect.callback((resume) => {
+    account.arriving((refusal) => resume(Effect.fail(refusal)))
+    return Effect.sync(() => account.arrived())
+  })
+
 /** The body as it was sent, at most `limit` bytes of it. */
 const received = (
   request: HttpServerRequest.HttpServerRequest,
-  limit: number
+  limit: number,
+  account: BodyAccount
 ): Effect.Effect<Buffer, ApiError> => {
-  const chunks: Array<Uint8Array> = []
-  let bytes = 0
-  return request.stream.pipe(
+  const gathered = new Gathered(account, limit)
+  const reading = request.stream.pipe(
     Stream.mapError(
       () => new ApiError({ code: "invalid_request", message: "the body broke off" })
     ),
     Stream.runForEachArray((pieces) => {
       for (const piece of pieces) {
-        bytes += piece.length
-        if (bytes > limit) return Effect.fail(tooLarge(limit))
-        chunks.push(piece)
+        const refusal = gathered.add(piece)
+        if (refusal !== undefined) return Effect.fail(refusal)
       }
       return Effect.void
     }),
-    Effect.timeoutOrElse({
-      duration: BODY_TIMEOUT_MS,
-      orElse: () =>
-        Effect.fail(
-          new ApiError({
-            code: "invalid_request",
-            message: `the body did not arrive within ${BODY_TIMEOUT_MS / 1_000} s`,
-            headers: { connection: "close" }
-          })
-        )
-    }),
-    Effect.map(() => Buffer.concat(chunks))
+    Effect.flatMap(() => orRefused(gathered.whole()))
   )
+  return Effect.raceAllFirst([reading, late, givingWay(account)])
 }
 
 /** A body that has arrived whole, within its limits. */
@@ -150,6 +229,11 @@ export const readBody = Effect.fnUntraced(function*(
     if (Number(headers["content-length"] ?? 0) > limit) throw tooLarge(limit)
     return head
   })
-  const sent = yield* received(request, limit)
-  return { mediaType, bytes: coding === undefined ? sent : yield* inflated(coding, sent, limit) }
+  const account = yield* CurrentBody
+  const reading = Effect.flatMap(received(request, limit, account), (sent) =>
+    coding === undefined ? Effect.succeed(sent) : inflated(coding, sent, limit, account)
+  )
+  // What has been read stays on the account until the request is over.
+  const bytes = yield* Effect.onError(reading, () => Effect.sync(() => account.close()))
+  return { mediaType, bytes }
 })

@@ -3,6 +3,8 @@
  * and CORS of the answer, and an error body for everything that no handler has answered. Knows no
  * feature.
  */
+import type { IncomingMessage } from "node:http"
+import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Cause, Effect, Option, Scope } from "effect"
 import {
   HttpMiddleware,
@@ -11,17 +13,17 @@ import {
   HttpServerResponse,
   HttpTraceContext
 } from "effect/http"
-import { errorResponse } from "./Answer.ts"
+import { errorResponse, isRouteNotFound } from "./Answer.ts"
 import { ApiError, errorFormOf, unavailable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
-import { CurrentRequest, requestIdOf, type RequestFacts } from "./CurrentRequest.ts"
+import { Bodies, CurrentBody } from "./BodyBudget.ts"
+import { compressed } from "./Compression.ts"
+import { corsOptions } from "./Cors.ts"
+import { CurrentRequest, pathOf, requestIdOf, type RequestFacts } from "./CurrentRequest.ts"
 import { Draining } from "./Draining.ts"
 import { requestAnswered } from "./Metrics.ts"
-import { allowedMethods, findRoute, pathOf, UNKNOWN_ROUTE } from "./RouteTable.ts"
+import { allowedMethods, findRoute, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
-/** Bytes of an answer below which compressing it costs more than it saves. */
-const COMPRESS_BYTES_MIN = 1_024
-const COMPRESSIBLE = /^(?:application\/(?:json|x-ndjson|yaml)|text\/(?:csv|html|plain))\b/
 /** Status in the log of a request whose client has gone, as nginx counts it. */
 const CLIENT_GONE = 499
 /** Routes that are asked all the time by machines: their log lines are for debugging. */
@@ -39,38 +41,7 @@ type App<E> = Effect.Effect<
   HttpServerRequest.HttpServerRequest | Scope.Scope
 >
 
-const exposedHeaders = [
-  "X-Request-Id",
-  "Location",
-  "Retry-After",
-  "Link",
-  "RateLimit-Limit",
-  "RateLimit-Remaining",
-  "RateLimit-Reset"
-]
-
-const cors = (origins: ReadonlyArray<string>) =>
-  HttpMiddleware.cors({
-    allowedOrigins: origins.includes("*") ? [] : origins,
-    allowedMethods: ["GET", "HEAD", "POST", "PUT", "DELETE"],
-    allowedHeaders: [
-      "Authorization",
-      "Content-Type",
-      "Content-Encoding",
-      "Idempotency-Key",
-      "Last-Event-ID",
-      "X-Request-Id",
-      "X-Service-Sync"
-    ],
-    exposedHeaders,
-    maxAge: 600
-  })
-
-const compression = HttpMiddleware.compression({
-  algorithms: ["zstd", "br", "gzip"],
-  minSize: COMPRESS_BYTES_MIN,
-  compressible: (contentType) => COMPRESSIBLE.test(contentType)
-})
+const cors = (origins: ReadonlyArray<string>) => HttpMiddleware.cors(corsOptions(origins))
 
 const unknownRoute = (method: string, path: string): ApiError => {
   const allowed = allowedMethods(path)
@@ -92,35 +63,62 @@ const withinMethods = (app: App<unknown>, method: string, path: string): App<unk
     : errorResponse(unknownRoute(method, path))
 }
 
-const isRouteNotFound = (error: unknown): boolean =>
-  HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+/** True if the process, not the client, has given up the request. */
+const isStopped = (cause: Cause.Cause<unknown>): boolean =>
+  !cause.reasons.some(({ annotations }) => annotations.has(HttpServerError.ClientAbort.key))
 
 /** An answer for what no handler has answered. A client that has gone needs none. */
 const answered = (app: App<unknown>, method: string, path: string): App<never> =>
   Effect.catchCause(app, (cause) => {
-    const failure = Cause.findErrorOption(cause)
-    if (Option.isSome(failure) && isRouteNotFound(failure.value)) {
-      return errorResponse(unknownRoute(method, path))
+    if (isRouteNotFound(cause)) return errorResponse(unknownRoute(method, path))
+    if (Cause.hasInterruptsOnly(cause)) {
+      return isStopped(cause)
+        ? errorResponse(
+            unavailable(
+              "the service stops and could not finish this request in time; a write may have " +
+                "been stored, so retry it with the same event ids or the same Idempotency-Key"
+            )
+          )
+        : Effect.failCause(cause as Cause.Cause<never>)
     }
-    if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
     return Effect.andThen(
       Effect.logError("a request failed unexpectedly", cause),
       errorResponse(unavailable("the request failed unexpectedly; its request_id is in the log"))
     )
   })
 
-/** Answers name their request; on the way down they also end their connection. */
+const hostMissing = new ApiError({
+  code: "invalid_request",
+  message: "Host: the header is required in HTTP/1.1",
+  field: "Host"
+})
+
+/** What of node's request is looked at here. */
+type Head = Pick<IncomingMessage, "complete" | "headers" | "httpVersion">
+
+const lacksHost = ({ headers, httpVersion }: Head): boolean =>
+  headers.host === undefined && httpVersion === "1.1"
+
+/**
+ * True if the rest of the body may be endless: nobody reads it to its end, so that the connection
+ * ends with this answer. One with a Content-Length is discarded, or ended by the platform.
+ */
+const hasEndlessRest = ({ complete, headers }: Head): boolean =>
+  !complete && headers["transfer-encoding"] !== undefined
+
+/** Answers name their request; the last of a connection says so. */
 const completed = (
   response: HttpServerResponse.HttpServerResponse,
   facts: RequestFacts,
-  draining: boolean
+  isLast: boolean
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.setHeaders(response, {
     "x-request-id": facts.id,
     "x-content-type-options": "nosniff",
     // What needs a key is nobody else's: an answer that says nothing of caches stays in none.
     ...(response.headers["cache-control"] === undefined ? { "cache-control": "no-store" } : {}),
-    ...(draining ? { connection: "close" } : {}),
+    ...(isLast ? { connection: "close" } : {}),
+    ...(facts.isNegotiated ? { vary: "Accept" } : {}),
     ...(facts.route === "/docs" ? { "content-security-policy": DOCS_POLICY } : {})
   })
 
@@ -148,19 +146,22 @@ const factsOf = (request: HttpServerRequest.HttpServerRequest, path: string): Re
   method: request.method,
   route: findRoute(request.method, path)?.template ?? UNKNOWN_ROUTE,
   errorForm: errorFormOf(path),
-  tenantId: undefined
+  tenantId: undefined,
+  isNegotiated: false
 })
 
 /** The frame of this process's requests. */
 export const makeRequestFrame = Effect.gen(function*() {
   const settings = yield* ApiSettings
   const draining = yield* Draining
+  const bodies = yield* Bodies
   const allowOrigins: (app: App<unknown>) => App<unknown> =
     settings.corsOrigins.length === 0 ? (app) => app : cors(settings.corsOrigins)
 
   return (app: App<unknown>) =>
     Effect.gen(function*() {
       const request = yield* HttpServerRequest.HttpServerRequest
+      const incoming = NodeHttpServerRequest.toIncomingMessage(request)
       const path = pathOf(request.url)
       const facts = factsOf(request, path)
       const startedAt = performance.now()
@@ -170,11 +171,13 @@ export const makeRequestFrame = Effect.gen(function*() {
         ...(trace === undefined ? {} : { trace_id: trace.traceId })
       }
       let status = CLIENT_GONE
+      const body = bodies.open()
 
       const scope = yield* Effect.scope
       const finished = Effect.suspend(() => {
         const { method, route } = facts
         const milliseconds = performance.now() - startedAt
+        body.close()
         return Effect.andThen(
           logged(facts, status, milliseconds),
           requestAnswered({ method, route, status, seconds: milliseconds / 1_000 })
@@ -182,22 +185,22 @@ export const makeRequestFrame = Effect.gen(function*() {
       })
       yield* Scope.addFinalizer(scope, finished)
 
-      const answer = answered(
-        allowOrigins(withinMethods(app, request.method, path)),
-        request.method,
-        path
-      ).pipe(
+      const asked = lacksHost(incoming)
+        ? errorResponse(hostMissing)
+        : withinMethods(app, request.method, path)
+      const answer = answered(allowOrigins(asked), request.method, path).pipe(
         Effect.map((response) => {
           status = response.status
-          return completed(response, facts, draining.isBegun())
+          return completed(response, facts, draining.isBegun() || hasEndlessRest(incoming))
         }),
         Effect.provideService(
           HttpServerRequest.HttpServerRequest,
           withSemicolons(request, path)
         ),
         Effect.provideService(CurrentRequest, facts),
+        Effect.provideService(CurrentBody, body),
         Effect.annotateLogs(identity)
       )
-      return yield* compression(answer)
+      return yield* compressed(request.headers["accept-encoding"])(answer)
     })
 })

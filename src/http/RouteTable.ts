@@ -51,9 +51,6 @@ const matches = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): b
 
 const table = build()
 
-/** The path of a request target, without query and fragment. */
-export const pathOf = (target: string): string => /^[^?#]*/.exec(target)![0]
-
 /**
  * The routes of a path: those with the fewest wildcards. What a literal names, no wildcard takes, so
  * `/v1/events/batch` is never the event of that id.

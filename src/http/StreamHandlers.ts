@@ -26,8 +26,10 @@ const STALLED_MS = 30_000
 
 export const cutWhenStalled = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.sync(() => {
+    const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
     // Node's own timeout takes over again when the response is finished.
-    NodeHttpServerRequest.toIncomingMessage(request).socket.setTimeout(STALLED_MS)
+    socket.setTimeout(STALLED_MS)
+    return (stalled: () => void): void => void socket.once("timeout", stalled)
   })
 
 /** Where a client resumes: a browser's header says more than the address it first came with. */
@@ -64,8 +66,8 @@ export const layerStreamHandlers = HttpApiBuilder.group(
               after: resumePoint(request, values.after_sequence)
             }
           })
-          yield* cutWhenStalled(request)
-          const bytes = yield* feed.subscribe({ tenantId, keyId, filter, after })
+          const onStalled = yield* cutWhenStalled(request)
+          const bytes = yield* feed.subscribe({ tenantId, keyId, filter, after, onStalled })
           return HttpServerResponse.stream(Stream.interruptWhen(bytes, draining.begun), {
             contentType: SSE_TYPE,
             headers: { "cache-control": "no-store", "x-accel-buffering": "no" }

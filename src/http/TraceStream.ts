@@ -33,8 +33,9 @@ export const makeTraceStreamHandlers = Effect.gen(function*() {
       })
       const executionId = yield* idOf(input, "execution")
       yield* readableView(visibility, tenantId)
-      yield* cutWhenStalled(request)
-      const bytes = yield* refusing(feed.subscribe({ tenantId, keyId, executionId, after }))
+      const onStalled = yield* cutWhenStalled(request)
+      const subscription = { tenantId, keyId, executionId, after, onStalled }
+      const bytes = yield* refusing(feed.subscribe(subscription))
       return HttpServerResponse.stream(Stream.interruptWhen(bytes, draining.begun), {
         contentType: SSE_TYPE,
         headers: { "cache-control": "no-store", "x-accel-buffering": "no" }

@@ -19,14 +19,14 @@ import {
 } from "../verify/KeptRecords.ts"
 import { isForged, signedCheckpoints } from "../verify/SignedCheckpoints.ts"
 import { Verifier, type VerifyReport, type VerifyRequest } from "../verify/Verifier.ts"
-import { answering, json } from "./Answer.ts"
+import { answering, json, negotiated } from "./Answer.ts"
 import { Api } from "./Api.ts"
 import { ApiError, invalid, notFound, refusable, unavailable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import { refuseInverted } from "./EventParameters.ts"
 import { keptOf } from "./KeptBody.ts"
-import { JSON_TYPE, negotiate, NDJSON_TYPE } from "./MediaTypes.ts"
+import { JSON_TYPE, NDJSON_TYPE } from "./MediaTypes.ts"
 import { eventParameters } from "./QueryContract.ts"
 import { readQuery } from "./QueryParameters.ts"
 import { readBody } from "./RequestBody.ts"
@@ -92,16 +92,9 @@ const verifyRequest = (target: string): Omit<VerifyRequest, "tenantId"> => {
   }
 }
 
-/** Whether the report comes alone or behind lines of progress; throws ApiError. */
-const wantsLines = (request: Request): boolean => {
-  const type = negotiate(request.headers["accept"], reportTypes)
-  if (type !== undefined) return type === NDJSON_TYPE
-  throw new ApiError({
-    code: "not_acceptable",
-    message: `Accept: a report comes as ${reportTypes.join(" or ")}`,
-    field: "Accept"
-  })
-}
+/** Whether the report comes alone or behind lines of progress. */
+const wantsLines = (request: Request) =>
+  Effect.map(negotiated(request, reportTypes, "a report comes"), (type) => type === NDJSON_TYPE)
 
 /** The handlers of VerifyApi. */
 export const layerVerifyHandlers = HttpApiBuilder.group(
@@ -156,10 +149,8 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
         answering(
           Effect.fnUntraced(function*({ request }) {
             const { tenantId } = yield* CurrentPrincipal
-            const { asked, inLines } = yield* refusable(() => ({
-              asked: verifyRequest(request.url),
-              inLines: wantsLines(request)
-            }))
+            const asked = yield* refusable(() => verifyRequest(request.url))
+            const inLines = yield* wantsLines(request)
             return yield* answer({ ...asked, tenantId }, inLines)
           })
         )
@@ -169,10 +160,10 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
         answering(
           Effect.fnUntraced(function*({ request }) {
             const { tenantId } = yield* CurrentPrincipal
-            const { inLines, timeLimit } = yield* refusable(() => ({
-              timeLimit: readQuery(request.url, keptParameters).values.time_limit,
-              inLines: wantsLines(request)
-            }))
+            const timeLimit = yield* refusable(
+              () => readQuery(request.url, keptParameters).values.time_limit
+            )
+            const inLines = yield* wantsLines(request)
             const { bytes } = yield* readBody(request, [JSON_TYPE], limits.bodyBytesMax)
             const kept = yield* refusable(() => keptOf(bytes))
             if ("checkpoint" in kept) {

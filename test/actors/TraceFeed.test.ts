@@ -304,7 +304,7 @@ describe("following an execution", () => {
       const feed = yield* TraceFeed
       const bytes = yield* feed.subscribe({ ...subscription, after: 3 })
       const pieces = yield* bytes.pipe(Stream.take(2), Stream.runCollect)
-      assert.strictEqual(text(pieces.slice(0, 1)), "retry: 3000\n\n")
+      assert.strictEqual(text(pieces.slice(0, 1)), "retry: 3000\n")
       const messages = messagesOf(text(pieces.slice(1)))
       assert.deepStrictEqual(
         messages.map(({ data, event, id }) => [event, id, data.id, data.status]),
@@ -399,7 +399,7 @@ describe("the end of a stream", () => {
       const feed = yield* TraceFeed
       const bytes = yield* feed.subscribe(subscription)
       yield* Deferred.succeed(world.revoked, undefined)
-      assert.strictEqual(text(yield* Stream.runCollect(bytes)), "retry: 3000\n\n")
+      assert.strictEqual(text(yield* Stream.runCollect(bytes)), "retry: 3000\n")
     }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
   })
 })

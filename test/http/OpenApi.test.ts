@@ -15,6 +15,7 @@ import { layerFailedCredentials } from "../../src/http/FailedCredentials.ts"
 import { HttpListener } from "../../src/http/HttpListener.ts"
 import { opsPaths } from "../../src/http/OpsRoutes.ts"
 import { layerRoutes } from "../../src/http/Server.ts"
+import { Bodies } from "../../src/http/BodyBudget.ts"
 import { Draining } from "../../src/http/Draining.ts"
 import { layerQuota } from "../../src/http/Quota.ts"
 import { layerIngest } from "../../src/pipeline/Ingest.ts"
@@ -60,6 +61,7 @@ const routed = async (): Promise<Array<string>> => {
   )
   const services = Layer.mergeAll(
     spying,
+    Bodies.layer,
     Draining.layer,
     layerQuota,
     layerFailedCredentials,

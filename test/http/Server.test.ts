@@ -44,7 +44,7 @@ describe("the server", () => {
       api.port,
       `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${"x".repeat(40_000)}\r\n\r\n`
     )
-    assert.match(answer, /^HTTP\/1\.1 400 /)
+    assert.match(answer, /^HTTP\/1\.1 431 /)
     assert.include(answer, "over 32768 bytes")
   })
 

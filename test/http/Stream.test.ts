@@ -9,7 +9,7 @@ import { item, items } from "./support/Events.ts"
 import { TestApi } from "./support/TestApi.ts"
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
-const RETRY = "retry: 3000\n\n"
+const RETRY = "retry: 3000\n"
 const EVENT = 'event: audit.event\nid: 1\ndata: {"sequence_number":1}\n\n'
 
 const firstText = (response: IncomingMessage): Promise<string> =>

@@ -11,6 +11,7 @@ import { erasedTargetsOf } from "../../../src/actors/ProjectionErasure.ts"
 import { Receipts, type Decision, type ReceiptState } from "../../../src/actors/Receipts.ts"
 import { emptyState } from "../../../src/actors/SequencerState.ts"
 import { advance, step } from "../../../src/actors/SequencerStep.ts"
+import { Readers } from "../../../src/actors/Subscriber.ts"
 import { noProgress, Visibility } from "../../../src/actors/Visibility.ts"
 import type { AuditEvent } from "../../../src/domain/AuditEvent.ts"
 import { decodeCommand, encodeCommand, type Command } from "../../../src/domain/Command.ts"
@@ -67,6 +68,7 @@ export const settings: Settings = {
   corsOrigins: [],
   limits: {
     bodyBytesMax: 1_048_576,
+    bodyBudgetBytes: 16 * 1_048_576,
     eventBytesMax: 65_536,
     metadataBytesMax: 32_768,
     payloadBytesMax: 65_536,
@@ -297,6 +299,7 @@ const feedOf = (world: World) =>
         return Effect.succeed(world.sse)
       }),
     admit: () => Effect.void,
+    readers: new Readers(),
     subscribers: Effect.sync(() => world.streams.length)
   })
 

@@ -1,0 +1,281 @@
+/**
+ * One reader of a live stream and what waits for it: a burst waits in memory until the reader has
+ * taken it, a reader that does not read is closed and resumes by its last id. What is delivered is
+ * none of its business.
+ */
+import { Effect, Metric, Queue, Stream, type Cause, type Scope } from "effect"
+
+/** When a reader is closed. */
+export interface ReaderLimits {
+  /** Bytes that may wait for one reader, however fast it is. */
+  readonly bytesMax: number
+  /** Bytes that may wait for one reader without a look at how long they do. */
+  readonly lateBytes: number
+  /** Milliseconds that the oldest of more than `lateBytes` may wait. */
+  readonly lateMs: number
+  /** Bytes that may wait for all readers of the process; above, the one behind the most is closed. */
+  readonly totalBytesMax: number
+}
+
+const MIB = 1_048_576
+
+/**
+ * What several of the largest batches are as events waits for one reader, twice that for all who are
+ * behind. A reader that reads is rarely 4 MiB behind for 15 s; one that doesn't is for good.
+ */
+export const READER_LIMITS: ReaderLimits = {
+  bytesMax: 96 * MIB,
+  lateBytes: 4 * MIB,
+  lateMs: 15_000,
+  totalBytesMax: 192 * MIB
+}
+/** Marks of time kept for `lateBytes`: how exactly is known since when something waits. */
+const MARKS_PER_LATE_BYTES = 16
+/** Messages written at once; until they are, they count as waiting. */
+const CHUNK_MESSAGES = 32
+
+/**
+ * Why a reader was closed: over `bytesMax`, over `lateBytes` for too long, the one furthest behind
+ * when `totalBytesMax` was reached, or a connection on which nothing moves.
+ */
+export type CloseReason = "behind" | "late" | "memory" | "stalled"
+
+const closedReaders = Metric.counter("alk_live_readers_closed_total", {
+  description: "Live streams closed because their reader did not keep up, by reason.",
+  incremental: true
+})
+
+const readerClosed = (
+  reason: CloseReason,
+  details: Readonly<Record<string, unknown>>
+): Effect.Effect<void> =>
+  Effect.andThen(
+    Metric.update(Metric.withAttributes(closedReaders, { reason }), 1),
+    Effect.logWarning("a live stream was closed: its reader does not keep up").pipe(
+      Effect.annotateLogs({ reason, ...details })
+    )
+  )
+
+/** Something that a stream delivers, once, by its place in the tenant's chain. */
+export interface LiveMessage {
+  readonly sequenceNumber: number
+  readonly message: Uint8Array
+}
+
+const encoder = new TextEncoder()
+/** Without an empty line: to some clients that would be an event without data. */
+const KEEP_ALIVE_COMMENT = encoder.encode(": keep-alive\n")
+/**
+ * Events that a filter passes over before the resume point is moved without one: what is read again
+ * after a lost connection is bounded, and clients that show such a mark as an empty event see few.
+ */
+export const MARK_EVENTS = 1_000
+
+/** Moves the client's resume point without an event; that takes effect with the empty line. */
+const toMark = (sequenceNumber: number): Uint8Array => encoder.encode(`id: ${sequenceNumber}\n\n`)
+
+/** A reader as far as all of them are counted. */
+interface Waiting {
+  readonly bytes: number
+  close(reason: CloseReason): void
+}
+
+/** What waits for the readers of a process. */
+export class Readers {
+  readonly limits: ReaderLimits
+  readonly #all = new Set<Waiting>()
+  #bytes = 0
+
+  constructor(limits: ReaderLimits = READER_LIMITS) {
+    this.limits = limits
+  }
+
+  /** Bytes that wait. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  join(subscriber: Waiting): void {
+    this.#all.add(subscriber)
+  }
+
+  leave(subscriber: Waiting): void {
+    this.#all.delete(subscriber)
+  }
+
+  count(by: number): void {
+    this.#bytes += by
+    while (this.#bytes > this.limits.totalBytesMax) {
+      let most: Waiting | undefined
+      for (const one of this.#all) if (one.bytes > (most?.bytes ?? 0)) most = one
+      if (most === undefined) return
+      most.close("memory")
+    }
+  }
+}
+
+/** Where in the stream of bytes something stands, and when it came there. */
+interface Mark {
+  readonly upTo: number
+  readonly at: number
+}
+
+/** One open stream: a queue bounded in bytes and time, filled by the feed, emptied by the response. */
+export class Subscriber<E extends LiveMessage> {
+  readonly #queue: Queue.Queue<Uint8Array, Cause.Done>
+  readonly #wanted: ((event: E) => boolean) | undefined
+  readonly #readers: Readers
+  #offered = 0
+  #taken = 0
+  /** When what still waits came, roughly. */
+  #marks: Array<Mark> = []
+  /** Deliver only what lies behind this sequence; undefined until the start point is fixed. */
+  #start: number | undefined
+  #early: Array<E> = []
+  /** Newest event that the filter has passed over, and how many since the last id. */
+  #skipped: number | undefined
+  #skippedCount = 0
+  #isOpen = true
+  /** Why it was closed, if it was for not keeping up. */
+  closedFor: CloseReason | undefined
+
+  constructor(
+    queue: Queue.Queue<Uint8Array, Cause.Done>,
+    wanted: ((event: E) => boolean) | undefined,
+    readers: Readers
+  ) {
+    this.#queue = queue
+    this.#wanted = wanted
+    this.#readers = readers
+    readers.join(this)
+  }
+
+  /** Bytes that wait. */
+  get bytes(): number {
+    return this.#offered - this.#taken
+  }
+
+  deliver(event: E): void {
+    if (!this.#isOpen) return
+    if (this.#start === undefined) {
+      this.#early.push(event)
+      this.#count(event.message.length)
+      return
+    }
+    if (event.sequenceNumber <= this.#start) return
+    if (this.#wanted !== undefined && !this.#wanted(event)) {
+      this.#skipped = event.sequenceNumber
+      this.#skippedCount += 1
+      return
+    }
+    this.#skipped = undefined
+    this.#skippedCount = 0
+    this.#offer(event.message)
+  }
+
+  /** From now on deliver, beginning with what has arrived while the start point was fixed. */
+  begin(start: number): void {
+    this.#start = start
+    const early = this.#early
+    this.#early = []
+    // It is counted again as far as it is delivered, and is not late yet.
+    this.#take(this.bytes)
+    for (const event of early) this.deliver(event)
+  }
+
+  keepAlive(): void {
+    if (!this.#isOpen || this.#start === undefined) return
+    if (this.#skipped === undefined || this.#skippedCount < MARK_EVENTS) {
+      return this.#offer(KEEP_ALIVE_COMMENT)
+    }
+    this.#offer(toMark(this.#skipped))
+    this.#skipped = undefined
+    this.#skippedCount = 0
+  }
+
+  /** What is delivered from `begin` on, in order. */
+  messages(): Stream.Stream<Uint8Array> {
+    let written = 0
+    const next = Effect.suspend(() => {
+      this.#take(written)
+      written = 0
+      return Queue.takeBetween(this.#queue, 1, CHUNK_MESSAGES)
+    }).pipe(
+      Effect.map((messages) => {
+        for (const { length } of messages) written += length
+        return messages as [Uint8Array, ...Array<Uint8Array>]
+      })
+    )
+    return Stream.fromPull(Effect.succeed(next))
+  }
+
+  /** The last of the stream; with a reason, because the reader does not keep up. */
+  close(reason?: CloseReason): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.closedFor = reason
+    this.#early = []
+    this.#readers.leave(this)
+    this.#readers.count(-this.bytes)
+    // Whoever does not keep up reads the rest when it comes again, so that memory is free now.
+    if (reason !== undefined) while (Queue.sizeUnsafe(this.#queue) > 0) Queue.takeUnsafe(this.#queue)
+    Queue.endUnsafe(this.#queue)
+  }
+
+  #take(bytes: number): void {
+    if (!this.#isOpen) return
+    this.#taken += bytes
+    this.#readers.count(-bytes)
+    while ((this.#marks[0]?.upTo ?? Infinity) <= this.#taken) this.#marks.shift()
+  }
+
+  #offer(message: Uint8Array): void {
+    // Counting may close it: what is over a limit is not delivered.
+    this.#count(message.length)
+    if (this.#isOpen) Queue.offerUnsafe(this.#queue, message)
+  }
+
+  #count(bytes: number): void {
+    const { bytesMax, lateBytes, lateMs } = this.#readers.limits
+    const now = performance.now()
+    this.#offered += bytes
+    const newest = this.#marks.at(-1)
+    if (newest === undefined || this.#offered - newest.upTo > lateBytes / MARKS_PER_LATE_BYTES) {
+      this.#marks.push({ upTo: this.#offered, at: now })
+    }
+    this.#readers.count(bytes)
+    if (!this.#isOpen) return
+    const [oldest] = this.#marks
+    const isLate = oldest !== undefined && now - oldest.at > lateMs && this.#start !== undefined
+    if (this.bytes > bytesMax) this.close("behind")
+    else if (this.bytes > lateBytes && isLate) this.close("late")
+  }
+}
+
+export interface ReaderOptions<E extends LiveMessage> {
+  /** Undefined wants everything. */
+  readonly wanted?: ((event: E) => boolean) | undefined
+  /** Says where nothing moves on the connection any more. */
+  readonly onStalled?: ((stalled: () => void) => void) | undefined
+  /** What the log says of a reader that was closed. */
+  readonly details: Readonly<Record<string, unknown>>
+}
+
+/** A reader for as long as the scope is open. One that is closed for not keeping up is logged. */
+export const openReader = <E extends LiveMessage>(
+  readers: Readers,
+  { details, onStalled, wanted }: ReaderOptions<E>
+): Effect.Effect<Subscriber<E>, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.map(Queue.unbounded<Uint8Array, Cause.Done>(), (queue) => {
+      const subscriber = new Subscriber<E>(queue, wanted, readers)
+      onStalled?.(() => subscriber.close("stalled"))
+      return subscriber
+    }),
+    (subscriber) =>
+      Effect.suspend(() => {
+        subscriber.close()
+        const { closedFor } = subscriber
+        return closedFor === undefined ? Effect.void : readerClosed(closedFor, details)
+      })
+  )
