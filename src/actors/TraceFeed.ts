@@ -17,7 +17,7 @@ import { eraseFact, parseFact, type TraceFact } from "../domain/TraceFact.ts"
 import { foldFacts, TraceView, type TraceChange } from "../domain/TraceView.ts"
 import { EventLog, LogUnavailable, type LogRecord } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
-import { TraceStore, type LoadedExecution, type StoredFactRow } from "../ports/TraceStore.ts"
+import { TraceStore, type StoredFactRow } from "../ports/TraceStore.ts"
 import { isCaughtUp } from "./CaughtUp.ts"
 import { Heads } from "./Heads.ts"
 import { Keys } from "./Keys.ts"
@@ -37,6 +37,12 @@ import { Visibility } from "./Visibility.ts"
 /** The tenant has no such execution. */
 export class ExecutionUnknown extends Schema.TaggedError<ExecutionUnknown>()(
   "ExecutionUnknown",
+  {}
+) {}
+
+/** More of the execution is running than may be followed. */
+export class ExecutionTooLarge extends Schema.TaggedError<ExecutionTooLarge>()(
+  "ExecutionTooLarge",
   {}
 ) {}
 
@@ -61,7 +67,12 @@ export class TraceFeed extends Context.Service<
       subscription: TraceSubscription
     ): Effect.Effect<
       Stream.Stream<Uint8Array>,
-      ExecutionUnknown | ResumePointInvalid | TooManyStreams | LogUnavailable | StoreUnavailable,
+      | ExecutionTooLarge
+      | ExecutionUnknown
+      | ResumePointInvalid
+      | TooManyStreams
+      | LogUnavailable
+      | StoreUnavailable,
       Scope.Scope
     >
   }
@@ -91,37 +102,77 @@ const toMessage = (view: TraceView, change: TraceChange, sequence: number): Uint
 const withoutDetails = (fact: TraceFact, erasedAt: string): TraceFact =>
   fact.details === undefined ? fact : (parseFact(eraseFact(fact, erasedAt)) ?? fact)
 
+/**
+ * Bytes of the facts that a followed execution is known by: its own, and those of spans that have
+ * not ended. What has ended changes no more, so it is not kept.
+ */
+export const FOLLOWED_BYTES_MAX = 64 * 1_048_576
+
 /** What the facts of an execution add up to, message by message. */
 class Unfolding {
   #view = new TraceView()
-  /** Without events: what has to be folded again when details are erased. */
-  #facts: Array<TraceFact> = []
+  /** What has to be folded again when details are erased: the execution's own facts, */
+  #own: Array<TraceFact> = []
+  /** and the beginnings of spans that run, each with the size of its text. */
+  readonly #running = new Map<string, { readonly fact: TraceFact; readonly bytes: number }>()
+  #bytes = 0
   /** Number of the last fact taken. */
   folded = 0
 
+  /** True if more is known of the execution than may be. */
+  get isTooLarge(): boolean {
+    return this.#bytes > FOLLOWED_BYTES_MAX
+  }
+
   /** Facts that are in the store already, events left out of them. */
-  begin({ factCount, facts }: LoadedExecution): void {
-    for (const body of facts) {
+  load(bodies: ReadonlyArray<string>): void {
+    for (const body of bodies) {
       const fact = parseFact(body)
-      if (fact !== undefined) this.#keep(fact)
+      if (fact === undefined) continue
+      this.#view.take(fact)
+      this.#keep(fact, body.length)
     }
-    this.folded = factCount
   }
 
-  take(fact: TraceFact): LiveMessage {
-    const change = this.#keep(fact)
+  take(fact: TraceFact, bytes: number): LiveMessage {
+    const change = this.#view.take(fact)
     this.folded = fact.fact_number
-    if (fact.type === "execution.erased") {
-      this.#facts = this.#facts.map((kept) => withoutDetails(kept, fact.created_at))
-      this.#view = foldFacts(this.#facts)
-    }
+    if (fact.type === "execution.erased") this.#erase(fact.created_at)
     const sequenceNumber = fact.chain_sequence
-    return { sequenceNumber, message: toMessage(this.#view, change, sequenceNumber) }
+    const message = toMessage(this.#view, change, sequenceNumber)
+    this.#keep(fact, bytes)
+    return { sequenceNumber, message }
   }
 
-  #keep(fact: TraceFact): TraceChange {
-    if (fact.type !== "span.event") this.#facts.push(fact)
-    return this.#view.take(fact)
+  #keep(fact: TraceFact, bytes: number): void {
+    switch (fact.type) {
+      case "span.event":
+        return
+      case "span.started":
+        this.#leave(fact.span_id)
+        this.#running.set(fact.span_id, { fact, bytes })
+        this.#bytes += bytes
+        return
+      case "span.ended":
+        this.#leave(fact.span_id)
+        return this.#view.forget(fact.span_id)
+      default:
+        this.#own.push(fact)
+        this.#bytes += bytes
+    }
+  }
+
+  #leave(spanId: string): void {
+    this.#bytes -= this.#running.get(spanId)?.bytes ?? 0
+    this.#running.delete(spanId)
+  }
+
+  #erase(erasedAt: string): void {
+    this.#own = this.#own.map((fact) => withoutDetails(fact, erasedAt))
+    for (const [id, { bytes, fact }] of this.#running) {
+      this.#running.set(id, { fact: withoutDetails(fact, erasedAt), bytes })
+    }
+    this.#view = foldFacts([...this.#own, ...[...this.#running.values()].map(({ fact }) => fact)])
   }
 }
 
@@ -133,36 +184,43 @@ class Room {
   readonly subscribers = new Set<Subscriber<LiveMessage>>()
   readonly #unfolding = new Unfolding()
   /** Facts that arrive before the store has been read; undefined from then on. */
-  #early: Array<TraceFact> | undefined = []
+  #early: Array<{ readonly fact: TraceFact; readonly bytes: number }> | undefined = []
   #earlyBytes = 0
   /** Something is missing: whoever is here has to come again. */
   isBroken = false
 
-  /** Go on from what the store holds. */
-  begin(loaded: LoadedExecution): void {
-    this.#unfolding.begin(loaded)
+  /** Facts that the store holds, in order; false if they are more than may be followed. */
+  load(bodies: ReadonlyArray<string>): boolean {
+    this.#unfolding.load(bodies)
+    return !this.#unfolding.isTooLarge
+  }
+
+  /** Go on behind what the store holds. */
+  begin(factCount: number): void {
+    this.#unfolding.folded = factCount
     const early = this.#early ?? []
     this.#early = undefined
-    for (const fact of early) this.#take(fact)
+    for (const { bytes, fact } of early) this.#take(fact, bytes)
   }
 
   offer(fact: TraceFact, bytes: number): void {
-    if (this.#early === undefined) return this.#take(fact)
+    if (this.#early === undefined) return this.#take(fact, bytes)
     this.#earlyBytes += bytes
     if (this.#earlyBytes > EARLY_BYTES_MAX) return this.#break()
-    this.#early.push(fact)
+    this.#early.push({ fact, bytes })
   }
 
   keepAlive(): void {
     for (const subscriber of this.subscribers) subscriber.keepAlive()
   }
 
-  #take(fact: TraceFact): void {
+  #take(fact: TraceFact, bytes: number): void {
     const { folded } = this.#unfolding
     if (this.isBroken || fact.fact_number <= folded) return
     if (fact.fact_number > folded + 1) return this.#break()
-    const message = this.#unfolding.take(fact)
+    const message = this.#unfolding.take(fact, bytes)
     for (const subscriber of this.subscribers) subscriber.deliver(message)
+    if (this.#unfolding.isTooLarge) this.#break()
   }
 
   #break(): void {
@@ -261,9 +319,12 @@ const makeRoom = (feeds: RcMap.RcMap<number, PartitionFeed, LogUnavailable>) =>
       () => Effect.sync(() => feed.leave(tenantId, executionId))
     )
     yield* caughtUp(tenantId)
-    const [loaded] = yield* store.load([{ tenantId, id: executionId }], [])
-    if (loaded === undefined) return yield* new ExecutionUnknown()
-    room.begin(loaded)
+    const reach = yield* store.reach(tenantId, executionId)
+    if (reach === undefined) return yield* new ExecutionUnknown()
+    yield* Stream.runForEach(store.scan(tenantId, executionId, reach), (bodies) =>
+      room.load(bodies) ? Effect.void : Effect.fail(new ExecutionTooLarge())
+    )
+    room.begin(reach)
     return room
   })
 
@@ -290,7 +351,7 @@ const replayOf = Effect.fnUntraced(function*(subscription: TraceSubscription, he
       settled(rows).flatMap(({ body }) => {
         const fact = parseFact(body)
         if (fact === undefined || fact.fact_number <= unfolding.folded) return []
-        const { message, sequenceNumber } = unfolding.take(fact)
+        const { message, sequenceNumber } = unfolding.take(fact, body.length)
         return sequenceNumber > after && sequenceNumber <= head ? [message] : []
       })
     ),

@@ -124,6 +124,11 @@ export class TraceView {
     return root?.id === id ? root : undefined
   }
 
+  /** Let go of a span: what is asked of it from then on has no answer. */
+  forget(id: string): void {
+    this.#spans.delete(id)
+  }
+
   take(fact: TraceFact): TraceChange {
     switch (fact.type) {
       case "execution.started":

@@ -162,7 +162,8 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
   const { contents, scope, traces } = parts
   const span = spanOf(scope)
   const { from, to } = scope.bounds
-  const traceScope = { tenantId: scope.tenantId, from, to }
+  const last = scope.surroundings.traceHead?.sequence_number ?? 0
+  const traceScope = { tenantId: scope.tenantId, from, to, last }
   const within = span && { ...emptyFilter, fromSequence: span.first, toSequence: span.last }
   const links: Lines =
     within === undefined

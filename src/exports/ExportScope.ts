@@ -5,13 +5,16 @@
  */
 import { Effect } from "effect"
 import { Heads } from "../actors/Heads.ts"
+import type { Head } from "../actors/SequencerState.ts"
 import { canonicalize } from "../domain/CanonicalJson.ts"
 import type { EventFilter } from "../domain/EventFilter.ts"
 import { sha256Hex } from "../domain/Identifiers.ts"
 import type { JsonObject } from "../domain/StrictJson.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { StoreUnavailable } from "../ports/EventStore.ts"
+import { caughtUp } from "../verify/CaughtUp.ts"
 import { HISTORY_FROM, HISTORY_TO, Verifier, type VerifyReport } from "../verify/Verifier.ts"
+import { EvidenceSeal } from "./EvidenceSeal.ts"
 
 /** What an export can be; each has a format version of its own. */
 export const exportFormats = {
@@ -40,9 +43,31 @@ export interface ExportScope {
   readonly conditions: JsonObject | undefined
   /** The check of the whole span: `verified_at` is `generatedAt`, and no time is in it besides. */
   readonly verification: VerifyReport
+  /** The rest of what an export says. */
+  readonly surroundings: Surroundings
   /** Canonical time: the only thing that differs between two exports of the same content. */
   readonly generatedAt: string
 }
+
+/** What an export depends on beside the events: traces, keys, and the newest checkpoint. */
+export interface Surroundings {
+  /** Head of the tenant's chain of trace facts: what came later is in none of its lists. */
+  readonly traceHead: Pick<Head, "sequence_number" | "hash"> | undefined
+  readonly vkeys: ReadonlyArray<string>
+  /** Text of the newest checkpoint. */
+  readonly checkpoint: string | undefined
+}
+
+/** How they are now; cheap, nothing is made for it. */
+const surroundingsOf = Effect.fnUntraced(function*(tenantId: string) {
+  const heads = yield* Heads
+  const seal = yield* EvidenceSeal
+  const traceHead = yield* heads.traceHead(tenantId)
+  const vkeys = yield* seal.vkeys
+  const [checkpoint] = yield* seal.earlier(tenantId, Number.MAX_SAFE_INTEGER, 1)
+  const surroundings: Surroundings = { traceHead, vkeys, checkpoint: checkpoint?.note }
+  return surroundings
+})
 
 /** The bounds that a filter means: omitted ones are the full supported history. */
 export const boundsOf = ({ from, fromSequence, to, toSequence }: EventFilter): Bounds => ({
@@ -73,7 +98,8 @@ export const conditionsOf = (filter: EventFilter): JsonObject | undefined => {
 const etagOf = (
   kind: ExportKind,
   { filter, tenantId }: ExportRequest,
-  headHash: string | undefined
+  headHash: string | undefined,
+  { checkpoint, traceHead, vkeys }: Surroundings
 ): string => {
   const parts = {
     kind,
@@ -81,7 +107,10 @@ const etagOf = (
     tenant_id: tenantId,
     bounds: boundsOf(filter) as unknown as JsonObject,
     conditions: conditionsOf(filter) ?? null,
-    head: headHash ?? null
+    head: headHash ?? null,
+    trace_head: traceHead?.hash ?? null,
+    keys: [...vkeys].sort(),
+    checkpoint: checkpoint ?? null
   }
   return `W/"${sha256Hex(canonicalize(parts)).slice(0, 32)}"`
 }
@@ -93,12 +122,12 @@ export const currentEtag = Effect.fn("ExportScope.currentEtag")(function*(
 ) {
   const heads = yield* Heads
   const head = yield* heads.head(request.tenantId)
-  return etagOf(kind, request, head?.hash)
+  return etagOf(kind, request, head?.hash, yield* surroundingsOf(request.tenantId))
 })
 
 /** The weak ETag of an export of this scope. */
 export const scopeEtag = (kind: ExportKind, scope: ExportScope): string =>
-  etagOf(kind, scope, scope.verification.head?.hash)
+  etagOf(kind, scope, scope.verification.head?.hash, scope.surroundings)
 
 /**
  * Verify the span that the bounds mean and fix the scope of an export; fails if the verification
@@ -123,6 +152,9 @@ export const openScope = Effect.fn("ExportScope.open")(function*(
     const cause = new Error("the chain could not be verified to its end")
     return yield* new StoreUnavailable({ operation: "verify for an export", cause })
   }
+  const surroundings = yield* surroundingsOf(tenantId)
+  // The traces up to that head are what the export says it holds.
+  if (surroundings.traceHead !== undefined) yield* caughtUp(tenantId, "traces")
   const scope: ExportScope = {
     tenantId,
     filter,
@@ -130,6 +162,7 @@ export const openScope = Effect.fn("ExportScope.open")(function*(
     conditions: conditionsOf(filter),
     // How long it took is no property of the content.
     verification: { ...report, bounds: boundsOf(filter), verified_at: generatedAt, duration_ms: 0 },
+    surroundings,
     generatedAt
   }
   return scope

@@ -1,61 +1,53 @@
 /**
- * The execution traces of an export out of the store: facts folded into executions and spans, one
- * execution in memory at a time.
+ * The execution traces of an export out of the store: facts folded into executions and spans. Reads
+ * what the lists show and nothing of the events; memory holds one chunk, whatever an execution has.
  */
 import { Effect, Layer, Stream } from "effect"
-import { parseFact } from "../domain/TraceFact.ts"
-import { TraceView, type Span } from "../domain/TraceView.ts"
+import { CHUNK, factsOf, spanChunks } from "../actors/SpanPages.ts"
+import { foldFacts, type Span } from "../domain/TraceView.ts"
 import { TraceStore, type ExecutionFacts } from "../ports/TraceStore.ts"
 import { TraceExport, type TraceScope } from "./TraceExport.ts"
 
-/** By start, then id. */
+/** By start; equal starts in the order of arrival. */
 const inOrder = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> =>
-  [...spans].sort((left, right) =>
-    left.started_at === right.started_at
-      ? Number(left.id > right.id) - Number(left.id < right.id)
-      : left.started_at < right.started_at
-        ? -1
-        : 1
+  spans.toSorted((left, right) => Number(left.started_at > right.started_at)
+    - Number(left.started_at < right.started_at))
+
+const toLines = (values: ReadonlyArray<unknown>): ReadonlyArray<string> =>
+  values.map((value) => JSON.stringify(value))
+
+const executionLines = (store: TraceStore["Service"], scope: TraceScope) =>
+  store.overlapping({ ...scope, selection: "execution" }).pipe(
+    Stream.map((found) =>
+      toLines(found.flatMap(({ facts }) => foldFacts(factsOf(facts)).execution ?? []))
+    )
   )
 
-/** Folds pieces of executions, in order, and gives each one out when it is complete. */
-const viewsOf = () => {
-  let view = new TraceView()
-  return ({ complete, facts }: ExecutionFacts): ReadonlyArray<TraceView> => {
-    for (const body of facts) {
-      const fact = parseFact(body)
-      // Events stand in neither list; what is no fact is for verification to report.
-      if (fact !== undefined && fact.type !== "span.event") view.take(fact)
-    }
-    if (!complete) return []
-    const whole = view
-    view = new TraceView()
-    return [whole]
+const spanLines = (store: TraceStore["Service"], scope: TraceScope) => {
+  const { last, tenantId } = scope
+  const bounds = { ...CHUNK, ...(last === undefined ? {} : { last }) }
+  const ofLarge = ({ executionId, facts }: ExecutionFacts) => {
+    const at = { tenantId, executionId, execution: factsOf(facts) }
+    return Stream.map(spanChunks(store, at, undefined, bounds), toLines)
   }
-}
-
-const lines = (
-  store: TraceStore["Service"],
-  { from, tenantId, to }: TraceScope,
-  linesOf: (view: TraceView) => ReadonlyArray<string>
-) =>
-  Stream.suspend(() => {
-    const take = viewsOf()
-    return store.overlapping(tenantId, from, to).pipe(
-      Stream.map((pieces) => pieces.flatMap((piece) => take(piece).flatMap(linesOf)))
+  return store.overlapping({ ...scope, selection: "structure" }).pipe(
+    Stream.flatMap((found) =>
+      // A large execution comes alone.
+      found[0]?.isLarge === true
+        ? ofLarge(found[0])
+        : Stream.succeed(
+            found.flatMap(({ facts }) => toLines(inOrder(foldFacts(factsOf(facts)).spans)))
+          )
     )
-  })
+  )
+}
 
 export const layerStoredTraceExport: Layer.Layer<TraceExport, never, TraceStore> = Layer.effect(
   TraceExport,
   Effect.map(TraceStore, (store) =>
     TraceExport.of({
-      executions: (scope) =>
-        lines(store, scope, ({ execution }) =>
-          execution === undefined ? [] : [JSON.stringify(execution)]
-        ),
-      spans: (scope) =>
-        lines(store, scope, (view) => inOrder(view.spans).map((span) => JSON.stringify(span)))
+      executions: (scope) => executionLines(store, scope),
+      spans: (scope) => spanLines(store, scope)
     })
   )
 )

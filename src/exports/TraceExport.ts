@@ -10,6 +10,8 @@ export interface TraceScope {
   readonly tenantId: string
   readonly from: string
   readonly to: string
+  /** Chain sequence of the tenant's last fact that counts: both lists are of one moment. */
+  readonly last?: number
 }
 
 export class TraceExport extends Context.Service<
@@ -17,7 +19,7 @@ export class TraceExport extends Context.Service<
   {
     /** One execution per text, without line feeds, by start and then id. Chunks, bounded memory. */
     executions(scope: TraceScope): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
-    /** One span per text: by execution in that order, then by start and id. */
+    /** One span per text: by execution in that order, then by start and arrival. */
     spans(scope: TraceScope): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
   }
 >()("alk/exports/TraceExport") {}

@@ -3,7 +3,6 @@
  * the export itself on the record before its first byte leaves. What a document says is made
  * elsewhere.
  */
-import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Heads } from "../actors/Heads.ts"
@@ -34,6 +33,7 @@ import { ExportSlots } from "./ExportSlots.ts"
 import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
 import { matchesEtag } from "./StaticAnswer.ts"
 import { readableView } from "./StoreView.ts"
+import { transfer } from "./Transfer.ts"
 
 /** What is to be exported, and for whom. */
 export interface ExportOrder extends ExportRequest {
@@ -55,12 +55,6 @@ export class ExportAnswers extends Context.Service<
     pdf(request: Request, order: ExportOrder): Answered
   }
 >()("alk/http/ExportAnswers") {}
-
-/**
- * Milliseconds after which a connection is cut on which nothing moves: a client that does not read
- * must not keep the work behind an export waiting for ever.
- */
-const STALLED_MS = 60_000
 
 /**
  * Time that a checkpoint of the whole chain may take to be signed and stored before an export is
@@ -110,7 +104,14 @@ const make = Effect.gen(function*() {
   const slots = yield* ExportSlots
   const visibility = yield* Visibility
   const services = yield* Effect.context<
-    Archive | EventStore | EvidenceSeal | Heads | TraceExport | Verifier
+    | Archive
+    | EventLog
+    | EventStore
+    | EvidenceSeal
+    | Heads
+    | TraceExport
+    | Verifier
+    | Visibility
   >()
 
   /** What is verified now is compared with a checkpoint of now: the next export says the same. */
@@ -179,12 +180,6 @@ const make = Effect.gen(function*() {
     "content-disposition": `attachment; filename="${fileName(kind, serviceName, tenantId, time)}"`
   })
 
-  const cutWhenStalled = (request: Request) =>
-    Effect.sync(() => {
-      // Node's own timeout takes over again when the response is finished.
-      NodeHttpServerRequest.toIncomingMessage(request).socket.setTimeout(STALLED_MS)
-    })
-
   const answer = Effect.fnUntraced(function*(
     kind: ExportKind,
     request: Request,
@@ -215,8 +210,8 @@ const make = Effect.gen(function*() {
     }
     const bytes = yield* packBytes(scope, pdf, final)
     yield* record(kind, order, scope)
-    yield* cutWhenStalled(request)
-    return HttpServerResponse.stream(bytes, options)
+    const of = { operation: "exportEvidencePack", tenantId }
+    return HttpServerResponse.stream(transfer(request, bytes, of), options)
   })
 
   return ExportAnswers.of({

@@ -200,7 +200,7 @@ class AlkServer {
 
   /** An answer to a request whose body nobody reads: node discards it. */
   #refuse(request: IncomingMessage, response: ServerResponse, { error, status }: Refusal): void {
-    const { headers, method = "", url = "" } = request
+    const { headers, url = "" } = request
     const sent = headers["x-request-id"]
     const id = requestIdOf(typeof sent === "string" ? sent : undefined)
     const body = errorBody(errorFormOf(pathOf(url)), error, id)

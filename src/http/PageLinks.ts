@@ -13,7 +13,7 @@ interface PageOf {
 /** The request's target with some parameters replaced or, if undefined, left out. */
 const linkTo = (
   { base, target }: PageOf,
-  replaced: Readonly<Record<string, number | undefined>>
+  replaced: Readonly<Record<string, number | string | undefined>>
 ): string => {
   const start = target.indexOf("?")
   const path = start === -1 ? target : target.slice(0, start)
@@ -21,7 +21,7 @@ const linkTo = (
     .split("&")
     .filter((pair) => pair !== "" && !Object.hasOwn(replaced, pair.split("=", 1)[0]!))
   for (const [name, value] of Object.entries(replaced)) {
-    if (value !== undefined) kept.push(`${name}=${value}`)
+    if (value !== undefined) kept.push(`${name}=${encodeURIComponent(value)}`)
   }
   // What would end the link's <…> early can only stand here percent-encoded.
   const query = kept.join("&").replaceAll("<", "%3C").replaceAll(">", "%3E")
@@ -64,5 +64,12 @@ export const cursorLinks = (
   if (cursor.next !== undefined) {
     links.push(["next", linkTo(of, { [cursor.name]: cursor.next, page: undefined })])
   }
+  return header(links)
+}
+
+/** Links of a list with opaque cursors: `next` is the cursor of what follows, if anything does. */
+export const opaqueLinks = (of: PageOf, next: string | undefined): string => {
+  const links: Array<readonly [string, string]> = [["first", linkTo(of, { cursor: undefined })]]
+  if (next !== undefined) links.push(["next", linkTo(of, { cursor: next })])
   return header(links)
 }

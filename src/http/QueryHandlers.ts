@@ -31,6 +31,7 @@ import {
 } from "./QueryContract.ts"
 import { readQuery } from "./QueryParameters.ts"
 import { readableView } from "./StoreView.ts"
+import { transfer } from "./Transfer.ts"
 
 interface ListRequest {
   readonly filter: EventFilter
@@ -120,6 +121,8 @@ const lines = (bodies: ReadonlyArray<string>): string =>
 
 /** Every match as a stream of text, each chunk of stored events one chunk of text. */
 const streamResponse = (
+  request: HttpServerRequest.HttpServerRequest,
+  tenantId: string,
   type: typeof NDJSON_TYPE | typeof CSV_TYPE,
   chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
 ) => {
@@ -131,13 +134,12 @@ const streamResponse = (
           Stream.map(chunks, (bodies) => bodies.map(csvLine).join(""))
         )
   const contentType = type === CSV_TYPE ? `${CSV_TYPE}; charset=utf-8; header=present` : type
-  return HttpServerResponse.stream(
-    text.pipe(
-      Stream.filter((piece) => piece !== ""),
-      Stream.encodeText
-    ),
-    { contentType }
+  const bytes = text.pipe(
+    Stream.filter((piece) => piece !== ""),
+    Stream.encodeText
   )
+  const of = { operation: "listEvents", tenantId }
+  return HttpServerResponse.stream(transfer(request, bytes, of), { contentType })
 }
 
 /** The handlers of QueryApi. */
@@ -161,11 +163,11 @@ export const layerQueryHandlers = HttpApiBuilder.group(
             const { afterSequence, beforeSequence, filter, order, page, pageSize } = asked
             if (type !== JSON_TYPE) {
               // No sequence number is below 1, and the store takes none below 0.
-              const chunks =
+              const found =
                 asked.beforeSequence === 0
                   ? Stream.empty
                   : store.scan({ tenantId, filter: boundedFilter(asked), order }, final)
-              return streamResponse(type, chunks)
+              return streamResponse(request, tenantId, type, found)
             }
             const found = yield* store.page(
               {

@@ -4,7 +4,11 @@
  */
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
-import type { ExecutionUnknown } from "../actors/TraceFeed.ts"
+import {
+  FOLLOWED_BYTES_MAX,
+  type ExecutionTooLarge,
+  type ExecutionUnknown
+} from "../actors/TraceFeed.ts"
 import type { Receipt } from "../domain/Receipt.ts"
 import type { TraceOperation, TraceResult } from "../domain/TraceOperation.ts"
 import type { PreparedTraces } from "../pipeline/PrepareTrace.ts"
@@ -20,6 +24,7 @@ import { fieldOf, IDEMPOTENCY_HEADER } from "./IngestHandlers.ts"
 
 /** What only writes to traces and their streams fail with. */
 export type TraceFailure =
+  | ExecutionTooLarge
   | ExecutionUnknown
   | TraceFailed
   | TraceMismatch
@@ -38,6 +43,13 @@ const refusal = ({ code, message }: TraceRefused): ApiError => {
 
 const toApiError = (failure: TraceFailure): ApiError => {
   switch (failure._tag) {
+    case "ExecutionTooLarge":
+      return new ApiError({
+        code: "payload_too_large",
+        message:
+          `what the execution says of itself and of running spans is over ${FOLLOWED_BYTES_MAX} ` +
+          "bytes, more than can be followed; read its spans from /api/v1/executions/{id}/spans"
+      })
     case "ExecutionUnknown":
       return notFound("execution")
     case "TraceFailed":
@@ -65,6 +77,7 @@ export const refusing = <A, E extends Failure | TraceFailure, R>(
   Effect.catch(effect, (error): Effect.Effect<never, ApiError | Exclude<E, TraceFailure>> => {
     const failure: Failure | TraceFailure = error
     switch (failure._tag) {
+      case "ExecutionTooLarge":
       case "ExecutionUnknown":
       case "TraceFailed":
       case "TraceMismatch":

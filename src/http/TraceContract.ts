@@ -8,7 +8,7 @@ import { executionStatuses } from "../domain/TraceFact.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import { idempotencyHeader, SYNC_HEADER, syncParameters } from "./IngestContract.ts"
-import { SSE_TYPE } from "./MediaTypes.ts"
+import { NDJSON_TYPE, SSE_TYPE } from "./MediaTypes.ts"
 import { createdHeaders, operation, type HeaderParameter } from "./Operation.ts"
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "./QueryContract.ts"
 import {
@@ -18,6 +18,7 @@ import {
   textParameter
 } from "./QueryParameters.ts"
 import { LAST_EVENT_ID_HEADER } from "./StreamContract.ts"
+import { eventCursor, spanCursor } from "./TraceLists.ts"
 import {
   Dag,
   EraseInput,
@@ -58,6 +59,35 @@ export const executionParameters = {
     default: PAGE_SIZE_DEFAULT,
     description: "Executions per page."
   })
+}
+
+/** Items of one page of spans or events, at most and by default. */
+export const TRACE_PAGE_SIZE = 10_000
+/** Bytes of stored JSON of one page; one item always, and then as many as fit. */
+export const TRACE_PAGE_BYTES_MAX = 4 * 1_048_576
+/** Spans, edges, and characters of names and errors that one graph may show. */
+export const DAG_SPANS_MAX = 25_000
+export const DAG_EDGES_MAX = 100_000
+export const DAG_TEXT_MAX = 16 * 1_048_576
+
+const pageSizeParameter = (what: string) =>
+  integerParameter({
+    minimum: 1,
+    maximum: TRACE_PAGE_SIZE,
+    default: TRACE_PAGE_SIZE,
+    description: `${what} per page at most; fewer if they are more than 4 MiB.`
+  })
+
+/** Query of `GET /api/v1/spans/{id}/events`. */
+export const traceEventParameters = {
+  cursor: eventCursor.parameter,
+  page_size: pageSizeParameter("Events")
+}
+
+/** Query of `GET /api/v1/executions/{id}/spans`. */
+export const spanListParameters = {
+  cursor: spanCursor.parameter,
+  page_size: pageSizeParameter("Spans")
 }
 
 /** Query of the stream of one execution. */
@@ -191,9 +221,23 @@ const startSpan = HttpApiEndpoint.post("startSpan", "/api/v1/executions/:id/span
     })
   )
 
+const PAGED =
+  "Complete up to 10,000 of them and 4 MiB; beyond that `next_cursor`, and the `Link` header, say " +
+  "where to go on. With `Accept: application/x-ndjson` every one as a line, from `cursor` on; a " +
+  "transfer that breaks off is aborted, never ended."
+const pageLink = { 200: { Link: "first and next page (RFC 8288)." } }
+
+const SpanLines = Schema.String.annotate({
+  description: "Every span, one per line, in the order of the list; `page_size` is ignored."
+}).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
+
+const TraceEventLines = Schema.String.annotate({
+  description: "Every event, one per line, in the order of the list; `page_size` is ignored."
+}).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
+
 const listSpans = HttpApiEndpoint.get("listSpans", "/api/v1/executions/:id/spans", {
   params: executionId,
-  success: SpanList,
+  success: [SpanList, SpanLines],
   error: readErrors
 })
   .annotate(RequiredScope, read)
@@ -201,21 +245,26 @@ const listSpans = HttpApiEndpoint.get("listSpans", "/api/v1/executions/:id/spans
     operation({
       id: "listSpans",
       summary: "The spans of an execution",
-      description: "By start, then in the order of arrival."
+      description: `By start, then in the order of arrival. ${PAGED}`,
+      query: spanListParameters,
+      responseHeaders: pageLink
     })
   )
 
 const getDag = HttpApiEndpoint.get("getDag", "/api/v1/executions/:id/dag", {
   params: executionId,
   success: Dag,
-  error: readErrors
+  error: errorsOf("text", 400, 401, 403, 404, 413, 503)
 })
   .annotate(RequiredScope, read)
   .annotateMerge(
     operation({
       id: "getDag",
       summary: "What caused what",
-      description: "Spans as nodes, parents and causes as edges, in topological order."
+      description:
+        "Spans as nodes, parents and causes as edges, in topological order. 413 for an execution " +
+        "of more than 25,000 spans, 100,000 edges, or 16 Mi characters of names and errors: its " +
+        "spans can be read from `/api/v1/executions/{id}/spans`, page by page or as NDJSON."
     })
   )
 
@@ -229,7 +278,7 @@ const TraceStream = Schema.String.annotate({
 const streamExecution = HttpApiEndpoint.get("streamExecution", "/api/v1/executions/:id/stream", {
   params: executionId,
   success: TraceStream,
-  error: errorsOf("text", 400, 401, 403, 404, 429, 503)
+  error: errorsOf("text", 400, 401, 403, 404, 413, 429, 503)
 })
   .annotate(RequiredScope, read)
   .annotateMerge(
@@ -239,7 +288,7 @@ const streamExecution = HttpApiEndpoint.get("streamExecution", "/api/v1/executio
       description:
         "Server-Sent Events, live only unless resumed. Every change committed after the headers is " +
         "delivered. A reader that is too slow is closed and resumes with its last id; revoking the " +
-        "key closes the stream.",
+        "key closes the stream. 413 while the execution and its running spans say more than 64 MiB.",
       query: traceStreamParameters,
       headers: {
         [LAST_EVENT_ID_HEADER]: {
@@ -277,7 +326,11 @@ const getSpan = HttpApiEndpoint.get("getSpan", "/api/v1/spans/:id", {
     operation({
       id: "getSpan",
       summary: "One span",
-      description: "With its events, by `sequence_number`."
+      description:
+        "With its events, by `sequence_number`: all of them, or the first 10,000 or 4 MiB, and " +
+        "then `next_cursor` and the `Link` header say where to go on, at " +
+        "`/api/v1/spans/{id}/events`. `events_total` counts all.",
+      responseHeaders: { 200: { Link: "first and next page of its events (RFC 8288)." } }
     })
   )
 
@@ -326,7 +379,7 @@ const addTraceEvents = HttpApiEndpoint.post("addTraceEvents", "/api/v1/spans/:id
 
 const listTraceEvents = HttpApiEndpoint.get("listTraceEvents", "/api/v1/spans/:id/events", {
   params: spanId,
-  success: TraceEventList,
+  success: [TraceEventList, TraceEventLines],
   error: readErrors
 })
   .annotate(RequiredScope, read)
@@ -334,7 +387,9 @@ const listTraceEvents = HttpApiEndpoint.get("listTraceEvents", "/api/v1/spans/:i
     operation({
       id: "listTraceEvents",
       summary: "The events of a span",
-      description: "By `sequence_number`."
+      description: `By \`sequence_number\`. ${PAGED}`,
+      query: traceEventParameters,
+      responseHeaders: pageLink
     })
   )
 

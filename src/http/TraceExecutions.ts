@@ -2,27 +2,34 @@
  * Serves executions: start, end, erase, list, one, its spans, its graph, its verification. Writes
  * are answered with what the store shows once they are visible.
  */
-import { Effect } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { Effect, Stream } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Visibility } from "../actors/Visibility.ts"
-import { graphOf } from "../domain/ExecutionGraph.ts"
-import type { Span, TraceView } from "../domain/TraceView.ts"
 import { TraceWrites } from "../pipeline/TraceWrites.ts"
+import type { StoreUnavailable } from "../ports/EventStore.ts"
 import { TraceStore, type ExecutionPageQuery } from "../ports/TraceStore.ts"
 import { TraceVerifier } from "../verify/TraceVerifier.ts"
-import { createdAt, json } from "./Answer.ts"
+import { createdAt, json, jsonText } from "./Answer.ts"
 import { invalid, notFound, refusable, unavailable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 import { topicCopyUntil } from "./ErasureHandlers.ts"
 import { refuseInverted } from "./EventParameters.ts"
 import { ingestAnswered } from "./Metrics.ts"
-import { pageLinks } from "./PageLinks.ts"
+import { JSON_TYPE } from "./MediaTypes.ts"
+import { opaqueLinks, pageLinks } from "./PageLinks.ts"
 import { PAGE_SIZE_DEFAULT, PAGED_EVENTS_MAX } from "./QueryContract.ts"
 import { readQuery } from "./QueryParameters.ts"
 import { readableView } from "./StoreView.ts"
 import { refusing } from "./TraceAnswer.ts"
-import { executionParameters } from "./TraceContract.ts"
+import {
+  executionParameters,
+  spanListParameters,
+  TRACE_PAGE_BYTES_MAX,
+  TRACE_PAGE_SIZE
+} from "./TraceContract.ts"
+import { traceGraphs } from "./TraceGraph.ts"
+import { linesResponse, spanCursor, wantsLines } from "./TraceLists.ts"
 import { toExecution, traceReads } from "./TraceReads.ts"
 import {
   idOf,
@@ -34,6 +41,7 @@ import {
   type TraceInput,
   type TraceInputOf
 } from "./TraceRequest.ts"
+import { transfer } from "./Transfer.ts"
 
 const EXECUTIONS_PATH = "/api/v1/executions"
 const SPANS_PATH = "/api/v1/spans"
@@ -101,14 +109,37 @@ const linkOf = (
     }
   )
 
-/** By start; equal starts in the order of arrival, the root first. */
-const byStart = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> =>
-  spans.toSorted((left, right) =>
-    left.started_at < right.started_at ? -1 : left.started_at > right.started_at ? 1 : 0
-  )
+/** Spans that are written as lines at once. */
+const LINES_AT_ONCE = 50
 
-const graphOfView = (view: TraceView, eventCounts: ReadonlyMap<string, number>) =>
-  graphOf({ rootSpanId: view.execution?.root_span_id ?? "", spans: view.spans, eventCounts })
+/** The answer that a large page is, in pieces: nothing of it is held as a whole. */
+const largePage = (
+  request: HttpServerRequest.HttpServerRequest,
+  tenantId: string,
+  executions: Stream.Stream<ReadonlyArray<unknown>, StoreUnavailable>,
+  /** Every member but `executions`. */
+  rest: object,
+  link: string
+) => {
+  let separator = ""
+  const pieces = executions.pipe(
+    Stream.map((some) => {
+      const text = some.map((execution) => JSON.stringify(execution)).join(",")
+      const piece = text === "" ? "" : separator + text
+      if (text !== "") separator = ","
+      return piece
+    })
+  )
+  const text = Stream.succeed('{"executions":[').pipe(
+    Stream.concat(pieces),
+    Stream.concat(Stream.succeed(`],${JSON.stringify(rest).slice(1)}`)),
+    Stream.encodeText
+  )
+  return HttpServerResponse.stream(
+    transfer(request, text, { operation: "listExecutions", tenantId }),
+    { contentType: JSON_TYPE, headers: { link } }
+  )
+}
 
 /** The handlers of the routes below `/api/v1/executions`, but for the stream. */
 export const makeExecutionHandlers = Effect.gen(function*() {
@@ -118,18 +149,10 @@ export const makeExecutionHandlers = Effect.gen(function*() {
   const verifier = yield* TraceVerifier
   const visibility = yield* Visibility
   const writes = yield* TraceWrites
+  const graphText = traceGraphs(store)
   const reads = traceReads(store, visibility)
   const write = (operation: ReadWrite) =>
     Effect.provideService(writeOne(operation), TraceWrites, writes)
-
-  /** The tenant and the view of the execution that a path names; 404 without one. */
-  const viewAt = Effect.fnUntraced(function*(input: TraceInputOf) {
-    const { tenantId } = yield* CurrentPrincipal
-    const id = yield* idOf(input, "execution")
-    const { final } = yield* readableView(visibility, tenantId)
-    const view = yield* reads.view(tenantId, id)
-    return view === undefined ? yield* notFound("execution") : { tenantId, id, view, final }
-  })
 
   return {
     startExecution: Effect.fnUntraced(function*(input: TraceInput) {
@@ -166,12 +189,14 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       const asked = yield* refusable(() => listRequest(request.url))
       const { final } = yield* readableView(visibility, tenantId)
       const found = yield* store.page({ tenantId, ...asked.query }, final)
-      const executions = found.executions.flatMap((facts) => toExecution(facts) ?? [])
-      const { page, pageSize } = asked
-      return json(
-        { executions, total: found.total, page, page_size: pageSize },
-        { headers: { link: linkOf(request, publicUrl, asked, found.total) } }
+      const chunks = found.executions.pipe(
+        Stream.map((some) => some.flatMap((facts) => toExecution(facts) ?? []))
       )
+      const rest = { total: found.total, page: asked.page, page_size: asked.pageSize }
+      const link = linkOf(request, publicUrl, asked, found.total)
+      if (found.isLarge) return largePage(request, tenantId, chunks, rest, link)
+      const executions = (yield* Stream.runCollect(chunks)).flat()
+      return json({ executions, ...rest }, { headers: { link } })
     }),
 
     getExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
@@ -192,13 +217,36 @@ export const makeExecutionHandlers = Effect.gen(function*() {
     }),
 
     listSpans: Effect.fnUntraced(function*(input: TraceInputOf) {
-      const { view } = yield* viewAt(input)
-      return json({ spans: byStart(view.spans) })
+      const { request } = input
+      const { tenantId } = yield* CurrentPrincipal
+      const id = yield* idOf(input, "execution")
+      const { cursor: after, page_size: itemsMax = TRACE_PAGE_SIZE } = yield* refusable(
+        () => readQuery(request.url, spanListParameters).values
+      )
+      yield* readableView(visibility, tenantId)
+      if (wantsLines(request)) {
+        const chunks = yield* reads.allSpans(tenantId, id, after)
+        if (chunks === undefined) return yield* notFound("execution")
+        const items = chunks.pipe(Stream.flattenIterable, Stream.grouped(LINES_AT_ONCE))
+        return linesResponse(request, items, { operation: "listSpans", tenantId })
+      }
+      const bounds = { itemsMax, bytesMax: TRACE_PAGE_BYTES_MAX }
+      const found = yield* reads.spans(tenantId, id, after, bounds)
+      if (found === undefined) return yield* notFound("execution")
+      const { next, spans } = found
+      const cursor = next && spanCursor.write(next)
+      return json(
+        { spans, ...(cursor === undefined ? {} : { next_cursor: cursor }) },
+        { headers: { link: opaqueLinks({ base: publicUrl ?? "", target: request.url }, cursor) } }
+      )
     }),
 
     getDag: Effect.fnUntraced(function*(input: TraceInputOf) {
-      const { final, id, tenantId, view } = yield* viewAt(input)
-      return json(graphOfView(view, yield* store.eventCounts(tenantId, id, final)))
+      const { tenantId } = yield* CurrentPrincipal
+      const id = yield* idOf(input, "execution")
+      const { final } = yield* readableView(visibility, tenantId)
+      const execution = yield* store.facts(tenantId, id, { kind: "execution" }, final)
+      return jsonText(yield* graphText(tenantId, id, execution))
     }),
 
     verifyExecution: Effect.fnUntraced(function*(input: TraceInputOf) {

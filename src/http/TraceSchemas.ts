@@ -399,21 +399,33 @@ export const ExecutionList = Schema.Struct({
   examples: [{ executions: [exampleExecution], total: 1, page: 1, page_size: 50 }]
 })
 
-export const SpanList = Schema.Struct({ spans: Schema.Array(Span) }).annotate({
+const NextCursor = Schema.String.annotate({
+  description: "There is more: give this as `cursor`. Absent at the end."
+})
+
+export const SpanList = Schema.Struct({
+  spans: Schema.Array(Span),
+  next_cursor: optional(NextCursor)
+}).annotate({
   identifier: "SpanList",
   examples: [{ spans: [exampleSpan] }]
 })
 
 export const SpanWithEvents = Schema.Struct({
   span: Span,
-  events: Schema.Array(TraceEvent)
+  events: Schema.Array(TraceEvent),
+  next_cursor: optional(
+    NextCursor.annotate({ description: "There are more: `cursor` of the route of its events." })
+  ),
+  events_total: Count.annotate({ description: "Events of the span, those not shown too." })
 }).annotate({
   identifier: "SpanWithEvents",
-  examples: [{ span: exampleSpan, events: [exampleEvent] }]
+  examples: [{ span: exampleSpan, events: [exampleEvent], events_total: 1 }]
 })
 
 export const TraceEventList = Schema.Struct({
-  events: Schema.Array(TraceEvent)
+  events: Schema.Array(TraceEvent),
+  next_cursor: optional(NextCursor)
 }).annotate({ identifier: "TraceEventList", examples: [{ events: [exampleEvent] }] })
 
 const DagNode = Schema.Struct({

@@ -7,12 +7,17 @@ import { Visibility } from "../actors/Visibility.ts"
 import { TraceWrites } from "../pipeline/TraceWrites.ts"
 import { TraceStore } from "../ports/TraceStore.ts"
 import { json } from "./Answer.ts"
-import { notFound } from "./ApiError.ts"
+import { notFound, refusable } from "./ApiError.ts"
+import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
+import { opaqueLinks } from "./PageLinks.ts"
+import { readQuery } from "./QueryParameters.ts"
 import { readableView } from "./StoreView.ts"
 import { batchVisible, refusing } from "./TraceAnswer.ts"
+import { TRACE_PAGE_BYTES_MAX, TRACE_PAGE_SIZE, traceEventParameters } from "./TraceContract.ts"
 import { readBack, writeOne } from "./TraceExecutions.ts"
-import { traceReads } from "./TraceReads.ts"
+import { eventCursor, inPieces, linesResponse, wantsLines } from "./TraceLists.ts"
+import { toEvents, traceReads, type EventsFrom } from "./TraceReads.ts"
 import {
   idOf,
   oneOrSeveralEvents,
@@ -25,12 +30,23 @@ import {
 
 /** The handlers of the routes below `/api/v1/spans`. */
 export const makeSpanHandlers = Effect.gen(function*() {
+  const { publicUrl = "" } = yield* ApiSettings
   const requests = yield* TraceRequests
+  const store = yield* TraceStore
   const visibility = yield* Visibility
   const writes = yield* TraceWrites
-  const reads = traceReads(yield* TraceStore, visibility)
+  const reads = traceReads(store, visibility)
   const write = (operation: ReadWrite) =>
     Effect.provideService(writeOne(operation), TraceWrites, writes)
+
+  /** What a page of events says beside what it belongs to; `target` is where the list is. */
+  const pageOf = ({ events, next }: EventsFrom, target: string) => {
+    const cursor = next && eventCursor.write(next)
+    return {
+      body: { events, ...(cursor === undefined ? {} : { next_cursor: cursor }) },
+      headers: { link: opaqueLinks({ base: publicUrl, target }, cursor) }
+    }
+  }
 
   const addEvent = Effect.fnUntraced(function*(operation: ReadWrite) {
     const { tenantId } = operation
@@ -46,7 +62,15 @@ export const makeSpanHandlers = Effect.gen(function*() {
       yield* readableView(visibility, tenantId)
       const span = yield* reads.span(tenantId, id)
       if (span === undefined) return yield* notFound("span")
-      return json({ span, events: yield* reads.eventsIn(tenantId, span.execution_id, id) })
+      const at = { executionId: span.execution_id, spanId: id }
+      const bounds = { itemsMax: TRACE_PAGE_SIZE, bytesMax: TRACE_PAGE_BYTES_MAX }
+      const counts = yield* store.eventCounts(tenantId, at.executionId, id)
+      const found = yield* reads.events(tenantId, at, undefined, bounds)
+      const target = `/api/v1/spans/${encodeURIComponent(id)}/events`
+      const { body, headers } = pageOf(found, target)
+      // What has been added between the two questions is counted by the second.
+      const total = Math.max(counts.get(id) ?? 0, found.events.length)
+      return json({ span, ...body, events_total: total }, { headers })
     }),
 
     endSpan: Effect.fnUntraced(function*(input: TraceInputOf) {
@@ -67,9 +91,22 @@ export const makeSpanHandlers = Effect.gen(function*() {
     listTraceEvents: Effect.fnUntraced(function*(input: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
       const id = yield* idOf(input, "span")
+      const { request } = input
+      const { cursor, page_size: itemsMax = TRACE_PAGE_SIZE } = yield* refusable(
+        () => readQuery(request.url, traceEventParameters).values
+      )
       yield* readableView(visibility, tenantId)
-      const events = yield* reads.events(tenantId, id)
-      return events === undefined ? yield* notFound("span") : json({ events })
+      const executionId = yield* store.executionOfSpan(tenantId, id)
+      if (executionId === undefined) return yield* notFound("span")
+      const at = { executionId, spanId: id }
+      if (wantsLines(request)) {
+        const items = inPieces(reads.eventTexts(tenantId, at, cursor), toEvents)
+        return linesResponse(request, items, { operation: "listTraceEvents", tenantId })
+      }
+      const bounds = { itemsMax, bytesMax: TRACE_PAGE_BYTES_MAX }
+      const found = yield* reads.events(tenantId, at, cursor, bounds)
+      const { body, headers } = pageOf(found, request.url)
+      return json(body, { headers })
     })
   }
 })

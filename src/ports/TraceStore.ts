@@ -25,17 +25,88 @@ export interface ExecutionPageQuery {
 }
 
 export interface ExecutionPage {
-  /** Stored JSON of the execution's own facts (type execution.*), by fact number, per execution. */
-  readonly executions: ReadonlyArray<ReadonlyArray<string>>
+  /**
+   * Stored JSON of the execution's own facts (type execution.*), by fact number, per execution, in
+   * chunks of bounded size, each read when it is asked for.
+   */
+  readonly executions: Stream.Stream<ReadonlyArray<ReadonlyArray<string>>, StoreUnavailable>
+  /** True if these are more than one chunk. */
+  readonly isLarge: boolean
   /** Executions that match, exact, paging aside. */
   readonly total: number
+}
+
+/** How much a page holds at most: one item always, then as many as fit into both. */
+export interface PageBounds {
+  readonly itemsMax: number
+  /** Bytes of stored JSON. */
+  readonly bytesMax: number
+  /** Chain sequence of the last fact that counts; without one there is no end. */
+  readonly last?: number
+}
+
+/** Where an event stands among those of its span. */
+export interface EventPlace {
+  readonly sequenceNumber: number
+  readonly hash: string
+}
+
+/** Events of one span, by sequence number. */
+export interface SpanEventPage {
+  /** Stored JSON. */
+  readonly facts: ReadonlyArray<string>
+  /** Place of the last of them, if more follow. */
+  readonly next: EventPlace | undefined
+}
+
+/** Where a span stands among those of its execution: by start, then in the order of arrival. */
+export interface SpanPlace {
+  /** Microseconds since 1970. */
+  readonly startedAt: number
+  /** Number of the fact that started it. */
+  readonly factNumber: number
+}
+
+/** Spans of one execution by their places. */
+export interface SpanPage {
+  readonly spans: ReadonlyArray<{
+    readonly id: string
+    readonly place: SpanPlace
+    /** Stored JSON of the span's own facts (its events aside), by fact number. */
+    readonly facts: ReadonlyArray<string>
+  }>
+  /** Place of the last of them, if more follow. */
+  readonly next: SpanPlace | undefined
+}
+
+/** What a graph needs of a fact about a span: a few hundred bytes, whatever its details are. */
+export interface SpanOutline {
+  readonly factNumber: number
+  /** Stored JSON without the details. */
+  readonly fact: string
+  /** Empty if the fact has none. */
+  readonly name: string
+  /** JSON text; empty if the fact has none. */
+  readonly error: string
+}
+
+/** What ran within a time, and what of it is wanted. */
+export interface OverlapQuery {
+  readonly tenantId: string
+  /** Inclusive, canonical microsecond form. */
+  readonly from: string
+  readonly to: string
+  /** Facts of executions and spans, or of executions alone; never events. */
+  readonly selection: "structure" | "execution"
+  /** Chain sequence of the last fact that counts; without one there is no end. */
+  readonly last?: number
 }
 
 /** What the sequencer has to know of an execution that it had forgotten. */
 export interface LoadedExecution {
   readonly tenantId: string
   readonly executionId: string
-  /** Stored JSON of every fact but the span events, by fact number. */
+  /** Stored JSON of every fact but the span events, without details, by fact number. */
   readonly facts: ReadonlyArray<string>
   /** Facts and events recorded so far: the highest numbers. */
   readonly factCount: number
@@ -67,26 +138,21 @@ export interface FactLink {
   readonly offset: number
 }
 
-/** Which facts of an execution are wanted. */
+/** Which facts of an execution are wanted: a handful each. */
 export type FactSelection =
-  | { readonly kind: "all" }
-  /** Everything but span events. */
-  | { readonly kind: "structure" }
   /** execution.* only. */
   | { readonly kind: "execution" }
   /** execution.* and what one span says of itself, its events aside. */
   | { readonly kind: "span"; readonly spanId: string }
   /** One event, by its place in the execution. */
   | { readonly kind: "event"; readonly sequenceNumber: number }
-  /** The events of one span, by sequence number. */
-  | { readonly kind: "events"; readonly spanId: string }
 
 /** Facts of one execution, by fact number. */
 export interface ExecutionFacts {
   readonly executionId: string
   readonly facts: ReadonlyArray<string>
-  /** False if more follow: a large execution comes in pieces, the last of them without facts. */
-  readonly complete: boolean
+  /** Then only its own facts are here: its spans come in pages, see `spans`. */
+  readonly isLarge: boolean
 }
 
 /**
@@ -119,16 +185,51 @@ export class TraceStore extends Context.Service<
       selection: FactSelection,
       final: boolean
     ): Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+    /** Number of the execution's last fact; undefined if the tenant has no such execution. */
+    reach(
+      tenantId: string,
+      executionId: string
+    ): Effect.Effect<number | undefined, StoreUnavailable>
+    /**
+     * Stored JSON of every fact but the span events, by fact number up to one of them: in chunks,
+     * bounded memory.
+     */
+    scan(
+      tenantId: string,
+      executionId: string,
+      upTo: number
+    ): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+    /** What follows a place among the events of a span; all of them from the start without one. */
+    spanEvents(
+      tenantId: string,
+      of: { readonly executionId: string; readonly spanId: string },
+      after: EventPlace | undefined,
+      bounds: PageBounds
+    ): Effect.Effect<SpanEventPage, StoreUnavailable>
+    /** What follows a place among the spans of an execution. */
+    spans(
+      tenantId: string,
+      executionId: string,
+      after: SpanPlace | undefined,
+      bounds: PageBounds
+    ): Effect.Effect<SpanPage, StoreUnavailable>
+    /** Number of spans that have facts of their own. */
+    spanCount(tenantId: string, executionId: string): Effect.Effect<number, StoreUnavailable>
+    /** Facts about spans, by fact number: in chunks, bounded memory. */
+    outlines(
+      tenantId: string,
+      executionId: string
+    ): Stream.Stream<ReadonlyArray<SpanOutline>, StoreUnavailable>
     /** The execution that a span belongs to. */
     executionOfSpan(
       tenantId: string,
       spanId: string
     ): Effect.Effect<string | undefined, StoreUnavailable>
-    /** Number of span events by span id; spans without any are absent. */
+    /** Number of span events by span id, of all spans or of one; spans without any are absent. */
     eventCounts(
       tenantId: string,
       executionId: string,
-      final: boolean
+      spanId?: string
     ): Effect.Effect<ReadonlyMap<string, number>, StoreUnavailable>
     /** By `started_at` descending, then id (in the order of its bytes). */
     page(query: ExecutionPageQuery, final: boolean): Effect.Effect<ExecutionPage, StoreUnavailable>
@@ -171,13 +272,11 @@ export class TraceStore extends Context.Service<
       limit: number
     ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
     /**
-     * Facts (any type) of executions that overlap [from, to] by their times, by start then id, for
-     * exports: in chunks of whole executions, or of one piece of a large one; bounded memory.
+     * Facts of executions that overlap [from, to] by their times, by start then id, for exports: in
+     * chunks of whole executions, or of a large one without its spans; bounded memory.
      */
     overlapping(
-      tenantId: string,
-      from: string,
-      to: string
+      query: OverlapQuery
     ): Stream.Stream<ReadonlyArray<ExecutionFacts>, StoreUnavailable>
   }
 >()("alk/TraceStore") {}

@@ -18,6 +18,7 @@ import { foldFacts } from "../../src/domain/TraceView.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { StoreUnavailable } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
+import { allFacts } from "./StoredTraces.ts"
 import { layerTraceVerifier, TraceVerifier } from "../../src/verify/TraceVerifier.ts"
 import { commandRecord, ingestCommand } from "./Events.ts"
 import { append, readAll } from "./Log.ts"
@@ -216,7 +217,7 @@ export class TracePartition {
     return Effect.gen({ self: this }, function*() {
       yield* this.shown
       const store = yield* TraceStore
-      const bodies = yield* store.facts(this.tenantId, executionId, { kind: "all" }, true)
+      const bodies = yield* allFacts(store, this.tenantId, executionId)
       return bodies.map((body) => parseFact(body)!)
     })
   }

@@ -15,7 +15,12 @@ type RawInsert = Parameters<ChdbConnection["chdb"]["rawInsert"]>[0]
 /** Statements that run at once. Each blocks one of the four threads of libuv's pool. */
 const READ_CONNECTIONS = 2
 const WRITE_CONNECTIONS = 1
-/** Statements that wait for a connection at most, per kind. */
+/**
+ * Reads of payloads that run at once, one less than there are connections: the questions of
+ * everybody else, the projection's among them, never wait for the end of such a read.
+ */
+const BULK_READS = READ_CONNECTIONS - 1
+/** Statements that wait for a connection at most, per kind and for bulk reads apart. */
 const WAITING_MAX = 256
 
 /** Settings of the HTTP layer, without meaning inside a process. */
@@ -24,7 +29,9 @@ const HTTP_SETTINGS = new Set([
   "send_progress_in_http_headers",
   "http_headers_progress_interval_ms",
   "cancel_http_readonly_queries_on_client_close",
-  "enable_http_compression"
+  "enable_http_compression",
+  // Read here: any but 0 makes a statement a bulk read.
+  "priority"
 ])
 
 export type Settings = Readonly<Record<string, string | number | boolean>>
@@ -60,33 +67,62 @@ export interface Inserted {
   readonly elapsedSeconds: number
 }
 
-/** Hands out each connection to one statement at a time, first come, first served. */
+interface Waiting {
+  readonly isBulk: boolean
+  readonly receive: (connection: ChdbConnection) => void
+}
+
+/**
+ * Hands out each connection to one statement at a time, first come, first served, but for bulk
+ * reads: of them no more than `bulkMax` run at a time.
+ */
 class Connections {
   readonly #all: ReadonlyArray<ChdbConnection>
   readonly #free: Array<ChdbConnection>
-  readonly #waiting: Array<(connection: ChdbConnection) => void> = []
+  readonly #bulkMax: number
+  #bulk = 0
+  #waiting: Array<Waiting> = []
 
-  constructor(connections: ReadonlyArray<ChdbConnection>) {
+  constructor(connections: ReadonlyArray<ChdbConnection>, bulkMax: number) {
     this.#all = connections
     this.#free = [...connections]
+    this.#bulkMax = bulkMax
   }
 
   async use<A>(
-    signal: AbortSignal | undefined,
+    { settings, signal }: Pick<Request, "settings" | "signal">,
     run: (connection: ChdbConnection) => Promise<A>
   ): Promise<A> {
-    const connection = this.#free.pop() ?? await this.#next(signal)
+    const isBulk = Number(settings?.["priority"] ?? 0) > 0
+    const connection = this.#take(isBulk) ?? await this.#next(isBulk, signal)
     try {
       return await run(connection)
     } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#free.push(connection)
-      else next(connection)
+      if (isBulk) this.#bulk -= 1
+      this.#free.push(connection)
+      this.#handOut()
     }
   }
 
-  #next(signal: AbortSignal | undefined): Promise<ChdbConnection> {
-    if (this.#waiting.length >= WAITING_MAX) {
+  /** A free connection, if there is one for such a statement. */
+  #take(isBulk: boolean): ChdbConnection | undefined {
+    if (isBulk && this.#bulk >= this.#bulkMax) return undefined
+    const connection = this.#free.pop()
+    if (isBulk && connection !== undefined) this.#bulk += 1
+    return connection
+  }
+
+  /** Give what is free to those that wait, in their order. */
+  #handOut(): void {
+    this.#waiting = this.#waiting.filter(({ isBulk, receive }) => {
+      const connection = this.#take(isBulk)
+      if (connection !== undefined) receive(connection)
+      return connection === undefined
+    })
+  }
+
+  #next(isBulk: boolean, signal?: AbortSignal): Promise<ChdbConnection> {
+    if (this.#waiting.filter((other) => other.isBulk === isBulk).length >= WAITING_MAX) {
       throw new Error(
         `Code: 202. DB::Exception: ${WAITING_MAX} statements wait for the embedded store already.`
           + " (TOO_MANY_SIMULTANEOUS_QUERIES)"
@@ -98,18 +134,18 @@ class Connections {
         resolve(connection)
       }
       const leave = () => {
-        this.#waiting.splice(this.#waiting.indexOf(receive), 1)
+        this.#waiting = this.#waiting.filter((other) => other.receive !== receive)
         reject(signal?.reason)
       }
       signal?.addEventListener("abort", leave, { once: true })
-      this.#waiting.push(receive)
+      this.#waiting.push({ isBulk, receive })
     })
   }
 
   /** Closing a busy connection aborts the engine, so each is closed once it is free. */
   async close(): Promise<void> {
     for (let left = this.#all.length; left > 0; left--) {
-      const connection = this.#free.pop() ?? await this.#next(undefined)
+      const connection = this.#take(false) ?? await this.#next(false)
       await connection.close()
     }
   }
@@ -188,8 +224,8 @@ const open = async (path: string) => {
   const { createChdbConnection } = await import("chdb/connection")
   try {
     const connect = () => createChdbConnection({ path: folder })
-    const reads = new Connections(Array.from({ length: READ_CONNECTIONS }, connect))
-    const writes = new Connections(Array.from({ length: WRITE_CONNECTIONS }, connect))
+    const reads = new Connections(Array.from({ length: READ_CONNECTIONS }, connect), BULK_READS)
+    const writes = new Connections(Array.from({ length: WRITE_CONNECTIONS }, connect), 1)
     return { folder, reads, writes }
   } catch (cause) {
     throw openFailure(folder, cause)
@@ -220,10 +256,10 @@ export class ChdbEngine extends Context.Service<ChdbEngine, {
       return ChdbEngine.of({
         folder,
         run: (statement) =>
-          (isRead(statement.sql) ? reads : writes).use(statement.signal, (connection) =>
+          (isRead(statement.sql) ? reads : writes).use(statement, (connection) =>
             runOn(connection, statement)),
         insert: (statement) =>
-          writes.use(statement.signal, (connection) => insertOn(connection, statement))
+          writes.use(statement, (connection) => insertOn(connection, statement))
       })
     })
 

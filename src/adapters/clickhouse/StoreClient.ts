@@ -24,6 +24,17 @@ const CHANGE_SECONDS_MAX = 600
 const LONG_QUERY_LENGTH = 65_536
 /** Bytes of a statement at most: lists of ids. */
 const LONG_QUERY_SETTINGS: ClickHouseSettings = { max_query_size: String(16 * 1_048_576) }
+/**
+ * Bytes of the store's memory that a statement may take: one that reads too much fails alone, long
+ * before inserts and everybody else's reads would be refused for want of memory.
+ */
+const READ_MEMORY_MAX = 2_147_483_648
+/** The same for one that reads payloads, which come in pieces of a few MiB. */
+const BULK_MEMORY_MAX = 536_870_912
+/** Threads of such a statement: each holds blocks of payloads. */
+const BULK_THREADS_MAX = 2
+/** Above 0, which is everything else: behind it on the embedded engine, see ChdbEngine. */
+const BULK_PRIORITY: ClickHouseSettings = { priority: "10" }
 /** What the store gets to report its own timeout before we do. */
 const GRACE_SECONDS = 5
 
@@ -51,6 +62,8 @@ export interface Question {
   readonly parameters: Parameters
   /** For a statement that reads, beside those that all of them have, as SQL. */
   readonly settings?: string
+  /** Reads payloads, of one answer among many: the embedded engine keeps room beside such reads. */
+  readonly isBulk?: boolean
 }
 
 export interface Insertion {
@@ -115,6 +128,9 @@ export const makeStoreClient = (
   const readSettings = `max_execution_time = ${READ_SECONDS_MAX}${
     replicated ? ", select_sequential_consistency = 1" : ""
   }`
+  const memory = `max_memory_usage = ${READ_MEMORY_MAX}`
+  const bulkSettings =
+    `max_memory_usage = ${BULK_MEMORY_MAX}, max_threads = ${BULK_THREADS_MAX}`
   const insertSettings = (format: Insertion["format"]): ClickHouseSettings => ({
     ...INSERT_SETTINGS,
     ...(replicated ? QUORUM_SETTINGS : undefined),
@@ -128,17 +144,20 @@ export const makeStoreClient = (
   const written = (operation: string, secondsMax: number, result: Result<void>): Result<void> =>
     embedded ? Effect.uninterruptible(result) : within(operation, secondsMax, result)
 
-  const read: StoreClient["read"] = ({ operation, parameters, settings, sql }, row) =>
+  const read: StoreClient["read"] = ({ isBulk, operation, parameters, settings, sql }, row) =>
     within(
       operation,
       READ_SECONDS_MAX,
       attempt(operation, async (signal) => {
         const answer = await client.exec({
-          query: `${sql} SETTINGS ${readSettings}${
+          query: `${sql} SETTINGS ${readSettings}, ${isBulk === true ? bulkSettings : memory}${
             settings === undefined ? "" : `, ${settings}`
           } FORMAT RowBinary`,
           query_params: parameters.values,
-          clickhouse_settings: sql.length < LONG_QUERY_LENGTH ? {} : LONG_QUERY_SETTINGS,
+          clickhouse_settings: {
+            ...(sql.length < LONG_QUERY_LENGTH ? undefined : LONG_QUERY_SETTINGS),
+            ...(isBulk === true ? BULK_PRIORITY : undefined)
+          },
           abort_signal: signal
         })
         // An empty body means "no rows" only if a ClickHouse says so, not some proxy before it.

@@ -8,7 +8,8 @@ import type { TraceStore } from "../../ports/TraceStore.ts"
 import { Parameters } from "./EventFilterSql.ts"
 import type { StoreClient } from "./StoreClient.ts"
 import { insertRows, type TopicRow } from "./TopicTable.ts"
-import { factChunk, ofExecution, type PlacedFact } from "./TraceFacts.ts"
+import { factChunk, type PlacedFact } from "./TraceSlices.ts"
+import { ofExecution } from "./TraceSql.ts"
 
 type Store = TraceStore["Service"]
 

@@ -3,7 +3,7 @@
  * What stands in the store twice is shown once, always: so few rows are merged in no time, and
  * while an execution is being erased every fact of it is there twice for a moment.
  */
-import { Effect } from "effect"
+import { Effect, Option, Stream } from "effect"
 import type {
   FactSelection,
   LoadedExecution,
@@ -11,48 +11,30 @@ import type {
   TraceStore
 } from "../../ports/TraceStore.ts"
 import { Parameters } from "./EventFilterSql.ts"
-import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "./EventPages.ts"
 import type { StoreClient } from "./StoreClient.ts"
 import { pairSet, textSet } from "./TextSets.ts"
 import { insertRows } from "./TopicTable.ts"
 import { Scope } from "./TraceColumns.ts"
+import { factChunk, type PlacedFact } from "./TraceSlices.ts"
+import {
+  ALL_SCOPES,
+  ofExecution,
+  SPAN_ERROR,
+  SPAN_NAME,
+  STRUCTURE,
+  WITHOUT_DETAILS
+} from "./TraceSql.ts"
 
 /** Bytes of facts that one load answers at most. */
 const LOAD_BYTES_MAX = 256 * 1_048_576
 
 type Store = TraceStore["Service"]
 
-const ALL_SCOPES = `scope IN (${Scope.execution}, ${Scope.span}, ${Scope.event})`
-const STRUCTURE = `scope IN (${Scope.execution}, ${Scope.span})`
-
 /** Facts that are about no span have an empty text there. */
 const NAMED_SPAN = "span_id != ''"
 
-/** Rows of one execution; with the scopes named, they are ranges of the primary key. */
-export const ofExecution = (
-  tenantId: string,
-  executionId: string,
-  parameters: Parameters,
-  scopes: string = ALL_SCOPES
-): string =>
-  `tenant_id = ${parameters.string(tenantId)} AND ${scopes}`
-  + ` AND execution_id = ${parameters.string(executionId)}`
-
-/** Rows of several executions. */
-export const ofExecutions = (
-  tenantId: string,
-  executionIds: ReadonlyArray<string>,
-  parameters: Parameters
-): string =>
-  `tenant_id = ${parameters.string(tenantId)} AND ${ALL_SCOPES}`
-  + ` AND execution_id IN ${textSet(executionIds)}`
-
 const selected = (selection: FactSelection, parameters: Parameters): string => {
   switch (selection.kind) {
-    case "all":
-      return ALL_SCOPES
-    case "structure":
-      return STRUCTURE
     case "execution":
       return `scope = ${Scope.execution}`
     case "span":
@@ -61,8 +43,6 @@ const selected = (selection: FactSelection, parameters: Parameters): string => {
     case "event":
       return `scope = ${Scope.event}`
         + ` AND sequence_number = ${parameters.integer(selection.sequenceNumber)}`
-    case "events":
-      return `scope = ${Scope.event} AND span_id = ${parameters.string(selection.spanId)}`
   }
 }
 
@@ -108,9 +88,10 @@ export const makeExecutionOfSpan = (store: StoreClient): Store["executionOfSpan"
   }
 
 export const makeEventCounts = (store: StoreClient): Store["eventCounts"] =>
-  (tenantId, executionId) => {
+  (tenantId, executionId, spanId) => {
     const parameters = new Parameters()
     const scope = `scope = ${Scope.event}`
+      + (spanId === undefined ? "" : ` AND span_id = ${parameters.string(spanId)}`)
     return store.read({
       operation: "eventCounts",
       parameters,
@@ -121,46 +102,60 @@ export const makeEventCounts = (store: StoreClient): Store["eventCounts"] =>
     )
   }
 
-/** A stored fact, and where it stands in the topic. */
-export interface PlacedFact {
-  readonly partition: number
-  readonly offset: number
-  readonly factNumber: number
-  readonly hash: string
-  readonly body: string
-}
+export const makeScan = (store: StoreClient): Store["scan"] => (tenantId, executionId, upTo) =>
+  Stream.paginate(undefined as PlacedFact | undefined, (after) => {
+    const parameters = new Parameters()
+    const condition = ofExecution(tenantId, executionId, parameters, STRUCTURE)
+      + ` AND fact_number <= ${parameters.integer(upTo)}`
+    return factChunk(store, "scan", condition, parameters, after).pipe(
+      Effect.map((chunk) => [
+        chunk.length === 0 ? [] : [chunk.map(({ body }) => body)],
+        Option.fromUndefinedOr(chunk.at(-1))
+      ] as const)
+    )
+  })
 
-/** The facts of one execution that follow `after`, as many as fit into a chunk. */
-export const factChunk = (
-  store: StoreClient,
-  operation: string,
-  condition: string,
-  parameters: Parameters,
-  after: Pick<PlacedFact, "factNumber" | "hash"> | undefined
-) => {
-  const columns = "kafka_partition, kafka_offset, fact_number, hash, body"
-  const beyond =
-    after === undefined
-      ? ""
-      : ` AND (fact_number, hash) > (${parameters.integer(after.factNumber)},`
-        + ` ${parameters.string(after.hash)})`
-  return store.read({
-    operation,
-    parameters,
-    sql: `SELECT ${columns} FROM (SELECT ${columns}, sum(length(body)) OVER`
-      + " (ORDER BY fact_number, hash ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-      + ` AS bytes_before FROM (SELECT ${columns} FROM ${store.facts}`
-      + ` WHERE ${condition}${beyond} ORDER BY fact_number, hash, version DESC`
-      + ` LIMIT 1 BY fact_number, hash LIMIT ${CHUNK_ROWS_MAX}))`
-      + ` WHERE bytes_before < ${CHUNK_BYTES_MAX} ORDER BY fact_number, hash`
-  }, (row): PlacedFact => ({
-    partition: row.uint32(),
-    offset: row.uint64(),
-    factNumber: row.uint64(),
-    hash: row.string(),
-    body: row.string()
-  }))
-}
+/** Facts of spans that are looked at for a graph at a time. */
+const OUTLINES_AT_ONCE = 5_000
+
+export const makeOutlines = (store: StoreClient): Store["outlines"] => (tenantId, executionId) =>
+  Stream.paginate(0, (after) => {
+    const parameters = new Parameters()
+    const ofSpans = ofExecution(tenantId, executionId, parameters, `scope = ${Scope.span}`)
+    const beyond = `${ofSpans} AND fact_number > ${parameters.integer(after)}`
+    const last = `SELECT max(fact_number) FROM (SELECT fact_number FROM ${store.facts}`
+      + ` WHERE ${beyond} ORDER BY fact_number LIMIT ${OUTLINES_AT_ONCE})`
+    return store.read({
+      operation: "outlines",
+      parameters,
+      isBulk: true,
+      sql: `SELECT fact_number, ${WITHOUT_DETAILS}, ${SPAN_NAME}, ${SPAN_ERROR}`
+        + ` FROM ${store.facts}`
+        + ` WHERE ${beyond} AND fact_number <= (${last})`
+        + " ORDER BY fact_number, hash, version DESC LIMIT 1 BY fact_number, hash"
+    }, (row) => ({
+      factNumber: row.uint64(),
+      fact: row.string(),
+      name: row.string(),
+      error: row.string()
+    })).pipe(
+      Effect.map((chunk) => [
+        chunk.length === 0 ? [] : [chunk],
+        Option.fromUndefinedOr(chunk.at(-1)?.factNumber)
+      ] as const)
+    )
+  })
+
+export const makeSpanCount = (store: StoreClient): Store["spanCount"] =>
+  (tenantId, executionId) => {
+    const parameters = new Parameters()
+    const condition = ofExecution(tenantId, executionId, parameters, `scope = ${Scope.span}`)
+    return store.readOne({
+      operation: "spanCount",
+      parameters,
+      sql: `SELECT uniqExact(span_id) FROM ${store.facts} WHERE ${condition}`
+    }, (row) => row.uint64())
+  }
 
 type Summary = Omit<LoadedExecution, "facts">
 
@@ -208,13 +203,17 @@ const summaries = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
     lastOffset: row.uint64()
   }))
 
-/** Facts of several executions, in order for each. */
+export const makeReach = (store: StoreClient): Store["reach"] => (tenantId, executionId) =>
+  Effect.map(summaries(store, [{ tenantId, id: executionId }]), ([found]) => found?.factCount)
+
+/** Facts of several executions without their details, in order for each. */
 const structures = (store: StoreClient, executions: ReadonlyArray<Summary>) => {
   const pairs = executions.map(({ executionId, tenantId }) => [tenantId, executionId] as const)
   return store.read({
     operation: "load",
     parameters: new Parameters(),
-    sql: `SELECT tenant_id, execution_id, fact_number, body FROM ${store.facts}`
+    sql: "SELECT tenant_id, execution_id, fact_number,"
+      + ` ${WITHOUT_DETAILS} FROM ${store.facts}`
       + ` WHERE ${ofTenants(executions)} AND ${STRUCTURE}`
       + ` AND (tenant_id, execution_id) IN ${pairSet(pairs)}`
       + " ORDER BY tenant_id, execution_id, fact_number, hash, version DESC"

@@ -3,7 +3,7 @@
  * did. What comes out are the stored bytes of facts.
  */
 import { Effect, Option, Stream } from "effect"
-import type { ExecutionFacts, TraceStore } from "../../ports/TraceStore.ts"
+import type { TraceStore } from "../../ports/TraceStore.ts"
 import { Parameters } from "./EventFilterSql.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "./EventPages.ts"
 import {
@@ -16,11 +16,14 @@ import {
   type ExecutionFilter
 } from "./ExecutionSql.ts"
 import type { StoreClient } from "./StoreClient.ts"
+import { Scope } from "./TraceColumns.ts"
 import { textSet } from "./TextSets.ts"
-import { factChunk, ofExecution, ofExecutions, type PlacedFact } from "./TraceFacts.ts"
+import { ofExecutions, STRUCTURE } from "./TraceSql.ts"
 
 /** Up to this end (offset and limit) a page is found together with its total. */
 const FOUND_PAGE_END_MAX = 2_000
+/** Executions whose own facts are read without asking for their size: 50 times about 64 KiB. */
+const UNMEASURED_MAX = 50
 /** Executions that an export looks up at a time. */
 const FOUND_AT_ONCE = 20_000
 /** Executions whose sizes are asked for at a time. */
@@ -137,11 +140,17 @@ const findByStarts = Effect.fnUntraced(function*(
 })
 
 /** The execution's own facts, for each of the ids. */
-const factsOf = (store: StoreClient, tenantId: string, { ids, last }: Found) => {
+const factsOf = (
+  store: StoreClient,
+  tenantId: string,
+  ids: ReadonlyArray<string>,
+  last: number
+) => {
   const parameters = new Parameters()
   return store.read({
     operation: "page",
     parameters,
+    isBulk: ids.length > UNMEASURED_MAX,
     sql: `SELECT execution_id, body FROM ${store.facts}`
       + ` WHERE ${ofTenant(tenantId, parameters)} AND execution_id IN ${textSet(ids)}`
       + ` AND ${upTo(last, parameters)}`
@@ -153,6 +162,21 @@ const factsOf = (store: StoreClient, tenantId: string, { ids, last }: Found) => 
   }))
 }
 
+/** The ids of a page in the pieces that its facts are read in. */
+const piecesOfPage = (store: StoreClient, tenantId: string, { ids, last }: Found) => {
+  if (ids.length <= UNMEASURED_MAX) return Effect.succeed(ids.length === 0 ? [] : [ids])
+  const parameters = new Parameters()
+  return store.read({
+    operation: "page",
+    parameters,
+    sql: `SELECT execution_id, count(), sum(length(body)) FROM ${store.facts}`
+      + ` WHERE ${ofTenant(tenantId, parameters)} AND execution_id IN ${textSet(ids)}`
+      + ` AND ${upTo(last, parameters)} GROUP BY execution_id`
+  }, (row) => [row.string(), { rows: row.uint64(), bytes: row.uint64() }] as const).pipe(
+    Effect.map((sizes) => toLoads(ids, new Map(sizes)).map((load) => load.ids))
+  )
+}
+
 export const makePage = (store: StoreClient): Store["page"] =>
   Effect.fn("TraceStore.page")(function*({ limit, offset, ...filter }, final) {
     const slice = { limit, offset }
@@ -160,8 +184,14 @@ export const makePage = (store: StoreClient): Store["page"] =>
       ? undefined
       : yield* findByStarts(store, filter, slice)
     const found = byStarts ?? (yield* findByGroups(store, filter, slice))
-    const executions = found.ids.length === 0 ? [] : yield* factsOf(store, filter.tenantId, found)
-    return { executions, total: found.total }
+    const pieces = yield* piecesOfPage(store, filter.tenantId, found)
+    return {
+      total: found.total,
+      isLarge: pieces.length > 1,
+      executions: Stream.fromIterable(pieces).pipe(
+        Stream.mapEffect((ids) => factsOf(store, filter.tenantId, ids, found.last))
+      )
+    }
   })
 
 /** An execution in the order of exports. */
@@ -174,13 +204,13 @@ interface Place {
 /** The next executions that ran within the time, by start then id. */
 const nextPlaces = (
   store: StoreClient,
-  tenantId: string,
+  { last, tenantId }: Part,
   from: string,
   to: string,
   after: Place | undefined
 ) => {
   const parameters = new Parameters()
-  const facts = ofTenant(tenantId, parameters)
+  const facts = `${ofTenant(tenantId, parameters)} AND ${upTo(last, parameters)}`
   const start = "toUnixTimestamp64Micro(started)"
   const beyond = after === undefined
     ? "true"
@@ -196,7 +226,7 @@ const nextPlaces = (
   }, (row): Place => ({ id: row.string(), started: row.int64() }))
 }
 
-/** Executions that are read at once, or a large one that is read in pieces. */
+/** Executions that are read at once, or a large one by itself. */
 interface Load {
   readonly ids: ReadonlyArray<string>
   readonly isLarge: boolean
@@ -240,68 +270,71 @@ const toLoads = (
   return loads
 }
 
+/** What of an execution is exported. */
+interface Part {
+  readonly tenantId: string
+  readonly scopes: string
+  /** Chain sequence of the last fact that is looked at. */
+  readonly last: number
+}
+
 /** Looks at no more facts of each than fit into a chunk: who has as many is large. */
-const loadsOf = (store: StoreClient, tenantId: string, ids: ReadonlyArray<string>) => {
+const loadsOf = (store: StoreClient, { last, scopes, tenantId }: Part, ids: ReadonlyArray<string>) => {
   const parameters = new Parameters()
   return store.read({
     operation: "overlapping",
     parameters,
     sql: `SELECT execution_id, count(), sum(length(body)) FROM ${store.facts}`
-      + ` WHERE ${ofExecutions(tenantId, ids, parameters)}`
-      + ` AND fact_number <= ${CHUNK_ROWS_MAX + 1} GROUP BY execution_id`
+      + ` WHERE ${ofExecutions(tenantId, ids, parameters, scopes)} AND ${upTo(last, parameters)}`
+      + " GROUP BY execution_id"
   }, (row) => [row.string(), { rows: row.uint64(), bytes: row.uint64() }] as const).pipe(
     Effect.map((sizes) => toLoads(ids, new Map(sizes)))
   )
 }
 
-const wholeExecutions = (store: StoreClient, tenantId: string, ids: ReadonlyArray<string>) => {
+const wholeExecutions = (
+  store: StoreClient,
+  { last, scopes, tenantId }: Part,
+  ids: ReadonlyArray<string>
+) => {
   const parameters = new Parameters()
   return store.read({
     operation: "overlapping",
     parameters,
+    isBulk: true,
     sql: `SELECT execution_id, body FROM ${store.facts}`
-      + ` WHERE ${ofExecutions(tenantId, ids, parameters)}`
+      + ` WHERE ${ofExecutions(tenantId, ids, parameters, scopes)} AND ${upTo(last, parameters)}`
       + " ORDER BY execution_id, fact_number, hash, version DESC"
       + " LIMIT 1 BY execution_id, fact_number, hash"
   }, (row) => ({ id: row.string(), body: row.string() })).pipe(Effect.map((rows) => {
     const facts = Map.groupBy(rows, ({ id }) => id)
-    return ids.map((executionId): ExecutionFacts => ({
+    return ids.map((executionId) => ({
       executionId,
-      facts: (facts.get(executionId) ?? []).map(({ body }) => body),
-      complete: true
+      facts: (facts.get(executionId) ?? []).map(({ body }) => body)
     }))
   }))
 }
 
-/** Ends with a piece without facts. */
-const piecesOf = (store: StoreClient, tenantId: string, executionId: string) =>
-  Stream.paginate(undefined as PlacedFact | undefined, (after) => {
-    const parameters = new Parameters()
-    const condition = ofExecution(tenantId, executionId, parameters)
-    return factChunk(store, "overlapping", condition, parameters, after).pipe(
-      Effect.map((chunk) => {
-        const piece: ExecutionFacts = {
-          executionId,
-          facts: chunk.map(({ body }) => body),
-          complete: chunk.length === 0
-        }
-        return [[[piece]], Option.fromUndefinedOr(chunk.at(-1))] as const
-      })
-    )
-  })
+const scopesOf = {
+  structure: STRUCTURE,
+  execution: `scope = ${Scope.execution}`
+} as const
 
-export const makeOverlapping = (store: StoreClient): Store["overlapping"] => (tenantId, from, to) =>
-  Stream.paginate(undefined as Place | undefined, (after) =>
-    nextPlaces(store, tenantId, from, to, after).pipe(Effect.map((places) =>
-      [places, Option.fromUndefinedOr(places[FOUND_AT_ONCE - 1])] as const
-    ))
-  ).pipe(
-    Stream.map(({ id }) => id),
-    Stream.grouped(MEASURED_AT_ONCE),
-    Stream.mapEffect((ids) => loadsOf(store, tenantId, ids)),
-    Stream.flattenIterable,
-    Stream.flatMap(({ ids, isLarge }): ReturnType<Store["overlapping"]> =>
-      isLarge
-        ? piecesOf(store, tenantId, ids[0]!)
-        : Stream.fromEffect(wholeExecutions(store, tenantId, ids)))
-  )
+export const makeOverlapping = (store: StoreClient): Store["overlapping"] =>
+  ({ from, last = Number.MAX_SAFE_INTEGER, selection, tenantId, to }) => {
+    const part: Part = { tenantId, scopes: scopesOf[selection], last }
+    return Stream.paginate(undefined as Place | undefined, (after) =>
+      nextPlaces(store, part, from, to, after).pipe(Effect.map((places) =>
+        [places, Option.fromUndefinedOr(places[FOUND_AT_ONCE - 1])] as const
+      ))
+    ).pipe(
+      Stream.map(({ id }) => id),
+      Stream.grouped(MEASURED_AT_ONCE),
+      Stream.mapEffect((ids) => loadsOf(store, part, ids)),
+      Stream.flattenIterable,
+      Stream.mapEffect(({ ids, isLarge }) =>
+        wholeExecutions(store, isLarge ? { ...part, scopes: scopesOf.execution } : part, ids).pipe(
+          Effect.map((all) => all.map((one) => ({ ...one, isLarge })))
+        ))
+    )
+  }

@@ -8,7 +8,7 @@ import { Parameters } from "./EventFilterSql.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "./EventPages.ts"
 import type { StoreClient } from "./StoreClient.ts"
 import { disagreement, field, temporaries } from "./TraceColumns.ts"
-import { ofExecution } from "./TraceFacts.ts"
+import { ofExecution } from "./TraceSql.ts"
 
 /** Links of one statement: each is a number in its text. */
 const LINKS_AT_ONCE = 5_000
@@ -33,6 +33,7 @@ const rowsChunk = (store: StoreClient, tenantId: string, executionId: string, fr
   return store.read({
     operation: "rows",
     parameters,
+    isBulk: true,
     sql: "SELECT chain_sequence, version, body, groupUniqArrayArray(names) FROM ("
       + `WITH ${disagreement.with} SELECT chain_sequence, version, hash, body,`
       + ` ${disagreement.names} AS names FROM ${store.facts}`

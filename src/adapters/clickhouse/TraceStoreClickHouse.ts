@@ -13,10 +13,15 @@ import {
   makeExecutionOfSpan,
   makeFacts,
   makeInsertFacts,
-  makeLoad
+  makeLoad,
+  makeOutlines,
+  makeReach,
+  makeScan,
+  makeSpanCount
 } from "./TraceFacts.ts"
 import { makeOverlapping, makePage } from "./TracePages.ts"
 import { makeLinks, makeMissing, makeRows } from "./TraceRows.ts"
+import { makeSpanEvents, makeSpans } from "./TraceSlices.ts"
 
 /** Rows that are equal in these are the same fact. */
 const KEY = "tenant_id, scope, execution_id, fact_number, hash"
@@ -35,6 +40,12 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
       mergeDuplicates: mergeRows(store, facts),
       dropPartition: (partition) => dropRows(store, [facts, spanIds], partition),
       facts: makeFacts(store),
+      reach: makeReach(store),
+      scan: makeScan(store),
+      spanEvents: makeSpanEvents(store),
+      spans: makeSpans(store),
+      spanCount: makeSpanCount(store),
+      outlines: makeOutlines(store),
       executionOfSpan: makeExecutionOfSpan(store),
       eventCounts: makeEventCounts(store),
       page: makePage(store),

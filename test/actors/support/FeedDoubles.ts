@@ -12,6 +12,7 @@ import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/TraceF
 import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { TraceStore } from "../../../src/ports/TraceStore.ts"
+import { foldedReads } from "../../support/FoldedStore.ts"
 
 /** Facts as they come, and how far each part has got with them. */
 export class FeedWorld {
@@ -100,24 +101,7 @@ const bodies = (facts: ReadonlyArray<TraceFact>): ReadonlyArray<string> =>
 const storeOf = (world: FeedWorld) =>
   Layer.mock(TraceStore, {
     facts: (tenantId, executionId) => Effect.sync(() => bodies(world.stored(tenantId, executionId))),
-    load: (executions) =>
-      Effect.sync(() =>
-        executions.flatMap(({ id, tenantId }) => {
-          const facts = world.stored(tenantId, id)
-          if (facts.length === 0) return []
-          const structure = facts.filter(({ type }) => type !== "span.event")
-          return [
-            {
-              tenantId,
-              executionId: id,
-              facts: bodies(structure),
-              factCount: facts.length,
-              eventCount: facts.length - structure.length,
-              lastOffset: 0
-            }
-          ]
-        })
-      ),
+    ...foldedReads((tenantId, executionId) => world.stored(tenantId, executionId), Effect.sync),
     rows: (tenantId, executionId) =>
       Stream.suspend(() =>
         Stream.fromIterable(world.stored(tenantId, executionId)).pipe(

@@ -120,6 +120,7 @@ export class PackWorld {
       bounds: boundsOf(whole),
       conditions: conditionsOf(whole),
       verification: { ...honestReport(this.chain, whole), ...report, verified_at: generatedAt },
+      surroundings: { traceHead: undefined, vkeys: [signer.vkey], checkpoint: undefined },
       generatedAt
     }
   }

@@ -9,6 +9,7 @@ import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/TraceF
 import { foldFacts } from "../../../src/domain/TraceView.ts"
 import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { TraceStore, type ExecutionPageQuery } from "../../../src/ports/TraceStore.ts"
+import { foldedReads } from "../../support/FoldedStore.ts"
 import { TraceVerifier } from "../../../src/verify/TraceVerifier.ts"
 
 /** What the store of the test holds, by chain sequence and tenant. */
@@ -19,6 +20,8 @@ export class TraceWorld {
   /** What is committed is not found. */
   forgetful = false
   streamsMax = 100
+  /** Pages of executions are more than one chunk. */
+  pageIsLarge = false
   sse: Stream.Stream<Uint8Array> = Stream.never
 
   /** What the projection does with a record of the topic. */
@@ -68,7 +71,10 @@ const page = (world: TraceWorld, query: ExecutionPageQuery) => {
         : left.started_at > right.started_at ? -1 : 1
     )
   return {
-    executions: found.slice(offset, offset + limit).map(({ facts }) => bodies(facts)),
+    executions: Stream.fromIterable(
+      found.slice(offset, offset + limit).map(({ facts }) => [bodies(facts)])
+    ).pipe(Stream.rechunk(1)),
+    isLarge: world.pageIsLarge,
     total: found.length
   }
 }
@@ -86,10 +92,6 @@ export const traceStoreOf = (world: TraceWorld) => {
       guarded(() => {
         const facts = world.of(tenantId, executionId)
         switch (selection.kind) {
-          case "all":
-            return bodies(facts)
-          case "structure":
-            return bodies(facts.filter(({ type }) => type !== "span.event"))
           case "execution":
             return bodies(facts.filter(({ type }) => type.startsWith("execution.")))
           case "span":
@@ -108,10 +110,6 @@ export const traceStoreOf = (world: TraceWorld) => {
                   fact.type === "span.event" && fact.sequence_number === selection.sequenceNumber
               )
             )
-          case "events":
-            return bodies(
-              facts.filter((fact) => fact.type === "span.event" && fact.span_id === selection.spanId)
-            )
         }
       }),
     executionOfSpan: (tenantId, spanId) =>
@@ -125,15 +123,7 @@ export const traceStoreOf = (world: TraceWorld) => {
                 (fact.type === "execution.started" && fact.root_span_id === spanId)
             )?.execution_id
       ),
-    eventCounts: (tenantId, executionId) =>
-      guarded(() => {
-        const counts = new Map<string, number>()
-        for (const fact of world.of(tenantId, executionId)) {
-          if (fact.type !== "span.event") continue
-          counts.set(fact.span_id, (counts.get(fact.span_id) ?? 0) + 1)
-        }
-        return counts
-      }),
+    ...foldedReads((tenantId, executionId) => world.of(tenantId, executionId), guarded),
     page: (query) => guarded(() => page(world, query))
   })
 }

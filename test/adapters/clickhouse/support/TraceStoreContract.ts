@@ -23,12 +23,18 @@ import {
   TraceStore,
   type ExecutionFacts,
   type ExecutionPageQuery,
+  type PageBounds,
+  type SpanPage,
+  type SpanPlace,
   type TraceKey
 } from "../../../../src/ports/TraceStore.ts"
+import { allFacts, eventsOfSpan, withoutDetails } from "../../../support/StoredTraces.ts"
 import { timeAt } from "./StoredBodies.ts"
 import { bodies, FactChain, factRows, GENESIS, type Placed } from "./StoredFacts.ts"
 
 const database = "alk_contract"
+/** Everything in one page. */
+const WHOLE: PageBounds = { itemsMax: 100_000, bytesMax: 100_000_000 }
 
 /** Texts that mean something to one of the languages on the way. */
 const hostileTexts: ReadonlyArray<string> = [
@@ -61,8 +67,17 @@ const withoutMerges = <A, E, R>(use: Effect.Effect<A, E, R>) =>
     () => tamper(`SYSTEM START MERGES ${database}.facts`)
   )
 
-const factsOf = (tenantId: string, executionId: string, final = false) =>
-  TraceStore.use((store) => store.facts(tenantId, executionId, { kind: "all" }, final))
+const factsOf = (tenantId: string, executionId: string) =>
+  TraceStore.use((store) => allFacts(store, tenantId, executionId))
+
+/** A page as a whole. */
+const pageOf = (query: ExecutionPageQuery, final: boolean) =>
+  TraceStore.use((store) =>
+    Effect.gen(function*() {
+      const { executions, total } = yield* store.page(query, final)
+      return { executions: (yield* Stream.runCollect(executions)).flat(), total }
+    })
+  )
 
 const rowsOf = (tenantId: string, executionId: string) =>
   TraceStore.use((store) => Stream.runCollect(store.rows(tenantId, executionId)).pipe(
@@ -220,14 +235,23 @@ export const traceStoreContract = <E>(
           )
           assert.strictEqual(yield* store.executionOfSpan("bytes", `s ${text}`), text)
           assert.strictEqual(yield* store.executionOfSpan("bytes", `root ${text}`), text)
-          const page = yield* store.page(everythingOf("bytes", { agentId: text }), false)
+          const page = yield* pageOf(everythingOf("bytes", { agentId: text }), false)
           assert.deepStrictEqual(page, { executions: [[own[0]!.body, own[4]!.body]], total: 1 })
-          const selection = { kind: "events", spanId: `s ${text}` } as const
+          const at = { executionId: text, spanId: `s ${text}` }
+          assert.deepStrictEqual(yield* eventsOfSpan(store, "bytes", at), [[own[2]!.body]])
+          const { spans } = yield* store.spans("bytes", text, undefined, WHOLE)
+          assert.deepStrictEqual(spans.map(({ facts, id }) => [id, facts]), [
+            [`s ${text}`, [own[1]!.body, own[3]!.body]]
+          ])
+          const outlines = (yield* Stream.runCollect(store.outlines("bytes", text))).flat()
           assert.deepStrictEqual(
-            yield* store.facts("bytes", text, selection, false),
-            [own[2]!.body]
+            outlines.map(({ error, fact, name }) => [fact, name, error]),
+            [
+              [withoutDetails(own[1]!.body), `span s ${text}`, ""],
+              [withoutDetails(own[3]!.body), "", '"secret error"']
+            ]
           )
-          const counts = yield* store.eventCounts("bytes", text, false)
+          const counts = yield* store.eventCounts("bytes", text)
           assert.deepStrictEqual([...counts], [[`s ${text}`, 1]])
           assert.deepStrictEqual(yield* factsOf(text, text), [])
         }
@@ -236,6 +260,11 @@ export const traceStoreContract = <E>(
           []
         )
         assert.strictEqual(loaded.length, hostileTexts.length)
+        for (const { executionId, facts } of loaded) {
+          const own = chain.all.filter((fact) =>
+            fact.executionId === executionId && fact.type !== "span.event")
+          assert.deepStrictEqual(facts, bodies(own).map(withoutDetails))
+        }
         const last = chain.all.at(-1)!
         const { body, offset } = last
         assert.deepStrictEqual(yield* store.position(7), { offset, body })
@@ -262,19 +291,25 @@ export const traceStoreContract = <E>(
         for (const final of [false, true]) {
           const select = (selection: Parameters<typeof store.facts>[2]) =>
             store.facts("selections", "x", selection, final)
-          assert.deepStrictEqual(yield* select({ kind: "all" }), bodies(own))
-          assert.deepStrictEqual(
-            yield* select({ kind: "structure" }),
-            expected(({ type }) => type !== "span.event")
-          )
+          assert.deepStrictEqual(yield* factsOf("selections", "x"), bodies(own))
+          assert.strictEqual(yield* store.reach("selections", "x"), own.length)
+          for (const upTo of [0, 1, 4, own.length]) {
+            const scanned = yield* Stream.runCollect(store.scan("selections", "x", upTo))
+            assert.deepStrictEqual(
+              scanned.flat(),
+              expected(({ factNumber, type }) => type !== "span.event" && factNumber <= upTo)
+            )
+          }
           assert.deepStrictEqual(
             yield* select({ kind: "execution" }),
             expected(({ type }) => type.startsWith("execution."))
           )
+          const at = { executionId: "x", spanId: "a" }
           assert.deepStrictEqual(
-            yield* select({ kind: "events", spanId: "a" }),
-            [own[2]!.body, own[6]!.body]
+            yield* eventsOfSpan(store, "selections", at),
+            [[own[2]!.body, own[6]!.body]]
           )
+          assert.strictEqual(yield* store.spanCount("selections", "x"), 2)
           assert.deepStrictEqual(
             yield* select({ kind: "span", spanId: "a" }),
             [own[0]!.body, own[1]!.body, own[5]!.body, own[7]!.body]
@@ -283,12 +318,15 @@ export const traceStoreContract = <E>(
             const { sequence_number: sequenceNumber } = JSON.parse(body)
             assert.deepStrictEqual(yield* select({ kind: "event", sequenceNumber }), [body])
           }
-          const counts = yield* store.eventCounts("selections", "x", final)
+          const ofOne = yield* store.eventCounts("selections", "x", "b")
+          assert.deepStrictEqual(new Map(ofOne), new Map([["b", 1]]))
+          const counts = yield* store.eventCounts("selections", "x")
           assert.deepStrictEqual(new Map(counts), new Map([["a", 2], ["b", 1]]))
         }
         assert.deepStrictEqual(yield* factsOf("selections", "y"), [other])
         assert.deepStrictEqual(yield* factsOf("selections", "z"), [])
-        assert.strictEqual((yield* store.eventCounts("selections", "y", false)).size, 0)
+        assert.isUndefined(yield* store.reach("selections", "z"))
+        assert.strictEqual((yield* store.eventCounts("selections", "y")).size, 0)
       }))
 
     it.effect("finds the execution of a span, the first of two", () =>
@@ -326,7 +364,7 @@ export const traceStoreContract = <E>(
                 const query = { tenantId: tenant, ...made }
                 for (const final of finals) {
                   assert.deepStrictEqual(
-                    yield* store.page(query, final),
+                    yield* pageOf(query, final),
                     modelPage(facts, query),
                     JSON.stringify(query)
                   )
@@ -345,8 +383,7 @@ export const traceStoreContract = <E>(
 
     it.effect("answers a page past the end with the same total", () =>
       Effect.gen(function*() {
-        const { page } = yield* TraceStore
-        const chain = new FactChain("pages")
+                const chain = new FactChain("pages")
         for (let n = 0; n < 25; n++) {
           chain.start(`e${n}`, { started_at: timeAt(n) })
           if (n % 5 === 0) chain.end(`e${n}`, "FAILED")
@@ -355,15 +392,15 @@ export const traceStoreContract = <E>(
         for (const final of [false, true]) {
           for (const offset of [25, 100, 5_000]) {
             const past = everythingOf("pages", { offset, limit: 10 })
-            assert.deepStrictEqual(yield* page(past, final), { executions: [], total: 25 })
+            assert.deepStrictEqual(yield* pageOf(past, final), { executions: [], total: 25 })
             assert.deepStrictEqual(
-              yield* page({ ...past, status: "FAILED" }, final),
+              yield* pageOf({ ...past, status: "FAILED" }, final),
               { executions: [], total: 5 }
             )
           }
         }
         const nobody = everythingOf("nobody")
-        assert.deepStrictEqual(yield* page(nobody, false), { executions: [], total: 0 })
+        assert.deepStrictEqual(yield* pageOf(nobody, false), { executions: [], total: 0 })
       }))
 
     it.effect("counts and shows one moment while executions keep arriving", () =>
@@ -380,11 +417,11 @@ export const traceStoreContract = <E>(
         )
         const newest = everythingOf("arriving", { limit: 3 })
         for (let total = 0; total < 30;) {
-          const page = yield* store.page(newest, false)
+          const page = yield* pageOf(newest, false)
           assert.strictEqual(parseFact(page.executions[0]![0]!)!.execution_id, `e${page.total - 1}`)
           assert.isAtLeast(page.total, total)
           total = page.total
-          const running = yield* store.page({ ...newest, status: "RUNNING" }, false)
+          const running = yield* pageOf({ ...newest, status: "RUNNING" }, false)
           for (const facts of running.executions) assert.strictEqual(facts.length, 1)
         }
         yield* Fiber.join(arriving)
@@ -432,7 +469,8 @@ export const traceStoreContract = <E>(
                   ? [{
                     tenantId,
                     executionId: id,
-                    facts: bodies(facts.filter(({ type }) => type !== "span.event")),
+                    facts: bodies(facts.filter(({ type }) => type !== "span.event"))
+                      .map(withoutDetails),
                     factCount: facts.length,
                     eventCount: facts.filter(({ type }) => type === "span.event").length,
                     lastOffset: facts.at(-1)!.offset
@@ -458,7 +496,7 @@ export const traceStoreContract = <E>(
         for (const loaded of [yield* store.load(keys, []), yield* store.load([], roots)]) {
           assert.deepStrictEqual(
             new Set(loaded.flatMap(({ facts }) => facts)),
-            new Set(bodies(chain.all))
+            new Set(bodies(chain.all).map(withoutDetails))
           )
           assert.strictEqual(loaded.length, ids.length)
         }
@@ -480,15 +518,15 @@ export const traceStoreContract = <E>(
           Effect.gen(function*() {
             for (const id of ["a", "b", "c"]) {
               const own = chain.all.filter(({ executionId }) => executionId === id)
-              assert.deepStrictEqual(yield* factsOf("twice", id, final), bodies(own))
+              assert.deepStrictEqual(yield* factsOf("twice", id), bodies(own))
               const [loaded] = yield* store.load([{ tenantId: "twice", id }], [])
               assert.strictEqual(loaded?.facts.length, 3)
               const rows = yield* rowsOf("twice", id)
               assert.deepStrictEqual(rows.map(({ body }) => body), bodies(own))
-              const counts = yield* store.eventCounts("twice", id, final)
+              const counts = yield* store.eventCounts("twice", id)
               assert.strictEqual(counts.get(`s-${id}`), 1)
             }
-            assert.deepStrictEqual(yield* store.page(query, final), modelPage(chain.all, query))
+            assert.deepStrictEqual(yield* pageOf(query, final), modelPage(chain.all, query))
           })
         yield* withoutMerges(Effect.gen(function*() {
           yield* stored(chain.all, 21)
@@ -522,7 +560,7 @@ export const traceStoreContract = <E>(
           const rows = yield* rowsOf("forged", "x")
           assert.deepStrictEqual(rows.map(({ chainSequence }) => chainSequence), [1, 2, 2])
           assert.deepStrictEqual(rows.slice(1).map(({ body }) => body).sort(), both)
-          assert.strictEqual((yield* factsOf("forged", "x", true)).length, 3)
+          assert.strictEqual((yield* factsOf("forged", "x")).length, 3)
           const links = yield* store.links("forged", [2])
           assert.strictEqual(links.length, 2)
         }
@@ -553,7 +591,7 @@ export const traceStoreContract = <E>(
         const answers = (final: boolean) =>
           Effect.gen(function*() {
             const all = [...expected, erasure.body, later.body]
-            assert.deepStrictEqual(yield* factsOf("erased", "x", final), all)
+            assert.deepStrictEqual(yield* factsOf("erased", "x"), all)
             const rows = yield* rowsOf("erased", "x")
             assert.deepStrictEqual(
               rows.filter(({ version }) => version === 1).map(({ body }) => body),
@@ -566,7 +604,7 @@ export const traceStoreContract = <E>(
                 ({ eventCount, factCount, facts: facts.length, lastOffset })),
               [{ eventCount: 2, factCount: 6, facts: 4, lastOffset: later.offset }]
             )
-            const { executions, total } = yield* store.page(everythingOf("erased"), final)
+            const { executions, total } = yield* pageOf(everythingOf("erased"), final)
             assert.strictEqual(total, 2)
             assert.deepStrictEqual(executions[1], [expected[0]!, erasure.body])
             assert.deepStrictEqual(yield* factsOf("erased", "kept"), bodies(chain.all.slice(0, 4)))
@@ -609,15 +647,15 @@ export const traceStoreContract = <E>(
           yield* stored(chain.all)
           yield* stored(erased)
           const all = everythingOf("erasing")
-          const page = yield* store.page(all, false)
+          const page = yield* pageOf(all, false)
           assert.strictEqual(page.total, 5)
           assert.deepStrictEqual(page.executions[1], [erased[0]!.body])
-          const second = yield* store.page({ ...all, offset: 2, limit: 1 }, false)
+          const second = yield* pageOf({ ...all, offset: 2, limit: 1 }, false)
           assert.deepStrictEqual(second.executions, [[chain.all[6]!.body]])
           assert.deepStrictEqual(yield* factsOf("erasing", "e3"), bodies(erased))
           const [loaded] = yield* store.load([{ tenantId: "erasing", id: "e3" }], [])
-          assert.deepStrictEqual(loaded?.facts, bodies(erased.slice(0, 2)))
-          assert.strictEqual((yield* store.eventCounts("erasing", "e3", false)).get("s3"), 1)
+          assert.deepStrictEqual(loaded?.facts, bodies(erased.slice(0, 2)).map(withoutDetails))
+          assert.strictEqual((yield* store.eventCounts("erasing", "e3")).get("s3"), 1)
         }))
       }))
 
@@ -796,51 +834,140 @@ export const traceStoreContract = <E>(
                 started_at <= to && (ended_at === undefined || ended_at >= from))
               .toSorted((one, other) =>
                 byBytes(one.started_at, other.started_at) || byBytes(one.id, other.id))
-              .map(({ id }): ExecutionFacts => ({
-                executionId: id,
-                facts: bodies(factsById.get(id)!),
-                complete: true
-              }))
-            const chunks = yield* Stream.runCollect(store.overlapping("overlap", from, to))
-            assert.deepStrictEqual(chunks.flat(), expected)
+            for (const selection of ["structure", "execution"] as const) {
+              const query = { tenantId: "overlap", from, to, selection }
+              const chunks = yield* Stream.runCollect(store.overlapping(query))
+              const wanted = ({ type }: Placed) =>
+                selection === "structure"
+                  ? type !== "span.event"
+                  : type.startsWith("execution.")
+              assert.deepStrictEqual(
+                chunks.flat(),
+                expected.map(({ id }): ExecutionFacts => ({
+                  executionId: id,
+                  facts: bodies(factsById.get(id)!.filter(wanted)),
+                  isLarge: false
+                }))
+              )
+            }
           }))
       }))
 
-    it.effect("exports in bounded chunks, a large execution in pieces", () =>
+    it.effect("exports in bounded chunks, the spans of a large execution in pages", () =>
       Effect.gen(function*() {
         const store = yield* TraceStore
         const chain = new FactChain("export")
-        const text = String.fromCodePoint(0x4e00).repeat(150_000)
+        const text = String.fromCodePoint(0x4e00).repeat(10_000)
         for (let n = 0; n < 1_200; n++) {
           const id = `e${String(n).padStart(4, "0")}`
           chain.start(id, { started_at: timeAt(n) })
-          for (let k = 1; k <= 6; k++) chain.event(id, "s", k)
-          if (n === 500) for (let k = 7; k <= 11_000; k++) chain.event(id, "s", k)
-          if (n === 700) for (let k = 7; k <= 40; k++) chain.event(id, "s", k, { text })
+          const spans = n === 500 ? 6_000 : 2
+          for (let k = 1; k <= spans; k++) chain.span(id, `${id}-${k}`, timeAt(n + (k % 5)))
+          for (let k = 1; k <= 3; k++) chain.event(id, `${id}-1`, k)
+          if (n === 700) {
+            for (let k = 1; k <= 700; k++) {
+              const metadata = { text }
+              chain.add(id, {
+                type: "span.started",
+                span_id: `large-${k}`,
+                caused_by_span_ids: [],
+                span_type: "TOOL_CALL",
+                started_at: timeAt(n),
+                started_at_given: true
+              }, { name: "large", metadata })
+            }
+          }
         }
         yield* stored(chain.all)
-        const chunks = yield* Stream.runCollect(
-          store.overlapping("export", timeAt(0), timeAt(5_000))
-        )
-        const sizes = chunks.map((chunk) => {
-          const facts = chunk.flatMap((execution) => execution.facts)
-          return { rows: facts.length, bytes: facts.reduce((sum, { length }) => sum + length, 0) }
+        const query = {
+          tenantId: "export",
+          from: timeAt(0),
+          to: timeAt(5_000),
+          selection: "structure"
+        } as const
+        const chunks = yield* Stream.runCollect(store.overlapping(query))
+        const sizeOf = (facts: ReadonlyArray<string>) => ({
+          rows: facts.length,
+          bytes: facts.reduce((sum, fact) => sum + Buffer.byteLength(fact), 0)
         })
-        assert.isTrue(sizes.every(({ bytes, rows }) => rows <= 5_000 && bytes <= 9 * 1_048_576))
-        const all = chunks.flat()
-        const ids = [...new Set(all.map(({ executionId }) => executionId))]
-        assert.deepStrictEqual(ids, ids.toSorted())
-        assert.strictEqual(ids.length, 1_200)
-        const facts = Map.groupBy(chain.all, ({ executionId }) => executionId)
-        for (const [id, pieces] of Map.groupBy(all, ({ executionId }) => executionId)) {
-          assert.deepStrictEqual(pieces.flatMap((piece) => piece.facts), bodies(facts.get(id)!))
-          assert.deepStrictEqual(
-            pieces.map(({ complete }) => complete),
-            pieces.map((_, index) => index === pieces.length - 1)
-          )
+        const assertBounded = ({ bytes, rows }: ReturnType<typeof sizeOf>) => {
+          assert.isAtMost(rows, 5_000)
+          assert.isAtMost(bytes, 9 * 1_048_576)
         }
-        assert.isAtLeast(all.filter(({ executionId }) => executionId === "e0500").length, 3)
-        assert.isAtLeast(all.filter(({ executionId }) => executionId === "e0700").length, 3)
+        for (const chunk of chunks) assertBounded(sizeOf(chunk.flatMap(({ facts }) => facts)))
+        const all = chunks.flat()
+        const ids = all.map(({ executionId }) => executionId)
+        assert.deepStrictEqual(ids, ids.toSorted())
+        assert.strictEqual(new Set(ids).size, 1_200)
+        const factsById = Map.groupBy(chain.all, ({ executionId }) => executionId)
+        for (const { executionId, facts, isLarge } of all) {
+          const own = factsById.get(executionId)!.filter(({ type }) =>
+            isLarge ? type.startsWith("execution.") : type !== "span.event")
+          assert.deepStrictEqual(facts, bodies(own))
+          assert.strictEqual(isLarge, executionId === "e0500" || executionId === "e0700")
+        }
+        for (const id of ["e0500", "e0700"]) {
+          const bounds = { itemsMax: 4_000, bytesMax: 8 * 1_048_576 }
+          const found: Array<SpanPage["spans"][number]> = []
+          let after: SpanPlace | undefined
+          do {
+            const page = yield* store.spans("export", id, after, bounds)
+            assertBounded(sizeOf(page.spans.flatMap(({ facts }) => facts)))
+            found.push(...page.spans)
+            after = page.next
+          } while (after !== undefined)
+          const started = factsById.get(id)!.filter(({ type }) => type === "span.started")
+            .toSorted((left, right) =>
+              byBytes(JSON.parse(left.body).started_at, JSON.parse(right.body).started_at)
+              || left.factNumber - right.factNumber)
+          assert.deepStrictEqual(found.flatMap(({ facts }) => facts), bodies(started))
+        }
+        // What came later than a place in the chain is left out.
+        const last = chain.all.find(({ executionId }) => executionId === "e0001")!.chainSequence
+        const early = (yield* Stream.runCollect(store.overlapping({ ...query, last }))).flat()
+        assert.deepStrictEqual(early.map(({ executionId }) => executionId), ["e0000", "e0001"])
+        assert.strictEqual(early[1]!.facts.length, 1)
+        const bounds = { ...WHOLE, last: last - 4 }
+        const { spans } = yield* store.spans("export", "e0000", undefined, bounds)
+        assert.deepStrictEqual(spans.map(({ id }) => id), ["e0000-1", "e0000-2"].slice(0, spans.length))
+      }))
+
+    it.effect("gives the events of a span in pages of bounded count and bytes", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const chain = new FactChain("event-pages")
+        chain.start("x")
+        chain.span("x", "a")
+        for (let k = 1; k <= 400; k++) {
+          const size = k % 50 === 0 ? 60_000 : k % 7
+          chain.event("x", k % 3 === 0 ? "b" : "a", k, { text: "é".repeat(size) })
+        }
+        yield* stored(chain.all)
+        const own = bodies(chain.all.filter(({ body }) => {
+          const fact = parseFact(body)!
+          return fact.type === "span.event" && fact.span_id === "a"
+        }))
+        const at = { executionId: "x", spanId: "a" }
+        for (const itemsMax of [1, 7, own.length - 1, own.length, 1_000]) {
+          for (const bytesMax of [1, 5_000, 130_000, 10_000_000]) {
+            if (itemsMax < 7 && bytesMax > 1) continue
+            const pages = yield* eventsOfSpan(store, "event-pages", at, { itemsMax, bytesMax })
+            assert.deepStrictEqual(pages.flat(), own)
+            for (const page of pages) {
+              assert.isAtLeast(page.length, 1)
+              assert.isAtMost(page.length, itemsMax)
+              const bytes = page.reduce((sum, body) => sum + Buffer.byteLength(body), 0)
+              assert.isTrue(page.length === 1 || bytes <= bytesMax)
+            }
+          }
+        }
+        const nothing = yield* store.spanEvents(
+          "event-pages",
+          { executionId: "x", spanId: "c" },
+          undefined,
+          WHOLE
+        )
+        assert.deepStrictEqual(nothing, { facts: [], next: undefined })
       }))
 
     it.effect("drops what came from a partition, and takes the same rows again", () =>
