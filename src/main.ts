@@ -9,6 +9,7 @@ import { parentGone } from "./adapters/embedded/ParentWatch.ts"
 import { layerLogFormat } from "./cli/LogFormat.ts"
 import { announce, failureLines, HELP, ROTATE_KEY_HELP } from "./cli/Messages.ts"
 import { REPAIR_HELP } from "./cli/Repair.ts"
+import { noteKeyConfusion } from "./cli/RuntimeNotice.ts"
 import { verifyCommand, VERIFY_HELP } from "./cli/VerifyPack.ts"
 import { loadConfig, type Config } from "./config.ts"
 import { repairPartition, rotateKey, startRoles } from "./Roles.ts"
@@ -25,6 +26,7 @@ const layerLogger = (config: Config) =>
 
 const serve = (config: Config) =>
   Effect.gen(function*() {
+    yield* noteKeyConfusion()
     const places = yield* startRoles(config, say)
     yield* announce(config, places)
     yield* parentGone()

@@ -5,6 +5,7 @@
  */
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
 import { RECEIPT_HEADER } from "../domain/Command.ts"
+import { parseJson } from "../domain/Json.ts"
 import {
   ATTEMPT_HEADER,
   KIND_HEADER,
@@ -93,7 +94,7 @@ class Followed {
         return this.#takeReceipt(partition, record)
       case "progress":
         if (record.value !== null) {
-          const progress = JSON.parse(record.value.toString()) as Progress
+          const progress = parseJson(record.value.toString()) as Progress
           this.progress[partition] = { ...noProgress(partition), ...progress }
         }
         return
@@ -112,10 +113,10 @@ class Followed {
     const key = record.key?.toString() ?? ""
     if (record.value === null) return
     if (key.startsWith(HEAD_PREFIX)) {
-      const { tree: _tree, ...head } = JSON.parse(record.value.toString()) as StoredHead
+      const { tree: _tree, ...head } = parseJson(record.value.toString()) as StoredHead
       this.heads.set(key.slice(HEAD_PREFIX.length), head)
     } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
-      const head = JSON.parse(record.value.toString()) as Head
+      const head = parseJson(record.value.toString()) as Head
       this.traceHeads.set(key.slice(TRACE_HEAD_PREFIX.length), head)
     }
   }
@@ -151,10 +152,10 @@ class Followed {
 
 const toDecision = (kind: string | undefined, value: Buffer, offset: number): Decision => {
   if (kind !== "verdict") {
-    const receipt = JSON.parse(value.toString()) as Receipt
+    const receipt = parseJson(value.toString()) as Receipt
     return { kind: "outcome", receipt, receiptOffset: offset }
   }
-  const { receipt_id, verdict } = JSON.parse(value.toString()) as AttemptVerdict
+  const { receipt_id, verdict } = parseJson(value.toString()) as AttemptVerdict
   return verdict === "repeat" ? { kind: "repeat", receiptId: receipt_id } : { kind: "mismatch" }
 }
 
@@ -256,11 +257,11 @@ const makeReceipts = (
     Effect.gen(function*() {
       const kept = followed.receipts.get(receiptId)
       if (kept !== undefined) {
-        const receipt = (kept.receipt ??= JSON.parse(kept.value.toString()) as Receipt)
+        const receipt = (kept.receipt ??= parseJson(kept.value.toString()) as Receipt)
         return receipt.tenant_id === tenantId ? receipt : undefined
       }
       const stored = yield* store.receipt(tenantId, receiptId)
-      return stored === undefined ? undefined : (JSON.parse(stored) as Receipt)
+      return stored === undefined ? undefined : (parseJson(stored) as Receipt)
     })
   const unavailable = (message: string) =>
     new StoreUnavailable({ operation: "receipt", cause: new Error(message) })

@@ -16,6 +16,7 @@ import {
 } from "effect"
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { matches, type EventFilter } from "../domain/EventFilter.ts"
+import { parseJson } from "../domain/Json.ts"
 import { linkOf } from "../domain/Link.ts"
 import type { TopicKind } from "../domain/Topics.ts"
 import { EventLog, type LogReader, type LogRecord, type LogUnavailable } from "../ports/EventLog.ts"
@@ -139,7 +140,7 @@ class Feed {
     const event: LiveEvent = {
       sequenceNumber: link.sequenceNumber,
       message: toMessage(link.sequenceNumber, body),
-      parsed: () => (parsed ??= JSON.parse(body) as AuditEvent)
+      parsed: () => (parsed ??= parseJson(body) as AuditEvent)
     }
     for (const subscriber of subscribers) subscriber.deliver(event)
   }

@@ -5,6 +5,7 @@
  */
 import { Clock, Effect, Metric, Ref, Schedule, Schema, Stream } from "effect"
 import { RECEIPT_HEADER, TENANT_HEADER } from "../domain/Command.ts"
+import { parseJson } from "../domain/Json.ts"
 import { linkOf, type Link } from "../domain/Link.ts"
 import { KIND_HEADER } from "../domain/Receipt.ts"
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
@@ -111,7 +112,7 @@ const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: nu
     let last = noProgress(partition)
     yield* scan(reader, { topic: "progress", partition, offset: start }, end, (records) => {
       const value = records.at(-1)?.value
-      if (value != null) last = { ...last, ...(JSON.parse(value.toString()) as Progress) }
+      if (value != null) last = { ...last, ...(parseJson(value.toString()) as Progress) }
     })
     return last
   })
@@ -347,7 +348,7 @@ const sortFact = (
 /** What the service has not written is nobody's checkpoint. */
 const parseCheckpoint = (body: Buffer): CheckpointRecord | undefined => {
   try {
-    const checkpoint = JSON.parse(body.toString()) as CheckpointRecord
+    const checkpoint = parseJson(body.toString()) as CheckpointRecord
     const { tenant_id, tree_size } = checkpoint
     const isOne = typeof tenant_id === "string" && Number.isSafeInteger(tree_size) && tree_size > 0
     return isOne ? checkpoint : undefined

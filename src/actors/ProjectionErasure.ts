@@ -5,6 +5,7 @@
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../domain/Erasure.ts"
 import { eraseEvent } from "../domain/HashChain.ts"
+import { parseJson } from "../domain/Json.ts"
 import { eraseFact, parseFact } from "../domain/TraceFact.ts"
 import type { EventErasure } from "../ports/EventStore.ts"
 
@@ -33,7 +34,7 @@ const MARK = Buffer.from(`"action":"${ERASURE_ACTION}"`)
 /** What the event in these bytes erases; for nearly every event nothing, at the cost of a search. */
 export const erasedTargetsOf = (body: Buffer): ErasedEvents | undefined => {
   if (!body.includes(MARK)) return undefined
-  const event = JSON.parse(body.toString()) as AuditEvent
+  const event = parseJson(body.toString()) as AuditEvent
   const erasure = erasureOf(event)
   return erasure === undefined
     ? undefined
@@ -62,7 +63,7 @@ export const erasedTogether = (
 
 const erasedAtOf = (stored: string): string | undefined => {
   try {
-    const { erased_at } = JSON.parse(stored) as { readonly erased_at?: unknown }
+    const { erased_at } = parseJson(stored) as { readonly erased_at?: unknown }
     return typeof erased_at === "string" ? erased_at : undefined
   } catch {
     // Bytes that are no JSON were not erased by us.
@@ -72,7 +73,7 @@ const erasedAtOf = (stored: string): string | undefined => {
 
 const erasedRecord = (record: string, erasedAt: string): string | undefined => {
   try {
-    return eraseEvent(JSON.parse(record) as AuditEvent, erasedAt)
+    return eraseEvent(parseJson(record) as AuditEvent, erasedAt)
   } catch {
     // A record that is no event can't have been erased.
     return undefined

@@ -7,6 +7,7 @@ import { Effect, Schema } from "effect"
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
 import { decodeCommand, dedupKeyOf, type Command } from "../domain/Command.ts"
 import { GENESIS_HASH } from "../domain/HashChain.ts"
+import { parseJson } from "../domain/Json.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../domain/Identifiers.ts"
 import { COMMAND_HEADER } from "../domain/Receipt.ts"
@@ -102,7 +103,7 @@ interface StoredEvent {
 }
 
 const parseEvent = (record: LogRecord): StoredEvent =>
-  JSON.parse(record.value?.toString() ?? "null") as StoredEvent
+  parseJson(record.value?.toString() ?? "null") as StoredEvent
 
 type Comparison = "equal" | "behind" | { readonly ahead: string }
 
@@ -286,7 +287,7 @@ const readCheckpoints = ({ log, partition, reader }: Restoring) =>
     yield* scan(reader, { topic: "checkpoints", partition, offset: start }, end, (records) => {
       for (const { value } of records) {
         if (value === null) continue
-        const checkpoint = JSON.parse(value.toString()) as CheckpointRecord
+        const checkpoint = parseJson(value.toString()) as CheckpointRecord
         checkpoints.set(checkpoint.tenant_id, checkpoint)
       }
     })

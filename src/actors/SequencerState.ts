@@ -3,6 +3,7 @@
  * is replaying these records; nothing here decides anything.
  */
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
+import { parseJson } from "../domain/Json.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
 import { emptyRegistry, type Registry } from "../domain/Registry.ts"
 import {
@@ -206,18 +207,18 @@ export const replay = (into: Replay, key: string, value: Buffer | null): void =>
     into.state.heads.delete(tenantId)
     into.state.trees.delete(tenantId)
     if (value === null) return
-    const { tree, ...head } = JSON.parse(value.toString()) as StoredHead
+    const { tree, ...head } = parseJson(value.toString()) as StoredHead
     into.state.heads.set(tenantId, head)
     if (typeof tree === "string") into.state.trees.set(tenantId, Frontier.decode(tree))
     else if (tree === undefined) into.outdated = true
   } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
     const tenantId = key.slice(TRACE_HEAD_PREFIX.length)
     if (value === null) into.state.traceHeads.delete(tenantId)
-    else into.state.traceHeads.set(tenantId, JSON.parse(value.toString()) as Head)
+    else into.state.traceHeads.set(tenantId, parseJson(value.toString()) as Head)
   } else if (key.startsWith(CHECKPOINT_PREFIX)) {
     const tenantId = key.slice(CHECKPOINT_PREFIX.length)
     if (value === null) into.state.checkpoints.delete(tenantId)
-    else into.state.checkpoints.set(tenantId, JSON.parse(value.toString()) as CheckpointRecord)
+    else into.state.checkpoints.set(tenantId, parseJson(value.toString()) as CheckpointRecord)
   } else if (isTraceKey(key)) {
     into.state.traces.replay(key, value)
   } else if (key.startsWith(DEDUP_PREFIX)) {
@@ -227,16 +228,16 @@ export const replay = (into: Replay, key: string, value: Buffer | null): void =>
   } else if (value === null) {
     return
   } else if (key === APPLIED_KEY) {
-    const applied = JSON.parse(value.toString()) as Applied
+    const applied = parseJson(value.toString()) as Applied
     into.state.applied = applied.command_offset
     into.state.eventsNext = applied.events_next
     into.state.tracesNext = applied.traces_next ?? 0
     into.state.tracesForgotten = applied.traces_forgotten ?? 0
     into.started = true
   } else if (key === OWNER_KEY) {
-    into.owner = (JSON.parse(value.toString()) as { readonly owner: string }).owner
+    into.owner = (parseJson(value.toString()) as { readonly owner: string }).owner
   } else if (key === META_KEY) {
-    into.partitions = (JSON.parse(value.toString()) as { readonly partitions: number }).partitions
+    into.partitions = (parseJson(value.toString()) as { readonly partitions: number }).partitions
   }
 }
 

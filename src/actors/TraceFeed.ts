@@ -13,6 +13,7 @@ import {
   Stream,
   type Scope
 } from "effect"
+import { parseJson } from "../domain/Json.ts"
 import { eraseFact, parseFact, type TraceFact } from "../domain/TraceFact.ts"
 import { foldFacts, TraceView, type TraceChange } from "../domain/TraceView.ts"
 import { EventLog, LogUnavailable, type LogRecord } from "../ports/EventLog.ts"
@@ -244,7 +245,7 @@ const executionIdOf = (body: Buffer): string | undefined => {
   let end = start + 1
   while (end < body.length && body[end] !== QUOTE) end += body[end] === BACKSLASH ? 2 : 1
   try {
-    return JSON.parse(body.toString("utf8", start, end + 1)) as string
+    return parseJson(body.toString("utf8", start, end + 1)) as string
   } catch {
     // No fact that the sequencer has written.
     return undefined

@@ -4,6 +4,7 @@
  * `alk.progress` of its partition, because only what is visible there may be forgotten.
  */
 import { Effect, Option } from "effect"
+import { parseJson } from "../domain/Json.ts"
 import { nowMicros } from "../domain/Timestamp.ts"
 import type { EventLog, LogReader, LogUnavailable, OffsetOutOfRange } from "../ports/EventLog.ts"
 import type { LoadedExecution, TraceStore } from "../ports/TraceStore.ts"
@@ -160,7 +161,7 @@ export class TraceKeeper {
       return scan(this.#reader, { topic: "progress", partition, offset }, end, (records) => {
         for (const { value } of records) {
           if (value === null) continue
-          const progress = JSON.parse(value.toString()) as Progress
+          const progress = parseJson(value.toString()) as Progress
           this.#progress = { ...noProgress(partition), ...progress }
           this.#rebuilt ||= this.#progress.rebuilding
         }

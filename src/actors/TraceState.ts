@@ -3,6 +3,7 @@
  * `alk.state`. It grows with what is running, not with history: what has ended or rests leaves as
  * soon as the store shows it, and is loaded from there when it is named again. Knows no operations.
  */
+import { parseJson } from "../domain/Json.ts"
 import { parseFact, type TraceStatus } from "../domain/TraceFact.ts"
 import type { LoadedExecution } from "../ports/TraceStore.ts"
 import type { StateRecord } from "./SequencerState.ts"
@@ -239,7 +240,7 @@ export class TraceState {
       staged = { tenantId: tenantId!, executionId, execution: undefined, spans: new Map() }
       this.#staged.set(name, staged)
     }
-    const stored: unknown = value === null ? undefined : JSON.parse(value.toString())
+    const stored: unknown = value === null ? undefined : parseJson(value.toString())
     if (prefix === "x") staged.execution = stored as StoredExecution | undefined
     else if (stored === undefined) staged.spans.delete(unescape(span!))
     else staged.spans.set(unescape(span!), stored as StoredSpan)

@@ -11,6 +11,7 @@ import {
   traceFactHeaders
 } from "../domain/CloudEvent.ts"
 import { SCHEME } from "../domain/HashChain.ts"
+import { parseJson } from "../domain/Json.ts"
 import { MESSAGE_BYTES_MAX, topicName } from "../domain/Topics.ts"
 import { TRACE_SCHEME } from "../domain/TraceFact.ts"
 import { auditEventRecord } from "./AuditEventRecord.ts"
@@ -200,7 +201,7 @@ const publicTopics: ReadonlyArray<PublicTopic> = [
     example: {
       summary: "The first fact of a tenant.",
       headers: (serviceName) => traceFactHeaders(serviceName, exampleFactPlace),
-      payload: JSON.parse(exampleFactValue) as JsonRecord
+      payload: parseJson(exampleFactValue) as JsonRecord
     }
   },
   {

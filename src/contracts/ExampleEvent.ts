@@ -16,6 +16,7 @@ import {
   type EventTexts
 } from "../domain/HashChain.ts"
 import { Schema } from "effect"
+import { parseJson } from "../domain/Json.ts"
 
 const texts: EventTexts = {
   id: quote("evt-1"),
@@ -49,7 +50,7 @@ export const exampleValue: string =
 
 /** The same, read. */
 export const exampleEvent: AuditEvent = Schema.decodeUnknownSync(AuditEvent)(
-  JSON.parse(exampleValue)
+  parseJson(exampleValue)
 )
 
 /** What its headers are made from. */

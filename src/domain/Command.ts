@@ -5,6 +5,7 @@
  * again before they are stored.
  */
 import { hash } from "node:crypto"
+import { parseJson } from "./Json.ts"
 import type { RegistryOperation } from "./Registry.ts"
 import { decodeOperation, encodeOperation, type TraceOperation } from "./TraceOperation.ts"
 
@@ -117,7 +118,7 @@ const decodeEvent = (line: string): PreparedEvent => {
   const fingerprint = optional(print!, HEX_32)
   return {
     index: Number(index),
-    id: JSON.parse(id!) as string,
+    id: parseJson(id!) as string,
     body,
     contentHash: contentHash!,
     ...(detailsSalt === undefined ? {} : { detailsSalt }),
@@ -160,7 +161,7 @@ export const decodeCommand = (value: Buffer | null): Command => {
   const lines = value.toString("utf8").split("\n")
   let header: unknown
   try {
-    header = JSON.parse(lines[0]!)
+    header = parseJson(lines[0]!)
   } catch (cause) {
     throw new CommandUnreadable("the first line is not JSON", { cause })
   }

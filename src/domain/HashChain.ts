@@ -6,6 +6,7 @@
 import { hash as digest } from "node:crypto"
 import type { AuditEvent } from "./AuditEvent.ts"
 import { canonicalize, quote } from "./CanonicalJson.ts"
+import { parseJson } from "./Json.ts"
 import type { JsonObject } from "./StrictJson.ts"
 
 export const SCHEME = "alk-chain-v1"
@@ -201,7 +202,7 @@ const recomputeEvent = (event: AuditEvent, storedJson: string): Recomputed => {
  */
 export const recompute = (storedJson: string): Recomputed | undefined => {
   try {
-    const event: unknown = JSON.parse(storedJson)
+    const event: unknown = parseJson(storedJson)
     return isEvent(event) ? recomputeEvent(event, storedJson) : undefined
   } catch {
     // No JSON, half a surrogate pair, or deeper than the stack: no writer of events made it.

@@ -2,6 +2,7 @@
  * The chain fields of a stored event, read from the end of its JSON without parsing the rest. Enough
  * to see whether one record follows another; whether the hashes are right is verification's business.
  */
+import { parseJson } from "./Json.ts"
 
 export interface Link {
   readonly tenantId: string
@@ -30,7 +31,7 @@ export const linkOf = (body: Buffer): Link | undefined => {
   if (at === -1) return undefined
   let suffix: Suffix
   try {
-    suffix = JSON.parse(`{${body.toString("utf8", at + 1)}`) as Suffix
+    suffix = parseJson(`{${body.toString("utf8", at + 1)}`) as Suffix
   } catch {
     return undefined
   }

@@ -4,6 +4,7 @@
  * are shown once and kept nowhere.
  */
 import type { EventFilter } from "./EventFilter.ts"
+import { parseJson } from "./Json.ts"
 
 export type Scope = "read" | "write"
 
@@ -130,13 +131,13 @@ export const toRegistryEntry = (key: string, value: string): RegistryEntry | und
   const kind = key.slice(0, key.indexOf("/"))
   switch (kind) {
     case "tenant":
-      return { kind, tenant: JSON.parse(value) as Tenant }
+      return { kind, tenant: parseJson(value) as Tenant }
     case "key":
-      return { kind, key: JSON.parse(value) as ApiKey }
+      return { kind, key: parseJson(value) as ApiKey }
     case "link":
-      return { kind, link: JSON.parse(value) as ShareLink }
+      return { kind, link: parseJson(value) as ShareLink }
     case "signing_key":
-      return { kind, signing_key: JSON.parse(value) as SigningKey }
+      return { kind, signing_key: parseJson(value) as SigningKey }
     default:
       return undefined
   }

@@ -5,6 +5,7 @@
  * events.
  */
 import { isUtf8 } from "node:buffer"
+import { parseJson } from "./Json.ts"
 
 export type JsonValue = null | boolean | number | string | ReadonlyArray<JsonValue> | JsonObject
 
@@ -137,43 +138,58 @@ const skipNumber = (bytes: Uint8Array, start: number): number => {
   return isExactNumber(text) ? at : SUSPECT
 }
 
+/** What a survey found. */
+interface Survey {
+  /** Members that all objects have together. */
+  readonly members: number
+  /** True if a key is written with an escape. */
+  readonly isKeyEscaped: boolean
+}
+
 /**
- * Look at every byte once and allocate nothing: how many members all objects have together, or
- * SUSPECT if something nests too deep, is no exact number, or is half a surrogate pair or U+0000.
- * What it says about bytes that are no JSON is worth nothing.
+ * Look at every byte once: what is there, or undefined if something nests too deep, is no exact
+ * number, or is half a surrogate pair or U+0000. What it says about bytes that are no JSON is worth
+ * nothing.
  */
-const survey = (bytes: Uint8Array, levelsMax: number): number => {
+const survey = (bytes: Uint8Array, levelsMax: number): Survey | undefined => {
   const end = bytes.length
+  let isKeyEscaped = false
+  let isStringEscaped = false
   let members = 0
   let levels = 0
   let at = 0
   while (at < end) {
     const byte = bytes[at]!
     if (byte === QUOTE) {
+      isStringEscaped = false
       at += 1
       while (at < end && bytes[at] !== QUOTE) {
         if (bytes[at] !== BACKSLASH) {
           at += 1
         } else if (bytes[at + 1] === LETTER_U) {
+          isStringEscaped = true
           at = skipUnicodeEscape(bytes, at + 2)
-          if (at === SUSPECT) return SUSPECT
+          if (at === SUSPECT) return undefined
         } else {
+          isStringEscaped = true
           at += 2
         }
       }
       at += 1
     } else if (byte === MINUS || isDigit(byte)) {
       at = skipNumber(bytes, at)
-      if (at === SUSPECT) return SUSPECT
+      if (at === SUSPECT) return undefined
     } else {
-      if (byte === COLON) members += 1
-      else if (byte === LEFT_BRACE || byte === LEFT_BRACKET) levels += 1
+      if (byte === COLON) {
+        members += 1
+        isKeyEscaped ||= isStringEscaped
+      } else if (byte === LEFT_BRACE || byte === LEFT_BRACKET) levels += 1
       else if (byte === RIGHT_BRACE || byte === RIGHT_BRACKET) levels -= 1
-      if (levels > levelsMax) return SUSPECT
+      if (levels > levelsMax) return undefined
       at += 1
     }
   }
-  return members
+  return { members, isKeyEscaped }
 }
 
 /** Members of all objects of a value: fewer than its text has if a key stands there twice. */
@@ -195,17 +211,17 @@ const countMembers = (value: object): number => {
 
 /** The value if the survey and the parser find nothing to object to, else undefined. */
 const parseClean = (bytes: Buffer, text: string, levelsMax: number): JsonValue | undefined => {
-  const members = survey(bytes, levelsMax)
-  if (members === SUSPECT) return undefined
+  const surveyed = survey(bytes, levelsMax)
+  if (surveyed === undefined) return undefined
   let value: JsonValue
   try {
-    value = JSON.parse(text) as JsonValue
+    value = parseJson(text, surveyed.isKeyEscaped) as JsonValue
   } catch {
     // The scanner finds the same mistake and says where it is.
     return undefined
   }
   const found = typeof value === "object" && value !== null ? countMembers(value) : 0
-  return found === members ? value : undefined
+  return found === surveyed.members ? value : undefined
 }
 
 /** Thrown and caught in this file only: what the text would have to hold, and where. */
@@ -391,7 +407,7 @@ class Scanner {
     }
     this.#at += 1
     return escaped
-      ? (JSON.parse(this.#text.slice(start, this.#at)) as string)
+      ? (parseJson(this.#text.slice(start, this.#at), false) as string)
       : this.#text.slice(start + 1, this.#at - 1)
   }
 
@@ -517,7 +533,7 @@ export const parseStrict = (body: Buffer): StrictResult => {
   const value = parseClean(body, text, LEVELS_ABOVE_ALONE + NESTING_MAX)
   if (value !== undefined) return { value }
   const problem = problemOf(text)
-  return problem === undefined ? { value: JSON.parse(text) as JsonValue } : { problem }
+  return problem === undefined ? { value: parseJson(text) as JsonValue } : { problem }
 }
 
 const checkCount = (count: number, what: string, itemsMax: number) =>
@@ -550,7 +566,7 @@ const parseItems = (text: string, member: string, itemsMax: number): StrictBatch
       beside: [...scanned.keys].filter((key) => key !== member),
       items: scanned.items.map(({ end, problem, start }) =>
         problem === undefined
-          ? { value: JSON.parse(text.slice(start, end)) as JsonValue }
+          ? { value: parseJson(text.slice(start, end)) as JsonValue }
           : { problem }
       )
     }

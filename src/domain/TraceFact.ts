@@ -5,6 +5,7 @@
  */
 import { hash as digest } from "node:crypto"
 import { canonicalize, quote } from "./CanonicalJson.ts"
+import { parseJson } from "./Json.ts"
 import type { JsonObject } from "./StrictJson.ts"
 
 export const TRACE_SCHEME = "alk-trace-v1"
@@ -301,7 +302,7 @@ const isFact = (value: unknown): value is TraceFact => {
 /** The fact that a stored text holds, unchecked but for its shape; undefined if it is none. */
 export const parseFact = (storedJson: string): TraceFact | undefined => {
   try {
-    const value: unknown = JSON.parse(storedJson)
+    const value: unknown = parseJson(storedJson)
     return isFact(value) ? value : undefined
   } catch {
     // No JSON: no writer of facts made it.

@@ -3,6 +3,7 @@
  * `alk.commands`: one line of JSON per operation. Whether it may be done is the sequencer's to say.
  */
 import { hash } from "node:crypto"
+import { parseJson } from "./Json.ts"
 import type { PreparedDetails, TerminalStatus } from "./TraceFact.ts"
 
 /** 32 hex digits that name a trace event by tenant and id; see AddSpanEvent. */
@@ -166,7 +167,7 @@ export const encodeOperation = (operation: TraceOperation): string => JSON.strin
 /** Undefined if the line holds no operation. */
 export const decodeOperation = (line: string): TraceOperation | undefined => {
   try {
-    const value = JSON.parse(line) as TraceOperation
+    const value = parseJson(line) as TraceOperation
     const { index, op } = value
     return traceOperations.includes(op) && Number.isSafeInteger(index) ? value : undefined
   } catch {

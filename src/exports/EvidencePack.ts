@@ -8,6 +8,7 @@ import { Effect, Stream } from "effect"
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
 import { ERASURE_ACTION } from "../domain/Erasure.ts"
 import { emptyFilter } from "../domain/EventFilter.ts"
+import { parseJson } from "../domain/Json.ts"
 import { linkOf } from "../domain/Link.ts"
 import { Archive, type ArchiveEntry, type ArchiveFailed } from "../ports/Archive.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
@@ -81,7 +82,7 @@ interface Erasure {
 /** Undefined for bytes that are no JSON: that they are none is for the verifiers to say. */
 const parsed = (body: string): Erasure | undefined => {
   try {
-    return JSON.parse(body) as Erasure
+    return parseJson(body) as Erasure
   } catch {
     return undefined
   }

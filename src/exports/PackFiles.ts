@@ -3,6 +3,7 @@
  * and at the end held against the manifest and the sums. Memory holds one line and one small file.
  */
 import { createHash } from "node:crypto"
+import { parseJson } from "../domain/Json.ts"
 import { ArchiveUnreadable, type ArchiveReader } from "../ports/Archive.ts"
 import { counted, packFiles, type PackFindings } from "./PackFindings.ts"
 
@@ -27,7 +28,7 @@ const textOf = (bytes: Uint8Array): string | undefined => {
 export const jsonOf = (text: string | undefined): unknown => {
   if (text === undefined) return undefined
   try {
-    return JSON.parse(text) as unknown
+    return parseJson(text) as unknown
   } catch {
     return undefined
   }

@@ -3,6 +3,7 @@
  * made harmless. Reads stored bytes only.
  */
 import type { AuditEvent } from "../domain/AuditEvent.ts"
+import { parseJson } from "../domain/Json.ts"
 
 /** The columns, in order. */
 export const CSV_COLUMNS = [
@@ -52,7 +53,7 @@ const metadataOf = (body: string): string => {
 
 /** One stored event as a line of CSV. */
 export const csvLine = (body: string): string => {
-  const event = JSON.parse(body) as AuditEvent
+  const event = parseJson(body) as AuditEvent
   const values: ReadonlyArray<string> = [
     String(event.sequence_number),
     event.id,

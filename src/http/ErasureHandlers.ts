@@ -6,6 +6,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Visibility } from "../actors/Visibility.ts"
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { isClientId } from "../domain/Identifiers.ts"
+import { parseJson } from "../domain/Json.ts"
 import { formatMicros, microsOf } from "../domain/Timestamp.ts"
 import { COMMANDS_RETENTION_DAYS } from "../domain/Topics.ts"
 import { EventErasures } from "../pipeline/EventErasures.ts"
@@ -63,7 +64,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
       final: boolean
     ) {
       const body = yield* store.byId(tenantId, id, sequence, final)
-      return body === undefined ? yield* notFound("event") : (JSON.parse(body) as AuditEvent)
+      return body === undefined ? yield* notFound("event") : (parseJson(body) as AuditEvent)
     })
 
     return handlers.handleRaw(

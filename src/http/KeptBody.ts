@@ -4,6 +4,7 @@
  * word.
  */
 import type { AuditEvent } from "../domain/AuditEvent.ts"
+import { parseJson } from "../domain/Json.ts"
 import type { KeptReceipt } from "../verify/KeptRecords.ts"
 import { refuseUnknown } from "./AdminHandlers.ts"
 import { ApiError, invalid } from "./ApiError.ts"
@@ -169,7 +170,7 @@ const noteOf = (value: unknown): string => {
 
 const parsed = (bytes: Buffer): unknown => {
   try {
-    return JSON.parse(bytes.toString("utf8"))
+    return parseJson(bytes.toString("utf8"))
   } catch {
     throw new ApiError({ code: "invalid_json", message: "the body is not JSON" })
   }

@@ -7,6 +7,7 @@ import { Effect, Layer, Option } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { ItemError } from "../domain/Command.ts"
+import { parseJson } from "../domain/Json.ts"
 import type { RecordOtlpSpan } from "../domain/TraceOperation.ts"
 import { COMMIT_TIMEOUT_MS, Ingest } from "../pipeline/Ingest.ts"
 import type {
@@ -147,7 +148,7 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
 const refusalIn = (response: HttpServerResponse.HttpServerResponse): Refusal | undefined => {
   const { body, status } = response
   if (status < 400 || body._tag !== "Uint8Array") return undefined
-  const { error } = JSON.parse(Buffer.from(body.body).toString()) as { readonly error: Refusal }
+  const { error } = parseJson(Buffer.from(body.body).toString()) as { readonly error: Refusal }
   return error
 }
 

@@ -6,6 +6,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { BATCH_ITEMS_MAX } from "../domain/AuditEvent.ts"
 import { isClientId } from "../domain/Identifiers.ts"
+import { parseJson } from "../domain/Json.ts"
 import { parseStrict, parseStrictBatch, type StrictResult } from "../domain/StrictJson.ts"
 import { markOf } from "../pipeline/Ingest.ts"
 import {
@@ -65,9 +66,10 @@ export const severalOperations = (bytes: Buffer, member: string): Operations => 
 const EVENTS = "events"
 
 const holdsEvents = (bytes: Buffer): boolean => {
-  if (!bytes.includes(EVENTS)) return false
+  // Its name may be written with an escape too.
+  if (!bytes.includes(EVENTS) && !bytes.includes("\\")) return false
   try {
-    const value: unknown = JSON.parse(bytes.toString())
+    const value: unknown = parseJson(bytes.toString())
     return typeof value === "object" && value !== null && Object.hasOwn(value, EVENTS)
   } catch {
     // The strict reader says what is wrong.

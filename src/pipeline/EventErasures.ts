@@ -8,6 +8,7 @@ import { BATCH_ITEMS_MAX, RESERVED_ACTION_PREFIX, type AuditEvent } from "../dom
 import type { PreparedEvent } from "../domain/Command.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../domain/Erasure.ts"
 import { emptyFilter } from "../domain/EventFilter.ts"
+import { parseJson } from "../domain/Json.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { EventStore, type StoreUnavailable } from "../ports/EventStore.ts"
 import {
@@ -106,7 +107,7 @@ const make = Effect.fnUntraced(function*(secret: string) {
       { tenantId, filter, order: "asc", offset: 0, limit: PAGE_EVENTS, afterSequence },
       final
     )
-    return bodies.map((body) => JSON.parse(body) as AuditEvent)
+    return bodies.map((body) => parseJson(body) as AuditEvent)
   })
 
   /** What there is to erase, as much of it as one request may. */

@@ -6,12 +6,13 @@ import { Effect, Option, Stream } from "effect"
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../domain/Erasure.ts"
 import { emptyFilter } from "../domain/EventFilter.ts"
+import { parseJson } from "../domain/Json.ts"
 import { ChainRecompute } from "../ports/ChainRecompute.ts"
 import { EventStore } from "../ports/EventStore.ts"
 
 const parsed = (body: string): AuditEvent | undefined => {
   try {
-    return JSON.parse(body) as AuditEvent
+    return parseJson(body) as AuditEvent
   } catch {
     // Verification has its own words for what is no JSON.
     return undefined

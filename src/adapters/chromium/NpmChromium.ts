@@ -8,6 +8,7 @@ import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { parseJson } from "../../domain/Json.ts"
 
 /** A browser and what its process needs in its environment. */
 export interface ChromiumProgram {
@@ -29,7 +30,7 @@ const versionOf = async (file: string): Promise<string> => {
   for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
     const manifest = join(folder, "package.json")
     if (!existsSync(manifest)) continue
-    const { version } = JSON.parse(await readFile(manifest, "utf8")) as { version?: string }
+    const { version } = parseJson(await readFile(manifest, "utf8")) as { version?: string }
     if (version !== undefined) return version
   }
   throw new Error("@sparticuz/chromium has no version")

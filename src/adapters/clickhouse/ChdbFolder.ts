@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import * as fs from "node:fs"
 import { join, resolve } from "node:path"
+import { parseJson } from "../../domain/Json.ts"
 
 /** The embedded store can't be opened on its folder; the message is one line with the way out. */
 export class StoreFolderUnusable extends Schema.TaggedError<StoreFolderUnusable>()(
@@ -76,7 +77,7 @@ const checkFormat = (folder: string): void => {
   }
   let format: unknown
   try {
-    format = (JSON.parse(fs.readFileSync(file, "utf8")) as { format?: unknown }).format
+    format = (parseJson(fs.readFileSync(file, "utf8")) as { format?: unknown }).format
   } catch (cause) {
     throw unreadable(folder, `${FORMAT_FILE} is damaged`, cause)
   }

@@ -4,6 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import type { CheckpointRecord } from "../../domain/Checkpoint.ts"
+import { parseJson } from "../../domain/Json.ts"
 import { CHECKPOINTS_LIST_MAX, CheckpointStore } from "../../ports/CheckpointStore.ts"
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import { Parameters } from "./EventFilterSql.ts"
@@ -25,7 +26,7 @@ const isRecord = (value: unknown): value is CheckpointRecord => {
 /** A row whose bytes are no checkpoint comes back without a note, which no key has signed. */
 const recordOf = (tenantId: string, treeSize: number, body: string): CheckpointRecord => {
   try {
-    const value: unknown = JSON.parse(body)
+    const value: unknown = parseJson(body)
     if (isRecord(value)) return value
   } catch {
     // Somebody has written into the table; the same as any other JSON.

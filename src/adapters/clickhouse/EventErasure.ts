@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import type { AuditEvent } from "../../domain/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../../domain/Erasure.ts"
 import { eraseEvent } from "../../domain/HashChain.ts"
+import { parseJson } from "../../domain/Json.ts"
 import type { EventErasure, EventStore } from "../../ports/EventStore.ts"
 import { Parameters } from "./EventFilterSql.ts"
 import type { StoreClient } from "./StoreClient.ts"
@@ -31,7 +32,7 @@ interface Replacement {
 /** Undefined if the bytes are not those of an event: what somebody wrote there is not ours. */
 const erased = (body: string, erasedAt: string): string | undefined => {
   try {
-    return eraseEvent(JSON.parse(body) as AuditEvent, erasedAt)
+    return eraseEvent(parseJson(body) as AuditEvent, erasedAt)
   } catch {
     // Verification reports such a row.
     return undefined
@@ -150,7 +151,7 @@ const erasureRecords = (store: StoreClient, partition: number, fromOffset: numbe
 
 const erasureIn = (body: string): EventErasure | undefined => {
   try {
-    const event = JSON.parse(body) as AuditEvent
+    const event = parseJson(body) as AuditEvent
     const erasure = erasureOf(event)
     return erasure && { sequenceNumber: erasure.sequence_number, erasedAt: event.created_at }
   } catch {

@@ -10,6 +10,7 @@ import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import { join, resolve } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import { parseJson } from "../../domain/Json.ts"
 
 /** Another live process owns the folder. */
 export class DataFolderInUse extends Schema.TaggedError<DataFolderInUse>()("DataFolderInUse", {
@@ -87,7 +88,8 @@ const writeWhole = (path: string, content: string): void => {
 
 const ownerOf = (path: string): string => {
   try {
-    const { pid, since } = JSON.parse(fs.readFileSync(join(path, "owner.json"), "utf8"))
+    const text = fs.readFileSync(join(path, "owner.json"), "utf8")
+    const { pid, since } = parseJson(text) as { readonly pid: unknown; readonly since: unknown }
     return `the alk with process id ${pid}, running since ${since}`
   } catch {
     return "another alk"

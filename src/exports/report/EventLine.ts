@@ -4,6 +4,7 @@
  */
 import type { ActorType, AuditEvent, Outcome } from "../../domain/AuditEvent.ts"
 import { canonicalize } from "../../domain/CanonicalJson.ts"
+import { parseJson } from "../../domain/Json.ts"
 import type { JsonObject } from "../../domain/StrictJson.ts"
 import { cut, type CutText } from "./ShownText.ts"
 
@@ -44,7 +45,7 @@ const metadataText = (metadata: AuditEvent["metadata"]): CutText | undefined =>
 
 /** Of a stored event's JSON; the metadata only where there is room for it. */
 export const eventLine = (body: string, options: { readonly metadata: boolean }): EventLine => {
-  const event = JSON.parse(body) as AuditEvent
+  const event = parseJson(body) as AuditEvent
   return {
     sequenceNumber: event.sequence_number,
     id: field(event.id),

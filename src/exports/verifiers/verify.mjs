@@ -78,6 +78,166 @@ const bytesOfBase64 = (text) => {
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
 const isSequence = (value) => Number.isSafeInteger(value) && value >= 1
 
+// JSON
+
+const isSpace = (code) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+const isDigit = (code) => code >= 0x30 && code <= 0x39
+
+/** The place of the quote that ends the string with a backslash at `slash`; -1 without one. */
+const endOfString = (text, slash) => {
+  let quote = text.indexOf('"', slash)
+  while (quote !== -1) {
+    let before = quote
+    while (before > slash && text[before - 1] === "\\") before -= 1
+    if ((quote - before) % 2 === 0) return quote
+    quote = text.indexOf('"', quote + 1)
+  }
+  return -1
+}
+
+/** True if a key is written with an escape; a backslash is in a string, a key before a colon. */
+const hasEscapedKey = (text) => {
+  let slash = text.indexOf("\\")
+  while (slash !== -1) {
+    let at = endOfString(text, slash) + 1
+    if (at === 0) return false
+    while (isSpace(text.charCodeAt(at))) at += 1
+    if (text[at] === ":") return true
+    slash = text.indexOf("\\", at)
+  }
+  return false
+}
+
+const UNFINISHED = Symbol("unfinished")
+
+/** Reads JSON as JSON.parse has to, in linear time and without recursion. */
+class JsonReader {
+  constructor(text) {
+    this.text = text
+    this.at = 0
+    this.containers = []
+    this.keys = []
+  }
+
+  read() {
+    this.skipSpace()
+    let value = this.begin()
+    while (value === UNFINISHED || this.containers.length > 0) {
+      value = value === UNFINISHED ? this.begin() : this.place(value)
+    }
+    this.skipSpace()
+    if (this.at < this.text.length) this.refuse()
+    return value
+  }
+
+  refuse() {
+    throw new SyntaxError(`no JSON at position ${this.at}`)
+  }
+
+  code() {
+    return this.text.charCodeAt(this.at)
+  }
+
+  skipSpace() {
+    while (isSpace(this.code())) this.at += 1
+  }
+
+  take(character) {
+    if (this.text[this.at] !== character) return false
+    this.at += 1
+    return true
+  }
+
+  /** A value, or UNFINISHED where the first one of a container follows. */
+  begin() {
+    const first = this.text[this.at]
+    if (first === '"') return this.string()
+    if (first !== "{" && first !== "[") return this.numberOrLiteral()
+    this.at += 1
+    this.skipSpace()
+    const container = first === "{" ? {} : []
+    if (this.take(first === "{" ? "}" : "]")) return container
+    this.containers.push(container)
+    this.keys.push(first === "{" ? this.key() : undefined)
+    return UNFINISHED
+  }
+
+  /** Put a value into its container: the container if it ends there, else UNFINISHED. */
+  place(value) {
+    const top = this.containers.length - 1
+    const container = this.containers[top]
+    const key = this.keys[top]
+    if (key === undefined) container.push(value)
+    else if (key !== "__proto__") container[key] = value
+    else Object.defineProperty(
+      container, key, { value, writable: true, enumerable: true, configurable: true }
+    )
+    this.skipSpace()
+    if (this.take(",")) {
+      this.skipSpace()
+      if (key !== undefined) this.keys[top] = this.key()
+      return UNFINISHED
+    }
+    if (!this.take(key === undefined ? "]" : "}")) this.refuse()
+    this.containers.pop()
+    this.keys.pop()
+    return container
+  }
+
+  key() {
+    if (this.text[this.at] !== '"') this.refuse()
+    const key = this.string()
+    this.skipSpace()
+    if (!this.take(":")) this.refuse()
+    this.skipSpace()
+    return key
+  }
+
+  string() {
+    const start = this.at
+    let isEscaped = false
+    this.at += 1
+    while (this.code() !== 0x22) {
+      if (this.code() === 0x5c) {
+        isEscaped = true
+        this.at += 2
+      } else if (this.code() >= 0x20) this.at += 1
+      else this.refuse()
+    }
+    this.at += 1
+    const literal = this.text.slice(start, this.at)
+    return isEscaped ? JSON.parse(literal) : literal.slice(1, -1)
+  }
+
+  digits() {
+    if (!isDigit(this.code())) this.refuse()
+    while (isDigit(this.code())) this.at += 1
+  }
+
+  numberOrLiteral() {
+    for (const [word, value] of [["true", true], ["false", false], ["null", null]]) {
+      if (!this.text.startsWith(word, this.at)) continue
+      this.at += word.length
+      return value
+    }
+    const start = this.at
+    this.take("-")
+    if (!this.take("0")) this.digits()
+    if (this.take(".")) this.digits()
+    if (this.take("e") || this.take("E")) {
+      if (!this.take("+")) this.take("-")
+      this.digits()
+    }
+    return Number(this.text.slice(start, this.at))
+  }
+}
+
+/**
+ * The value of a JSON text. V8 may give a key that is written with an escape the name of another
+ * object's key (nodejs/node#63785): such a text is not for its JSON.parse.
+ */
+const parseJson = (text) => hasEscapedKey(text) ? new JsonReader(text).read() : JSON.parse(text)
+
 // RFC 8785
 
 class NotCanonical extends Error {}
@@ -216,7 +376,7 @@ const SAID_SEQUENCE = /"sequence_number":([0-9]{1,15})(?!.*"sequence_number":)/u
 /** The event of a line, or undefined if it is none. */
 const eventOf = (line) => {
   try {
-    const event = JSON.parse(line)
+    const event = parseJson(line)
     if (!isEvent(event)) return undefined
     // Only an escape can be half a character, only an exponent or hundreds of digits too large.
     if (/\\u|[0-9][eE]|[0-9]{300}/.test(line)) canonical(event)
@@ -452,7 +612,7 @@ const bytesOfFile = async (file) => {
 
 const jsonOf = (text) => {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

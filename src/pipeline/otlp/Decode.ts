@@ -1,7 +1,7 @@
 /**
  * From the bytes of an OTLP/HTTP request to its message, in both encodings of the specification.
  * The generated code decodes; here stands what it leaves open: how much memory a body may ask for,
- * hex ids, and numbers that JSON.parse would round. What the spans say is none of its business.
+ * hex ids, and numbers that a double would round. What the spans say is none of its business.
  */
 import { isUtf8 } from "node:buffer"
 import {
@@ -11,6 +11,7 @@ import {
   type JsonValue
 } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+import { parseJson, parseJsonWith } from "../../domain/Json.ts"
 import { problemOf } from "../../domain/StrictJson.ts"
 import {
   ExportTraceServiceRequestSchema,
@@ -124,19 +125,14 @@ export const decodeProtobuf = (bytes: Uint8Array): Decoded => {
 const LONG_INTEGER = /[:,[]\s*-?\d{16}/
 const INTEGER = /^-?\d+$/
 
-/** Integers that a double would round become strings, which 64-bit fields take as well. */
-const keepExact = (_key: string, value: unknown, context: { readonly source?: string }): unknown =>
-  typeof value === "number" &&
-  !Number.isSafeInteger(value) &&
-  context.source !== undefined &&
-  INTEGER.test(context.source)
-    ? context.source
-    : value
+/** Integers that a double would round stay texts, which 64-bit fields take as well. */
+const exactNumber = (source: string): number | string => {
+  const nearest = Number(source)
+  return Number.isSafeInteger(nearest) || !INTEGER.test(source) ? nearest : source
+}
 
 const parseExact = (text: string): unknown =>
-  LONG_INTEGER.test(text)
-    ? JSON.parse(text, keepExact as (key: string, value: unknown) => unknown)
-    : JSON.parse(text)
+  LONG_INTEGER.test(text) ? parseJsonWith(text, exactNumber) : parseJson(text)
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
