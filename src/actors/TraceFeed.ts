@@ -138,10 +138,12 @@ class Unfolding {
   take(fact: TraceFact, bytes: number): LiveMessage {
     const change = this.#view.take(fact)
     this.folded = fact.fact_number
+    // What a span's end says has to be told before the span is let go of.
+    if (fact.type !== "span.ended") this.#keep(fact, bytes)
     if (fact.type === "execution.erased") this.#erase(fact.created_at)
     const sequenceNumber = fact.chain_sequence
     const message = toMessage(this.#view, change, sequenceNumber)
-    this.#keep(fact, bytes)
+    if (fact.type === "span.ended") this.#keep(fact, bytes)
     return { sequenceNumber, message }
   }
 

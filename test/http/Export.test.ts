@@ -1,8 +1,10 @@
 /** The export routes: what they take, what they refuse, and what they put on record. */
+import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Deferred, Effect } from "effect"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Deferred, Effect, Stream } from "effect"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { packParameters } from "../../src/http/ExportContract.ts"
 import { PackEditor } from "../exports/support/PackEditor.ts"
@@ -141,8 +143,79 @@ describe("GET /v1/export/evidence-pack", () => {
       (error: Error) => error
     )
     assert.isDefined(failure)
+    const { annotations, level } = api.logs.findLast(
+      ({ message }) => message === "an answer was broken off"
+    )!
+    assert.strictEqual(level, "Error")
+    assert.include(annotations, { operation: "exportEvidencePack", tenantId: "acme" })
+    assert.isAbove(annotations["bytes"] as number, 0)
+    assert.match(String(annotations["reason"]), /StoreUnavailable/)
     world.scanBreaks = false
     assert.strictEqual((await get(`${PACK}?pdf=false`)).status, 200)
+  })
+})
+
+describe("a pack on its way", () => {
+  const STALLED_MS = 400
+  const ownWorld = new World()
+  const ownState = new ExportWorld()
+  let own: TestApi
+  beforeAll(async () => {
+    own = await startExports(ownWorld, ownState, 1, STALLED_MS)
+    const call = { key: WRITE_KEY, json: { events: items(6) } }
+    assert.strictEqual((await own.call("/v1/events/batch?sync=true", call)).status, 200)
+  })
+  afterAll(() => own.stop())
+  beforeEach(() => {
+    ownWorld.scanMs = 0
+    ownState.spans = Stream.empty
+  })
+
+  it("waits for a store that is slower than a client may be", async () => {
+    ownWorld.scanMs = 2 * STALLED_MS
+    const { bytes, status } = await own.call(`${PACK}?pdf=false`, { key: READ_KEY })
+    assert.strictEqual(status, 200)
+    const path = join(folder, "slow.zip")
+    writeFileSync(path, bytes)
+    const { report } = await alkVerify([path, "--json"])
+    assert.deepStrictEqual(report.problems, [])
+    assert.deepStrictEqual(own.logs, [])
+  })
+
+  it("is cut off when its client stops reading, with a line in the log", async () => {
+    const isEnded = Deferred.makeUnsafe<void>()
+    ownState.spans = Stream.fromEffectRepeat(
+      Effect.sync(() => [randomBytes(100_000).toString("base64")])
+    ).pipe(Stream.ensuring(Deferred.succeed(isEnded, undefined)))
+    const answer = await own.open(`${PACK}?pdf=false`, { key: READ_KEY })
+    assert.strictEqual(answer.statusCode, 200)
+    answer.pause()
+    await Effect.runPromise(Deferred.await(isEnded))
+    const isBroken = new Promise<boolean>((resolve) => {
+      answer.on("end", () => resolve(false))
+      answer.on("error", () => resolve(true))
+    })
+    answer.resume()
+    assert.isTrue(await isBroken)
+    const { annotations } = own.logs.at(-1)!
+    assert.include(annotations, { tenantId: "acme", reason: "the client stopped reading" })
+    // Its slot is free again.
+    ownState.spans = Stream.empty
+    const next = await own.call(`${PACK}?pdf=false`, { key: READ_KEY })
+    assert.strictEqual(next.status, 200)
+  })
+
+  it("goes on for as long as a slow client reads", async () => {
+    const lines = Array.from({ length: 60 }, () => [randomBytes(100_000).toString("base64")])
+    ownState.spans = Stream.fromIterable(lines).pipe(Stream.rechunk(1))
+    const answer = await own.open(`${PACK}?pdf=false`, { key: READ_KEY })
+    const chunks: Array<Buffer> = []
+    for await (const chunk of answer) {
+      chunks.push(chunk as Buffer)
+      if (chunks.length % 16 === 0) await sleep(STALLED_MS / 8)
+    }
+    const pack = new PackEditor(Buffer.concat(chunks))
+    assert.deepStrictEqual(pack.lines("spans.ndjson"), lines.flat())
   })
 })
 
@@ -237,6 +310,27 @@ describe("both", () => {
       assert.deepStrictEqual([state.acts.length, state.printed.length], [0, 0])
     })
   }
+
+  it("change their ETag with the traces, the keys and the checkpoint", async () => {
+    const path = `${PACK}?pdf=false`
+    const changes: ReadonlyArray<Partial<ExportWorld>> = [
+      { traceHead: { sequence_number: 1, hash: "a".repeat(64) } },
+      { traceHead: { sequence_number: 2, hash: "b".repeat(64) } },
+      { otherKeys: ["alk+00000000+other"] },
+      { checkpoint: "the newest checkpoint" },
+      { checkpoint: "a newer one" }
+    ]
+    let etag = (await get(path)).headers.etag!
+    for (const change of changes) {
+      Object.assign(state, change)
+      const answer = await get(path, { "if-none-match": etag })
+      assert.strictEqual(answer.status, 200, JSON.stringify(change))
+      assert.notStrictEqual(answer.headers.etag, etag)
+      etag = answer.headers.etag!
+      assert.strictEqual((await get(path, { "if-none-match": etag })).status, 304)
+    }
+    Object.assign(state, { traceHead: undefined, otherKeys: [], checkpoint: undefined })
+  })
 
   it("change their ETag with the chain, and with what is in them", async () => {
     const tags = [

@@ -191,6 +191,12 @@ describe("reading back", () => {
     )
     api.world.scanBreaks = false
     assert.isTrue(broken)
+    const { annotations, level } = api.logs.findLast(
+      ({ message }) => message === "an answer was broken off"
+    )!
+    assert.strictEqual(level, "Error")
+    assert.include(annotations, { operation: "listEvents", tenantId: "acme" })
+    assert.match(String(annotations["reason"]), /StoreUnavailable/)
   })
 
   it("streams nothing as an empty NDJSON and a table with only its header", async () => {

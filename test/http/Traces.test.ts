@@ -22,6 +22,13 @@ describe("traces", () => {
   const put = (path: string, json?: unknown, call: Call = {}) =>
     api.call(path, { key: WRITE_KEY, method: "PUT", ...(json === undefined ? {} : { json }), ...call })
   const get = (path: string) => api.call(path, { key: READ_KEY })
+  const lines = (path: string) =>
+    api.call(path, { key: READ_KEY, headers: { accept: "application/x-ndjson" } })
+  const parsedLines = (text: string) =>
+    text.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
+  /** The target of the `next` link. */
+  const nextOf = (headers: Readonly<Record<string, unknown>>): string | undefined =>
+    /<([^>]+)>; rel="next"/.exec(String(headers["link"]))?.[1]
   const start = async (json: object = {}) => {
     const answer = await post(EXECUTIONS, { agent_id: "agent", ...json })
     assert.include([200, 201], answer.status, answer.text)
@@ -70,7 +77,8 @@ describe("traces", () => {
           started_at,
           metadata: {}
         },
-        events: []
+        events: [],
+        events_total: 0
       })
     })
 
@@ -255,6 +263,17 @@ describe("traces", () => {
       const bounds = "from=2026-11-21T10:00:02Z&to=2026-11-21T10:00:04Z"
       assert.strictEqual(await totals(bounds), 3)
     })
+
+    it("gives a large page in pieces, the same as in one", async () => {
+      for (let n = 0; n < 5; n++) await start({ metadata: { n } })
+      const small = await get(EXECUTIONS)
+      api.world.traces.pageIsLarge = true
+      const large = await get(EXECUTIONS)
+      assert.strictEqual(large.text, small.text)
+      assert.strictEqual(large.headers["content-type"], small.headers["content-type"])
+      assert.strictEqual(large.headers["link"], small.headers["link"])
+      assert.strictEqual((await get(`${EXECUTIONS}?page=9`)).body.executions.length, 0)
+    })
   })
 
   describe("spans", () => {
@@ -344,6 +363,73 @@ describe("traces", () => {
       )
     })
 
+    it("come in pages by cursor, whole and in order, and as lines", async () => {
+      const { id, root_span_id } = await start({ started_at: STARTED })
+      const ids = [root_span_id]
+      for (let n = 0; n < 6; n++) {
+        const started_at = n % 2 === 0 ? STARTED : "2026-11-21T10:00:01Z"
+        ids.push((await span(id, { id: `s${n}`, started_at })).id)
+      }
+      const whole = await get(`${EXECUTIONS}/${id}/spans`)
+      const expected = [root_span_id, "s0", "s2", "s4", "s1", "s3", "s5"]
+      assert.deepStrictEqual(whole.body.spans.map(({ id }: any) => id), expected)
+      assert.isUndefined(whole.body.next_cursor)
+      assert.isUndefined(nextOf(whole.headers))
+      for (const size of [1, 3, 7]) {
+        const found: Array<any> = []
+        let path: string | undefined = `${EXECUTIONS}/${id}/spans?page_size=${size}`
+        while (path !== undefined) {
+          const { body, headers } = await get(path)
+          assert.isAtMost(body.spans.length, size)
+          found.push(...body.spans)
+          path = nextOf(headers)
+          assert.strictEqual(body.next_cursor !== undefined, path !== undefined)
+        }
+        assert.deepStrictEqual(found, whole.body.spans)
+      }
+      const all = await lines(`${EXECUTIONS}/${id}/spans`)
+      assert.strictEqual(all.headers["content-type"], "application/x-ndjson")
+      assert.deepStrictEqual(parsedLines(all.text), whole.body.spans)
+      const { body } = await get(`${EXECUTIONS}/${id}/spans?page_size=2`)
+      const rest = await lines(`${EXECUTIONS}/${id}/spans?cursor=${body.next_cursor}`)
+      assert.deepStrictEqual(parsedLines(rest.text), whole.body.spans.slice(2))
+      assert.strictEqual((await lines(`${EXECUTIONS}/none/spans`)).status, 404)
+    })
+
+    it("refuse cursors that are none of theirs, and sizes out of bounds", async () => {
+      const { id, root_span_id } = await start()
+      for (let n = 0; n < 2; n++) {
+        await post(`/api/v1/spans/${root_span_id}/events`, { event_type: "a" })
+      }
+      const events = `/api/v1/spans/${root_span_id}/events`
+      const { body } = await get(`${events}?page_size=1`)
+      assert.isString(body.next_cursor)
+      for (const [path, field] of [
+        [`${EXECUTIONS}/${id}/spans?cursor=${body.next_cursor}`, "cursor"],
+        [`${events}?cursor=bm9uZQ`, "cursor"],
+        [`${events}?cursor=`, "cursor"],
+        [`${events}?page_size=0`, "page_size"],
+        [`${events}?page_size=10001`, "page_size"],
+        [`${EXECUTIONS}/${id}/spans?page_size=x`, "page_size"]
+      ] as const) {
+        const answer = await get(path)
+        assert.deepStrictEqual([answer.status, answer.body.field], [400, field], path)
+        assert.strictEqual((await lines(path)).status, 400)
+      }
+    })
+
+    it("are too many for one graph beyond a limit, and the refusal says how to go on", async () => {
+      const { id } = await start()
+      await span(id)
+      api.world.traces.spansClaimed = 25_001
+      const refused = await get(`${EXECUTIONS}/${id}/dag`)
+      assert.strictEqual(refused.status, 413)
+      assert.strictEqual(refused.body.code, "payload_too_large")
+      assert.match(refused.body.error, /25001 spans.*executions\/\{id\}\/spans/)
+      api.world.traces.spansClaimed = 25_000
+      assert.strictEqual((await get(`${EXECUTIONS}/${id}/dag`)).status, 200)
+    })
+
     it("form a graph with parents, causes and counts", async () => {
       const { id, root_span_id } = await start({ started_at: STARTED })
       const first = await span(id, { id: "first" })
@@ -396,6 +482,75 @@ describe("traces", () => {
       )
       const whole = await get(`/api/v1/spans/${one.id}`)
       assert.deepStrictEqual(whole.body.events, events.body.events)
+      assert.strictEqual(whole.body.events_total, 2)
+    })
+
+    it("come in pages by cursor, whole and in order, and as lines", async () => {
+      const { root_span_id } = await start()
+      const path = `/api/v1/spans/${root_span_id}/events`
+      const events = Array.from({ length: 7 }, (_, n) => ({ event_type: "a", payload: { n } }))
+      assert.strictEqual((await post(path, { events })).status, 200)
+      const whole = await get(path)
+      assert.deepStrictEqual(whole.body.events.map(({ payload }: any) => payload.n), [
+        0, 1, 2, 3, 4, 5, 6
+      ])
+      assert.deepStrictEqual(Object.keys(whole.body), ["events"])
+      for (const size of [1, 3, 7]) {
+        const found: Array<any> = []
+        let next: string | undefined = `${path}?page_size=${size}`
+        while (next !== undefined) {
+          const { body, headers } = await get(next)
+          assert.isAtMost(body.events.length, size)
+          found.push(...body.events)
+          next = nextOf(headers)
+          assert.strictEqual(body.next_cursor !== undefined, next !== undefined)
+        }
+        assert.deepStrictEqual(found, whole.body.events)
+      }
+      const all = await lines(path)
+      assert.strictEqual(all.headers["content-type"], "application/x-ndjson")
+      assert.deepStrictEqual(parsedLines(all.text), whole.body.events)
+      const { body } = await get(`${path}?page_size=5`)
+      const rest = await lines(`${path}?cursor=${body.next_cursor}`)
+      assert.deepStrictEqual(parsedLines(rest.text), whole.body.events.slice(5))
+      assert.strictEqual((await lines("/api/v1/spans/none/events")).status, 404)
+    })
+
+    it("that are too large for one answer are never cut silently", async () => {
+      const { root_span_id } = await start()
+      const path = `/api/v1/spans/${root_span_id}/events`
+      const text = "x".repeat(60_000)
+      const events = Array.from({ length: 90 }, () => ({ event_type: "a", payload: { text } }))
+      assert.strictEqual((await post(path, { events })).status, 200)
+      const { body, headers } = await get(`/api/v1/spans/${root_span_id}`)
+      assert.strictEqual(body.events_total, 90)
+      assert.isBelow(body.events.length, 90)
+      assert.isAbove(body.events.length, 50)
+      const next = await get(nextOf(headers)!)
+      assert.strictEqual(body.events.length + next.body.events.length, 90)
+      assert.strictEqual(next.body.events[0].sequence_number, body.events.length + 1)
+      const byCursor = await get(`${path}?cursor=${body.next_cursor}`)
+      assert.strictEqual(byCursor.text, next.text)
+      assert.strictEqual(parsedLines((await lines(path)).text).length, 90)
+    })
+
+    it("break off visibly when the store fails on the way, with a line in the log", async () => {
+      const { root_span_id } = await start()
+      const path = `/api/v1/spans/${root_span_id}/events`
+      const text = "x".repeat(60_000)
+      const events = Array.from({ length: 90 }, () => ({ event_type: "a", payload: { text } }))
+      assert.strictEqual((await post(path, { events })).status, 200)
+      api.world.traces.eventsBreak = true
+      const isBroken = await lines(path).then(
+        () => false,
+        () => true
+      )
+      assert.isTrue(isBroken)
+      const { annotations } = api.logs.findLast(
+        ({ message }) => message === "an answer was broken off"
+      )!
+      assert.include(annotations, { operation: "listTraceEvents", tenantId: "acme" })
+      assert.isAbove(annotations["bytes"] as number, 3_000_000)
     })
 
     it("with an id of the client's are stored once", async () => {

@@ -107,6 +107,8 @@ export class World {
   storeDown = false
   /** A scan breaks off after the first chunk. */
   scanBreaks = false
+  /** Milliseconds that each chunk of a scan takes. */
+  scanMs = 0
   rebuilding = false
   statsTooLarge = false
   ready = true
@@ -246,7 +248,7 @@ const storeOf = (world: World) =>
             Stream.mapEffect((bodies, at) =>
               at > 0 && world.scanBreaks
                 ? Effect.fail(unreachable("scan"))
-                : Effect.succeed(bodies)
+                : Effect.delay(Effect.succeed(bodies), world.scanMs)
             )
           ),
     byId: (tenantId, id, sequence) =>

@@ -3,8 +3,9 @@
  * prints one line, and the acts that were put on record.
  */
 import { Effect, Exit, Layer, Context, Logger, References, Scope, Stream } from "effect"
+import { Heads } from "../../../src/actors/Heads.ts"
 import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
-import { makeCheckpoint } from "../../../src/domain/Checkpoint.ts"
+import { makeCheckpoint, type CheckpointRecord } from "../../../src/domain/Checkpoint.ts"
 import { Frontier } from "../../../src/domain/MerkleTree.ts"
 import { EvidenceSeal, SealUnavailable } from "../../../src/exports/EvidenceSeal.ts"
 import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
@@ -14,8 +15,10 @@ import { layerExportAnswers } from "../../../src/http/ExportAnswers.ts"
 import { layerExportSlots } from "../../../src/http/ExportSlots.ts"
 import { HttpListener } from "../../../src/http/HttpListener.ts"
 import { layerServer } from "../../../src/http/Server.ts"
+import { StalledAfter } from "../../../src/http/Transfer.ts"
 import { SystemActs, type SystemAct } from "../../../src/pipeline/SystemActs.ts"
 import { LogUnavailable } from "../../../src/ports/EventLog.ts"
+import type { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { PdfBusy, PdfUnavailable } from "../../../src/ports/PdfRenderer.ts"
 import {
   HISTORY_FROM,
@@ -26,7 +29,7 @@ import {
 import { nodeOf } from "../../exports/support/PackWorld.ts"
 import { layerDoubles, World } from "./Doubles.ts"
 import { SIGNER } from "./ProofDoubles.ts"
-import { TestApi } from "./TestApi.ts"
+import { loggerTo, TestApi, type LogLine } from "./TestApi.ts"
 
 /** What may go wrong in an export, and what was made. */
 export class ExportWorld {
@@ -35,6 +38,14 @@ export class ExportWorld {
   recordBreaks = false
   /** Waits in front of each rendering. */
   gate: Effect.Effect<void> = Effect.void
+  /** Lines of spans.ndjson. */
+  spans: Stream.Stream<ReadonlyArray<string>, StoreUnavailable> = Stream.empty
+  /** Head of the tenant's chain of trace facts. */
+  traceHead: { readonly sequence_number: number; readonly hash: string } | undefined
+  /** Keys beside the one that signs. */
+  otherKeys: ReadonlyArray<string> = []
+  /** Text of the newest checkpoint. */
+  checkpoint: string | undefined
   readonly printed: Array<ReportInput> = []
   readonly acts: Array<SystemAct> = []
 }
@@ -62,7 +73,7 @@ const seal = (world: World, state: ExportWorld) => {
   return Layer.succeed(EvidenceSeal, {
     ready: Effect.suspend(() => (state.keyMissing ? noKey : Effect.void)),
     sign: (text) => Effect.sync(() => SIGNER.sign(text)),
-    vkeys: Effect.succeed([SIGNER.vkey]),
+    vkeys: Effect.sync(() => [SIGNER.vkey, ...state.otherKeys]),
     latest: (tenantId) =>
       Effect.sync(() => {
         const frontier = Frontier.empty()
@@ -71,7 +82,12 @@ const seal = (world: World, state: ExportWorld) => {
           ? undefined
           : makeCheckpoint(SIGNER, "alk", tenantId, frontier, "2026-01-01T00:00:00.000000Z")
       }),
-    earlier: () => Effect.succeed([]),
+    earlier: (_tenantId, beforeSize) =>
+      Effect.sync(() => {
+        const { checkpoint: note } = state
+        const isAsked = note !== undefined && beforeSize === Number.MAX_SAFE_INTEGER
+        return isAsked ? [{ note } as CheckpointRecord] : []
+      }),
     nodes: (tenantId) =>
       Effect.sync(() => {
         const hashes = hashesOf(world, tenantId)
@@ -141,27 +157,42 @@ const acts = (state: ExportWorld) =>
 export const startExports = async (
   world: World,
   state: ExportWorld,
-  exportsAtOnce?: number
+  exportsAtOnce?: number,
+  stalledMs = 60_000
 ): Promise<TestApi> => {
-  const doubles = Layer.mergeAll(layerDoubles(world), verifier(world))
+  const logs: Array<LogLine> = []
+  const traceHeads = Layer.effect(
+    Heads,
+    Effect.map(Heads, (heads) => ({
+      ...heads,
+      traceHead: () => Effect.sync(() => state.traceHead && { ...state.traceHead, created_at: "" })
+    }))
+  )
+  const doubles = traceHeads.pipe(
+    Layer.provideMerge(Layer.mergeAll(layerDoubles(world), verifier(world)))
+  )
   const made = Layer.mergeAll(
     printer(state),
     seal(world, state),
     acts(state),
     layerArchive,
     layerExportSlots(exportsAtOnce),
-    Layer.succeed(TraceExport, { executions: () => Stream.empty, spans: () => Stream.empty })
+    Layer.succeed(TraceExport, {
+      executions: () => Stream.empty,
+      spans: () => Stream.suspend(() => state.spans)
+    })
   )
   const answers = layerExportAnswers.pipe(Layer.provide(made), Layer.provide(doubles))
   const scope = await Effect.runPromise(Scope.make())
   const layer = layerServer.pipe(
     Layer.provide(Layer.mergeAll(doubles, answers)),
-    Layer.provide(Logger.layer([])),
+    Layer.provide(Layer.succeed(StalledAfter, stalledMs)),
+    Layer.provide(Logger.layer([loggerTo(logs)])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error"))
   )
   const built = await Effect.runPromise(Layer.buildWithScope(layer, scope)).catch((cause) => {
     void Effect.runPromise(Scope.close(scope, Exit.void))
     throw cause
   })
-  return new TestApi(world, Context.get(built, HttpListener), [], scope)
+  return new TestApi(world, Context.get(built, HttpListener), logs, scope)
 }

@@ -60,6 +60,16 @@ const collect = (response: IncomingMessage): Promise<Answer> =>
     })
   })
 
+/** Writes down what is logged. */
+export const loggerTo = (logs: Array<LogLine>) =>
+  Logger.make(({ fiber, logLevel, message }) => {
+    logs.push({
+      level: logLevel,
+      message: [message].flat().map(String).join(" "),
+      annotations: { ...fiber.getRef(References.CurrentLogAnnotations) }
+    })
+  })
+
 export class TestApi {
   readonly world: World
   readonly url: string
@@ -82,17 +92,10 @@ export class TestApi {
 
   static async start(changed: Partial<Settings> = {}, world = new World()): Promise<TestApi> {
     const logs: Array<LogLine> = []
-    const logger = Logger.make(({ fiber, logLevel, message }) => {
-      logs.push({
-        level: logLevel,
-        message: [message].flat().map(String).join(" "),
-        annotations: { ...fiber.getRef(References.CurrentLogAnnotations) }
-      })
-    })
     const scope = await Effect.runPromise(Scope.make())
     const layer = layerServer.pipe(
       Layer.provide(layerDoubles(world, changed)),
-      Layer.provide(Logger.layer([logger])),
+      Layer.provide(Logger.layer([loggerTo(logs)])),
       Layer.provide(Layer.succeed(References.MinimumLogLevel, "Debug"))
     )
     const built = await Effect.runPromise(Layer.buildWithScope(layer, scope))

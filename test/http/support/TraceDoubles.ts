@@ -22,6 +22,10 @@ export class TraceWorld {
   streamsMax = 100
   /** Pages of executions are more than one chunk. */
   pageIsLarge = false
+  /** Spans that an execution is said to have. */
+  spansClaimed: number | undefined
+  /** The store fails behind the first page of events. */
+  eventsBreak = false
   sse: Stream.Stream<Uint8Array> = Stream.never
 
   /** What the projection does with a record of the topic. */
@@ -87,6 +91,7 @@ export const traceStoreOf = (world: TraceWorld) => {
         ? Effect.fail(new StoreUnavailable({ operation: "test", cause: new Error("down") }))
         : Effect.sync(answer)
     )
+  const folded = foldedReads((tenantId, executionId) => world.of(tenantId, executionId), guarded)
   return Layer.mock(TraceStore, {
     facts: (tenantId, executionId, selection) =>
       guarded(() => {
@@ -123,7 +128,13 @@ export const traceStoreOf = (world: TraceWorld) => {
                 (fact.type === "execution.started" && fact.root_span_id === spanId)
             )?.execution_id
       ),
-    ...foldedReads((tenantId, executionId) => world.of(tenantId, executionId), guarded),
+    ...folded,
+    spanCount: (tenantId, executionId) =>
+      Effect.map(folded.spanCount(tenantId, executionId), (count) => world.spansClaimed ?? count),
+    spanEvents: (tenantId, of, after, bounds) =>
+      world.eventsBreak && after !== undefined
+        ? Effect.fail(new StoreUnavailable({ operation: "test", cause: new Error("down") }))
+        : folded.spanEvents(tenantId, of, after, bounds),
     page: (query) => guarded(() => page(world, query))
   })
 }
