@@ -54,8 +54,8 @@ import { layerSignedCheckpoints } from "./verify/SignedCheckpoints.ts"
 import { layerTraceVerifier } from "./verify/TraceVerifier.ts"
 import { layerVerifier, Verifier } from "./verify/Verifier.ts"
 
-/** Milliseconds after which an insert that a server may still work on has ended. */
-const SERVER_SETTLE_MS = 60_000
+/** Milliseconds after which an insert that a server may still work on, or is given again, has ended. */
+const SERVER_SETTLE_MS = 70_000
 
 const has = (config: Config, ...wanted: ReadonlyArray<Role>): boolean =>
   wanted.some((role) => config.roles.includes(role))

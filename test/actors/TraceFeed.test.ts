@@ -68,7 +68,7 @@ class Writer {
     this.span(`root of ${executionId}`, executionId)
   }
 
-  span(id: string, executionId = RUN): void {
+  span(id: string, executionId = RUN, metadata?: FactDetails["metadata"]): void {
     this.write(
       {
         type: "span.started",
@@ -77,10 +77,15 @@ class Writer {
         span_type: "A",
         started_at: "2026-11-21T10:00:00.000000Z",
         started_at_given: false,
-        details: { name: `secret ${id}` }
+        details: { name: `secret ${id}`, ...(metadata === undefined ? {} : { metadata }) }
       },
       executionId
     )
+  }
+
+  endSpan(span_id: string): void {
+    const ended_at = "2026-11-21T10:00:08.000000Z"
+    this.write({ type: "span.ended", span_id, status: "COMPLETED", ended_at })
   }
 
   event(n: number, payload: FactDetails["payload"] = { n }, executionId = RUN): void {
@@ -429,6 +434,28 @@ describe("what is refused", () => {
       assert.strictEqual(world.fetches.get(0), undefined)
     }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
   })
+
+  for (const isEnded of [false, true]) {
+    const name = isEnded ? "is no execution whose many large spans have ended" :
+      "is an execution whose running spans say more than may be kept"
+    it.live(name, () => {
+      const writer = new Writer()
+      writer.start()
+      const metadata = { text: "x".repeat(32_000) }
+      for (let n = 0; n < 2_200; n++) {
+        writer.span(`s${n}`, RUN, metadata)
+        if (isEnded) writer.endSpan(`s${n}`)
+      }
+      const world = new FeedWorld()
+      for (const fact of writer.facts) world.commit(fact)
+      world.project()
+      return Effect.gen(function*() {
+        if (!isEnded) return assert.strictEqual(yield* failure({}), "ExecutionTooLarge")
+        const feed = yield* TraceFeed
+        yield* Effect.scoped(feed.subscribe(subscription))
+      }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("30 seconds"))
+    })
+  }
 
   it.live("is one stream too many, those of events counted too", () => {
     const world = started()

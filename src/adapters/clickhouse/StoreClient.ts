@@ -3,7 +3,7 @@
  * `StoreUnavailable` that names the operation. Knows how to ask and to insert, not what.
  */
 import type { ClickHouseSettings } from "@clickhouse/client"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Schedule } from "effect"
 import { Readable } from "node:stream"
 import { INSERT_BYTES_MAX, INSERT_ROWS_MAX, StoreUnavailable } from "../../ports/EventStore.ts"
 import type { ClickHouseConnection } from "./ClickHouseConnection.ts"
@@ -18,6 +18,16 @@ const ROW_FRAME_BYTES_MAX = 256
 const READ_SECONDS_MAX = 30
 /** Seconds until an insert of at most 64 MiB is given up. */
 const INSERT_SECONDS_MAX = 60
+/**
+ * ClickHouse's exception codes of an insert that was refused for want of memory, or because too much
+ * is going on: nothing of it is stored, and a moment later there may be room.
+ */
+const NO_ROOM = new Set(["241", "202"])
+/**
+ * Time that such an insert is tried again, from 100 ms on: then whoever inserts has to know. Short
+ * beside the time of an insert, after which the projection takes it for ended, see settleMs.
+ */
+const NO_ROOM_SCHEDULE = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 6 }))
 /** Seconds until a change of the schema, or the removal of a partition, is given up. */
 const CHANGE_SECONDS_MAX = 600
 /** Characters from which a statement may be longer than ClickHouse takes by default (256 KiB). */
@@ -95,11 +105,23 @@ export interface StoreClient {
   changeBy(operation: string, run: () => Promise<void>): Result<void>
 }
 
-/** What a client's error says without what it quotes: that may be a body. */
+/** ClickHouse has refused an insert; says nothing of what it quotes: that may be a body. */
+class InsertRefused extends Error {
+  readonly code: string
+
+  constructor(type: string, code: string) {
+    super(`ClickHouse refused: ${type} (code ${code})`)
+    this.code = code
+  }
+}
+
 const withoutQuotes = (cause: unknown): unknown => {
   const { code, type } = cause as { readonly code?: unknown; readonly type?: unknown }
-  return typeof type === "string" ? new Error(`ClickHouse refused: ${type} (code ${code})`) : cause
+  return typeof type === "string" ? new InsertRefused(type, String(code)) : cause
 }
+
+const hasNoRoom = ({ cause }: StoreUnavailable): boolean =>
+  cause instanceof InsertRefused && NO_ROOM.has(cause.code)
 
 const attempt = <A>(operation: string, run: (signal: AbortSignal) => Promise<A>): Result<A> =>
   Effect.tryPromise({ try: run, catch: (cause) => new StoreUnavailable({ operation, cause }) })
@@ -204,7 +226,9 @@ export const makeStoreClient = (
       const { operation, rows } = insertion
       if (rows === 0) return Effect.void
       if (rows > INSERT_ROWS_MAX) return Effect.die(new RangeError(`${operation}: ${rows} rows`))
-      const result = attempt(operation, (signal) => store(insertion, signal))
+      const result = attempt(operation, (signal) => store(insertion, signal)).pipe(
+        Effect.retry({ while: hasNoRoom, schedule: NO_ROOM_SCHEDULE })
+      )
       return written(operation, INSERT_SECONDS_MAX, result)
     },
     change: ({ operation, parameters, sql }) =>

@@ -3,7 +3,7 @@
  * operation, and an acknowledgement that says less than was given is a failure too.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Exit, Layer } from "effect"
 import { once } from "node:events"
 import * as http from "node:http"
 import { buffer } from "node:stream/consumers"
@@ -123,6 +123,29 @@ describe("a store that fails", () => {
       assert.include((error.cause as Error).message, "3 rows were given, 2 were stored")
       const { url: silent } = yield* server((response) => response.end())
       assert.strictEqual((yield* Effect.flip(on(silent, insert))).operation, "insertEvents")
+    }))
+
+  it.live("is given an insert again that it had no room for, and no other", () =>
+    Effect.gen(function*() {
+      const refusals = [
+        ["241", "MEMORY_LIMIT_EXCEEDED", 3],
+        ["202", "TOO_MANY_SIMULTANEOUS_QUERIES", 3],
+        ["27", "CANNOT_PARSE_INPUT", 1],
+        ["319", "UNKNOWN_STATUS_OF_INSERT", 1]
+      ] as const
+      for (const [code, type, expected] of refusals) {
+        let requests = 0
+        const { url } = yield* server((response) => {
+          requests += 1
+          return requests > 2
+            ? response.writeHead(200, summary(3)).end()
+            : response.writeHead(500, { "x-clickhouse-exception-code": code })
+              .end(`Code: ${code}. DB::Exception: no. (${type})`)
+        })
+        const exit = yield* Effect.exit(on(url, insert))
+        assert.strictEqual(requests, expected, type)
+        assert.strictEqual(Exit.isSuccess(exit), expected === 3)
+      }
     }))
 
   it.live("is not quoted where it quotes a body", () =>
