@@ -38,7 +38,7 @@ const LONG_QUERY_SETTINGS: ClickHouseSettings = { max_query_size: String(16 * 1_
  * Bytes of the store's memory that a statement may take: one that reads too much fails alone, long
  * before inserts and everybody else's reads would be refused for want of memory.
  */
-const READ_MEMORY_MAX = 2_147_483_648
+const READ_MEMORY_MAX = 4_294_967_296
 /** The same for one that reads payloads, which come in pieces of a few MiB. */
 const BULK_MEMORY_MAX = 536_870_912
 /** Threads of such a statement: each holds blocks of payloads. */
