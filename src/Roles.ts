@@ -54,7 +54,7 @@ import { layerSignedCheckpoints } from "./verify/SignedCheckpoints.ts"
 import { layerTraceVerifier } from "./verify/TraceVerifier.ts"
 import { layerVerifier, Verifier } from "./verify/Verifier.ts"
 
-/** Milliseconds after which an insert that a server may still work on, or is given again, has ended. */
+/** Milliseconds after which an insert, given again if need be, has ended on a server. */
 const SERVER_SETTLE_MS = 70_000
 
 const has = (config: Config, ...wanted: ReadonlyArray<Role>): boolean =>

@@ -63,6 +63,8 @@ export const transfer = <E>(
         ))
       return Stream.onExit(watched, (exit) => {
         socket.off("timeout", stalled)
+        // The end of the answer may still wait for the client.
+        socket.setTimeout(stalledMs)
         const reason = reasonOf(exit, isStalled)
         if (reason === undefined) return Effect.void
         return Effect.logError("an answer was broken off").pipe(

@@ -29,6 +29,19 @@ describe("traces", () => {
   /** The target of the `next` link. */
   const nextOf = (headers: Readonly<Record<string, unknown>>): string | undefined =>
     /<([^>]+)>; rel="next"/.exec(String(headers["link"]))?.[1]
+  /** Everything that is found by following the links of a list. */
+  const pages = async (path: string, member: "events" | "spans", size: number) => {
+    const found: Array<any> = []
+    let next: string | undefined = `${path}?page_size=${size}`
+    while (next !== undefined) {
+      const { body, headers } = await get(next)
+      assert.isAtMost(body[member].length, size)
+      found.push(...body[member])
+      next = nextOf(headers)
+      assert.strictEqual(body.next_cursor !== undefined, next !== undefined)
+    }
+    return found
+  }
   const start = async (json: object = {}) => {
     const answer = await post(EXECUTIONS, { agent_id: "agent", ...json })
     assert.include([200, 201], answer.status, answer.text)
@@ -376,15 +389,7 @@ describe("traces", () => {
       assert.isUndefined(whole.body.next_cursor)
       assert.isUndefined(nextOf(whole.headers))
       for (const size of [1, 3, 7]) {
-        const found: Array<any> = []
-        let path: string | undefined = `${EXECUTIONS}/${id}/spans?page_size=${size}`
-        while (path !== undefined) {
-          const { body, headers } = await get(path)
-          assert.isAtMost(body.spans.length, size)
-          found.push(...body.spans)
-          path = nextOf(headers)
-          assert.strictEqual(body.next_cursor !== undefined, path !== undefined)
-        }
+        const found = await pages(`${EXECUTIONS}/${id}/spans`, "spans", size)
         assert.deepStrictEqual(found, whole.body.spans)
       }
       const all = await lines(`${EXECUTIONS}/${id}/spans`)
@@ -496,16 +501,7 @@ describe("traces", () => {
       ])
       assert.deepStrictEqual(Object.keys(whole.body), ["events"])
       for (const size of [1, 3, 7]) {
-        const found: Array<any> = []
-        let next: string | undefined = `${path}?page_size=${size}`
-        while (next !== undefined) {
-          const { body, headers } = await get(next)
-          assert.isAtMost(body.events.length, size)
-          found.push(...body.events)
-          next = nextOf(headers)
-          assert.strictEqual(body.next_cursor !== undefined, next !== undefined)
-        }
-        assert.deepStrictEqual(found, whole.body.events)
+        assert.deepStrictEqual(await pages(path, "events", size), whole.body.events)
       }
       const all = await lines(path)
       assert.strictEqual(all.headers["content-type"], "application/x-ndjson")

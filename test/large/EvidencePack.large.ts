@@ -1,6 +1,6 @@
 /** A pack of a large tenant: made with flat memory, opened with ordinary tools, verified offline. */
 import { execFileSync } from "node:child_process"
-import { createWriteStream, readFileSync, rmSync, statSync } from "node:fs"
+import { createWriteStream, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
@@ -8,6 +8,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { alkVerify, Verifiers } from "../exports/support/Verifiers.ts"
 import { Client } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
+import { residentBytes } from "../support/Memory.ts"
 import { populate } from "../support/Population.ts"
 import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
 
@@ -36,10 +37,6 @@ afterAll(async () => {
   await running.stop()
   rmSync(folder, { recursive: true, force: true })
 })
-
-/** Resident bytes of a process. */
-const residentBytes = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1_024
 
 /** Peak of a process while something happens. */
 const peakWhile = async <A>(pid: number, work: Promise<A>): Promise<number> => {

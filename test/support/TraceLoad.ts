@@ -3,10 +3,10 @@
  * that follow cursors to the end, and a watch on the memory, the health and the words of a process.
  */
 import { randomBytes } from "node:crypto"
-import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
 import type { Answer, Client } from "./Client.ts"
+import { residentBytes } from "./Memory.ts"
 import type { Started } from "./Program.ts"
 
 /** Characters of a payload: near the most that an event may have. */
@@ -76,10 +76,6 @@ export const readLines = async (client: Client, spanId: string): Promise<Array<n
   assert.strictEqual(rest, "")
   return found
 }
-
-/** Resident bytes of a process. */
-export const residentBytes = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1_024
 
 export interface Watched<A> {
   readonly value: A

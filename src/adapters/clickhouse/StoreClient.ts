@@ -19,8 +19,8 @@ const READ_SECONDS_MAX = 30
 /** Seconds until an insert of at most 64 MiB is given up. */
 const INSERT_SECONDS_MAX = 60
 /**
- * ClickHouse's exception codes of an insert that was refused for want of memory, or because too much
- * is going on: nothing of it is stored, and a moment later there may be room.
+ * ClickHouse's exception codes of an insert that was refused for want of memory, or because too
+ * much is going on: nothing of it is stored, and a moment later there may be room.
  */
 const NO_ROOM = new Set(["241", "202"])
 /**

@@ -279,7 +279,11 @@ interface Part {
 }
 
 /** Looks at no more facts of each than fit into a chunk: who has as many is large. */
-const loadsOf = (store: StoreClient, { last, scopes, tenantId }: Part, ids: ReadonlyArray<string>) => {
+const loadsOf = (
+  store: StoreClient,
+  { last, scopes, tenantId }: Part,
+  ids: ReadonlyArray<string>
+) => {
   const parameters = new Parameters()
   return store.read({
     operation: "overlapping",
