@@ -11,8 +11,10 @@ import type { Started } from "./Program.ts"
 
 /** Characters of a payload: near the most that an event may have. */
 export const LARGE_PAYLOAD = 60_000
-/** Bytes of one request: below the limit on bodies. */
-const REQUEST_BYTES = 12 * 1_048_576
+/** Bytes of one request: well below the limit on bodies. */
+const REQUEST_BYTES = 4 * 1_048_576
+/** How often a request is sent again that could not be answered in time. */
+const ATTEMPTS_MAX = 20
 const SAMPLE_MS = 50
 
 const succeeded = (answer: Answer): Answer => {
@@ -40,9 +42,15 @@ export const fillSpan = async (
       event_type: "llm.response",
       payload: { text: randomBytes(Math.ceil((payload * 3) / 4)).toString("base64") }
     }))
+    const raw = JSON.stringify({ events })
+    const headers = { "idempotency-key": `fill-${spanId}-${done}` }
     const path = `/api/v1/spans/${spanId}/events`
-    const answer = succeeded(await client.call(path, { body: { events } }))
-    assert.strictEqual(answer.body.accepted, events.length)
+    let answer = await client.call(path, { raw, headers })
+    for (let attempt = 1; answer.status === 503 && attempt < ATTEMPTS_MAX; attempt++) {
+      await sleep(1_000)
+      answer = await client.call(path, { raw, headers })
+    }
+    assert.strictEqual(succeeded(answer).body.accepted, events.length)
     done += events.length
   }
 }
