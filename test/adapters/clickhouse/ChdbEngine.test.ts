@@ -3,7 +3,7 @@
  * case is a process of its own.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import * as fs from "node:fs"
@@ -169,6 +169,30 @@ describe("opening the embedded engine", () => {
       const long = ask("long", "SELECT sleep(1), {x:UInt8}")
       yield* Effect.promise(() => Promise.all([long, ask("short", "SELECT {x:UInt8}")]))
       assert.deepStrictEqual(order, ["short", "long"])
+    }))
+
+  it.live("answers short questions at once while any number of bulk reads wait", () =>
+    Effect.gen(function*() {
+      const engine = yield* ChdbEngine.open(yield* temporaryFolder)
+      const order: Array<string> = []
+      const ask = (name: string, sql: string, settings = {}) =>
+        Effect.promise(async () => {
+          await engine.run({ sql, settings })
+          order.push(name)
+        })
+      const bulk = yield* Effect.forkChild(Effect.forEach(
+        ["first", "second", "third"],
+        (name) => ask(name, "SELECT sleep(1)", { priority: "10" }),
+        { concurrency: "unbounded" }
+      ))
+      yield* Effect.sleep(100)
+      yield* ask("short", "SELECT 1")
+      yield* ask("shorter", "SELECT 1")
+      yield* Fiber.join(bulk)
+      const at = (name: string) => order.indexOf(name)
+      assert.isBelow(at("shorter"), at("second"), order.join(" "))
+      assert.isBelow(at("first"), at("second"))
+      assert.isBelow(at("second"), at("third"))
     }))
 
   it.live("lets what runs end before it closes", () =>
