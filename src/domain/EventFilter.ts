@@ -79,13 +79,17 @@ const isScalarEqual = (value: JsonValue, text: string): boolean =>
     ? value === text
     : (typeof value !== "object" || value === null) && canonicalize(value) === text
 
+/** An array matches if an element does, at any depth of arrays; objects in it are not looked into. */
+const isValueEqual = (value: JsonValue, text: string): boolean =>
+  Array.isArray(value)
+    ? value.some((element: JsonValue) => isValueEqual(element, text))
+    : isScalarEqual(value, text)
+
 const matchesMetadata = (metadata: JsonObject, { path, value }: MetadataCondition): boolean => {
   for (const keys of metadataPathCandidates(path)) {
     const found = valueAt(metadata, keys)
     if (found === undefined) continue
-    return Array.isArray(found)
-      ? found.some((element: JsonValue) => isScalarEqual(element, value))
-      : isScalarEqual(found, value)
+    return isValueEqual(found, value)
   }
   return false
 }
@@ -96,11 +100,17 @@ const collectStrings = (value: JsonValue, into: Array<string>): void => {
   else if (isObject(value)) for (const key in value) collectStrings(value[key]!, into)
 }
 
+/**
+ * The text without its case. Lower-casing writes a capital sigma at the end of a word as ς: the start
+ * of a word, searched for in capitals, would not be found in it.
+ */
+export const withoutCase = (text: string): string => text.toLowerCase().replaceAll("ς", "σ")
+
 /** Between searchable texts; none of them holds it, since U+0000 can't be stored. */
 const SEPARATOR = "\u0000"
 
 /**
- * The texts that `q` looks in, lower-cased and joined by U+0000: action, actor.id, actor.email,
+ * The texts that `q` looks in, without their case and joined by U+0000: action, actor.id, actor.email,
  * resource.id, .type, .name and every string value in metadata (keys are not among them).
  */
 export const searchText = ({ action, actor, metadata, resource }: AuditEvent): string => {
@@ -108,7 +118,7 @@ export const searchText = ({ action, actor, metadata, resource }: AuditEvent): s
   if (actor.email !== undefined) texts.push(actor.email)
   if (resource.name !== undefined) texts.push(resource.name)
   if (metadata !== undefined) collectStrings(metadata, texts)
-  return texts.join(SEPARATOR).toLowerCase()
+  return withoutCase(texts.join(SEPARATOR))
 }
 
 const isUnsetOr = <A>(condition: A | undefined, value: A): boolean =>
@@ -132,7 +142,7 @@ const matchesBounds = (filter: EventFilter, event: AuditEvent): boolean =>
   (filter.toSequence === undefined || event.sequence_number <= filter.toSequence)
 
 const matchesSearch = (q: string, event: AuditEvent): boolean =>
-  !q.includes(SEPARATOR) && searchText(event).includes(q.toLowerCase())
+  !q.includes(SEPARATOR) && searchText(event).includes(withoutCase(q))
 
 /** True if the stored event satisfies every condition of the filter. */
 export const matches = (filter: EventFilter, event: AuditEvent): boolean =>

@@ -4,9 +4,11 @@
  */
 import {
   metadataPathCandidates,
+  withoutCase,
   type EventFilter,
   type MetadataCondition
 } from "../../domain/EventFilter.ts"
+import { NESTING_MAX } from "../../domain/StrictJson.ts"
 import { withFloatDigits } from "./JsonColumns.ts"
 
 export type ParameterValue = string | number
@@ -87,6 +89,14 @@ const firstFound = (path: string, parameters: Parameters): string | undefined =>
   return found.length > 1 ? `arrayFirst(text -> text != '', [${found.join(", ")}])` : found[0]
 }
 
+/**
+ * The elements of the array in `text` and of the arrays in it. Each turn opens one level, so as many
+ * as there are brackets are enough; most arrays have one.
+ */
+const elements = "arrayFold((found, level) -> arrayFlatten(arrayMap(element ->"
+  + ` if(startsWith(element, '['), JSONExtractArrayRaw(${withFloatDigits("element")}), [element]),`
+  + ` found)), range(least(countSubstrings(text, '['), ${NESTING_MAX})), [text])`
+
 const metadataCondition = (
   { path, value }: MetadataCondition,
   parameters: Parameters
@@ -102,13 +112,20 @@ const metadataCondition = (
     ? "metadata != ''"
     : `position(metadata, ${parameters.string(needed)}) > 0`
   return `${prefilter} AND arrayExists(text -> if(startsWith(text, '['),`
-    + ` hasAny(JSONExtractArrayRaw(${withFloatDigits("text")}), [${wanted}]),`
+    + ` hasAny(${elements}, [${wanted}]),`
     + ` has([${wanted}], text)), [${found}])`
 }
 
-/** No stored text holds U+0000, which separates the texts of the search column. */
-const searchCondition = (q: string, parameters: Parameters): string =>
-  q.includes("\0") ? "false" : `position(search, lowerUTF8(${parameters.string(q)})) > 0`
+/**
+ * No stored text holds U+0000, which separates the texts of the search column. The column is in lower
+ * case, where a sigma has two forms.
+ */
+const searchCondition = (q: string, parameters: Parameters): string => {
+  if (q.includes("\0")) return "false"
+  const wanted = withoutCase(q)
+  const searched = wanted.includes("σ") ? "replaceAll(search, 'ς', 'σ')" : "search"
+  return `position(${searched}, ${parameters.string(wanted)}) > 0`
+}
 
 /** True if every event of the tenant satisfies the filter. */
 export const isUnfiltered = ({ metadata, ...conditions }: EventFilter): boolean =>

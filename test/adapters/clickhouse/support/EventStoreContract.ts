@@ -301,10 +301,12 @@ export const storeContract = <E>(
           ...fc.sample(fc.integer(), filters / 10)
         ].map((number) => number === 0 ? 0 : number))]
         const events = numbers.map((number, index) =>
-          storedEvent("numbers", index + 1, { metadata: { x: number, list: [number, "s"] } }))
+          storedEvent("numbers", index + 1, {
+            metadata: { x: number, list: [number, "s"], deep: ["[", ["s", [[], [number]]]] }
+          }))
         yield* stored(events)
         yield* Effect.forEach(numbers, (number, index) =>
-          Effect.forEach(["x", "list"], (path) =>
+          Effect.forEach(["x", "list", "deep"], (path) =>
             assertFinds(
               "numbers",
               { metadata: [{ path, value: String(number) }] },

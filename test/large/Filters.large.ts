@@ -1,0 +1,51 @@
+/** Filters against the independent evaluator, over as many expressions as the goal names. */
+import { rmSync } from "node:fs"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { Client } from "../support/Client.ts"
+import { agree, type Figures } from "../support/FilterAgreement.ts"
+import { freePort } from "../support/FreePort.ts"
+import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
+
+const EXPRESSIONS = 5_000
+const ROUNDS = 25
+const SEED = Number(process.env["FILTER_SEED"] ?? 5_000)
+const folder = freshFolder("filters")
+const names = Array.from({ length: ROUNDS }, (_, round) => `round-${round}`)
+let running: Started
+
+beforeAll(async () => {
+  running = await start({
+    ALK_DATA_DIR: folder,
+    ALK_KAFKA_PORT: String(await freePort()),
+    ALK_STREAMS_MAX: "10000",
+    LOG_LEVEL: "warn",
+    ALK_BOOTSTRAP_KEYS: names.map((name) => `${testKey(name)}=${name}:read+write`).join(",")
+  })
+})
+afterAll(async () => {
+  await running.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe(`${EXPRESSIONS} random expressions`, () => {
+  it("mean the same in lists, lines, tables, statistics and streams as in the evaluator", async () => {
+    const figures: Array<Figures> = []
+    for (const [round, name] of names.entries()) {
+      figures.push(
+        await agree(new Client(running.url, testKey(name)), {
+          seed: SEED + round,
+          events: 150,
+          expressions: EXPRESSIONS / ROUNDS,
+          concurrency: 4
+        })
+      )
+    }
+    const sum = (name: keyof Figures) => figures.reduce((all, one) => all + one[name], 0)
+    console.log(
+      `${sum("expressions")} expressions, ${sum("refused")} refused, ${sum("empty")} without a ` +
+        `match, ${sum("matches")} matches, seed ${SEED}`
+    )
+    assert.strictEqual(sum("expressions"), EXPRESSIONS)
+    assert.isAbove(sum("matches"), EXPRESSIONS)
+  })
+})

@@ -1,0 +1,223 @@
+/**
+ * Asks a running program every way in which events are filtered and compares with the independent
+ * evaluator: list, pages, keysets, NDJSON, CSV, statistics, streams from the start, and live streams.
+ */
+import { setTimeout as sleep } from "node:timers/promises"
+import { assert } from "vitest"
+import type { Client, Json } from "./Client.ts"
+import { Cases } from "./FilterCases.ts"
+import { isRefused, matching, type Expression } from "./FilterEvaluator.ts"
+
+/** Milliseconds in which what is delivered beyond what is expected would have arrived. */
+const AFTERMATH_MS = 300
+const PATIENCE_MS = 60_000
+
+const queryOf = (expression: Expression, more = ""): string =>
+  expression
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+    .join("&") + more
+
+interface OpenStream {
+  readonly expression: Expression
+  readonly expected: ReadonlyArray<number>
+  readonly seen: Array<number>
+  readonly close: () => void
+}
+
+/** Follow a stream in the background; undefined if it is refused. */
+const follow = async (
+  api: Client,
+  expression: Expression,
+  more: string,
+  expected: ReadonlyArray<number>
+): Promise<OpenStream | undefined> => {
+  const controller = new AbortController()
+  const response = await fetch(`${api.url}/v1/events/stream?${queryOf(expression, more)}`, {
+    headers: { authorization: `Bearer ${api.key}` },
+    signal: controller.signal
+  })
+  if (response.status === 400) {
+    await response.body?.cancel()
+    return undefined
+  }
+  assert.strictEqual(response.status, 200)
+  const seen: Array<number> = []
+  const read = async () => {
+    const decoder = new TextDecoder()
+    let rest = ""
+    for await (const chunk of response.body!) {
+      rest += decoder.decode(chunk as Uint8Array, { stream: true })
+      const blocks = rest.split("\n\n")
+      rest = blocks.pop()!
+      for (const block of blocks) {
+        const id = /^event: audit\.event\nid: (\d+)\ndata: /.exec(block)?.[1]
+        if (id !== undefined) seen.push(Number(id))
+      }
+    }
+  }
+  read().catch(() => undefined)
+  return { expression, expected, seen, close: () => controller.abort() }
+}
+
+/** Wait until every stream has delivered what is expected, then a little for what is not. */
+const compareStreams = async (streams: ReadonlyArray<OpenStream>, kind: string) => {
+  const until = Date.now() + PATIENCE_MS
+  while (streams.some(({ expected, seen }) => seen.length < expected.length)) {
+    if (Date.now() > until) break
+    await sleep(20)
+  }
+  await sleep(AFTERMATH_MS)
+  for (const { close } of streams) close()
+  for (const { expected, expression, seen } of streams) {
+    assert.deepStrictEqual(seen, expected, `${kind} stream of ${JSON.stringify(expression)}`)
+  }
+}
+
+const csvSequences = (text: string): Array<number> => {
+  const rows: Array<string> = []
+  let row = ""
+  let quoted = false
+  for (const letter of text) {
+    if (letter === '"') quoted = !quoted
+    if (letter === "\n" && !quoted) {
+      rows.push(row)
+      row = ""
+    } else {
+      row += letter
+    }
+  }
+  return rows.slice(1).map((line) => Number(line.slice(0, line.indexOf(","))))
+}
+
+const numbersOf = (events: ReadonlyArray<Json>): Array<number> =>
+  events.map(({ sequence_number }) => sequence_number as number)
+
+const countedBy = (events: ReadonlyArray<Json>, dimension: string): Map<string, number> => {
+  const [part = "", name] = dimension.split("_")
+  const counts = new Map<string, number>()
+  for (const event of events) {
+    const key = String(name === undefined ? event[part] : event[part][name])
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  return counts
+}
+
+/** Follow `rel="next"` from the first keyset page to the last one. */
+const keysetWalk = async (api: Client, query: string, order: string, size: number) => {
+  const cursor = order === "asc" ? "after_sequence=0" : "before_sequence=1000000"
+  const found: Array<number> = []
+  let path: string | undefined = `/v1/events?${query}&order=${order}&page_size=${size}&${cursor}`
+  while (path !== undefined) {
+    const { body, headers } = await api.call(path)
+    found.push(...numbersOf(body.events))
+    path = /<([^>]*)>; rel="next"/.exec(headers.get("link") ?? "")?.[1]
+  }
+  return found
+}
+
+/** Everything that is asked of one expression over stored events. */
+const compareReads = async (
+  api: Client,
+  events: ReadonlyArray<Json>,
+  expression: Expression,
+  cases: Cases
+): Promise<void> => {
+  const query = queryOf(expression)
+  const where = JSON.stringify(expression)
+  const order = cases.order()
+  const { page, size } = cases.page()
+  const dimension = cases.dimension()
+  const ask = (more: string, accept = "application/json") =>
+    api.call(`/v1/events?${query}${more}`, { headers: { accept } })
+  if (isRefused(expression)) {
+    for (const accept of ["application/json", "application/x-ndjson", "text/csv"]) {
+      assert.strictEqual((await ask("", accept)).status, 400, where)
+    }
+    assert.strictEqual((await api.call(`/v1/events/stats?${query}`)).status, 400, where)
+    return
+  }
+  const ascending = matching(events, expression)
+  const expected = order === "asc" ? ascending : ascending.toReversed()
+  const found = await ask(`&order=${order}&page=${page}&page_size=${size}`)
+  assert.strictEqual(found.status, 200, `${where}: ${found.text}`)
+  assert.strictEqual(found.body.total, expected.length, `total of ${where}`)
+  assert.deepStrictEqual(
+    numbersOf(found.body.events),
+    expected.slice((page - 1) * size, page * size),
+    `page ${page} of ${size} of ${where}`
+  )
+  const lines = (await ask(`&order=${order}`, "application/x-ndjson")).text
+  const listed = lines.split("\n").filter(Boolean).map((line) => JSON.parse(line) as Json)
+  assert.deepStrictEqual(numbersOf(listed), expected, `lines of ${where}`)
+  const table = (await ask(`&order=${order}`, "text/csv")).text
+  assert.deepStrictEqual(csvSequences(table), expected, `table of ${where}`)
+  const walked = await keysetWalk(api, query, order, Math.max(size, 10))
+  assert.deepStrictEqual(walked, expected, `keysets of ${where}`)
+  const { body: stats } = await api.call(
+    `/v1/events/stats?${query}&group_by=${dimension}&limit=1000`
+  )
+  const chosen = ascending.map((sequence) => events[sequence - 1]!)
+  assert.strictEqual(stats.total, expected.length, `statistics of ${where}`)
+  assert.deepStrictEqual(
+    new Map(stats.groups.map(({ count, key }: Json) => [key, count])),
+    countedBy(chosen, dimension),
+    `${dimension} of ${where}`
+  )
+}
+
+export interface Round {
+  readonly seed: number
+  readonly events: number
+  readonly expressions: number
+  /** Expressions that are asked at once. */
+  readonly concurrency: number
+}
+
+export interface Figures {
+  readonly expressions: number
+  readonly refused: number
+  readonly matches: number
+  readonly empty: number
+}
+
+/** One round on a tenant without events; throws where the program and the evaluator disagree. */
+export const agree = async (api: Client, round: Round): Promise<Figures> => {
+  const cases = new Cases(round.seed)
+  const events = Array.from({ length: round.events }, (_, index) => cases.event(index))
+  const expressions = Array.from({ length: round.expressions }, () => cases.expression(events))
+  const expectedOf = (expression: Expression) =>
+    isRefused(expression) ? [] : matching(events, expression)
+  const open = async (more: string): Promise<Array<OpenStream>> => {
+    const streams: Array<OpenStream> = []
+    for (const expression of expressions) {
+      const stream = await follow(api, expression, more, expectedOf(expression))
+      assert.strictEqual(stream === undefined, isRefused(expression), JSON.stringify(expression))
+      if (stream !== undefined) streams.push(stream)
+    }
+    return streams
+  }
+  const live = await open("")
+  const sync = { headers: { "x-service-sync": "true" } }
+  for (let sent = 0; sent < events.length; sent += 50) {
+    const { body, text } = await api.batch(events.slice(sent, sent + 50), sync)
+    assert.strictEqual(body.rejected, 0, text)
+  }
+  await compareStreams(live, "live")
+  await compareStreams(await open("&after_sequence=0"), "resumed")
+  const waiting = [...expressions]
+  await Promise.all(
+    Array.from({ length: round.concurrency }, async () => {
+      for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+        await compareReads(api, events, next, cases)
+      }
+    })
+  )
+  const accepted = expressions.filter((expression) => !isRefused(expression))
+  const counts = accepted.map((expression) => expectedOf(expression).length)
+  return {
+    expressions: expressions.length,
+    refused: expressions.length - accepted.length,
+    matches: counts.reduce((sum, count) => sum + count, 0),
+    empty: counts.filter((count) => count === 0).length
+  }
+}
