@@ -21,6 +21,7 @@ import { ClickHouseConnection } from "./adapters/clickhouse/ClickHouseConnection
 import { layerClickHouse } from "./adapters/clickhouse/EventStoreClickHouse.ts"
 import { layerHashTree } from "./adapters/clickhouse/HashTreeClickHouse.ts"
 import { layerRecompute } from "./adapters/clickhouse/Recompute.ts"
+import { layerStoredTopics } from "./adapters/clickhouse/StoredTopicsClickHouse.ts"
 import { StoreServer } from "./adapters/clickhouse/StoreServer.ts"
 import { DataFolder } from "./adapters/embedded/DataFolder.ts"
 import { EmbeddedBroker } from "./adapters/embedded/EmbeddedBroker.ts"
@@ -150,6 +151,7 @@ const layerStores = Layer.mergeAll(
   layerClickHouse,
   layerTraceStore,
   layerCheckpointStore,
+  layerStoredTopics,
   layerHashTree,
   layerRecompute
 )

@@ -1,7 +1,7 @@
 /**
  * Makes the topics queryable: copies events, trace facts, checkpoints and receipts, byte for byte and
  * in offset order, into the store, and says on `alk.progress` how far it has come. Decides nothing;
- * whatever it finds in the store that the topic does not confirm is dropped and built anew.
+ * whatever it finds in the store that the topic denies is set aside and built anew.
  */
 import { Clock, Effect, Metric, Ref, Schedule, Schema, Stream } from "effect"
 import { RECEIPT_HEADER, TENANT_HEADER } from "../domain/Command.ts"
@@ -28,7 +28,9 @@ import {
   type EventRow,
   type ReceiptRow
 } from "../ports/EventStore.ts"
+import { StoredTopics, type StoredTopic } from "../ports/TopicRows.ts"
 import { TraceStore, type FactRow } from "../ports/TraceStore.ts"
+import { confirm, type IsRecord } from "./Confirmation.ts"
 import {
   erasedTargetsOf,
   erasedTogether,
@@ -117,110 +119,50 @@ const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: nu
     return last
   })
 
-const recordAt = (reader: LogReader, position: Position) =>
-  Effect.gen(function*() {
-    let found: LogRecord | undefined
-    yield* scan(reader, position, position.offset + 1, (records) => {
-      found = records.find((record) => record.offset === position.offset)
-    })
-    return found
-  })
-
-interface Confirmed {
-  /** Where to read on. */
-  readonly next: number
-  /** False if the store held what the topic denies, and was emptied. */
-  readonly confirmed: boolean
-}
-
-/** Whether a stored row is what a record has become. */
-type IsRecord = (record: string, stored: string) => boolean
-
-/** Where a table ends, if the topic confirms its last row; else it is dropped. */
-const confirm = Effect.fnUntraced(function*<E, R>(
-  reader: LogReader,
-  { partition, topic }: Pick<Position, "topic" | "partition">,
-  stored: { readonly offset: number; readonly body: string } | undefined,
-  drop: Effect.Effect<void, E, R>,
-  isOf: IsRecord = (record, body) => record === body
-) {
-  const log = yield* EventLog
-  const { end, start } = yield* log.bounds(topic, partition)
-  if (stored === undefined) return { next: start, confirmed: false } satisfies Confirmed
-  const { body, offset } = stored
-  if (offset < start) return { next: start, confirmed: true } satisfies Confirmed
-  const record = offset < end ? yield* recordAt(reader, { topic, partition, offset }) : undefined
-  if (record?.value != null && isOf(record.value.toString(), body)) {
-    return { next: offset + 1, confirmed: true } satisfies Confirmed
-  }
-  yield* Effect.logError(
-    "the store holds what the topic does not: dropping and rebuilding the partition's view",
-    { topic, partition, offset }
-  )
-  yield* drop
-  return { next: start, confirmed: false } satisfies Confirmed
-})
-
 /**
- * Where the store stands, confirmed by the topics; a view that a topic denies is dropped. Whoever
- * reads the store is told before anything goes.
+ * Where the store stands, confirmed by the topics; what a topic denies is set aside. Whoever reads
+ * the store is told before anything goes, and `told` is what they know then.
  */
 const recover = Effect.fnUntraced(function*(
+  assignment: Assignment,
   reader: LogReader,
   appender: LogAppender,
   partition: number,
-  previous: Progress | undefined
+  told: Map<number, Progress>
 ) {
   const log = yield* EventLog
-  const store = yield* EventStore
-  const traceStore = yield* TraceStore
-  const checkpointStore = yield* CheckpointStore
-  const before = previous ?? (yield* lastProgress(log, reader, partition))
-  const stored = yield* store.position(partition)
-  const dropping = publish(appender, [{ progress: { ...before, partition, rebuilding: true } }])
+  const stored = yield* StoredTopics
+  const before = told.get(partition) ?? (yield* lastProgress(log, reader, partition))
+  const announce = Effect.suspend(() => {
+    const progress = { ...before, partition, rebuilding: true }
+    told.set(partition, progress)
+    return Effect.andThen(stillOwned(assignment), publish(appender, [{ progress }]))
+  })
+  const confirmed = (topic: StoredTopic, isOf?: IsRecord) =>
+    confirm(reader, { topic, partition }, stored.of(topic), announce, isOf)
   const ends = {
     events: (yield* log.bounds("events", partition)).end,
     traces: (yield* log.bounds("traces", partition)).end
   }
-  const receipts = yield* log.bounds("receipts", partition)
-  const events = yield* confirm(
-    reader,
-    { topic: "events", partition },
-    stored.event,
-    Effect.andThen(dropping, store.dropPartition(partition)),
-    isEventOf
-  )
-  const traces = yield* confirm(
-    reader,
-    { topic: "traces", partition },
-    yield* traceStore.position(partition),
-    Effect.andThen(dropping, traceStore.dropPartition(partition)),
-    isFactOf
-  )
-  const checkpoints = yield* confirm(
-    reader,
-    { topic: "checkpoints", partition },
-    yield* checkpointStore.position(partition),
-    Effect.andThen(dropping, checkpointStore.dropPartition(partition))
-  )
-  const isBehind = ({ confirmed, next }: Confirmed, end: number) =>
-    (!confirmed || before.rebuilding) && next < end
-  const receiptsNext =
-    events.confirmed || stored.event === undefined ? stored.receiptOffset : undefined
+  const events = yield* confirmed("events", isEventOf)
+  const traces = yield* confirmed("traces", isFactOf)
+  const caughtUpAt = before.rebuilding
+    ? ends
+    : { events: Math.min(ends.events, events.wholeAt), traces: Math.min(ends.traces, traces.wholeAt) }
   const progress: Progress = {
     partition,
     events_next: events.next,
-    receipts_next: Math.max((receiptsNext ?? -1) + 1, receipts.start),
+    receipts_next: (yield* confirmed("receipts")).next,
     traces_next: traces.next,
-    checkpoints_next: checkpoints.next,
+    checkpoints_next: (yield* confirmed("checkpoints")).next,
     final: true,
     duplicates_from: before.final ? Math.min(before.duplicates_from, events.next) : events.next,
     trace_duplicates_from: before.final
       ? Math.min(before.trace_duplicates_from, traces.next)
       : traces.next,
-    rebuilding: isBehind(events, ends.events) || isBehind(traces, ends.traces)
+    rebuilding: events.next < caughtUpAt.events || traces.next < caughtUpAt.traces
   }
-  return { partition, progress, caughtUpAt: ends } satisfies View
+  return { partition, progress, caughtUpAt } satisfies View
 })
 
 /** The last known link of each tenant; an event that does not follow it goes to `conflicts`. */
@@ -617,7 +559,7 @@ const follow = Effect.fnUntraced(function*(
   const links = new Links()
   const factLinks = new Links()
   for (const partition of partitions) {
-    const view = yield* recover(reader, appender, partition, previous.get(partition))
+    const view = yield* recover(assignment, reader, appender, partition, previous)
     views.set(partition, view)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

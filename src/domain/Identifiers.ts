@@ -57,7 +57,7 @@ export const derivedUuid = (...parts: ReadonlyArray<string>): string =>
   toUuid(sha256Hex(parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join("")), "8")
 
 /** 64 hex digits: SHA-256 of the text in UTF-8. */
-export const sha256Hex = (text: string): string => hash("sha256", text, "hex")
+export const sha256Hex = (text: string | Buffer): string => hash("sha256", text, "hex")
 
 /** True for 1 to ID_LENGTH_MAX whole Unicode characters without C0, DEL and C1 controls. */
 export const isClientId = (text: string): boolean => CLIENT_ID_FORM.test(text)

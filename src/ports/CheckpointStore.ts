@@ -31,12 +31,6 @@ export class CheckpointStore extends Context.Service<
   {
     /** Insert in one block; rows that are there already change nothing. At most 50,000 rows. */
     insert(rows: ReadonlyArray<CheckpointRow>): Result<void>
-    /** The highest offset that the store holds for the partition, with its bytes. */
-    position(
-      partition: number
-    ): Result<{ readonly offset: number; readonly body: string } | undefined>
-    /** Remove everything that came from one partition, before it is rebuilt. */
-    dropPartition(partition: number): Result<void>
 
     /** The one with the largest tree. */
     latest(tenantId: string): Result<CheckpointRecord | undefined>

@@ -54,13 +54,6 @@ export interface ConflictRow {
   readonly body: Buffer
 }
 
-export interface StoredPosition {
-  /** Highest offset of `alk.events` that the store holds for the partition, with its bytes. */
-  readonly event: { readonly offset: number; readonly body: string } | undefined
-  /** Highest offset of `alk.receipts` that the store holds for the partition. */
-  readonly receiptOffset: number | undefined
-}
-
 export interface EventPageQuery {
   readonly tenantId: string
   readonly filter: EventFilter
@@ -139,8 +132,6 @@ export class EventStore extends Context.Service<
     insertEvents(rows: ReadonlyArray<EventRow>): Effect.Effect<void, StoreUnavailable>
     insertReceipts(rows: ReadonlyArray<ReceiptRow>): Effect.Effect<void, StoreUnavailable>
     insertConflicts(rows: ReadonlyArray<ConflictRow>): Effect.Effect<void, StoreUnavailable>
-    /** Where the partition's view ends. */
-    position(partition: number): Effect.Effect<StoredPosition, StoreUnavailable>
     /** True if an offset at or above `fromOffset` stands in the partition more than once. */
     hasDuplicates(
       partition: number,
@@ -148,12 +139,10 @@ export class EventStore extends Context.Service<
     ): Effect.Effect<boolean, StoreUnavailable>
     /** Merge physically what stands in the store twice. Expensive; for rare repairs. */
     readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
-    /** Remove everything that came from one partition, before it is rebuilt. */
-    dropPartition(partition: number): Effect.Effect<void, StoreUnavailable>
     /**
      * Take the details out of the events at these sequences, in place: each is shown once at any
      * time, and the details are gone from the tables when this returns. What is erased already stays
-     * as it is.
+     * as it is. Rows of these sequences that were set aside lose theirs too.
      */
     eraseDetails(
       tenantId: string,

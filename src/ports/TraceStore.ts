@@ -175,8 +175,6 @@ export class TraceStore extends Context.Service<
     hasDuplicates(partition: number, fromOffset: number): Effect.Effect<boolean, StoreUnavailable>
     /** Merge physically what stands in the store twice. */
     readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
-    /** Remove everything that came from one partition, before it is rebuilt. */
-    dropPartition(partition: number): Effect.Effect<void, StoreUnavailable>
 
     /** Stored JSON by fact number; empty if the tenant has no such execution. */
     facts(
@@ -246,6 +244,7 @@ export class TraceStore extends Context.Service<
      * Take the details out of every fact of an execution up to, not including, a fact number: rows
      * of version 1 replace them, and no query finds the old ones when this returns. What is erased
      * already stays as it is; what stands there but is no fact goes, and is missing from then on.
+     * Facts of it that were set aside lose theirs too.
      */
     eraseDetails(
       tenantId: string,

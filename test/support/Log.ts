@@ -108,8 +108,12 @@ export const deleteBelow = (
     await admin.disconnect()
   })
 
-/** Lose a topic and get it back empty. */
-export const loseTopic = (prefix: string, topic: TopicKind): Effect.Effect<void> =>
+/** Lose a topic and get it back empty; retention can shorten it only where the policy deletes. */
+export const loseTopic = (
+  prefix: string,
+  topic: TopicKind,
+  policy: "compact" | "delete" = "compact"
+): Effect.Effect<void> =>
   Effect.promise(async () => {
     const admin = plainKafka().admin()
     await admin.connect()
@@ -125,7 +129,7 @@ export const loseTopic = (prefix: string, topic: TopicKind): Effect.Effect<void>
           topic: name,
           numPartitions: 1,
           replicationFactor: 1,
-          configEntries: [{ name: "cleanup.policy", value: "compact" }]
+          configEntries: [{ name: "cleanup.policy", value: policy }]
         }
       ],
       waitForLeaders: true

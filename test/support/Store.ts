@@ -7,6 +7,7 @@ import { layerCheckpointStore } from "../../src/adapters/clickhouse/CheckpointSt
 import { layerClickHouse } from "../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { layerHashTree } from "../../src/adapters/clickhouse/HashTreeClickHouse.ts"
 import { layerRecompute } from "../../src/adapters/clickhouse/Recompute.ts"
+import { layerStoredTopics } from "../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import { layerTraceStore } from "../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 
@@ -20,6 +21,7 @@ export const storeLayer = (database: string) =>
         layerClickHouse,
         layerTraceStore,
         layerCheckpointStore,
+        layerStoredTopics,
         layerHashTree,
         layerRecompute
       )

@@ -9,7 +9,6 @@ import { CHECKPOINTS_LIST_MAX, CheckpointStore } from "../../ports/CheckpointSto
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import { Parameters } from "./EventFilterSql.ts"
 import { rawRows } from "./RawRows.ts"
-import type { RowBinary } from "./RowBinary.ts"
 import { makeStoreClient, type StoreClient } from "./StoreClient.ts"
 
 type Store = CheckpointStore["Service"]
@@ -49,31 +48,6 @@ const makeInsert = (store: StoreClient, table: string): Store["insert"] => (rows
       })))
   })
 
-const makePosition = (store: StoreClient, table: string): Store["position"] => (partition) => {
-  const parameters = new Parameters()
-  const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
-  return store.read({
-    operation: "checkpointPosition",
-    parameters,
-    sql: `SELECT kafka_offset, body FROM ${table} WHERE ${inPartition} AND kafka_offset =`
-      + ` (SELECT max(kafka_offset) FROM ${table} WHERE ${inPartition}) LIMIT 1`
-  }, (row: RowBinary) => ({ offset: row.uint64(), body: row.string() })).pipe(
-    Effect.map(([highest]) => highest)
-  )
-}
-
-const makeDropPartition = (store: StoreClient, table: string): Store["dropPartition"] =>
-  (partition) => {
-    const parameters = new Parameters()
-    return store.change({
-      operation: "dropCheckpoints",
-      parameters,
-      sql: `ALTER TABLE ${table} DELETE`
-        + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
-        + " SETTINGS mutations_sync = 2"
-    })
-  }
-
 /** Checkpoints of a tenant that satisfy a condition, one for each size, largest first. */
 const makeFind = (store: StoreClient, table: string) =>
   (tenantId: string, limit: number, condition: (parameters: Parameters) => string) => {
@@ -97,14 +71,12 @@ export const layerCheckpointStore: Layer.Layer<
   CheckpointStore,
   Effect.map(ClickHouseConnection, (connection) => {
     const store = makeStoreClient(connection)
-    const table = `${connection.place.database}.checkpoints`
+    const table = store.checkpoints
     const find = makeFind(store, table)
     const first = (tenantId: string, condition: (parameters: Parameters) => string) =>
       find(tenantId, 1, condition).pipe(Effect.map(([record]) => record))
     return CheckpointStore.of({
       insert: makeInsert(store, table),
-      position: makePosition(store, table),
-      dropPartition: makeDropPartition(store, table),
       latest: (tenantId) => first(tenantId, () => "true"),
       atOrBelow: (tenantId, treeSize) =>
         first(tenantId, (parameters) => `tree_size <= ${parameters.integer(treeSize)}`),

@@ -8,8 +8,10 @@ import type { AuditEvent } from "../../domain/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../../domain/Erasure.ts"
 import { eraseEvent } from "../../domain/HashChain.ts"
 import { parseJson } from "../../domain/Json.ts"
+import { linkOf } from "../../domain/Link.ts"
 import type { EventErasure, EventStore } from "../../ports/EventStore.ts"
 import { Parameters } from "./EventFilterSql.ts"
+import { ERASED, eraseSetAside } from "./SetAside.ts"
 import type { StoreClient } from "./StoreClient.ts"
 
 /** Events and bytes of one mutation at most: what is left of them stands in the statement. */
@@ -116,10 +118,57 @@ const toStatements = (
   return current.length === 0 ? statements : [...statements, current]
 }
 
+/** Take the details out of what was set aside at these sequences. */
+const eraseAside = (
+  store: StoreClient,
+  tenantId: string,
+  erasures: ReadonlyArray<EventErasure>
+) => {
+  const [first] = erasures
+  const erasedAt = new Map(
+    erasures.map((erasure) => [erasure.sequenceNumber, erasure.erasedAt])
+  )
+  const sequences = (parameters: Parameters) =>
+    erasures.map(({ sequenceNumber }) => parameters.integer(sequenceNumber)).join(", ")
+  return first === undefined
+    ? Effect.void
+    : eraseSetAside(
+        store,
+        "events",
+        (parameters) =>
+          `tenant_id = ${parameters.string(tenantId)}`
+          + ` AND sequence_number IN (${sequences(parameters)})`,
+        (body) => {
+          const sequence = linkOf(Buffer.from(body))?.sequenceNumber ?? first.sequenceNumber
+          return erased(body, erasedAt.get(sequence) ?? first.erasedAt)
+        }
+      )
+}
+
+/** Erase in what was set aside what is erased in the view. */
+export const eraseCopies = Effect.fnUntraced(function*(store: StoreClient, partition: number) {
+  const parameters = new Parameters()
+  const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
+  const found = yield* store.read({
+    operation: "eraseDetails",
+    parameters,
+    sql: "SELECT DISTINCT tenant_id, sequence_number, JSONExtractString(body, 'erased_at')"
+      + ` FROM ${store.events} WHERE ${inPartition} AND ${ERASED}`
+      + " AND (tenant_id, sequence_number) IN (SELECT tenant_id, sequence_number"
+      + ` FROM ${store.setAside} WHERE source = 'events' AND ${inPartition} AND erased = 0)`
+  }, (row) => ({
+    tenantId: row.string(),
+    sequenceNumber: row.uint64(),
+    erasedAt: row.string()
+  }))
+  for (const { tenantId, ...erasure } of found) yield* eraseAside(store, tenantId, [erasure])
+})
+
 export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
   Effect.fn("EventStore.eraseDetails")(function*(tenantId, erasures) {
     for (let at = 0; at < erasures.length; at += MUTATION_EVENTS_MAX) {
       const part = erasures.slice(at, at + MUTATION_EVENTS_MAX)
+      yield* eraseAside(store, tenantId, part)
       const rows = yield* replacements(store, tenantId, part)
       for (const statement of toStatements(rows)) yield* replace(store, tenantId, statement)
     }

@@ -11,13 +11,11 @@ import { makeById, makePage, makeScan } from "./EventPages.ts"
 import { makeStats } from "./EventStatistics.ts"
 import { migrate } from "./Migrations.ts"
 import {
-  makeDropPartition,
   makeHasDuplicates,
   makeInsertConflicts,
   makeInsertEvents,
   makeInsertReceipts,
-  makeMergeDuplicates,
-  makePosition
+  makeMergeDuplicates
 } from "./PartitionViews.ts"
 import { makeStoreClient, type StoreClient } from "./StoreClient.ts"
 import { makeConflicts, makeRows, makeSequenceSpan } from "./StoredRows.ts"
@@ -52,10 +50,8 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       insertEvents: makeInsertEvents(store),
       insertReceipts: makeInsertReceipts(store),
       insertConflicts: makeInsertConflicts(store),
-      position: makePosition(store),
       hasDuplicates: makeHasDuplicates(store),
       mergeDuplicates: makeMergeDuplicates(store),
-      dropPartition: makeDropPartition(store),
       eraseDetails: makeEraseDetails(store),
       eraseAgain: makeEraseAgain(store),
       page: makePage(store),

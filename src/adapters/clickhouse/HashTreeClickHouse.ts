@@ -174,7 +174,7 @@ const makeFill = (store: StoreClient, tables: TreeTables) =>
 const make = Effect.gen(function*() {
   const connection = yield* ClickHouseConnection
   const store = makeStoreClient(connection)
-  const tables = { events: store.events, nodes: `${connection.place.database}.tree_nodes` }
+  const tables = { events: store.events, nodes: store.treeNodes }
   const groups = new NodeGroups()
   const fill = makeFill(store, tables)
   // Each of them keeps every core of the store busy, and two of one tenant do the same work.

@@ -1,19 +1,12 @@
 /**
- * The view of one topic partition: what comes in, where it ends, whether anything stands in it
- * twice, and its removal. Knows nothing of what the events say.
+ * The view of one topic partition: what comes in, and whether anything stands in it twice. Knows
+ * nothing of what the events say.
  */
 import { Effect } from "effect"
 import type { EventStore } from "../../ports/EventStore.ts"
 import { escapedRows, rawRows } from "./RawRows.ts"
 import type { StoreClient } from "./StoreClient.ts"
-import {
-  dropRows,
-  hasRepeats,
-  highestRow,
-  insertRows,
-  lastRecord,
-  mergeRows
-} from "./TopicTable.ts"
+import { hasRepeats, insertRows, mergeRows } from "./TopicTable.ts"
 
 type Store = EventStore["Service"]
 
@@ -54,22 +47,6 @@ export const makeInsertConflicts = (store: StoreClient): Store["insertConflicts"
         [row.partition, row.offset, row.tenantId, row.sequenceNumber, row.reason, row.body]))
   })
 
-export const makePosition = (store: StoreClient): Store["position"] =>
-  Effect.fn("EventStore.position")(function*(partition) {
-    const event = yield* lastRecord(store, store.events, partition)
-    // Records of the same topic, only that they didn't link.
-    const conflict = yield* lastRecord(store, store.conflicts, partition)
-    const receiptOffset = yield* highestRow(
-      store,
-      store.receipts,
-      "kafka_offset",
-      partition,
-      (row) => row.uint64()
-    )
-    const last = (conflict?.offset ?? -1) > (event?.offset ?? -1) ? conflict : event
-    return { event: last, receiptOffset }
-  })
-
 export const makeHasDuplicates = (store: StoreClient): Store["hasDuplicates"] =>
   Effect.fn("EventStore.hasDuplicates")(function*(partition, fromOffset) {
     const key = "tenant_id, sequence_number, hash"
@@ -78,6 +55,3 @@ export const makeHasDuplicates = (store: StoreClient): Store["hasDuplicates"] =>
 
 export const makeMergeDuplicates = (store: StoreClient): Store["mergeDuplicates"] =>
   mergeRows(store, store.events)
-
-export const makeDropPartition = (store: StoreClient): Store["dropPartition"] => (partition) =>
-  dropRows(store, [store.events, store.receipts, store.conflicts], partition)

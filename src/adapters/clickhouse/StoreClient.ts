@@ -63,6 +63,13 @@ const INSERT_SETTINGS: ClickHouseSettings = {
   max_execution_time: INSERT_SECONDS_MAX
 }
 
+/** Rows and bytes of a block of an `INSERT … SELECT`: it may be broken off between two of them. */
+const COPY_SETTINGS: ClickHouseSettings = {
+  min_insert_block_size_rows: "65536",
+  min_insert_block_size_bytes: String(INSERT_BYTES_MAX),
+  max_execution_time: CHANGE_SECONDS_MAX
+}
+
 /** With several replicas: a majority has each insert before it counts, and reads wait for it. */
 const QUORUM_SETTINGS: ClickHouseSettings = { insert_quorum: "auto", insert_quorum_parallel: 0 }
 
@@ -94,6 +101,9 @@ export interface StoreClient {
   readonly conflicts: string
   readonly facts: string
   readonly spanIds: string
+  readonly setAside: string
+  readonly treeNodes: string
+  readonly checkpoints: string
   /** The events, merged while reading if need be. */
   eventsOf(final: boolean): string
   read<A>(question: Question, row: (reader: RowBinary) => A): Result<ReadonlyArray<A>>
@@ -101,6 +111,8 @@ export interface StoreClient {
   readOne<A>(question: Question, row: (reader: RowBinary) => A): Result<A>
   insert(insertion: Insertion): Result<void>
   change(question: Question): Result<void>
+  /** An `INSERT … SELECT`: rows of one table that go into another one, or into the same. */
+  copy(question: Question): Result<void>
   /** A change of many statements. */
   changeBy(operation: string, run: () => Promise<void>): Result<void>
 }
@@ -214,6 +226,9 @@ export const makeStoreClient = (
     conflicts: `${place.database}.conflicts`,
     facts: `${place.database}.facts`,
     spanIds: `${place.database}.span_ids`,
+    setAside: `${place.database}.set_aside`,
+    treeNodes: `${place.database}.tree_nodes`,
+    checkpoints: `${place.database}.checkpoints`,
     eventsOf: (final) => `${place.database}.events${final ? " FINAL" : ""}`,
     read,
     readOne: (question, row) =>
@@ -237,6 +252,23 @@ export const makeStoreClient = (
         CHANGE_SECONDS_MAX,
         attempt(operation, (signal) =>
           client.command({ query: sql, query_params: parameters.values, abort_signal: signal })
+        ).pipe(Effect.asVoid)
+      ),
+    copy: ({ operation, parameters, sql }) =>
+      written(
+        operation,
+        CHANGE_SECONDS_MAX,
+        attempt(operation, (signal) =>
+          client.command({
+            query: sql,
+            query_params: parameters.values,
+            clickhouse_settings: {
+              ...INSERT_SETTINGS,
+              ...COPY_SETTINGS,
+              ...(replicated ? { ...QUORUM_SETTINGS, select_sequential_consistency: "1" } : {})
+            },
+            abort_signal: signal
+          })
         ).pipe(Effect.asVoid)
       ),
     changeBy: (operation, run) => written(operation, CHANGE_SECONDS_MAX, attempt(operation, run))

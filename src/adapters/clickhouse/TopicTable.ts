@@ -1,6 +1,6 @@
 /**
  * A table whose rows are records of a topic, each with its partition and offset: inserting them,
- * where they end, whether any stands there twice, their removal. Knows nothing of what they say.
+ * where they end, whether any stands there twice. Knows nothing of what they say.
  */
 import { Effect } from "effect"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
@@ -100,20 +100,3 @@ export const mergeRows = (
     parameters: new Parameters(),
     sql: `OPTIMIZE TABLE ${table} FINAL SETTINGS alter_sync = 2, optimize_throw_if_noop = 1`
   })
-
-/** Remove what came from one partition. */
-export const dropRows = (
-  store: StoreClient,
-  tables: ReadonlyArray<string>,
-  partition: number
-): Effect.Effect<void, StoreUnavailable> =>
-  Effect.forEach(tables, (table) => {
-    const parameters = new Parameters()
-    return store.change({
-      operation: "dropPartition",
-      parameters,
-      sql: `ALTER TABLE ${table} DELETE`
-        + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
-        + " SETTINGS mutations_sync = 2"
-    })
-  }, { discard: true })

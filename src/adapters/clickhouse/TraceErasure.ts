@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { eraseFact, parseFact } from "../../domain/TraceFact.ts"
 import type { TraceStore } from "../../ports/TraceStore.ts"
 import { Parameters } from "./EventFilterSql.ts"
+import { eraseSetAside } from "./SetAside.ts"
 import type { StoreClient } from "./StoreClient.ts"
 import { insertRows, type TopicRow } from "./TopicTable.ts"
 import { factChunk, type PlacedFact } from "./TraceSlices.ts"
@@ -13,15 +14,60 @@ import { ofExecution } from "./TraceSql.ts"
 
 type Store = TraceStore["Service"]
 
+const erased = (body: string, erasedAt: string): string | undefined => {
+  const fact = parseFact(body)
+  return fact === undefined ? undefined : eraseFact(fact, erasedAt)
+}
+
 const erasedRow = (
   { body, offset, partition }: PlacedFact,
   erasedAt: string
 ): ReadonlyArray<TopicRow> => {
-  const fact = parseFact(body)
-  return fact === undefined
-    ? []
-    : [{ partition, offset, body: Buffer.from(eraseFact(fact, erasedAt), "utf8") }]
+  const left = erased(body, erasedAt)
+  return left === undefined ? [] : [{ partition, offset, body: Buffer.from(left, "utf8") }]
 }
+
+interface ExecutionErasure {
+  readonly tenantId: string
+  readonly executionId: string
+  readonly beforeFactNumber: number
+  readonly erasedAt: string
+}
+
+/** Take the details out of what was set aside of an execution. */
+const eraseAside = (
+  store: StoreClient,
+  { beforeFactNumber, erasedAt, executionId, tenantId }: ExecutionErasure
+) =>
+  eraseSetAside(
+    store,
+    "facts",
+    (parameters) =>
+      `tenant_id = ${parameters.string(tenantId)} AND detail = ${parameters.string(executionId)}`
+      + ` AND JSONExtractUInt(body, 'fact_number') < ${parameters.integer(beforeFactNumber)}`,
+    (body) => erased(body, erasedAt)
+  )
+
+/** Erase in what was set aside what is erased in the view. */
+export const eraseCopies = Effect.fnUntraced(function*(store: StoreClient, partition: number) {
+  const parameters = new Parameters()
+  const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
+  const found = yield* store.read({
+    operation: "eraseDetails",
+    parameters,
+    sql: "SELECT DISTINCT tenant_id, execution_id, fact_number,"
+      + ` JSONExtractString(body, 'created_at') FROM ${store.facts}`
+      + ` WHERE ${inPartition} AND type = 'execution.erased'`
+      + " AND (tenant_id, execution_id) IN (SELECT tenant_id, detail"
+      + ` FROM ${store.setAside} WHERE source = 'facts' AND ${inPartition} AND erased = 0)`
+  }, (row): ExecutionErasure => ({
+    tenantId: row.string(),
+    executionId: row.string(),
+    beforeFactNumber: row.uint64(),
+    erasedAt: row.string()
+  }))
+  for (const erasure of found) yield* eraseAside(store, erasure)
+})
 
 /** Number of rows. */
 const countOf = (store: StoreClient, condition: string, parameters: Parameters) =>
@@ -34,6 +80,7 @@ const countOf = (store: StoreClient, condition: string, parameters: Parameters) 
 export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
   Effect.fn("TraceStore.eraseDetails")(
     function*(tenantId, executionId, beforeFactNumber, erasedAt) {
+      yield* eraseAside(store, { tenantId, executionId, beforeFactNumber, erasedAt })
       const parameters = new Parameters()
       const execution = ofExecution(tenantId, executionId, parameters)
       const told =

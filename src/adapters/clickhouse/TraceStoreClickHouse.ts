@@ -6,7 +6,7 @@ import { Effect, Layer } from "effect"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import { makeStoreClient } from "./StoreClient.ts"
-import { dropRows, hasRepeats, lastRecord, mergeRows } from "./TopicTable.ts"
+import { hasRepeats, lastRecord, mergeRows } from "./TopicTable.ts"
 import { makeEraseDetails } from "./TraceErasure.ts"
 import {
   makeEventCounts,
@@ -31,14 +31,13 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
   TraceStore,
   Effect.map(ClickHouseConnection, (connection) => {
     const store = makeStoreClient(connection)
-    const { facts, spanIds } = store
+    const { facts } = store
     return TraceStore.of({
       insertFacts: makeInsertFacts(store),
       position: (partition) => lastRecord(store, facts, partition),
       hasDuplicates: (partition, fromOffset) =>
         hasRepeats(store, facts, KEY, partition, fromOffset),
       mergeDuplicates: mergeRows(store, facts),
-      dropPartition: (partition) => dropRows(store, [facts, spanIds], partition),
       facts: makeFacts(store),
       reach: makeReach(store),
       scan: makeScan(store),

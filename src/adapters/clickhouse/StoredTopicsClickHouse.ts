@@ -1,0 +1,102 @@
+/**
+ * The tables behind each topic, for comparison with it, and what goes along when rows of them are set
+ * aside: cached subtrees, the ids of spans, details that are erased in the view.
+ */
+import { Effect, Layer } from "effect"
+import { StoredTopics, type Denied, type StoredTopic, type TopicRows } from "../../ports/TopicRows.ts"
+import { ClickHouseConnection } from "./ClickHouseConnection.ts"
+import { eraseCopies as eraseEventCopies } from "./EventErasure.ts"
+import { Parameters } from "./EventFilterSql.ts"
+import { confirmedRows, deniedRows, topicRows } from "./SetAside.ts"
+import { makeStoreClient, type StoreClient } from "./StoreClient.ts"
+import { eraseCopies as eraseFactCopies } from "./TraceErasure.ts"
+
+const OPERATION = "setAside"
+const SPAN_ID = "tenant_id, span_id, execution_id"
+
+/**
+ * The id of a span has one row, in the place of the fact that named it last: first those that a
+ * confirmed fact names are stored again with its place, then the denied places go.
+ */
+const settleSpanIds = Effect.fnUntraced(function*(
+  store: StoreClient,
+  partition: number,
+  denied: Denied
+) {
+  const parameters = new Parameters()
+  const condition = deniedRows(partition, denied, parameters)
+  yield* store.copy({
+    operation: OPERATION,
+    parameters,
+    sql: `INSERT INTO ${store.spanIds} (kafka_partition, kafka_offset, body)`
+      + ` SELECT kafka_partition, kafka_offset, body FROM ${store.facts}`
+      + ` WHERE ${confirmedRows(partition, condition, parameters)}`
+      + " AND type IN ('span.started', 'execution.started')"
+      + ` AND (${SPAN_ID}) IN (SELECT ${SPAN_ID} FROM ${store.facts} WHERE ${condition})`
+  })
+  const from = denied.confirmed.length === 0 ? denied.from : denied.from + 1
+  yield* store.change({
+    operation: OPERATION,
+    parameters,
+    sql: `ALTER TABLE ${store.spanIds} DELETE`
+      + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
+      + ` AND kafka_offset >= ${parameters.integer(from)} SETTINGS mutations_sync = 2`
+  })
+})
+
+/** Subtrees over events that are gone: all of them are computed again when they are needed. */
+const emptyTree = (store: StoreClient) =>
+  store.change({
+    operation: OPERATION,
+    parameters: new Parameters(),
+    sql: `ALTER TABLE ${store.treeNodes} DELETE WHERE true SETTINGS mutations_sync = 2`
+  })
+
+const eventRows = (store: StoreClient): TopicRows => {
+  const sequence = "sequence_number"
+  return topicRows(
+    store,
+    [
+      { table: store.events, source: "events", sequence, detail: "id", chained: sequence },
+      { table: store.conflicts, source: "conflicts", sequence, detail: "reason" }
+    ],
+    {
+      copied: (partition) => eraseEventCopies(store, partition),
+      removing: () => emptyTree(store),
+      removed: emptyTree(store)
+    }
+  )
+}
+
+const factRows = (store: StoreClient): TopicRows => {
+  const sequence = "chain_sequence"
+  return topicRows(
+    store,
+    [{ table: store.facts, source: "facts", sequence, detail: "execution_id", chained: sequence }],
+    {
+      copied: (partition) => eraseFactCopies(store, partition),
+      removing: (partition, denied) => settleSpanIds(store, partition, denied)
+    }
+  )
+}
+
+/** The rows of each topic behind the port. */
+export const layerStoredTopics: Layer.Layer<StoredTopics, never, ClickHouseConnection> =
+  Layer.effect(
+    StoredTopics,
+    Effect.map(ClickHouseConnection, (connection) => {
+      const store = makeStoreClient(connection)
+      const { checkpoints, receipts } = store
+      const rows: Record<StoredTopic, TopicRows> = {
+        events: eventRows(store),
+        traces: factRows(store),
+        checkpoints: topicRows(store, [
+          { table: checkpoints, source: "checkpoints", sequence: "tree_size", detail: "''" }
+        ]),
+        receipts: topicRows(store, [
+          { table: receipts, source: "receipts", sequence: "0", detail: "receipt_id" }
+        ])
+      }
+      return StoredTopics.of({ of: (topic) => rows[topic] })
+    })
+  )

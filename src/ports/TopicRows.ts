@@ -1,0 +1,68 @@
+/**
+ * The rows of a partition that the store made of a topic's records, as the projection compares them
+ * with the topic; and where those go that the topic denies. Nothing of them is ever thrown away: the
+ * topic may not hold any more what it denies today.
+ */
+import { Context, type Effect } from "effect"
+import type { StoreUnavailable } from "./EventStore.ts"
+
+/** A stored row as it is compared with its record. */
+export interface StoredRecord {
+  readonly offset: number
+  /** SHA-256 of the bytes, 64 hex digits. */
+  readonly digest: string
+  /** The bytes, if they may be what erasing has left of the record. */
+  readonly body: string | undefined
+}
+
+/** Which rows of a partition the topic denies. */
+export interface Denied {
+  /** They stand at this offset or above. */
+  readonly from: number
+  /** Digests of the rows at `from` itself that the topic confirms. */
+  readonly confirmed: ReadonlyArray<string>
+  /** Offset behind the topic's last record. */
+  readonly end: number
+}
+
+/** `beyond_end`: the topic ends before them. `not_in_topic`: it holds another record, or none. */
+export type DeniedReason = "beyond_end" | "not_in_topic"
+
+/** How many rows of a table are denied, for one reason. */
+export interface DeniedRows {
+  readonly table: string
+  readonly reason: DeniedReason
+  readonly rows: number
+  readonly firstOffset: number
+  readonly lastOffset: number
+}
+
+type Result<A> = Effect.Effect<A, StoreUnavailable>
+
+/** The topics that are projected. */
+export type StoredTopic = "events" | "traces" | "checkpoints" | "receipts"
+
+/** The rows that came from one topic. */
+export interface TopicRows {
+  /** Name of the table that denied rows are moved to. */
+  readonly asideTable: string
+  /** The highest offset that is stored, of those below a bound if one is given. */
+  highest(partition: number, below?: number): Result<number | undefined>
+  /** All rows with offsets in [from, below), several of one offset included, in no order. */
+  rows(partition: number, from: number, below: number): Result<ReadonlyArray<StoredRecord>>
+  /** What is denied. */
+  denied(partition: number, denied: Denied): Result<ReadonlyArray<DeniedRows>>
+  /**
+   * Move what is denied aside: copied first, then removed, so that whoever is broken off begins
+   * again. A row that has replaced one of the confirmed chain keeps its place there.
+   */
+  setAside(partition: number, denied: Denied): Result<void>
+}
+
+export class StoredTopics extends Context.Service<
+  StoredTopics,
+  {
+    /** Of `events` those that did not link are part. */
+    of(topic: StoredTopic): TopicRows
+  }
+>()("alk/StoredTopics") {}
