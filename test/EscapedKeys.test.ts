@@ -17,7 +17,7 @@ import { ERASURE_ACTION } from "../src/domain/Erasure.ts"
 import { recompute } from "../src/domain/HashChain.ts"
 import { parseJson, parseJsonWith } from "../src/domain/Json.ts"
 import { linkOf } from "../src/domain/Link.ts"
-import { toRegistryEntry } from "../src/domain/Registry.ts"
+import { readRegistryRecord } from "../src/domain/Registry.ts"
 import type { JsonObject } from "../src/domain/StrictJson.ts"
 import { factDetailsHash, parseFact, recomputeFact, storeFact } from "../src/domain/TraceFact.ts"
 import { decodeOperation } from "../src/domain/TraceOperation.ts"
@@ -94,15 +94,37 @@ const command = JSON.stringify({
   errors: [{ index: 0, code: "c", message: "m" }],
   warnings: [{ index: 1, field: "x" }]
 })
-const entry = JSON.stringify({ id: "x", tenant_id: "acme", hash: "h", label: "l", uses: 1 })
+const MIDNIGHT = "2026-01-01T00:00:00.000000Z"
+const owned = { id: "x", tenant_id: "acme", hash: "a".repeat(64), created_at: MIDNIGHT }
+const entries = {
+  "tenant/x": { id: "x", created_at: MIDNIGHT },
+  "key/x": { ...owned, hint: "h", label: "l", scopes: ["read"] },
+  "link/x": {
+    ...owned,
+    created_by: "k",
+    expires_at: MIDNIGHT,
+    uses: 1,
+    filter: { metadata: [{ path: "p", value: "v" }] }
+  },
+  "signing_key/0a0a0a0a": {
+    key_id: "0a0a0a0a",
+    vkey: "v",
+    public_key: "AA==",
+    added_at: MIDNIGHT
+  }
+}
 
 /** What reads a text of one object, and such a text. */
 const readers: ReadonlyArray<readonly [string, (text: string) => unknown, string]> = [
   ["a command's first line", (text) => decodeCommand(Buffer.from(text)), command],
   ["an operation on a trace", decodeOperation, '{"index":0,"op":"span.end","spanId":"s"}'],
-  ...["tenant", "key", "link", "signing_key"].map(
-    (kind) =>
-      [`a registry's ${kind}`, (text: string) => toRegistryEntry(`${kind}/x`, text), entry] as const
+  ...Object.entries(entries).map(
+    ([key, entry]) =>
+      [
+        `the registry's ${key}`,
+        (text: string) => readRegistryRecord(Buffer.from(key), Buffer.from(text)),
+        JSON.stringify(entry)
+      ] as const
   ),
   ["a head", state("head/acme"), JSON.stringify(head)],
   ["a trace head", state("trace-head/acme"), JSON.stringify(head)],

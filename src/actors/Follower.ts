@@ -9,14 +9,18 @@ import { parseJson } from "../domain/Json.ts"
 import {
   ATTEMPT_HEADER,
   KIND_HEADER,
-  type AttemptVerdict,
+  readReceipt,
+  readVerdict,
   type Receipt
 } from "../domain/Receipt.ts"
-import { emptyRegistry, toRegistryEntry, withEntries, type Registry } from "../domain/Registry.ts"
+import { reasonOf } from "../domain/RecordFields.ts"
+import { readRegistryRecord, type Registry } from "../domain/Registry.ts"
+import { RegistryTable } from "../domain/RegistryTable.ts"
 import type { TopicKind } from "../domain/Topics.ts"
 import {
   EventLog,
   LogUnavailable,
+  OffsetOutOfRange,
   type Fetched,
   type LogReader,
   type LogRecord,
@@ -24,9 +28,10 @@ import {
 } from "../ports/EventLog.ts"
 import { EventStore, StoreUnavailable } from "../ports/EventStore.ts"
 import { Heads } from "./Heads.ts"
+import { reportMalformed, takeEach, type Malformed } from "./Malformed.ts"
 import { Receipts, type Decision, type ReceiptState } from "./Receipts.ts"
-import { HEAD_PREFIX, TRACE_HEAD_PREFIX, type Head, type StoredHead } from "./SequencerState.ts"
-import { noProgress, Visibility, type Progress } from "./Visibility.ts"
+import { HEAD_PREFIX, readHead, TRACE_HEAD_PREFIX, type Head } from "./SequencerState.ts"
+import { noProgress, readProgress, Visibility, type Progress } from "./Visibility.ts"
 
 /** Bytes of receipts kept in memory: what was decided lately, or is not in the store yet. */
 const RECEIPTS_BYTES_MAX = 64 * 1_048_576
@@ -56,7 +61,9 @@ class Followed {
   /** Per partition: receipts below this offset may have been evicted from memory. */
   readonly evictedBelow: Array<number>
   readonly #waits = new Set<Wait>()
-  registry: Registry = emptyRegistry
+  readonly registry = new RegistryTable()
+  /** Why this process does not follow the log right now. */
+  interrupted: string | undefined
   #receiptBytes = 0
 
   constructor(partitions: number) {
@@ -64,15 +71,33 @@ class Followed {
     this.evictedBelow = Array.from({ length: partitions }, () => 0)
   }
 
-  take(fetched: ReadonlyArray<Fetched>): void {
-    for (const { nextOffset, partition, records, topic } of fetched) {
-      for (const record of records) this.#takeRecord(topic, partition, record)
+  /** What could not be read of it comes back. */
+  take(fetched: ReadonlyArray<Fetched>): ReadonlyArray<Malformed> {
+    const malformed: Array<Malformed> = []
+    for (const one of fetched) {
+      const { nextOffset, partition, topic } = one
+      const take = (record: LogRecord) => this.#takeRecord(topic, partition, record)
+      malformed.push(...takeEach(one, one.records, take))
       this.positions.set(`${topic}/${partition}`, { topic, partition, offset: nextOffset })
     }
     for (const wait of this.#waits) {
       if (!wait.done()) continue
       this.#waits.delete(wait)
       wait.resume()
+    }
+    return malformed
+  }
+
+  /** Read when it is asked for; what can't be read is kept no longer. */
+  receiptOf(receiptId: string): Receipt | Malformed | undefined {
+    const kept = this.receipts.get(receiptId)
+    if (kept === undefined) return undefined
+    try {
+      return (kept.receipt ??= readReceipt(kept.value))
+    } catch (error) {
+      this.#forget(receiptId, kept)
+      const { offset, partition } = kept
+      return { topic: "receipts", partition, offset, reason: reasonOf(error) }
     }
   }
 
@@ -94,17 +119,14 @@ class Followed {
         return this.#takeReceipt(partition, record)
       case "progress":
         if (record.value !== null) {
-          const progress = parseJson(record.value.toString()) as Progress
-          this.progress[partition] = { ...noProgress(partition), ...progress }
+          this.progress[partition] = readProgress(partition, record.value)
         }
         return
       case "state":
         return this.#takeState(record)
       case "registry": {
-        if (record.key === null || record.value === null) return
-        const entry = toRegistryEntry(record.key.toString(), record.value.toString())
-        if (entry !== undefined) this.registry = withEntries(this.registry, [entry])
-        return
+        const change = readRegistryRecord(record.key, record.value)
+        if (change !== undefined) this.registry.take([change])
       }
     }
   }
@@ -113,11 +135,10 @@ class Followed {
     const key = record.key?.toString() ?? ""
     if (record.value === null) return
     if (key.startsWith(HEAD_PREFIX)) {
-      const { tree: _tree, ...head } = parseJson(record.value.toString()) as StoredHead
+      const { tree: _tree, ...head } = readHead(record.value)
       this.heads.set(key.slice(HEAD_PREFIX.length), head)
     } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
-      const head = parseJson(record.value.toString()) as Head
-      this.traceHeads.set(key.slice(TRACE_HEAD_PREFIX.length), head)
+      this.traceHeads.set(key.slice(TRACE_HEAD_PREFIX.length), readHead(record.value))
     }
   }
 
@@ -128,8 +149,9 @@ class Followed {
     if (value === null) return
     const waiting = this.decisions.get(attempt)
     if (waiting !== undefined) {
+      const decision = toDecision(kind, value, offset)
       this.decisions.delete(attempt)
-      Deferred.doneUnsafe(waiting, Effect.succeed(toDecision(kind, value, offset)))
+      Deferred.doneUnsafe(waiting, Effect.succeed(decision))
     }
     if (kind === "outcome") this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", {
       value,
@@ -139,23 +161,28 @@ class Followed {
   }
 
   #keep(receiptId: string, kept: Kept): void {
+    const before = this.receipts.get(receiptId)
+    if (before !== undefined) this.#forget(receiptId, before)
     this.receipts.set(receiptId, kept)
     this.#receiptBytes += kept.value.length
     while (this.#receiptBytes > RECEIPTS_BYTES_MAX) {
       const [oldest, evicted] = this.receipts.entries().next().value!
-      this.receipts.delete(oldest)
-      this.#receiptBytes -= evicted.value.length
+      this.#forget(oldest, evicted)
       this.evictedBelow[evicted.partition] = evicted.offset + 1
     }
+  }
+
+  #forget(receiptId: string, kept: Kept): void {
+    this.receipts.delete(receiptId)
+    this.#receiptBytes -= kept.value.length
   }
 }
 
 const toDecision = (kind: string | undefined, value: Buffer, offset: number): Decision => {
   if (kind !== "verdict") {
-    const receipt = parseJson(value.toString()) as Receipt
-    return { kind: "outcome", receipt, receiptOffset: offset }
+    return { kind: "outcome", receipt: readReceipt(value), receiptOffset: offset }
   }
-  const { receipt_id, verdict } = parseJson(value.toString()) as AttemptVerdict
+  const { receipt_id, verdict } = readVerdict(value)
   return verdict === "repeat" ? { kind: "repeat", receiptId: receipt_id } : { kind: "mismatch" }
 }
 
@@ -199,9 +226,8 @@ const catchUp = Effect.fnUntraced(function*(
   for (;;) {
     const position = followed.positions.get(key)!
     if (position.offset >= end) return
-    followed.take(
-      yield* reader.fetch([position], { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
-    )
+    const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
+    yield* reportMalformed(followed.take(yield* reader.fetch([position], limits)))
   }
 })
 
@@ -214,21 +240,35 @@ const moveToStart = Effect.fnUntraced(function*(followed: Followed) {
   }
 })
 
+/** Whatever ends it, it begins again after a while, and says meanwhile that it does not follow. */
 const followForEver = (followed: Followed, reader: LogReader) =>
   Effect.gen(function*() {
     const positions = [...followed.positions.values()]
-    followed.take(
-      yield* reader.fetch(positions, { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
-    )
+    const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
+    yield* reportMalformed(followed.take(yield* reader.fetch(positions, limits)))
+    followed.interrupted = undefined
   }).pipe(
     Effect.forever,
-    Effect.tapError((error) =>
-      Effect.logWarning("following the log is interrupted", { error: String(error) })
-    ),
-    Effect.catchTag("OffsetOutOfRange", () => moveToStart(followed)),
+    Effect.catchDefect((defect) => Effect.fail(defect)),
+    Effect.tapError((error) => {
+      followed.interrupted = reasonOf(error)
+      return Effect.logWarning("following the log is interrupted", { error: String(error) })
+    }),
+    Effect.catchIf(isOutOfRange, () => moveToStart(followed)),
     Effect.retry(Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("2 seconds")])),
     Effect.forever
   )
+
+const isOutOfRange = (error: unknown): boolean => error instanceof OffsetOutOfRange
+
+/** Whether this process follows what the others say. */
+export class Following extends Context.Service<
+  Following,
+  {
+    /** Why it does not right now; undefined while it does. */
+    readonly interrupted: () => string | undefined
+  }
+>()("alk/Following") {}
 
 /** The registry as this process knows it, and a way to wait until it knows more. */
 export class RegistryView extends Context.Service<
@@ -255,13 +295,20 @@ const makeReceipts = (
   const finalOf = (receipt: Receipt): ReceiptState => ({ status: receipt.status, receipt })
   const find = (tenantId: string, receiptId: string) =>
     Effect.gen(function*() {
-      const kept = followed.receipts.get(receiptId)
-      if (kept !== undefined) {
-        const receipt = (kept.receipt ??= parseJson(kept.value.toString()) as Receipt)
-        return receipt.tenant_id === tenantId ? receipt : undefined
+      const kept = followed.receiptOf(receiptId)
+      if (kept !== undefined && "receipt_id" in kept) {
+        return kept.tenant_id === tenantId ? kept : undefined
       }
+      if (kept !== undefined) yield* reportMalformed([kept])
       const stored = yield* store.receipt(tenantId, receiptId)
-      return stored === undefined ? undefined : (parseJson(stored) as Receipt)
+      if (stored === undefined) return undefined
+      try {
+        return readReceipt(stored)
+      } catch (error) {
+        // Somebody has written into the table, or the topic: nobody has decided that.
+        yield* Effect.logError("a stored receipt can't be read", { reason: reasonOf(error) })
+        return undefined
+      }
     })
   const unavailable = (message: string) =>
     new StoreUnavailable({ operation: "receipt", cause: new Error(message) })
@@ -344,6 +391,7 @@ const make = Effect.gen(function*() {
           })
       })
     ),
+    Context.add(Following, Following.of({ interrupted: () => followed.interrupted })),
     Context.add(Receipts, makeReceipts(followed, log, store, barrier)),
     Context.add(
       Heads,
@@ -372,7 +420,7 @@ const make = Effect.gen(function*() {
 
 /** Ready once this process knows everything that was committed before it started. */
 export const layerFollower: Layer.Layer<
-  Visibility | Receipts | Heads | RegistryView,
+  Visibility | Receipts | Heads | RegistryView | Following,
   Effect.Error<typeof make>,
   EventLog | EventStore
 > = Layer.effectContext(make)

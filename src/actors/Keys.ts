@@ -20,7 +20,7 @@ export class Unauthenticated extends Schema.TaggedError<Unauthenticated>()("Unau
 
 /** The single writer refused an administrative act. */
 export class AdminRefused extends Schema.TaggedError<AdminRefused>()("AdminRefused", {
-  code: Schema.Literals(["id_conflict", "not_found"]),
+  code: Schema.Literals(["id_conflict", "not_found", "limit_reached"]),
   message: Schema.String
 }) {}
 

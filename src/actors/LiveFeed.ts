@@ -24,6 +24,7 @@ import { EventStore, type StoreUnavailable } from "../ports/EventStore.ts"
 import { catchingUp } from "./CaughtUp.ts"
 import { Heads } from "./Heads.ts"
 import { Keys } from "./Keys.ts"
+import { reportMalformed, takeEach } from "./Malformed.ts"
 import {
   openReader,
   READER_LIMITS,
@@ -157,12 +158,13 @@ export const readForEver = (
   let offset = start
   const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
   return Effect.suspend(() => reader.fetch([{ topic, partition, offset }], limits)).pipe(
-    Effect.map(([fetched]) => {
-      if (fetched === undefined) return
-      for (const record of fetched.records) deliver(record)
+    Effect.flatMap(([fetched]) => {
+      if (fetched === undefined) return Effect.void
       offset = fetched.nextOffset
+      return reportMalformed(takeEach(fetched, fetched.records, deliver))
     }),
     Effect.forever,
+    Effect.catchDefect((defect) => Effect.fail(defect)),
     Effect.retry(Schedule.spaced("500 millis"))
   )
 }

@@ -8,8 +8,9 @@ import { RECEIPT_HEADER, TENANT_HEADER } from "../domain/Command.ts"
 import { parseJson } from "../domain/Json.ts"
 import { linkOf, type Link } from "../domain/Link.ts"
 import { KIND_HEADER } from "../domain/Receipt.ts"
-import type { CheckpointRecord } from "../domain/Checkpoint.ts"
-import { parseFact } from "../domain/TraceFact.ts"
+import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
+import { parseTimestamp } from "../domain/Timestamp.ts"
+import { parseFact, type TraceFact } from "../domain/TraceFact.ts"
 import { CheckpointStore, type CheckpointRow } from "../ports/CheckpointStore.ts"
 import {
   EventLog,
@@ -39,8 +40,8 @@ import {
   type ErasedEvents,
   type ErasedExecution
 } from "./ProjectionErasure.ts"
-import { scan } from "./PartitionScan.ts"
-import { noProgress, type Progress } from "./Visibility.ts"
+import { reportMalformed, scanEach, takeEach, type Malformed } from "./Malformed.ts"
+import { noProgress, readProgress, type Progress } from "./Visibility.ts"
 
 export const PROJECTION_GROUP = "projection"
 
@@ -112,9 +113,9 @@ const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: nu
   Effect.gen(function*() {
     const { end, start } = yield* log.bounds("progress", partition)
     let last = noProgress(partition)
-    yield* scan(reader, { topic: "progress", partition, offset: start }, end, (records) => {
-      const value = records.at(-1)?.value
-      if (value != null) last = { ...last, ...(parseJson(value.toString()) as Progress) }
+    const position = { topic: "progress" as const, partition, offset: start }
+    yield* scanEach(reader, position, end, ({ value }) => {
+      if (value !== null) last = readProgress(partition, value)
     })
     return last
   })
@@ -228,41 +229,77 @@ const refusalOf = (link: Link, tenantId: string, before: Link | undefined) =>
         ? "prev_hash_mismatch"
         : undefined
 
-const sortEvent = (into: Sorted, links: Links, partition: number, record: LogRecord): void => {
-  const { offset } = record
-  const body = record.value ?? Buffer.alloc(0)
-  const tenantId = record.key?.toString() ?? ""
-  const link = linkOf(body)
-  const reason =
-    link === undefined ? "unreadable" : refusalOf(link, tenantId, links.known(tenantId))
-  if (reason !== undefined || link === undefined) {
-    const sequenceNumber = link?.sequenceNumber ?? 0
-    into.conflicts.push({
-      partition,
-      offset,
-      tenantId,
-      sequenceNumber,
-      reason: reason ?? "unreadable",
-      body
-    })
-    return
+/** Bytes that end a field or a row on their way into the store; they can't stand in compact JSON. */
+const LINE_FEED = 10
+const SEPARATOR = 1
+/** Characters that no id holds. */
+const CONTROL = /[\u0000-\u001f]/
+
+/** @throws RecordUnreadable for bytes that are no compact JSON */
+const bodyOf = ({ value }: LogRecord): Buffer => {
+  const body = value ?? Buffer.alloc(0)
+  if (body.includes(LINE_FEED) || body.includes(SEPARATOR)) {
+    throw new RecordUnreadable("it holds raw control characters")
   }
-  links.learn(tenantId, link)
-  addTo(into.events, { partition, offset, body }, erasedTargetsOf(body), erasedTogether)
+  return body
 }
 
-/** A fact that does not link is left out; verification misses it, or finds what it denies. */
-const sortFact = (
+/** Its place in the chain of a tenant. */
+const placeOf = (number: number): number =>
+  Number.isSafeInteger(number) && number >= 0 ? number : 0
+
+/** Why a record of `alk.events` is not shown, if it isn't. */
+const sortLinked = (
   into: Sorted,
   links: Links,
   partition: number,
-  record: LogRecord
+  record: LogRecord,
+  link: Link | undefined
 ): string | undefined => {
+  const tenantId = record.key?.toString() ?? ""
+  if (link === undefined) return "unreadable"
+  const reason = refusalOf(link, tenantId, links.known(tenantId))
+  if (reason !== undefined) return reason
+  try {
+    const body = bodyOf(record)
+    const erased = erasedTargetsOf(body)
+    addTo(into.events, { partition, offset: record.offset, body }, erased, erasedTogether)
+  } catch {
+    // Bytes that only end like an event.
+    return "unreadable"
+  }
+  links.learn(tenantId, link)
+  return undefined
+}
+
+const sortEvent = (into: Sorted, links: Links, partition: number, record: LogRecord): void => {
   const { offset } = record
   const body = record.value ?? Buffer.alloc(0)
+  const link = linkOf(body)
+  const reason = sortLinked(into, links, partition, record, link)
+  if (reason === undefined) return
+  const tenantId = record.key?.toString() ?? ""
+  const sequenceNumber = placeOf(link?.sequenceNumber ?? 0)
+  into.conflicts.push({ partition, offset, tenantId, sequenceNumber, reason, body })
+}
+
+/** What the store and its statements take as numbers and times has to be such. */
+const checkFact = ({ chain_sequence, created_at, fact_number }: TraceFact): void => {
+  const numbers = [chain_sequence, fact_number]
+  if (numbers.some((number) => !Number.isSafeInteger(number) || number < 1)) {
+    throw new RecordUnreadable("its numbers are none")
+  }
+  if (parseTimestamp(created_at) !== created_at) throw new RecordUnreadable("its time is none")
+}
+
+/** A fact that does not link is left out; verification misses it, or finds what it denies. */
+const sortFact = (into: Sorted, links: Links, partition: number, record: LogRecord): void => {
+  const { offset } = record
+  const body = bodyOf(record)
   const tenantId = record.key?.toString() ?? ""
   const fact = parseFact(body.toString())
-  if (fact === undefined) return "unreadable"
+  if (fact === undefined) throw new RecordUnreadable("it is no fact")
+  checkFact(fact)
   const link: Link = {
     tenantId: fact.tenant_id,
     sequenceNumber: fact.chain_sequence,
@@ -272,7 +309,7 @@ const sortFact = (
     hash: fact.hash
   }
   const reason = refusalOf(link, tenantId, links.known(tenantId))
-  if (reason !== undefined) return reason
+  if (reason !== undefined) throw new RecordUnreadable(`it does not link: ${reason}`)
   links.learn(tenantId, link)
   const erase: ErasedExecution | undefined =
     fact.type === "execution.erased"
@@ -284,44 +321,28 @@ const sortFact = (
         }
       : undefined
   addTo(into.facts, { partition, offset, body }, erase)
-  return undefined
 }
 
-/** What the service has not written is nobody's checkpoint. */
-const parseCheckpoint = (body: Buffer): CheckpointRecord | undefined => {
-  try {
-    const checkpoint = parseJson(body.toString()) as CheckpointRecord
-    const { tenant_id, tree_size } = checkpoint
-    const isOne = typeof tenant_id === "string" && Number.isSafeInteger(tree_size) && tree_size > 0
-    return isOne ? checkpoint : undefined
-  } catch {
-    // Left out: the signature of what is left says what is true.
-    return undefined
-  }
-}
-
+/** What the service has not written is nobody's checkpoint; the signature says what is true. */
 const sortCheckpoint = (into: Sorted, partition: number, record: LogRecord): void => {
-  const body = record.value ?? Buffer.alloc(0)
-  const checkpoint = parseCheckpoint(body)
-  if (checkpoint === undefined) return
-  into.checkpoints.push({
-    partition,
-    offset: record.offset,
-    tenantId: checkpoint.tenant_id,
-    treeSize: checkpoint.tree_size,
-    body
-  })
+  const body = bodyOf(record)
+  const fields = RecordFields.of(body, "checkpoint")
+  const tenantId = fields.text("tenant_id")
+  if (CONTROL.test(tenantId)) throw fields.wrong("tenant_id", "an id")
+  const treeSize = fields.integer("tree_size", 1)
+  into.checkpoints.push({ partition, offset: record.offset, tenantId, treeSize, body })
 }
 
 const sortReceipt = (into: Sorted, partition: number, record: LogRecord): void => {
-  if (record.headers[KIND_HEADER]?.toString() !== "outcome") return
-  into.receipts.push({
-    partition,
-    offset: record.offset,
-    tenantId: record.headers[TENANT_HEADER]?.toString() ?? "",
-    receiptId: record.headers[RECEIPT_HEADER]?.toString() ?? "",
-    body: record.value ?? Buffer.alloc(0)
-  })
+  const header = (name: string) => record.headers[name]?.toString() ?? ""
+  if (header(KIND_HEADER) !== "outcome") return
+  const [tenantId, receiptId] = [header(TENANT_HEADER), header(RECEIPT_HEADER)]
+  if (CONTROL.test(tenantId) || CONTROL.test(receiptId)) {
+    throw new RecordUnreadable("its headers hold control characters")
+  }
+  const body = bodyOf(record)
+  if (body.length === 0) throw new RecordUnreadable("it has no value")
+  into.receipts.push({ partition, offset: record.offset, tenantId, receiptId, body })
 }
 
 /** Ask the store for the last link of tenants that were not seen since the start. */
@@ -464,23 +485,19 @@ const sort = Effect.fnUntraced(function*(
   fetched: ReadonlyArray<Fetched>
 ) {
   const sorted: Sorted = { events: [], conflicts: [], facts: [], checkpoints: [], receipts: [] }
-  for (const { nextOffset, offset, partition, records, topic } of fetched) {
+  const malformed: Array<Malformed> = []
+  for (const one of fetched) {
+    const { nextOffset, offset, partition, records, topic } = one
     if (!views.has(partition) || nextOffset === offset) continue
-    for (const record of records) {
+    const take = (record: LogRecord) => {
       if (topic === "events") sortEvent(sorted, links, partition, record)
       else if (topic === "receipts") sortReceipt(sorted, partition, record)
       else if (topic === "checkpoints") sortCheckpoint(sorted, partition, record)
-      else {
-        const reason = sortFact(sorted, factLinks, partition, record)
-        if (reason === undefined) continue
-        yield* Effect.logError("a record of alk.traces does not link and is not shown", {
-          partition,
-          offset: record.offset,
-          reason
-        })
-      }
+      else sortFact(sorted, factLinks, partition, record)
     }
+    malformed.push(...takeEach(one, records, take))
   }
+  yield* reportMalformed(malformed)
   return sorted
 })
 

@@ -6,6 +6,7 @@ import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../domain/Erasure.ts"
 import { eraseEvent } from "../domain/HashChain.ts"
 import { parseJson } from "../domain/Json.ts"
+import { RecordFields } from "../domain/RecordFields.ts"
 import { eraseFact, parseFact } from "../domain/TraceFact.ts"
 import type { EventErasure } from "../ports/EventStore.ts"
 
@@ -31,10 +32,17 @@ export interface ErasedExecution {
 /** As it stands in every erasure event; other events may hold it too, in their metadata. */
 const MARK = Buffer.from(`"action":"${ERASURE_ACTION}"`)
 
-/** What the event in these bytes erases; for nearly every event nothing, at the cost of a search. */
+/**
+ * What the event in these bytes erases; for nearly every event nothing, at the cost of a search.
+ * @throws RecordUnreadable for what no sequencer has written
+ */
 export const erasedTargetsOf = (body: Buffer): ErasedEvents | undefined => {
   if (!body.includes(MARK)) return undefined
-  const event = parseJson(body.toString()) as AuditEvent
+  const fields = RecordFields.of(body, "event")
+  const event = fields.value as unknown as AuditEvent
+  if (event.action !== ERASURE_ACTION) return undefined
+  fields.time("created_at")
+  fields.object("metadata").integer("sequence_number", 1)
   const erasure = erasureOf(event)
   return erasure === undefined
     ? undefined

@@ -18,7 +18,7 @@ import {
   type Receipt,
   type ReceiptRecordKind
 } from "../domain/Receipt.ts"
-import { registryKey, registryValue } from "../domain/Registry.ts"
+import { registryRecord } from "../domain/Registry.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { FORMAT_HEADER, FORMAT_VERSION } from "../domain/Topics.ts"
 import {
@@ -35,9 +35,11 @@ import { PartitionRefused, restore } from "./SequencerRestore.ts"
 import { appliedRecord, type SequencerState, type Windows } from "./SequencerState.ts"
 import {
   advance,
+  PURGED_MAX,
   stateRecords,
   step,
   stepCheckpoints,
+  stepPurge,
   type Arrival,
   type Changes,
   type CheckpointSigner,
@@ -53,6 +55,8 @@ const FETCH_WAIT_MS = 500
 const CHUNK_EVENTS_MAX = 10_000
 /** Microseconds between two looks at what is due for a checkpoint. */
 const CHECKPOINT_LOOK_MICROS = 1_000_000
+/** Microseconds between two looks at share links that have ended. */
+const PURGE_LOOK_MICROS = 60_000_000
 /** Bytes of the events in one transaction at most, before compression. */
 const CHUNK_BYTES_MAX = 16 * 1_048_576
 
@@ -222,13 +226,8 @@ const followingRecords = (
       headers: { [COMMAND_HEADER]: String(offset), [REASON_HEADER]: reason }
     })
   }
-  for (const entry of changes.registry) {
-    records.push({
-      topic: "registry",
-      partition: 0,
-      key: registryKey(entry),
-      value: registryValue(entry)
-    })
+  for (const change of changes.registry) {
+    records.push({ topic: "registry", partition: 0, ...registryRecord(change) })
   }
   for (const checkpoint of changes.checkpoints) {
     records.push({
@@ -356,6 +355,28 @@ const makeCheckpoints = (
   })
 }
 
+/** Links that ended long ago leave the registry, looked for at most once a minute. */
+const makePurge = (
+  writer: TransactionalWriter,
+  state: SequencerState,
+  settings: SequencerSettings
+) => {
+  let lookedAt = 0
+  return Effect.gen(function*() {
+    const now = nowMicros()
+    if (state.registry.links.size === 0 || now - lookedAt < PURGE_LOOK_MICROS) return
+    lookedAt = now
+    const changes = stepPurge(state, formatMicros(now))
+    if (changes === undefined) return
+    yield* commit(writer, state, changes, settings)
+    // As many as leave at once: there may be more, so look again at the next chance.
+    if (changes.registry.length >= PURGED_MAX) lookedAt = 0
+    yield* Effect.logInfo("share links that ended long ago have left the registry", {
+      links: changes.registry.length
+    })
+  })
+}
+
 const torn = (partition: number, message: string) =>
   Effect.fail(new CommandsTorn({ partition, message }))
 
@@ -390,6 +411,7 @@ export const runSequencer = (
       })
     const keeper = new TraceKeeper(log, yield* log.reader, state, traceStore)
     const checkpoints = makeCheckpoints(writer, state, settings)
+    const purge = makePurge(writer, state, settings)
     let next = state.applied + 1
     let pending = yield* Effect.forkChild(fetch(next))
     for (;;) {
@@ -415,6 +437,7 @@ export const runSequencer = (
       }
       if (refused !== undefined) return yield* refused
       yield* checkpoints
+      yield* purge
       yield* forget(writer, state, keeper)
     }
   }).pipe(Effect.scoped)

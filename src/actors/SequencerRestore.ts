@@ -1,6 +1,6 @@
 /**
  * How a sequencer comes to its state: from the changelog if that agrees with the topics, from the
- * topics if the changelog is behind or lost, and not at all if the topics are behind. Runs after the
+ * topics if the changelog is behind, lost or unreadable, and not at all if the topics are behind. Runs after the
  * writer has fenced every other one, so nothing below moves while it reads.
  */
 import { Effect, Schema } from "effect"
@@ -11,7 +11,8 @@ import { parseJson } from "../domain/Json.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../domain/Identifiers.ts"
 import { COMMAND_HEADER } from "../domain/Receipt.ts"
-import { toRegistryEntry, withEntries, type RegistryEntry } from "../domain/Registry.ts"
+import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
+import { readRegistryRecord } from "../domain/Registry.ts"
 import { microsOf } from "../domain/Timestamp.ts"
 import type { TopicKind } from "../domain/Topics.ts"
 import { parseFact } from "../domain/TraceFact.ts"
@@ -25,6 +26,7 @@ import type {
   TransactionalWriter,
   WriterFenced
 } from "../ports/EventLog.ts"
+import { reportMalformed, scanEach, takeEach, type Malformed } from "./Malformed.ts"
 import { scan, scanUntil } from "./PartitionScan.ts"
 import { PackedWindow, type WindowEntry } from "./PackedWindow.ts"
 import {
@@ -33,6 +35,7 @@ import {
   finishReplay,
   metaRecord,
   ownerRecord,
+  readCheckpoint,
   replay,
   snapshot,
   type Head,
@@ -75,22 +78,24 @@ const readChangelog = ({ log, partition, reader, windows, writer }: Restoring) =
     yield* writer.commit([], () => [toNew(partition, ownerRecord(owner))])
     const gathered = emptyReplay(partition, log.partitions, windows)
     const keys = new Set<string>()
+    const malformed: Array<Malformed> = []
     const { start } = yield* log.bounds("state", partition)
+    const position = { topic: "state" as const, partition, offset: start }
+    const take = ({ key, value }: LogRecord) => {
+      if (key === null) throw new RecordUnreadable("it has no key")
+      const name = key.toString()
+      if (value === null) keys.delete(name)
+      else keys.add(name)
+      replay(gathered, name, value)
+    }
     yield* scanUntil(
       reader,
-      { topic: "state", partition, offset: start },
-      (records) => {
-        for (const { key, value } of records) {
-          if (key === null) continue
-          const name = key.toString()
-          if (value === null) keys.delete(name)
-          else keys.add(name)
-          replay(gathered, name, value)
-        }
-      },
+      position,
+      (records) => malformed.push(...takeEach(position, records, take)),
       () => gathered.owner === owner
     )
-    return { gathered, keys }
+    yield* reportMalformed(malformed)
+    return { gathered, keys, isWhole: malformed.length === 0 }
   })
 
 interface StoredEvent {
@@ -102,8 +107,18 @@ interface StoredEvent {
   readonly created_at: string
 }
 
-const parseEvent = (record: LogRecord): StoredEvent =>
-  parseJson(record.value?.toString() ?? "null") as StoredEvent
+/** Undefined for what no sequencer has written. */
+const parseEvent = ({ value }: LogRecord): StoredEvent | undefined => {
+  try {
+    const fields = RecordFields.of(value ?? "", "event")
+    for (const name of ["tenant_id", "id", "prev_hash", "hash", "created_at"]) fields.text(name)
+    fields.integer("sequence_number", 1)
+    return fields.value as unknown as StoredEvent
+  } catch {
+    // Whoever asks says what that means.
+    return undefined
+  }
+}
 
 type Comparison = "equal" | "behind" | { readonly ahead: string }
 
@@ -111,14 +126,19 @@ type Comparison = "equal" | "behind" | { readonly ahead: string }
 interface Expected {
   readonly topic: "events" | "traces"
   readonly next: number
-  readonly heads: ReadonlyMap<string, Head>
+  /** Undefined if the changelog does not tell all of them. */
+  readonly heads: ReadonlyMap<string, Head> | undefined
 }
 
 /** A record's place in its chain. */
 const placeOf = (topic: Expected["topic"], record: LogRecord) => {
   if (topic === "events") {
-    const { hash, sequence_number, tenant_id } = parseEvent(record)
-    return { tenantId: tenant_id, number: sequence_number, hash }
+    const event = parseEvent(record)
+    return {
+      tenantId: event?.tenant_id ?? "",
+      number: event?.sequence_number ?? 0,
+      hash: event?.hash
+    }
   }
   const fact = parseFact(record.value?.toString() ?? "")
   return { tenantId: fact?.tenant_id ?? "", number: fact?.chain_sequence ?? 0, hash: fact?.hash }
@@ -134,6 +154,7 @@ const compareWithTopic = (
     if (next > end) {
       return { ahead: `alk.state expects alk.${topic} up to offset ${next}, it ends at ${end}` }
     }
+    if (heads === undefined) return "behind"
     const from = Math.max(start, next - 1)
     let last: LogRecord | undefined
     let newer = 0
@@ -157,18 +178,19 @@ const compareWithTopic = (
         }
   })
 
-const compareWithTopics = (restoring: Restoring, state: SequencerState) =>
+/** `isWhole` is false if records of the changelog could not be read: then it can only be behind. */
+const compareWithTopics = (restoring: Restoring, state: SequencerState, isWhole: boolean) =>
   Effect.gen(function*() {
     const events = yield* compareWithTopic(restoring, {
       topic: "events",
       next: state.eventsNext,
-      heads: state.heads
+      heads: isWhole ? state.heads : undefined
     })
     if (typeof events === "object") return events
     const traces = yield* compareWithTopic(restoring, {
       topic: "traces",
       next: state.tracesNext,
-      heads: state.traceHeads
+      heads: isWhole ? state.traceHeads : undefined
     })
     return events === "equal" ? traces : typeof traces === "object" ? traces : events
   })
@@ -218,6 +240,10 @@ const readChains = ({ log, partition, reader }: Restoring) =>
     yield* scan(reader, { topic: "events", partition, offset: start }, end, (records) => {
       for (const record of records) {
         const event = parseEvent(record)
+        if (event === undefined) {
+          broken ??= `offset ${record.offset} holds no event`
+          continue
+        }
         const before = heads.get(event.tenant_id)
         const links =
           before === undefined
@@ -284,12 +310,11 @@ const readCheckpoints = ({ log, partition, reader }: Restoring) =>
   Effect.gen(function*() {
     const checkpoints = new Map<string, CheckpointRecord>()
     const { end, start } = yield* log.bounds("checkpoints", partition)
-    yield* scan(reader, { topic: "checkpoints", partition, offset: start }, end, (records) => {
-      for (const { value } of records) {
-        if (value === null) continue
-        const checkpoint = parseJson(value.toString()) as CheckpointRecord
-        checkpoints.set(checkpoint.tenant_id, checkpoint)
-      }
+    const position = { topic: "checkpoints" as const, partition, offset: start }
+    yield* scanEach(reader, position, end, ({ value }) => {
+      if (value === null) return
+      const checkpoint = readCheckpoint(value)
+      checkpoints.set(checkpoint.tenant_id, checkpoint)
     })
     return checkpoints
   })
@@ -402,15 +427,11 @@ const rebuild = (restoring: Restoring, outdated: ReadonlySet<string>) =>
 const readRegistry = ({ log, reader }: Restoring, state: SequencerState) =>
   Effect.gen(function*() {
     const { end, start } = yield* log.bounds("registry", 0)
-    const entries: Array<RegistryEntry> = []
-    yield* scan(reader, { topic: "registry", partition: 0, offset: start }, end, (records) => {
-      for (const { key, value } of records) {
-        if (key === null || value === null) continue
-        const entry = toRegistryEntry(key.toString(), value.toString())
-        if (entry !== undefined) entries.push(entry)
-      }
+    const position = { topic: "registry" as const, partition: 0, offset: start }
+    yield* scanEach(reader, position, end, ({ key, value }) => {
+      const change = readRegistryRecord(key, value)
+      if (change !== undefined) state.registry.take([change])
     })
-    state.registry = withEntries(state.registry, entries)
   })
 
 const checkPartitions = ({ log, partition }: Restoring, gathered: Replay) =>
@@ -448,10 +469,10 @@ const checkPosition = ({ log, partition }: Restoring, state: SequencerState) =>
 export const restore = (restoring: Restoring): Effect.Effect<SequencerState, RestoreFailure> =>
   Effect.gen(function*() {
     const { log, partition, writer } = restoring
-    const { gathered, keys } = yield* readChangelog(restoring)
+    const { gathered, isWhole, keys } = yield* readChangelog(restoring)
     yield* checkPartitions(restoring, gathered)
     let state = finishReplay(gathered)
-    const comparison = yield* compareWithTopics(restoring, state)
+    const comparison = yield* compareWithTopics(restoring, state, isWhole)
     if (typeof comparison === "object") {
       return yield* refuse(
         partition,

@@ -5,7 +5,8 @@
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
 import { parseJson } from "../domain/Json.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
-import { emptyRegistry, type Registry } from "../domain/Registry.ts"
+import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
+import { RegistryTable } from "../domain/RegistryTable.ts"
 import {
   ENTRY_BYTES,
   packEntries,
@@ -58,7 +59,7 @@ export interface SequencerState {
     readonly idempotency: Array<StoredRange>
   }
   /** Tenants and keys; only the partition of the system tenant holds any. */
-  registry: Registry
+  readonly registry: RegistryTable
   /** Offset of the last command applied; -1 before the first. */
   applied: number
   /** Offset behind the last record on `alk.events`. */
@@ -87,7 +88,7 @@ export const emptyState = (
   dedup: new PackedWindow(windows.dedup),
   idempotency: new PackedWindow(windows.idempotency),
   stored: { dedup: [], idempotency: [] },
-  registry: emptyRegistry,
+  registry: new RegistryTable(),
   applied: -1,
   eventsNext: 0,
   tracesNext: 0,
@@ -139,6 +140,51 @@ export const appliedRecord = (applied: Applied): StateRecord => ({
 export interface StoredHead extends Head {
   /** The Merkle tree as `Frontier.encode` writes it; null if the start of the chain is gone. */
   readonly tree: string | null
+}
+
+const HASH = /^[0-9a-f]{64}$/
+
+/**
+ * The value of a head, of events with its tree or of trace facts.
+ * @throws RecordUnreadable
+ */
+export const readHead = (value: Buffer): Head & { readonly tree?: string | null } => {
+  const fields = RecordFields.of(value, "head")
+  const { tree } = fields.value
+  if (tree !== undefined && tree !== null) fields.text("tree")
+  return {
+    sequence_number: fields.integer("sequence_number", 1),
+    hash: fields.text("hash", HASH),
+    created_at: fields.time("created_at"),
+    ...(tree === undefined ? {} : { tree: tree as string | null })
+  }
+}
+
+/** @throws RecordUnreadable */
+export const readCheckpoint = (value: Buffer): CheckpointRecord => {
+  const fields = RecordFields.of(value, "checkpoint")
+  for (const name of ["tenant_id", "root_hash", "key_id", "note"]) fields.text(name)
+  fields.time("created_at")
+  fields.integer("tree_size", 1)
+  return fields.value as unknown as CheckpointRecord
+}
+
+const readApplied = (value: Buffer): Applied => {
+  const fields = RecordFields.of(value, "applied")
+  const orNone = (name: string) => (fields.has(name) ? fields.integer(name) : 0)
+  return {
+    command_offset: fields.integer("command_offset", -1),
+    events_next: fields.integer("events_next"),
+    traces_next: orNone("traces_next"),
+    traces_forgotten: orNone("traces_forgotten")
+  }
+}
+
+/** The ordinal that a window record begins with. */
+const readOrdinal = (text: string): number => {
+  const ordinal = Number(text)
+  if (/^[0-9]+$/.test(text) && Number.isSafeInteger(ordinal)) return ordinal
+  throw new RecordUnreadable("its key has no ordinal")
 }
 
 export const headRecord = (
@@ -196,48 +242,54 @@ export const emptyReplay = (
 })
 
 const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buffer | null) => {
+  if (value !== null && value.length % ENTRY_BYTES !== 0) {
+    throw new RecordUnreadable(`its ${value.length} bytes are no entries of ${ENTRY_BYTES}`)
+  }
   if (value === null) records.delete(ordinal)
   else records.set(ordinal, value)
 }
 
-/** Take one record of the changelog into account. Unknown keys belong to newer versions. */
+/**
+ * Take one record of the changelog into account. Unknown keys belong to newer versions.
+ * @throws RecordUnreadable, or what a part of the state throws, for what no version has written
+ */
 export const replay = (into: Replay, key: string, value: Buffer | null): void => {
   if (key.startsWith(HEAD_PREFIX)) {
     const tenantId = key.slice(HEAD_PREFIX.length)
     into.state.heads.delete(tenantId)
     into.state.trees.delete(tenantId)
     if (value === null) return
-    const { tree, ...head } = parseJson(value.toString()) as StoredHead
+    const { tree, ...head } = readHead(value)
     into.state.heads.set(tenantId, head)
     if (typeof tree === "string") into.state.trees.set(tenantId, Frontier.decode(tree))
     else if (tree === undefined) into.outdated = true
   } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
     const tenantId = key.slice(TRACE_HEAD_PREFIX.length)
     if (value === null) into.state.traceHeads.delete(tenantId)
-    else into.state.traceHeads.set(tenantId, parseJson(value.toString()) as Head)
+    else into.state.traceHeads.set(tenantId, readHead(value))
   } else if (key.startsWith(CHECKPOINT_PREFIX)) {
     const tenantId = key.slice(CHECKPOINT_PREFIX.length)
     if (value === null) into.state.checkpoints.delete(tenantId)
-    else into.state.checkpoints.set(tenantId, parseJson(value.toString()) as CheckpointRecord)
+    else into.state.checkpoints.set(tenantId, readCheckpoint(value))
   } else if (isTraceKey(key)) {
     into.state.traces.replay(key, value)
   } else if (key.startsWith(DEDUP_PREFIX)) {
-    replayWindow(into.dedup, Number(key.slice(DEDUP_PREFIX.length)), value)
+    replayWindow(into.dedup, readOrdinal(key.slice(DEDUP_PREFIX.length)), value)
   } else if (key.startsWith(IDEMPOTENCY_PREFIX)) {
-    replayWindow(into.idempotency, Number(key.slice(IDEMPOTENCY_PREFIX.length)), value)
+    replayWindow(into.idempotency, readOrdinal(key.slice(IDEMPOTENCY_PREFIX.length)), value)
   } else if (value === null) {
     return
   } else if (key === APPLIED_KEY) {
-    const applied = parseJson(value.toString()) as Applied
+    const applied = readApplied(value)
     into.state.applied = applied.command_offset
     into.state.eventsNext = applied.events_next
-    into.state.tracesNext = applied.traces_next ?? 0
-    into.state.tracesForgotten = applied.traces_forgotten ?? 0
+    into.state.tracesNext = applied.traces_next
+    into.state.tracesForgotten = applied.traces_forgotten
     into.started = true
   } else if (key === OWNER_KEY) {
-    into.owner = (parseJson(value.toString()) as { readonly owner: string }).owner
+    into.owner = RecordFields.of(value, "owner").text("owner")
   } else if (key === META_KEY) {
-    into.partitions = (parseJson(value.toString()) as { readonly partitions: number }).partitions
+    into.partitions = RecordFields.of(value, "meta").integer("partitions", 1)
   }
 }
 

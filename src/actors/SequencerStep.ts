@@ -9,7 +9,14 @@ import { makeCheckpoint, type CheckpointRecord, type Signer } from "../domain/Ch
 import { Frontier } from "../domain/MerkleTree.ts"
 import { RECEIPTS_RETENTION_DAYS } from "../domain/Topics.ts"
 import type { AttemptVerdict, Duplicate, Receipt } from "../domain/Receipt.ts"
-import { decide, withEntries, type Registry, type RegistryEntry } from "../domain/Registry.ts"
+import {
+  decide,
+  linksToPurge,
+  readRegistryRecord,
+  registryRecord,
+  type RegistryChange
+} from "../domain/Registry.ts"
+import { RegistryDraft } from "../domain/RegistryTable.ts"
 import { formatMicros, microsOf } from "../domain/Timestamp.ts"
 import type { WindowEntry, WindowHit } from "./PackedWindow.ts"
 import { TraceDraft, type ChainedFact, type TraceChanges } from "./TraceDraft.ts"
@@ -75,7 +82,7 @@ export interface Changes {
   readonly decided: ReadonlyArray<Decided>
   readonly verdicts: ReadonlyArray<AttemptVerdict>
   readonly quarantined: ReadonlyArray<Quarantined>
-  readonly registry: ReadonlyArray<RegistryEntry>
+  readonly registry: ReadonlyArray<RegistryChange>
   readonly heads: ReadonlyMap<string, Head>
   /** Of the tenants in `heads`, those that have one. */
   readonly trees: ReadonlyMap<string, Frontier>
@@ -108,7 +115,7 @@ class Draft {
   readonly decided: Array<Decided> = []
   readonly verdicts: Array<AttemptVerdict> = []
   readonly quarantined: Array<Quarantined> = []
-  readonly registryEntries: Array<RegistryEntry> = []
+  readonly registryChanges: Array<RegistryChange> = []
   readonly heads = new Map<string, Head>()
   readonly trees = new Map<string, Frontier>()
   readonly checkpoints: Array<CheckpointRecord> = []
@@ -118,14 +125,14 @@ class Draft {
   readonly #idempotencyIndex = new Map<string, number>()
   readonly #newestCheckpoints = new Map<string, CheckpointRecord>()
   readonly #state: SequencerState
-  registry: Registry
+  readonly registry: RegistryDraft
   deduplicated = 0
 
   readonly traces: TraceDraft
 
   constructor(state: SequencerState, now: string, unloaded?: Wanted) {
     this.#state = state
-    this.registry = state.registry
+    this.registry = new RegistryDraft(state.registry)
     this.traces = new TraceDraft(state.traces, state.traceHeads, now, unloaded)
   }
 
@@ -484,6 +491,12 @@ const stepTraces = (draft: Draft, offset: number, command: Command, now: string)
   decideOn(draft, attempt, receipt)
 }
 
+/** What nobody could read back must not be written: a command may hold anything. */
+const checkReadable = (change: RegistryChange): void => {
+  const { key, value } = registryRecord(change)
+  readRegistryRecord(Buffer.from(key), value === null ? null : Buffer.from(value))
+}
+
 const stepOne = (
   draft: Draft,
   offset: number,
@@ -507,14 +520,14 @@ const stepOne = (
       failure(receiptId, tenantId, receivedAt, offset, 0, { code, message })
     )
   }
+  const changes = decision?.entries ?? []
+  for (const change of changes) checkReadable(change)
   const applied = applyEvents(draft, command, now)
   const remembered = toRemember(command, applied)
   const receipt = outcome(command, offset, applied, now)
   // Whatever may throw stands above this line; below it the draft changes.
-  if (decision !== undefined) {
-    draft.registry = withEntries(draft.registry, decision.entries)
-    draft.registryEntries.push(...decision.entries)
-  }
+  draft.registry.take(changes)
+  draft.registryChanges.push(...changes)
   takeOver(draft, command, applied)
   if (remembered !== undefined) draft.addIdempotency(remembered)
   decideOn(draft, command.attempt, receipt, command.kind === "probe")
@@ -574,7 +587,7 @@ const changesOf = (draft: Draft, applied: number): Changes => ({
   decided: draft.decided,
   verdicts: draft.verdicts,
   quarantined: draft.quarantined,
-  registry: draft.registryEntries,
+  registry: draft.registryChanges,
   heads: draft.heads,
   trees: draft.trees,
   checkpoints: draft.checkpoints,
@@ -611,6 +624,16 @@ export const stepCheckpoints = (
     if (draft.checkpoints.length >= CHECKPOINTS_MAX) break
   }
   return draft.checkpoints.length === 0 ? undefined : changesOf(draft, state.applied)
+}
+
+/** Links that one transaction removes at most. */
+export const PURGED_MAX = 500
+
+/** Removes links that ended long ago from the registry; undefined if there is none. */
+export const stepPurge = (state: SequencerState, now: string): Changes | undefined => {
+  const leaving = linksToPurge(state.registry, now, PURGED_MAX)
+  if (leaving.length === 0) return undefined
+  return { ...changesOf(new Draft(state, now), state.applied), registry: leaving }
 }
 
 /** Undefined if one of two attempts succeeds, else what the second one said. */
@@ -698,7 +721,7 @@ export const advance = (state: SequencerState, changes: Changes, ends: LogEnds):
     state.stored[kind].push({ first: state[kind].next, count: added.length })
     for (const entry of added) state[kind].append(entry)
   }
-  state.registry = withEntries(state.registry, changes.registry)
+  state.registry.take(changes.registry)
   state.applied = changes.applied
   state.eventsNext = ends.eventsNext
   state.tracesNext = ends.tracesNext

@@ -8,12 +8,12 @@ import { parseJson } from "../domain/Json.ts"
 import { nowMicros } from "../domain/Timestamp.ts"
 import type { EventLog, LogReader, LogUnavailable, OffsetOutOfRange } from "../ports/EventLog.ts"
 import type { LoadedExecution, TraceStore } from "../ports/TraceStore.ts"
-import { scan } from "./PartitionScan.ts"
+import { scanEach } from "./Malformed.ts"
 import type { SequencerState, StateRecord } from "./SequencerState.ts"
 import type { Arrival } from "./SequencerStep.ts"
 import { EVICTED_ENTRIES_MAX } from "./TraceState.ts"
 import { wantedOf, type TraceCommand, type Wanted } from "./TraceWanted.ts"
-import { noProgress, type Progress } from "./Visibility.ts"
+import { noProgress, readProgress, type Progress } from "./Visibility.ts"
 
 /** Time that a chunk waits for the store: audit commands behind it wait too. */
 const LOAD_TIMEOUT = "2 seconds"
@@ -158,13 +158,11 @@ export class TraceKeeper {
     return Effect.flatMap(bounds, ({ end, start }) => {
       const offset = Math.max(start, this.#next ?? start)
       if (offset >= end) return Effect.void
-      return scan(this.#reader, { topic: "progress", partition, offset }, end, (records) => {
-        for (const { value } of records) {
-          if (value === null) continue
-          const progress = parseJson(value.toString()) as Progress
-          this.#progress = { ...noProgress(partition), ...progress }
-          this.#rebuilt ||= this.#progress.rebuilding
-        }
+      const position = { topic: "progress" as const, partition, offset }
+      return scanEach(this.#reader, position, end, ({ value }) => {
+        if (value === null) return
+        this.#progress = readProgress(partition, value)
+        this.#rebuilt ||= this.#progress.rebuilding
       }).pipe(
         Effect.andThen(
           Effect.sync(() => {

@@ -3,8 +3,8 @@
  * `alk.state`. It grows with what is running, not with history: what has ended or rests leaves as
  * soon as the store shows it, and is loaded from there when it is named again. Knows no operations.
  */
-import { parseJson } from "../domain/Json.ts"
-import { parseFact, type TraceStatus } from "../domain/TraceFact.ts"
+import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
+import { parseFact, executionStatuses, type TraceStatus } from "../domain/TraceFact.ts"
 import type { LoadedExecution } from "../ports/TraceStore.ts"
 import type { StateRecord } from "./SequencerState.ts"
 import { ExecutionEntry, type ExecutionHeader, type SpanEntry } from "./TraceEntry.ts"
@@ -51,6 +51,36 @@ export interface StoredSpan {
   readonly fact_number: number
   /** null if the details were erased before. */
   readonly details: { readonly salt: string; readonly hash: string } | null
+}
+
+const readExecution = (value: Buffer): StoredExecution => {
+  const fields = RecordFields.of(value, "execution")
+  fields.oneOf("status", executionStatuses)
+  fields.oneOf("source", ["api", "otlp"])
+  for (const name of ["provisional", "started_at_given", "partial"]) fields.boolean(name)
+  for (const name of ["root_span_id", "started_at"]) fields.anyText(name)
+  if (fields.value["ended_at"] !== null) fields.anyText("ended_at")
+  for (const name of ["fact_count", "event_count", "erased_through"]) fields.integer(name)
+  fields.integer("last_offset", -1)
+  fields.integer("touched_at")
+  return fields.value as unknown as StoredExecution
+}
+
+const readSpan = (value: Buffer): StoredSpan => {
+  const fields = RecordFields.of(value, "span")
+  fields.oneOf("status", executionStatuses)
+  fields.boolean("started_at_given")
+  for (const name of ["span_type", "started_at"]) fields.anyText(name)
+  for (const name of ["parent_span_id", "ended_at"]) {
+    if (fields.value[name] !== null) fields.anyText(name)
+  }
+  fields.texts("caused_by_span_ids")
+  fields.integer("fact_number")
+  if (fields.value["details"] !== null) {
+    const details = fields.object("details")
+    for (const name of ["salt", "hash"]) details.anyText(name)
+  }
+  return fields.value as unknown as StoredSpan
 }
 
 /** True for the keys of `alk.state` that `TraceState.replay` understands. */
@@ -232,16 +262,22 @@ export class TraceState {
   /** Take one record of the changelog into account, in the order of the log. */
   replay(key: string, value: Buffer | null): void {
     const [prefix, tenantId, execution, span] = key.split("/")
+    const isSpan = prefix === "s"
+    if (!tenantId || execution === undefined || (isSpan && span === undefined)) {
+      throw new RecordUnreadable(`its key does not name ${isSpan ? "a span" : "an execution"}`)
+    }
+    // Read before anything changes.
+    const stored =
+      value === null ? undefined : isSpan ? readSpan(value) : readExecution(value)
     const name = `${tenantId}/${execution}`
     let staged = this.#staged.get(name)
     if (staged === undefined) {
       if (value === null) return
-      const executionId = unescape(execution!)
-      staged = { tenantId: tenantId!, executionId, execution: undefined, spans: new Map() }
+      const executionId = unescape(execution)
+      staged = { tenantId, executionId, execution: undefined, spans: new Map() }
       this.#staged.set(name, staged)
     }
-    const stored: unknown = value === null ? undefined : parseJson(value.toString())
-    if (prefix === "x") staged.execution = stored as StoredExecution | undefined
+    if (!isSpan) staged.execution = stored as StoredExecution | undefined
     else if (stored === undefined) staged.spans.delete(unescape(span!))
     else staged.spans.set(unescape(span!), stored as StoredSpan)
     if (staged.execution === undefined && staged.spans.size === 0) this.#staged.delete(name)

@@ -3,6 +3,7 @@
  * decided receipt into a committed one. Fed by the Follower; asks nobody.
  */
 import { Context, type Effect } from "effect"
+import { RecordFields } from "../domain/RecordFields.ts"
 
 /** One record of `alk.progress`, key `<partition>`. */
 export interface Progress {
@@ -36,6 +37,29 @@ export const noProgress = (partition: number): Progress => ({
   trace_duplicates_from: 0,
   rebuilding: false
 })
+
+const offsets = [
+  "events_next",
+  "receipts_next",
+  "traces_next",
+  "checkpoints_next",
+  "duplicates_from",
+  "trace_duplicates_from"
+]
+
+/**
+ * What a record of `alk.progress` says; what an older version did not know is as at the start.
+ * @throws RecordUnreadable
+ */
+export const readProgress = (partition: number, value: Buffer): Progress => {
+  const fields = RecordFields.of(value, "progress")
+  if (fields.integer("partition") !== partition) {
+    throw fields.wrong("partition", "the one that its record stands in")
+  }
+  fields.optional(offsets, (name) => fields.integer(name))
+  fields.optional(["final", "rebuilding"], (name) => fields.boolean(name))
+  return { ...noProgress(partition), ...fields.value }
+}
 
 export class Visibility extends Context.Service<
   Visibility,

@@ -4,6 +4,7 @@
  */
 import type { CheckpointRecord } from "./Checkpoint.ts"
 import type { ItemError, ItemWarning } from "./Command.ts"
+import { RecordFields } from "./RecordFields.ts"
 import type { TraceResult } from "./TraceOperation.ts"
 
 export interface Duplicate {
@@ -68,6 +69,41 @@ export const ATTEMPT_HEADER = "alk-attempt"
 /** Header with the offset of the command that a record answers: what a rebuild goes by. */
 export const COMMAND_HEADER = "alk-command"
 export type ReceiptRecordKind = "outcome" | "verdict" | "probe"
+
+/**
+ * A final receipt, checked as far as anybody relies on it.
+ * @throws RecordUnreadable
+ */
+export const readReceipt = (value: Buffer | string): Receipt => {
+  const fields = RecordFields.of(value, "receipt")
+  for (const name of ["receipt_id", "tenant_id", "received_at"]) fields.anyText(name)
+  fields.oneOf("status", ["committed", "failed"])
+  for (const name of ["accepted", "rejected", "events_next"]) fields.integer(name)
+  fields.integer("command_offset", -1)
+  fields.texts("ids")
+  fields.optional(["traces_next"], (name) => fields.integer(name))
+  fields.optional(["committed_at", "head_hash"], (name) => fields.anyText(name))
+  const sequences = ["first_sequence_number", "last_sequence_number"]
+  fields.optional(sequences, (name) => fields.integer(name))
+  const items = ["errors", "warnings", "duplicates", "results"].filter((name) => fields.has(name))
+  for (const name of items) {
+    for (const item of fields.list(name)) new RecordFields(item, `receipt: ${name}`).integer("index")
+  }
+  fields.list("errors")
+  for (const name of ["error", "checkpoint"].filter((name) => fields.has(name))) fields.object(name)
+  return fields.value as unknown as Receipt
+}
+
+/**
+ * The word on an attempt.
+ * @throws RecordUnreadable
+ */
+export const readVerdict = (value: Buffer): AttemptVerdict => {
+  const fields = RecordFields.of(value, "verdict")
+  for (const name of ["receipt_id", "tenant_id", "attempt"]) fields.anyText(name)
+  fields.oneOf("verdict", ["repeat", "mismatch"])
+  return fields.value as unknown as AttemptVerdict
+}
 
 export type ReceiptStatus = "pending" | "committed" | "failed"
 

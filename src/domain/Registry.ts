@@ -4,7 +4,8 @@
  * are shown once and kept nowhere.
  */
 import type { EventFilter } from "./EventFilter.ts"
-import { parseJson } from "./Json.ts"
+import { RecordFields, RecordUnreadable } from "./RecordFields.ts"
+import { formatMicros, microsOf } from "./Timestamp.ts"
 
 export type Scope = "read" | "write"
 
@@ -126,70 +127,146 @@ export const registryValue = (entry: RegistryEntry): string => {
   }
 }
 
-/** Read a record of `alk.registry`; undefined for kinds of newer versions. */
-export const toRegistryEntry = (key: string, value: string): RegistryEntry | undefined => {
-  const kind = key.slice(0, key.indexOf("/"))
-  switch (kind) {
-    case "tenant":
-      return { kind, tenant: parseJson(value) as Tenant }
-    case "key":
-      return { kind, key: parseJson(value) as ApiKey }
-    case "link":
-      return { kind, link: parseJson(value) as ShareLink }
-    case "signing_key":
-      return { kind, signing_key: parseJson(value) as SigningKey }
-    default:
-      return undefined
+/** What removes an entry: a record without a value. */
+export interface RegistryRemoval {
+  readonly kind: "removed"
+  /** Key of the entry's record. */
+  readonly key: string
+}
+
+export type RegistryChange = RegistryEntry | RegistryRemoval
+
+/** The key and the value of the record that a change is. */
+export const registryRecord = (
+  change: RegistryChange
+): { readonly key: string; readonly value: string | null } =>
+  change.kind === "removed"
+    ? { key: change.key, value: null }
+    : { key: registryKey(change), value: registryValue(change) }
+
+const ID = /^[A-Za-z0-9_-]+$/
+const TENANT_ID = /^[a-z0-9_][a-z0-9_-]{0,62}$/
+const SHA256 = /^[0-9a-f]{64}$/
+const SIGNING_KEY_ID = /^[0-9a-f]{8}$/
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+const checkKey = (fields: RecordFields): void => {
+  fields.text("tenant_id", TENANT_ID)
+  fields.text("hash", SHA256)
+  fields.anyText("hint")
+  fields.time("created_at")
+  fields.optional(["label"], (name) => fields.anyText(name))
+  fields.optional(["revoked_at"], (name) => fields.time(name))
+  const isKnown = (value: unknown) => (scopes as ReadonlyArray<unknown>).includes(value)
+  if (!fields.list("scopes").every(isKnown)) throw fields.wrong("scopes", `of ${scopes.join(", ")}`)
+}
+
+const checkFilter = (filter: RecordFields): void => {
+  const texts = ["id", "actorId", "action", "actionPrefix", "resourceId", "resourceType", "q"]
+  filter.optional([...texts, "actorType", "outcome"], (name) => filter.anyText(name))
+  filter.optional(["from", "to"], (name) => filter.time(name))
+  filter.optional(["fromSequence", "toSequence"], (name) => filter.integer(name))
+  for (const condition of filter.list("metadata")) {
+    const fields = new RecordFields(condition, "filter.metadata")
+    fields.anyText("path")
+    fields.anyText("value")
   }
 }
 
-/** Everything that `alk.registry` says, by id. */
-export interface Registry {
+const checkLink = (fields: RecordFields): void => {
+  fields.text("tenant_id", TENANT_ID)
+  fields.text("hash", SHA256)
+  fields.anyText("created_by")
+  for (const name of ["created_at", "expires_at"]) fields.time(name)
+  fields.integer("uses")
+  fields.optional(["label"], (name) => fields.anyText(name))
+  fields.optional(["max_uses"], (name) => fields.integer(name, 1))
+  fields.optional(["revoked_at"], (name) => fields.time(name))
+  checkFilter(fields.object("filter"))
+}
+
+const kinds = ["tenant", "key", "link", "signing_key"] as const
+
+/** The entry of a kind, checked; members that a newer version has added are kept. */
+const entryOf = (kind: (typeof kinds)[number], id: string, value: Buffer): RegistryEntry => {
+  const fields = RecordFields.of(value, kind)
+  const idName = kind === "signing_key" ? "key_id" : "id"
+  const form = kind === "tenant" ? TENANT_ID : kind === "signing_key" ? SIGNING_KEY_ID : ID
+  if (fields.text(idName, form) !== id) throw fields.wrong(idName, "that of its record's key")
+  switch (kind) {
+    case "tenant":
+      fields.time("created_at")
+      fields.optional(["name"], (name) => fields.anyText(name))
+      return { kind, tenant: fields.value as unknown as Tenant }
+    case "key":
+      checkKey(fields)
+      return { kind, key: fields.value as unknown as ApiKey }
+    case "link":
+      checkLink(fields)
+      return { kind, link: fields.value as unknown as ShareLink }
+    case "signing_key":
+      fields.text("vkey")
+      fields.text("public_key", BASE64)
+      fields.time("added_at")
+      return { kind, signing_key: fields.value as unknown as SigningKey }
+  }
+}
+
+/**
+ * What a record of `alk.registry` changes; undefined for kinds of newer versions.
+ * @throws RecordUnreadable for what no version has written
+ */
+export const readRegistryRecord = (
+  key: Buffer | null,
+  value: Buffer | null
+): RegistryChange | undefined => {
+  const name = key?.toString() ?? ""
+  const at = name.indexOf("/")
+  if (at <= 0) throw new RecordUnreadable("its key is not <kind>/<id>")
+  const kind = kinds.find((known) => known === name.slice(0, at))
+  if (kind === undefined) return undefined
+  if (value === null) return { kind: "removed", key: name }
+  return entryOf(kind, name.slice(at + 1), value)
+}
+
+/** Everything that `alk.registry` says, by id. What is read of it is never changed, but replaced. */
+export interface Registry extends RegistryReader {
   readonly tenants: ReadonlyMap<string, Tenant>
   readonly keys: ReadonlyMap<string, ApiKey>
   readonly links: ReadonlyMap<string, ShareLink>
   readonly signingKeys: ReadonlyMap<string, SigningKey>
+  /** The key with this hash, and the link with this hash of its token. */
+  keyOfHash(hash: string): ApiKey | undefined
+  linkOfHash(hash: string): ShareLink | undefined
 }
 
-export const emptyRegistry: Registry = {
-  tenants: new Map(),
-  keys: new Map(),
-  links: new Map(),
-  signingKeys: new Map()
+/** What a decision goes by. */
+export interface RegistryReader {
+  tenant(id: string): Tenant | undefined
+  key(id: string): ApiKey | undefined
+  link(id: string): ShareLink | undefined
+  signingKey(id: string): SigningKey | undefined
+  keysOf(tenantId: string): Iterable<ApiKey>
+  linksOf(tenantId: string): Iterable<ShareLink>
 }
 
-export const withEntries = (
-  registry: Registry,
-  entries: ReadonlyArray<RegistryEntry>
-): Registry => {
-  if (entries.length === 0) return registry
-  const tenants = new Map(registry.tenants)
-  const keys = new Map(registry.keys)
-  const links = new Map(registry.links)
-  const signingKeys = new Map(registry.signingKeys)
-  for (const entry of entries) {
-    switch (entry.kind) {
-      case "tenant":
-        tenants.set(entry.tenant.id, entry.tenant)
-        break
-      case "key":
-        keys.set(entry.key.id, entry.key)
-        break
-      case "link":
-        links.set(entry.link.id, entry.link)
-        break
-      case "signing_key":
-        signingKeys.set(entry.signing_key.key_id, entry.signing_key)
-    }
-  }
-  return { tenants, keys, links, signingKeys }
-}
+/** Links of one tenant that can be used, and keys that are not revoked, at the same time. */
+export const LINKS_MAX = 1_000
+export const KEYS_MAX = 1_000
+/** Days that a link which has ended is still listed. */
+export const ENDED_LINK_KEPT_DAYS = 30
+const DAY_MICROS = 86_400_000_000
+/** Links of one tenant that have ended and are still listed, the newest of them. */
+export const ENDED_LINKS_MAX = 1_000
 
 export type RegistryDecision =
   | { readonly granted: true; readonly entries: ReadonlyArray<RegistryEntry> }
-  | { readonly granted: false; readonly code: "id_conflict" | "not_found"; readonly message: string }
+  | { readonly granted: false; readonly code: RefusalCode; readonly message: string }
 
-const refused = (code: "id_conflict" | "not_found", message: string): RegistryDecision => ({
+/** Why an operation is refused. */
+export type RefusalCode = "id_conflict" | "not_found" | "limit_reached"
+
+const refused = (code: RefusalCode, message: string): RegistryDecision => ({
   granted: false,
   code,
   message
@@ -202,39 +279,96 @@ export const linkRefusal = (link: ShareLink, now: string): string | undefined =>
   return link.max_uses !== undefined && link.uses >= link.max_uses ? "it is used up" : undefined
 }
 
+/** How many of a tenant's links can be used at this time. */
+export const usableLinks = (
+  registry: Pick<RegistryReader, "linksOf">,
+  tenantId: string,
+  now: string
+): number => {
+  let count = 0
+  for (const link of registry.linksOf(tenantId)) if (linkRefusal(link, now) === undefined) count++
+  return count
+}
+
+/** What is said to whoever wants one link more; `limit` is LINKS_MAX. */
+export const tooManyLinks = (limit: number): string =>
+  `this tenant has ${limit} share links that can be used, the most allowed; revoke some`
+
+const liveKeys = (registry: RegistryReader, tenantId: string): number => {
+  let count = 0
+  for (const { revoked_at } of registry.keysOf(tenantId)) if (revoked_at === undefined) count++
+  return count
+}
+
+/** From when on a link that can't be used any more has not been used. */
+const endOf = ({ expires_at, revoked_at }: ShareLink): string =>
+  revoked_at !== undefined && revoked_at < expires_at ? revoked_at : expires_at
+
+/**
+ * Links that ended so long ago, or of a tenant with so many newer ones, that they are listed no
+ * more: at most `limit` of them. What was done with them stays in the chain of the system tenant.
+ */
+export const linksToPurge = (
+  registry: Pick<Registry, "links">,
+  now: string,
+  limit: number
+): ReadonlyArray<RegistryRemoval> => {
+  const before = formatMicros(microsOf(now) - ENDED_LINK_KEPT_DAYS * DAY_MICROS)
+  const leaving: Array<ShareLink> = []
+  const kept = new Map<string, Array<ShareLink>>()
+  for (const link of registry.links.values()) {
+    if (linkRefusal(link, now) === undefined) continue
+    const own = kept.get(link.tenant_id)
+    if (endOf(link) <= before) leaving.push(link)
+    else if (own === undefined) kept.set(link.tenant_id, [link])
+    else own.push(link)
+  }
+  for (const own of kept.values()) {
+    if (own.length <= ENDED_LINKS_MAX) continue
+    own.sort((left, right) => (left.created_at < right.created_at ? -1 : 1))
+    leaving.push(...own.slice(0, own.length - ENDED_LINKS_MAX))
+  }
+  return leaving
+    .slice(0, limit)
+    .map((link) => ({ kind: "removed", key: registryKey({ kind: "link", link }) }))
+}
+
 const linkOf = (
-  registry: Registry,
+  registry: RegistryReader,
   { link_id, tenant_id }: { readonly link_id: string; readonly tenant_id: string }
 ): ShareLink | undefined => {
-  const link = registry.links.get(link_id)
+  const link = registry.link(link_id)
   return link?.tenant_id === tenant_id ? link : undefined
 }
 
 /** The links that end with a key if it is revoked at this time. */
 export const linksEndingWith = (
-  registry: Registry,
-  keyId: string,
+  registry: RegistryReader,
+  key: Pick<ApiKey, "id" | "tenant_id">,
   now: string
 ): ReadonlyArray<ShareLink> =>
-  [...registry.links.values()].filter(
+  [...registry.linksOf(key.tenant_id)].filter(
     ({ created_by, expires_at, revoked_at }) =>
-      created_by === keyId && revoked_at === undefined && expires_at > now
+      created_by === key.id && revoked_at === undefined && expires_at > now
   )
 
 /** True for a link whose key was revoked before it was made, or before keys ended their links. */
-export const isOfRevokedKey = (registry: Registry, { created_by }: ShareLink): boolean =>
-  registry.keys.get(created_by)?.revoked_at !== undefined
+export const isOfRevokedKey = (registry: RegistryReader, { created_by }: ShareLink): boolean =>
+  registry.key(created_by)?.revoked_at !== undefined
 
 /** The single writer's verdict: what an operation changes, or why it may not. */
-export const decide = (registry: Registry, operation: RegistryOperation): RegistryDecision => {
+export const decide = (registry: RegistryReader, operation: RegistryOperation): RegistryDecision => {
   switch (operation.op) {
     case "create_link": {
       const { link } = operation
       if (isOfRevokedKey(registry, link)) {
         return refused("not_found", `key ${link.created_by} is revoked`)
       }
-      return registry.links.has(link.id)
-        ? refused("id_conflict", `share link ${link.id} exists already`)
+      if (registry.link(link.id) !== undefined) {
+        return refused("id_conflict", `share link ${link.id} exists already`)
+      }
+      return usableLinks(registry, link.tenant_id, link.created_at) >= LINKS_MAX
+        ? refused("limit_reached", tooManyLinks(LINKS_MAX))
         : { granted: true, entries: [{ kind: "link", link }] }
     }
     case "revoke_link": {
@@ -259,24 +393,31 @@ export const decide = (registry: Registry, operation: RegistryOperation): Regist
     }
     case "add_signing_key": {
       const { signing_key } = operation
-      return registry.signingKeys.has(signing_key.key_id)
+      return registry.signingKey(signing_key.key_id) !== undefined
         ? refused("id_conflict", `signing key ${signing_key.key_id} is published already`)
         : { granted: true, entries: [{ kind: "signing_key", signing_key }] }
     }
     case "create_tenant": {
       const { tenant } = operation
-      return registry.tenants.has(tenant.id)
+      return registry.tenant(tenant.id) !== undefined
         ? refused("id_conflict", `tenant ${tenant.id} exists already`)
         : { granted: true, entries: [{ kind: "tenant", tenant }] }
     }
     case "create_key": {
       const { key, tenant } = operation
-      const known = registry.tenants.has(key.tenant_id)
+      const known = registry.tenant(key.tenant_id) !== undefined
       if (!known && tenant?.id !== key.tenant_id) {
         return refused("not_found", `there is no tenant ${key.tenant_id}`)
       }
-      if (registry.keys.has(key.id)) {
+      if (registry.key(key.id) !== undefined) {
         return refused("id_conflict", `key ${key.id} exists already`)
+      }
+      if (liveKeys(registry, key.tenant_id) >= KEYS_MAX) {
+        return refused(
+          "limit_reached",
+          `tenant ${key.tenant_id} has ${KEYS_MAX} keys that are not revoked, the most allowed; `
+            + "revoke some"
+        )
       }
       const made: RegistryEntry = { kind: "key", key }
       return {
@@ -285,7 +426,7 @@ export const decide = (registry: Registry, operation: RegistryOperation): Regist
       }
     }
     case "revoke_key": {
-      const key = registry.keys.get(operation.key_id) ?? operation.key
+      const key = registry.key(operation.key_id) ?? operation.key
       if (key === undefined || key.tenant_id !== operation.tenant_id) {
         return refused("not_found", `tenant ${operation.tenant_id} has no key ${operation.key_id}`)
       }
@@ -298,7 +439,7 @@ export const decide = (registry: Registry, operation: RegistryOperation): Regist
         granted: true,
         entries: [
           { kind: "key", key: { ...key, revoked_at } },
-          ...linksEndingWith(registry, key.id, revoked_at).map(
+          ...linksEndingWith(registry, key, revoked_at).map(
             (link): RegistryEntry => ({ kind: "link", link: { ...link, revoked_at } })
           )
         ]

@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { KEYS_MAX } from "../domain/Registry.ts"
 import { AdminAuthorization } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import {
@@ -58,12 +59,14 @@ const createKey = HttpApiEndpoint.post("createKey", "/v1/admin/tenants/:tenant/k
   params: { tenant },
   payload: KeyInput,
   success: CreatedKey.pipe(HttpApiSchema.status(201)),
-  error: errorsOf("object", 400, 401, 404, 413, 415, 503)
+  error: errorsOf("object", 400, 401, 404, 413, 415, 429, 503)
 }).annotateMerge(
   operation({
     id: "createKey",
     summary: "Create an API key",
-    description: "The key is shown in this answer only; its SHA-256 is kept.",
+    description:
+      "The key is shown in this answer only; its SHA-256 is kept. 429 `rate_limited` where the " +
+      `tenant has ${KEYS_MAX} keys that are not revoked: revoke some.`,
     responseHeaders: { 201: createdHeaders }
   })
 )

@@ -7,6 +7,7 @@ import { Cause, Effect, Option } from "effect"
 import { HttpServerError, HttpServerResponse, type HttpServerRequest } from "effect/http"
 import type { AdminRefused, AdminTimedOut } from "../actors/Keys.ts"
 import type { ResumePointInvalid, TooManyStreams } from "../actors/LiveFeed.ts"
+import { tooManyLinks } from "../domain/Registry.ts"
 import type { CommandLogBusy, CommandTooLarge } from "../pipeline/CommandLog.ts"
 import type { TooManyLinks } from "../pipeline/ShareLinks.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
@@ -34,9 +35,10 @@ const toApiError = (failure: Failure): ApiError => {
     case "ApiError":
       return failure
     case "AdminRefused":
-      return failure.code === "not_found"
-        ? new ApiError({ code: "not_found", message: failure.message })
-        : new ApiError({ code: "id_conflict", message: failure.message })
+      return new ApiError({
+        code: failure.code === "limit_reached" ? "rate_limited" : failure.code,
+        message: failure.message
+      })
     case "AdminTimedOut":
       return unavailable(failure.message)
     case "CommandLogBusy":
@@ -68,9 +70,7 @@ const toApiError = (failure: Failure): ApiError => {
     case "TooManyLinks":
       return new ApiError({
         code: "rate_limited",
-        message:
-          `this tenant has ${failure.limit} share links that can be used, the most allowed; ` +
-          "revoke some"
+        message: tooManyLinks(failure.limit)
       })
     case "TooManyStreams":
       return new ApiError({

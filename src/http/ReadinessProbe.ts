@@ -3,6 +3,7 @@
  * the store answers a query. What works for the probe works for a client's write; no state is trusted.
  */
 import { Clock, Effect, Exit, Layer, Option, Ref, Semaphore } from "effect"
+import { Following } from "../actors/Follower.ts"
 import { Receipts } from "../actors/Receipts.ts"
 import { Visibility } from "../actors/Visibility.ts"
 import type { Command } from "../domain/Command.ts"
@@ -38,6 +39,7 @@ const make = Effect.fnUntraced(function*(roles: ReadonlyArray<string>) {
   const commands = yield* CommandLog
   const receipts = yield* Receipts
   const visibility = yield* Visibility
+  const following = yield* Following
   const store = yield* EventStore
   const partitions = Array.from({ length: log.partitions }, (_, partition) => partition)
 
@@ -73,7 +75,9 @@ const make = Effect.fnUntraced(function*(roles: ReadonlyArray<string>) {
         ? { state: "ready" }
         : { state: "not ready", partitions: waiting }
     }
-    const ready = storeAnswers && reached.every((reach) => reach === "ready")
+    const interrupted = following.interrupted()
+    const follows = interrupted === undefined
+    const ready = storeAnswers && follows && reached.every((reach) => reach === "ready")
     const report: ReadinessReport = {
       ready,
       body: {
@@ -81,6 +85,7 @@ const make = Effect.fnUntraced(function*(roles: ReadonlyArray<string>) {
         kafka: { ...part("log"), bootstrap: log.bootstrap },
         sequencer: part("sequencer"),
         projection: part("projection"),
+        follower: follows ? { state: "ready" } : { state: "not ready", reason: interrupted },
         clickhouse: { state: storeAnswers ? "ready" : "not ready" },
         roles
       }
@@ -107,5 +112,5 @@ const make = Effect.fnUntraced(function*(roles: ReadonlyArray<string>) {
 /** `roles` are those of this process, shown as they are. */
 export const layerReadiness = (
   roles: ReadonlyArray<string>
-): Layer.Layer<Readiness, never, EventLog | CommandLog | Receipts | Visibility | EventStore> =>
+): Layer.Layer<Readiness, never, EventLog | CommandLog | Receipts | Visibility | Following | EventStore> =>
   Layer.effect(Readiness, make(roles))

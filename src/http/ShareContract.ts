@@ -11,7 +11,12 @@ import {
   HttpApiSecurity,
   OpenApi
 } from "effect/http-api"
-import type { ShareLink as StoredLink } from "../domain/Registry.ts"
+import {
+  ENDED_LINK_KEPT_DAYS,
+  ENDED_LINKS_MAX,
+  LINKS_MAX,
+  type ShareLink as StoredLink
+} from "../domain/Registry.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import { pageFields, Timestamp } from "./ContractSchemas.ts"
@@ -143,7 +148,8 @@ const createLink = HttpApiEndpoint.post("createShareLink", "/v1/share/links", {
       description:
         "What the link shows is fixed now; its bearer needs no API key and can change nothing of " +
         "it. It ends with the key that makes it: revoking that key revokes the link. Making, using " +
-        "and revoking are logged in the chain of the tenant `_system`.",
+        "and revoking are logged in the chain of the tenant `_system`. 429 `rate_limited` where " +
+        `the tenant has ${LINKS_MAX} links that can be used: revoke some.`,
       responseHeaders: { 201: createdHeaders }
     })
   )
@@ -157,7 +163,9 @@ const listLinks = HttpApiEndpoint.get("listShareLinks", "/v1/share/links", {
     operation({
       id: "listShareLinks",
       summary: "List the share links",
-      description: "Newest first, those that have ended too; no tokens are shown.",
+      description:
+        "Newest first; no tokens are shown. Links that have ended are listed for " +
+        `${ENDED_LINK_KEPT_DAYS} days more, the newest ${ENDED_LINKS_MAX} of them.`,
       query: resourcePageParameters,
       responseHeaders: resourcePageHeaders
     })

@@ -4,6 +4,7 @@
  */
 import { Effect, Semaphore, Stream } from "effect"
 import { graphOf, type ExecutionGraph } from "../domain/ExecutionGraph.ts"
+import { parseJson } from "../domain/Json.ts"
 import { parseFact, type FactDetails, type TraceFact } from "../domain/TraceFact.ts"
 import { foldFacts, type TraceView } from "../domain/TraceView.ts"
 import type { SpanOutline, TraceStore } from "../ports/TraceStore.ts"
@@ -23,7 +24,7 @@ const tooLarge = (what: string): ApiError =>
 
 const detailsOf = ({ error, name }: SpanOutline): FactDetails => ({
   ...(name === "" ? {} : { name }),
-  ...(error === "" ? {} : { error: JSON.parse(error) as NonNullable<FactDetails["error"]> })
+  ...(error === "" ? {} : { error: parseJson(error) as NonNullable<FactDetails["error"]> })
 })
 
 /** A fact as far as a graph shows it: its hashes are not kept. */

@@ -4,6 +4,7 @@
  */
 import { Result, Stream } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { parseJson } from "../domain/Json.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
 import type { EventPlace, SpanPlace } from "../ports/TraceStore.ts"
 import { JSON_TYPE, negotiate, NDJSON_TYPE } from "./MediaTypes.ts"
@@ -21,7 +22,7 @@ interface CursorOf<Place> {
 
 const readFields = (text: string): ReadonlyArray<unknown> => {
   try {
-    const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString())
+    const value: unknown = parseJson(Buffer.from(text, "base64url").toString())
     return Array.isArray(value) ? value : []
   } catch {
     // No cursor of ours.

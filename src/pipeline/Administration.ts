@@ -112,14 +112,11 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
   /** A revocation in the registry stands above the configuration. */
   const configuredKeys = (): ReadonlyArray<ApiKey> =>
     configured.map((key) => view.registry().keys.get(key.id) ?? key)
-  let index: { readonly of: unknown; readonly byHash: Map<string, ApiKey> } | undefined
-  const byHash = (): Map<string, ApiKey> => {
+  const configuredByHash = new Map(configured.map((key) => [key.hash, key]))
+  const ofHash = (hash: string): ApiKey | undefined => {
+    const own = configuredByHash.get(hash)
     const registry = view.registry()
-    if (index?.of !== registry) {
-      const all = [...registry.keys.values(), ...configuredKeys()]
-      index = { of: registry, byHash: new Map(all.map((key) => [key.hash, key])) }
-    }
-    return index.byHash
+    return own === undefined ? registry.keyOfHash(hash) : (registry.key(own.id) ?? own)
   }
   const isAdmin = (token: string): boolean =>
     adminHash !== undefined && sameHash(adminHash, sha256Hex(token))
@@ -129,7 +126,7 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
         return Effect.succeed({ tenantId: SYSTEM_TENANT, keyId: ADMIN, scopes: ["read"] })
       }
       const hash = sha256Hex(token)
-      const key = byHash().get(hash)
+      const key = ofHash(hash)
       if (key === undefined || !sameHash(key.hash, hash) || key.revoked_at !== undefined) {
         return Effect.fail(
           new Unauthenticated({ message: "the API key is missing, unknown or revoked" })
@@ -161,7 +158,7 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
       Effect.sync(() => {
         if (!tenants().some(({ id }) => id === tenantId)) return undefined
         const known = new Map(
-          [...configuredKeys(), ...view.registry().keys.values()].map((key) => [key.id, key])
+          [...configuredKeys(), ...view.registry().keysOf(tenantId)].map((key) => [key.id, key])
         )
         return [...known.values()].filter((key) => key.tenant_id === tenantId)
       }),
@@ -202,7 +199,7 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
             revoked_at,
             ...(own === undefined ? {} : { key: own })
           },
-          linksEndingWith(view.registry(), keyId, revoked_at)
+          linksEndingWith(view.registry(), { id: keyId, tenant_id: tenantId }, revoked_at)
         )
       })
   })

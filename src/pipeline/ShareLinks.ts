@@ -8,12 +8,15 @@ import { RegistryView } from "../actors/Follower.ts"
 import { Unauthenticated } from "../actors/Keys.ts"
 import type { EventFilter } from "../domain/EventFilter.ts"
 import { newShareToken, sha256Hex, uuidv7 } from "../domain/Identifiers.ts"
-import { isOfRevokedKey, linkRefusal, type ShareLink } from "../domain/Registry.ts"
+import {
+  isOfRevokedKey,
+  linkRefusal,
+  LINKS_MAX,
+  usableLinks,
+  type ShareLink
+} from "../domain/Registry.ts"
 import { formatMicros, microsOf, nowMicros } from "../domain/Timestamp.ts"
 import { SystemActs, type SystemActFailure } from "./SystemActs.ts"
-
-/** Links of one tenant that can be used at the same time, at most. */
-export const LINKS_MAX = 1_000
 
 /** The tenant has as many usable links as it may have. */
 export class TooManyLinks extends Schema.TaggedError<TooManyLinks>()("TooManyLinks", {
@@ -40,7 +43,7 @@ export class ShareLinks extends Context.Service<
   ShareLinks,
   {
     create(link: NewLink): Effect.Effect<CreatedLink, TooManyLinks | SystemActFailure>
-    /** Newest first, the expired and revoked ones too. */
+    /** Newest first; the expired and revoked ones too, until they are purged. */
     list(tenantId: string): Effect.Effect<ReadonlyArray<ShareLink>>
     get(tenantId: string, id: string): Effect.Effect<ShareLink | undefined>
     revoke(tenantId: string, id: string, keyId: string): Effect.Effect<void, SystemActFailure>
@@ -62,24 +65,15 @@ const now = (): string => formatMicros(nowMicros())
 const make = Effect.gen(function*() {
   const view = yield* RegistryView
   const acts = yield* SystemActs
-  let index: { readonly of: unknown; readonly byHash: Map<string, ShareLink> } | undefined
-  const byHash = (): Map<string, ShareLink> => {
-    const { links } = view.registry()
-    if (index?.of !== links) {
-      index = { of: links, byHash: new Map([...links.values()].map((link) => [link.hash, link])) }
-    }
-    return index.byHash
-  }
   const own = (tenantId: string): ReadonlyArray<ShareLink> =>
-    [...view.registry().links.values()].filter((link) => link.tenant_id === tenantId)
+    [...view.registry().linksOf(tenantId)]
 
   return ShareLinks.of({
     create: ({ expiresInSeconds, filter, keyId, label, maxUses, tenantId }) =>
       Effect.suspend((): Effect.Effect<CreatedLink, TooManyLinks | SystemActFailure> => {
         const token = newShareToken()
         const created_at = now()
-        const usable = own(tenantId).filter((link) => linkRefusal(link, created_at) === undefined)
-        if (usable.length >= LINKS_MAX) return Effect.fail(new TooManyLinks({ limit: LINKS_MAX }))
+        if (usableLinks(view.registry(), tenantId, created_at) >= LINKS_MAX) return Effect.fail(new TooManyLinks({ limit: LINKS_MAX }))
         const link: ShareLink = {
           id: `lnk_${uuidv7()}`,
           tenant_id: tenantId,
@@ -127,7 +121,7 @@ const make = Effect.gen(function*() {
     find: (token) =>
       Effect.suspend(() => {
         const hash = sha256Hex(token)
-        const link = byHash().get(hash)
+        const link = view.registry().linkOfHash(hash)
         return link === undefined ||
           !sameHash(link.hash, hash) ||
           isOfRevokedKey(view.registry(), link) ||

@@ -66,6 +66,8 @@ export const systemCommand = (redacted: Redacted.Redacted, act: SystemAct): Comm
   }
 }
 
+const refusals = ["not_found", "limit_reached"] as const
+
 const make = Effect.fnUntraced(function*(secret: Redacted.Redacted) {
   const view = yield* RegistryView
   const context = yield* Effect.context<CommandLog | Receipts>()
@@ -84,7 +86,7 @@ const make = Effect.fnUntraced(function*(secret: Redacted.Redacted) {
       }
       const { error, status } = receipt.value
       if (status === "failed") {
-        const code = error?.code === "not_found" ? "not_found" : "id_conflict"
+        const code = refusals.find((known) => known === error?.code) ?? "id_conflict"
         return yield* new AdminRefused({ code, message: error?.message ?? "refused" })
       }
       yield* view.caughtUp

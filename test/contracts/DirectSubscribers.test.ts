@@ -29,6 +29,7 @@ import { prepareItem } from "../../src/pipeline/Prepare.ts"
 import type { NewRecord } from "../../src/ports/EventLog.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
+import { StoredTopics } from "../../src/ports/TopicRows.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
 import {
   addNamedEvent,
@@ -105,8 +106,16 @@ const command = (tenantId: string, count: number, more: Partial<Command> = {}): 
 
 /** The store is no subject here: it takes everything and holds nothing. */
 const storeOfNothing = Layer.mergeAll(
+  Layer.succeed(StoredTopics, {
+    of: () => ({
+      asideTable: "nowhere",
+      highest: () => Effect.succeed(undefined),
+      rows: () => Effect.succeed([]),
+      denied: () => Effect.succeed([]),
+      setAside: () => Effect.void
+    })
+  }),
   Layer.mock(CheckpointStore, {
-    position: () => Effect.succeed(undefined),
     insert: () => Effect.void
   }),
   Layer.mock(TraceStore, {
@@ -115,7 +124,6 @@ const storeOfNothing = Layer.mergeAll(
     hasDuplicates: () => Effect.succeed(false)
   }),
   Layer.mock(EventStore, {
-    position: () => Effect.succeed({ event: undefined, receiptOffset: undefined }),
     page: () => Effect.succeed({ bodies: [], total: 0 }),
     insertEvents: () => Effect.void,
     insertReceipts: () => Effect.void,

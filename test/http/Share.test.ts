@@ -58,8 +58,7 @@ const known = async (id: string) => (await api.call(`${LINKS}/${id}`, { key: REA
 
 /** Put a link in the place of the one with its id, as time would. */
 const become = (link: ShareLink): void => {
-  const { registry } = world.state
-  world.state.registry = { ...registry, links: new Map([...registry.links, [link.id, link]]) }
+  world.state.registry.take([{ kind: "link", link }])
 }
 
 const systemLog = (): ReadonlyArray<AuditEvent> =>
@@ -183,14 +182,14 @@ describe("a share link", () => {
       expires_at: "2261-01-01T00:00:00.000000Z",
       uses: 0
     })
-    full.state.registry = {
-      ...full.state.registry,
-      links: new Map(Array.from({ length: 1_000 }, (_, n) => [`lnk_${n}`, link(n)]))
-    }
+    full.state.registry.take(
+      Array.from({ length: 1_000 }, (_, n) => ({ kind: "link" as const, link: link(n) }))
+    )
     const other = await startExports(full, new ExportWorld())
     const refused = await other.call(LINKS, { key: READ_KEY, json: {} })
     assert.strictEqual(refused.status, 429)
     assert.strictEqual(refused.body.error.code, "rate_limited")
+    assert.match(refused.body.error.message, /1000 share links.*revoke some/)
     await other.call(`${LINKS}/lnk_7`, { method: "DELETE", key: READ_KEY })
     const { status } = await other.call(LINKS, { key: READ_KEY, json: {} })
     await other.stop()

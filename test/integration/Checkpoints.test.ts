@@ -9,6 +9,7 @@ import type { Command } from "../../src/domain/Command.ts"
 import { Frontier } from "../../src/domain/MerkleTree.ts"
 import { HEAD_PREFIX, type StoredHead } from "../../src/actors/SequencerState.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
+import { tamper } from "../support/Store.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
 import { append, deleteBelow, loseTopic, readAll } from "../support/Log.ts"
@@ -110,14 +111,14 @@ describe("checkpoints", () => {
   )
 
   it.live("are stored again when the view of them was dropped, or denied by the topic", () =>
-    withView(() =>
+    withView((database) =>
       Effect.gen(function*() {
         yield* checkpointed(5, events(5))
         yield* checkpointed(9, events(4), wantCheckpoint())
         yield* project()
         const store = yield* CheckpointStore
         const made = yield* topicCheckpoints
-        yield* store.dropPartition(0)
+        yield* tamper(`TRUNCATE TABLE ${database}.checkpoints`)
         assert.isUndefined(yield* store.latest(TENANT))
         yield* project()
         assert.deepStrictEqual(yield* store.list(TENANT, { limit: 10 }), made.toReversed())

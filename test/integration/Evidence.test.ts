@@ -12,8 +12,7 @@ import type { EventLog } from "../../src/ports/EventLog.ts"
 import { EventStore, StoreUnavailable, type EventRow } from "../../src/ports/EventStore.ts"
 import { isForged, SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
 import { append } from "../support/Log.ts"
-import { tamper, type Stores } from "../support/Store.ts"
-import { Chain } from "../verify/support/Chains.ts"
+import { setAsideIn, tamper, type Stores } from "../support/Store.ts"
 import {
   erasureOf,
   events,
@@ -22,6 +21,7 @@ import {
   listed,
   project,
   projecting,
+  rewritten,
   sequence,
   sequenceUntil,
   submit,
@@ -67,19 +67,15 @@ const tenEvents = (...sequences: ReadonlyArray<number>) =>
     yield* sequence(10 + sequences.length, ...sequences.map((at) => erasureOf(all[at - 1]!)))
   })
 
-/** The store, counting what is dropped, with something before each insert of events. */
+/** The store, with something before each insert of events. */
 const watched = Effect.fnUntraced(function*(
   before: (rows: ReadonlyArray<EventRow>) => Effect.Effect<void, StoreUnavailable>
 ) {
   const store = yield* EventStore
-  const dropped = yield* Ref.make(0)
-  const watching = EventStore.of({
+  return EventStore.of({
     ...store,
-    insertEvents: (rows) => Effect.andThen(before(rows), store.insertEvents(rows)),
-    dropPartition: (partition) =>
-      Effect.andThen(Ref.update(dropped, (count) => count + 1), store.dropPartition(partition))
+    insertEvents: (rows) => Effect.andThen(before(rows), store.insertEvents(rows))
   })
-  return { dropped: Ref.get(dropped), watching }
 })
 
 const isErasure = ({ body }: EventRow): boolean => body.includes('"action":"alk.event.erased"')
@@ -115,23 +111,23 @@ describe("an erasure", () => {
 
   for (const [name, target] of [["an event in the middle", 4], ["the last event", 10]] as const) {
     it.live(`of ${name} survives an end between erasing and storing that it was`, () =>
-      withView(() =>
+      withView((database) =>
         Effect.gen(function*() {
           yield* tenEvents(target)
           const ended = new StoreUnavailable({ operation: "insert", cause: new Error("ended") })
           const ending = yield* watched((rows) =>
             rows.some(isErasure) ? Effect.fail(ended) : Effect.void)
           yield* projecting.pipe(
-            Effect.provideService(EventStore, ending.watching),
+            Effect.provideService(EventStore, ending),
             Effect.andThen(eventually(detailsGone(target))),
             Effect.scoped
           )
           assert.strictEqual((yield* listed).total, 10)
           const going = yield* watched(() => Effect.void)
-          yield* project().pipe(Effect.provideService(EventStore, going.watching))
+          yield* project().pipe(Effect.provideService(EventStore, going))
           yield* assertErased(1)
           // What is left of an erased row is no sign of a view that the topic denies.
-          assert.strictEqual((yield* ending.dropped) + (yield* going.dropped), 0)
+          assert.deepStrictEqual(yield* setAsideIn(database), [])
         })
       )
     )
@@ -151,7 +147,7 @@ describe("an erasure", () => {
             ? Ref.get(isAsked).pipe(Effect.repeat({ until: (asked) => asked }), Effect.asVoid)
             : Effect.void)
         yield* Effect.gen(function*() {
-          yield* projecting.pipe(Effect.provideService(EventStore, holding.watching))
+          yield* projecting.pipe(Effect.provideService(EventStore, holding))
           // The verifier has caught up with the log, and only then the event is erased.
           const erasing = sequence(11, erasureOf(all[3]!)).pipe(
             Effect.andThen(eventually(detailsGone(4))),
@@ -200,15 +196,6 @@ describe("an erasure", () => {
     )
   )
 })
-
-/** The chain of the topic up to a sequence, and another one behind it, freshly computed. */
-const rewritten = (bodies: ReadonlyArray<string>, kept: number, length: number) => {
-  const chain = new Chain(TENANT)
-  chain.bodies.push(...bodies.slice(0, kept))
-  const { created_at, hash, sequence_number } = JSON.parse(bodies[kept - 1]!) as AuditEvent
-  chain.head = { sequence_number, hash, created_at }
-  return chain.extend(length - kept, () => ({ createdAt: created_at, outcome: "success" }))
-}
 
 /** What `POST /v1/verify {checkpoint}` does with a note that opens. */
 const verifyNote = Effect.fnUntraced(function*(note: string) {
@@ -294,12 +281,12 @@ describe("a tail that was rewritten with a freshly computed chain", () => {
   )
 
   it.live("whose checkpoints were replaced in the store is found without any kept one", () =>
-    withView(() =>
+    withView((database) =>
       Effect.gen(function*() {
         const { bodies } = yield* twentyEvents()
         const store = yield* CheckpointStore
         const [newest] = yield* store.list(TENANT, { limit: 1 })
-        yield* store.dropPartition(0)
+        yield* tamper(`TRUNCATE TABLE ${database}.checkpoints`)
         const note = newest!.note.replace("\n20\n", "\n19\n")
         const body = Buffer.from(JSON.stringify({ ...newest!, tree_size: 19, note }))
         yield* store.insert([{ partition: 0, offset: 1, tenantId: TENANT, treeSize: 19, body }])

@@ -10,12 +10,8 @@ import { noProgress, Visibility } from "../../src/actors/Visibility.ts"
 import { signerOf } from "../../src/domain/Checkpoint.ts"
 import type { Command } from "../../src/domain/Command.ts"
 import { SYSTEM_TENANT } from "../../src/domain/Identifiers.ts"
-import {
-  decide,
-  emptyRegistry,
-  withEntries,
-  type Registry
-} from "../../src/domain/Registry.ts"
+import { decide } from "../../src/domain/Registry.ts"
+import { RegistryTable } from "../../src/domain/RegistryTable.ts"
 import { Checkpoints } from "../../src/pipeline/Checkpoints.ts"
 import { CommandLog } from "../../src/pipeline/CommandLog.ts"
 import { layerPublishedKeys, publishSigningKey } from "../../src/pipeline/SigningKeys.ts"
@@ -25,7 +21,7 @@ const [first, second] = [1, 2].map((seed) => signerOf("alk", Buffer.alloc(32, se
 const secret = Redacted.make("a secret of this test, 32 characters")
 
 it.effect("a key is published once, and stays when another follows", () => {
-  let registry: Registry = emptyRegistry
+  const registry = new RegistryTable()
   const refusals: Array<string> = []
   /** Decided at once, as the sequencer of the system tenant does. */
   const deciding = Layer.succeed(CommandLog, {
@@ -33,7 +29,7 @@ it.effect("a key is published once, and stays when another follows", () => {
       Effect.sync(() => {
         assert.strictEqual(tenantId, SYSTEM_TENANT)
         const decision = decide(registry, operation!)
-        if (decision.granted) registry = withEntries(registry, decision.entries)
+        if (decision.granted) registry.take(decision.entries)
         else refusals.push(decision.code)
       })
   })

@@ -13,6 +13,9 @@ import { EventStore } from "../../src/ports/EventStore.ts"
 
 const layerMigrated = Layer.effectDiscard(EventStore.use((store) => store.migrate))
 
+export const storeConnection = (database: string) =>
+  ClickHouseConnection.layerServer({ url: inject("storeUrl"), database })
+
 /** Everything that is kept in the store, with its schema, in a new database. */
 export const storeLayer = (database: string) =>
   layerMigrated.pipe(
@@ -26,7 +29,7 @@ export const storeLayer = (database: string) =>
         layerRecompute
       )
     ),
-    Layer.provide(ClickHouseConnection.layerServer({ url: inject("storeUrl"), database }))
+    Layer.provide(storeConnection(database))
   )
 
 /** What `storeLayer` provides. */
@@ -43,4 +46,19 @@ export const tamper = (...statements: ReadonlyArray<string>): Effect.Effect<void
       await client.command({ query, clickhouse_settings: { mutations_sync: "1" } })
     }
     await client.close()
+  })
+
+/** Rows that were set aside, with the table that they stood in, the reason and their bytes. */
+export const setAsideIn = (database: string) =>
+  Effect.promise(async () => {
+    const client = intruder()
+    const answer = await client.query({
+      query: `SELECT source, kafka_offset, reason, body FROM ${database}.set_aside FINAL`
+        + " ORDER BY source, kafka_offset, reason, body",
+      format: "JSONCompactEachRow"
+    })
+    const rows = await answer.json<readonly [string, string, string, string]>()
+    await client.close()
+    return rows.map(([source, offset, reason, body]) =>
+      ({ source, offset: Number(offset), reason, body }))
   })

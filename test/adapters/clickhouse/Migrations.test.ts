@@ -75,6 +75,7 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
         "facts",
         "receipts",
         "schema_migrations",
+        "set_aside",
         "span_ids",
         "tree_nodes"
       ]]]

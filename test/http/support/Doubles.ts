@@ -19,7 +19,6 @@ import { matches, type EventFilter } from "../../../src/domain/EventFilter.ts"
 import { eraseEvent } from "../../../src/domain/HashChain.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
 import type { Receipt } from "../../../src/domain/Receipt.ts"
-import { emptyRegistry, withEntries } from "../../../src/domain/Registry.ts"
 import { formatMicros, nowMicros } from "../../../src/domain/Timestamp.ts"
 import { ApiSettings, type Settings } from "../../../src/http/ApiSettings.ts"
 import { ExportAnswers } from "../../../src/http/ExportAnswers.ts"
@@ -125,7 +124,7 @@ export class World {
 
   constructor() {
     const tenant = { id: "acme", created_at: "2026-01-01T00:00:00.000000Z" }
-    this.state.registry = withEntries(emptyRegistry, [{ kind: "tenant", tenant }])
+    this.state.registry.take([{ kind: "tenant", tenant }])
   }
 
   decide(command: Command): void {

@@ -24,6 +24,7 @@ import { append, freshPrefix, logLayer, readAll } from "../../support/Log.ts"
 import { TEST_SECRET } from "../../support/Program.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 import { storeLayer, type Stores } from "../../support/Store.ts"
+import { Chain } from "../../verify/support/Chains.ts"
 
 export const TENANT = "acme"
 const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
@@ -148,6 +149,15 @@ const layerOwnKey = Layer.succeed(PublishedKeys, {
   }),
   caughtUp: Effect.void
 })
+
+/** The chain of the topic up to a sequence, and another one behind it, freshly computed. */
+export const rewritten = (bodies: ReadonlyArray<string>, kept: number, length: number) => {
+  const chain = new Chain(TENANT)
+  chain.bodies.push(...bodies.slice(0, kept))
+  const { created_at, hash, sequence_number } = JSON.parse(bodies[kept - 1]!) as AuditEvent
+  chain.head = { sequence_number, hash, created_at }
+  return chain.extend(length - kept, () => ({ createdAt: created_at, outcome: "success" }))
+}
 
 /** What a running API verifies with. */
 export const layerVerification = layerVerifier.pipe(

@@ -11,6 +11,7 @@ import {
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/ClickHouseConnection.ts"
 import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { layerHashTree } from "../../../../src/adapters/clickhouse/HashTreeClickHouse.ts"
+import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import type { CheckpointRecord } from "../../../../src/domain/Checkpoint.ts"
 import {
   consistencyParts,
@@ -24,7 +25,9 @@ import {
 } from "../../../../src/domain/MerkleTree.ts"
 import { CheckpointStore, type CheckpointRow } from "../../../../src/ports/CheckpointStore.ts"
 import { EventStore, StoreUnavailable } from "../../../../src/ports/EventStore.ts"
+import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
 import { HashTree } from "../../../../src/ports/HashTree.ts"
+import { StoredTopics } from "../../../../src/ports/TopicRows.ts"
 
 const database = "alk_checkpoints"
 
@@ -104,7 +107,12 @@ export const checkpointContract = (
   connectionTo: (database: string) => Layer.Layer<ClickHouseConnection, unknown>
 ): void => {
   const connection = connectionTo(database)
-  const stores = Layer.mergeAll(layerClickHouse, layerCheckpointStore, layerHashTree)
+  const stores = Layer.mergeAll(
+    layerClickHouse,
+    layerCheckpointStore,
+    layerHashTree,
+    layerStoredTopics
+  )
   const migrated = Layer.effectDiscard(Effect.flatMap(EventStore, ({ migrate }) => migrate)).pipe(
     Layer.provideMerge(stores),
     Layer.provideMerge(connection)
@@ -150,19 +158,20 @@ export const checkpointContract = (
         yield* store.insert([])
       }))
 
-    it.effect("says where the view of a partition ends, and removes it", () =>
+    it.effect("says where the view of a partition ends, and sets it aside", () =>
       Effect.gen(function*() {
         const store = yield* CheckpointStore
-        assert.isUndefined(yield* store.position(7))
+        const rows = (yield* StoredTopics).of("checkpoints")
+        assert.isUndefined(yield* rows.highest(7))
         const [first, second] = [recordOf("ends", 1), recordOf("ends-too", 1)]
         yield* store.insert([rowOf(first, 40, 7)])
         yield* store.insert([rowOf(second, 41, 7), rowOf(recordOf("elsewhere", 3), 90, 8)])
-        assert.deepStrictEqual(yield* store.position(7), {
-          offset: 41,
-          body: JSON.stringify(second)
-        })
-        yield* store.dropPartition(7)
-        assert.isUndefined(yield* store.position(7))
+        assert.strictEqual(yield* rows.highest(7), 41)
+        assert.deepStrictEqual(yield* rows.rows(7, 41, 42), [
+          { offset: 41, digest: sha256Hex(JSON.stringify(second)), body: undefined }
+        ])
+        yield* rows.setAside(7, { from: 0, confirmed: [], end: 99 })
+        assert.isUndefined(yield* rows.highest(7))
         assert.isUndefined(yield* store.latest("ends"))
         assert.deepStrictEqual(yield* store.latest("elsewhere"), recordOf("elsewhere", 3))
       }))

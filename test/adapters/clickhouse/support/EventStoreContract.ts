@@ -9,6 +9,7 @@ import { Readable } from "node:stream"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/ClickHouseConnection.ts"
 import { columns } from "../../../../src/adapters/clickhouse/EventColumns.ts"
 import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import type { AuditEvent } from "../../../../src/domain/AuditEvent.ts"
 import { emptyFilter, matches, type EventFilter } from "../../../../src/domain/EventFilter.ts"
 import {
@@ -17,6 +18,8 @@ import {
   type StatsDimension,
   type StoreUnavailable
 } from "../../../../src/ports/EventStore.ts"
+import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
+import { StoredTopics, type DeniedReason, type StoredTopic } from "../../../../src/ports/TopicRows.ts"
 import { anyEvents, anyFilter } from "./Generators.ts"
 import {
   bodyOf,
@@ -41,8 +44,9 @@ const hostileTexts: ReadonlyArray<string> = [
   "1e21", "a/b", "a&b=c#d+e f", "x".repeat(250)
 ]
 
-/** The position of an empty view. */
-const nowhere = { event: undefined, receiptOffset: undefined }
+/** The highest offset of a partition that is stored of a topic. */
+const highest = (topic: StoredTopic, partition: number) =>
+  StoredTopics.use((topics) => topics.of(topic).highest(partition))
 
 const everythingOf = (tenantId: string, over: Partial<EventPageQuery> = {}): EventPageQuery => ({
   tenantId,
@@ -96,7 +100,7 @@ export const storeContract = <E>(
 ): void => {
   const migrated = Layer.effectDiscard(EventStore.use((store) => store.migrate))
   const stores = migrated.pipe(
-    Layer.provideMerge(layerClickHouse),
+    Layer.provideMerge(Layer.mergeAll(layerClickHouse, layerStoredTopics)),
     Layer.provideMerge(connection(database))
   )
   layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
@@ -127,8 +131,10 @@ export const storeContract = <E>(
           const body = yield* store.byId("bytes", event.id, undefined, false)
           assert.strictEqual(body, bodyOf(event).toString())
         }
-        const { event } = yield* store.position(7)
-        assert.deepStrictEqual(event, { offset: 1_000 + events.length - 1, body: expected.at(-1) })
+        const last = 1_000 + events.length - 1
+        assert.strictEqual(yield* highest("events", 7), last)
+        const [row] = yield* StoredTopics.use((topics) => topics.of("events").rows(7, last, last + 1))
+        assert.strictEqual(row?.digest, sha256Hex(expected.at(-1)!))
       }))
 
     it.effect("takes rows in pieces cut anywhere, through characters too", () =>
@@ -589,7 +595,7 @@ export const storeContract = <E>(
         assert.strictEqual(seen.reduce((sum, length) => sum + length), 6_000)
       }))
 
-    it.effect("drops what came from a partition, and takes the same rows again", () =>
+    it.effect("sets aside what came from a partition, and takes the same rows again", () =>
       Effect.gen(function*() {
         const store = yield* EventStore
         const [kept, dropped] = [chainOf("kept", 5), chainOf("dropped", 5)]
@@ -616,8 +622,20 @@ export const storeContract = <E>(
           ])
         yield* fill(31, "kept", kept)
         yield* fill(32, "dropped", dropped)
-        yield* store.dropPartition(32)
-        assert.deepStrictEqual(yield* store.position(32), nowhere)
+        const topics = yield* StoredTopics
+        const all = { from: 0, confirmed: [], end: 4 }
+        const rows = (table: string, reason: DeniedReason, first: number, last = first) =>
+          ({ table, reason, rows: last - first + 1, firstOffset: first, lastOffset: last })
+        assert.deepStrictEqual(yield* topics.of("events").denied(32, all), [
+          rows("events", "beyond_end", 4),
+          rows("events", "not_in_topic", 0, 3),
+          rows("conflicts", "beyond_end", 9)
+        ])
+        for (const topic of ["events", "receipts"] as const) {
+          yield* topics.of(topic).setAside(32, all)
+          assert.deepStrictEqual(yield* topics.of(topic).denied(32, all), [])
+          assert.isUndefined(yield* highest(topic, 32))
+        }
         assert.strictEqual((yield* found("dropped", {})).total, 0)
         assert.isUndefined(yield* store.receipt("dropped", "r"))
         assert.deepStrictEqual(yield* store.conflicts("dropped", 10), [])
@@ -626,17 +644,16 @@ export const storeContract = <E>(
         assert.strictEqual((yield* store.conflicts("kept", 10)).length, 1)
         yield* fill(32, "dropped", dropped)
         yield* assertFinds("dropped", {}, dropped)
-        assert.strictEqual((yield* store.position(32)).receiptOffset, 3)
+        assert.strictEqual(yield* highest("receipts", 32), 3)
       }))
 
     it.effect("tells where a partition's view ends, records that did not link included", () =>
       Effect.gen(function*() {
         const store = yield* EventStore
-        assert.deepStrictEqual(yield* store.position(40), nowhere)
+        assert.isUndefined(yield* highest("events", 40))
         const [event] = chainOf("position", 1)
         yield* stored([event!], 40, 0)
-        const first = { offset: 0, body: bodyOf(event!).toString() }
-        assert.deepStrictEqual((yield* store.position(40)).event, first)
+        assert.strictEqual(yield* highest("events", 40), 0)
         const conflict = {
           partition: 40,
           offset: 7,
@@ -646,7 +663,16 @@ export const storeContract = <E>(
           body: Buffer.from([0, 1, 9, 10, 13, 92, 110, 0xff, 0xfe, 0xc3])
         }
         yield* store.insertConflicts([conflict, conflict])
-        assert.strictEqual((yield* store.position(40)).event?.offset, 7)
+        assert.strictEqual(yield* highest("events", 40), 7)
+        const topics = yield* StoredTopics
+        assert.strictEqual(yield* topics.of("events").highest(40, 7), 0)
+        assert.isUndefined(yield* topics.of("events").highest(40, 0))
+        const found = yield* topics.of("events").rows(40, 0, 8)
+        assert.sameDeepMembers(
+          found.map(({ digest, offset }) => [offset, digest]),
+          [[0, bodyOf(event!)], [7, conflict.body], [7, conflict.body]].map(([offset, body]) =>
+            [offset, sha256Hex(body as Buffer)])
+        )
         assert.deepStrictEqual(yield* store.conflicts("position", 10), [conflict])
         assert.deepStrictEqual(yield* store.conflicts("nobody", 10), [])
       }))
@@ -679,7 +705,7 @@ export const storeContract = <E>(
         assert.isUndefined(yield* store.receipt("receipts", "old"))
         assert.isUndefined(yield* store.receipt("others", "r1"))
         assert.isUndefined(yield* store.receipt("receipts", "r2"))
-        assert.strictEqual((yield* store.position(0)).receiptOffset, 4)
+        assert.strictEqual(yield* highest("receipts", 0), 4)
       }))
 
     it.effect("turns times into the sequences that cover them", () =>
