@@ -78,7 +78,16 @@ describe("src", () => {
   })
 })
 
-const head = { sequenceNumber: 7, hash: "a".repeat(64), createdAt: "2026-01-01T00:00:00.000000Z" }
+const MIDNIGHT = "2026-01-01T00:00:00.000000Z"
+const head = { sequence_number: 7, hash: "a".repeat(64), created_at: MIDNIGHT }
+const checkpoint = {
+  tenant_id: "acme",
+  tree_size: 3,
+  root_hash: "r",
+  key_id: "k",
+  note: "n",
+  created_at: MIDNIGHT
+}
 const state = (key: string) => (text: string) => {
   const into = emptyReplay(0, 1, { dedup: 10, idempotency: 10 })
   replay(into, key, Buffer.from(text))
@@ -90,11 +99,10 @@ const command = JSON.stringify({
   tenantId: "acme",
   receiptId: "r",
   attempt: "a",
-  receivedAt: "2026-01-01T00:00:00.000000Z",
+  receivedAt: MIDNIGHT,
   errors: [{ index: 0, code: "c", message: "m" }],
   warnings: [{ index: 1, field: "x" }]
 })
-const MIDNIGHT = "2026-01-01T00:00:00.000000Z"
 const owned = { id: "x", tenant_id: "acme", hash: "a".repeat(64), created_at: MIDNIGHT }
 const entries = {
   "tenant/x": { id: "x", created_at: MIDNIGHT },
@@ -128,7 +136,7 @@ const readers: ReadonlyArray<readonly [string, (text: string) => unknown, string
   ),
   ["a head", state("head/acme"), JSON.stringify(head)],
   ["a trace head", state("trace-head/acme"), JSON.stringify(head)],
-  ["a checkpoint", state("checkpoint/acme"), JSON.stringify({ tree_size: 3, note: "n" })],
+  ["a checkpoint", state("checkpoint/acme"), JSON.stringify(checkpoint)],
   ["the last command", state("applied"), JSON.stringify({ command_offset: 3, events_next: 4 })],
   ["the owner", state("owner"), JSON.stringify({ owner: "o" })],
   ["the partitions", state("meta"), JSON.stringify({ partitions: 4 })],
