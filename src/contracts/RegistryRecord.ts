@@ -82,7 +82,8 @@ export const shareLinkRecord: RecordContract = {
   title: "Share link",
   description:
     "A link that lets its bearer fetch one document; its scope was fixed when it was made. " +
-    "Written by the sequencer of the tenant _system only.",
+    "Written by the sequencer of the tenant _system only. Some time after its end a record " +
+    "without a value removes it.",
   key: form(new RegExp(`^link/${KEY_ID}$`, "u"), "`link/<id>`"),
   headers: noHeaders,
   value: ShareLinkValue

@@ -3,7 +3,7 @@
  * it by hand: write, read everything, leave a transaction open or aborted behind.
  */
 import { Effect, type Scope } from "effect"
-import { Kafka, logLevel } from "kafkajs"
+import { ConfigResourceTypes, Kafka, logLevel } from "kafkajs"
 import { inject } from "vitest"
 import { layerKafka } from "../../src/adapters/kafka/KafkaEventLog.ts"
 import { topicName, type TopicKind } from "../../src/domain/Topics.ts"
@@ -135,4 +135,47 @@ export const loseTopic = (
       waitForLeaders: true
     })
     await admin.disconnect()
+  })
+
+/** A record as anybody who may produce could write it. */
+export interface RawRecord {
+  readonly key: string | Buffer | null
+  readonly value: string | Buffer | null
+  readonly headers?: Record<string, string>
+}
+
+/**
+ * Write records past the service. A compacted topic takes none without a key, so for those its policy
+ * is another one for a moment.
+ */
+export const produceRaw = (
+  prefix: string,
+  topic: TopicKind,
+  records: ReadonlyArray<RawRecord>
+): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    const kafka = plainKafka()
+    const [admin, producer] = [kafka.admin(), kafka.producer()]
+    await Promise.all([admin.connect(), producer.connect()])
+    const name = topicName(prefix, topic)
+    const setPolicy = (value: string) =>
+      admin.alterConfigs({
+        validateOnly: false,
+        resources: [
+          {
+            type: ConfigResourceTypes.TOPIC,
+            name,
+            configEntries: [{ name: "cleanup.policy", value }]
+          }
+        ]
+      })
+    const isCompacted = ["state", "progress", "registry"].includes(topic)
+    if (isCompacted) await setPolicy("delete")
+    await producer.send({
+      topic: name,
+      acks: -1,
+      messages: records.map((record) => ({ ...record, partition: 0 }))
+    })
+    if (isCompacted) await setPolicy("compact")
+    await Promise.all([admin.disconnect(), producer.disconnect()])
   })
