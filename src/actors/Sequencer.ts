@@ -339,43 +339,56 @@ const forget = Effect.fnUntraced(function*(
   )
 })
 
-/** Checkpoints that are due by the clock, looked for at most once a second. */
+/**
+ * What is due by the clock, looked for at most once in so many microseconds; `true` asks for another
+ * look at the next chance.
+ */
+const lookedFor = <E, R>(
+  intervalMicros: number,
+  look: (now: number) => Effect.Effect<boolean, E, R>
+): Effect.Effect<void, E, R> => {
+  let lookedAt = 0
+  return Effect.suspend(() => {
+    const now = nowMicros()
+    if (now - lookedAt < intervalMicros) return Effect.void
+    lookedAt = now
+    return Effect.map(look(now), (again) => {
+      if (again) lookedAt = 0
+    })
+  })
+}
+
+/** Checkpoints that are due by the clock. */
 const makeCheckpoints = (
   writer: TransactionalWriter,
   state: SequencerState,
   settings: SequencerSettings
-) => {
-  let lookedAt = 0
-  return Effect.gen(function*() {
-    const now = nowMicros()
-    if (now - lookedAt < CHECKPOINT_LOOK_MICROS) return
-    lookedAt = now
-    const changes = stepCheckpoints(state, settings, formatMicros(now))
-    if (changes !== undefined) yield* commit(writer, state, changes, settings)
-  })
-}
+) =>
+  lookedFor(CHECKPOINT_LOOK_MICROS, (now) =>
+    Effect.gen(function*() {
+      const changes = stepCheckpoints(state, settings, formatMicros(now))
+      if (changes !== undefined) yield* commit(writer, state, changes, settings)
+      return false
+    })
+  )
 
-/** Links that ended long ago leave the registry, looked for at most once a minute. */
+/** Links that ended long ago leave the registry. */
 const makePurge = (
   writer: TransactionalWriter,
   state: SequencerState,
   settings: SequencerSettings
-) => {
-  let lookedAt = 0
-  return Effect.gen(function*() {
-    const now = nowMicros()
-    if (state.registry.links.size === 0 || now - lookedAt < PURGE_LOOK_MICROS) return
-    lookedAt = now
-    const changes = stepPurge(state, formatMicros(now))
-    if (changes === undefined) return
-    yield* commit(writer, state, changes, settings)
-    // As many as leave at once: there may be more, so look again at the next chance.
-    if (changes.registry.length >= PURGED_MAX) lookedAt = 0
-    yield* Effect.logInfo("share links that ended long ago have left the registry", {
-      links: changes.registry.length
+) =>
+  lookedFor(PURGE_LOOK_MICROS, (now) =>
+    Effect.gen(function*() {
+      const changes = stepPurge(state, formatMicros(now))
+      if (changes === undefined) return false
+      const links = changes.registry.length
+      yield* commit(writer, state, changes, settings)
+      yield* Effect.logInfo("share links that ended long ago have left the registry", { links })
+      // As many as leave at once: there may be more.
+      return links >= PURGED_MAX
     })
-  })
-}
+  )
 
 const torn = (partition: number, message: string) =>
   Effect.fail(new CommandsTorn({ partition, message }))

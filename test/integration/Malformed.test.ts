@@ -3,70 +3,17 @@
  * and the service starts, follows and goes on all the same, restarts included.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Metric, type Scope } from "effect"
-import { layerFollower, RegistryView } from "../../src/actors/Follower.ts"
+import { Effect, Metric } from "effect"
 import { malformedRecords } from "../../src/actors/Malformed.ts"
-import { runProjection } from "../../src/actors/Projection.ts"
-import { Receipts } from "../../src/actors/Receipts.ts"
-import { runSequencer } from "../../src/actors/Sequencer.ts"
-import type { Command } from "../../src/domain/Command.ts"
 import { SYSTEM_TENANT } from "../../src/domain/Identifiers.ts"
-import type { ApiKey, RegistryOperation } from "../../src/domain/Registry.ts"
+import type { ApiKey } from "../../src/domain/Registry.ts"
 import type { TopicKind } from "../../src/domain/Topics.ts"
-import type { EventLog } from "../../src/ports/EventLog.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
-import {
-  append,
-  freshPrefix,
-  logLayer,
-  produceRaw,
-  readAll,
-  type RawRecord
-} from "../support/Log.ts"
-import { checkpointSigner } from "../support/Signer.ts"
-import { storeLayer, type Stores } from "../support/Store.ts"
+import { append, produceRaw, readAll, type RawRecord } from "../support/Log.ts"
+import { TENANT, withView } from "./support/Evidence.ts"
+import { apiKey, registryCommand, running, type Service } from "./support/Service.ts"
 
-const TENANT = "acme"
-const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
 
-/** Run a test on topics and a database of its own. */
-const withTopics = <A, E>(
-  test: (name: string) => Effect.Effect<A, E, EventLog | Stores | Scope.Scope>
-) => {
-  const name = freshPrefix()
-  return test(name).pipe(
-    Effect.scoped,
-    Effect.provide(Layer.mergeAll(logLayer(name), storeLayer(name)))
-  )
-}
-
-/** Sequencer, projection and follower for as long as the scope is open. */
-const running = Effect.gen(function*() {
-  yield* Effect.forkScoped(runSequencer(0, settings, () => Effect.void))
-  yield* runProjection({ settleMs: 0 })
-  const following = yield* Layer.build(Layer.fresh(layerFollower))
-  return {
-    view: Context.get(following, RegistryView),
-    receipts: Context.get(following, Receipts)
-  }
-})
-
-type Service = Effect.Success<typeof running>
-
-const apiKey = (id: string): ApiKey => ({
-  id,
-  tenant_id: TENANT,
-  scopes: ["read"],
-  hint: "alk_live_abcd…",
-  hash: Buffer.from(id).toString("hex").padEnd(64, "0"),
-  created_at: "2026-11-21T00:00:00.000000Z"
-})
-
-const registryCommand = (operation: RegistryOperation): Command => ({
-  ...ingestCommand(SYSTEM_TENANT, 1),
-  kind: "registry",
-  operation
-})
 
 /** A key is made and known; an event is written and listed; its receipt is final. */
 const assertWorks = Effect.fnUntraced(function*(service: Service, id: string) {
@@ -162,7 +109,7 @@ const writeAll = (
 
 describe("malformed records on the internal topics", () => {
   it.live("before, between and behind good ones stop nobody, at any start", () =>
-    withTopics((name) =>
+    withView((name) =>
       Effect.gen(function*() {
         yield* writeAll(name, malformed)
         yield* writeAll(name, passedOver)
@@ -202,7 +149,7 @@ describe("malformed records on the internal topics", () => {
   ]
   for (const [what, records] of stateRecords) {
     it.live(`that say to be ${what} on alk.state make it be built again from the topics`, () =>
-      withTopics((name) =>
+      withView((name) =>
         Effect.gen(function*() {
           yield* Effect.scoped(Effect.flatMap(running, (service) => assertWorks(service, "key_1")))
           const before = yield* counted("state")
@@ -221,7 +168,7 @@ describe("malformed records on the internal topics", () => {
   }
 
   it.live("on alk.commands that would make some are quarantined, each with its receipt", () =>
-    withTopics(() =>
+    withView(() =>
       Effect.gen(function*() {
         const service = yield* running
         yield* assertWorks(service, "key_1")

@@ -1,0 +1,102 @@
+/** The registry on a real log: what has ended leaves it, and stays away at every start. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { layerFollower, RegistryView } from "../../src/actors/Follower.ts"
+import { LINKS_MAX, type ShareLink } from "../../src/domain/Registry.ts"
+import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
+import { commandRecord } from "../support/Events.ts"
+import { append, readAll } from "../support/Log.ts"
+import { TENANT, withView } from "./support/Evidence.ts"
+import { registryCommand, running, type Service } from "./support/Service.ts"
+
+const DAY_MICROS = 86_400_000_000
+
+/** A link that expires so many days from now. */
+const link = (id: string, days: number, more: Partial<ShareLink> = {}): ShareLink => ({
+  id,
+  tenant_id: TENANT,
+  filter: { metadata: [] },
+  hash: Buffer.from(id).toString("hex").padEnd(64, "0"),
+  created_by: "key_1",
+  created_at: formatMicros(nowMicros() - 100 * DAY_MICROS),
+  expires_at: formatMicros(nowMicros() + days * DAY_MICROS),
+  uses: 0,
+  ...more
+})
+
+const make = (...links: ReadonlyArray<ShareLink>) =>
+  append(links.map((one) => commandRecord(registryCommand({ op: "create_link", link: one }))))
+
+const shows = (service: Service, ...ids: ReadonlyArray<string>) =>
+  service.view
+    .until(({ links }) => links.size === ids.length && ids.every((id) => links.has(id)))
+    .pipe(Effect.timeout("20 seconds"))
+
+const systemEvents = Effect.map(readAll("events"), (records) =>
+  records.filter(({ key }) => key?.toString() === "_system").length)
+
+describe("share links that ended long ago", () => {
+  it.live("leave the registry by records without a value, and stay away", () =>
+    withView(() =>
+      Effect.gen(function*() {
+        const registered = Effect.map(readAll("registry"), (records) =>
+          records.map(({ key, value }) => [key?.toString(), value === null]))
+        yield* make(
+          link("old", -31),
+          link("recent", -29),
+          link("revoked", 20, { revoked_at: formatMicros(nowMicros() - 40 * DAY_MICROS) }),
+          link("usable", 20)
+        )
+        yield* Effect.scoped(Effect.flatMap(running, (service) => shows(service, "recent", "usable")))
+        const written = yield* registered
+        assert.sameDeepMembers(
+          written.filter(([, isGone]) => isGone),
+          [["link/old", true], ["link/revoked", true]]
+        )
+        // What was done with them stays in the chain of the system tenant, and nothing is added.
+        assert.strictEqual(yield* systemEvents, 4)
+        yield* Effect.scoped(
+          Effect.gen(function*() {
+            const service = yield* running
+            yield* shows(service, "recent", "usable")
+            yield* make(link("new", 5))
+            yield* shows(service, "recent", "usable", "new")
+            // Its id can be used again: the sequencer has forgotten it too.
+            yield* make(link("old", 5))
+            yield* shows(service, "recent", "usable", "new", "old")
+          })
+        )
+        assert.deepStrictEqual(
+          (yield* registered).slice(0, written.length),
+          written
+        )
+      })
+    )
+  )
+
+  it.live("are not counted by the single writer, which refuses one usable link too many", () =>
+    withView(() =>
+      Effect.gen(function*() {
+        const usable = Array.from({ length: LINKS_MAX + 5 }, (_, n) => link(`usable-${n}`, 5))
+        yield* make(...usable)
+        const service = yield* running
+        yield* service.view
+          .until(({ links }) => links.size >= LINKS_MAX)
+          .pipe(Effect.timeout("50 seconds"))
+        const late = registryCommand({ op: "create_link", link: link("late", 5) })
+        yield* append([commandRecord(late)])
+        const { receipt } = yield* service.receipts.state("_system", late.receiptId).pipe(
+          Effect.map((state) => ({ receipt: undefined, ...state })),
+          Effect.repeat({ until: (state) => state.status === "failed" }),
+          Effect.timeout("20 seconds")
+        )
+        assert.strictEqual(receipt?.error?.code, "limit_reached")
+        assert.match(receipt?.error?.message ?? "", /1000 share links.*revoke some/)
+        assert.strictEqual(service.view.registry().links.size, LINKS_MAX)
+        const again = yield* Layer.build(Layer.fresh(layerFollower))
+        const { registry } = yield* RegistryView.pipe(Effect.provideContext(again))
+        assert.strictEqual(registry().links.size, LINKS_MAX)
+      })
+    )
+  )
+})

@@ -1,0 +1,45 @@
+/**
+ * Sequencer, projection and follower together, on topics and a database of a test's own, and the
+ * registry commands that are given to them.
+ */
+import { Context, Effect, Layer } from "effect"
+import { layerFollower, RegistryView } from "../../../src/actors/Follower.ts"
+import { runProjection } from "../../../src/actors/Projection.ts"
+import { Receipts } from "../../../src/actors/Receipts.ts"
+import { runSequencer } from "../../../src/actors/Sequencer.ts"
+import type { Command } from "../../../src/domain/Command.ts"
+import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
+import type { ApiKey, RegistryOperation } from "../../../src/domain/Registry.ts"
+import { ingestCommand } from "../../support/Events.ts"
+import { checkpointSigner } from "../../support/Signer.ts"
+import { TENANT } from "./Evidence.ts"
+
+const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
+
+/** Sequencer, projection and follower for as long as the scope is open. */
+export const running = Effect.gen(function*() {
+  yield* Effect.forkScoped(runSequencer(0, settings, () => Effect.void))
+  yield* runProjection({ settleMs: 0 })
+  const following = yield* Layer.build(Layer.fresh(layerFollower))
+  return {
+    view: Context.get(following, RegistryView),
+    receipts: Context.get(following, Receipts)
+  }
+})
+
+export type Service = Effect.Success<typeof running>
+
+export const apiKey = (id: string): ApiKey => ({
+  id,
+  tenant_id: TENANT,
+  scopes: ["read"],
+  hint: "alk_live_abcd…",
+  hash: Buffer.from(id).toString("hex").padEnd(64, "0"),
+  created_at: "2026-11-21T00:00:00.000000Z"
+})
+
+export const registryCommand = (operation: RegistryOperation): Command => ({
+  ...ingestCommand(SYSTEM_TENANT, 1),
+  kind: "registry",
+  operation
+})
