@@ -1,8 +1,8 @@
--- Rows that a topic has denied, moved here from the table that they stood in (source): the topic ends
--- before their offset (beyond_end), or holds another record there, or none (not_in_topic). Nothing
--- reads them but operators, and erasures, which take the details out of them too (erased). Rows stay
--- until somebody deletes them. With the digest of the bytes as they were in the key, a move that was
--- broken off and is done again leaves one row.
+-- Rows that a topic has denied, moved here from the table that they stood in (source): the topic
+-- ends before their offset (beyond_end), or holds another record there, or none (not_in_topic).
+-- Nothing reads them but operators, and erasures, which take the details out of them too (erased).
+-- Rows stay until somebody deletes them. With the digest of the bytes as they were in the key, a
+-- move that was broken off and is done again leaves one row.
 CREATE TABLE IF NOT EXISTS {{database}}.set_aside{{on_cluster}}
 (
     source LowCardinality(String),
