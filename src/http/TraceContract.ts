@@ -65,9 +65,12 @@ export const executionParameters = {
 export const TRACE_PAGE_SIZE = 10_000
 /** Bytes of stored JSON of one page; one item always, and then as many as fit. */
 export const TRACE_PAGE_BYTES_MAX = 4 * 1_048_576
-/** Spans, edges, and characters of names and errors that one graph may show. */
-export const DAG_SPANS_MAX = 25_000
-export const DAG_EDGES_MAX = 100_000
+/**
+ * Spans, edges, and characters of names and errors that one graph may show. Ordering and hashing it
+ * is one piece of work in the process: 10,000 spans took 100 MB and tenths of a second.
+ */
+export const DAG_SPANS_MAX = 10_000
+export const DAG_EDGES_MAX = 50_000
 export const DAG_TEXT_MAX = 16 * 1_048_576
 
 const pageSizeParameter = (what: string) =>
@@ -263,7 +266,7 @@ const getDag = HttpApiEndpoint.get("getDag", "/api/v1/executions/:id/dag", {
       summary: "What caused what",
       description:
         "Spans as nodes, parents and causes as edges, in topological order. 413 for an execution " +
-        "of more than 25,000 spans, 100,000 edges, or 16 Mi characters of names and errors: its " +
+        "of more than 10,000 spans, 50,000 edges, or 16 Mi characters of names and errors: its " +
         "spans can be read from `/api/v1/executions/{id}/spans`, page by page or as NDJSON."
     })
   )

@@ -426,12 +426,12 @@ describe("traces", () => {
     it("are too many for one graph beyond a limit, and the refusal says how to go on", async () => {
       const { id } = await start()
       await span(id)
-      api.world.traces.spansClaimed = 25_001
+      api.world.traces.spansClaimed = 10_001
       const refused = await get(`${EXECUTIONS}/${id}/dag`)
       assert.strictEqual(refused.status, 413)
       assert.strictEqual(refused.body.code, "payload_too_large")
-      assert.match(refused.body.error, /25001 spans.*executions\/\{id\}\/spans/)
-      api.world.traces.spansClaimed = 25_000
+      assert.match(refused.body.error, /10001 spans.*executions\/\{id\}\/spans/)
+      api.world.traces.spansClaimed = 10_000
       assert.strictEqual((await get(`${EXECUTIONS}/${id}/dag`)).status, 200)
     })
 
