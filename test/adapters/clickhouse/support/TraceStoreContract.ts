@@ -271,7 +271,7 @@ export const traceStoreContract = <E>(
         const { body, offset } = last
         assert.deepStrictEqual(yield* store.position(7), { offset, body })
         assert.isUndefined(yield* store.position(8))
-      }))
+      }), 180_000)
 
     it.effect("selects facts by what they are about, in the order of their numbers", () =>
       Effect.gen(function*() {
