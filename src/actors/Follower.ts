@@ -182,8 +182,10 @@ const toDecision = (kind: string | undefined, value: Buffer, offset: number): De
   if (kind !== "verdict") {
     return { kind: "outcome", receipt: readReceipt(value), receiptOffset: offset }
   }
-  const { receipt_id, verdict } = readVerdict(value)
-  return verdict === "repeat" ? { kind: "repeat", receiptId: receipt_id } : { kind: "mismatch" }
+  const { receipt_id, verdict, waited } = readVerdict(value)
+  return verdict === "repeat"
+    ? { kind: "repeat", receiptId: receipt_id, waited }
+    : { kind: "mismatch" }
 }
 
 /**

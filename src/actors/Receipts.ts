@@ -11,7 +11,12 @@ import type { StoreUnavailable } from "../ports/EventStore.ts"
 export type Decision =
   | { readonly kind: "outcome"; readonly receipt: Receipt; readonly receiptOffset: number }
   /** The key was used before with this very body: the first outcome stands. */
-  | { readonly kind: "repeat"; readonly receiptId: string }
+  | {
+      readonly kind: "repeat"
+      readonly receiptId: string
+      /** Whether the first request waited for its commit; undefined if nobody knows. */
+      readonly waited: boolean | undefined
+    }
   /** The key was used before with another body. */
   | { readonly kind: "mismatch" }
 

@@ -31,6 +31,7 @@ import {
   type TransactionalWriter,
   type WriterFenced
 } from "../ports/EventLog.ts"
+import { itemsRejected } from "./RejectedItems.ts"
 import { PartitionRefused, restore } from "./SequencerRestore.ts"
 import { appliedRecord, type SequencerState, type Windows } from "./SequencerState.ts"
 import {
@@ -280,6 +281,7 @@ const report = (changes: Changes, partition: number) =>
     if (changes.counts.deduplicated > 0) {
       yield* Metric.update(deduplicatedEvents, changes.counts.deduplicated)
     }
+    yield* itemsRejected(changes.counts.refused, { partition })
     for (const { offset, reason } of changes.quarantined) {
       yield* Metric.update(quarantinedCommands, 1)
       yield* Effect.logError("a command is quarantined", { partition, offset, reason })

@@ -3,7 +3,13 @@
  * no log, no effects; the same commands in the same order give the same chains however they are cut
  * into chunks, and a command that can't be applied changes nothing but its own receipt.
  */
-import type { Command, ItemError, PreparedEvent } from "../domain/Command.ts"
+import {
+  hasWaited,
+  isSameBody,
+  type Command,
+  type ItemError,
+  type PreparedEvent
+} from "../domain/Command.ts"
 import { appendSuffix, GENESIS_HASH, linkHash } from "../domain/HashChain.ts"
 import { makeCheckpoint, type CheckpointRecord, type Signer } from "../domain/Checkpoint.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
@@ -19,6 +25,7 @@ import {
 import { RegistryDraft } from "../domain/RegistryTable.ts"
 import { formatMicros, microsOf } from "../domain/Timestamp.ts"
 import type { WindowEntry, WindowHit } from "./PackedWindow.ts"
+import { countByCode } from "./RejectedItems.ts"
 import { TraceDraft, type ChainedFact, type TraceChanges } from "./TraceDraft.ts"
 import { traceRecords } from "./TraceState.ts"
 import { applyTraces, type TracesApplied } from "./TraceStep.ts"
@@ -92,7 +99,11 @@ export interface Changes {
   readonly dedup: ReadonlyArray<WindowEntry>
   readonly idempotency: ReadonlyArray<WindowEntry>
   readonly applied: number
-  readonly counts: { readonly deduplicated: number }
+  readonly counts: {
+    readonly deduplicated: number
+    /** Items that passed validation and were refused here, by code. */
+    readonly refused: ReadonlyMap<string, number>
+  }
 }
 
 const RETENTION_MICROS = RECEIPTS_RETENTION_DAYS * 86_400_000_000
@@ -126,6 +137,8 @@ class Draft {
   readonly #newestCheckpoints = new Map<string, CheckpointRecord>()
   readonly #state: SequencerState
   readonly registry: RegistryDraft
+  /** Errors of items that are the step's own. */
+  readonly refused: Array<ItemError> = []
   deduplicated = 0
 
   readonly traces: TraceDraft
@@ -198,6 +211,8 @@ interface Applied {
   readonly head: Head | undefined
   readonly ids: ReadonlyArray<string>
   readonly errors: ReadonlyArray<ItemError>
+  /** Those of the errors that validation has not found. */
+  readonly conflicts: ReadonlyArray<ItemError>
   readonly duplicates: ReadonlyArray<Duplicate>
   readonly dedup: ReadonlyArray<WindowEntry>
 }
@@ -288,7 +303,7 @@ const applyEvents = (draft: Draft, command: Command, now: string): Applied => {
     }
   }
   const errors = withErrors(command, conflicts)
-  return { events, head, ids, errors, duplicates, dedup }
+  return { events, head, ids, errors, conflicts, duplicates, dedup }
 }
 
 const takeOver = (draft: Draft, command: Command, applied: Applied): void => {
@@ -302,6 +317,7 @@ const takeOver = (draft: Draft, command: Command, applied: Applied): void => {
     draft.heads.set(command.tenantId, applied.head)
   }
   draft.deduplicated += applied.duplicates.length
+  draft.refused.push(...applied.conflicts)
 }
 
 const outcome = (
@@ -377,11 +393,14 @@ const isRepeat = (draft: Draft, command: Command): boolean => {
   ) {
     return false
   }
+  const { mark } = remembered
   draft.verdicts.push({
     receipt_id: command.receiptId,
     tenant_id: command.tenantId,
     attempt: command.attempt,
-    verdict: remembered.mark === idempotency.body ? "repeat" : "mismatch"
+    ...(isSameBody(mark, idempotency.body)
+      ? { verdict: "repeat", waited: hasWaited(mark) }
+      : { verdict: "mismatch" })
   })
   return true
 }
@@ -429,6 +448,7 @@ const answerCheckpoint = (
     head: draft.head(command.tenantId),
     ids: [],
     errors: [],
+    conflicts: [],
     duplicates: [],
     dedup: []
   }
@@ -487,6 +507,7 @@ const stepTraces = (draft: Draft, offset: number, command: Command, now: string)
   // Whatever may throw stands above this line; below it the draft changes.
   draft.traces.takeOver(applied.command)
   for (const entry of applied.dedup) draft.addDedup(entry)
+  draft.refused.push(...applied.errors)
   if (remembered !== undefined) draft.addIdempotency(remembered)
   decideOn(draft, attempt, receipt)
 }
@@ -595,7 +616,7 @@ const changesOf = (draft: Draft, applied: number): Changes => ({
   dedup: draft.dedup,
   idempotency: draft.idempotency,
   applied,
-  counts: { deduplicated: draft.deduplicated }
+  counts: { deduplicated: draft.deduplicated, refused: countByCode(draft.refused) }
 })
 
 /** Milliseconds between two checkpoints of a chain that grows. */

@@ -119,6 +119,9 @@ const VerdictValue = exactly<AttemptVerdict>()(
     attempt: text("The attempt that repeated the key."),
     verdict: Schema.Literals(["repeat", "mismatch"]).annotate({
       description: "repeat: the first answer stands. mismatch: the body was another one."
+    }),
+    waited: Schema.optionalKey(Schema.Boolean).annotate({
+      description: "Of a repeat: whether the first request waited for its commit."
     })
   })
 )

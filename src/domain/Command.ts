@@ -40,11 +40,27 @@ export interface ItemWarning {
 export interface IdempotencyMark {
   /** 32 hex digits of tenant, method, path and key. */
   readonly key: string
-  /** 32 hex digits of the body after decompression. */
+  /**
+   * 32 hex digits of the body after decompression, but for the last bit, which says whether the
+   * client waits for the commit.
+   */
   readonly body: string
   /** A single synchronous event that conflicts is answered 409, and only 2xx is remembered. */
   readonly forgetConflict: boolean
 }
+
+/** The last of the hex digits with its last bit set or cleared. */
+export const bodyMark = (digits: string, waits: boolean): string => {
+  const last = Number.parseInt(digits.slice(-1), 16)
+  return digits.slice(0, -1) + ((last & ~1) | (waits ? 1 : 0)).toString(16)
+}
+
+/** True if two marks are of the same body, waited for or not. */
+export const isSameBody = (left: string, right: string): boolean =>
+  bodyMark(left, false) === bodyMark(right, false)
+
+/** True if the request of this mark waited for its commit. */
+export const hasWaited = (mark: string): boolean => bodyMark(mark, true) === mark
 
 export const commandKinds = ["ingest", "trace", "registry", "checkpoint", "probe"] as const
 export type CommandKind = (typeof commandKinds)[number]

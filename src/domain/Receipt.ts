@@ -60,6 +60,8 @@ export interface AttemptVerdict {
   readonly tenant_id: string
   readonly attempt: string
   readonly verdict: "repeat" | "mismatch"
+  /** Of a repeat: whether the first request waited for its commit, and so how it was answered. */
+  readonly waited?: boolean
 }
 
 /** Header that tells the records of `alk.receipts` apart without parsing them. */
@@ -102,6 +104,8 @@ export const readVerdict = (value: Buffer): AttemptVerdict => {
   const fields = RecordFields.of(value, "verdict")
   for (const name of ["receipt_id", "tenant_id", "attempt"]) fields.anyText(name)
   fields.oneOf("verdict", ["repeat", "mismatch"])
+  const { waited } = fields.value
+  if (waited !== undefined && typeof waited !== "boolean") throw fields.wrong("waited", "a boolean")
   return fields.value as unknown as AttemptVerdict
 }
 

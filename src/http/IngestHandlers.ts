@@ -277,12 +277,16 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       if (mode === "single" && problem !== undefined) return yield* refusedItem(problem.message)
       const startedAt = performance.now()
       const until = sync ? "visible" : "written"
-      const mark = key && markOf(tenantId, key, body.bytes, mode === "single" && sync)
-      const idempotency = key && mark && { key, mark }
+      const forgetConflict = mode === "single" && sync
+      const idempotency = key && {
+        key,
+        mark: markOf(tenantId, key, body.bytes, { forgetConflict, waits: sync }),
+        waitingIsOptional: true as const
+      }
       const outcome = yield* settled(yield* ingest.ingest({ tenantId, items, until, idempotency }))
       yield* ingestAnswered({
         accepted: items.events.length,
-        rejected: items.errors.length,
+        rejected: items.errors,
         until,
         seconds: (performance.now() - startedAt) / 1_000
       })

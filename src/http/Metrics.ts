@@ -5,6 +5,7 @@
 import { Effect, Metric } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
+import { countByCode, itemsRejected } from "../actors/RejectedItems.ts"
 
 /** Upper bounds in seconds: from an answer out of memory to the longest wait for a commit. */
 const secondsBoundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -21,11 +22,6 @@ const requestSeconds = Metric.histogram("alk_http_request_duration_seconds", {
 
 const acceptedItems = Metric.counter("alk_ingest_accepted_items_total", {
   description: "Items that passed validation and were written to the log.",
-  incremental: true
-})
-
-const rejectedItems = Metric.counter("alk_ingest_rejected_items_total", {
-  description: "Items of written requests that did not pass validation.",
   incremental: true
 })
 
@@ -65,17 +61,18 @@ export const requestAnswered = (request: {
 export const credentialFailed = (answer: 401 | 429): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(failedCredentials, { answer: String(answer) }), 1)
 
-/** Count an ingest request that is answered with 2xx. */
+/** Count an ingest request that is answered with 2xx, and warn of items that were rejected. */
 export const ingestAnswered = (request: {
   readonly accepted: number
-  readonly rejected: number
+  /** By validation; what the sequencer refuses it counts by itself. */
+  readonly rejected: ReadonlyArray<{ readonly code: string }>
   readonly until: "written" | "visible"
   readonly seconds: number
 }): Effect.Effect<void> =>
   Effect.all(
     [
       Metric.update(acceptedItems, request.accepted),
-      Metric.update(rejectedItems, request.rejected),
+      itemsRejected(countByCode(request.rejected), { accepted: request.accepted }),
       Metric.update(
         Metric.withAttributes(ingestSeconds, { until: request.until }),
         request.seconds

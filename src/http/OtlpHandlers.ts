@@ -79,8 +79,9 @@ const judged = (
     return Effect.fail(unavailable(`${unjudged.message}; send the same again`))
   }
   return Effect.succeed(
-    errors.map(({ index, message }) => ({
+    errors.map(({ code, index, message }) => ({
       index,
+      code,
       message: `${labelAt(received, index)}: ${message}`
     }))
   )
@@ -131,7 +132,7 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
           const refused = [...prepared.refused, ...judgements]
           yield* ingestAnswered({
             accepted: spans - refused.length,
-            rejected: refused.length,
+            rejected: prepared.refused,
             until: "visible",
             seconds: (performance.now() - startedAt) / 1_000
           })

@@ -23,8 +23,11 @@ export const makeTraceBatchHandlers = Effect.gen(function*() {
   return {
     createTraces: Effect.fnUntraced(function*(input: TraceInput) {
       const sync = yield* refusable(() => wantsSync(input.request))
-      const operations = yield* requests.read(input, undefined, (bytes) =>
-        severalOperations(bytes, MEMBER)
+      const operations = yield* requests.read(
+        input,
+        undefined,
+        (bytes) => severalOperations(bytes, MEMBER),
+        sync
       )
       const { items } = operations
       const until = sync ? "visible" : "written"
@@ -32,7 +35,7 @@ export const makeTraceBatchHandlers = Effect.gen(function*() {
       const outcome = yield* refusing(writes.batch(operations, until))
       yield* ingestAnswered({
         accepted: items.traces.length,
-        rejected: items.errors.length,
+        rejected: items.errors,
         until,
         seconds: (performance.now() - startedAt) / 1_000
       })

@@ -59,7 +59,7 @@ export const writeOne = Effect.fnUntraced(function*(write: ReadWrite) {
   const result = yield* refusing(writes.single(write))
   yield* ingestAnswered({
     accepted: 1,
-    rejected: 0,
+    rejected: [],
     until: "visible",
     seconds: (performance.now() - startedAt) / 1_000
   })

@@ -102,11 +102,15 @@ export interface ReadWrite extends TraceWrite {
 export class TraceRequests extends Context.Service<
   TraceRequests,
   {
-    /** `target` is what the path says; without one every operation says it by itself. */
+    /**
+     * `target` is what the path says; without one every operation says it by itself. `waits` is what
+     * the client chose where it may.
+     */
     read(
       input: TraceInput,
       target: Target,
-      operationsOf: (bytes: Buffer) => Operations
+      operationsOf: (bytes: Buffer) => Operations,
+      waits?: boolean
     ): Effect.Effect<ReadWrite, ApiError, CurrentPrincipal>
   }
 >()("alk/http/TraceRequests") {
@@ -116,7 +120,7 @@ export class TraceRequests extends Context.Service<
       const { limits, secret } = yield* ApiSettings
       const quota = yield* Quota
       return TraceRequests.of({
-        read: Effect.fnUntraced(function*({ endpoint, request }, target, operationsOf) {
+        read: Effect.fnUntraced(function*({ endpoint, request }, target, operationsOf, waits) {
           const { keyId, tenantId } = yield* CurrentPrincipal
           const path = pathOf(endpoint.path, target?.id)
           const key = yield* refusable(() => idempotencyKey(request, path))
@@ -133,8 +137,15 @@ export class TraceRequests extends Context.Service<
           })
           const [problem] = items.errors
           if (kind === "one" && problem !== undefined) return yield* refusedItem(problem.message)
-          const mark = key && markOf(tenantId, key, bytes, kind === "one")
-          return { kind, tenantId, items, idempotency: key && mark && { key, mark } }
+          const idempotency = key && {
+            key,
+            mark: markOf(tenantId, key, bytes, {
+              forgetConflict: kind === "one",
+              ...(waits === undefined ? {} : { waits })
+            }),
+            ...(waits === undefined ? {} : { waitingIsOptional: true as const })
+          }
+          return { kind, tenantId, items, idempotency }
         })
       })
     })

@@ -146,7 +146,7 @@ const make = Effect.fnUntraced(function*(secret: string) {
       until: "visible",
       idempotency: idempotency && {
         key: idempotency.key,
-        mark: markOf(tenantId, idempotency.key, idempotency.body, false)
+        mark: markOf(tenantId, idempotency.key, idempotency.body, { forgetConflict: false })
       }
     })
   })

@@ -6,12 +6,13 @@
 import { hash } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import { Receipts, type Decision } from "../actors/Receipts.ts"
-import type {
-  Command,
-  IdempotencyMark,
-  ItemError,
-  ItemWarning,
-  PreparedEvent
+import {
+  bodyMark,
+  type Command,
+  type IdempotencyMark,
+  type ItemError,
+  type ItemWarning,
+  type PreparedEvent
 } from "../domain/Command.ts"
 import { derivedUuid, makeReceiptId, uuidv7 } from "../domain/Identifiers.ts"
 import type { Receipt } from "../domain/Receipt.ts"
@@ -96,23 +97,29 @@ export const markOf = (
   tenantId: string,
   { key, method, path }: IdempotencyKey,
   body: Buffer,
-  forgetConflict: boolean
+  options: { readonly forgetConflict: boolean; readonly waits?: boolean }
 ): IdempotencyMark => ({
   key: hash("sha256", `alk-idempotency\n${tenantId}\n${method}\n${path}\n${key}`, "hex").slice(
     0,
     MARK_LENGTH
   ),
-  body: hash("sha256", body, "hex").slice(0, MARK_LENGTH),
-  forgetConflict
+  body: bodyMark(hash("sha256", body, "hex").slice(0, MARK_LENGTH), options.waits === true),
+  forgetConflict: options.forgetConflict
 })
+
+/** An `Idempotency-Key` with what it covers and how a repeat is answered. */
+export interface Idempotency {
+  readonly key: IdempotencyKey
+  readonly mark: IdempotencyMark
+  /** The client chooses whether to wait: a repeat is answered as the first request was. */
+  readonly waitingIsOptional?: true
+}
 
 /** Validated items, and how long to wait for them. */
 export interface IngestRequest {
   readonly tenantId: string
   readonly items: PreparedItems
-  readonly idempotency:
-    | { readonly key: IdempotencyKey; readonly mark: IdempotencyMark }
-    | undefined
+  readonly idempotency: Idempotency | undefined
   /** `written`: until the log has it. `visible`: until every list shows it. */
   readonly until: "written" | "visible"
 }
@@ -203,7 +210,9 @@ const make = Effect.fnUntraced(function*(secret: string) {
     if (decision.kind === "outcome" && decision.receipt.status === "failed") {
       return { kind: "failed", receipt: decision.receipt }
     }
-    if (request.until === "written") return { kind: "written", receiptId }
+    const waits = request.until === "visible"
+    const isFirstMode = decision.kind === "repeat" && request.idempotency?.waitingIsOptional
+    if (!(isFirstMode ? (decision.waited ?? waits) : waits)) return { kind: "written", receiptId }
     const final: Effect.Effect<Receipt, IngestFailure> =
       decision.kind === "repeat"
         ? earlier(request.tenantId, decision.receiptId)

@@ -326,19 +326,24 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
   }
 }
 
-/** A member as it was sent, which may be null or nothing where the stored text has a default. */
-const sentMember = (object: Fields, name: string, text: string | undefined): string => {
-  const value = object[name]
-  if (value === undefined) return ""
-  return `,"${name}":${value === null ? "null" : text}`
-}
+/** A member as it was sent, if it was: the stored text may be a default. Null was not sent. */
+const sentMember = (object: Fields, name: string, text: string | undefined): string =>
+  valueOf(object, name) === undefined ? "" : `,"${name}":${text}`
+
+/** The members that are not null. */
+export const withoutNulls = (object: Fields): Fields =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
 
 /**
- * RFC 8785 text of the item as it was sent. Put together from the texts that are there already;
- * unknown fields have none, so they take the long way.
+ * RFC 8785 text of the item as it was sent, without what is null and so absent: a retry may leave it
+ * out. Put together from the texts that are there already; unknown fields have none, so they take the
+ * long way.
  */
 const sentText = ({ actor, item, resource, texts, warnings }: Checked): string => {
-  if (warnings.length > 0) return canonicalize(item as JsonObject)
+  if (warnings.length > 0) {
+    const parts = { actor: withoutNulls(actor), resource: withoutNulls(resource) }
+    return canonicalize({ ...withoutNulls(item), ...parts } as JsonObject)
+  }
   const actorMembers =
     sentMember(actor, "email", texts.actorEmail) +
     sentMember(actor, "id", texts.actorId) +

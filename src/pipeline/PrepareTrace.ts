@@ -32,6 +32,7 @@ import {
   requireId,
   tooLarge,
   valueOf,
+  withoutNulls,
   type Fields,
   type PrepareError
 } from "./Prepare.ts"
@@ -232,7 +233,7 @@ const quoteIfSent = (text: string | undefined): string | undefined =>
 /** 32 hex digits that only requests for the same thing share: what was sent, and for whom. */
 const fingerprintOf = (item: Fields, ids: Fields, secret: string): string => {
   const { op: _op, ...sent } = item
-  const text = canonicalize({ ...sent, ...ids } as JsonObject)
+  const text = canonicalize({ ...withoutNulls(sent), ...ids } as JsonObject)
   return hash("sha256", secret + text, "hex").slice(0, FINGERPRINT_LENGTH)
 }
 

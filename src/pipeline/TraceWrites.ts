@@ -8,11 +8,10 @@ import type { Receipt } from "../domain/Receipt.ts"
 import type { TraceErrorCode, TraceResult } from "../domain/TraceOperation.ts"
 import {
   Ingest,
-  type IdempotencyKey,
+  type Idempotency,
   type IngestFailure,
   type IngestOutcome
 } from "./Ingest.ts"
-import type { IdempotencyMark } from "../domain/Command.ts"
 import type { PreparedTraces } from "./PrepareTrace.ts"
 
 /** Every reason for which the sequencer refuses an operation. */
@@ -47,9 +46,7 @@ export class TraceMismatch extends Schema.TaggedError<TraceMismatch>()("TraceMis
 export interface TraceWrite {
   readonly tenantId: string
   readonly items: PreparedTraces
-  readonly idempotency:
-    | { readonly key: IdempotencyKey; readonly mark: IdempotencyMark }
-    | undefined
+  readonly idempotency: Idempotency | undefined
 }
 
 export type TraceWriteFailure = TraceFailed | TraceMismatch | TraceUndecided | IngestFailure

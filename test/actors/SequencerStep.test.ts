@@ -274,6 +274,19 @@ describe("step", () => {
     assert.strictEqual(later.events[0]?.createdAt, NOW)
   })
 
+  it("counts what it refuses itself by code, and not what validation has refused", () => {
+    const named = { tenant: 0, key: undefined, body: 0 }
+    const first = toArrival({ ...named, items: [{ id: 1, content: 0 }] }, 0)
+    const items = [{ id: 1, content: 1 }, { id: 1, content: 0 }, { id: 1, content: 2 }]
+    const second = toArrival({ ...named, items }, 1) as Arrival & { command: Command }
+    const rejected = { index: 9, code: "missing_field", message: "actor: required" }
+    const command = { ...second.command, errors: [rejected] }
+    const state = emptyState(0, 1, windows)
+    const { counts } = step(state, [first, { ...second, command }], checkpointSigner, NOW)
+    assert.deepStrictEqual([...counts.refused], [["id_conflict", 2]])
+    assert.strictEqual(counts.deduplicated, 1)
+  })
+
   it("sets a command aside on which the step fails twice, and goes on behind it", () => {
     const arrivals = [0, 1, 2].map((offset) =>
       toArrival({ tenant: 0, items: [{ id: undefined, content: 0 }], key: undefined, body: 0 }, offset)

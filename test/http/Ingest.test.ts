@@ -214,6 +214,67 @@ describe("ingest", () => {
     assert.strictEqual(stranger.status, 202)
   })
 
+  it.each(["/v1/events", BATCH])(
+    "gives the first answer again to a key that is used in the other mode: %s",
+    async (path) => {
+      const json = path === BATCH ? { events: [...items(2), {}] } : item(1)
+      for (const [mode, other] of [["", "?sync=true"], ["?sync=true", ""]] as const) {
+        const headers = { "idempotency-key": `first${mode === "" ? "-later" : "-now"}` }
+        const first = await post(`${path}${mode}`, { json, headers })
+        assert.strictEqual(first.status, mode === "" ? 202 : path === BATCH ? 200 : 201)
+        const stored = api.world.bodies.length
+        for (const again of [other, mode, other]) {
+          const repeated = await post(`${path}${again}`, { json, headers })
+          assert.deepStrictEqual([repeated.status, repeated.text], [first.status, first.text])
+        }
+        assert.strictEqual(api.world.bodies.length, stored)
+        const mismatch = await post(`${path}${other}`, {
+          json: path === BATCH ? { events: items(3) } : item(2),
+          headers
+        })
+        assert.strictEqual(mismatch.status, 422)
+      }
+    }
+  )
+
+  it("counts what is null as not sent where an event comes again", async () => {
+    const actor = { id: "alice", type: "human" }
+    const resource = { id: "doc-1", type: "document" }
+    const bare = { id: "evt-1", actor, action: "document.read", resource, outcome: "success" }
+    await post("/v1/events?sync=true", { json: bare })
+    const nulls = [
+      { timestamp: null },
+      { metadata: null },
+      { actor: { ...actor, email: null } },
+      { resource: { ...resource, name: null } },
+      { timestamp: null, metadata: null, colour: null }
+    ]
+    for (const more of nulls) {
+      const again = await post("/v1/events?sync=true", { json: { ...bare, ...more } })
+      assert.strictEqual(again.status, 200, again.text)
+    }
+  })
+
+  it("warns in the log of items that are rejected, with codes and nothing that was sent", async () => {
+    const canary = "CANARY-4711"
+    const answer = await post(BATCH, {
+      json: { events: [{ [canary]: canary }, { id: 5 }, item(1, { action: canary })] },
+      headers: { "x-request-id": "rejecting" }
+    })
+    assert.deepStrictEqual([answer.status, answer.body.accepted], [202, 0])
+    const lines = api.logs.filter(({ message }) => message === "items were rejected")
+    assert.strictEqual(lines.length, 1)
+    assert.strictEqual(lines[0]!.level, "Warn")
+    assert.deepInclude(lines[0]!.annotations, {
+      request_id: "rejecting",
+      accepted: 0,
+      rejected: 3,
+      codes: { missing_field: 1, invalid_value: 1, invalid_action: 1 }
+    })
+    assert.notInclude(JSON.stringify(api.logs), canary)
+    assert.notInclude(JSON.stringify(api.logs), WRITE_KEY)
+  })
+
   it("does not remember a single conflict under its key", async () => {
     await post("/v1/events?sync=true", { json: item(1, { id: "evt-1" }) })
     const headers = { "idempotency-key": "key-1" }

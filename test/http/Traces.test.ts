@@ -559,6 +559,9 @@ describe("traces", () => {
       const { id: spanId } = await span(id)
       const path = `/api/v1/spans/${spanId}/events`
       const event = { id: "e", event_type: "Any Name", timestamp: STARTED, payload: {} }
+      const bare = { id: "bare", event_type: "a", timestamp: STARTED }
+      assert.strictEqual((await post(path, bare)).status, 201)
+      assert.strictEqual((await post(path, { ...bare, payload: null })).status, 200)
       const first = await post(path, event)
       const again = await post(path, event)
       assert.deepStrictEqual([first.status, again.status], [201, 200])
@@ -566,7 +569,7 @@ describe("traces", () => {
       assert.deepStrictEqual(first.body.payload, {})
       const other = await post(path, { ...event, payload: { x: 1 } })
       assert.strictEqual(other.body.code, "id_conflict")
-      assert.strictEqual((await get(path)).body.events.length, 1)
+      assert.strictEqual((await get(path)).body.events.length, 2)
     })
 
     it("come in batches with a result for each", async () => {
@@ -689,6 +692,16 @@ describe("traces", () => {
       assert.deepStrictEqual(receipt.body.ids, ids)
       assert.strictEqual(receipt.body.results.length, 6)
       assert.notProperty(receipt.body, "traces_next")
+    })
+
+    it("gives the first answer again to a key that is used in the other mode", async () => {
+      for (const [mode, other] of [[{}, sync], [sync, {}]] as const) {
+        const key = { "idempotency-key": "x-service-sync" in mode ? "now" : "later" }
+        const first = await post(BATCH, { operations }, { headers: { ...key, ...mode } })
+        const again = await post(BATCH, { operations }, { headers: { ...key, ...other } })
+        assert.deepStrictEqual([again.status, again.text], [first.status, first.text])
+        assert.strictEqual(first.status, "x-service-sync" in mode ? 200 : 202)
+      }
     })
 
     it("reports what the sequencer refuses, item by item", async () => {

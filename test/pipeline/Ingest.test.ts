@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { Receipts, type Decision, type ReceiptState } from "../../src/actors/Receipts.ts"
-import type { Command } from "../../src/domain/Command.ts"
+import { hasWaited, isSameBody, type Command } from "../../src/domain/Command.ts"
 import { verifyReceiptId } from "../../src/domain/Identifiers.ts"
 import type { Receipt } from "../../src/domain/Receipt.ts"
 import { CommandLog, CommandLogBusy } from "../../src/pipeline/CommandLog.ts"
@@ -100,7 +100,7 @@ const request = (more: Partial<IngestRequest> = {}): IngestRequest => ({
   ...more
 })
 
-const idempotency = { key: KEY, mark: markOf("acme", KEY, BODY, false) }
+const idempotency = { key: KEY, mark: markOf("acme", KEY, BODY, { forgetConflict: false }) }
 
 /** Start a request and let it run until it waits for something. */
 const start = Effect.fnUntraced(function*(stage: Stage, more: Partial<IngestRequest>) {
@@ -212,12 +212,12 @@ describe("Ingest", () => {
       Effect.gen(function*() {
         const later = yield* start(stage, { idempotency })
         const { receiptId } = stage.commands[0]!
-        yield* stage.decide({ kind: "repeat", receiptId })
+        yield* stage.decide({ kind: "repeat", receiptId, waited: undefined })
         assert.deepStrictEqual(yield* Fiber.join(later), { kind: "written", receiptId })
         assert.strictEqual(stage.asked, 0)
 
         const now = yield* start(stage, { idempotency, until: "visible" })
-        yield* stage.decide({ kind: "repeat", receiptId })
+        yield* stage.decide({ kind: "repeat", receiptId, waited: true })
         yield* TestClock.adjust(1_000)
         assert.isUndefined(now.pollUnsafe())
         const receipt = stage.receipt()
@@ -293,12 +293,16 @@ describe("prepareItems", () => {
   })
 
   it("marks a request by key and body apart", () => {
-    const mark = markOf("acme", KEY, BODY, true)
+    const mark = markOf("acme", KEY, BODY, { forgetConflict: true })
     assert.match(mark.key, /^[0-9a-f]{32}$/)
     assert.match(mark.body, /^[0-9a-f]{32}$/)
-    const otherBody = markOf("acme", KEY, Buffer.from("other"), true)
+    const otherBody = markOf("acme", KEY, Buffer.from("other"), { forgetConflict: true })
     assert.deepStrictEqual([otherBody.key, otherBody.body === mark.body], [mark.key, false])
-    assert.notStrictEqual(markOf("globex", KEY, BODY, true).key, mark.key)
+    assert.notStrictEqual(markOf("globex", KEY, BODY, { forgetConflict: true }).key, mark.key)
     assert.isTrue(mark.forgetConflict)
+    const waiting = markOf("acme", KEY, BODY, { forgetConflict: true, waits: true })
+    assert.isTrue(isSameBody(mark.body, waiting.body))
+    assert.deepStrictEqual([hasWaited(mark.body), hasWaited(waiting.body)], [false, true])
+    assert.isFalse(isSameBody(mark.body, otherBody.body))
   })
 })

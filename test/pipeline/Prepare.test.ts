@@ -59,6 +59,13 @@ const refused = (value: unknown, using: PrepareOptions = options) => {
 
 const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex")
 
+/** What is null was not sent, of the item, its actor and its resource. */
+const withoutNulls = (item: any): any => {
+  const strip = (object: object) =>
+    Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
+  return { ...strip(item), actor: strip(item.actor), resource: strip(item.resource) }
+}
+
 describe("what is stored", () => {
   it("is the event in the order of the vectors, with the time of acceptance and a UUIDv7", () => {
     const { body, event, id, index, warnings } = accepted(item)
@@ -378,7 +385,7 @@ describe("prepareItem", () => {
         )
         assert.strictEqual(
           fingerprint,
-          isOwnId ? sha256(SECRET + jcs(value)).slice(0, 32) : undefined
+          isOwnId ? sha256(SECRET + jcs(withoutNulls(value))).slice(0, 32) : undefined
         )
       }),
       { numRuns: 2_000 }

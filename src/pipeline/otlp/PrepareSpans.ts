@@ -77,6 +77,8 @@ export const defaultSpanLimits: SpanLimits = {
 export interface RefusedSpan {
   /** Place in the request, from 0, over all resources and scopes. */
   readonly index: number
+  /** For counting; OTLP has no place for it. */
+  readonly code: string
   /** Which span, and why; for people. */
   readonly message: string
 }
@@ -549,7 +551,7 @@ export const prepareSpans = (
                 introduced.add(hexOf(span.traceId))
               })
         if ("reason" in result) {
-          refused.push({ index, message: `${labelOf(span, index)}: ${result.reason}` })
+          refused.push({ index, code: "unstorable_value", message: `${labelOf(span, index)}: ${result.reason}` })
         }
         if (commands.characters > REQUEST_CHARACTERS_MAX) {
           return { tooLarge: "the spans with their resources are too large; send fewer at once" }

@@ -151,10 +151,10 @@ export class World {
       this.receipts.set(receipt.receipt_id, final)
       this.settle(attempt, { kind: "outcome", receipt: final, receiptOffset: 0 })
     }
-    for (const { attempt, receipt_id, verdict } of changes.verdicts) {
+    for (const { attempt, receipt_id, verdict, waited } of changes.verdicts) {
       this.settle(
         attempt,
-        verdict === "mismatch" ? { kind: "mismatch" } : { kind: "repeat", receiptId: receipt_id }
+        verdict === "mismatch" ? { kind: "mismatch" } : { kind: "repeat", receiptId: receipt_id, waited }
       )
     }
   }
