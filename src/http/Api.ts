@@ -4,12 +4,11 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AdminApi } from "./AdminContract.ts"
-import type { ErrorStatus } from "./ApiError.ts"
 import { ChainApi } from "./ChainContract.ts"
-import { describeStatus } from "./ContractErrors.ts"
 import { ErasureApi } from "./ErasureContract.ts"
 import { ExportApi } from "./ExportContract.ts"
 import { IngestApi } from "./IngestContract.ts"
+import { complete } from "./OpenApiDocument.ts"
 import { OtlpApi } from "./OtlpContract.ts"
 import { QueryApi } from "./QueryContract.ts"
 import { ShareExportApi, ShareLinksApi } from "./ShareContract.ts"
@@ -19,107 +18,6 @@ import { VerifyApi } from "./VerifyContract.ts"
 
 /** Version of the audit API, as the paths' `/v1` promises it. */
 export const API_VERSION = "1.0.0"
-
-type Json = Record<string, any>
-
-const header = (description: string, type = "string"): Json => ({
-  description,
-  schema: { type }
-})
-
-const requestId = { "X-Request-Id": header("The client's, or one that was made.") }
-
-const retryAfter = { "Retry-After": header("Seconds to wait.", "integer") }
-
-const rateLimit = {
-  "RateLimit-Limit": header("Events per second, or streams, that the tenant may have.", "integer"),
-  "RateLimit-Remaining": header("What is left of them for now.", "integer"),
-  "RateLimit-Reset": header("Seconds until there are some again; of events only.", "integer")
-}
-
-const errorHeaders: Readonly<Record<string, Json>> = {
-  401: { "WWW-Authenticate": header("`Bearer`") },
-  429: { ...retryAfter, ...rateLimit },
-  503: retryAfter
-}
-
-const completeResponse = (status: string, response: Json): Json => ({
-  ...response,
-  ...(Number(status) >= 400 ? { description: describeStatus(Number(status) as ErrorStatus) } : {}),
-  headers: { ...requestId, ...errorHeaders[status], ...response["headers"] }
-})
-
-const withoutStreamNotes = (response: Json): Json => {
-  const content = response["content"] as Json | undefined
-  if (content === undefined) return response
-  const types = Object.entries(content).map(([type, media]) => {
-    const { "x-effect-stream": _note, ...kept } = media as Json
-    return [type, kept]
-  })
-  return { ...response, content: Object.fromEntries(types) }
-}
-
-const completeOperation = (operation: Json): Json => ({
-  ...operation,
-  responses: Object.fromEntries(
-    Object.entries(operation["responses"] as Json).map(([status, response]) => [
-      status,
-      completeResponse(status, withoutStreamNotes(response as Json))
-    ])
-  )
-})
-
-/** Answers may gain members and requests may hold unknown ones: no schema is closed. */
-const opened = (schema: unknown): unknown => {
-  if (Array.isArray(schema)) return schema.map(opened)
-  if (typeof schema !== "object" || schema === null) return schema
-  return Object.fromEntries(
-    Object.entries(schema)
-      .filter(([key, value]) => key !== "additionalProperties" || value !== false)
-      .map(([key, value]) => [key, opened(value)])
-  )
-}
-
-/** Groups of one tag are described together. */
-const mergedTags = (tags: ReadonlyArray<Json>): ReadonlyArray<Json> => {
-  const merged = new Map<string, Json>()
-  for (const tag of tags) {
-    const name = tag["name"] as string
-    const before = merged.get(name)
-    const description = [before?.["description"], tag["description"]].filter(Boolean).join(" ")
-    merged.set(name, { ...before, ...tag, description })
-  }
-  return [...merged.values()]
-}
-
-const lowerCaseScheme = ([name, scheme]: [string, any]): [string, Json] => [
-  name,
-  { ...scheme, scheme: String(scheme["scheme"]).toLowerCase() }
-]
-
-/** What every operation has: headers of every answer, and the words for every status. */
-const complete = (spec: Json): Json => ({
-  ...spec,
-  tags: mergedTags(spec["tags"] as ReadonlyArray<Json>),
-  components: {
-    ...spec["components"],
-    schemas: opened(spec["components"]["schemas"]),
-    securitySchemes: Object.fromEntries(
-      Object.entries(spec["components"]["securitySchemes"] as Json).map(lowerCaseScheme)
-    )
-  },
-  paths: Object.fromEntries(
-    Object.entries(spec["paths"] as Json).map(([path, item]) => [
-      path,
-      Object.fromEntries(
-        Object.entries(item as Json).map(([method, operation]) => [
-          method,
-          completeOperation(operation as Json)
-        ])
-      )
-    ])
-  )
-})
 
 const description = `A tamper-evident audit log: events form a SHA-256 hash chain per tenant.
 
@@ -137,7 +35,11 @@ responses are compressed on request, the stream is not.
 A query parameter that a route doesn't know, or that is repeated or empty, is refused with 400 on
 every route; the message proposes the name that was probably meant. So is a field that a body
 doesn't have, but for the items of \`/v1/events\` and \`/v1/events/batch\`: those are stored without
-it, and the answer says so in \`warnings\`; what stands beside \`events\` is ignored.`
+it, and the answer says so in \`warnings\`; what stands beside \`events\` is ignored.
+
+Every route that takes a key may answer 400 (the request can't be read), 401, 429 (too many wrong
+keys from one address, or a quota), and 503. What an object names here is what is known today: more
+members may come, and clients pass over what they don't know.`
 
 /** The contract: what isn't in here is neither served nor documented. */
 export class Api extends HttpApi.make("alk")

@@ -25,12 +25,33 @@ export const Sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annot
   format: "int64"
 })
 
+/** A bound as it was asked for, which may lie before the first event. */
+export const AskedSequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+  description: "As it was asked for.",
+  format: "int64"
+})
+
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 export const Hash = Schema.String.annotate({ description: "SHA-256, 64 lower-case hex digits." })
 
 /** The domain's stored event, with an example whose hashes are true. */
 export const StoredEvent = AuditEvent.annotate({ examples: [exampleEvent] })
+
+export const Warning = Schema.Struct({
+  index: Count,
+  field: text("A field that is not part of an event; it was not stored.")
+}).annotate({ identifier: "Warning" })
+
+/** The answer to one event: stored, and what was sent but is no part of an event. */
+export const CreatedEvent = Schema.Struct({
+  ...AuditEvent.fields,
+  warnings: optional(Schema.Array(Warning))
+}).annotate({
+  identifier: "CreatedAuditEvent",
+  description: "An audit event as it is stored.",
+  examples: [exampleEvent]
+})
 
 /** The domain's event as it is sent alone, with an example. */
 export const EventInput = AuditEventInput.annotate({
@@ -105,11 +126,6 @@ export const ItemError = Schema.Struct({
   code: ItemErrorCode,
   message: text("Names the field.")
 }).annotate({ identifier: "ItemError" })
-
-export const Warning = Schema.Struct({
-  index: Count,
-  field: text("A field that is not part of an event; it was not stored.")
-}).annotate({ identifier: "Warning" })
 
 export const Duplicate = Schema.Struct({
   index: Count,
@@ -318,8 +334,8 @@ export const VerifyReport = Schema.Struct({
   bounds: Schema.Struct({
     from: Timestamp,
     to: Timestamp,
-    from_sequence: Schema.NullOr(Sequence),
-    to_sequence: Schema.NullOr(Sequence)
+    from_sequence: Schema.NullOr(AskedSequence),
+    to_sequence: Schema.NullOr(AskedSequence)
   }),
   events_checked: Count.annotate({ description: "The whole span that covers the bounds." }),
   events_in_bounds: Count,
@@ -392,7 +408,7 @@ const Scope = Schema.Literals(["read", "write"])
 export const TenantInput = Schema.Struct({
   id: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9_-]{0,62}$/)),
   name: optional(text("At most 256 characters."))
-}).annotate({ identifier: "TenantInput", examples: [{ id: "acme", name: "Acme Inc." }] })
+}).annotate({ identifier: "TenantInput", examples: [{ id: "initech", name: "Initech Inc." }] })
 
 export const Tenant = Schema.Struct({
   id: Schema.String,

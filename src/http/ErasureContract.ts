@@ -26,7 +26,7 @@ export const ErasureInput = Schema.Struct({
     description: "Why; stands in the tenant's log for ever, so it should name no person.",
     examples: ["erasure request 4711"]
   })
-}).annotate({ identifier: "ErasureInput" })
+}).annotate({ identifier: "ErasureInput", examples: [{ reason: "erasure request 4711" }] })
 
 const { actor, metadata: _metadata, resource, ...kept } = exampleEvent
 

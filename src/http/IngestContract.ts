@@ -9,10 +9,10 @@ import {
   BatchAccepted,
   BatchInput,
   BatchResult,
+  CreatedEvent,
   EventAccepted,
   EventInput,
-  Receipt,
-  StoredEvent
+  Receipt
 } from "./ContractSchemas.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
 import { createdHeaders, operation, type HeaderParameter } from "./Operation.ts"
@@ -68,8 +68,8 @@ const Lines = Schema.String.annotate({
 const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
   payload: EventInput,
   success: [
-    StoredEvent.pipe(HttpApiSchema.status(200)),
-    StoredEvent.pipe(HttpApiSchema.status(201)),
+    CreatedEvent.pipe(HttpApiSchema.status(200)),
+    CreatedEvent.pipe(HttpApiSchema.status(201)),
     EventAccepted.pipe(HttpApiSchema.status(202))
   ],
   error: errorsOf("object", 400, 401, 403, 409, 413, 415, 422, 429, 503)

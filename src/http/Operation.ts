@@ -21,6 +21,8 @@ export interface OperationText {
   readonly description: string
   /** Every other parameter is refused. */
   readonly query?: Parameters
+  /** The body may be missing. */
+  readonly optionalBody?: true
   /** `metadata.<path>` conditions are read too. */
   readonly metadata?: boolean
   /** What the refusal of an unknown parameter says, where more is to say than the nearest name. */
@@ -38,11 +40,11 @@ type Json = Record<string, any>
 const parameterOf = (
   place: "query" | "header",
   name: string,
-  described: HeaderParameter
+  described: HeaderParameter & { readonly required?: true }
 ): Json => ({
   name,
   in: place,
-  required: false,
+  required: described.required === true,
   description: described.description,
   schema: described.schema,
   ...(described.example === undefined ? {} : { example: described.example })
@@ -100,6 +102,9 @@ const described = (text: OperationText): Context.Context<never> =>
         ),
         ...(text.metadata === true ? [metadataParameter] : [])
       ],
+      ...(text.optionalBody === true
+        ? { requestBody: { ...(spec["requestBody"] as Json), required: false } }
+        : {}),
       responses: withHeaders(spec["responses"] as Json, text.responseHeaders)
     })
   })

@@ -17,24 +17,10 @@ import { Draining } from "./Draining.ts"
 import { withoutQuery } from "./KnownQuery.ts"
 import { JSON_TYPE } from "./MediaTypes.ts"
 import { bodyBytesInFlight, liveSubscribers, metricsAnswer } from "./Metrics.ts"
-import { layerPublicKeys, PUBLIC_KEYS_PATH } from "./PublicKeys.ts"
+import { PUBLIC_KEYS_PATH } from "./OpsContract.ts"
+import { layerPublicKeys } from "./PublicKeys.ts"
 import { Readiness } from "./Readiness.ts"
 import { staticAnswer } from "./StaticAnswer.ts"
-
-/**
- * Every path that needs no key; all of them are GET. They take no query parameters: the pages that
- * people open, `/` and `/docs`, pass over what an address has gathered on its way, the others refuse.
- */
-export const opsPaths = [
-  "/",
-  "/docs",
-  "/openapi.json",
-  "/asyncapi.yaml",
-  "/healthz",
-  "/readyz",
-  "/metrics",
-  PUBLIC_KEYS_PATH
-] as const
 
 const ASYNC_API_FILE = new URL("../../schemas/asyncapi.yaml", import.meta.url)
 

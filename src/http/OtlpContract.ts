@@ -11,7 +11,7 @@ import {
   OpenApi
 } from "effect/http-api"
 import { Authorization, RequiredScope } from "./Authorization.ts"
-import { errorsOf } from "./ContractErrors.ts"
+import { ErrorBody } from "./ContractErrors.ts"
 import { operation } from "./Operation.ts"
 import { PROTOBUF_TYPE } from "./OtlpEncoding.ts"
 
@@ -28,7 +28,31 @@ const ExportRequest = Schema.Struct({
   identifier: "ExportTraceServiceRequest",
   description:
     "`opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest` in OTLP's JSON mapping: " +
-    "ids in hex, enums as numbers (names are understood), 64-bit integers as strings or numbers."
+    "ids in hex, enums as numbers (names are understood), 64-bit integers as strings or numbers.",
+  examples: [
+    {
+      resourceSpans: [
+        {
+          resource: {
+            attributes: [{ key: "service.name", value: { stringValue: "support-agent" } }]
+          },
+          scopeSpans: [
+            {
+              spans: [
+                {
+                  traceId: "5b8efff798038103d269b633813fc60c",
+                  spanId: "eee19b7ec3c1b174",
+                  name: "answer a ticket",
+                  startTimeUnixNano: "1795860001000000000",
+                  endTimeUnixNano: "1795860002000000000"
+                }
+              ]
+            }
+          ]
+        }
+      ]
+    }
+  ]
 })
 
 const ExportResponse = Schema.Struct({
@@ -43,6 +67,16 @@ const ExportResponse = Schema.Struct({
   description: "`partialSuccess` only if spans were refused; they must not be sent again."
 })
 
+/** `google.rpc.Status` in JSON, with the error body of the other routes in it. */
+const Refusal = Schema.Struct({
+  ...ErrorBody.fields,
+  code: Schema.Int.annotate({ description: "Of `google.rpc.Code`." }),
+  message: Schema.String,
+  details: Schema.Array(Schema.Record(Schema.String, Schema.Unknown)).annotate({
+    description: "Messages of `google.rpc`, each with its `@type`."
+  })
+}).annotate({ identifier: "OtlpError" })
+
 /** The same message as binary protobuf, and `google.rpc.Status` in refusals. */
 const Protobuf = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType: PROTOBUF_TYPE }))
 
@@ -52,7 +86,7 @@ const exportTraces = HttpApiEndpoint.post("exportTraces", "/v1/traces", {
   payload: [ExportRequest, Protobuf],
   success: [ExportResponse.pipe(HttpApiSchema.status(200)), Protobuf],
   error: [
-    ...errorsOf("object", ...refusals),
+    ...refusals.map((status) => Refusal.pipe(HttpApiSchema.status(status))),
     ...refusals.map((status) => Protobuf.pipe(HttpApiSchema.status(status)))
   ]
 })

@@ -41,7 +41,12 @@ export const checkpointParameters = {
 
 /** Query of `GET /v1/chain/proofs/inclusion`. */
 export const inclusionParameters = {
-  sequence_number: integerParameter({ minimum: 1, description: "The event. Required." }),
+  sequence_number: integerParameter({
+    minimum: 1,
+    description: "The event.",
+    example: 1,
+    required: true
+  }),
   tree_size: integerParameter({
     minimum: 1,
     description:
@@ -54,7 +59,9 @@ export const inclusionParameters = {
 export const consistencyParameters = {
   first: integerParameter({
     minimum: 1,
-    description: "Size of the older checkpoint. Required."
+    description: "Size of the older checkpoint.",
+    example: 1,
+    required: true
   }),
   second: integerParameter({
     minimum: 1,

@@ -7,8 +7,7 @@ import { HttpRouter } from "effect/http"
 import { PublishedKeys, type PublishedKey } from "../actors/PublishedKeys.ts"
 import { json } from "./Answer.ts"
 import { withoutQuery } from "./KnownQuery.ts"
-
-export const PUBLIC_KEYS_PATH = "/.well-known/alk-keys.json"
+import { PUBLIC_KEYS_PATH } from "./OpsContract.ts"
 
 /** Seconds that a cache may keep the answer: a new key signs only after it is published. */
 const MAX_AGE_SECONDS = 60

@@ -18,6 +18,8 @@ export interface Parameter<A> {
   /** JSON Schema of the value. */
   readonly schema: Readonly<Record<string, unknown>>
   readonly example?: unknown
+  /** The document says so; the handler refuses a request without it. */
+  readonly required?: true
   /** The value, or what is wrong with the text. */
   readonly parse: (text: string) => Result.Result<A, string>
 }
@@ -45,6 +47,8 @@ export const integerParameter = (bounds: {
   readonly maximum?: number
   readonly default?: number
   readonly description: string
+  readonly example?: number
+  readonly required?: true
 }): Parameter<number> => {
   const { description, maximum = Number.MAX_SAFE_INTEGER, minimum } = bounds
   const allowed =
@@ -60,6 +64,8 @@ export const integerParameter = (bounds: {
       ...(bounds.maximum === undefined ? {} : { maximum }),
       ...(bounds.default === undefined ? {} : { default: bounds.default })
     },
+    ...(bounds.example === undefined ? {} : { example: bounds.example }),
+    ...(bounds.required === undefined ? {} : { required: bounds.required }),
     parse: (text) => {
       const value = /^-?\d{1,17}$/.test(text) ? Number(text) : NaN
       return Number.isSafeInteger(value) && value >= minimum && value <= maximum

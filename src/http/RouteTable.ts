@@ -4,7 +4,7 @@
  */
 import { HttpApi } from "effect/http-api"
 import { Api } from "./Api.ts"
-import { opsPaths } from "./OpsRoutes.ts"
+import { opsPaths } from "./OpsContract.ts"
 
 /** A path and its methods. */
 export interface Route {

@@ -183,6 +183,7 @@ const endExecution = HttpApiEndpoint.put("endExecution", "/api/v1/executions/:id
       description:
         "The body may be missing. The first end stays: the same status again is 200 and changes " +
         `nothing, another one 409. Spans that still run end with it. ${VISIBLE}`,
+      optionalBody: true,
       headers: idempotencyHeader
     })
   )
@@ -351,6 +352,7 @@ const endSpan = HttpApiEndpoint.put("endSpan", "/api/v1/spans/:id/end", {
       description:
         "The body may be missing. The first end stays: the same status again is 200 and changes " +
         `nothing, another one 409. ${VISIBLE}`,
+      optionalBody: true,
       headers: idempotencyHeader
     })
   )

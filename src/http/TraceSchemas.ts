@@ -14,7 +14,7 @@ import {
   TRACE_NAME_LENGTH_MAX,
   TRIGGER_LENGTH_MAX
 } from "../pipeline/PrepareTrace.ts"
-import { Hash, Sequence, Timestamp } from "./ContractSchemas.ts"
+import { AskedSequence, Hash, Sequence, Timestamp, Warning } from "./ContractSchemas.ts"
 
 const optional = Schema.optionalKey
 const text = (description: string, lengthMax?: number) =>
@@ -221,7 +221,10 @@ export const TraceEventsInput = Schema.Struct({
     Schema.isMinLength(1),
     Schema.isMaxLength(BATCH_ITEMS_MAX)
   )
-}).annotate({ identifier: "TraceEventsInput" })
+}).annotate({
+  identifier: "TraceEventsInput",
+  examples: [{ events: [{ event_type: "tool.request" }, { event_type: "tool.response" }] }]
+})
 
 export const EraseInput = Schema.Struct({
   reason: text("Kept in the chain, whatever else goes.", REASON_LENGTH_MAX)
@@ -235,25 +238,28 @@ const OperationName = Schema.Literals([
   "span.event"
 ])
 
+const operationOf = <F extends Schema.Struct.Fields>(identifier: string, fields: F) =>
+  Schema.Struct(fields).annotate({ identifier })
+
 /** One of the operations, with the fields of the single endpoint and the ids of its path. */
 export const TraceOperationInput = Schema.Union([
-  Schema.Struct({ op: Schema.Literal("execution.start"), ...startFields }),
-  Schema.Struct({
+  operationOf("ExecutionStartOperation", { op: Schema.Literal("execution.start"), ...startFields }),
+  operationOf("ExecutionEndOperation", {
     op: Schema.Literal("execution.end"),
     execution_id: id("The execution that ends."),
     ...endFields
   }),
-  Schema.Struct({
+  operationOf("SpanStartOperation", {
     op: Schema.Literal("span.start"),
     execution_id: id("The execution that it belongs to."),
     ...spanFields
   }),
-  Schema.Struct({
+  operationOf("SpanEndOperation", {
     op: Schema.Literal("span.end"),
     span_id: id("The span that ends."),
     ...spanEndFields
   }),
-  Schema.Struct({
+  operationOf("SpanEventOperation", {
     op: Schema.Literal("span.event"),
     span_id: id("The span that it happened in."),
     ...eventFields
@@ -441,6 +447,11 @@ const DagNode = Schema.Struct({
   error: optional(ErrorValue),
   missing: optional(
     Schema.Literal(true).annotate({ description: "Named by another span, but never sent." })
+  ),
+  synthetic: optional(
+    Schema.Literal(true).annotate({
+      description: "A root that stands for one that OpenTelemetry has not sent yet."
+    })
   )
 }).annotate({ identifier: "DagNode" })
 
@@ -496,8 +507,8 @@ export const TraceVerifyReport = Schema.Struct({
   bounds: Schema.Struct({
     from: Timestamp,
     to: Timestamp,
-    from_sequence: Schema.NullOr(Sequence),
-    to_sequence: Schema.NullOr(Sequence)
+    from_sequence: Schema.NullOr(AskedSequence),
+    to_sequence: Schema.NullOr(AskedSequence)
   }),
   facts_checked: Count.annotate({ description: "Facts of every type." }),
   events_checked: Count.annotate({ description: "The same as `facts_checked`." }),

@@ -10,7 +10,8 @@ import {
   Hash,
   Receipt,
   Sequence,
-  StoredEvent
+  StoredEvent,
+  VerifyReport
 } from "./ContractSchemas.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
 
@@ -50,7 +51,7 @@ export const VerifyProgressLine = Schema.Struct({
 }).annotate({ identifier: "VerifyProgress" })
 
 /** Progress about once a second, the report as the last line. */
-export const VerifyLines = VerifyProgressLine.annotate({
+export const VerifyLines = Schema.Union([VerifyProgressLine, VerifyReport]).annotate({
   description:
     "One line of progress about every second; the schema is that of one line. The last line is " +
     "the VerifyReport."

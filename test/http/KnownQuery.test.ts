@@ -4,7 +4,7 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { openApiDocument } from "../../src/http/Api.ts"
-import { opsPaths } from "../../src/http/OpsRoutes.ts"
+import { opsPaths } from "../../src/http/OpsContract.ts"
 import { ADMIN_TOKEN, OTHER_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"
 import { TestApi, type Answer, type Call } from "./support/TestApi.ts"

@@ -1,5 +1,9 @@
-/** A client of the HTTP API made of nothing but `fetch`: what a user's first script would be. */
+/**
+ * A client of the HTTP API made of nothing but `fetch`: what a user's first script would be. Every
+ * answer is compared with the published document.
+ */
 import { setTimeout as sleep } from "node:timers/promises"
+import { assertConforms } from "./Conformance.ts"
 
 export type Json = Record<string, any>
 
@@ -39,6 +43,13 @@ export class Client {
       ...(payload === undefined ? {} : { body: payload as any })
     })
     const text = await response.text()
+    assertConforms({
+      method: options.method ?? (payload === undefined ? "GET" : "POST"),
+      target: path,
+      status: response.status,
+      contentType: response.headers.get("content-type") ?? undefined,
+      text
+    })
     let parsed: unknown
     try {
       parsed = JSON.parse(text)

@@ -12,6 +12,7 @@ import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import type { Settings } from "../../../src/http/ApiSettings.ts"
 import { HttpListener } from "../../../src/http/HttpListener.ts"
 import { layerServer } from "../../../src/http/Server.ts"
+import { assertConforms } from "../../support/Conformance.ts"
 import { layerDoubles, World } from "./Doubles.ts"
 
 export interface LogLine {
@@ -138,6 +139,16 @@ export class TestApi {
   }
 
   async call(path: string, call: Call = {}): Promise<Answer> {
-    return collect(await this.open(path, call))
+    const answer = await collect(await this.open(path, call))
+    const { headers, status, text } = answer
+    const encoded = headers["content-encoding"] !== undefined
+    assertConforms({
+      method: call.method ?? (call.json === undefined && call.raw === undefined ? "GET" : "POST"),
+      target: path,
+      status,
+      contentType: headers["content-type"],
+      text: encoded ? "" : text
+    })
+    return answer
   }
 }
