@@ -14,14 +14,13 @@ import { answering, createdAt, json } from "./Answer.ts"
 import { Api } from "./Api.ts"
 import { ApiError, invalid, notFound, refusable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
+import { LABEL_LENGTH_MAX } from "./ContractSchemas.ts"
 import { JSON_TYPE } from "./MediaTypes.ts"
 import { readBody } from "./RequestBody.ts"
 import { readResourcePage, resourcePage } from "./ResourcePages.ts"
 
 /** Bytes of a body of the admin routes at most. */
 export const BODY_BYTES_MAX = 65_536
-/** Characters of a tenant's name or a key's label at most. */
-const LABEL_LENGTH_MAX = 256
 /** Characters of an unknown field's name that an error repeats. */
 const FIELD_LENGTH_MAX = 128
 const TENANT_FIELDS = ["id", "name"]

@@ -11,6 +11,9 @@ import {
 } from "../domain/AuditEvent.ts"
 import { exampleEvent } from "./ContractExample.ts"
 
+/** Characters of a tenant's name or of a label at most. */
+export const LABEL_LENGTH_MAX = 256
+
 const text = (description: string) => Schema.String.annotate({ description })
 const optional = Schema.optionalKey
 
@@ -405,9 +408,18 @@ export const EventVerifyReport = Schema.Struct({
 
 const Scope = Schema.Literals(["read", "write"])
 
+/** `null` means that it is absent. */
+const optionalInput = <S extends Schema.Constraint>(schema: S) => optional(Schema.NullOr(schema))
+
+/** Names for people, of tenants, keys and share links. */
+export const label = Schema.String.check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(LABEL_LENGTH_MAX)
+).annotate({ description: `1 to ${LABEL_LENGTH_MAX} characters.` })
+
 export const TenantInput = Schema.Struct({
   id: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9_-]{0,62}$/)),
-  name: optional(text("At most 256 characters."))
+  name: optionalInput(label)
 }).annotate({ identifier: "TenantInput", examples: [{ id: "initech", name: "Initech Inc." }] })
 
 export const Tenant = Schema.Struct({
@@ -423,8 +435,8 @@ export const TenantList = Schema.Struct({
 
 export const KeyInput = Schema.Struct({
   scopes: Schema.Array(Scope).check(Schema.isMinLength(1)),
-  label: optional(text("At most 256 characters.")),
-  prefix: optional(Schema.Literals(["alk_live_", "svc_live_"])).annotate({
+  label: optionalInput(label),
+  prefix: optionalInput(Schema.Literals(["alk_live_", "svc_live_"])).annotateKey({
     description: "If missing: `alk_live_`."
   })
 }).annotate({

@@ -41,18 +41,17 @@ const isObject = (value: unknown): value is Json =>
 const mapValues = (object: Json, change: (value: any, key: string) => unknown): Json =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]))
 
-/** Bounds that only say that a double holds the integer exactly. */
-const withoutSafeBounds = ({ maximum, minimum, ...schema }: Json): Json => ({
+/** A lower bound that only says that a double holds the integer exactly. */
+const withoutSafeMinimum = ({ minimum, ...schema }: Json): Json => ({
   ...schema,
-  ...(minimum === undefined || minimum === Number.MIN_SAFE_INTEGER ? {} : { minimum }),
-  ...(maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? {} : { maximum })
+  ...(minimum === undefined || minimum === Number.MIN_SAFE_INTEGER ? {} : { minimum })
 })
 
 /** Checks that stand in `allOf` beside what they check. */
 const merged = (schema: Json): Json => {
   const { allOf, ...rest } = schema
   if (!Array.isArray(allOf) || allOf.some((part) => "$ref" in part)) return schema
-  return Object.assign({}, withoutSafeBounds(rest), ...allOf)
+  return Object.assign({}, withoutSafeMinimum(rest), ...allOf)
 }
 
 /** `anyOf` says too little: whether `null` may stand there, or which alternatives there are. */
@@ -100,7 +99,7 @@ const tidySchema = (schema: unknown): unknown => {
         ? mapValues(value, tidySchema)
         : tidySchema(value)
   )
-  return open(opened(decided(withoutSafeBounds(merged(inner)))))
+  return open(opened(decided(withoutSafeMinimum(merged(inner)))))
 }
 
 /** Alternatives that one member tells apart say so. */

@@ -61,7 +61,7 @@ export const integerParameter = (bounds: {
       type: "integer",
       format: "int64",
       minimum,
-      ...(bounds.maximum === undefined ? {} : { maximum }),
+      maximum,
       ...(bounds.default === undefined ? {} : { default: bounds.default })
     },
     ...(bounds.example === undefined ? {} : { example: bounds.example }),

@@ -19,7 +19,8 @@ import {
 } from "../domain/Registry.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
-import { pageFields, Timestamp } from "./ContractSchemas.ts"
+import { label, pageFields, Timestamp } from "./ContractSchemas.ts"
+import { filterParameters } from "./EventParameters.ts"
 import { ifNoneMatch, Unchanged } from "./ExportContract.ts"
 import { PDF_TYPE } from "./ExportTypes.ts"
 import { createdHeaders, operation } from "./Operation.ts"
@@ -67,12 +68,41 @@ export const ShareLink = Schema.Struct(linkFields).annotate({
   examples: [exampleLink]
 })
 
+/** A parameter of the event list as a member: integers as text too, and `null` for an absent one. */
+const memberOf = (schema: Readonly<Record<string, unknown>>) => ({
+  ...schema,
+  type: schema["type"] === "integer" ? ["integer", "string", "null"] : [schema["type"], "null"],
+  ...(schema["type"] === "integer" ? { pattern: "^[0-9]{1,15}$" } : {}),
+  ...(Array.isArray(schema["enum"]) ? { enum: [...schema["enum"], null] } : {})
+})
+
+const { from: _from, to: _to, ...conditions } = filterParameters
+
+/** The conditions by name, nothing else, and no number where text is due. */
+const Filters = Schema.Record(
+  Schema.String,
+  Schema.NullOr(Schema.Union([Schema.String, Schema.Int]))
+).check(
+  Schema.makeFilter(() => true, {
+    toJsonSchema: () => ({
+      properties: Object.fromEntries(
+        Object.entries(conditions).map(([name, { description, schema }]) => [
+          name,
+          { ...memberOf(schema), description }
+        ])
+      ),
+      patternProperties: {
+        "^metadata\\.": { type: ["string", "null"], description: "A condition on metadata." }
+      },
+      additionalProperties: false
+    })
+  })
+)
+
 export const ShareLinkInput = Schema.Struct({
-  from: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  to: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  filters: Schema.optionalKey(
-    Schema.NullOr(Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Int])))
-  ).annotateKey({
+  from: Schema.optionalKey(Schema.NullOr(Timestamp)),
+  to: Schema.optionalKey(Schema.NullOr(Timestamp)),
+  filters: Schema.optionalKey(Schema.NullOr(Filters)).annotateKey({
     description:
       "Conditions by the names of the event list's parameters, `metadata.<path>` included; not " +
       "from and to."
@@ -85,7 +115,7 @@ export const ShareLinkInput = Schema.Struct({
   max_uses: Schema.optionalKey(
     Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: USES_MAX })))
   ),
-  label: Schema.optionalKey(Schema.NullOr(Schema.String))
+  label: Schema.optionalKey(Schema.NullOr(label))
 }).annotate({
   identifier: "ShareLinkInput",
   examples: [{ from: "2026-01-01T00:00:00Z", filters: { actor_id: "user_1" }, max_uses: 3 }]

@@ -17,6 +17,9 @@ import {
 import { AskedSequence, Hash, Sequence, Timestamp, Warning } from "./ContractSchemas.ts"
 
 const optional = Schema.optionalKey
+/** Of what clients send: `null` means that it is absent. */
+const optionalInput = <S extends Schema.Constraint>(schema: S) =>
+  Schema.optionalKey(Schema.NullOr(schema))
 const text = (description: string, lengthMax?: number) =>
   lengthMax === undefined
     ? Schema.String.annotate({ description })
@@ -135,47 +138,47 @@ export const TraceEvent = Schema.Struct({
 
 const startFields = {
   agent_id: id("Which agent runs."),
-  agent_name: optional(text("`agent_id` if missing.", TRACE_NAME_LENGTH_MAX)),
-  trigger: optional(text("What set it off.", TRIGGER_LENGTH_MAX)),
-  metadata: optional(Metadata),
-  idempotency_key: optional(
+  agent_name: optionalInput(text("`agent_id` if missing.", TRACE_NAME_LENGTH_MAX)),
+  trigger: optionalInput(text("What set it off.", TRIGGER_LENGTH_MAX)),
+  metadata: optionalInput(Metadata),
+  idempotency_key: optionalInput(
     id("A retry with the same agent and key gives the stored execution; the id is made of both.")
   ),
-  started_at: optional(
+  started_at: optionalInput(
     Timestamp.annotate({ description: "The service's time if missing; kept to the microsecond." })
   ),
-  id: optional(id("An id of your own, instead of an `idempotency_key`."))
+  id: optionalInput(id("An id of your own, instead of an `idempotency_key`."))
 }
 
 const endFields = {
-  status: optional(EndStatus),
-  ended_at: optional(Timestamp.annotate({ description: "The service's time if missing." })),
-  metadata: optional(Metadata.annotate({ description: "Merged by top-level key." }))
+  status: optionalInput(EndStatus),
+  ended_at: optionalInput(Timestamp.annotate({ description: "The service's time if missing." })),
+  metadata: optionalInput(Metadata.annotate({ description: "Merged by top-level key." }))
 }
 
 const spanFields = {
-  id: optional(id("An id of your own; else one is made.")),
-  parent_span_id: optional(id("The root span if missing.")),
-  caused_by_span_ids: optional(
+  id: optionalInput(id("An id of your own; else one is made.")),
+  parent_span_id: optionalInput(id("The root span if missing.")),
+  caused_by_span_ids: optionalInput(
     Schema.Array(id("A span of the same execution.")).check(Schema.isMaxLength(CAUSES_MAX))
   ),
   span_type: SpanType,
   name: text("What it does.", TRACE_NAME_LENGTH_MAX),
-  started_at: optional(Timestamp),
-  metadata: optional(Metadata),
-  idempotency_key: optional(id("A retry with the same key gives the stored span."))
+  started_at: optionalInput(Timestamp),
+  metadata: optionalInput(Metadata),
+  idempotency_key: optionalInput(id("A retry with the same key gives the stored span."))
 }
 
 const spanEndFields = {
   ...endFields,
-  error: optional(ErrorValue.annotate({ description: "What went wrong." }))
+  error: optionalInput(ErrorValue.annotate({ description: "What went wrong." }))
 }
 
 const eventFields = {
-  id: optional(id("An id of your own; a repeated one with the same content is stored once.")),
+  id: optionalInput(id("An id of your own; a repeated one with the same content is stored once.")),
   event_type: EventType,
-  timestamp: optional(Timestamp),
-  payload: optional(
+  timestamp: optionalInput(Timestamp),
+  payload: optionalInput(
     Schema.Record(Schema.String, Schema.Unknown).annotate({
       description: "Free-form; at most 64 KiB in canonical form."
     })

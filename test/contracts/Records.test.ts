@@ -186,10 +186,10 @@ const commands: ReadonlyArray<Command> = [
   registry({ op: "create_tenant", tenant: { id: "acme", name: "Acme", created_at: NOW } }),
   registry({ op: "create_tenant", tenant: { id: "acme", created_at: NOW } }),
   registry({ op: "create_key", key }),
-  registry({ op: "revoke_key", tenant_id: "acme", key_id: key.id, revoked_at: NOW }),
   registry({ op: "create_link", link }),
   registry({ op: "use_link", tenant_id: "acme", link_id: link.id, used_at: NOW }),
   registry({ op: "revoke_link", tenant_id: "acme", link_id: link.id, revoked_at: NOW }),
+  registry({ op: "revoke_key", tenant_id: "acme", key_id: key.id, revoked_at: NOW }),
   registry({
     op: "add_signing_key",
     signing_key: {
