@@ -247,8 +247,9 @@ const followForEver = (followed: Followed, reader: LogReader) =>
   Effect.gen(function*() {
     const positions = [...followed.positions.values()]
     const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
-    yield* reportMalformed(followed.take(yield* reader.fetch(positions, limits)))
+    const fetched = yield* reader.fetch(positions, limits)
     followed.interrupted = undefined
+    yield* reportMalformed(followed.take(fetched))
   }).pipe(
     Effect.forever,
     Effect.catchDefect((defect) => Effect.fail(defect)),

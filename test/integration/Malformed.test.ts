@@ -3,7 +3,7 @@
  * and the service starts, follows and goes on all the same, restarts included.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Metric } from "effect"
+import { Effect, Metric, Schedule } from "effect"
 import { malformedRecords } from "../../src/actors/Malformed.ts"
 import { SYSTEM_TENANT } from "../../src/domain/Identifiers.ts"
 import type { ApiKey } from "../../src/domain/Registry.ts"
@@ -14,6 +14,14 @@ import { TENANT, withView } from "./support/Evidence.ts"
 import { apiKey, registryCommand, running, type Service } from "./support/Service.ts"
 
 
+
+/** What became of a command; a view that is not shown yet is asked again. */
+const finalState = (service: Service, tenantId: string, receiptId: string) =>
+  service.receipts.state(tenantId, receiptId).pipe(
+    Effect.repeat({ until: ({ status }) => status !== "pending" }),
+    Effect.retry(Schedule.spaced("50 millis")),
+    Effect.timeout("20 seconds")
+  )
 
 /** A key is made and known; an event is written and listed; its receipt is final. */
 const assertWorks = Effect.fnUntraced(function*(service: Service, id: string) {
@@ -26,10 +34,7 @@ const assertWorks = Effect.fnUntraced(function*(service: Service, id: string) {
   ])
   yield* service.view.until((registry) => registry.keys.has(id)).pipe(Effect.timeout("20 seconds"))
   assert.deepStrictEqual(service.view.registry().keyOfHash(key.hash), key)
-  const state = yield* service.receipts.state(TENANT, made.receiptId).pipe(
-    Effect.repeat({ until: ({ status }) => status !== "pending" }),
-    Effect.timeout("20 seconds")
-  )
+  const state = yield* finalState(service, TENANT, made.receiptId)
   assert(state.status === "committed")
   assert.strictEqual(state.receipt.receipt_id, made.receiptId)
 })
@@ -175,10 +180,7 @@ describe("malformed records on the internal topics", () => {
         const wrong = { ...apiKey("key_2"), hash: 5 } as unknown as ApiKey
         const command = registryCommand({ op: "create_key", key: wrong })
         yield* append([commandRecord(command)])
-        const state = yield* service.receipts.state(SYSTEM_TENANT, command.receiptId).pipe(
-          Effect.repeat({ until: ({ status }) => status !== "pending" }),
-          Effect.timeout("20 seconds")
-        )
+        const state = yield* finalState(service, SYSTEM_TENANT, command.receiptId)
         assert.strictEqual(state.status, "failed")
         assert.strictEqual((yield* readAll("quarantine")).length, 1)
         yield* assertWorks(service, "key_3")

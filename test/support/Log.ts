@@ -171,11 +171,22 @@ export const produceRaw = (
       })
     const isCompacted = ["state", "progress", "registry"].includes(topic)
     if (isCompacted) await setPolicy("delete")
-    await producer.send({
-      topic: name,
-      acks: -1,
-      messages: records.map((record) => ({ ...record, partition: 0 }))
-    })
+    const send = () =>
+      producer.send({
+        topic: name,
+        acks: -1,
+        messages: records.map((record) => ({ ...record, partition: 0 }))
+      })
+    // The broker hears of the policy a moment later; what it refuses it has stored nothing of.
+    for (let left = 50;; left--) {
+      try {
+        await send()
+        break
+      } catch (error) {
+        if (left === 0) throw error
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+    }
     if (isCompacted) await setPolicy("compact")
     await Promise.all([admin.disconnect(), producer.disconnect()])
   })
