@@ -38,6 +38,10 @@ export const HEADER_BYTES_MAX = 32_768
  * sent on one of them meanwhile is answered, and the answer says that the connection ends.
  */
 const IDLE_GRACE_MS = 500
+/** Milliseconds that a turn of the event loop may take for the server to close behind it. */
+const QUIET_TURN_MS = 2
+/** Milliseconds to wait for such a turn. */
+const QUIET_WAIT_MS = 250
 /** Milliseconds after a last answer that its client has to read it, whatever it still sends. */
 const CLOSE_GRACE_MS = 500
 
@@ -107,6 +111,8 @@ class AlkServer {
   readonly #corsOrigins: ReadonlyArray<string>
   readonly #connections = new Map<Duplex, Connection>()
   #isStopping = false
+  /** Connections so far. */
+  #accepted = 0
 
   constructor(corsOrigins: ReadonlyArray<string>, graceMs: number) {
     this.#corsOrigins = corsOrigins
@@ -128,6 +134,7 @@ class AlkServer {
   #listen(graceMs: number): void {
     const { server } = this
     server.on("connection", (socket) => {
+      this.#accepted += 1
       this.#connections.set(socket, { response: undefined, isRefused: false })
       socket.once("close", () => this.#connections.delete(socket))
     })
@@ -136,6 +143,7 @@ class AlkServer {
       server.on(event, (request: IncomingMessage, response: ServerResponse) => {
         const connection = this.#connections.get(request.socket)
         if (connection !== undefined) connection.response = response
+        if (this.#isStopping) response.setHeader("connection", "close")
         if (server.listenerCount(event) === 1) this.#answer(request, response)
       })
     }
@@ -155,18 +163,43 @@ class AlkServer {
     })
     // Node's own `close` cuts idle connections at once and stops looking at timeouts.
     server.close = (done) => {
-      this.#isStopping = true
-      SocketServer.prototype.close.call(server, done)
-      const timers = [
-        setTimeout(() => this.#closeIdle(), IDLE_GRACE_MS),
-        setTimeout(() => server.closeAllConnections(), graceMs)
-      ]
-      server.once("close", () => {
-        for (const timer of timers) clearTimeout(timer)
-        Server.prototype.close.call(server)
-      })
+      this.#whenNobodyWaits(() => this.#stop(graceMs, done))
       return server
     }
+  }
+
+  /**
+   * Connections that wait to be accepted when a server closes are reset, with what was sent on them:
+   * so it closes right behind a turn of the event loop in which all were accepted.
+   */
+  #whenNobodyWaits(stop: () => void, until = performance.now() + QUIET_WAIT_MS): void {
+    const accepted = this.#accepted
+    const startedAt = performance.now()
+    setImmediate(() => {
+      const now = performance.now()
+      const isQuiet = this.#accepted === accepted && now - startedAt < QUIET_TURN_MS
+      if (isQuiet || now >= until) stop()
+      else this.#whenNobodyWaits(stop, until)
+    })
+  }
+
+  #stop(graceMs: number, done: ((error?: Error) => void) | undefined): void {
+    const { server } = this
+    SocketServer.prototype.close.call(server, done)
+    // Not before nobody can connect any more: a client that is told that its connection ends makes
+    // a new one.
+    this.#isStopping = true
+    for (const { response } of this.#connections.values()) {
+      if (response?.headersSent === false) response.setHeader("connection", "close")
+    }
+    const timers = [
+      setTimeout(() => this.#closeIdle(), IDLE_GRACE_MS),
+      setTimeout(() => server.closeAllConnections(), graceMs)
+    ]
+    server.once("close", () => {
+      for (const timer of timers) clearTimeout(timer)
+      Server.prototype.close.call(server)
+    })
   }
 
   #closeIdle(): void {

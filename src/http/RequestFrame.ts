@@ -20,7 +20,6 @@ import { Bodies, CurrentBody } from "./BodyBudget.ts"
 import { compressed } from "./Compression.ts"
 import { corsOptions } from "./Cors.ts"
 import { CurrentRequest, pathOf, requestIdOf, type RequestFacts } from "./CurrentRequest.ts"
-import { Draining } from "./Draining.ts"
 import { requestAnswered } from "./Metrics.ts"
 import { allowedMethods, findRoute, UNKNOWN_ROUTE } from "./RouteTable.ts"
 
@@ -153,7 +152,6 @@ const factsOf = (request: HttpServerRequest.HttpServerRequest, path: string): Re
 /** The frame of this process's requests. */
 export const makeRequestFrame = Effect.gen(function*() {
   const settings = yield* ApiSettings
-  const draining = yield* Draining
   const bodies = yield* Bodies
   const allowOrigins: (app: App<unknown>) => App<unknown> =
     settings.corsOrigins.length === 0 ? (app) => app : cors(settings.corsOrigins)
@@ -191,7 +189,7 @@ export const makeRequestFrame = Effect.gen(function*() {
       const answer = answered(allowOrigins(asked), request.method, path).pipe(
         Effect.map((response) => {
           status = response.status
-          return completed(response, facts, draining.isBegun() || hasEndlessRest(incoming))
+          return completed(response, facts, hasEndlessRest(incoming))
         }),
         Effect.provideService(
           HttpServerRequest.HttpServerRequest,

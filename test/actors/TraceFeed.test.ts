@@ -6,6 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { LiveFeed } from "../../src/actors/LiveFeed.ts"
+import { READER_LIMITS } from "../../src/actors/Subscriber.ts"
+import { READER_LIMITS } from "../../src/actors/Subscriber.ts"
 import { TraceFeed, type TraceSubscription } from "../../src/actors/TraceFeed.ts"
 import { GENESIS_HASH } from "../../src/domain/HashChain.ts"
 import {
@@ -360,6 +362,8 @@ describe("the end of a stream", () => {
     writer.span("s")
     for (const fact of writer.facts) world.commit(fact)
     world.project()
+    // Half of what is sent: the one who reads never has so much waiting.
+    const limits = { ...READER_LIMITS, bytesMax: 3 * 1_048_576 }
     const big = { text: "x".repeat(60_000) }
     return Effect.gen(function*() {
       const feed = yield* TraceFeed
@@ -391,7 +395,7 @@ describe("the end of a stream", () => {
         messagesOf(text(rest)).map(({ id }) => id),
         Array.from({ length: 100 - seen.length }, (_, n) => after + 1 + n)
       )
-    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), Effect.timeout("20 seconds"))
+    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world, 100, limits)), Effect.timeout("20 seconds"))
   })
 
   it.live("comes with the revocation of the key", () => {

@@ -2,6 +2,7 @@
  * What the server says of a connection, whatever is sent on it: every request that it takes gets an
  * answer with an error body, a connection that ends says so first, and one that goes on really does.
  */
+import { Stream } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { answersIn, exchanged, RawConnection, type RawAnswer } from "./support/RawHttp.ts"
@@ -238,11 +239,12 @@ describe("bytes that are no request behind one that is", () => {
     assert.strictEqual(answer?.status, 201, connection.bytes)
     assertError(refusal!, 400)
     assert.strictEqual(more.length, 0)
+    world.sse = Stream.concat(Stream.make(Buffer.from("retry: 3000\n")), Stream.never)
     const stream = await RawConnection.open(api.port)
     stream.write(
       `GET /v1/events/stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${READ_KEY}\r\n\r\n`
     )
-    while (!stream.bytes.includes("\r\n\r\n")) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (!stream.bytes.includes("retry")) await new Promise((resolve) => setTimeout(resolve, 5))
     stream.write("garbage\r\n\r\n")
     await new Promise((resolve) => setTimeout(resolve, 200))
     stream.socket.destroy()

@@ -6,6 +6,7 @@ import { Deferred, Effect, Layer, Stream } from "effect"
 import { Heads } from "../../../src/actors/Heads.ts"
 import { Keys } from "../../../src/actors/Keys.ts"
 import { layerLiveFeed } from "../../../src/actors/LiveFeed.ts"
+import { READER_LIMITS } from "../../../src/actors/Subscriber.ts"
 import { layerTraceFeed } from "../../../src/actors/TraceFeed.ts"
 import { noProgress, Visibility } from "../../../src/actors/Visibility.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/TraceFact.ts"
@@ -141,9 +142,9 @@ const headsOf = (world: FeedWorld) =>
   })
 
 /** The real feeds over the world. */
-export const layerFeeds = (world: FeedWorld, streamsMax = 100) =>
+export const layerFeeds = (world: FeedWorld, streamsMax = 100, limits = READER_LIMITS) =>
   layerTraceFeed.pipe(
-    Layer.provideMerge(layerLiveFeed(streamsMax)),
+    Layer.provideMerge(layerLiveFeed(streamsMax, limits)),
     Layer.provide([
       logOf(world),
       storeOf(world),

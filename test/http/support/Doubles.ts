@@ -111,6 +111,10 @@ export class World {
   rebuilding = false
   statsTooLarge = false
   ready = true
+  /** Whoever asks whether it is ready waits for ever. */
+  stuck = false
+  /** How often somebody has asked. */
+  asked = 0
   streamsMax = 100
   sse: Stream.Stream<Uint8Array> = Stream.never
   breaks: ReadonlyArray<Break> = []
@@ -427,14 +431,18 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
       reached: () => Effect.void
     }),
     Layer.succeed(Readiness, {
-      check: Effect.sync(() => ({
-        ready: world.ready,
-        body: {
-          status: world.ready ? "ready" : "not ready",
-          kafka: { state: "ready", bootstrap: "127.0.0.1:9092" },
-          clickhouse: { state: "ready" },
-          roles: ["api"]
-        }
-      }))
+      check: Effect.suspend(() => {
+        world.asked += 1
+        if (world.stuck) return Effect.never
+        return Effect.succeed({
+          ready: world.ready,
+          body: {
+            status: world.ready ? "ready" : "not ready",
+            kafka: { state: "ready", bootstrap: "127.0.0.1:9092" },
+            clickhouse: { state: "ready" },
+            roles: ["api"]
+          }
+        })
+      })
     })
   )

@@ -1,0 +1,31 @@
+/**
+ * The client of Java's standard library, as many services have it: every request of it is answered,
+ * though it offers HTTP/2 with the first one of each connection.
+ */
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { afterEach, assert, describe, it } from "vitest"
+import { OTHER_KEY } from "./support/Doubles.ts"
+import { TestApi } from "./support/TestApi.ts"
+
+const REQUESTS = 600
+const CONNECTIONS = 8
+const JAVA = process.env["JAVA_HOME"] === undefined ? "java" : `${process.env["JAVA_HOME"]}/bin/java`
+
+describe("Java's HttpClient", () => {
+  let api: TestApi
+  afterEach(() => api.stop())
+
+  it("gets the right status for every request: GET, POST, streamed POST", async () => {
+    api = await TestApi.start()
+    const program = "test/support/JavaClient.java"
+    const given = [program, api.url, OTHER_KEY, String(REQUESTS), String(CONNECTIONS)]
+    const { stdout } = await promisify(execFile)(JAVA, given, { timeout: 150_000 })
+    assert.deepStrictEqual(stdout.trim().split("\n").sort(), [
+      "200 get 200",
+      "200 post 200",
+      "200 stream 200"
+    ])
+    assert.strictEqual(api.world.bodies.length, (REQUESTS / 3) * 2)
+  }, 180_000)
+})
