@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { MARK_EVENTS, READER_LIMITS } from "../actors/Subscriber.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import { filterParameters } from "./EventParameters.ts"
@@ -26,8 +27,23 @@ const EventStream = Schema.String.annotate({
   description:
     "`event: audit.event`, `id:` the sequence number, `data:` the AuditEvent on one line; " +
     "`retry: 3000` first, a comment every 15 s. Under a filter an `id:` without data moves the " +
-    "resume point now and then."
+    `resume point, at most once for ${MARK_EVENTS} events that were passed over; browsers show no ` +
+    "event for it, and clients that do (httpx-sse) give it empty data."
 }).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
+
+const MIB = 1_048_576
+
+const closedWhen = (): string => {
+  const { bytesMax, lateBytes, lateMs } = READER_LIMITS
+  const late = `more than ${lateBytes / MIB} MiB for over ${lateMs / 1_000} s`
+  return `has ${bytesMax / MIB} MiB waiting, or ${late}, or takes nothing for 30 s`
+}
+
+/** What becomes of a stream whose reader is slow, in words. */
+export const slowReaders =
+  `A burst waits for whoever reads. A reader that ${closedWhen()} is closed and resumes with its ` +
+  "last id; so is the one furthest behind when all of them take too much memory. Revoking the key " +
+  "closes the stream."
 
 const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
   success: EventStream,
@@ -40,8 +56,8 @@ const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
       summary: "Follow new events",
       description:
         "Server-Sent Events, live only unless resumed. The headers are sent once the start point " +
-        "is fixed: every event committed after that is delivered. A reader that is too slow is " +
-        "closed and resumes with its last id; revoking the key closes the stream.",
+        "is fixed: every event committed after that is delivered. " +
+        slowReaders,
       query: streamParameters,
       metadata: true,
       headers: {

@@ -17,7 +17,7 @@ import {
   integerParameter,
   textParameter
 } from "./QueryParameters.ts"
-import { LAST_EVENT_ID_HEADER } from "./StreamContract.ts"
+import { LAST_EVENT_ID_HEADER, slowReaders } from "./StreamContract.ts"
 import { eventCursor, spanCursor } from "./TraceLists.ts"
 import {
   Dag,
@@ -291,8 +291,8 @@ const streamExecution = HttpApiEndpoint.get("streamExecution", "/api/v1/executio
       summary: "Follow an execution",
       description:
         "Server-Sent Events, live only unless resumed. Every change committed after the headers is " +
-        "delivered. A reader that is too slow is closed and resumes with its last id; revoking the " +
-        "key closes the stream. 413 while the execution and its running spans say more than 64 MiB.",
+          `delivered. ${slowReaders} 413 while the execution and its running spans say more than ` +
+          "64 MiB.",
       query: traceStreamParameters,
       headers: {
         [LAST_EVENT_ID_HEADER]: {

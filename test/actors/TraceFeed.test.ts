@@ -7,7 +7,6 @@ import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { LiveFeed } from "../../src/actors/LiveFeed.ts"
 import { READER_LIMITS } from "../../src/actors/Subscriber.ts"
-import { READER_LIMITS } from "../../src/actors/Subscriber.ts"
 import { TraceFeed, type TraceSubscription } from "../../src/actors/TraceFeed.ts"
 import { GENESIS_HASH } from "../../src/domain/HashChain.ts"
 import {

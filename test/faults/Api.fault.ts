@@ -110,6 +110,11 @@ describe("a reader that does not read", () => {
         async () => (await subscribersOf(url)) <= open + 1,
         CLOSED_MS
       )
+      const counted = await (await fetch(`${url}/metrics`)).text()
+      const closed = [...counted.matchAll(/^alk_live_readers_closed_total\{.*\} (\d+)/gm)]
+      assert.strictEqual(closed.reduce((sum, [, count]) => sum + Number(count), 0), SLEEPERS)
+      const lines = parts.apis[0]!.output().match(/a live stream was closed/g)
+      assert.strictEqual(lines?.length, SLEEPERS)
       const grown = residentKib(parts.apis[0]!.pid) - before
       assert.isBelow(grown, GROWN_KIB_MAX, "KiB more than before")
       await judge(parts, load, [reader])

@@ -112,6 +112,20 @@ describe("every answer", () => {
     assert.notInclude(JSON.stringify(lines), READ_KEY)
   })
 
+  it("says what it varies by, refusals too", async () => {
+    const headers = { origin: "https://a.example", "accept-encoding": "gzip" }
+    const vary = async (path: string, accept: string) => {
+      const answer = await open.call(path, { key: READ_KEY, headers: { ...headers, accept } })
+      return [answer.status, String(answer.headers["vary"]).split(", ").sort().join()]
+    }
+    const all = "Accept,Accept-Encoding,Origin"
+    assert.deepStrictEqual(await vary("/v1/events", "*/*"), [200, all])
+    assert.deepStrictEqual(await vary("/v1/events", "text/csv"), [200, all])
+    assert.deepStrictEqual(await vary("/v1/events", "image/png"), [406, all])
+    assert.deepStrictEqual(await vary("/v1/verify", "*/*"), [200, all])
+    assert.deepStrictEqual(await vary("/v1/events/stats", "*/*"), [200, "Accept-Encoding,Origin"])
+  })
+
   it("allows other origins only where they are configured", async () => {
     const closed = await api.call("/healthz", { headers: { origin: "https://a.example" } })
     assert.isUndefined(closed.headers["access-control-allow-origin"])
@@ -126,6 +140,13 @@ describe("every answer", () => {
       headers: { origin: "https://a.example", "access-control-request-method": "POST" }
     })
     assert.strictEqual(preflight.status, 204)
-    assert.include(String(preflight.headers["access-control-allow-headers"]), "Idempotency-Key")
+    const sendable = String(preflight.headers["access-control-allow-headers"])
+    for (const name of ["Idempotency-Key", "If-None-Match", "traceparent"]) {
+      assert.include(sendable, name)
+    }
+    const readable = String(allowed.headers["access-control-expose-headers"])
+    for (const name of ["ETag", "Content-Disposition", "Retry-After"]) {
+      assert.include(readable, name)
+    }
   })
 })

@@ -266,6 +266,35 @@ describe("reading back", () => {
     })
   })
 
+  it.each([
+    ["gzip", "gzip"],
+    ["gzip, br, zstd", "zstd"],
+    ["gzip;q=1.0, br;q=0.5, zstd;q=0.1", "gzip"],
+    ["zstd;q=0, br;q=0.2, gzip;q=0.1", "br"],
+    ["*", "zstd"],
+    ["*;q=0.5, gzip", "gzip"],
+    ["zstd;q=0, *", "br"],
+    ["gzip;q=0", undefined],
+    ["*;q=0", undefined],
+    ["identity, gzip;q=0.5", undefined],
+    ["identity;q=0.5, gzip", "gzip"],
+    ["deflate", undefined],
+    ["", undefined]
+  ])("answers in the coding that a client likes best: %s", async (accepted, coding) => {
+    const answer = await get("/v1/events", { headers: { "accept-encoding": accepted } })
+    assert.strictEqual(answer.status, 200)
+    assert.strictEqual(answer.headers["content-encoding"], coding)
+    assert.include(String(answer.headers["vary"]), "Accept-Encoding")
+  })
+
+  it("compresses even little for those who take nothing else", async () => {
+    for (const accepted of ["gzip, identity;q=0", "gzip, *;q=0"]) {
+      const small = await get("/v1/events?id=none", { headers: { "accept-encoding": accepted } })
+      assert.strictEqual(small.headers["content-encoding"], "gzip", accepted)
+      assert.include(gunzipSync(small.bytes).toString(), '"total":0')
+    }
+  })
+
   it("compresses on request what is worth it", async () => {
     const plain = await get("/v1/events")
     const inflate = { gzip: gunzipSync, br: brotliDecompressSync, zstd: zstdDecompressSync }

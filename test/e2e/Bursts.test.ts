@@ -1,0 +1,95 @@
+/**
+ * A burst of large events through broker, sequencer and live feed: a reader that reads gets all of
+ * it on one connection, as events and as changes of an execution; one that doesn't is closed.
+ */
+import { once } from "node:events"
+import { rmSync } from "node:fs"
+import { connect } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
+import { event } from "../support/BlackBox.ts"
+import { Client, readStream } from "../support/Client.ts"
+import { freshFolder, start, TEST_SECRET, testKey, type Started } from "../support/Program.ts"
+import { signingKeyIn } from "../support/SigningKeyFile.ts"
+
+const BATCHES = 8
+const BATCH_EVENTS = 1_000
+const TOTAL = BATCHES * BATCH_EVENTS
+/** Characters that make an event large: 32 MB in all, eight times what a reader may be late with. */
+const TEXT = "x".repeat(4_000)
+const TIMEOUT_MS = 180_000
+
+const prefix = `bursts_${process.pid}`
+const folder = freshFolder("bursts-key")
+const key = testKey("bursts")
+let program: Started
+let client: Client
+
+beforeAll(async () => {
+  program = await start({
+    ALK_ROLES: "api,sequencer,projection",
+    KAFKA_BROKERS: inject("bootstrap"),
+    CLICKHOUSE_URL: inject("storeUrl"),
+    CLICKHOUSE_DATABASE: prefix,
+    ALK_TOPIC_PREFIX: prefix,
+    ALK_PARTITIONS: "1",
+    ALK_REPLICATION: "1",
+    ALK_SECRET: TEST_SECRET,
+    ALK_SIGNING_KEY_FILE: signingKeyIn(folder),
+    ALK_BOOTSTRAP_KEYS: `${key}=bursts:read+write`
+  })
+  client = new Client(program.url, key)
+})
+
+afterAll(async () => {
+  await program.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const closedReaders = async (): Promise<number> => {
+  const { text } = await client.call("/metrics")
+  return [...text.matchAll(/^alk_live_readers_closed_total\{.*\} (\d+)/gm)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0
+  )
+}
+
+describe("a burst of 8 x 1,000 large events", () => {
+  it("reaches a reader that reads whole, on one connection", async () => {
+    const batch = Array.from({ length: BATCH_EVENTS }, (_, n) => ({
+      ...event(n),
+      metadata: { text: TEXT }
+    }))
+    const messages = await readStream(`${program.url}/v1/events/stream`, key, {
+      opened: async () => {
+        const answers = await Promise.all(Array.from({ length: BATCHES }, () => client.batch(batch)))
+        for (const { status, text } of answers) assert.strictEqual(status, 202, text)
+      },
+      done: (seen) => seen.length >= TOTAL,
+      timeoutMs: TIMEOUT_MS - 20_000
+    })
+    const ids = messages.map(({ id }) => Number(id))
+    assert.deepStrictEqual(ids, Array.from({ length: TOTAL }, (_, n) => n + 1))
+    assert.strictEqual(await closedReaders(), 0)
+  }, TIMEOUT_MS)
+
+  it("closes a reader that does not read, with a metric and a line in the log", async () => {
+    const { hostname, port } = new URL(program.url)
+    const socket = connect({ host: hostname, port: Number(port) })
+    await once(socket, "connect")
+    socket.pause().on("error", () => {})
+    socket.write(
+      `GET /v1/events/stream?after_sequence=0 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`
+    )
+    const until = Date.now() + 90_000
+    while ((await closedReaders()) === 0 && Date.now() < until) await sleep(500)
+    assert.strictEqual(await closedReaders(), 1)
+    const lines = program.output().split("\n").filter((one) => one.includes("a live stream was closed"))
+    assert.strictEqual(lines.length, 1)
+    assert.include(lines[0]!, '"reason":"stalled"')
+    assert.include(lines[0]!, '"tenant":"bursts"')
+    const { text } = await client.call("/metrics")
+    assert.match(text, /^alk_live_subscribers(?:\{.*\})? 0$/m)
+    socket.destroy()
+  }, TIMEOUT_MS)
+})
