@@ -63,7 +63,11 @@ const metadataParameter: Json = {
     "array, and an object matches nothing.",
   style: "form",
   explode: true,
-  schema: { type: "object", additionalProperties: { type: "string" } },
+  schema: {
+    type: "object",
+    propertyNames: { pattern: "^metadata\\..", maxLength: 256 },
+    additionalProperties: { type: "string", minLength: 1 }
+  },
   example: { "metadata.ip": "203.0.113.9" }
 }
 

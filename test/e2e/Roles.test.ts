@@ -90,18 +90,18 @@ otlpBlackBox(() => ({ url: apis[0]!.url, key: keyOf("otlp") }))
 describe("a process without the API", () => {
   it("tells its health, its partitions and its metrics on a port of its own", async () => {
     const [first, second] = await Promise.all(
-      sequencers.map(({ url }) => new Client(url, "").call("/healthz"))
+      sequencers.map(({ url }) => new Client(url, "", false).call("/healthz"))
     )
     assert.deepStrictEqual([first!.status, second!.status], [200, 200])
     const own = [...first!.body.partitions.sequencer, ...second!.body.partitions.sequencer]
     assert.deepStrictEqual(own.sort(), [0, 1])
     const counted = await Promise.all(
-      sequencers.map(({ url }) => new Client(url, "").call("/metrics"))
+      sequencers.map(({ url }) => new Client(url, "", false).call("/metrics"))
     )
     assert.isTrue(counted.some(({ text }) => /^alk_events_committed_total \d/m.test(text)))
-    const flushed = await new Client(projection.url, "").call("/metrics")
+    const flushed = await new Client(projection.url, "", false).call("/metrics")
     assert.include(flushed.text, "alk_projection_flush_rows_count")
-    assert.strictEqual((await new Client(projection.url, "").call("/v1/events")).status, 404)
+    assert.strictEqual((await new Client(projection.url, "", false).call("/v1/events")).status, 404)
   })
 })
 
