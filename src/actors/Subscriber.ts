@@ -13,15 +13,15 @@ export interface ReaderLimits {
   readonly lateBytes: number
   /** Milliseconds that the oldest of more than `lateBytes` may wait. */
   readonly lateMs: number
-  /** Bytes that may wait for all readers of the process; above, the one behind the most is closed. */
+  /** Bytes that may wait for all readers together; above, the one behind the most is closed. */
   readonly totalBytesMax: number
 }
 
 const MIB = 1_048_576
 
 /**
- * What several of the largest batches are as events waits for one reader, twice that for all who are
- * behind. A reader that reads is rarely 4 MiB behind for 15 s; one that doesn't is for good.
+ * Several of the largest batches may wait for one reader, twice that for all who are behind. A reader
+ * that reads is rarely 4 MiB behind for 15 s; one that doesn't is for good.
  */
 export const READER_LIMITS: ReaderLimits = {
   bytesMax: 96 * MIB,
@@ -120,7 +120,7 @@ interface Mark {
   readonly at: number
 }
 
-/** One open stream: a queue bounded in bytes and time, filled by the feed, emptied by the response. */
+/** One open stream: a queue bounded in bytes and time, between the feed and the response. */
 export class Subscriber<E extends LiveMessage> {
   readonly #queue: Queue.Queue<Uint8Array, Cause.Done>
   readonly #wanted: ((event: E) => boolean) | undefined
@@ -218,7 +218,9 @@ export class Subscriber<E extends LiveMessage> {
     this.#readers.leave(this)
     this.#readers.count(-this.bytes)
     // Whoever does not keep up reads the rest when it comes again, so that memory is free now.
-    if (reason !== undefined) while (Queue.sizeUnsafe(this.#queue) > 0) Queue.takeUnsafe(this.#queue)
+    if (reason !== undefined) {
+      while (Queue.sizeUnsafe(this.#queue) > 0) Queue.takeUnsafe(this.#queue)
+    }
     Queue.endUnsafe(this.#queue)
   }
 

@@ -1,7 +1,7 @@
 /**
- * Node's HTTP server with our limits, and an answer in our error form wherever node or the platform
- * would give an empty one or none: before the routes are there, after they have gone, and for what is
- * no request that a route could see. Knows no route but `/healthz`.
+ * Node's HTTP server with our limits, and an answer in our error form wherever node would give an
+ * empty one or none: before the routes are there, after they have gone, and for what is no request
+ * that a route could see. Knows no route but `/healthz`.
  */
 import {
   createServer,
@@ -169,8 +169,8 @@ class AlkServer {
   }
 
   /**
-   * Connections that wait to be accepted when a server closes are reset, with what was sent on them:
-   * so it closes right behind a turn of the event loop in which all were accepted.
+   * Connections that wait to be accepted when a server closes are reset by the system, with what was
+   * sent on them: so it closes right behind a short turn of the event loop that accepted none.
    */
   #whenNobodyWaits(stop: () => void, until = performance.now() + QUIET_WAIT_MS): void {
     const accepted = this.#accepted
@@ -240,8 +240,8 @@ class AlkServer {
     const ending = this.#ending(request)
     const more = { ...this.#cors(request), ...ending }
     const answer = () => {
-      if (!response.headersSent) response.writeHead(status, { ...headersOf(error, id, body), ...more })
-      response.end(body)
+      if (response.headersSent) return
+      response.writeHead(status, { ...headersOf(error, id, body), ...more }).end(body)
     }
     const isSent = headers.expect !== undefined || !hasUnreadBody(request)
     if (isSent || ending["connection"] === undefined) return answer()

@@ -38,8 +38,8 @@ export const listParameters = {
     minimum: 1,
     default: PAGE_DEFAULT,
     description:
-      "The first one if missing, and not together with `after_sequence` or `before_sequence`. " +
-      "`page` times `page_size` is at most 10,000,000; further on use those."
+      "`page` times `page_size` is at most 10,000,000; further on use `after_sequence` or " +
+      "`before_sequence`. Another page than 1 is refused together with those."
   }),
   page_size: integerParameter({
     minimum: 1,

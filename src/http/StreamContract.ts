@@ -42,8 +42,8 @@ const closedWhen = (): string => {
 /** What becomes of a stream whose reader is slow, in words. */
 export const slowReaders =
   `A burst waits for whoever reads. A reader that ${closedWhen()} is closed and resumes with its ` +
-  "last id; so is the one furthest behind when all of them take too much memory. Revoking the key " +
-  "closes the stream."
+  "last id; so is the one furthest behind when all together take too much memory. Revoking the " +
+  "key closes the stream."
 
 const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
   success: EventStream,

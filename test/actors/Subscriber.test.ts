@@ -108,7 +108,10 @@ describe("a reader that does not read", () => {
   /** What is left of it, in bytes, once it is closed for this. */
   const closed = (
     reason: CloseReason,
-    fill: (readers: Readers, reader: Subscriber<LiveMessage>) => Effect.Effect<void, never, Scope.Scope>
+    fill: (
+      readers: Readers,
+      reader: Subscriber<LiveMessage>
+    ) => Effect.Effect<void, never, Scope.Scope>
   ) =>
     Effect.gen(function*() {
       const before = yield* closedFor(reason)
@@ -162,7 +165,7 @@ describe("a reader that does not read", () => {
 
   it.live("is closed when its connection stalls", () =>
     Effect.gen(function*() {
-      let stall = () => {}
+      let stall = (): void => {}
       const reader = yield* openReader<LiveMessage>(new Readers(limits), {
         details,
         onStalled: (stalled) => (stall = stalled)

@@ -394,7 +394,11 @@ describe("the end of a stream", () => {
         messagesOf(text(rest)).map(({ id }) => id),
         Array.from({ length: 100 - seen.length }, (_, n) => after + 1 + n)
       )
-    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world, 100, limits)), Effect.timeout("20 seconds"))
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layerFeeds(world, 100, limits)),
+      Effect.timeout("20 seconds")
+    )
   })
 
   it.live("comes with the revocation of the key", () => {

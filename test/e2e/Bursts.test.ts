@@ -79,12 +79,14 @@ describe("a burst of 8 x 1,000 large events", () => {
     await once(socket, "connect")
     socket.pause().on("error", () => {})
     socket.write(
-      `GET /v1/events/stream?after_sequence=0 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`
+      "GET /v1/events/stream?after_sequence=0 HTTP/1.1\r\nHost: a\r\n" +
+        `Authorization: Bearer ${key}\r\n\r\n`
     )
     const until = Date.now() + 90_000
     while ((await closedReaders()) === 0 && Date.now() < until) await sleep(500)
     assert.strictEqual(await closedReaders(), 1)
-    const lines = program.output().split("\n").filter((one) => one.includes("a live stream was closed"))
+    const said = program.output().split("\n")
+    const lines = said.filter((line) => line.includes("a live stream was closed"))
     assert.strictEqual(lines.length, 1)
     assert.include(lines[0]!, '"reason":"stalled"')
     assert.include(lines[0]!, '"tenant":"bursts"')

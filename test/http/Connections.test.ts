@@ -110,7 +110,8 @@ describe("a request in another dress", () => {
   const body = JSON.stringify({ events: [] })
 
   it("is served: absolute-form, HTTP/1.0, an upgrade that is not taken", async () => {
-    const upgrade = "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n"
+    const upgrade =
+      "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n"
     for (const sent of [
       "GET http://else.example/healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
       "GET /healthz HTTP/1.0\r\n\r\n",
@@ -204,7 +205,7 @@ describe("an answer before the body was read", () => {
     }
   )
 
-  it.each([1_000, 3 * MIB])("never takes a part of the body for the next request: %d", async (bytes) => {
+  it.each([1_000, 3 * MIB])("never takes a body for the next request: %d", async (bytes) => {
     const smuggled = "GET /v1/chain HTTP/1.1\r\nHost: a\r\n\r\n"
     const head = `POST /v1/events HTTP/1.1\r\nHost: a\r\n${json}Content-Length: ${bytes}\r\n\r\n`
     const body = smuggled.repeat(Math.ceil(bytes / smuggled.length)).slice(0, bytes)
@@ -230,7 +231,8 @@ describe("bytes that are no request behind one that is", () => {
     const connection = await RawConnection.open(api.port)
     connection.write(
       `POST /v1/events?sync=true HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITE_KEY}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${event.length}\r\n\r\n${event}garbage\r\n\r\n`
+        `Content-Type: application/json\r\nContent-Length: ${event.length}\r\n\r\n` +
+        `${event}garbage\r\n\r\n`
     )
     while (world.commands.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     world.decide(world.commands[0]!)

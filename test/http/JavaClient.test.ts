@@ -4,13 +4,14 @@
  */
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
+import { Effect } from "effect"
 import { afterEach, assert, describe, it } from "vitest"
+import { findJava } from "../../src/adapters/embedded/Java.ts"
 import { OTHER_KEY } from "./support/Doubles.ts"
 import { TestApi } from "./support/TestApi.ts"
 
 const REQUESTS = 600
 const CONNECTIONS = 8
-const JAVA = process.env["JAVA_HOME"] === undefined ? "java" : `${process.env["JAVA_HOME"]}/bin/java`
 
 describe("Java's HttpClient", () => {
   let api: TestApi
@@ -20,7 +21,8 @@ describe("Java's HttpClient", () => {
     api = await TestApi.start()
     const program = "test/support/JavaClient.java"
     const given = [program, api.url, OTHER_KEY, String(REQUESTS), String(CONNECTIONS)]
-    const { stdout } = await promisify(execFile)(JAVA, given, { timeout: 150_000 })
+    const java = await Effect.runPromise(findJava)
+    const { stdout } = await promisify(execFile)(java, given, { timeout: 150_000 })
     assert.deepStrictEqual(stdout.trim().split("\n").sort(), [
       "200 get 200",
       "200 post 200",

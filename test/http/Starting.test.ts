@@ -127,7 +127,7 @@ describe("a server without routes", () => {
 })
 
 describe("a server that stops", () => {
-  it("answers what it can't finish in time with an error body, and cuts what never comes", async () => {
+  it("answers what it can't finish with an error body, and cuts what never comes", async () => {
     const api = await TestApi.start()
     const { world } = api
     world.stuck = true
