@@ -254,7 +254,7 @@ const followForEver = (followed: Followed, reader: LogReader) =>
     Effect.forever,
     Effect.catchDefect((defect) => Effect.fail(defect)),
     Effect.tapError((error) => {
-      followed.interrupted = reasonOf(error)
+      followed.interrupted = String(error)
       return Effect.logWarning("following the log is interrupted", { error: String(error) })
     }),
     Effect.catchIf(isOutOfRange, () => moveToStart(followed)),

@@ -195,8 +195,12 @@ const compareWithTopics = (restoring: Restoring, state: SequencerState, isWhole:
     return events === "equal" ? traces : typeof traces === "object" ? traces : events
   })
 
-const commandOffsetOf = (record: LogRecord): number =>
-  Number(record.headers[COMMAND_HEADER]?.toString() ?? -1)
+/** The command that a record answers; -1 if it names none. */
+const commandOffsetOf = (record: LogRecord): number => {
+  const text = record.headers[COMMAND_HEADER]?.toString() ?? ""
+  const offset = Number(text)
+  return /^[0-9]+$/.test(text) && Number.isSafeInteger(offset) ? offset : -1
+}
 
 /** Offset of the last command whose outcome stands in the topics; -1 if none ever did. */
 const lastApplied = ({ log, partition, reader }: Restoring) =>
@@ -211,7 +215,8 @@ const lastApplied = ({ log, partition, reader }: Restoring) =>
     if (applied >= 0) return applied
     const commands = yield* log.bounds("commands", partition)
     const receipts = yield* log.bounds("receipts", partition)
-    if (receipts.end === 0) return commands.start - 1
+    // Nothing of the topic has expired, and none of it answers a command.
+    if (receipts.start === 0) return commands.start - 1
     if (commands.start === commands.end) return commands.end - 1
     return yield* refuse(
       partition,

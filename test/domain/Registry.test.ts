@@ -438,7 +438,7 @@ describe("the registry in memory", () => {
     )
   })
 
-  it("costs as much for the last of many changes as for the first", () => {
+  it("takes far less time for many changes than a copy for each of a quarter of them", () => {
     const changesOf = (count: number) =>
       Array.from({ length: count }, (_, n): RegistryChange => {
         const made = link(`lnk_${n}`, { hash: n.toString(16).padStart(64, "0") })
