@@ -10,14 +10,16 @@ import { assert } from "vitest"
 const EVERY_MS = 10
 /** Milliseconds within which whoever is let in has an answer. */
 const ANSWER_MS = 5_000
+/** Milliseconds within which whoever gets no answer, because the server closes, is sent away. */
+const AWAY_MS = 2_500
 
 interface Asked {
   readonly path: string
   readonly at: number
   /** Milliseconds to the first byte; undefined: none came. */
   answeredAfter: number | undefined
-  /** The connection has ended. */
-  isOver: boolean
+  /** Milliseconds to the end of the connection; undefined: it is open. */
+  overAfter: number | undefined
   status: number
 }
 
@@ -57,7 +59,7 @@ export class StartProbe {
     let asked: Asked | undefined
     socket.on("connect", () => {
       const at = performance.now()
-      asked = { path, at, answeredAfter: undefined, isOver: false, status: 0 }
+      asked = { path, at, answeredAfter: undefined, overAfter: undefined, status: 0 }
       this.#asked.push(asked)
       socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
     })
@@ -70,7 +72,7 @@ export class StartProbe {
     // Refused: nobody listens, and nobody has to answer.
     socket.on("error", () => {})
     socket.on("close", () => {
-      if (asked !== undefined) asked.isOver = true
+      if (asked !== undefined) asked.overAfter = performance.now() - asked.at
     })
   }
 
@@ -86,22 +88,18 @@ export class StartProbe {
   async end(): Promise<void> {
     this.#isEnding = true
     await this.#running
-    const open = () => this.#asked.filter(({ answeredAfter, isOver }) =>
-      answeredAfter === undefined && !isOver)
+    const open = () => this.#asked.filter(({ answeredAfter, overAfter }) =>
+      answeredAfter === undefined && overAfter === undefined)
     const until = Date.now() + ANSWER_MS
     while (open().length > 0 && Date.now() < until) await sleep(50)
-  }
-
-  get statuses(): ReadonlySet<number> {
-    return new Set(this.#asked.map(({ status }) => status))
   }
 
   /** Whoever was let in has been answered in time; nobody waits who was not sent away. */
   assertAllAnswered(): void {
     assert.isAbove(this.#asked.length, 0)
     const late = this.#asked.filter(
-      ({ answeredAfter, isOver }) =>
-        answeredAfter === undefined ? !isOver : answeredAfter > ANSWER_MS
+      ({ answeredAfter, overAfter = Infinity }) =>
+        answeredAfter === undefined ? overAfter > AWAY_MS : answeredAfter > ANSWER_MS
     )
     assert.deepStrictEqual(late, [])
   }
