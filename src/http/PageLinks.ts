@@ -46,24 +46,23 @@ export const pageLinks = (
   return header(links)
 }
 
-/**
- * Links of a page by sequence: the cursor that moves on in the order of the list, and back to where
- * it had not moved.
- */
+/** Links of a page by sequence; each is a bound that its page begins behind. */
 export const cursorLinks = (
   of: PageOf,
   cursor: {
     readonly name: "after_sequence" | "before_sequence"
+    readonly previous: number | undefined
     /** Sequence of the last event shown, if there may be more behind it. */
     readonly next: number | undefined
+    readonly last: number | undefined
   }
 ): string => {
-  const links: Array<readonly [string, string]> = [
-    ["first", linkTo(of, { [cursor.name]: undefined, page: undefined })]
-  ]
-  if (cursor.next !== undefined) {
-    links.push(["next", linkTo(of, { [cursor.name]: cursor.next, page: undefined })])
-  }
+  const { last, name, next, previous } = cursor
+  const at = (bound: number | undefined) => linkTo(of, { [name]: bound, page: undefined })
+  const links: Array<readonly [string, string]> = [["first", at(undefined)]]
+  if (previous !== undefined) links.push(["prev", at(previous)])
+  if (next !== undefined) links.push(["next", at(next)])
+  if (last !== undefined) links.push(["last", at(last)])
   return header(links)
 }
 

@@ -9,7 +9,13 @@ import { Visibility } from "../actors/Visibility.ts"
 import type { EventFilter } from "../domain/EventFilter.ts"
 import { isClientId } from "../domain/Identifiers.ts"
 import { linkOf } from "../domain/Link.ts"
-import { EventStore, type EventPage, type StoreUnavailable } from "../ports/EventStore.ts"
+import {
+  EventStore,
+  type EventPage,
+  type EventPageQuery,
+  type KeysetPages,
+  type StoreUnavailable
+} from "../ports/EventStore.ts"
 import { answering, json, jsonText, negotiated } from "./Answer.ts"
 import { Api } from "./Api.ts"
 import { invalid, notFound, refusable } from "./ApiError.ts"
@@ -92,12 +98,14 @@ const linksOf = (
   request: HttpServerRequest.HttpServerRequest,
   publicUrl: string | undefined,
   asked: ListRequest,
-  { bodies, total }: EventPage
+  { bodies, total }: EventPage,
+  keyset: KeysetPages | undefined
 ): string => {
   const of = { base: publicUrl ?? "", target: request.url }
-  const { afterSequence, beforeSequence, order, page, pageSize } = asked
-  if (afterSequence !== undefined || beforeSequence !== undefined) {
+  const { order, page, pageSize } = asked
+  if (keyset !== undefined) {
     return cursorLinks(of, {
+      ...keyset,
       name: order === "asc" ? "after_sequence" : "before_sequence",
       next: bodies.length < pageSize ? undefined : sequenceOf(bodies.at(-1))
     })
@@ -169,19 +177,24 @@ export const layerQueryHandlers = HttpApiBuilder.group(
                   : store.scan({ tenantId, filter: boundedFilter(asked), order }, final)
               return streamResponse(request, tenantId, type, found)
             }
-            const found = yield* store.page(
-              {
-                tenantId,
-                filter,
-                order,
-                offset: (page - 1) * pageSize,
-                limit: pageSize,
-                ...(afterSequence === undefined ? {} : { afterSequence }),
-                ...(beforeSequence === undefined ? {} : { beforeSequence })
-              },
-              final
+            const query: EventPageQuery = {
+              tenantId,
+              filter,
+              order,
+              offset: (page - 1) * pageSize,
+              limit: pageSize,
+              ...(afterSequence === undefined ? {} : { afterSequence }),
+              ...(beforeSequence === undefined ? {} : { beforeSequence })
+            }
+            const isKeyset = afterSequence !== undefined || beforeSequence !== undefined
+            const [found, keyset] = yield* Effect.all(
+              [
+                store.page(query, final),
+                isKeyset ? store.keysetPages(query, final) : Effect.succeed(undefined)
+              ],
+              { concurrency: 2 }
             )
-            return pageResponse(asked, found, linksOf(request, publicUrl, asked, found))
+            return pageResponse(asked, found, linksOf(request, publicUrl, asked, found, keyset))
           })
         )
       )

@@ -73,6 +73,14 @@ export interface EventPage {
   readonly total: number
 }
 
+/** Bounds, exclusive in the order of the list, from which other pages of a keyset list begin. */
+export interface KeysetPages {
+  /** The page before; undefined on the first one. */
+  readonly previous: number | undefined
+  /** The last page; undefined if there are no events. */
+  readonly last: number | undefined
+}
+
 export type StatsDimension =
   | "action"
   | "outcome"
@@ -155,6 +163,11 @@ export class EventStore extends Context.Service<
     eraseAgain(partition: number, fromOffset: number): Effect.Effect<void, StoreUnavailable>
 
     page(query: EventPageQuery, final: boolean): Effect.Effect<EventPage, StoreUnavailable>
+    /**
+     * Where the pages around a page by sequence begin: the bound is `afterSequence` in ascending,
+     * `beforeSequence` in descending order, the other one limits the list.
+     */
+    keysetPages(query: EventPageQuery, final: boolean): Effect.Effect<KeysetPages, StoreUnavailable>
     /** Every match, in order, in chunks of stored JSON; bounded memory whatever the size. */
     scan(
       query: Pick<EventPageQuery, "tenantId" | "filter" | "order">,

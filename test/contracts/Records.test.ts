@@ -414,7 +414,8 @@ const OPTIONAL = new Set([
   "revoked_at",
   "idempotency",
   "operation",
-  "max_uses"
+  "max_uses",
+  "waited"
 ])
 
 describe("broken records fail their schema", () => {

@@ -104,6 +104,33 @@ describe("reading back", () => {
     assert.deepStrictEqual(numbers(between), [6, 5, 4])
   })
 
+  it("leads from a page by sequence to the ones before, after and at the end", async () => {
+    const walk = async (path: string, rel: string): Promise<Array<Array<number>>> => {
+      const pages: Array<Array<number>> = []
+      for (let next: string | undefined = path; next !== undefined; ) {
+        const answer: Answer = await get(next)
+        if (numbers(answer).length > 0) pages.push(numbers(answer))
+        next = linksOf(answer)[rel]
+      }
+      return pages
+    }
+    const list = "/v1/events?q=doc&page_size=10"
+    const pages = [range(1, 10), range(11, 20), range(21, 25)]
+    const back = await walk(`${list}&order=asc&after_sequence=20`, "prev")
+    assert.deepStrictEqual(back, pages.toReversed())
+    const middle = await get(`${list}&order=asc&after_sequence=10`)
+    assert.deepStrictEqual(numbers(await get(linksOf(middle)["last"]!)), range(16, 25))
+    const down = await get(`${list}&before_sequence=16`)
+    assert.deepStrictEqual(numbers(await get(linksOf(down)["prev"]!)), range(25, 16))
+    assert.deepStrictEqual(numbers(await get(linksOf(down)["last"]!)), range(10, 1))
+    const within = await get(`${list}&order=asc&after_sequence=5&before_sequence=22`)
+    assert.deepStrictEqual(numbers(await get(linksOf(within)["last"]!)), range(12, 21))
+    const past = await get(`${list}&order=asc&after_sequence=1000`)
+    assert.deepStrictEqual(numbers(await get(linksOf(past)["prev"]!)), range(16, 25))
+    assert.notProperty(linksOf(await get(`${list}&order=asc&after_sequence=0`)), "prev")
+    assert.sameMembers(Object.keys(linksOf(await get("/v1/events?id=none&after_sequence=0"))), ["first"])
+  })
+
   it("makes absolute links where a public address is configured", async () => {
     const answer = await absolute.call("/v1/events?page_size=20", { key: READ_KEY })
     assert.strictEqual(

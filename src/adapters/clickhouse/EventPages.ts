@@ -93,6 +93,39 @@ export const makePage = (store: StoreClient): Store["page"] =>
     return { bodies: yield* bodiesWhere(store, within, parameters, slice, final), total }
   })
 
+export const makeKeysetPages = (store: StoreClient): Store["keysetPages"] =>
+  Effect.fn("EventStore.keysetPages")(function*(query, final) {
+    const { afterSequence, beforeSequence, filter, limit, order, tenantId } = query
+    const isAscending = order === "asc"
+    const parameters = new Parameters()
+    const condition = filterCondition(tenantId, filter, parameters)
+    /** How many of the matches a page takes that ends here, and the first of them in list order. */
+    const pageBackFrom = (bound: string) =>
+      `(SELECT count() AS events, ${isAscending ? "min" : "max"}(sequence_number) AS first FROM`
+      + ` (SELECT sequence_number FROM ${store.eventsOf(final)} WHERE ${condition} AND ${bound}`
+      + ` ORDER BY sequence_number ${isAscending ? "DESC" : "ASC"}`
+      + ` LIMIT ${parameters.integer(limit)}))`
+    const [cursor, end] = isAscending
+      ? [afterSequence, beforeSequence]
+      : [beforeSequence, afterSequence]
+    const [within, beyond] = isAscending ? ["<", "<="] : [">", ">="]
+    const before = cursor === undefined
+      ? "false"
+      : `sequence_number ${beyond} ${parameters.integer(cursor)}`
+    const all = end === undefined ? "true" : `sequence_number ${within} ${parameters.integer(end)}`
+    return yield* store.readOne({
+      operation: "keysetPages",
+      parameters,
+      sql: "SELECT before.events, before.first, ending.events, ending.first"
+        + ` FROM ${pageBackFrom(before)} AS before, ${pageBackFrom(all)} AS ending`
+    }, (row) => {
+      const bound = (count: number, first: number) =>
+        count === 0 ? undefined : isAscending ? first - 1 : first + 1
+      const previous = bound(row.uint64(), row.uint64())
+      return { previous, last: bound(row.uint64(), row.uint64()) }
+    })
+  })
+
 interface Place {
   readonly sequenceNumber: number
   readonly hash: string

@@ -7,7 +7,7 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import { Parameters } from "./EventFilterSql.ts"
 import { makeEraseAgain, makeEraseDetails } from "./EventErasure.ts"
-import { makeById, makePage, makeScan } from "./EventPages.ts"
+import { makeById, makeKeysetPages, makePage, makeScan } from "./EventPages.ts"
 import { makeStats } from "./EventStatistics.ts"
 import { migrate } from "./Migrations.ts"
 import {
@@ -55,6 +55,7 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       eraseDetails: makeEraseDetails(store),
       eraseAgain: makeEraseAgain(store),
       page: makePage(store),
+      keysetPages: makeKeysetPages(store),
       scan: makeScan(store),
       byId: makeById(store),
       stats: makeStats(store),

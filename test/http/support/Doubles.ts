@@ -37,7 +37,8 @@ import {
   EventStore,
   StatsTooLarge,
   StoreUnavailable,
-  type EventPageQuery
+  type EventPageQuery,
+  type KeysetPages
 } from "../../../src/ports/EventStore.ts"
 import { SignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
 import { Verifier, type Break, type VerifyRequest } from "../../../src/verify/Verifier.ts"
@@ -240,8 +241,30 @@ const page = (world: World, query: EventPageQuery) => {
   return { bodies: inCursor.slice(offset, offset + limit), total: all.length }
 }
 
+/** By going through every match. */
+const keysetPages = (world: World, query: EventPageQuery): KeysetPages => {
+  const { afterSequence, beforeSequence, filter, limit, order, tenantId } = query
+  const isAscending = order === "asc"
+  const [cursor, end] = isAscending
+    ? [afterSequence, beforeSequence ?? Infinity]
+    : [beforeSequence, afterSequence ?? 0]
+  const sequences = world.matching(tenantId, filter, order).map((body) => parse(body).sequence_number)
+  const boundOf = (found: ReadonlyArray<number>): number | undefined => {
+    const first = found.slice(-limit)[0]
+    return first === undefined ? undefined : isAscending ? first - 1 : first + 1
+  }
+  const isBefore = (left: number, right: number) => (isAscending ? left < right : left > right)
+  return {
+    previous: boundOf(
+      sequences.filter((one) => cursor !== undefined && (one === cursor || isBefore(one, cursor)))
+    ),
+    last: boundOf(sequences.filter((one) => isBefore(one, end)))
+  }
+}
+
 const storeOf = (world: World) =>
   Layer.mock(EventStore, {
+    keysetPages: (query) => guarded(world, "keysetPages", () => keysetPages(world, query)),
     page: (query) => guarded(world, "page", () => page(world, query)),
     scan: ({ filter, order, tenantId }) =>
       world.storeDown

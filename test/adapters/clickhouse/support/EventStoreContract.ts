@@ -194,6 +194,29 @@ export const storeContract = <E>(
           { bodies: [newest[5]!, newest[10]!], total: 5 }
         )
         assert.deepStrictEqual(yield* found("nobody", {}), { bodies: [], total: 0 })
+        const around = (over: Partial<EventPageQuery>, tenantId = "pages") =>
+          store.keysetPages(everythingOf(tenantId, { order: "asc", limit: 10, ...over }), false)
+        const pages = (previous: number | undefined, last: number | undefined) => ({ previous, last })
+        assert.deepStrictEqual(yield* around({ afterSequence: 0 }), pages(undefined, 15))
+        assert.deepStrictEqual(yield* around({ afterSequence: 7 }), pages(0, 15))
+        assert.deepStrictEqual(yield* around({ afterSequence: 20 }), pages(10, 15))
+        assert.deepStrictEqual(yield* around({ afterSequence: 99 }), pages(15, 15))
+        assert.deepStrictEqual(
+          yield* around({ afterSequence: 12, beforeSequence: 20 }),
+          pages(2, 9)
+        )
+        assert.deepStrictEqual(
+          yield* around({ order: "desc", beforeSequence: 9, afterSequence: 3 }),
+          pages(19, 14)
+        )
+        assert.deepStrictEqual(
+          yield* around({ filter: failures, limit: 2, afterSequence: 20 }),
+          pages(14, 19)
+        )
+        assert.deepStrictEqual(
+          yield* around({ afterSequence: 5 }, "nobody"),
+          pages(undefined, undefined)
+        )
       }))
 
     it.effect("counts and shows one moment while events keep arriving", () =>
