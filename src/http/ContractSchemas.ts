@@ -418,7 +418,7 @@ export const label = Schema.String.check(
 ).annotate({ description: `1 to ${LABEL_LENGTH_MAX} characters.` })
 
 export const TenantInput = Schema.Struct({
-  id: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9_-]{0,62}$/)),
+  id: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9_-]{0,62}$/u)),
   name: optionalInput(label)
 }).annotate({ identifier: "TenantInput", examples: [{ id: "initech", name: "Initech Inc." }] })
 

@@ -154,7 +154,7 @@ const routes: Readonly<Record<(typeof opsPaths)[number], OpsRoute>> = {
     summary: "The topics",
     description: "AsyncAPI: what subscribers read from Kafka.",
     type: "application/yaml",
-    schema: { type: "string" },
+    schema: { description: "AsyncAPI 3.0.0." },
     headers: tagged,
     conditional: true
   },

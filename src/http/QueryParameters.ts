@@ -32,6 +32,8 @@ export type ValuesOf<P extends Parameters> = {
   readonly [N in keyof P]?: P[N] extends Parameter<infer A> ? A : never
 }
 
+/** The years 1970 to 2261, at the start of a date-time. */
+const SUPPORTED_YEARS = "^(19[7-9][0-9]|2[01][0-9]{2}|22[0-5][0-9]|226[01])-"
 /** Conditions on metadata in one request at most. */
 export const METADATA_CONDITIONS_MAX = 16
 const METADATA_PREFIX = "metadata."
@@ -114,7 +116,7 @@ export const textParameter = (options: {
 /** RFC 3339; the value is in the canonical microsecond form. */
 export const dateTimeParameter = (description: string): Parameter<string> => ({
   description,
-  schema: { type: "string", format: "date-time" },
+  schema: { type: "string", format: "date-time", pattern: SUPPORTED_YEARS },
   example: "2026-01-31T00:00:00Z",
   parse: (text) => {
     const parsed = parseTimestamp(text)

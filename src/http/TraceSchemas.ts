@@ -38,8 +38,8 @@ const EndStatus = Schema.Literals(terminalStatuses).annotate({
 })
 const ErrorValue = Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
 const SpanType = Schema.String.check(
-  Schema.isMaxLength(SPAN_TYPE_LENGTH_MAX),
-  Schema.isPattern(SPAN_TYPE_FORM)
+  Schema.isPattern(SPAN_TYPE_FORM),
+  Schema.isMaxLength(SPAN_TYPE_LENGTH_MAX)
 ).annotate({
   description:
     "AGENT, LLM_CALL, TOOL_CALL, RETRIEVAL, RERANK, EMBEDDING, PLANNING, MEMORY, WORKFLOW, " +
@@ -230,7 +230,10 @@ export const TraceEventsInput = Schema.Struct({
 })
 
 export const EraseInput = Schema.Struct({
-  reason: text("Kept in the chain, whatever else goes.", REASON_LENGTH_MAX)
+  reason: Schema.String.check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(REASON_LENGTH_MAX)
+  ).annotate({ description: "Kept in the chain, whatever else goes." })
 }).annotate({ identifier: "TraceEraseInput", examples: [{ reason: "request of the data subject" }] })
 
 const OperationName = Schema.Literals([

@@ -57,19 +57,24 @@ export const VerifyLines = Schema.Union([VerifyProgressLine, VerifyReport]).anno
     "the VerifyReport."
 }).pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
 
-/** Exactly one of the members. */
-export const KeptInput = Schema.Struct({
-  events: optional(
-    Schema.Array(StoredEvent).check(
-      Schema.isMinLength(1),
-      Schema.isMaxLength(KEPT_EVENTS_MAX)
-    )
-  ).annotateKey({ description: "Events as an answer, the stream or the topic once showed them." }),
-  receipt: optional(Receipt).annotateKey({ description: "A committed receipt." }),
-  checkpoint: optional(Schema.String).annotateKey({
+const KeptEvents = Schema.Struct({
+  events: Schema.Array(StoredEvent)
+    .check(Schema.isMinLength(1), Schema.isMaxLength(KEPT_EVENTS_MAX))
+    .annotateKey({ description: "Events as an answer, the stream or the topic once showed them." })
+}).annotate({ identifier: "KeptEvents" })
+
+const KeptReceipt = Schema.Struct({
+  receipt: Receipt.annotateKey({ description: "A committed receipt." })
+}).annotate({ identifier: "KeptReceipt" })
+
+const KeptCheckpoint = Schema.Struct({
+  checkpoint: Schema.String.annotateKey({
     description: "A signed note, as `GET /v1/chain/checkpoints/latest` once gave it."
   })
-}).annotate({
+}).annotate({ identifier: "KeptCheckpoint" })
+
+/** Exactly one of the members. */
+export const KeptInput = Schema.Union([KeptEvents, KeptReceipt, KeptCheckpoint]).annotate({
   identifier: "KeptInput",
   description: "Exactly one of `events`, `receipt` and `checkpoint`.",
   examples: [{ events: [exampleEvent] }]

@@ -52,8 +52,11 @@ export const PAYLOAD_BYTES_MAX = 64 * 1_024
 /** Characters of the `reason` of an erasure. */
 export const REASON_LENGTH_MAX = 1_024
 
-/** The known span types are a convention; any name of this form is kept. */
-export const SPAN_TYPE_FORM = /^[A-Z][A-Z0-9_]*$/
+/**
+ * The known span types are a convention; any name of this form is kept. With the flag u, without
+ * which the published schemas would not say it.
+ */
+export const SPAN_TYPE_FORM = /^[A-Z][A-Z0-9_]*$/u
 
 export interface TraceLimits {
   /** Bytes of `metadata` in RFC 8785 form. */

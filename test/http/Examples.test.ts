@@ -23,7 +23,7 @@ const bodiesOf = (operation: any): ReadonlyArray<unknown> => {
   if (content === undefined) return [undefined]
   const schema = resolved(content.schema)
   const of = (one: any) => resolved(one).examples ?? []
-  return schema.oneOf === undefined ? of(schema) : schema.oneOf.flatMap(of)
+  return [...of(schema), ...(schema.oneOf ?? []).flatMap(of)]
 }
 
 /** One query per parameter that has an example, and one with all that are required. */

@@ -106,7 +106,7 @@ const verifier = (world: World) =>
       Effect.sync((): VerifyReport => {
         const hashes = hashesOf(world, tenantId)
         const head = world.state.heads.get(tenantId)
-        const first = fromSequence ?? 1
+        const first = Math.max(1, fromSequence ?? 1)
         const last = Math.min(toSequence ?? Infinity, hashes.length)
         const count = Math.max(0, last - first + 1)
         return {
