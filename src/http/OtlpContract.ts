@@ -23,7 +23,7 @@ export class OtlpRefusals extends HttpApiMiddleware.Service<OtlpRefusals>()(
 const resourceSpans = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
 
 const ExportRequest = Schema.Struct({
-  resourceSpans: Schema.optionalKey(resourceSpans)
+  resourceSpans: Schema.optionalKey(Schema.NullOr(resourceSpans))
 }).annotate({
   identifier: "ExportTraceServiceRequest",
   description:

@@ -33,7 +33,7 @@ export type ValuesOf<P extends Parameters> = {
 }
 
 /** The years 1970 to 2261, at the start of a date-time. */
-const SUPPORTED_YEARS = "^(19[7-9][0-9]|2[01][0-9]{2}|22[0-5][0-9]|226[01])-"
+export const SUPPORTED_YEARS = "^(19[7-9][0-9]|2[01][0-9]{2}|22[0-5][0-9]|226[01])-"
 /** Conditions on metadata in one request at most. */
 export const METADATA_CONDITIONS_MAX = 16
 const METADATA_PREFIX = "metadata."

@@ -15,6 +15,7 @@ import {
   TRIGGER_LENGTH_MAX
 } from "../pipeline/PrepareTrace.ts"
 import { AskedSequence, Hash, Sequence, Timestamp, Warning } from "./ContractSchemas.ts"
+import { SUPPORTED_YEARS } from "./QueryParameters.ts"
 
 const optional = Schema.optionalKey
 /** Of what clients send: `null` means that it is absent. */
@@ -31,6 +32,13 @@ const id = (description: string) =>
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const Metadata = Schema.Record(Schema.String, Schema.Unknown).annotate({
   description: "Free-form; at most 32 KiB in canonical form."
+})
+/** A time as it is sent. */
+const TimeInput = Schema.String.check(
+  Schema.isPattern(new RegExp(SUPPORTED_YEARS, "u"))
+).annotate({
+  description: "RFC 3339, of the years 1970 to 2261; kept to the microsecond.",
+  format: "date-time"
 })
 const Status = Schema.Literals(executionStatuses)
 const EndStatus = Schema.Literals(terminalStatuses).annotate({
@@ -145,14 +153,14 @@ const startFields = {
     id("A retry with the same agent and key gives the stored execution; the id is made of both.")
   ),
   started_at: optionalInput(
-    Timestamp.annotate({ description: "The service's time if missing; kept to the microsecond." })
+    TimeInput.annotate({ description: "The service's time if missing; kept to the microsecond." })
   ),
   id: optionalInput(id("An id of your own, instead of an `idempotency_key`."))
 }
 
 const endFields = {
   status: optionalInput(EndStatus),
-  ended_at: optionalInput(Timestamp.annotate({ description: "The service's time if missing." })),
+  ended_at: optionalInput(TimeInput.annotate({ description: "The service's time if missing." })),
   metadata: optionalInput(Metadata.annotate({ description: "Merged by top-level key." }))
 }
 
@@ -163,8 +171,11 @@ const spanFields = {
     Schema.Array(id("A span of the same execution.")).check(Schema.isMaxLength(CAUSES_MAX))
   ),
   span_type: SpanType,
-  name: text("What it does.", TRACE_NAME_LENGTH_MAX),
-  started_at: optionalInput(Timestamp),
+  name: Schema.String.check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(TRACE_NAME_LENGTH_MAX)
+  ).annotate({ description: "What it does." }),
+  started_at: optionalInput(TimeInput),
   metadata: optionalInput(Metadata),
   idempotency_key: optionalInput(id("A retry with the same key gives the stored span."))
 }
@@ -177,7 +188,7 @@ const spanEndFields = {
 const eventFields = {
   id: optionalInput(id("An id of your own; a repeated one with the same content is stored once.")),
   event_type: EventType,
-  timestamp: optionalInput(Timestamp),
+  timestamp: optionalInput(TimeInput),
   payload: optionalInput(
     Schema.Record(Schema.String, Schema.Unknown).annotate({
       description: "Free-form; at most 64 KiB in canonical form."

@@ -64,7 +64,11 @@ const KeptEvents = Schema.Struct({
 }).annotate({ identifier: "KeptEvents" })
 
 const KeptReceipt = Schema.Struct({
-  receipt: Receipt.annotateKey({ description: "A committed receipt." })
+  receipt: Schema.Struct({
+    ...Receipt.fields,
+    receipt_id: optional(Receipt.fields.receipt_id),
+    status: Schema.Literal("committed")
+  }).annotateKey({ description: "A committed receipt." })
 }).annotate({ identifier: "KeptReceipt" })
 
 const KeptCheckpoint = Schema.Struct({
