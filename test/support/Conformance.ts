@@ -63,7 +63,7 @@ const templates = Object.keys(document["paths"]).map((path) => ({
   wild: (path.match(/\{/g) ?? []).length
 })).sort((left, right) => left.wild - right.wild)
 
-/** The documented path of a target: the one with the fewest parameters that has the method. */
+/** The documented path of a target that has the method, among those with the fewest parameters. */
 const findPath = (method: string, target: string): string | undefined => {
   const given = target.replace(/[?#].*$/s, "").split("/")
   const matching = templates.filter(
@@ -73,7 +73,9 @@ const findPath = (method: string, target: string): string | undefined => {
         segment.startsWith("{") ? given[at] !== "" : segment === given[at]
       )
   )
-  return matching.find(({ path }) => document["paths"][path][method] !== undefined)?.path
+  // What a literal names, no parameter takes.
+  const named = matching.filter(({ wild }) => wild === matching[0]?.wild)
+  return named.find(({ path }) => document["paths"][path][method] !== undefined)?.path
 }
 
 const bodiesOf = (type: string, text: string): ReadonlyArray<unknown> =>
@@ -107,7 +109,7 @@ export const deviation = (answer: Observed): string | undefined => {
   return undefined
 }
 
-/** Statuses, paths and methods that were seen, for a look at what tests reach. */
+/** Throws if the document denies the answer. */
 export const assertConforms = (answer: Observed): void => {
   const found = deviation(answer)
   if (found !== undefined) throw new Error(found)
