@@ -26,9 +26,11 @@ const text = (description: string, lengthMax?: number) =>
     ? Schema.String.annotate({ description })
     : Schema.String.check(Schema.isMaxLength(lengthMax)).annotate({ description })
 const id = (description: string) =>
-  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(ID_LENGTH_MAX)).annotate({
-    description
-  })
+  Schema.String.check(
+    Schema.isPattern(/^[^\x00-\x1f\x7f-\x9f]*$/u),
+    Schema.isMinLength(1),
+    Schema.isMaxLength(ID_LENGTH_MAX)
+  ).annotate({ description })
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const Metadata = Schema.Record(Schema.String, Schema.Unknown).annotate({
   description: "Free-form; at most 32 KiB in canonical form."
@@ -168,7 +170,10 @@ const spanFields = {
   id: optionalInput(id("An id of your own; else one is made.")),
   parent_span_id: optionalInput(id("The root span if missing.")),
   caused_by_span_ids: optionalInput(
-    Schema.Array(id("A span of the same execution.")).check(Schema.isMaxLength(CAUSES_MAX))
+    Schema.Array(id("A span of the same execution.")).check(
+      Schema.isMaxLength(CAUSES_MAX),
+      Schema.isUnique()
+    )
   ),
   span_type: SpanType,
   name: Schema.String.check(
