@@ -228,7 +228,7 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
           { body: { event_type: "tool.request" } }
         )
         const whole = await client(tenant, n).call(pathOf(SPANS, span.id))
-        assert.deepStrictEqual(whole.body, { span, events: [event] })
+        assert.deepStrictEqual(whole.body, { span, events: [event], events_total: 1 })
         const { body: end } = await client(tenant, n).call(pathOf(SPANS, span.id, "/end"), {
           method: "PUT"
         })
