@@ -55,7 +55,10 @@ const schemas: Json = {
     },
     "Where everything is that needs no key."
   ),
-  Health: objectOf({ status: { type: "string", enum: ["ok"] } }, "The process answers."),
+  Health: objectOf(
+    { status: { type: "string", enum: ["ok", "starting", "stopping"] } },
+    "The process answers."
+  ),
   Readiness: {
     ...objectOf(
       {
@@ -116,8 +119,10 @@ interface OpsRoute {
   readonly type: string
   readonly schema: Json
   readonly headers?: Json
-  /** Other statuses with the same body, and what they mean. */
-  readonly statuses?: Readonly<Record<number, string>>
+  /** What 503 means with the same body; without it, 503 only has the error body. */
+  readonly unready?: string
+  /** Takes whatever parameters an address has gathered. */
+  readonly ignoresQuery?: true
   /** Answers 304 to who has it. */
   readonly conditional?: true
 }
@@ -129,7 +134,8 @@ const routes: Readonly<Record<(typeof opsPaths)[number], OpsRoute>> = {
     description: "The paths that need no key.",
     type: JSON_TYPE,
     schema: ref("Landing"),
-    headers: cached
+    headers: cached,
+    ignoresQuery: true
   },
   "/docs": {
     id: "getReference",
@@ -138,7 +144,8 @@ const routes: Readonly<Record<(typeof opsPaths)[number], OpsRoute>> = {
     type: "text/html",
     schema: { type: "string" },
     headers: tagged,
-    conditional: true
+    conditional: true,
+    ignoresQuery: true
   },
   "/openapi.json": {
     id: "getOpenApi",
@@ -171,7 +178,7 @@ const routes: Readonly<Record<(typeof opsPaths)[number], OpsRoute>> = {
     description: "200 only when a write would commit and a list would answer.",
     type: JSON_TYPE,
     schema: ref("Readiness"),
-    statuses: { 503: "A part is not ready; the body says which." }
+    unready: "A part is not ready, and the body says which; or the process starts or stops."
   },
   "/metrics": {
     id: "getMetrics",
@@ -190,6 +197,13 @@ const routes: Readonly<Record<(typeof opsPaths)[number], OpsRoute>> = {
   }
 }
 
+const retryAfter = { description: "Seconds to wait.", schema: { type: "integer" } }
+
+const refusedQuery = {
+  description: "The route takes no query parameters.",
+  content: { [JSON_TYPE]: { schema: ref("Error") } }
+}
+
 const ifNoneMatch = {
   name: "If-None-Match",
   in: "header",
@@ -198,8 +212,21 @@ const ifNoneMatch = {
   schema: { type: "string" }
 }
 
+const STARTS_OR_STOPS = "The process starts or stops."
+
+/** The error body, or what the route says of itself with the same status. */
+const unavailableOf = ({ headers = {}, schema, unready }: OpsRoute): Json => ({
+  description: unready ?? STARTS_OR_STOPS,
+  headers: { ...headers, "Retry-After": retryAfter },
+  content: {
+    [JSON_TYPE]: {
+      schema: unready === undefined ? ref("Error") : { oneOf: [schema, ref("Error")] }
+    }
+  }
+})
+
 const operationOf = (route: OpsRoute): Json => {
-  const { conditional, description, headers = {}, id, schema, statuses = {}, summary, type } = route
+  const { conditional, description, headers = {}, id, ignoresQuery, schema, summary, type } = route
   const content = { [type]: { schema } }
   return {
     tags: ["Operations"],
@@ -211,12 +238,8 @@ const operationOf = (route: OpsRoute): Json => {
     responses: {
       200: { description: summary, headers, content },
       ...(conditional === true ? { 304: { description: "The client has it.", headers } } : {}),
-      ...Object.fromEntries(
-        Object.entries(statuses).map(([status, meaning]) => [
-          status,
-          { description: meaning, headers, content }
-        ])
-      )
+      ...(ignoresQuery === true ? {} : { 400: refusedQuery }),
+      503: unavailableOf(route)
     }
   }
 }

@@ -15,6 +15,9 @@ interface Operation {
   readonly operation: any
 }
 
+/** People open them, with whatever parameters an address has gathered. */
+const pages = ["/", "/docs"]
+
 const operations: ReadonlyArray<Operation> = Object.entries<any>(openApiDocument().paths).flatMap(
   ([path, methods]) =>
     Object.entries<any>(methods).map(([method, operation]) => ({
@@ -22,7 +25,7 @@ const operations: ReadonlyArray<Operation> = Object.entries<any>(openApiDocument
       path: path.replaceAll(/\{\w+\}/g, "some-id"),
       operation
     }))
-)
+).filter(({ path }) => !pages.includes(path))
 
 const errorOf = ({ body }: Answer) =>
   typeof body.error === "string" ? { ...body, message: body.error } : body.error
@@ -58,7 +61,7 @@ describe("a query parameter that a route does not know", () => {
     async (_name, operation) => {
       for (const query of ["nonsense=1", "nonsense=1&nonsense=2", "nonsense=", "nonsense", "=1"]) {
         const answer = await ask(operation, query)
-        assert.strictEqual(answer.status, 400, `${query}: ${answer.text}`)
+        assert.strictEqual(answer.status, 400, `${query}: ${answer.text.slice(0, 300)}`)
         const { code, field, message } = errorOf(answer)
         assert.strictEqual(code, "invalid_request")
         assert.strictEqual(field, query === "=1" ? "query" : "nonsense")
@@ -68,7 +71,7 @@ describe("a query parameter that a route does not know", () => {
         if (place !== "query" || name === "metadata") continue
         for (const query of [`${name}=`, `${name}=1&${name}=1`]) {
           const answer = await ask(operation, query)
-          assert.strictEqual(answer.status, 400, `${query}: ${answer.text}`)
+          assert.strictEqual(answer.status, 400, `${query}: ${answer.text.slice(0, 300)}`)
           assert.strictEqual(errorOf(answer).field, name)
         }
       }
