@@ -1,4 +1,4 @@
-/** Nobody who connects to a program that starts waits in vain; `test:large` starts it 20 times. */
+/** Nobody who connects to a program that starts waits in vain; `test:all` starts it 20 times. */
 import { describe, inject, it } from "vitest"
 import { startedUnderProbe } from "../support/ProgramStarts.ts"
 
