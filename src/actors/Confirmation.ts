@@ -64,17 +64,18 @@ const confirmedIn = Effect.fnUntraced(function*(
   return found
 })
 
-/** Walk down from the topic's end to the first row that it confirms. */
+/** Walk down from the topic's end, or the highest row, to the first row that the topic confirms. */
 const lastConfirmed = Effect.fnUntraced(function*(
   reader: LogReader,
   partition: Partition,
   bounds: { readonly start: number; readonly end: number },
+  top: number,
   rows: TopicRows,
   isOf: IsRecord
 ) {
-  let below = bounds.end
+  let highest: number | undefined =
+    top < bounds.end ? top : yield* rows.highest(partition.partition, bounds.end)
   for (let window = 1;; window = Math.min(WINDOW_OFFSETS_MAX, window * WINDOW_GROWTH)) {
-    const highest = yield* rows.highest(partition.partition, below)
     if (highest === undefined || highest < bounds.start) return undefined
     const from = Math.max(bounds.start, highest + 1 - window)
     const stored = Map.groupBy(
@@ -89,7 +90,7 @@ const lastConfirmed = Effect.fnUntraced(function*(
       const alone = stored.get(offset)!.length === confirmed.length
       return { offset, confirmed, alone } satisfies LastConfirmed
     }
-    below = from
+    highest = yield* rows.highest(partition.partition, from)
   }
 })
 
@@ -130,7 +131,7 @@ export const confirm = Effect.fnUntraced(function*<E, R>(
   const highest = yield* rows.highest(partition.partition)
   if (highest === undefined) return { next: start, wholeAt: end } satisfies Confirmed
   if (highest < start) return { next: start, wholeAt: start } satisfies Confirmed
-  const last = yield* lastConfirmed(reader, partition, bounds, rows, isOf)
+  const last = yield* lastConfirmed(reader, partition, bounds, highest, rows, isOf)
   const next = last === undefined ? start : last.offset + 1
   if (last?.alone === true && highest === last.offset) {
     return { next, wholeAt: next } satisfies Confirmed
