@@ -5,6 +5,7 @@
  */
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { parseJson } from "../domain/Json.ts"
+import { parseTimestamp } from "../domain/Timestamp.ts"
 import type { KeptReceipt } from "../verify/KeptRecords.ts"
 import { refuseUnknown } from "./AdminHandlers.ts"
 import { ApiError, invalid } from "./ApiError.ts"
@@ -65,6 +66,14 @@ const listOf = (value: unknown, path: string, itemsMin: number): ReadonlyArray<u
   return value
 }
 
+/** A time as answers show it. */
+const timeOf = (value: unknown, path: string): void => {
+  const text = stringOf(value, path)
+  if (parseTimestamp(text) !== text) {
+    throw invalid(path, "must be a time as answers show it, YYYY-MM-DDTHH:MM:SS.ffffffZ")
+  }
+}
+
 /** A person or a thing: its id and type, and the one string that may be erased. */
 const checkParty = (value: unknown, path: string, optional: string): void => {
   const party = fieldsOf(value, path)
@@ -81,8 +90,11 @@ const eventOf = (value: unknown, path: string): AuditEvent => {
   checkParty(event["actor"], `${path}.actor`, "email")
   checkParty(event["resource"], `${path}.resource`, "name")
   if (event["metadata"] !== undefined) fieldsOf(event["metadata"], `${path}.metadata`)
-  for (const name of ["details_salt", "details_hash", "erased_at"]) {
+  for (const name of ["details_salt", "details_hash"]) {
     if (event[name] !== undefined) stringOf(event[name], `${path}.${name}`)
+  }
+  for (const name of ["timestamp", "created_at", "erased_at"]) {
+    if (event[name] !== undefined) timeOf(event[name], `${path}.${name}`)
   }
   return event as unknown as AuditEvent
 }

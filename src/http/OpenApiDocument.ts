@@ -81,7 +81,7 @@ const open = (schema: Json): Json => {
   return isFree ? { ...schema, additionalProperties: true } : schema
 }
 
-/** Answers may gain members and requests may hold unknown ones: no object of names is closed. */
+/** Answers may gain members: no object of names is closed, but for bodies that refuse them. */
 const opened = (schema: Json): Json => {
   const { additionalProperties, ...rest } = schema
   return additionalProperties === false && schema["patternProperties"] === undefined
@@ -168,11 +168,38 @@ const mergedTags = (tags: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   return [...merged.values()]
 }
 
+/** Operations that take a body with unknown fields: they are left out, or are OpenTelemetry's. */
+const OPEN_BODIES: ReadonlySet<string> = new Set(["createEvent", "createEvents", "exportTraces"])
+
+/** Names of the schemas that a schema is, or is one of. */
+const namesOf = (schema: Json, schemas: Json): ReadonlyArray<string> => {
+  const name = String(schema["$ref"] ?? "").replace("#/components/schemas/", "")
+  const alternatives: ReadonlyArray<Json> = (schemas[name] ?? schema).oneOf ?? []
+  const named = alternatives.flatMap((one) => namesOf(one, schemas))
+  return name === "" ? named : [name, ...named]
+}
+
+/** Schemas of bodies that refuse fields that they don't have. */
+const closedBodies = (paths: Json, schemas: Json): ReadonlySet<string> =>
+  new Set(
+    Object.values(paths)
+      .flatMap((item) => Object.values(item as Json))
+      .filter(({ operationId, requestBody }) => requestBody && !OPEN_BODIES.has(operationId))
+      .flatMap(({ requestBody }) => Object.values(requestBody.content as Json))
+      .flatMap(({ schema }) => namesOf(tidySchema(schema) as Json, schemas))
+  )
+
 /** The library's document, completed. */
 export const complete = (spec: Json): Json => {
   const ops = opsDocument()
   const { components, paths, tags } = spec
-  const schemas = mapValues(components.schemas, tidySchema)
+  const tidy = mapValues(components.schemas, tidySchema)
+  const closed = closedBodies(paths, tidy)
+  const schemas = mapValues(tidy, (schema, name) =>
+    closed.has(name) && schema.properties !== undefined
+      ? { ...schema, additionalProperties: false }
+      : schema
+  )
   return {
     ...spec,
     tags: mergedTags([...tags, ...ops.tags]),

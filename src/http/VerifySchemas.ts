@@ -10,7 +10,6 @@ import {
   Hash,
   Receipt,
   Sequence,
-  StoredEvent,
   VerifyReport
 } from "./ContractSchemas.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
@@ -57,8 +56,44 @@ export const VerifyLines = Schema.Union([VerifyProgressLine, VerifyReport]).anno
     "the VerifyReport."
 }).pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
 
+const KeptHash = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/u))
+const KeptTime = Schema.String.check(
+  Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/u)
+).annotate({ format: "date-time" })
+
+/** A stored event as far as it can be compared: anything else in it is a break, not a bad request. */
+const KeptEvent = Schema.Struct({
+  id: Schema.String,
+  timestamp: KeptTime,
+  actor: Schema.Struct({
+    id: Schema.String,
+    type: Schema.String,
+    email: optional(Schema.String)
+  }),
+  action: Schema.String,
+  resource: Schema.Struct({
+    id: Schema.String,
+    type: Schema.String,
+    name: optional(Schema.String)
+  }),
+  outcome: Schema.String,
+  metadata: optional(Schema.Record(Schema.String, Schema.Unknown)),
+  tenant_id: Schema.String,
+  sequence_number: Sequence,
+  created_at: KeptTime,
+  prev_hash: KeptHash,
+  details_salt: optional(Schema.String),
+  details_hash: optional(Schema.String),
+  content_hash: KeptHash,
+  hash: KeptHash,
+  erased_at: optional(KeptTime)
+}).annotate({
+  identifier: "KeptEvent",
+  description: "An AuditEvent as it was shown: what was changed in it is a break."
+})
+
 const KeptEvents = Schema.Struct({
-  events: Schema.Array(StoredEvent)
+  events: Schema.Array(KeptEvent)
     .check(Schema.isMinLength(1), Schema.isMaxLength(KEPT_EVENTS_MAX))
     .annotateKey({ description: "Events as an answer, the stream or the topic once showed them." })
 }).annotate({ identifier: "KeptEvents" })

@@ -60,7 +60,7 @@ const follow = async (
       const blocks = rest.split("\n\n")
       rest = blocks.pop()!
       for (const block of blocks) {
-        const id = /^event: audit\.event\nid: (\d+)\ndata: /.exec(block)?.[1]
+        const id = /^event: audit\.event\nid: (\d+)\ndata: /m.exec(block)?.[1]
         if (id !== undefined) seen.push(Number(id))
       }
     }
