@@ -1,9 +1,9 @@
 """
 What JSON Schema can't say. A request that the schemas allow may be refused with 400 where two values
 contradict each other (`invalid_range`, `page` beside a cursor, `id` beside `idempotency_key`, a kept
-receipt whose ids are not as many as its sequence numbers), for a cursor that no page gave, for a
-note that is none, and for free-form JSON that can't be stored exactly (numbers that no double holds, U+0000). Everything else
-that is refused although it is valid is a failure.
+receipt whose ids are not as many as its sequence numbers), for a cursor that no page gave, for a text
+that is no signed note, and for free-form JSON that can't be stored exactly (numbers that no double
+holds, U+0000). Everything else that is refused although it is valid is a failure.
 """
 import schemathesis
 
