@@ -5,7 +5,6 @@
  */
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
 import { RECEIPT_HEADER } from "../domain/Command.ts"
-import { parseJson } from "../domain/Json.ts"
 import {
   ATTEMPT_HEADER,
   KIND_HEADER,

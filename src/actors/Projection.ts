@@ -5,7 +5,6 @@
  */
 import { Clock, Effect, Metric, Ref, Schedule, Schema, Stream } from "effect"
 import { RECEIPT_HEADER, TENANT_HEADER } from "../domain/Command.ts"
-import { parseJson } from "../domain/Json.ts"
 import { linkOf, type Link } from "../domain/Link.ts"
 import { KIND_HEADER } from "../domain/Receipt.ts"
 import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"

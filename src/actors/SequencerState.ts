@@ -3,7 +3,6 @@
  * is replaying these records; nothing here decides anything.
  */
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
-import { parseJson } from "../domain/Json.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
 import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
 import { RegistryTable } from "../domain/RegistryTable.ts"

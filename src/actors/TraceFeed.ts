@@ -7,7 +7,6 @@ import {
   Context,
   Effect,
   Layer,
-  Option,
   RcMap,
   Schema,
   Stream,

@@ -4,7 +4,6 @@
  * `alk.progress` of its partition, because only what is visible there may be forgotten.
  */
 import { Effect, Option } from "effect"
-import { parseJson } from "../domain/Json.ts"
 import { nowMicros } from "../domain/Timestamp.ts"
 import type { EventLog, LogReader, LogUnavailable, OffsetOutOfRange } from "../ports/EventLog.ts"
 import type { LoadedExecution, TraceStore } from "../ports/TraceStore.ts"

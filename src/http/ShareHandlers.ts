@@ -3,7 +3,7 @@
  * may use one is decided behind `ShareLinks`.
  */
 import { Effect, Layer, Redacted, Result } from "effect"
-import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { EventFilter, MetadataCondition } from "../domain/EventFilter.ts"
 import type { ShareLink } from "../domain/Registry.ts"

@@ -14,7 +14,7 @@ import {
   TRACE_NAME_LENGTH_MAX,
   TRIGGER_LENGTH_MAX
 } from "../pipeline/PrepareTrace.ts"
-import { AskedSequence, Hash, Sequence, Timestamp, Warning } from "./ContractSchemas.ts"
+import { AskedSequence, Hash, Sequence, Timestamp } from "./ContractSchemas.ts"
 import { SUPPORTED_YEARS } from "./QueryParameters.ts"
 
 const optional = Schema.optionalKey

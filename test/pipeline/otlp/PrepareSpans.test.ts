@@ -25,7 +25,6 @@ import {
   START,
   TENANT,
   throughProtobuf,
-  toProtobuf,
   TRACE,
   type Json
 } from "./support/Exports.ts"

@@ -17,7 +17,7 @@ const outcomeLine = ({ evidence }: Report): Html => {
 const body = (report: Report): Html => {
   const { evidence, input } = report
   const { verification } = input
-  const { erasures, first, last, population, sample } = evidence
+  const { first, last, population, sample } = evidence
   const { sentence, tone, word } = verdictOf(verification)
   const missing = sample.drawn.filter(({ event }) => event === undefined).length
   return html`

@@ -353,7 +353,6 @@ export const traceStoreContract = <E>(
       const whose = provisional ? "from OpenTelemetry too" : "started by the API"
       it.effect(`lists executions as plain arithmetic does, ${whose}`, () =>
         Effect.gen(function*() {
-          const store = yield* TraceStore
           const tenant = `law-${provisional}`
           const chain = chainOfSamples(
             new FactChain(tenant),
@@ -407,7 +406,6 @@ export const traceStoreContract = <E>(
 
     it.effect("counts and shows one moment while executions keep arriving", () =>
       Effect.gen(function*() {
-        const store = yield* TraceStore
         const chain = new FactChain("arriving")
         for (let n = 0; n < 30; n++) {
           chain.start(`e${n}`, { started_at: timeAt(n) })
