@@ -4,7 +4,7 @@
  */
 import { tmpdir } from "node:os"
 import { Effect, type Scope } from "effect"
-import { chromium, type Browser } from "playwright-core"
+import { chromium, errors, type Browser } from "playwright-core"
 import { PdfUnavailable } from "../../ports/PdfRenderer.ts"
 import { candidatesOf, type Candidate, type ChromiumSettings } from "./FindChromium.ts"
 
@@ -80,6 +80,16 @@ const launch = async (candidate: Candidate, sandbox: boolean): Promise<Browser> 
   throw new Error(`it is version ${version}, and ${VERSION_MIN} is the oldest that will do`)
 }
 
+/**
+ * Chromium now and then crashes while it starts and starts well a moment later, seen on a loaded
+ * machine. A program that is no browser, or too old, fails in the same way both times.
+ */
+const launchTwice = (candidate: Candidate, sandbox: boolean): Promise<Browser> =>
+  launch(candidate, sandbox).catch((cause: unknown) => {
+    if (cause instanceof errors.TimeoutError) throw cause
+    return launch(candidate, sandbox)
+  })
+
 /** A browser, and why it has no sandbox if it was meant to have one. */
 interface Launched extends Pick<RunningBrowser, "browser" | "unsandboxed"> {}
 
@@ -97,19 +107,19 @@ const launchSafest = async (
   sandbox: ChromiumSettings["sandbox"] = "auto"
 ): Promise<Launched> => {
   if (sandbox === "off") {
-    return { browser: await launch(candidate, false), unsandboxed: undefined }
+    return { browser: await launchTwice(candidate, false), unsandboxed: undefined }
   }
   if (isRoot()) {
     if (sandbox === "required") throw new Error(`ALK_CHROMIUM_SANDBOX=required, but ${ROOT_REASON}`)
-    return { browser: await launch(candidate, false), unsandboxed: ROOT_REASON }
+    return { browser: await launchTwice(candidate, false), unsandboxed: ROOT_REASON }
   }
   try {
-    return { browser: await launch(candidate, true), unsandboxed: undefined }
+    return { browser: await launchTwice(candidate, true), unsandboxed: undefined }
   } catch (cause) {
     if (sandbox === "required") {
       throw new Error(`ALK_CHROMIUM_SANDBOX=required, and with it: ${firstLine(cause)}`)
     }
-    const browser = await launch(candidate, false)
+    const browser = await launchTwice(candidate, false)
     return { browser, unsandboxed: NO_SANDBOX_REASON }
   }
 }

@@ -11,6 +11,7 @@ import {
   layerChromium,
   type PdfRendererSettings
 } from "../../../src/adapters/chromium/PdfRendererChromium.ts"
+import { npmChromium } from "../../../src/adapters/chromium/NpmChromium.ts"
 import { PdfRenderer, type PdfDocument } from "../../../src/ports/PdfRenderer.ts"
 import { readPdf } from "../../support/PdfReader.ts"
 
@@ -232,6 +233,28 @@ describe("PdfRenderer", () => {
       assert.deepStrictEqual([told["off"], told["required"]], [[], []])
     } finally {
       process.getuid = getuid!
+    }
+  })
+
+  it("starts its first browser again that crashed while it started", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "alk-chromium-"))
+    const { environment, path: real } = await npmChromium(cacheFolder)
+    const path = join(folder, "chromium")
+    const settings = Object.entries(environment).map(([name, value]) => `${name}='${value}'`)
+    const crashesOnce = [
+      "#!/bin/sh",
+      `[ -e "${folder}/crashed" ] || { : > "${folder}/crashed"; kill -SEGV $$; }`,
+      `exec env ${settings.join(" ")} "${real}" "$@"`
+    ]
+    await writeFile(path, crashesOnce.join("\n"), { mode: 0o755 })
+    const crashing = runtimeOf({ path })
+    try {
+      const pdf = await readPdf(await crashing.runPromise(render(documentOf("<p>Printed</p>"))))
+      assert.match(pdf.pages.join(), /Printed/)
+      assert.include(readdirSync(folder), "crashed")
+    } finally {
+      await crashing.dispose()
+      await rm(folder, { recursive: true })
     }
   })
 
