@@ -147,7 +147,7 @@ const EVENT_BYTES_MAX_MAX = MIB / 2
 const WINDOW_MAX = 50_000_000
 /** 256 bits as hex are 64, as base64 43 characters; 32 is where guessing is out of the question. */
 const SECRET_LENGTH_MIN = 32
-/** 96 bits as hex: out of reach for whoever guesses through the API. */
+/** 96 bits as hex: too many to guess through the API. */
 const ADMIN_TOKEN_LENGTH_MIN = 24
 const MAKE_SECRET = "make one with: openssl rand -hex 32"
 const MAKE_TOKEN = "make one with: openssl rand -hex 16"

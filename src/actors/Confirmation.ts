@@ -1,7 +1,7 @@
 /**
  * Compares what the store holds of a partition with its topic and says from where to go on. What
- * the topic denies is set aside, loudly; what the topic no longer holds is never touched, because
- * nobody could build it again.
+ * the topic denies is set aside and logged as an error; what the topic no longer holds is never
+ * touched, because it could not be built again.
  */
 import { Effect, Metric } from "effect"
 import { sha256Hex } from "../domain/Identifiers.ts"

@@ -307,7 +307,7 @@ const makeReceipts = (
       try {
         return readReceipt(stored)
       } catch (error) {
-        // Somebody has written into the table, or the topic: nobody has decided that.
+        // Not written by a sequencer: the table or the topic was changed from outside.
         yield* Effect.logError("a stored receipt can't be read", { reason: reasonOf(error) })
         return undefined
       }

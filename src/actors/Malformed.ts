@@ -1,7 +1,7 @@
 /**
- * Records that nobody could have written who follows the rules: each is passed over, said with its
- * place and counted, and never stops whoever reads. The record itself stays in its topic, where it
- * can be looked at; what is passed over at each start is no second record on `alk.quarantine`.
+ * Records that break the rules of their topic: each is skipped, logged with its place and counted,
+ * and never stops a reader. The record stays in its topic, where an operator can read it; a copy on
+ * `alk.quarantine` would be made again at each start.
  */
 import { Effect, Metric } from "effect"
 import { reasonOf } from "../domain/RecordFields.ts"

@@ -120,8 +120,8 @@ const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: nu
   })
 
 /**
- * Where the store stands, confirmed by the topics; what a topic denies is set aside. Whoever reads
- * the store is told before anything goes, and `told` is what they know then.
+ * How far the store is confirmed by the topics; what a topic denies is set aside. Readers of the
+ * store are told before rows are removed; `told` is the progress that they know.
  */
 const recover = Effect.fnUntraced(function*(
   assignment: Assignment,
@@ -322,7 +322,7 @@ const sortFact = (into: Sorted, links: Links, partition: number, record: LogReco
   addTo(into.facts, { partition, offset, body }, erase)
 }
 
-/** What the service has not written is nobody's checkpoint; the signature says what is true. */
+/** Checks the form only: whether a checkpoint is genuine is for its signature to say. */
 const sortCheckpoint = (into: Sorted, partition: number, record: LogRecord): void => {
   const body = bodyOf(record)
   const fields = RecordFields.of(body, "checkpoint")

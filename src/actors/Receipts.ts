@@ -14,7 +14,7 @@ export type Decision =
   | {
       readonly kind: "repeat"
       readonly receiptId: string
-      /** Whether the first request waited for its commit; undefined if nobody knows. */
+      /** Whether the first request waited for its commit; undefined if not known. */
       readonly waited: boolean | undefined
     }
   /** The key was used before with another body. */

@@ -114,7 +114,7 @@ const parseEvent = ({ value }: LogRecord): StoredEvent | undefined => {
     fields.integer("sequence_number", 1)
     return fields.value as unknown as StoredEvent
   } catch {
-    // Whoever asks says what that means.
+    // The caller decides what that means.
     return undefined
   }
 }

@@ -512,7 +512,7 @@ const stepTraces = (draft: Draft, offset: number, command: Command, now: string)
   decideOn(draft, attempt, receipt)
 }
 
-/** What nobody could read back must not be written: a command may hold anything. */
+/** A registry record that could not be read back is not written: a command may hold anything. */
 const checkReadable = (change: RegistryChange): void => {
   const { key, value } = registryRecord(change)
   readRegistryRecord(Buffer.from(key), value === null ? null : Buffer.from(value))
@@ -650,7 +650,7 @@ export const stepCheckpoints = (
 /** Links that one transaction removes at most. */
 export const PURGED_MAX = 500
 
-/** Removes links that ended long ago from the registry; undefined if there is none. */
+/** Removes links that ended long ago from the registry; undefined without such links. */
 export const stepPurge = (state: SequencerState, now: string): Changes | undefined => {
   const leaving = linksToPurge(state.registry, now, PURGED_MAX)
   if (leaving.length === 0) return undefined

@@ -217,7 +217,7 @@ export class Subscriber<E extends LiveMessage> {
     this.#early = []
     this.#readers.leave(this)
     this.#readers.count(-this.bytes)
-    // Whoever does not keep up reads the rest when it comes again, so that memory is free now.
+    // A reader that is closed reads the rest when it resumes, so its memory is freed now.
     if (reason !== undefined) {
       while (Queue.sizeUnsafe(this.#queue) > 0) Queue.takeUnsafe(this.#queue)
     }

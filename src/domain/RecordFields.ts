@@ -1,5 +1,5 @@
 /**
- * Reading the JSON of internal records without believing it: whoever may write to Kafka may write
+ * Reading the JSON of internal records without trusting it: a client that may write to Kafka may write
  * anything. Each member is checked before it is used, and what is wrong is named. Knows no topic.
  */
 import { parseJson } from "./Json.ts"

@@ -290,7 +290,7 @@ export const usableLinks = (
   return count
 }
 
-/** What is said to whoever wants one link more; `limit` is LINKS_MAX. */
+/** Why a link over the limit is refused; `limit` is LINKS_MAX. */
 export const tooManyLinks = (limit: number): string =>
   `this tenant has ${limit} share links that can be used, the most allowed; revoke some`
 

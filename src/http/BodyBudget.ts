@@ -1,5 +1,5 @@
 /**
- * How many bytes the request bodies of a process may take together, whoever sends them and however
+ * How many bytes the request bodies of a process may take together, from all clients and however
  * slowly. A body is counted while it arrives, while it is inflated and for as long as its request
  * goes on; when the budget is used up, slow bodies give way, and what does not fit is refused.
  */
@@ -15,7 +15,7 @@ const SMALL_SHARE = 8
 const SLOW_BYTES_PER_SECOND = 65_536
 /** Milliseconds that every body is given before it can be called slow. */
 const SLOW_AFTER_MS = 2_000
-/** The budget where nobody has set one: `ALK_BODY_BUDGET_BYTES` has the same default. */
+/** The default budget: `ALK_BODY_BUDGET_BYTES` has the same default. */
 export const BODY_BUDGET_DEFAULT = 128 * 1_048_576
 
 const used = (): ApiError =>

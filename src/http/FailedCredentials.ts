@@ -1,7 +1,7 @@
 /**
  * Wrong keys and tokens, counted per client address: after a number of them in a minute they are
- * answered 429 instead of 401. A right key is never asked about here, so nobody behind the same
- * address is locked out by somebody else's guesses.
+ * answered 429 instead of 401. Right keys are not counted, so the wrong keys of one client do not
+ * lock out other clients of the same address.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
@@ -53,7 +53,7 @@ const counting = (perMinute: number): FailedCredentials["Service"] => {
     capacity: perMinute,
     namesMax: ADDRESSES_MAX
   })
-  /** Addresses whose guesses are being slowed down and stand in the log already. */
+  /** Addresses whose guesses are being slowed down and have been logged. */
   const slowed = new Set<string>()
   return FailedCredentials.of({
     refusal: Effect.fnUntraced(function*(unauthenticated) {

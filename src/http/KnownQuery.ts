@@ -1,6 +1,6 @@
 /**
  * Which query parameters a route knows, as its contract says, and the refusal of every other one: a
- * list that ignored a mistyped filter would show events that nobody asked for. Asked by the
+ * list that ignored a mistyped filter would show events that were not asked for. Asked by the
  * authorization that every route has, so no handler can leave it out.
  */
 import { Context, Effect } from "effect"

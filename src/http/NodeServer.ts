@@ -186,8 +186,7 @@ class AlkServer {
   #stop(graceMs: number, done: ((error?: Error) => void) | undefined): void {
     const { server } = this
     SocketServer.prototype.close.call(server, done)
-    // Not before nobody can connect any more: a client that is told that its connection ends makes
-    // a new one.
+    // Only after the port is closed: a client that is told that its connection ends opens a new one.
     this.#isStopping = true
     for (const { response } of this.#connections.values()) {
       if (response?.headersSent === false) response.setHeader("connection", "close")

@@ -71,7 +71,7 @@ const decided = (schema: Json): Json => {
   return { ...rest, oneOf: anyOf }
 }
 
-/** An object whose members nobody names may have any. */
+/** An object schema that names no members allows any. */
 const open = (schema: Json): Json => {
   const isFree =
     [schema["type"]].flat().includes("object") &&

@@ -39,8 +39,8 @@ const inflaters: Readonly<Record<string, () => Transform>> = {
 
 /**
  * Pieces of a body put together, within its limit and what the account gives. Small pieces are
- * copied into blocks: one buffer for each byte that somebody sends alone would be a hundred times
- * the body.
+ * copied into blocks: a buffer for each byte that arrives alone would be a hundred times the
+ * body.
  */
 class Gathered {
   readonly #account: BodyAccount

@@ -99,8 +99,8 @@ const lacksHost = ({ headers, httpVersion }: Head): boolean =>
   headers.host === undefined && httpVersion === "1.1"
 
 /**
- * True if the rest of the body may be endless: nobody reads it to its end, so that the connection
- * ends with this answer. One with a Content-Length is discarded, or ended by the platform.
+ * True if the rest of the body may be endless: it is not read to its end, so the connection ends
+ * with this answer. One with a Content-Length is discarded, or ended by the platform.
  */
 const hasEndlessRest = ({ complete, headers }: Head): boolean =>
   !complete && headers["transfer-encoding"] !== undefined
@@ -114,7 +114,7 @@ const completed = (
   HttpServerResponse.setHeaders(response, {
     "x-request-id": facts.id,
     "x-content-type-options": "nosniff",
-    // What needs a key is nobody else's: an answer that says nothing of caches stays in none.
+    // Answers to a key belong to its owner: without a header of their own, no cache keeps them.
     ...(response.headers["cache-control"] === undefined ? { "cache-control": "no-store" } : {}),
     ...(isLast ? { connection: "close" } : {}),
     ...(facts.isNegotiated ? { vary: "Accept" } : {}),

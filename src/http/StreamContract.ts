@@ -41,7 +41,7 @@ const closedWhen = (): string => {
 
 /** What becomes of a stream whose reader is slow, in words. */
 export const slowReaders =
-  `A burst waits for whoever reads. A reader that ${closedWhen()} is closed and resumes with its ` +
+  `A burst alone closes no stream. A reader that ${closedWhen()} is closed and resumes with its ` +
   "last id; so is the one furthest behind when all together take too much memory. Revoking the " +
   "key closes the stream."
 

@@ -1,6 +1,6 @@
 /**
  * The graph of an execution as an answer: what it needs of each span and nothing else, up to a
- * limit above which nobody could look at it. What a graph is, the domain says.
+ * limit above which it is no use as a picture. What a graph is, the domain says.
  */
 import { Effect, Semaphore, Stream } from "effect"
 import { graphOf, type ExecutionGraph } from "../domain/ExecutionGraph.ts"

@@ -69,7 +69,7 @@ export const spanCursor = cursorOf<SpanPlace>(
       : undefined
 )
 
-/** True for a client that prefers lines; whoever names neither form gets JSON. */
+/** True for a client that prefers lines; one that names neither form gets JSON. */
 export const wantsLines = (request: HttpServerRequest.HttpServerRequest): boolean =>
   negotiate(request.headers["accept"], [JSON_TYPE, NDJSON_TYPE]) === NDJSON_TYPE
 

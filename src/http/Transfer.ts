@@ -7,8 +7,8 @@ import { Cause, Context, Effect, Exit, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 
 /**
- * Milliseconds after which a connection is cut whose client takes nothing of what waits for it: it
- * must not keep the work behind an answer waiting for ever.
+ * Milliseconds after which a connection is cut whose client takes nothing of what waits for it:
+ * without a limit, the work that makes the answer would wait as long as the client likes.
  */
 export const StalledAfter = Context.Reference<number>("alk/http/StalledAfter", {
   defaultValue: () => 60_000

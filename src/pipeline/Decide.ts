@@ -19,7 +19,7 @@ export const submitted = Effect.fnUntraced(function*(command: Command, operation
   )
 })
 
-/** The receipt of the command, or none if nobody has decided in time: it may still happen. */
+/** The receipt of the command, or none if no sequencer has decided in time: it may still happen. */
 export const decided = Effect.fnUntraced(function*(
   command: Command,
   operation: string,

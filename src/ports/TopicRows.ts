@@ -53,8 +53,8 @@ export interface TopicRows {
   /** What is denied. */
   denied(partition: number, denied: Denied): Result<ReadonlyArray<DeniedRows>>
   /**
-   * Move what is denied aside: copied first, then removed, so that whoever is broken off begins
-   * again. A row that has replaced one of the confirmed chain keeps its place there.
+   * Move what is denied aside: copied first, then removed, so that a move that was broken off can
+   * be done again. A row that has replaced one of the confirmed chain keeps its place there.
    */
   setAside(partition: number, denied: Denied): Result<void>
 }

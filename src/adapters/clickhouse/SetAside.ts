@@ -113,7 +113,7 @@ const copy = (
   })
 }
 
-/** Nothing is removed that was not seen to stand in the other table. */
+/** Rows are removed only after their copies have been read in the other table. */
 const checkCopied = Effect.fnUntraced(function*(
   store: StoreClient,
   { source, table }: MirrorTable,

@@ -24,7 +24,7 @@ const INSERT_SECONDS_MAX = 60
  */
 const NO_ROOM = new Set(["241", "202"])
 /**
- * Time that such an insert is tried again, from 100 ms on: then whoever inserts has to know. Short
+ * Time that such an insert is tried again, from 100 ms on: then the insert fails. Short
  * beside the time of an insert, after which the projection takes it for ended, see settleMs.
  */
 const NO_ROOM_SCHEDULE = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 6 }))
