@@ -4,7 +4,8 @@
  * writer has fenced every other one, so nothing below moves while it reads.
  */
 import { Effect, Schema } from "effect"
-import type { CheckpointRecord } from "../domain/Checkpoint.ts"
+import { chains, treeNameOf, type Chain } from "../domain/Chains.ts"
+import { treeOfCheckpoint, type CheckpointRecord } from "../domain/Checkpoint.ts"
 import { decodeCommand, dedupKeyOf, type Command } from "../domain/Command.ts"
 import { GENESIS_HASH } from "../domain/HashChain.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
@@ -32,6 +33,7 @@ import {
   emptyReplay,
   emptyState,
   finishReplay,
+  headRecord,
   metaRecord,
   ownerRecord,
   readCheckpoint,
@@ -278,6 +280,7 @@ const readChains = ({ log, partition, reader }: Restoring) =>
 const readTraceChains = ({ log, partition, reader }: Restoring, byId: Map<string, number>) =>
   Effect.gen(function*() {
     const traceHeads = new Map<string, Head>()
+    const trees = new Map<string, Frontier>()
     const { end, start } = yield* log.bounds("traces", partition)
     let tracesNext = start
     let broken: string | undefined
@@ -299,6 +302,9 @@ const readTraceChains = ({ log, partition, reader }: Restoring, byId: Map<string
           hash: fact.hash,
           created_at: fact.created_at
         })
+        const name = treeNameOf(fact.tenant_id, "traces")
+        if (fact.chain_sequence === 1) trees.set(name, Frontier.empty())
+        trees.get(name)?.append(fact.hash)
         if (fact.type === "span.event") {
           byId.set(traceEventKeyOf(fact.tenant_id, fact.event_id), fact.sequence_number)
         }
@@ -306,10 +312,10 @@ const readTraceChains = ({ log, partition, reader }: Restoring, byId: Map<string
       }
     })
     if (broken !== undefined) return yield* refuse(partition, `alk.traces is damaged: ${broken}`)
-    return { traceHeads, tracesNext }
+    return { traceHeads, traceTrees: trees, tracesNext }
   })
 
-/** The newest checkpoint of each tenant, as the topic has them. */
+/** The newest checkpoint of each tree, as the topic has them. */
 const readCheckpoints = ({ log, partition, reader }: Restoring) =>
   Effect.gen(function*() {
     const checkpoints = new Map<string, CheckpointRecord>()
@@ -318,7 +324,7 @@ const readCheckpoints = ({ log, partition, reader }: Restoring) =>
     yield* scanEach(reader, position, end, ({ value }) => {
       if (value === null) return
       const checkpoint = readCheckpoint(value)
-      checkpoints.set(checkpoint.tenant_id, checkpoint)
+      checkpoints.set(treeOfCheckpoint(checkpoint), checkpoint)
     })
     return checkpoints
   })
@@ -391,13 +397,13 @@ const rebuild = (restoring: Restoring, outdated: ReadonlySet<string>) =>
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
     const applied = yield* lastApplied(restoring)
     const chains = yield* readChains(restoring)
-    const { traceHeads, tracesNext } = yield* readTraceChains(restoring, chains.byId)
+    const { traceHeads, traceTrees, tracesNext } = yield* readTraceChains(restoring, chains.byId)
     const checkpoints = yield* readCheckpoints(restoring)
     const remembered = yield* readCommands(restoring, chains, applied)
     const state: SequencerState = {
       ...emptyState(partition, log.partitions, windows),
       heads: chains.heads,
-      trees: chains.trees,
+      trees: new Map([...chains.trees, ...traceTrees]),
       checkpoints,
       traceHeads,
       dedup: filled(windows.dedup, remembered.dedup),
@@ -425,6 +431,53 @@ const rebuild = (restoring: Restoring, outdated: ReadonlySet<string>) =>
       replay(written, key, typeof value === "string" ? Buffer.from(value) : value)
     }
     return finishReplay(written)
+  })
+
+/** The tree over a chain as its topic holds it; undefined if the topic does not begin with it. */
+const treesOf = ({ log, partition, reader }: Restoring, chain: Chain, names: ReadonlySet<string>) =>
+  Effect.gen(function*() {
+    const trees = new Map<string, Frontier>()
+    const { end, start } = yield* log.bounds(chain, partition)
+    yield* scan(reader, { topic: chain, partition, offset: start }, end, (records) => {
+      for (const record of records) {
+        const { hash, number, tenantId } = placeOf(chain, record)
+        const name = treeNameOf(tenantId, chain)
+        if (hash === undefined || !names.has(name)) continue
+        const tree = number === 1 ? Frontier.empty() : trees.get(name)
+        if (tree === undefined || tree.size !== number - 1) continue
+        tree.append(hash)
+        trees.set(name, tree)
+      }
+    })
+    return trees
+  })
+
+/** Trees that an earlier version did not keep are read from the topics once, and written down. */
+const growTrees = (restoring: Restoring, state: SequencerState, names: ReadonlySet<string>) =>
+  Effect.gen(function*() {
+    if (names.size === 0) return
+    const { partition, writer } = restoring
+    yield* Effect.logWarning("reading Merkle trees from the topics that the state does not have yet", {
+      partition,
+      trees: names.size
+    })
+    const records: Array<StateRecord> = []
+    for (const chain of chains) {
+      const heads = chain === "events" ? state.heads : state.traceHeads
+      const trees = yield* treesOf(restoring, chain, names)
+      for (const [tenantId, head] of heads) {
+        const name = treeNameOf(tenantId, chain)
+        if (!names.has(name)) continue
+        const grown = trees.get(name)
+        const tree = grown?.size === head.sequence_number ? grown : undefined
+        if (tree !== undefined) state.trees.set(name, tree)
+        records.push(headRecord(chain, tenantId, head, tree))
+      }
+    }
+    for (let at = 0; at < records.length; at += REBUILD_RECORDS) {
+      const part = records.slice(at, at + REBUILD_RECORDS)
+      yield* writer.commit([], () => part.map((record) => toNew(partition, record)))
+    }
   })
 
 /** What `alk.registry` holds, for the partition that writes it. */
@@ -485,10 +538,10 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
     }
     const receipts = yield* log.bounds("receipts", partition)
     const lost = !gathered.started && receipts.end > 0
-    if (comparison === "behind" || lost || gathered.outdated) state = yield* rebuild(restoring, keys)
+    if (comparison === "behind" || lost) state = yield* rebuild(restoring, keys)
     else if (!gathered.started) {
       yield* writer.commit([], () => [toNew(partition, metaRecord(log.partitions))])
-    }
+    } else yield* growTrees(restoring, state, gathered.treeless)
     if (log.partitionOf(SYSTEM_TENANT) === partition) yield* readRegistry(restoring, state)
     yield* checkPosition(restoring, state)
     return state

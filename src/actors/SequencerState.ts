@@ -2,7 +2,8 @@
  * What the sequencer of one partition knows, and the changelog form of it on `alk.state`. Restoring
  * is replaying these records; nothing here decides anything.
  */
-import type { CheckpointRecord } from "../domain/Checkpoint.ts"
+import { treeNameOf, type Chain } from "../domain/Chains.ts"
+import { treeOfCheckpoint, type CheckpointRecord } from "../domain/Checkpoint.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
 import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
 import { RegistryTable } from "../domain/RegistryTable.ts"
@@ -43,9 +44,12 @@ export interface SequencerState {
   readonly partition: number
   readonly partitions: number
   readonly heads: Map<string, Head>
-  /** The Merkle tree over each chain; of a chain whose start has left the topic there is none. */
+  /**
+   * The Merkle trees over both chains by their names; of a chain whose start has left its topic
+   * there is none.
+   */
   readonly trees: Map<string, Frontier>
-  /** The newest checkpoint of each tenant. */
+  /** The newest checkpoint of each tree, by its name. */
   readonly checkpoints: Map<string, CheckpointRecord>
   /** The ends of the chains of trace facts. */
   readonly traceHeads: Map<string, Head>
@@ -135,7 +139,7 @@ export const appliedRecord = (applied: Applied): StateRecord => ({
   value: JSON.stringify(applied)
 })
 
-/** The record `head/<tenant>`. */
+/** The records `head/<tenant>` and `trace-head/<tenant>`. */
 export interface StoredHead extends Head {
   /** The Merkle tree as `Frontier.encode` writes it; null if the start of the chain is gone. */
   readonly tree: string | null
@@ -144,7 +148,7 @@ export interface StoredHead extends Head {
 const HASH = /^[0-9a-f]{64}$/
 
 /**
- * The value of a head, of events with its tree or of trace facts.
+ * The value of a head; without a tree if an earlier version has written it.
  * @throws RecordUnreadable
  */
 export const readHead = (value: Buffer): Head & { readonly tree?: string | null } => {
@@ -165,6 +169,7 @@ export const readCheckpoint = (value: Buffer): CheckpointRecord => {
   for (const name of ["tenant_id", "root_hash", "key_id", "note"]) fields.text(name)
   fields.time("created_at")
   fields.integer("tree_size", 1)
+  if (fields.has("chain")) fields.text("chain", /^(?:events|traces)$/)
   return fields.value as unknown as CheckpointRecord
 }
 
@@ -186,22 +191,21 @@ const readOrdinal = (text: string): number => {
   throw new RecordUnreadable("its key has no ordinal")
 }
 
+const headPrefixes = { events: HEAD_PREFIX, traces: TRACE_HEAD_PREFIX } as const
+
 export const headRecord = (
+  chain: Chain,
   tenantId: string,
   { created_at, hash, sequence_number }: Head,
   tree: Frontier | undefined
 ): StateRecord => {
   const stored: StoredHead = { sequence_number, hash, created_at, tree: tree?.encode() ?? null }
-  return { key: `${HEAD_PREFIX}${tenantId}`, value: JSON.stringify(stored) }
+  return { key: `${headPrefixes[chain]}${tenantId}`, value: JSON.stringify(stored) }
 }
 
-export const traceHeadRecord = (tenantId: string, head: Head): StateRecord => ({
-  key: `${TRACE_HEAD_PREFIX}${tenantId}`,
-  value: JSON.stringify(head)
-})
 
 export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord => ({
-  key: `${CHECKPOINT_PREFIX}${checkpoint.tenant_id}`,
+  key: `${CHECKPOINT_PREFIX}${treeOfCheckpoint(checkpoint)}`,
   value: JSON.stringify(checkpoint)
 })
 
@@ -222,8 +226,8 @@ export interface Replay {
   owner: string | undefined
   /** True once an `applied` record was seen: the changelog is not empty. */
   started: boolean
-  /** True if it was written by a version that kept less: what is missing has to be read again. */
-  outdated: boolean
+  /** Trees that the version which wrote it did not keep: they have to be read from the topics. */
+  readonly treeless: Set<string>
 }
 
 export const emptyReplay = (
@@ -237,7 +241,7 @@ export const emptyReplay = (
   partitions: undefined,
   owner: undefined,
   started: false,
-  outdated: false
+  treeless: new Set()
 })
 
 const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buffer | null) => {
@@ -248,28 +252,33 @@ const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buff
   else records.set(ordinal, value)
 }
 
+const replayHead = (into: Replay, chain: Chain, tenantId: string, value: Buffer | null): void => {
+  const { heads, traceHeads, trees } = into.state
+  const ofChain = chain === "events" ? heads : traceHeads
+  const treeName = treeNameOf(tenantId, chain)
+  ofChain.delete(tenantId)
+  trees.delete(treeName)
+  into.treeless.delete(treeName)
+  if (value === null) return
+  const { tree, ...head } = readHead(value)
+  ofChain.set(tenantId, head)
+  if (typeof tree === "string") trees.set(treeName, Frontier.decode(tree))
+  else if (tree === undefined) into.treeless.add(treeName)
+}
+
 /**
  * Take one record of the changelog into account. Unknown keys belong to newer versions.
  * @throws RecordUnreadable, or what a part of the state throws, for what no version has written
  */
 export const replay = (into: Replay, key: string, value: Buffer | null): void => {
   if (key.startsWith(HEAD_PREFIX)) {
-    const tenantId = key.slice(HEAD_PREFIX.length)
-    into.state.heads.delete(tenantId)
-    into.state.trees.delete(tenantId)
-    if (value === null) return
-    const { tree, ...head } = readHead(value)
-    into.state.heads.set(tenantId, head)
-    if (typeof tree === "string") into.state.trees.set(tenantId, Frontier.decode(tree))
-    else if (tree === undefined) into.outdated = true
+    replayHead(into, "events", key.slice(HEAD_PREFIX.length), value)
   } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
-    const tenantId = key.slice(TRACE_HEAD_PREFIX.length)
-    if (value === null) into.state.traceHeads.delete(tenantId)
-    else into.state.traceHeads.set(tenantId, readHead(value))
+    replayHead(into, "traces", key.slice(TRACE_HEAD_PREFIX.length), value)
   } else if (key.startsWith(CHECKPOINT_PREFIX)) {
-    const tenantId = key.slice(CHECKPOINT_PREFIX.length)
-    if (value === null) into.state.checkpoints.delete(tenantId)
-    else into.state.checkpoints.set(tenantId, readCheckpoint(value))
+    const tree = key.slice(CHECKPOINT_PREFIX.length)
+    if (value === null) into.state.checkpoints.delete(tree)
+    else into.state.checkpoints.set(tree, readCheckpoint(value))
   } else if (isTraceKey(key)) {
     into.state.traces.replay(key, value)
   } else if (key.startsWith(DEDUP_PREFIX)) {
@@ -319,9 +328,12 @@ export const finishReplay = (gathered: Replay): SequencerState => ({
 export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
   const records: Array<StateRecord> = [metaRecord(state.partitions)]
   for (const [tenantId, head] of state.heads) {
-    records.push(headRecord(tenantId, head, state.trees.get(tenantId)))
+    records.push(headRecord("events", tenantId, head, state.trees.get(tenantId)))
   }
-  for (const [tenantId, head] of state.traceHeads) records.push(traceHeadRecord(tenantId, head))
+  for (const [tenantId, head] of state.traceHeads) {
+    const tree = state.trees.get(treeNameOf(tenantId, "traces"))
+    records.push(headRecord("traces", tenantId, head, tree))
+  }
   for (const checkpoint of state.checkpoints.values()) records.push(checkpointRecord(checkpoint))
   records.push(...state.traces.snapshot())
   for (const [prefix, window] of [

@@ -11,7 +11,13 @@ import {
   type PreparedEvent
 } from "../domain/Command.ts"
 import { appendSuffix, GENESIS_HASH, linkHash } from "../domain/HashChain.ts"
-import { makeCheckpoint, type CheckpointRecord, type Signer } from "../domain/Checkpoint.ts"
+import { chainOfTree, treeNameOf, type ChainKey } from "../domain/Chains.ts"
+import {
+  makeCheckpoint,
+  treeOfCheckpoint,
+  type CheckpointRecord,
+  type Signer
+} from "../domain/Checkpoint.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
 import { RECEIPTS_RETENTION_DAYS } from "../domain/Topics.ts"
 import type { AttemptVerdict, Duplicate, Receipt } from "../domain/Receipt.ts"
@@ -36,7 +42,6 @@ import {
   DEDUP_PREFIX,
   headRecord,
   IDEMPOTENCY_PREFIX,
-  traceHeadRecord,
   windowRecord,
   type Head,
   type SequencerState,
@@ -91,9 +96,9 @@ export interface Changes {
   readonly quarantined: ReadonlyArray<Quarantined>
   readonly registry: ReadonlyArray<RegistryChange>
   readonly heads: ReadonlyMap<string, Head>
-  /** Of the tenants in `heads`, those that have one. */
+  /** By name, those of the chains that have grown. */
   readonly trees: ReadonlyMap<string, Frontier>
-  /** In the order in which they were made; there may be several of one tenant. */
+  /** In the order in which they were made; there may be several of one tree. */
   readonly checkpoints: ReadonlyArray<CheckpointRecord>
   readonly traces: TraceChanges
   readonly dedup: ReadonlyArray<WindowEntry>
@@ -153,24 +158,26 @@ class Draft {
     return this.heads.get(tenantId) ?? this.#state.heads.get(tenantId)
   }
 
-  /** The tenant's tree, for this chunk to grow; undefined if it has none. */
-  tree(tenantId: string): Frontier | undefined {
-    const own = this.trees.get(tenantId)
+  /** The chain's tree, for this chunk to grow; undefined if it has none. */
+  tree({ chain, tenantId }: ChainKey): Frontier | undefined {
+    const name = treeNameOf(tenantId, chain)
+    const own = this.trees.get(name)
     if (own !== undefined) return own
-    const before = this.#state.trees.get(tenantId)
-    if (before === undefined && this.#state.heads.has(tenantId)) return undefined
+    const before = this.#state.trees.get(name)
+    const heads = chain === "events" ? this.#state.heads : this.#state.traceHeads
+    if (before === undefined && heads.has(tenantId)) return undefined
     const tree = before === undefined ? Frontier.empty() : before.clone()
-    this.trees.set(tenantId, tree)
+    this.trees.set(name, tree)
     return tree
   }
 
-  checkpoint(tenantId: string): CheckpointRecord | undefined {
-    return this.#newestCheckpoints.get(tenantId) ?? this.#state.checkpoints.get(tenantId)
+  checkpoint(treeName: string): CheckpointRecord | undefined {
+    return this.#newestCheckpoints.get(treeName) ?? this.#state.checkpoints.get(treeName)
   }
 
   addCheckpoint(made: CheckpointRecord): void {
     this.checkpoints.push(made)
-    this.#newestCheckpoints.set(made.tenant_id, made)
+    this.#newestCheckpoints.set(treeOfCheckpoint(made), made)
   }
 
   /** The dedup entry of a key, with `more` entries of the running command not yet taken over. */
@@ -307,7 +314,8 @@ const applyEvents = (draft: Draft, command: Command, now: string): Applied => {
 }
 
 const takeOver = (draft: Draft, command: Command, applied: Applied): void => {
-  const tree = applied.events.length === 0 ? undefined : draft.tree(command.tenantId)
+  const { tenantId } = command
+  const tree = applied.events.length === 0 ? undefined : draft.tree({ tenantId, chain: "events" })
   for (const event of applied.events) {
     draft.events.push(event)
     tree?.append(event.hash)
@@ -418,20 +426,21 @@ const toRemember = (
   return { key: idempotency.key, mark: idempotency.body, number }
 }
 
-/** The newest checkpoint of a tenant, made now if its chain has grown since. */
+/** The newest checkpoint of a chain, made now if the chain has grown since. */
 const checkpointOf = (
   draft: Draft,
-  tenantId: string,
+  key: ChainKey,
   { serviceName, signer }: CheckpointSigner,
   now: string
 ): CheckpointRecord | undefined => {
-  const tree = draft.tree(tenantId)
+  const { chain, tenantId } = key
+  const tree = draft.tree(key)
   if (tree === undefined || tree.size === 0) return undefined
-  const newest = draft.checkpoint(tenantId)
+  const newest = draft.checkpoint(treeNameOf(tenantId, chain))
   if (newest !== undefined && newest.tree_size === tree.size && newest.key_id === signer.keyId) {
     return newest
   }
-  const made = makeCheckpoint(signer, serviceName, tenantId, tree, now)
+  const made = makeCheckpoint(signer, serviceName, tenantId, tree, now, chain)
   draft.addCheckpoint(made)
   return made
 }
@@ -443,19 +452,22 @@ const answerCheckpoint = (
   signer: CheckpointSigner,
   now: string
 ): void => {
+  const { tenantId } = command
   const nothing: Applied = {
     events: [],
-    head: draft.head(command.tenantId),
+    head: draft.head(tenantId),
     ids: [],
     errors: [],
     conflicts: [],
     duplicates: [],
     dedup: []
   }
-  const checkpoint = checkpointOf(draft, command.tenantId, signer, now)
+  const checkpoint = checkpointOf(draft, { tenantId, chain: "events" }, signer, now)
+  const ofTraces = checkpointOf(draft, { tenantId, chain: "traces" }, signer, now)
   const receipt = {
     ...outcome(command, offset, nothing, now),
-    ...(checkpoint === undefined ? {} : { checkpoint })
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...(ofTraces === undefined ? {} : { trace_checkpoint: ofTraces })
   }
   decideOn(draft, command.attempt, receipt, true)
 }
@@ -506,6 +518,9 @@ const stepTraces = (draft: Draft, offset: number, command: Command, now: string)
   const receipt = tracesOutcome(command, offset, applied, now)
   // Whatever may throw stands above this line; below it the draft changes.
   draft.traces.takeOver(applied.command)
+  const { facts } = applied.command
+  const tree = facts.length === 0 ? undefined : draft.tree({ tenantId, chain: "traces" })
+  for (const { hash } of facts) tree?.append(hash)
   for (const entry of applied.dedup) draft.addDedup(entry)
   draft.refused.push(...applied.errors)
   if (remembered !== undefined) draft.addIdempotency(remembered)
@@ -638,10 +653,10 @@ export const stepCheckpoints = (
   // One of the future was made before the clock went back: nobody waits until it is there again.
   const isRecent = (newest: CheckpointRecord | undefined): boolean =>
     newest !== undefined && newest.created_at > due && newest.created_at <= now
-  for (const [tenantId, tree] of state.trees) {
-    const newest = state.checkpoints.get(tenantId)
+  for (const [name, tree] of state.trees) {
+    const newest = state.checkpoints.get(name)
     if (newest?.tree_size === tree.size || isRecent(newest)) continue
-    checkpointOf(draft, tenantId, signer, now)
+    checkpointOf(draft, chainOfTree(name), signer, now)
     if (draft.checkpoints.length >= CHECKPOINTS_MAX) break
   }
   return draft.checkpoints.length === 0 ? undefined : changesOf(draft, state.applied)
@@ -700,11 +715,12 @@ export const stateRecords = (
 ): ReadonlyArray<StateRecord> => {
   const records: Array<StateRecord> = []
   for (const [tenantId, head] of changes.heads) {
-    records.push(headRecord(tenantId, head, changes.trees.get(tenantId)))
+    records.push(headRecord("events", tenantId, head, changes.trees.get(tenantId)))
   }
   for (const checkpoint of changes.checkpoints) records.push(checkpointRecord(checkpoint))
   for (const [tenantId, head] of changes.traces.heads) {
-    records.push(traceHeadRecord(tenantId, head))
+    const tree = changes.trees.get(treeNameOf(tenantId, "traces"))
+    records.push(headRecord("traces", tenantId, head, tree))
   }
   for (const record of traceRecords(changes.traces, firstFact(changes, ends))) records.push(record)
   for (const [kind, prefix] of windows) {
@@ -729,9 +745,9 @@ export const stateRecords = (
 /** Take committed changes into the state. The only place where a state changes. */
 export const advance = (state: SequencerState, changes: Changes, ends: LogEnds): void => {
   for (const [tenantId, head] of changes.heads) state.heads.set(tenantId, head)
-  for (const [tenantId, tree] of changes.trees) state.trees.set(tenantId, tree)
+  for (const [name, tree] of changes.trees) state.trees.set(name, tree)
   for (const checkpoint of changes.checkpoints) {
-    state.checkpoints.set(checkpoint.tenant_id, checkpoint)
+    state.checkpoints.set(treeOfCheckpoint(checkpoint), checkpoint)
   }
   for (const [tenantId, head] of changes.traces.heads) state.traceHeads.set(tenantId, head)
   state.traces.advance(changes.traces, firstFact(changes, ends))

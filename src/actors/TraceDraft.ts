@@ -30,6 +30,7 @@ export interface ChainedFact {
   readonly executionId: string
   readonly chainSequence: number
   readonly createdAt: string
+  readonly hash: string
   /** The stored JSON, whole. */
   readonly body: string
 }
@@ -215,7 +216,8 @@ export class CommandDraft {
     })
     const { executionId } = entry
     entry.lastFact = this.#draft.facts.length + this.facts.length
-    this.facts.push({ tenantId, type: core.type, executionId, chainSequence, createdAt, body })
+    const { type } = core
+    this.facts.push({ tenantId, type, executionId, chainSequence, createdAt, hash, body })
     this.head = { sequence_number: chainSequence, hash, created_at: createdAt }
     entry.fold(core, details)
     if (core.type === "span.started" && !this.started.has(core.span_id)) {

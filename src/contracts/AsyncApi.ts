@@ -119,7 +119,8 @@ Verifying the chain, ${TRACE_SCHEME}
 `
 
 const aboutCheckpoints = `One record per signed checkpoint: the size and the Merkle root of a tenant's
-chain of events. Made about every 10 seconds while the chain grows, and when somebody asks.
+chain of events, or of its chain of trace facts (chain: "traces"). Made about every 10 seconds while
+the chain grows, and on request.
 
 Reading
 - As the topic of the events. Kept for ever: a checkpoint that you keep elsewhere is what shows that
@@ -127,12 +128,13 @@ Reading
 
 Value
 - Compact JSON. Only note counts; the other members say again what it says, and when it was made.
-- note is a C2SP tlog-checkpoint (origin \`<service name>/<tenant_id>\`, size, root) in a C2SP signed
-  note, Ed25519. The keys stand at /.well-known/alk-keys.json; keep them too.
+- note is a C2SP tlog-checkpoint (origin \`<service name>/<tenant_id>\` for events,
+  \`<service name>/<tenant_id>/traces\` for trace facts; size, root) in a C2SP signed note, Ed25519.
+  The keys are served at /.well-known/alk-keys.json; keep them too.
 
 Verifying the tree
-- RFC 9162, section 2.1, with SHA-256. Leaf i is the event with sequence_number i + 1; the input of
-  its leaf hash is the 32 bytes that the event's hash stands for.
+- RFC 9162, section 2.1, with SHA-256. Leaf i is the event with sequence_number i + 1, or the fact
+  with chain_sequence i + 1; the input of its leaf hash is the 32 bytes that \`hash\` stands for.
 `
 
 /** Definitions live elsewhere in AsyncAPI than in JSON Schema. */

@@ -1,5 +1,6 @@
-/** The record of `alk.checkpoints`: a signed statement of what a tenant's chain is at one size. */
+/** The record of `alk.checkpoints`: a signed statement of what one of a tenant's chains is at one size. */
 import { Schema } from "effect"
+import { chains } from "../domain/Chains.ts"
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
 import { CHECKPOINT_TYPE } from "../domain/CloudEvent.ts"
 import { exampleCheckpoint } from "./ExampleCheckpoint.ts"
@@ -9,8 +10,13 @@ import { exactly, type RecordContract } from "./RecordContract.ts"
 const Value = exactly<CheckpointRecord>()(
   Schema.Struct({
     tenant_id: tenant("Whose chain it is."),
-    tree_size: sequence("Events that the tree covers, from the first."),
-    root_hash: sha256("RFC 9162 root over the events' hashes."),
+    chain: Schema.optionalKey(
+      Schema.Literals(chains).annotate({
+        description: "Of which of the tenant's chains: of the events if absent."
+      })
+    ),
+    tree_size: sequence("Events, or trace facts, that the tree covers, from the first."),
+    root_hash: sha256("RFC 9162 root over their hashes."),
     created_at: time("When it was signed; not covered by the signature."),
     key_id: form(/^[0-9a-f]{8}$/u, "Which key signed."),
     note: text("The checkpoint itself: a C2SP tlog-checkpoint as signed note, Ed25519.")
@@ -25,13 +31,13 @@ export const checkpointRecord: RecordContract = {
   topic: "checkpoints",
   title: "Checkpoint",
   description:
-    "The size and the Merkle root of a tenant's chain, signed. Whoever keeps one can tell later " +
-    "whether the chain before it was rewritten. Only `note` is signed; the rest says it again.",
+    "The size and the Merkle root of one of a tenant's two chains, signed. A kept checkpoint shows " +
+    "later whether the chain before it was rewritten. Only `note` is signed; the rest repeats it.",
   key: tenant("The tenant_id."),
   headers: Schema.Struct({
     ce_specversion: Schema.Literal("1.0"),
     ce_type: Schema.Literal(CHECKPOINT_TYPE),
-    ce_source: text("`<service name>/<tenant_id>/checkpoints`"),
+    ce_source: text("`<service name>/<tenant_id>/checkpoints`, or `…/traces/checkpoints`"),
     ce_id: text("`<tree_size>-<key_id>`"),
     ce_time: time("created_at"),
     "content-type": Schema.Literal("application/json")

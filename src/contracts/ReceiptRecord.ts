@@ -92,6 +92,7 @@ const ReceiptValue = exactly<Receipt>()(
       })
     ),
     checkpoint: Schema.optionalKey(CheckpointValue),
+    trace_checkpoint: Schema.optionalKey(CheckpointValue),
     command_offset: natural("Offset of the command on alk.commands, same partition."),
     events_next: natural("Visible once alk.events can be queried up to here, exclusive."),
     traces_next: Schema.optionalKey(

@@ -14,7 +14,6 @@ import {
   OWNER_KEY,
   TRACE_HEAD_PREFIX,
   type Applied,
-  type Head,
   type StoredHead
 } from "../actors/SequencerState.ts"
 import type { StoredExecution, StoredSpan } from "../actors/TraceState.ts"
@@ -77,6 +76,13 @@ export const appliedRecord: RecordContract = {
   )
 }
 
+const storedTree = Schema.NullOr(
+  form(
+    /^(?:0|[1-9][0-9]*):[A-Za-z0-9+/]*={0,2}$/u,
+    "The Merkle tree: its size and the hashes of its complete subtrees."
+  )
+).annotate({ description: "null if the start of the chain has left the topic." })
+
 export const headRecord: RecordContract = {
   name: "state-head",
   topic: "state",
@@ -92,12 +98,7 @@ export const headRecord: RecordContract = {
       sequence_number: sequence("Of the tenant's last event."),
       hash: sha256("Of the tenant's last event."),
       created_at: time("Of the tenant's last event."),
-      tree: Schema.NullOr(
-        form(
-          /^(?:0|[1-9][0-9]*):[A-Za-z0-9+/]*={0,2}$/u,
-          "The Merkle tree: its size and the hashes of its complete subtrees."
-        )
-      ).annotate({ description: "null if the start of the chain has left the topic." })
+      tree: storedTree
     })
   )
 }
@@ -112,11 +113,12 @@ export const traceHeadRecord: RecordContract = {
     `\`${TRACE_HEAD_PREFIX}<tenant_id>\``
   ),
   headers: noHeaders,
-  value: exactly<Head>()(
+  value: exactly<StoredHead>()(
     Schema.Struct({
       sequence_number: sequence("chain_sequence of the tenant's last fact."),
       hash: sha256("Of the tenant's last fact."),
-      created_at: time("Of the tenant's last fact.")
+      created_at: time("Of the tenant's last fact."),
+      tree: storedTree
     })
   )
 }
@@ -125,10 +127,10 @@ export const stateCheckpointRecord: RecordContract = {
   name: "state-checkpoint",
   topic: "state",
   title: "State: checkpoint",
-  description: "The newest checkpoint of one tenant.",
+  description: "The newest checkpoint of one of a tenant's chains.",
   key: form(
-    new RegExp(`^${CHECKPOINT_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)$`, "u"),
-    `\`${CHECKPOINT_PREFIX}<tenant_id>\``
+    new RegExp(`^${CHECKPOINT_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)(?:/traces)?$`, "u"),
+    `\`${CHECKPOINT_PREFIX}<tenant_id>\`, of trace facts \`${CHECKPOINT_PREFIX}<tenant_id>/traces\``
   ),
   headers: noHeaders,
   value: CheckpointValue

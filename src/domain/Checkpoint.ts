@@ -13,11 +13,14 @@ import {
   verify as verifyBytes,
   type KeyObject
 } from "node:crypto"
+import { treeNameOf, type Chain } from "./Chains.ts"
 import { EMPTY_ROOT, HASH_BYTES, type Frontier } from "./MerkleTree.ts"
 
 /** One record of `alk.checkpoints`. */
 export interface CheckpointRecord {
   readonly tenant_id: string
+  /** Which of the tenant's trees; of its events if absent. */
+  readonly chain?: Chain
   readonly tree_size: number
   /** 64 hex digits. */
   readonly root_hash: string
@@ -125,9 +128,16 @@ export const signerOf = (serviceName: string, pemOrSeed: string | Buffer): Signe
   }
 }
 
-/** The first line of a tenant's checkpoints. */
-export const originOf = (serviceName: string, tenantId: string): string =>
-  `${serviceName}/${tenantId}`
+/** The first line of the checkpoints of a tenant's tree. */
+export const originOf = (
+  serviceName: string,
+  tenantId: string,
+  chain: Chain = "events"
+): string => `${serviceName}/${treeNameOf(tenantId, chain)}`
+
+/** Name of the tree that a checkpoint is of. */
+export const treeOfCheckpoint = ({ chain = "events", tenant_id }: CheckpointRecord): string =>
+  treeNameOf(tenant_id, chain)
 
 const checkpointText = (origin: string, size: number, root: Buffer): string =>
   `${origin}\n${size}\n${root.toString("base64")}\n`
@@ -138,12 +148,14 @@ export const makeCheckpoint = (
   serviceName: string,
   tenantId: string,
   frontier: Frontier,
-  createdAt: string
+  createdAt: string,
+  chain: Chain = "events"
 ): CheckpointRecord => {
   const root = frontier.root()
-  const text = checkpointText(originOf(serviceName, tenantId), frontier.size, root)
+  const text = checkpointText(originOf(serviceName, tenantId, chain), frontier.size, root)
   return {
     tenant_id: tenantId,
+    ...(chain === "events" ? {} : { chain }),
     tree_size: frontier.size,
     root_hash: root.toString("hex"),
     created_at: createdAt,

@@ -3,7 +3,7 @@
  * attribute is a header with the prefix `ce_`, the value of the record is the event itself.
  */
 
-import type { CheckpointRecord } from "./Checkpoint.ts"
+import { treeOfCheckpoint, type CheckpointRecord } from "./Checkpoint.ts"
 
 export const AUDIT_EVENT_TYPE = "alk.audit.event.v1"
 export const TRACE_FACT_TYPE = "alk.trace.fact.v1"
@@ -46,7 +46,7 @@ export const checkpointHeaders = (
 ): Record<string, string> => ({
   ce_specversion: "1.0",
   ce_type: CHECKPOINT_TYPE,
-  ce_source: `${sourceOf(serviceName, checkpoint.tenant_id)}/checkpoints`,
+  ce_source: `${sourceOf(serviceName, treeOfCheckpoint(checkpoint))}/checkpoints`,
   ce_id: `${checkpoint.tree_size}-${checkpoint.key_id}`,
   ce_time: checkpoint.created_at,
   "content-type": "application/json"

@@ -41,8 +41,9 @@ export interface Receipt {
   readonly error?: ReceiptError
   /** What became of the operations on traces that were not refused. */
   readonly results?: ReadonlyArray<TraceResult>
-  /** The tenant's newest checkpoint, for a command that asked for one. */
+  /** The newest checkpoints of the tenant's chains, for a command that asked for them. */
   readonly checkpoint?: CheckpointRecord
+  readonly trace_checkpoint?: CheckpointRecord
   /** Offset of the command on `alk.commands`. */
   readonly command_offset: number
   /** Visible once the store holds `alk.events` of the partition up to here, exclusive. */
@@ -92,7 +93,7 @@ export const readReceipt = (value: Buffer | string): Receipt => {
     for (const item of fields.list(name)) new RecordFields(item, `receipt: ${name}`).integer("index")
   }
   fields.list("errors")
-  for (const name of ["error", "checkpoint"].filter((name) => fields.has(name))) fields.object(name)
+  for (const name of ["error", "checkpoint", "trace_checkpoint"].filter((name) => fields.has(name))) fields.object(name)
   return fields.value as unknown as Receipt
 }
 

@@ -36,7 +36,9 @@ export const AskedSequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-export const Hash = Schema.String.annotate({ description: "SHA-256, 64 lower-case hex digits." })
+export const Hash = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)).annotate({
+  description: "SHA-256, 64 lower-case hex digits."
+})
 
 /** The domain's stored event, with an example whose hashes are true. */
 export const StoredEvent = AuditEvent.annotate({ examples: [exampleEvent] })

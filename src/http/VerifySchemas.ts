@@ -56,7 +56,6 @@ export const VerifyLines = Schema.Union([VerifyProgressLine, VerifyReport]).anno
     "the VerifyReport."
 }).pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
 
-const KeptHash = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/u))
 const KeptTime = Schema.String.check(
   Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/u)
 ).annotate({ format: "date-time" })
@@ -81,11 +80,11 @@ const KeptEvent = Schema.Struct({
   tenant_id: Schema.String,
   sequence_number: Sequence,
   created_at: KeptTime,
-  prev_hash: KeptHash,
+  prev_hash: Hash,
   details_salt: optional(Schema.String),
   details_hash: optional(Schema.String),
-  content_hash: KeptHash,
-  hash: KeptHash,
+  content_hash: Hash,
+  hash: Hash,
   erased_at: optional(KeptTime)
 }).annotate({
   identifier: "KeptEvent",

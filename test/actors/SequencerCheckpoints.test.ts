@@ -29,6 +29,7 @@ import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
 import { checkpointSigner } from "../support/Signer.ts"
+import { startExecution } from "./support/Traces.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
 const windows = { dedup: 7, idempotency: 5 }
@@ -37,15 +38,23 @@ const rotated = { serviceName: "alk", signer: signerOf("alk", Buffer.alloc(32, 8
 
 const later = (milliseconds: number): string => formatMicros(microsOf(NOW) + milliseconds * 1_000)
 
-/** So many events of a tenant, or the wish for a checkpoint. */
+/** So many events or executions of a tenant, or the wish for a checkpoint. */
 interface Wish {
   readonly tenantId: string
   readonly events: number | "checkpoint"
+  readonly executions?: number
 }
 
-const toArrival = ({ events, tenantId }: Wish, offset: number): Arrival => {
+const toArrival = ({ events, executions, tenantId }: Wish, offset: number): Arrival => {
   const command: Command = {
-    kind: events === "checkpoint" ? "checkpoint" : "ingest",
+    kind: executions !== undefined ? "trace" : events === "checkpoint" ? "checkpoint" : "ingest",
+    ...(executions === undefined
+      ? {}
+      : {
+          traces: Array.from({ length: executions }, (_, index) =>
+            startExecution(`x-${offset}-${index}`, { index })
+          )
+        }),
     tenantId,
     receiptId: `rcp-${offset}`,
     attempt: `attempt-${offset}`,
@@ -65,6 +74,7 @@ const toArrival = ({ events, tenantId }: Wish, offset: number): Arrival => {
 /** A partition with its changelog, driven by hand. */
 class Partition {
   state: SequencerState = emptyState(0, 1, windows)
+  /** Of each tree, by its name. */
   readonly hashes = new Map<string, Array<string>>()
   /** Those that were made, in order. */
   readonly made: Array<CheckpointRecord> = []
@@ -73,13 +83,17 @@ class Partition {
   take(changes: Changes): Changes {
     const ends = {
       eventsNext: this.state.eventsNext + changes.events.length,
-      tracesNext: this.state.tracesNext
+      tracesNext: this.state.tracesNext + changes.traces.facts.length
     }
     this.write(stateRecords(this.state, changes, ends))
     advance(this.state, changes, ends)
-    for (const { hash, tenantId } of changes.events) {
-      const own = this.hashes.get(tenantId) ?? []
-      this.hashes.set(tenantId, own)
+    const chained = [
+      ...changes.events.map(({ hash, tenantId }) => [tenantId, hash] as const),
+      ...changes.traces.facts.map(({ hash, tenantId }) => [`${tenantId}/traces`, hash] as const)
+    ]
+    for (const [tree, hash] of chained) {
+      const own = this.hashes.get(tree) ?? []
+      this.hashes.set(tree, own)
       own.push(hash)
     }
     this.made.push(...changes.checkpoints)
@@ -118,8 +132,10 @@ const only = ({ decided }: Changes): CheckpointRecord | undefined => decided[0]?
 
 /** The roots are those of the first events of each chain, and the notes are signed. */
 const assertTrue = (partition: Partition): void => {
-  for (const [tenantId, hashes] of partition.hashes) {
-    const own = partition.made.filter(({ tenant_id }) => tenant_id === tenantId)
+  for (const [tree, hashes] of partition.hashes) {
+    const own = partition.made.filter(({ chain, tenant_id }) =>
+      tree === (chain === "traces" ? `${tenant_id}/traces` : tenant_id)
+    )
     const { roots } = askIndependentTree({
       hashes,
       sizes: own.map(({ tree_size }) => tree_size),
@@ -129,7 +145,7 @@ const assertTrue = (partition: Partition): void => {
     assert.deepStrictEqual(own.map(({ root_hash }) => root_hash), roots)
     for (const { note, root_hash: rootHash, tree_size: treeSize } of own) {
       assert.deepStrictEqual(openNote(note, [signer.vkey]), {
-        checkpoint: { origin: `alk/${tenantId}`, treeSize, rootHash, keyIds: [signer.keyId] }
+        checkpoint: { origin: `alk/${tree}`, treeSize, rootHash, keyIds: [signer.keyId] }
       })
     }
   }
@@ -227,15 +243,63 @@ describe("the command checkpoint", () => {
   })
 })
 
+describe("the command checkpoint of a tenant with traces", () => {
+  const wish: Wish = { tenantId: "acme", events: "checkpoint" }
+
+  it("is answered with a checkpoint of each of its chains", () => {
+    const partition = new Partition()
+    partition.apply([
+      { tenantId: "acme", events: 3 },
+      { tenantId: "acme", events: 0, executions: 4 },
+      { tenantId: "globex", events: 0, executions: 2 }
+    ])
+    const facts = partition.hashes.get("acme/traces")!.length
+    assert.isAbove(facts, 4)
+    const { checkpoint, trace_checkpoint } = partition.apply([wish]).decided[0]!.receipt
+    assert.deepInclude(checkpoint, { tenant_id: "acme", tree_size: 3 })
+    assert.notProperty(checkpoint, "chain")
+    assert.deepInclude(trace_checkpoint, { tenant_id: "acme", chain: "traces", tree_size: facts })
+    partition.restart()
+    assert.deepInclude(partition.apply([wish]).decided[0]!.receipt, {
+      checkpoint: checkpoint!,
+      trace_checkpoint: trace_checkpoint!
+    })
+    assert.strictEqual(partition.made.length, 2)
+    assertTrue(partition)
+  })
+
+  it("has only that of its facts where it has no events", () => {
+    const partition = new Partition()
+    partition.apply([{ tenantId: "acme", events: 0, executions: 1 }])
+    const { receipt } = partition.apply([wish]).decided[0]!
+    assert.isUndefined(receipt.checkpoint)
+    assert.strictEqual(receipt.trace_checkpoint?.chain, "traces")
+    assertTrue(partition)
+  })
+
+  it("by the clock, too", () => {
+    const partition = new Partition()
+    partition.apply([{ tenantId: "acme", events: 1 }, { tenantId: "acme", events: 0, executions: 1 }])
+    const made = partition.byClock(NOW)!.checkpoints
+    assert.sameMembers(made.map(({ chain }) => chain ?? "events"), ["events", "traces"])
+    assert.isUndefined(partition.byClock(later(CHECKPOINT_INTERVAL_MS)))
+    partition.apply([{ tenantId: "acme", events: 0, executions: 1 }])
+    const again = partition.byClock(later(CHECKPOINT_INTERVAL_MS + 1))!.checkpoints
+    assert.deepStrictEqual(again.map(({ chain }) => chain), ["traces"])
+    assertTrue(partition)
+  })
+})
+
 describe("the tree of a chain", () => {
   it("is the same however commands are cut, through restarts from the changelog", () => {
-    const wish: fc.Arbitrary<Wish> = fc.record({
-      tenantId: fc.constantFrom("acme", "globex", "initech"),
-      events: fc.oneof(
-        fc.nat({ max: 9 }),
-        fc.constant("checkpoint" as const)
-      )
-    })
+    const tenantId = fc.constantFrom("acme", "globex", "initech")
+    const wish: fc.Arbitrary<Wish> = fc.oneof(
+      fc.record({
+        tenantId,
+        events: fc.oneof(fc.nat({ max: 9 }), fc.constant("checkpoint" as const))
+      }),
+      fc.record({ tenantId, events: fc.constant(0), executions: fc.integer({ min: 1, max: 3 }) })
+    )
     fc.assert(
       fc.property(
         fc.array(wish, { minLength: 1, maxLength: 40 }),
@@ -288,7 +352,7 @@ describe("the tree of a chain", () => {
 
   it("is missing for good where the start of the chain is gone: no checkpoint is made", () => {
     const partition = withTree(null)
-    assert.isFalse(partition.replayed().outdated)
+    assert.isEmpty(partition.replayed().treeless)
     for (let round = 0; round < 2; round++) {
       partition.restart()
       const changes = partition.apply([
@@ -303,10 +367,10 @@ describe("the tree of a chain", () => {
   })
 
   it("is missing in the changelog of an older version, which says so", () => {
-    assert.isTrue(withTree(undefined).replayed().outdated)
+    assert.sameMembers([...withTree(undefined).replayed().treeless], ["acme"])
     const partition = new Partition()
     partition.apply([{ tenantId: "acme", events: 3 }])
-    assert.isFalse(partition.replayed().outdated)
+    assert.isEmpty(partition.replayed().treeless)
   })
 })
 
