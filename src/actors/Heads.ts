@@ -1,8 +1,9 @@
 /**
- * The heads of all chains as the sequencers have written them to `alk.state`: what the log says,
- * independent of what the store holds.
+ * The heads of all chains as the sequencers have written them to `alk.state`: quick, and good for
+ * serving. What verification expects is the last record of the chain's own topic, see ChainEnds.
  */
 import { Context, type Effect } from "effect"
+import type { ChainKey } from "../domain/Chains.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { Head } from "./SequencerState.ts"
 
@@ -20,3 +21,7 @@ export class Heads extends Context.Service<
     readonly tenants: Effect.Effect<ReadonlyArray<string>>
   }
 >()("alk/Heads") {}
+
+/** The head of one chain. */
+export const headOf = (heads: Heads["Service"], { chain, tenantId }: ChainKey) =>
+  chain === "events" ? heads.head(tenantId) : heads.traceHead(tenantId)

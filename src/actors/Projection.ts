@@ -222,7 +222,9 @@ const addTo = <Row, Erased>(
 const refusalOf = (link: Link, tenantId: string, before: Link | undefined) =>
   link.tenantId !== tenantId
     ? "tenant_mismatch"
-    : before !== undefined && link.sequenceNumber !== before.sequenceNumber + 1
+    : link.sequenceNumber < 1
+      ? "sequence_mismatch"
+      : before !== undefined && link.sequenceNumber !== before.sequenceNumber + 1
       ? "sequence_mismatch"
       : before !== undefined && link.prevHash !== before.hash
         ? "prev_hash_mismatch"

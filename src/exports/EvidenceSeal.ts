@@ -15,6 +15,7 @@ export class SealUnavailable extends Schema.TaggedError<SealUnavailable>()("Seal
   message: Schema.String
 }) {}
 
+/** `tree` is the name of a tree, see domain/Chains. */
 export class EvidenceSeal extends Context.Service<
   EvidenceSeal,
   {
@@ -24,22 +25,22 @@ export class EvidenceSeal extends Context.Service<
     sign(noteText: string): Effect.Effect<string, SealUnavailable>
     /** The public keys that ever signed for this service, as C2SP writes them. */
     readonly vkeys: Effect.Effect<ReadonlyArray<string>>
-    /** The checkpoint of the whole chain, made now if the newest one is older. */
+    /** The checkpoint of the whole chain of a tree, made now if the newest one is older. */
     latest(
-      tenantId: string
+      tree: string
     ): Effect.Effect<
       CheckpointRecord | undefined,
       LogUnavailable | SealUnavailable | StoreUnavailable
     >
     /** Checkpoints below this size, largest first. */
     earlier(
-      tenantId: string,
+      tree: string,
       beforeSize: number,
       limit: number
     ): Effect.Effect<ReadonlyArray<CheckpointRecord>, StoreUnavailable>
     /** Hashes of complete subtrees. */
     nodes(
-      tenantId: string,
+      tree: string,
       nodes: ReadonlyArray<TreeNode>
     ): Effect.Effect<StoredTree, StoreUnavailable | TreeUnbuildable>
   }

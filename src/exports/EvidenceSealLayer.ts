@@ -27,7 +27,7 @@ export const layerEvidenceSeal = (
     Effect.gen(function*() {
       const checkpoints = yield* Checkpoints
       const store = yield* CheckpointStore
-      const tree = yield* HashTree
+      const hashTree = yield* HashTree
       const keys = yield* PublishedKeys
       return EvidenceSeal.of({
         ready: signer === undefined ? Effect.fail(noKey()) : Effect.void,
@@ -40,14 +40,14 @@ export const layerEvidenceSeal = (
             ? published
             : [...published, signer.vkey]
         }),
-        latest: (tenantId) =>
-          checkpoints.latest(tenantId).pipe(
-            Effect.catchTag("CheckpointMismatch", () => store.latest(tenantId)),
+        latest: (tree) =>
+          checkpoints.latest(tree).pipe(
+            Effect.catchTag("CheckpointMismatch", () => store.latest(tree)),
             Effect.catchTag("ProofRefused", () => Effect.succeed(undefined)),
             Effect.catchTag("CheckpointTimedOut", ({ message }) => without(message))
           ),
-        earlier: (tenantId, beforeSize, limit) => store.list(tenantId, { beforeSize, limit }),
-        nodes: tree.nodes
+        earlier: (tree, beforeSize, limit) => store.list(tree, { beforeSize, limit }),
+        nodes: hashTree.nodes
       })
     })
   )

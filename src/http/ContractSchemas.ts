@@ -36,9 +36,11 @@ export const AskedSequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-export const Hash = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)).annotate({
-  description: "SHA-256, 64 lower-case hex digits."
-})
+/** A second `annotate` would take the pattern out of the document, so the words come first. */
+export const hashOf = (description: string) =>
+  Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)).annotate({ description })
+
+export const Hash = hashOf("SHA-256, 64 lower-case hex digits.")
 
 /** The domain's stored event, with an example whose hashes are true. */
 export const StoredEvent = AuditEvent.annotate({ examples: [exampleEvent] })
@@ -233,7 +235,7 @@ export const Receipt = Schema.Struct({
   last_sequence_number: optional(Sequence),
   received_at: optional(Timestamp),
   committed_at: optional(Timestamp),
-  head_hash: optional(Hash.annotate({ description: "Hash of the chain behind this request." })),
+  head_hash: optional(hashOf("Hash of the chain behind this request.")),
   error: optional(
     Schema.Struct({ code: Schema.String, message: Schema.String }).annotate({
       description: "Why the request as a whole could not be applied; only if `failed`."

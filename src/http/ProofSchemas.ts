@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
 import { exampleEvent } from "./ContractExample.ts"
-import { Hash, Sequence, Timestamp } from "./ContractSchemas.ts"
+import { Hash, hashOf, Sequence, Timestamp } from "./ContractSchemas.ts"
 
 /** The key that the examples are signed with. */
 export const exampleVkey = "alk+5ab74ba0+Aes92gqVZpcwlPpbDRIOxV3xeZcgH0aaZQIpeuCRkZvv"
@@ -64,10 +64,7 @@ export const Checkpoint = Schema.Struct({
     description: "Events in the tree, from the first one of the chain on.",
     format: "int64"
   }),
-  root_hash: Hash.annotate({
-    description:
-      "Root of the RFC 9162 Merkle tree whose leaf inputs are the 32 bytes of each event's `hash`."
-  }),
+  root_hash: hashOf("RFC 9162 root; the leaf inputs are the 32 bytes of each `hash`."),
   created_at: Timestamp,
   key_id: Schema.String.annotate({
     description: "Which key signed: see `/.well-known/alk-keys.json`."
@@ -100,8 +97,8 @@ export const InclusionProof = Schema.Struct({
     description: "`sequence_number` - 1.",
     format: "int64"
   }),
-  event_hash: Hash.annotate({ description: "`hash` of the event, the input of the leaf." }),
-  leaf_hash: Hash.annotate({ description: "SHA-256 of 0x00 and the 32 bytes of `event_hash`." }),
+  event_hash: hashOf("`hash` of the event, the input of the leaf."),
+  leaf_hash: hashOf("SHA-256 of 0x00 and the 32 bytes of `event_hash`."),
   proof: ProofHashes,
   checkpoint: Checkpoint
 }).annotate({

@@ -14,7 +14,7 @@ import {
   TRACE_NAME_LENGTH_MAX,
   TRIGGER_LENGTH_MAX
 } from "../pipeline/PrepareTrace.ts"
-import { AskedSequence, Hash, Sequence, Timestamp } from "./ContractSchemas.ts"
+import { AskedSequence, Hash, hashOf, Sequence, Timestamp } from "./ContractSchemas.ts"
 import { SUPPORTED_YEARS } from "./QueryParameters.ts"
 
 const optional = Schema.optionalKey
@@ -490,7 +490,7 @@ export const Dag = Schema.Struct({
   }),
   edges: Schema.Array(DagEdge),
   critical_path: Schema.Array(Schema.String).annotate({ description: "Span ids." }),
-  digest: Hash.annotate({ description: "SHA-256 of the RFC 8785 text of `{nodes, edges}`." })
+  digest: hashOf("SHA-256 of the RFC 8785 text of `{nodes, edges}`.")
 }).annotate({ identifier: "Dag" })
 
 export const ErasedExecution = Schema.Struct({

@@ -5,13 +5,14 @@
  */
 import { Clock, Context, Deferred, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { isCaughtUp } from "../actors/CaughtUp.ts"
-import { Heads } from "../actors/Heads.ts"
+import { headOf, Heads } from "../actors/Heads.ts"
 import { PublishedKeys } from "../actors/PublishedKeys.ts"
 import type { Receipts } from "../actors/Receipts.ts"
 import type { Visibility } from "../actors/Visibility.ts"
+import { chainOfTree, type Chain } from "../domain/Chains.ts"
 import {
   openNote,
-  originOf,
+  treeOfCheckpoint,
   type CheckpointRecord,
   type OpenedNote
 } from "../domain/Checkpoint.ts"
@@ -44,11 +45,11 @@ export class ProofRefused extends Schema.TaggedError<ProofRefused>()("ProofRefus
 
 /**
  * What the store holds does not lead to the signed checkpoint, or the checkpoint in the store was
- * not signed by this service: somebody has changed one of the two. Never answered with a proof.
+ * not signed by this service: one of the two was changed. Never answered with a proof.
  */
 export class CheckpointMismatch extends Schema.TaggedError<CheckpointMismatch>()(
   "CheckpointMismatch",
-  { tenantId: Schema.String, treeSize: Schema.Int, reason: Schema.String }
+  { tree: Schema.String, treeSize: Schema.Int, reason: Schema.String }
 ) {
   override get message(): string {
     return `checkpoint_mismatch: the checkpoint of size ${this.treeSize}: ${this.reason}`
@@ -72,13 +73,13 @@ const KEY_POLL = "50 millis"
 const STRANGER_PAUSE_MS = 60_000
 /** Milliseconds in which a tree that did not lead to its checkpoint is not computed once more. */
 const RECOMPUTE_PAUSE_MS = 60_000
-/** Tenants whose newest checkpoint, or last mismatch, is remembered, and unknown keys. */
+/** Trees whose newest checkpoint, or last mismatch, is remembered, and unknown keys. */
 const REMEMBERED_MAX = 10_000
 
 export interface InclusionProof {
   readonly checkpoint: CheckpointRecord
   readonly sequenceNumber: number
-  /** `hash` of the event, 64 hex digits. */
+  /** `hash` of the event or fact, 64 hex digits. */
   readonly eventHash: string
   /** Siblings from the leaf upwards, 64 hex digits each. */
   readonly proof: ReadonlyArray<string>
@@ -100,26 +101,27 @@ type Failure =
 
 type Answer<A> = Effect.Effect<A, Failure>
 
+/** `tree` is the name of a tree, see domain/Chains. */
 export class Checkpoints extends Context.Service<
   Checkpoints,
   {
     /** The newest one that there is; undefined if there is none. Signs nothing. */
-    held(tenantId: string): Answer<CheckpointRecord | undefined>
+    held(tree: string): Answer<CheckpointRecord | undefined>
     /** One of the whole chain as it is, signed now if need be. */
-    latest(tenantId: string): Answer<CheckpointRecord>
+    latest(tree: string): Answer<CheckpointRecord>
     /** Largest tree first; `beforeSize` is exclusive. */
     list(
-      tenantId: string,
+      tree: string,
       page: { readonly beforeSize?: number; readonly limit: number }
     ): Answer<ReadonlyArray<CheckpointRecord>>
-    /** That the event stands in the tree of a checkpoint, the newest one if no size is given. */
+    /** That a leaf is part of the tree of a checkpoint, the newest one if no size is given. */
     inclusion(
-      tenantId: string,
+      tree: string,
       sequenceNumber: number,
       treeSize?: number
     ): Answer<InclusionProof>
     /** That one checkpoint's tree is the beginning of the other's, the newest one if not given. */
-    consistency(tenantId: string, first: number, second?: number): Answer<ConsistencyProof>
+    consistency(tree: string, first: number, second?: number): Answer<ConsistencyProof>
   }
 >()("alk/Checkpoints") {}
 
@@ -158,6 +160,10 @@ const toHex = (hashes: ReadonlyArray<Buffer>): ReadonlyArray<string> =>
 
 const rootOf = ({ root_hash }: CheckpointRecord): Buffer => Buffer.from(root_hash, "hex")
 
+/** What the leaves of a tree are. */
+const nounOf = (tree: string): string =>
+  chainOfTree(tree).chain === "events" ? "event" : "trace fact"
+
 const noSuchCheckpoint = (field: string, treeSize: number): ProofRefused =>
   new ProofRefused({
     code: "not_found",
@@ -170,7 +176,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   const heads = yield* Heads
   const keys = yield* PublishedKeys
   const store = yield* CheckpointStore
-  const tree = yield* HashTree
+  const hashTree = yield* HashTree
   const secret = Redacted.value(settings.secret)
   /** What the sequencer has just signed may not have reached the store. */
   const signed = new Remembered<CheckpointRecord>()
@@ -178,15 +184,15 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   const mismatches = new Remembered<number>()
   const strangers = new Remembered<number>()
 
-  const mismatch = Effect.fnUntraced(function*(tenantId: string, treeSize: number, reason: string) {
-    const failure = new CheckpointMismatch({ tenantId, treeSize, reason })
-    yield* Effect.logError(failure.message, { tenantId })
+  const mismatch = Effect.fnUntraced(function*(tree: string, treeSize: number, reason: string) {
+    const failure = new CheckpointMismatch({ tree, treeSize, reason })
+    yield* Effect.logError(failure.message, { tree })
     return yield* failure
   })
 
-  /** A checkpoint that a published key has signed, for this tenant, as it says. */
+  /** A checkpoint that a published key has signed, for this tree, as it says. */
   const checked = Effect.fnUntraced(function*(
-    tenantId: string,
+    tree: string,
     record: CheckpointRecord
   ): Effect.fn.Return<CheckpointRecord, CheckpointMismatch | LogUnavailable> {
     const open = Effect.map(keys.all, (all) => openNote(record.note, all.map(({ vkey }) => vkey)))
@@ -209,26 +215,27 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
       if (isUnknown(opened)) strangers.set(record.key_id, now)
     }
     if ("refusal" in opened) {
-      return yield* mismatch(tenantId, record.tree_size, `its note is refused: ${opened.message}`)
+      return yield* mismatch(tree, record.tree_size, `its note is refused: ${opened.message}`)
     }
     const { keyIds, origin, rootHash, treeSize } = opened.checkpoint
     const isAsItSays =
-      origin === originOf(settings.serviceName, tenantId) &&
-      record.tenant_id === tenantId &&
+      origin === `${settings.serviceName}/${tree}` &&
+      treeOfCheckpoint(record) === tree &&
       record.tree_size === treeSize &&
       record.root_hash === rootHash &&
       keyIds.includes(record.key_id)
     if (isAsItSays) return record
-    return yield* mismatch(tenantId, record.tree_size, "it says other things than its signed note")
+    return yield* mismatch(tree, record.tree_size, "it says other things than its signed note")
   })
 
-  const held = (tenantId: string) =>
+  const held = (tree: string) =>
     Effect.gen(function*() {
-      const newest = larger(yield* store.latest(tenantId), signed.get(tenantId))
-      return newest === undefined ? undefined : yield* checked(tenantId, newest)
+      const newest = larger(yield* store.latest(tree), signed.get(tree))
+      return newest === undefined ? undefined : yield* checked(tree, newest)
     })
 
-  const sign = Effect.fnUntraced(function*(tenantId: string) {
+  const sign = Effect.fnUntraced(function*(tree: string) {
+    const { chain, tenantId } = chainOfTree(tree)
     const command: Command = {
       kind: "checkpoint",
       tenantId,
@@ -245,24 +252,27 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     if (Option.isNone(receipt)) {
       return yield* new CheckpointTimedOut({ message: "no sequencer has signed in time" })
     }
-    const { checkpoint } = receipt.value
+    const { checkpoint: ofEvents, trace_checkpoint: ofTraces } = receipt.value
+    for (const made of [ofEvents, ofTraces]) {
+      if (made !== undefined) signed.set(treeOfCheckpoint(made), made)
+    }
+    const checkpoint = chain === "events" ? ofEvents : ofTraces
     if (checkpoint === undefined) {
       const message = "no checkpoint of this chain can be made: its start has left the log"
       return yield* new ProofRefused({ code: "not_found", message })
     }
-    signed.set(tenantId, checkpoint)
-    return yield* checked(tenantId, checkpoint)
+    return yield* checked(tree, checkpoint)
   })
 
-  /** One command at a time and tenant; whoever comes meanwhile shares its answer. */
-  const ask = (tenantId: string): Answer<CheckpointRecord> =>
+  /** One command at a time and tree; requests that come meanwhile share its answer. */
+  const ask = (tree: string): Answer<CheckpointRecord> =>
     Effect.suspend(() => {
-      const running = asking.get(tenantId)
+      const running = asking.get(tree)
       if (running !== undefined) return Deferred.await(running)
       const answer = Deferred.makeUnsafe<CheckpointRecord, Failure>()
-      asking.set(tenantId, answer)
-      return sign(tenantId).pipe(
-        Effect.ensuring(Effect.sync(() => asking.delete(tenantId))),
+      asking.set(tree, answer)
+      return sign(tree).pipe(
+        Effect.ensuring(Effect.sync(() => asking.delete(tree))),
         Deferred.into(answer),
         // Not a child: others may wait for it when the first one has gone.
         Effect.forkDetach,
@@ -271,64 +281,64 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     })
 
   const latest = Effect.fn("Checkpoints.latest")(function*(
-    tenantId: string
+    tree: string
   ): Effect.fn.Return<CheckpointRecord, Failure> {
-    const head = yield* heads.head(tenantId)
+    const head = yield* headOf(heads, chainOfTree(tree))
     if (head === undefined) {
       return yield* new ProofRefused({ code: "not_found", message: "the chain is empty" })
     }
-    const newest = yield* held(tenantId).pipe(
+    const newest = yield* held(tree).pipe(
       // The sequencer knows it without the store.
-      Effect.catchTag("StoreUnavailable", () => Effect.succeed(signed.get(tenantId)))
+      Effect.catchTag("StoreUnavailable", () => Effect.succeed(signed.get(tree)))
     )
     if (newest !== undefined && newest.tree_size >= head.sequence_number) return newest
-    const asked = yield* ask(tenantId)
-    // Somebody else may have asked before this chain had grown.
-    return asked.tree_size >= head.sequence_number ? asked : yield* ask(tenantId)
+    const asked = yield* ask(tree)
+    // Another request may have asked before this chain had grown.
+    return asked.tree_size >= head.sequence_number ? asked : yield* ask(tree)
   })
 
   /** The store holds what the log holds of this tenant now. */
-  const caughtUp = Effect.fnUntraced(function*(tenantId: string, topic: "checkpoints" | "events") {
+  const caughtUp = Effect.fnUntraced(function*(tenantId: string, topic: "checkpoints" | Chain) {
     if (yield* isCaughtUp(tenantId, topic, VISIBLE_TIMEOUT)) return
     const cause = new Error(`the store has not caught up with the ${topic}`)
     return yield* new StoreUnavailable({ operation: "proof", cause })
   }, Effect.provideContext(context))
 
-  /** The checkpoint of a size; one that somebody has just been given may still be on its way. */
-  const ofSize = Effect.fnUntraced(function*(tenantId: string, treeSize: number, field: string) {
-    const own = signed.get(tenantId)
-    const known = own?.tree_size === treeSize ? own : yield* store.ofSize(tenantId, treeSize)
-    if (known !== undefined) return yield* checked(tenantId, known)
-    yield* caughtUp(tenantId, "checkpoints")
-    const arrived = yield* store.ofSize(tenantId, treeSize)
+  /** The checkpoint of a size; one that was just made may still be on its way. */
+  const ofSize = Effect.fnUntraced(function*(tree: string, treeSize: number, field: string) {
+    const own = signed.get(tree)
+    const known = own?.tree_size === treeSize ? own : yield* store.ofSize(tree, treeSize)
+    if (known !== undefined) return yield* checked(tree, known)
+    yield* caughtUp(chainOfTree(tree).tenantId, "checkpoints")
+    const arrived = yield* store.ofSize(tree, treeSize)
     if (arrived === undefined) return yield* noSuchCheckpoint(field, treeSize)
-    return yield* checked(tenantId, arrived)
+    return yield* checked(tree, arrived)
   })
 
   /** The newest checkpoint, or if it doesn't reach this far, one that is made now. */
-  const reaching = Effect.fnUntraced(function*(tenantId: string, sequenceNumber: number) {
-    const newest = yield* held(tenantId)
+  const reaching = Effect.fnUntraced(function*(tree: string, sequenceNumber: number) {
+    const newest = yield* held(tree)
     if (newest !== undefined && newest.tree_size >= sequenceNumber) return newest
-    return yield* latest(tenantId)
+    return yield* latest(tree)
   })
 
   /** What `build` makes of the nodes, or why that does not hold. */
   const attempt = <A>(
-    tenantId: string,
+    tree: string,
     nodes: ReadonlyArray<TreeNode>,
     build: (stored: StoredTree) => A | undefined
   ) =>
-    tree.nodes(tenantId, nodes).pipe(
+    hashTree.nodes(tree, nodes).pipe(
       Effect.map((stored) => {
         const built = build(stored)
         return built === undefined
-          ? Result.fail("the stored events do not lead to its root")
+          ? Result.fail(`the stored ${chainOfTree(tree).chain} do not lead to its root`)
           : Result.succeed(built)
       }),
       Effect.catchTag("TreeUnbuildable", ({ firstSequence, lastSequence }) =>
         Effect.succeed(
           Result.fail(
-            `the store does not hold one event for each of ${firstSequence} to ${lastSequence}`
+            `the store does not hold one hash for each of ${firstSequence} to ${lastSequence}`
           )
         )
       )
@@ -336,54 +346,55 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
 
   /** A proof that holds: of what is stored, else of what is stored once it is all there, anew. */
   const proven = Effect.fnUntraced(function*<A>(
-    tenantId: string,
+    tree: string,
     { tree_size }: CheckpointRecord,
     nodes: ReadonlyArray<TreeNode>,
     build: (stored: StoredTree) => A | undefined
   ): Effect.fn.Return<A, Failure> {
-    const first = yield* attempt(tenantId, nodes, build)
+    const first = yield* attempt(tree, nodes, build)
     if (Result.isSuccess(first)) return first.success
-    yield* caughtUp(tenantId, "events")
-    const second = yield* attempt(tenantId, nodes, build)
+    const { chain, tenantId } = chainOfTree(tree)
+    yield* caughtUp(tenantId, chain)
+    const second = yield* attempt(tree, nodes, build)
     if (Result.isSuccess(second)) return second.success
     const now = yield* Clock.currentTimeMillis
-    if ((mismatches.get(tenantId) ?? 0) + RECOMPUTE_PAUSE_MS > now) {
-      return yield* mismatch(tenantId, tree_size, second.failure)
+    if ((mismatches.get(tree) ?? 0) + RECOMPUTE_PAUSE_MS > now) {
+      return yield* mismatch(tree, tree_size, second.failure)
     }
-    yield* tree.forget(tenantId)
-    const third = yield* attempt(tenantId, nodes, build)
+    yield* hashTree.forget(tree)
+    const third = yield* attempt(tree, nodes, build)
     if (Result.isFailure(third)) {
-      mismatches.set(tenantId, now)
-      return yield* mismatch(tenantId, tree_size, third.failure)
+      mismatches.set(tree, now)
+      return yield* mismatch(tree, tree_size, third.failure)
     }
-    mismatches.delete(tenantId)
+    mismatches.delete(tree)
     yield* Effect.logError("what was kept of a Merkle tree was wrong and has been made anew", {
-      tenantId
+      tree
     })
     return third.success
   })
 
   const inclusion: Checkpoints["Service"]["inclusion"] = Effect.fn("Checkpoints.inclusion")(
-    function*(tenantId, sequenceNumber, treeSize) {
+    function*(tree, sequenceNumber, treeSize) {
       const checkpoint =
         treeSize === undefined
-          ? yield* reaching(tenantId, sequenceNumber)
-          : yield* ofSize(tenantId, treeSize, "tree_size")
+          ? yield* reaching(tree, sequenceNumber)
+          : yield* ofSize(tree, treeSize, "tree_size")
       const size = checkpoint.tree_size
       if (sequenceNumber > size) {
         return yield* treeSize === undefined
-          ? new ProofRefused({ code: "not_found", message: "there is no such event" })
+          ? new ProofRefused({ code: "not_found", message: `there is no such ${nounOf(tree)}` })
           : new ProofRefused({
               code: "invalid_range",
               field: "sequence_number",
-              message: `lies behind the ${size} events of the checkpoint`
+              message: `lies behind the ${size} ${nounOf(tree)}s of the checkpoint`
             })
       }
       const index = sequenceNumber - 1
       const parts = inclusionParts(index, size)
       const root = rootOf(checkpoint)
       const nodes = [{ level: 0, index }, ...parts.flat()]
-      const { eventHash, proof } = yield* proven(tenantId, checkpoint, nodes, (stored) => {
+      const { eventHash, proof } = yield* proven(tree, checkpoint, nodes, (stored) => {
         const proof = hashesOf(parts, stored.node)
         const eventHash = stored.eventHash(index)
         return verifyInclusion({ leaf: leafHash(eventHash), index, size, root, proof })
@@ -395,7 +406,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   )
 
   const consistency: Checkpoints["Service"]["consistency"] = Effect.fn("Checkpoints.consistency")(
-    function*(tenantId, firstSize, secondSize) {
+    function*(tree, firstSize, secondSize) {
       if (secondSize !== undefined && firstSize > secondSize) {
         return yield* new ProofRefused({
           code: "invalid_range",
@@ -403,13 +414,13 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
           message: "is larger than second"
         })
       }
-      const first = yield* ofSize(tenantId, firstSize, "first")
+      const first = yield* ofSize(tree, firstSize, "first")
       const second =
         secondSize === undefined
-          ? ((yield* held(tenantId)) ?? first)
-          : yield* ofSize(tenantId, secondSize, "second")
+          ? ((yield* held(tree)) ?? first)
+          : yield* ofSize(tree, secondSize, "second")
       const parts = consistencyParts(first.tree_size, second.tree_size)
-      const proof = yield* proven(tenantId, second, parts.flat(), (stored) => {
+      const proof = yield* proven(tree, second, parts.flat(), (stored) => {
         const proof = hashesOf(parts, stored.node)
         const isConsistent = verifyConsistency({
           first: first.tree_size,
@@ -427,9 +438,9 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   return Checkpoints.of({
     held,
     latest,
-    list: (tenantId, page) =>
-      Effect.flatMap(store.list(tenantId, page), (records) =>
-        Effect.forEach(records, (record) => checked(tenantId, record))
+    list: (tree, page) =>
+      Effect.flatMap(store.list(tree, page), (records) =>
+        Effect.forEach(records, (record) => checked(tree, record))
       ),
     inclusion,
     consistency

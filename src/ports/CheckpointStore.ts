@@ -1,7 +1,7 @@
 /**
  * What alk needs from the query store about signed checkpoints: keep what `alk.checkpoints` says,
- * and find one by the size of its tree. Believes none of them; whoever uses one checks its
- * signature.
+ * and find one by the size of its tree. Believes none of them: signatures are checked where one is
+ * used. `tree` is the name of a tree, see domain/Chains.
  */
 import { Context, type Effect } from "effect"
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
@@ -33,13 +33,13 @@ export class CheckpointStore extends Context.Service<
     insert(rows: ReadonlyArray<CheckpointRow>): Result<void>
 
     /** The one with the largest tree. */
-    latest(tenantId: string): Result<CheckpointRecord | undefined>
+    latest(tree: string): Result<CheckpointRecord | undefined>
     /** The one with the largest tree of at most this size. */
-    atOrBelow(tenantId: string, treeSize: number): Result<CheckpointRecord | undefined>
-    ofSize(tenantId: string, treeSize: number): Result<CheckpointRecord | undefined>
+    atOrBelow(tree: string, treeSize: number): Result<CheckpointRecord | undefined>
+    ofSize(tree: string, treeSize: number): Result<CheckpointRecord | undefined>
     /** Largest tree first; `beforeSize` is exclusive. */
     list(
-      tenantId: string,
+      tree: string,
       page: { readonly beforeSize?: number; readonly limit: number }
     ): Result<ReadonlyArray<CheckpointRecord>>
   }

@@ -1,13 +1,13 @@
 /**
- * What alk needs from the query store about a tenant's Merkle tree: the hashes of complete subtrees
- * over the stored events. They are a view like everything there: whoever makes a proof of them
- * checks it against a signed root.
+ * What alk needs from the query store about the Merkle trees of a tenant's chains: the hashes of
+ * complete subtrees over what is stored. They are a view like everything there: a proof that is made
+ * of them is checked against a signed root. `tree` is the name of a tree, see domain/Chains.
  */
 import { Context, Schema, type Effect } from "effect"
 import type { NodeSource, TreeNode } from "../domain/MerkleTree.ts"
 import type { StoreUnavailable } from "./EventStore.ts"
 
-/** The store does not hold exactly one event with a readable hash for each of these sequences. */
+/** The store does not hold exactly one readable hash for each of these sequences. */
 export class TreeUnbuildable extends Schema.TaggedError<TreeUnbuildable>()("TreeUnbuildable", {
   firstSequence: Schema.Int,
   lastSequence: Schema.Int
@@ -17,7 +17,7 @@ export class TreeUnbuildable extends Schema.TaggedError<TreeUnbuildable>()("Tree
 export interface StoredTree {
   /** Hash of a subtree; throws for one that was not asked for. */
   readonly node: NodeSource
-  /** The stored `hash` of the event behind a leaf that was asked for, 64 hex digits. */
+  /** The stored `hash` behind a leaf that was asked for, 64 hex digits. */
   readonly eventHash: (index: number) => string
 }
 
@@ -26,10 +26,10 @@ export class HashTree extends Context.Service<
   {
     /** What proofs need of the tree; the larger subtrees are kept once they are computed. */
     nodes(
-      tenantId: string,
+      tree: string,
       nodes: ReadonlyArray<TreeNode>
     ): Effect.Effect<StoredTree, StoreUnavailable | TreeUnbuildable>
-    /** Drop what is kept of the tenant's tree, so that it is computed anew. */
-    forget(tenantId: string): Effect.Effect<void, StoreUnavailable>
+    /** Drop what is kept of a tree, so that it is computed anew. */
+    forget(tree: string): Effect.Effect<void, StoreUnavailable>
   }
 >()("alk/HashTree") {}

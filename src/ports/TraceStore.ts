@@ -4,7 +4,7 @@
  */
 import { Context, type Effect, type Stream } from "effect"
 import type { TraceStatus } from "../domain/TraceFact.ts"
-import type { StoreUnavailable } from "./EventStore.ts"
+import type { ConflictRow, StoreUnavailable } from "./EventStore.ts"
 
 /** One record of `alk.traces`: its place in the topic and its bytes as they are. */
 export interface FactRow {
@@ -164,6 +164,12 @@ export class TraceStore extends Context.Service<
   {
     /** Insert in one block; fails if fewer rows were stored than given. At most 50,000 rows. */
     insertFacts(rows: ReadonlyArray<FactRow>): Effect.Effect<void, StoreUnavailable>
+    insertConflicts(rows: ReadonlyArray<ConflictRow>): Effect.Effect<void, StoreUnavailable>
+    /** Records that didn't link when they were projected; `sequenceNumber` is that of the chain. */
+    conflicts(
+      tenantId: string,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<ConflictRow>, StoreUnavailable>
     /** Highest offset of `alk.traces` that the store holds for the partition, with its bytes. */
     position(
       partition: number

@@ -5,14 +5,14 @@
  */
 import { Context, Effect, Layer, Option } from "effect"
 import { PublishedKeys } from "../actors/PublishedKeys.ts"
-import { openNote, originOf } from "../domain/Checkpoint.ts"
+import { openNote } from "../domain/Checkpoint.ts"
 import { hashesOf, inclusionParts } from "../domain/MerkleTree.ts"
 import { CheckpointStore } from "../ports/CheckpointStore.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
 import { HashTree } from "../ports/HashTree.ts"
 
-/** A checkpoint whose note was opened with a published key and names this tenant. */
+/** A checkpoint whose note was opened with a published key and names this tree. */
 export interface SignedCheckpoint {
   readonly treeSize: number
   /** 64 hex digits. */
@@ -36,26 +36,27 @@ export interface NotACheckpoint {
   readonly unreadable: string
 }
 
+/** `tree` is the name of a tree, see domain/Chains. */
 export class SignedCheckpoints extends Context.Service<
   SignedCheckpoints,
   {
     /** The one with the largest tree of at most this size, as the store has it. */
     newestAtOrBelow(
-      tenantId: string,
+      tree: string,
       treeSize: number
     ): Effect.Effect<CheckpointFound | undefined, LogUnavailable | StoreUnavailable>
-    /** What a note that somebody kept says. */
+    /** What a kept note says. */
     open(
-      tenantId: string,
+      tree: string,
       note: string
     ): Effect.Effect<CheckpointFound | NotACheckpoint, LogUnavailable>
     /**
-     * RFC 9162 proof that the event stands in the tree of this size, made of what is stored and not
-     * checked; undefined if the store can't make one. `anew`: of the events, not of what is kept
-     * of their tree.
+     * RFC 9162 proof that a leaf is part of the tree of this size, made of what is stored and not
+     * checked; undefined if the store can't make one. `anew`: of the leaves, not of the subtrees
+     * that are kept.
      */
     inclusion(
-      tenantId: string,
+      tree: string,
       sequenceNumber: number,
       treeSize: number,
       anew: boolean
@@ -79,12 +80,12 @@ export const signedCheckpoints: Effect.Effect<SignedCheckpoints["Service"]> = Ef
 const make = Effect.fnUntraced(function*(serviceName: string) {
   const store = yield* CheckpointStore
   const keys = yield* PublishedKeys
-  const tree = yield* HashTree
+  const hashTree = yield* HashTree
 
   const openedNow = (note: string) =>
     Effect.map(keys.all, (all) => openNote(note, all.map(({ vkey }) => vkey)))
 
-  const open: SignedCheckpoints["Service"]["open"] = Effect.fnUntraced(function*(tenantId, note) {
+  const open: SignedCheckpoints["Service"]["open"] = Effect.fnUntraced(function*(tree, note) {
     let opened = yield* openedNow(note)
     if ("refusal" in opened && opened.refusal === "unknown_key") {
       // This process may not have heard of a new key yet.
@@ -97,7 +98,7 @@ const make = Effect.fnUntraced(function*(serviceName: string) {
         : { treeSize: claimedSize(note), problem: opened.message }
     }
     const { origin, rootHash, treeSize } = opened.checkpoint
-    const expected = originOf(serviceName, tenantId)
+    const expected = `${serviceName}/${tree}`
     return origin === expected
       ? { treeSize, rootHash, note }
       : { treeSize, problem: `it is about ${origin}, not about ${expected}` }
@@ -105,21 +106,21 @@ const make = Effect.fnUntraced(function*(serviceName: string) {
 
   return SignedCheckpoints.of({
     open,
-    newestAtOrBelow: Effect.fnUntraced(function*(tenantId, treeSize) {
-      const record = yield* store.atOrBelow(tenantId, treeSize)
+    newestAtOrBelow: Effect.fnUntraced(function*(tree, treeSize) {
+      const record = yield* store.atOrBelow(tree, treeSize)
       if (record === undefined) return undefined
       const claimed = record.tree_size
-      const opened = yield* open(tenantId, String(record.note))
+      const opened = yield* open(tree, String(record.note))
       if ("unreadable" in opened) return { treeSize: claimed, problem: opened.unreadable }
       if (isForged(opened)) return { treeSize: claimed, problem: opened.problem }
       return opened.treeSize === claimed
         ? opened
         : { treeSize: claimed, problem: `its note is about ${opened.treeSize} events` }
     }),
-    inclusion: Effect.fnUntraced(function*(tenantId, sequenceNumber, treeSize, anew) {
-      if (anew) yield* tree.forget(tenantId)
+    inclusion: Effect.fnUntraced(function*(tree, sequenceNumber, treeSize, anew) {
+      if (anew) yield* hashTree.forget(tree)
       const parts = inclusionParts(sequenceNumber - 1, treeSize)
-      return yield* tree.nodes(tenantId, parts.flat()).pipe(
+      return yield* hashTree.nodes(tree, parts.flat()).pipe(
         Effect.map(({ node }) => hashesOf(parts, node)),
         Effect.catchTag("TreeUnbuildable", () => Effect.succeed(undefined))
       )
@@ -127,7 +128,7 @@ const make = Effect.fnUntraced(function*(serviceName: string) {
   })
 })
 
-/** The size on the second line of a note that nobody vouches for. */
+/** The size on the second line of a note that is not signed. */
 const claimedSize = (note: string): number => {
   const size = Number(note.split("\n", 2)[1])
   return Number.isSafeInteger(size) && size >= 0 ? size : 0

@@ -3,6 +3,7 @@
  * size of their tree. Checks no signature.
  */
 import { Effect, Layer } from "effect"
+import { chainOfTree, type ChainKey } from "../../domain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/Checkpoint.ts"
 import { parseJson } from "../../domain/Json.ts"
 import { CHECKPOINTS_LIST_MAX, CheckpointStore } from "../../ports/CheckpointStore.ts"
@@ -23,7 +24,11 @@ const isRecord = (value: unknown): value is CheckpointRecord => {
 }
 
 /** A row whose bytes are no checkpoint comes back without a note, which no key has signed. */
-const recordOf = (tenantId: string, treeSize: number, body: string): CheckpointRecord => {
+const recordOf = (
+  { chain, tenantId }: ChainKey,
+  treeSize: number,
+  body: string
+): CheckpointRecord => {
   try {
     const value: unknown = parseJson(body)
     if (isRecord(value)) return value
@@ -31,7 +36,8 @@ const recordOf = (tenantId: string, treeSize: number, body: string): CheckpointR
     // Somebody has written into the table; the same as any other JSON.
   }
   const unreadable = { root_hash: "", created_at: "", key_id: "", note: "" }
-  return { tenant_id: tenantId, tree_size: treeSize, ...unreadable }
+  const ofTraces = chain === "events" ? {} : { chain }
+  return { tenant_id: tenantId, ...ofTraces, tree_size: treeSize, ...unreadable }
 }
 
 const makeInsert = (store: StoreClient, table: string): Store["insert"] => (rows) =>
@@ -48,18 +54,20 @@ const makeInsert = (store: StoreClient, table: string): Store["insert"] => (rows
       })))
   })
 
-/** Checkpoints of a tenant that satisfy a condition, one for each size, largest first. */
+/** Checkpoints of a tree that satisfy a condition, one for each size, largest first. */
 const makeFind = (store: StoreClient, table: string) =>
-  (tenantId: string, limit: number, condition: (parameters: Parameters) => string) => {
+  (tree: string, limit: number, condition: (parameters: Parameters) => string) => {
     const parameters = new Parameters()
+    const key = chainOfTree(tree)
     return store.read({
       operation: "checkpoints",
       parameters,
       sql: `SELECT tree_size, body FROM ${table}`
-        + ` WHERE tenant_id = ${parameters.string(tenantId)} AND ${condition(parameters)}`
+        + ` WHERE tenant_id = ${parameters.string(key.tenantId)}`
+        + ` AND chain = ${parameters.string(key.chain)} AND ${condition(parameters)}`
         + " ORDER BY tree_size DESC, kafka_offset DESC LIMIT 1 BY tree_size"
         + ` LIMIT ${parameters.integer(limit)}`
-    }, (row) => recordOf(tenantId, row.uint64(), row.string()))
+    }, (row) => recordOf(key, row.uint64(), row.string()))
   }
 
 /** The checkpoints behind the port. */
@@ -73,17 +81,17 @@ export const layerCheckpointStore: Layer.Layer<
     const store = makeStoreClient(connection)
     const table = store.checkpoints
     const find = makeFind(store, table)
-    const first = (tenantId: string, condition: (parameters: Parameters) => string) =>
-      find(tenantId, 1, condition).pipe(Effect.map(([record]) => record))
+    const first = (tree: string, condition: (parameters: Parameters) => string) =>
+      find(tree, 1, condition).pipe(Effect.map(([record]) => record))
     return CheckpointStore.of({
       insert: makeInsert(store, table),
-      latest: (tenantId) => first(tenantId, () => "true"),
-      atOrBelow: (tenantId, treeSize) =>
-        first(tenantId, (parameters) => `tree_size <= ${parameters.integer(treeSize)}`),
-      ofSize: (tenantId, treeSize) =>
-        first(tenantId, (parameters) => `tree_size = ${parameters.integer(treeSize)}`),
-      list: (tenantId, { beforeSize, limit }) =>
-        find(tenantId, Math.min(limit, CHECKPOINTS_LIST_MAX), (parameters) =>
+      latest: (tree) => first(tree, () => "true"),
+      atOrBelow: (tree, treeSize) =>
+        first(tree, (parameters) => `tree_size <= ${parameters.integer(treeSize)}`),
+      ofSize: (tree, treeSize) =>
+        first(tree, (parameters) => `tree_size = ${parameters.integer(treeSize)}`),
+      list: (tree, { beforeSize, limit }) =>
+        find(tree, Math.min(limit, CHECKPOINTS_LIST_MAX), (parameters) =>
           beforeSize === undefined ? "true" : `tree_size < ${parameters.integer(beforeSize)}`)
     })
   })

@@ -49,7 +49,7 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       ping: makePing(store),
       insertEvents: makeInsertEvents(store),
       insertReceipts: makeInsertReceipts(store),
-      insertConflicts: makeInsertConflicts(store),
+      insertConflicts: makeInsertConflicts(store, store.conflicts),
       hasDuplicates: makeHasDuplicates(store),
       mergeDuplicates: makeMergeDuplicates(store),
       eraseDetails: makeEraseDetails(store),
@@ -62,7 +62,7 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       receipt: makeReceipt(store),
       sequenceSpan: makeSequenceSpan(store),
       rows: makeRows(store),
-      conflicts: makeConflicts(store)
+      conflicts: makeConflicts(store, store.conflicts)
     })
   })
 )

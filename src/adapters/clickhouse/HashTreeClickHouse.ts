@@ -1,5 +1,5 @@
 /**
- * Merkle trees over the stored events. Subtrees of 2^8, 2^16 and 2^24 events are kept in a table of
+ * Merkle trees over what is stored. Subtrees of 2^8, 2^16 and 2^24 leaves are kept in a table of
  * their own, so that a proof reads a few hundred rows whatever the size of the tree; they are
  * computed by ClickHouse when they are first needed. Believes what it reads.
  */
@@ -14,6 +14,7 @@ import {
   computedNodes,
   hexOf,
   keptLevels,
+  leavesOf,
   type NodeRange,
   type TreeTables
 } from "./HashTreeSql.ts"
@@ -61,22 +62,23 @@ const groupRanges = (slices: ReadonlyArray<GroupSlice>): ReadonlyArray<GroupRang
 const readRange = (
   store: StoreClient,
   tables: TreeTables,
-  tenantId: string,
+  tree: string,
   { end, first, level }: GroupRange
 ) => {
   const parameters = new Parameters()
-  const tenant = `tenant_id = ${parameters.string(tenantId)}`
+  const { condition, sequence, table } = leavesOf(tables, tree, parameters)
   const [from, to] = [first * CHILDREN, end * CHILDREN]
-  const events = `SELECT sequence_number - 1, hash FROM ${tables.events} WHERE ${tenant}`
-    + ` AND sequence_number > ${parameters.integer(from)}`
-    + ` AND sequence_number <= ${parameters.integer(to)}`
-  const nodes = `SELECT node_index, ${hexOf("hash")} FROM ${tables.nodes} WHERE ${tenant}`
+  const leaves = `SELECT ${sequence} - 1, hash FROM ${table} WHERE ${condition}`
+    + ` AND ${sequence} > ${parameters.integer(from)}`
+    + ` AND ${sequence} <= ${parameters.integer(to)}`
+  const nodes = `SELECT node_index, ${hexOf("hash")} FROM ${tables.nodes}`
+    + ` WHERE tree = ${parameters.string(tree)}`
     + ` AND level = ${level} AND node_index >= ${parameters.integer(from)}`
     + ` AND node_index < ${parameters.integer(to)}`
   return store.read({
     operation: "hashTree",
     parameters,
-    sql: level === 0 ? events : nodes
+    sql: level === 0 ? leaves : nodes
   }, (row): NodeRow => ({ index: row.int64(), hash: row.string() }))
 }
 
@@ -126,41 +128,41 @@ const computeNodes = (store: StoreClient, tables: TreeTables, range: NodeRange) 
 }
 
 /** Up to where the nodes of each kept level are there without a gap. */
-const keptUpTo = (store: StoreClient, tables: TreeTables, tenantId: string) => {
+const keptUpTo = (store: StoreClient, tables: TreeTables, tree: string) => {
   const parameters = new Parameters()
   return store.read({
     operation: "hashTree",
     parameters,
     sql: "SELECT level, if(uniqExact(node_index) = max(node_index) + 1, max(node_index) + 1, 0)"
-      + ` FROM ${tables.nodes} WHERE tenant_id = ${parameters.string(tenantId)} GROUP BY level`
+      + ` FROM ${tables.nodes} WHERE tree = ${parameters.string(tree)} GROUP BY level`
   }, (row) => [row.uint8(), row.uint64()] as const).pipe(Effect.map((levels) => new Map(levels)))
 }
 
 const keep = (
   store: StoreClient,
   tables: TreeTables,
-  { level, tenantId }: NodeRange,
+  { level, tree }: NodeRange,
   nodes: ReadonlyArray<NodeRow>
 ) =>
   store.insert({
     operation: "keepHashTree",
     table: tables.nodes,
-    columns: ["tenant_id", "level", "node_index", "hash"],
+    columns: ["tree", "level", "node_index", "hash"],
     format: "TabSeparated",
     rows: nodes.length,
     bytes: () =>
       escapedRows(nodes.map(({ hash, index }) =>
-        [tenantId, level, index, Buffer.from(hash, "hex")]))
+        [tree, level, index, Buffer.from(hash, "hex")]))
   })
 
 /** Computes and keeps what is missing of the nodes that are needed of each level. */
 const makeFill = (store: StoreClient, tables: TreeTables) =>
-  Effect.fnUntraced(function*(tenantId: string, needed: ReadonlyMap<number, number>) {
-    const kept = yield* keptUpTo(store, tables, tenantId)
+  Effect.fnUntraced(function*(tree: string, needed: ReadonlyMap<number, number>) {
+    const kept = yield* keptUpTo(store, tables, tree)
     for (const level of keptLevels) {
       const end = needed.get(level) ?? 0
       for (let first = kept.get(level) ?? 0; first < end; first += COMPUTED_NODES_MAX) {
-        const range = { tenantId, level, first, end: Math.min(end, first + COMPUTED_NODES_MAX) }
+        const range = { tree, level, first, end: Math.min(end, first + COMPUTED_NODES_MAX) }
         const nodes = yield* computeNodes(store, tables, range)
         const gap = nodes.findIndex(({ index }, place) => index !== first + place)
         const known = gap === -1 ? nodes : nodes.slice(0, gap)
@@ -174,38 +176,38 @@ const makeFill = (store: StoreClient, tables: TreeTables) =>
 const make = Effect.gen(function*() {
   const connection = yield* ClickHouseConnection
   const store = makeStoreClient(connection)
-  const tables = { events: store.events, nodes: store.treeNodes }
+  const tables = { events: store.events, facts: store.facts, nodes: store.subtrees }
   const groups = new NodeGroups()
   const fill = makeFill(store, tables)
-  // Each of them keeps every core of the store busy, and two of one tenant do the same work.
+  // Each of them keeps every core of the store busy, and two of one tree do the same work.
   const oneAtATime = (yield* Semaphore.make(1)).withPermits(1)
 
   /** Reads what is not known of the slices; comes back with what the store doesn't hold either. */
-  const load = Effect.fnUntraced(function*(tenantId: string, slices: ReadonlyArray<GroupSlice>) {
-    const unknown = slices.filter((slice) => !groups.has(tenantId, slice))
+  const load = Effect.fnUntraced(function*(tree: string, slices: ReadonlyArray<GroupSlice>) {
+    const unknown = slices.filter((slice) => !groups.has(tree, slice))
     yield* Effect.forEach(groupRanges(unknown), (range) =>
-      Effect.map(readRange(store, tables, tenantId, range), (rows) =>
+      Effect.map(readRange(store, tables, tree, range), (rows) =>
         toGroups(range, rows, (level, group, hashes) =>
-          groups.put(tenantId, level, group, hashes))), { concurrency: 2 })
-    return unknown.filter((slice) => !groups.has(tenantId, slice))
+          groups.put(tree, level, group, hashes))), { concurrency: 2 })
+    return unknown.filter((slice) => !groups.has(tree, slice))
   })
 
   const nodes = Effect.fn("HashTree.nodes")(function*(
-    tenantId: string,
+    tree: string,
     wanted: ReadonlyArray<TreeNode>
   ): Effect.fn.Return<StoredTree, StoreUnavailable | TreeUnbuildable> {
     const slices = wanted.flatMap(({ index, level }) => slicesOf(level, index))
-    let [missing] = yield* load(tenantId, slices)
+    let [missing] = yield* load(tree, slices)
     if (missing !== undefined && missing.level > 0) {
-      yield* oneAtATime(fill(tenantId, nodesNeeded(slices)))
-      const left = yield* load(tenantId, slices)
+      yield* oneAtATime(fill(tree, nodesNeeded(slices)))
+      const left = yield* load(tree, slices)
       missing = left[0]
     }
     if (missing !== undefined) {
-      const first = groups.knownUpTo(tenantId, missing)
+      const first = groups.knownUpTo(tree, missing)
       return yield* unbuildable(missing.level, first)
     }
-    const snapshot = groups.snapshot(tenantId, slices)
+    const snapshot = groups.snapshot(tree, slices)
     return {
       node: (level, index) => snapshot.node(level, index),
       eventHash: (index) => snapshot.eventHash(index)
@@ -214,15 +216,15 @@ const make = Effect.gen(function*() {
 
   return HashTree.of({
     nodes,
-    forget: (tenantId) => {
+    forget: (tree) => {
       const parameters = new Parameters()
       const removed = store.change({
         operation: "forgetHashTree",
         parameters,
         sql: `ALTER TABLE ${tables.nodes} DELETE`
-          + ` WHERE tenant_id = ${parameters.string(tenantId)} SETTINGS mutations_sync = 2`
+          + ` WHERE tree = ${parameters.string(tree)} SETTINGS mutations_sync = 2`
       })
-      const forgotten = Effect.sync(() => groups.forget(tenantId))
+      const forgotten = Effect.sync(() => groups.forget(tree))
       return oneAtATime(Effect.ensuring(removed, forgotten))
     }
   })

@@ -1,10 +1,11 @@
 /**
- * The nodes of Merkle trees as ClickHouse expressions: complete subtrees over 256 events, or over
+ * The nodes of Merkle trees as ClickHouse expressions: complete subtrees over 256 leaves, or over
  * 256 smaller subtrees, computed where the rows are. A test compares them with the domain's.
  */
+import { chainOfTree } from "../../domain/Chains.ts"
 import type { Parameters } from "./EventFilterSql.ts"
 
-/** Levels between two that are kept: a kept node has 2^8 kept children, or events. */
+/** Levels between two that are kept: a kept node has 2^8 kept children, or leaves. */
 export const KEPT_LEVELS = 8
 export const CHILDREN = 2 ** KEPT_LEVELS
 /** Levels of the nodes that are kept. */
@@ -38,7 +39,8 @@ const complete = (place: string, hash: string, from: string): string =>
   + ` HAVING length(nodes) = ${CHILDREN} AND uniqExact(${place}) = ${CHILDREN}`
 
 export interface NodeRange {
-  readonly tenantId: string
+  /** Name of the tree. */
+  readonly tree: string
   /** One of `keptLevels`. */
   readonly level: number
   readonly first: number
@@ -48,24 +50,35 @@ export interface NodeRange {
 
 export interface TreeTables {
   readonly events: string
+  readonly facts: string
   readonly nodes: string
+}
+
+/** Where the leaves of a tree are: the table, the column of their places, and the condition. */
+export const leavesOf = (tables: TreeTables, tree: string, parameters: Parameters) => {
+  const { chain, tenantId } = chainOfTree(tree)
+  const condition = `tenant_id = ${parameters.string(tenantId)}`
+  return chain === "events"
+    ? { table: tables.events, sequence: "sequence_number", condition }
+    : { table: tables.facts, sequence: "chain_sequence", condition }
 }
 
 const HASH_FORM = "'^[0-9a-f]{64}$'"
 
-const fromEvents = (tables: TreeTables, range: NodeRange, parameters: Parameters): string => {
-  const where = `tenant_id = ${parameters.string(range.tenantId)}`
-    + ` AND sequence_number > ${parameters.integer(range.first * CHILDREN)}`
-    + ` AND sequence_number <= ${parameters.integer(range.end * CHILDREN)}`
+const fromLeaves = (tables: TreeTables, range: NodeRange, parameters: Parameters): string => {
+  const { condition, sequence, table } = leavesOf(tables, range.tree, parameters)
+  const where = condition
+    + ` AND ${sequence} > ${parameters.integer(range.first * CHILDREN)}`
+    + ` AND ${sequence} <= ${parameters.integer(range.end * CHILDREN)}`
     + ` AND match(hash, ${HASH_FORM})`
-  const children = complete("sequence_number - 1", "hash", `${tables.events} WHERE ${where}`)
+  const children = complete(`${sequence} - 1`, "hash", `${table} WHERE ${where}`)
   return String.raw`SELECT node_index, arrayMap(hash -> SHA256(concat('\0', unhex(hash))), nodes)`
     + ` AS nodes FROM (${children})`
 }
 
 const fromNodes = (tables: TreeTables, range: NodeRange, parameters: Parameters): string => {
   const child = range.level - KEPT_LEVELS
-  const where = `tenant_id = ${parameters.string(range.tenantId)}`
+  const where = `tree = ${parameters.string(range.tree)}`
     + ` AND level = ${parameters.integer(child)}`
     + ` AND node_index >= ${parameters.integer(range.first * CHILDREN)}`
     + ` AND node_index < ${parameters.integer(range.end * CHILDREN)}`
@@ -79,4 +92,4 @@ export const computedNodes = (
   range: NodeRange,
   parameters: Parameters
 ): string =>
-  folded((range.level === KEPT_LEVELS ? fromEvents : fromNodes)(tables, range, parameters))
+  folded((range.level === KEPT_LEVELS ? fromLeaves : fromNodes)(tables, range, parameters))

@@ -69,67 +69,67 @@ class Group {
 }
 
 export class NodeGroups {
-  /** By tenant, then by level and group; the tenants, too, in the order of their last use. */
-  readonly #byTenant = new Map<string, Map<string, Group>>()
+  /** By tree, then by level and group; the trees, too, in the order of their last use. */
+  readonly #byTree = new Map<string, Map<string, Group>>()
   #count = 0
 
   /** The first node of the group that is not known, or the one behind it if all are. */
-  knownUpTo(tenantId: string, { group, level }: GroupSlice): number {
-    return group * CHILDREN + (this.#touch(tenantId, level, group)?.hashes.length ?? 0)
+  knownUpTo(tree: string, { group, level }: GroupSlice): number {
+    return group * CHILDREN + (this.#touch(tree, level, group)?.hashes.length ?? 0)
   }
 
   /** True if all of the slice is known. */
-  has(tenantId: string, slice: GroupSlice): boolean {
-    return this.knownUpTo(tenantId, slice) >= slice.end
+  has(tree: string, slice: GroupSlice): boolean {
+    return this.knownUpTo(tree, slice) >= slice.end
   }
 
   /** `hashes`: as many of the group as are known, from its first one on. */
   put(
-    tenantId: string,
+    tree: string,
     level: GroupLevel,
     group: number,
     hashes: ReadonlyArray<string>
   ): void {
-    const groups = this.#byTenant.get(tenantId) ?? new Map<string, Group>()
-    this.#byTenant.set(tenantId, groups)
+    const groups = this.#byTree.get(tree) ?? new Map<string, Group>()
+    this.#byTree.set(tree, groups)
     const key = `${level}/${group}`
     if (!groups.delete(key)) this.#count += 1
     groups.set(key, new Group(level, hashes))
     while (this.#count > GROUPS_MAX) this.#dropOldest()
   }
 
-  forget(tenantId: string): void {
-    this.#count -= this.#byTenant.get(tenantId)?.size ?? 0
-    this.#byTenant.delete(tenantId)
+  forget(tree: string): void {
+    this.#count -= this.#byTree.get(tree)?.size ?? 0
+    this.#byTree.delete(tree)
   }
 
   /** The groups of these slices as they are now, whatever is dropped later. */
-  snapshot(tenantId: string, slices: ReadonlyArray<GroupSlice>): GroupSnapshot {
+  snapshot(tree: string, slices: ReadonlyArray<GroupSlice>): GroupSnapshot {
     const groups = new Map<string, Group>()
     for (const { group, level } of slices) {
-      const known = this.#touch(tenantId, level, group)
+      const known = this.#touch(tree, level, group)
       if (known !== undefined) groups.set(`${level}/${group}`, known)
     }
     return new GroupSnapshot(groups)
   }
 
-  #touch(tenantId: string, level: GroupLevel, group: number): Group | undefined {
-    const groups = this.#byTenant.get(tenantId)
+  #touch(tree: string, level: GroupLevel, group: number): Group | undefined {
+    const groups = this.#byTree.get(tree)
     const key = `${level}/${group}`
     const known = groups?.get(key)
     if (groups === undefined || known === undefined) return undefined
     groups.delete(key)
     groups.set(key, known)
-    this.#byTenant.delete(tenantId)
-    this.#byTenant.set(tenantId, groups)
+    this.#byTree.delete(tree)
+    this.#byTree.set(tree, groups)
     return known
   }
 
   #dropOldest(): void {
-    const [tenantId, groups] = this.#byTenant.entries().next().value!
+    const [tree, groups] = this.#byTree.entries().next().value!
     groups.delete(groups.keys().next().value!)
     this.#count -= 1
-    if (groups.size === 0) this.#byTenant.delete(tenantId)
+    if (groups.size === 0) this.#byTree.delete(tree)
   }
 }
 

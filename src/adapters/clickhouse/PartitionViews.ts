@@ -28,10 +28,13 @@ export const makeInsertReceipts = (store: StoreClient): Store["insertReceipts"] 
   })
 
 /** What did not link may be anything, so its bytes are escaped. */
-export const makeInsertConflicts = (store: StoreClient): Store["insertConflicts"] => (rows) =>
+export const makeInsertConflicts = (
+  store: StoreClient,
+  table: string
+): Store["insertConflicts"] => (rows) =>
   store.insert({
     operation: "insertConflicts",
-    table: store.conflicts,
+    table,
     columns: [
       "kafka_partition",
       "kafka_offset",

@@ -14,7 +14,7 @@ import type { StoreClient } from "./StoreClient.ts"
 export interface MirrorTable {
   readonly table: string
   /** What `set_aside.source` calls it. */
-  readonly source: "events" | "conflicts" | "facts" | "checkpoints" | "receipts"
+  readonly source: "events" | "conflicts" | "facts" | "fact_conflicts" | "checkpoints" | "receipts"
   /** What goes into `set_aside.sequence_number` and `set_aside.detail`. */
   readonly sequence: string
   readonly detail: string

@@ -100,9 +100,10 @@ export interface StoreClient {
   readonly receipts: string
   readonly conflicts: string
   readonly facts: string
+  readonly factConflicts: string
   readonly spanIds: string
   readonly setAside: string
-  readonly treeNodes: string
+  readonly subtrees: string
   readonly checkpoints: string
   /** The events, merged while reading if need be. */
   eventsOf(final: boolean): string
@@ -225,9 +226,10 @@ export const makeStoreClient = (
     receipts: `${place.database}.receipts`,
     conflicts: `${place.database}.conflicts`,
     facts: `${place.database}.facts`,
+    factConflicts: `${place.database}.fact_conflicts`,
     spanIds: `${place.database}.span_ids`,
     setAside: `${place.database}.set_aside`,
-    treeNodes: `${place.database}.tree_nodes`,
+    subtrees: `${place.database}.subtrees`,
     checkpoints: `${place.database}.checkpoints`,
     eventsOf: (final) => `${place.database}.events${final ? " FINAL" : ""}`,
     read,

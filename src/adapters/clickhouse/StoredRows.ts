@@ -73,13 +73,16 @@ export const makeSequenceSpan = (store: StoreClient): Store["sequenceSpan"] =>
     )
   }
 
-export const makeConflicts = (store: StoreClient): Store["conflicts"] => (tenantId, limit) => {
+export const makeConflicts = (
+  store: StoreClient,
+  table: string
+): Store["conflicts"] => (tenantId, limit) => {
   const parameters = new Parameters()
   return store.read({
     operation: "conflicts",
     parameters,
     sql: "SELECT kafka_partition, kafka_offset, sequence_number, reason, body"
-      + ` FROM ${store.conflicts} FINAL WHERE tenant_id = ${parameters.string(tenantId)}`
+      + ` FROM ${table} FINAL WHERE tenant_id = ${parameters.string(tenantId)}`
       + " ORDER BY sequence_number, kafka_partition, kafka_offset"
       + ` LIMIT ${parameters.integer(limit)}`
   }, (row): ConflictRow => ({

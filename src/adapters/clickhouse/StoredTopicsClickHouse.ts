@@ -44,12 +44,12 @@ const settleSpanIds = Effect.fnUntraced(function*(
   })
 })
 
-/** Subtrees over events that are gone: all of them are computed again when they are needed. */
-const emptyTree = (store: StoreClient) =>
+/** Subtrees over rows that are gone: all of them are computed again when they are needed. */
+const emptyTrees = (store: StoreClient) =>
   store.change({
     operation: OPERATION,
     parameters: new Parameters(),
-    sql: `ALTER TABLE ${store.treeNodes} DELETE WHERE true SETTINGS mutations_sync = 2`
+    sql: `ALTER TABLE ${store.subtrees} DELETE WHERE true SETTINGS mutations_sync = 2`
   })
 
 const eventRows = (store: StoreClient): TopicRows => {
@@ -62,8 +62,8 @@ const eventRows = (store: StoreClient): TopicRows => {
     ],
     {
       copied: (partition) => eraseEventCopies(store, partition),
-      removing: () => emptyTree(store),
-      removed: emptyTree(store)
+      removing: () => emptyTrees(store),
+      removed: emptyTrees(store)
     }
   )
 }
@@ -72,10 +72,20 @@ const factRows = (store: StoreClient): TopicRows => {
   const sequence = "chain_sequence"
   return topicRows(
     store,
-    [{ table: store.facts, source: "facts", sequence, detail: "execution_id", chained: sequence }],
+    [
+      { table: store.facts, source: "facts", sequence, detail: "execution_id", chained: sequence },
+      {
+        table: store.factConflicts,
+        source: "fact_conflicts",
+        sequence: "sequence_number",
+        detail: "reason"
+      }
+    ],
     {
       copied: (partition) => eraseFactCopies(store, partition),
-      removing: (partition, denied) => settleSpanIds(store, partition, denied)
+      removing: (partition, denied) =>
+        Effect.andThen(settleSpanIds(store, partition, denied), emptyTrees(store)),
+      removed: emptyTrees(store)
     }
   )
 }

@@ -5,7 +5,9 @@
 import { Effect, Layer } from "effect"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
+import { makeInsertConflicts } from "./PartitionViews.ts"
 import { makeStoreClient } from "./StoreClient.ts"
+import { makeConflicts } from "./StoredRows.ts"
 import { hasRepeats, lastRecord, mergeRows } from "./TopicTable.ts"
 import { makeEraseDetails } from "./TraceErasure.ts"
 import {
@@ -34,6 +36,8 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
     const { facts } = store
     return TraceStore.of({
       insertFacts: makeInsertFacts(store),
+      insertConflicts: makeInsertConflicts(store, store.factConflicts),
+      conflicts: makeConflicts(store, store.factConflicts),
       position: (partition) => lastRecord(store, facts, partition),
       hasDuplicates: (partition, fromOffset) =>
         hasRepeats(store, facts, KEY, partition, fromOffset),

@@ -72,12 +72,13 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
         "checkpoints",
         "conflicts",
         "events",
+        "fact_conflicts",
         "facts",
         "receipts",
         "schema_migrations",
         "set_aside",
         "span_ids",
-        "tree_nodes"
+        "subtrees"
       ]]]
       assert.deepStrictEqual(yield* tablesOf("once"), tables)
       const expected = files.map((name, index) => [index + 1, name, 64])

@@ -239,8 +239,8 @@ export const checkpointContract = (
         }
         const answer = yield* Effect.promise(() =>
           client.query({
-            query: `SELECT lower(hex(hash)) AS h FROM ${database}.tree_nodes FINAL`
-              + " WHERE tenant_id = 'large' AND level = 8 ORDER BY node_index",
+            query: `SELECT lower(hex(hash)) AS h FROM ${database}.subtrees FINAL`
+              + " WHERE tree = 'large' AND level = 8 ORDER BY node_index",
             format: "JSONEachRow"
           })
         )
@@ -251,8 +251,8 @@ export const checkpointContract = (
         assert.isTrue(kept.some(({ h }) => h.endsWith("00")))
         const highest = yield* Effect.promise(() =>
           client.query({
-            query: `SELECT lower(hex(hash)) AS h FROM ${database}.tree_nodes FINAL`
-              + " WHERE tenant_id = 'large' AND level = 16 AND node_index = 0",
+            query: `SELECT lower(hex(hash)) AS h FROM ${database}.subtrees FINAL`
+              + " WHERE tree = 'large' AND level = 16 AND node_index = 0",
             format: "JSONEachRow"
           })
         )
@@ -333,7 +333,7 @@ export const checkpointContract = (
         const tree = yield* HashTree
         const wrong = (tenantId: string) =>
           tamper(
-            `INSERT INTO ${database}.tree_nodes SELECT '${tenantId}', 8, number,`
+            `INSERT INTO ${database}.subtrees SELECT '${tenantId}', 8, number,`
               + " reinterpretAsFixedString(SHA256('wrong')) FROM numbers(3)"
           )
         yield* fill("changed", 1, 1_000)
@@ -365,8 +365,8 @@ export const checkpointContract = (
         const { client } = yield* ClickHouseConnection
         const answer = yield* Effect.promise(() =>
           client.query({
-            query: `SELECT count() AS n, uniqExact(node_index) AS u FROM ${database}.tree_nodes`
-              + " WHERE tenant_id = 'many' AND level = 8",
+            query: `SELECT count() AS n, uniqExact(node_index) AS u FROM ${database}.subtrees`
+              + " WHERE tree = 'many' AND level = 8",
             format: "JSONEachRow"
           })
         )
@@ -377,10 +377,10 @@ export const checkpointContract = (
 
     it.effect("says that the store is not there where it is not", () =>
       Effect.gen(function*() {
-        yield* tamper(`RENAME TABLE ${database}.tree_nodes TO ${database}.away`)
+        yield* tamper(`RENAME TABLE ${database}.subtrees TO ${database}.away`)
         const tree = yield* HashTree
         const failure = yield* Effect.flip(tree.nodes("nobody", [{ level: 8, index: 0 }]))
-        yield* tamper(`RENAME TABLE ${database}.away TO ${database}.tree_nodes`)
+        yield* tamper(`RENAME TABLE ${database}.away TO ${database}.subtrees`)
         assert.instanceOf(failure, StoreUnavailable)
       }))
   })

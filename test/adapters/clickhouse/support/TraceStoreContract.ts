@@ -669,7 +669,7 @@ export const traceStoreContract = <E>(
         yield* stored([{
           offset: 2,
           body: '{"type":"span.event","execution_id":"x","tenant_id":"broken","fact_number":3,'
-            + '"hash":"h","details":{"prompt":"secret"}}'
+            + '"chain_sequence":3,"hash":"h","details":{"prompt":"secret"}}'
         }])
         yield* store.eraseDetails("broken", "x", 4, timeAt(1))
         const left = yield* factsOf("broken", "x")
