@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs"
 import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { HttpServer } from "effect/http"
+import { layerChainEnds } from "./actors/ChainEndsOfLog.ts"
 import { layerFollower } from "./actors/Follower.ts"
 import { Keys } from "./actors/Keys.ts"
 import { layerLiveFeed } from "./actors/LiveFeed.ts"
@@ -31,6 +32,7 @@ import { layerTraceStore } from "./adapters/clickhouse/TraceStoreClickHouse.ts"
 import { keptSigner, rotateSigningKey, signerOfFile } from "./adapters/keys/SigningKey.ts"
 import { clearChangelog } from "./cli/Repair.ts"
 import type { Config, KafkaConfig, Role } from "./config.ts"
+import { chainOfTree } from "./domain/Chains.ts"
 import type { Signer } from "./domain/Checkpoint.ts"
 import { layerEvidenceSeal } from "./exports/EvidenceSealLayer.ts"
 import { AuditReports } from "./exports/report/AuditReports.ts"
@@ -194,9 +196,9 @@ const layerSelfVerification = ({ selfVerifyEventsPerSecond }: Config) =>
       const verifier = yield* Verifier
       yield* runSelfVerification(
         { eventsPerSecond: selfVerifyEventsPerSecond },
-        ({ fromSequence, tenantId, toSequence }) =>
+        ({ fromSequence, toSequence, tree }) =>
           verifier.verify({
-            tenantId,
+            ...chainOfTree(tree),
             fromSequence,
             requireHead: true,
             ...(toSequence === undefined ? {} : { toSequence })
@@ -234,6 +236,7 @@ const apiOf = (config: Config, secret: Redacted.Redacted, signer: Signer | undef
     Layer.provideMerge(Layer.mergeAll(layerVerifier, layerTraceVerifier)),
     Layer.provideMerge(layerSignedCheckpoints(serviceName)),
     Layer.provideMerge(layerCheckpoints({ secret, serviceName })),
+    Layer.provideMerge(layerChainEnds(config.topics.eventsRetentionMs === "forever")),
     Layer.provideMerge(layerLiveFeed(limits.streamsPerTenantMax)),
     Layer.provideMerge(Layer.mergeAll(keys, layerShareLinks)),
     Layer.provideMerge(Layer.mergeAll(layerSystemActs(secret), layerPublishedKeys)),

@@ -18,12 +18,6 @@ SETTINGS index_granularity = 256;
 
 DROP TABLE IF EXISTS {{database}}.tree_nodes{{on_cluster}};
 
--- Chains begin with 1.
-ALTER TABLE {{database}}.events{{on_cluster}}
-    ADD CONSTRAINT IF NOT EXISTS positive CHECK sequence_number >= 1;
-ALTER TABLE {{database}}.facts{{on_cluster}}
-    ADD CONSTRAINT IF NOT EXISTS positive CHECK chain_sequence >= 1;
-
 -- Records of alk.traces that do not link, as table conflicts is for alk.events.
 CREATE TABLE IF NOT EXISTS {{database}}.fact_conflicts{{on_cluster}}
 (

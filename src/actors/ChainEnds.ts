@@ -5,6 +5,7 @@
  */
 import { Context, type Effect } from "effect"
 import type { ChainKey } from "../domain/Chains.ts"
+import type { CheckpointRecord } from "../domain/Checkpoint.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { Head } from "./SequencerState.ts"
 
@@ -20,17 +21,18 @@ export class ChainEnds extends Context.Service<
   {
     /**
      * The end of the chain, at least as new as everything committed before the call; undefined if
-     * the topic never held a record of it.
+     * there is no chain. Where `alk.state` says more than the topic holds, the topic has lost its
+     * end, and the longer one is expected.
      */
     head(key: ChainKey): Effect.Effect<Head | undefined, LogUnavailable>
     /**
-     * The newest note of a tree that `isGenuine` accepts; undefined if the topic holds none. `tree`
-     * is the name of a tree, see domain/Chains.
+     * The newest checkpoint of a tree that `isGenuine` accepts; undefined if the topic holds none.
+     * `tree` is the name of a tree, see domain/Chains.
      */
     checkpoint(
       tree: string,
-      isGenuine: (note: string) => boolean
-    ): Effect.Effect<string | undefined, LogUnavailable>
+      isGenuine: (record: CheckpointRecord) => boolean
+    ): Effect.Effect<CheckpointRecord | undefined, LogUnavailable>
     /** Where the topic of a tenant's chain begins. */
     start(key: ChainKey): Effect.Effect<TopicStart, LogUnavailable>
   }

@@ -5,7 +5,7 @@
  */
 import { Effect, Layer, Semaphore } from "effect"
 import { chainOfTree, treeNameOf, type Chain, type ChainKey } from "../domain/Chains.ts"
-import { treeOfCheckpoint } from "../domain/Checkpoint.ts"
+import { treeOfCheckpoint, type CheckpointRecord } from "../domain/Checkpoint.ts"
 import { follows, linkOf, type Link } from "../domain/Link.ts"
 import { EventLog, type LogReader, type LogRecord } from "../ports/EventLog.ts"
 import { ChainEnds } from "./ChainEnds.ts"
@@ -16,8 +16,8 @@ import { TopicTail, type Gathered } from "./TopicTail.ts"
 
 /** Tenants whose chain was read link by link that are remembered. */
 const WALKS_MAX = 1_000
-/** Newest notes of a tree that are kept; more of them than that are not genuine only by force. */
-const NOTES_MAX = 64
+/** Newest checkpoints of a tree that are kept; if none of so many is genuine, all are read again. */
+const RECORDS_MAX = 64
 
 const toHead = ({ createdAt, hash, sequenceNumber }: Link): Head => ({
   sequence_number: sequenceNumber,
@@ -75,36 +75,36 @@ class Runs implements Gathered {
   }
 }
 
-/** Notes of a range by tree, the newest last. */
-class Notes implements Gathered {
-  readonly #notes = new Map<string, Array<string>>()
+/** Checkpoints of a range by tree, the newest last. */
+class Records implements Gathered {
+  readonly #records = new Map<string, Array<CheckpointRecord>>()
 
-  of(tree: string): ReadonlyArray<string> {
-    return this.#notes.get(tree) ?? []
+  of(tree: string): ReadonlyArray<CheckpointRecord> {
+    return this.#records.get(tree) ?? []
   }
 
   take({ value }: LogRecord): void {
-    const found = noteOf(value)
+    const found = recordOf(value)
     if (found === undefined) return
-    const notes = this.#notes.get(found.tree) ?? []
-    notes.push(found.note)
-    if (notes.length > NOTES_MAX) notes.shift()
-    this.#notes.set(found.tree, notes)
+    const tree = treeOfCheckpoint(found)
+    const records = this.#records.get(tree) ?? []
+    records.push(found)
+    if (records.length > RECORDS_MAX) records.shift()
+    this.#records.set(tree, records)
   }
 
   prepend(before: this): void {
-    for (const [tree, notes] of before.#notes) {
-      const own = this.#notes.get(tree) ?? []
-      this.#notes.set(tree, [...notes, ...own].slice(-NOTES_MAX))
+    for (const [tree, records] of before.#records) {
+      const own = this.#records.get(tree) ?? []
+      this.#records.set(tree, [...records, ...own].slice(-RECORDS_MAX))
     }
   }
 }
 
-const noteOf = (value: Buffer | null) => {
+const recordOf = (value: Buffer | null): CheckpointRecord | undefined => {
   if (value === null) return undefined
   try {
-    const checkpoint = readCheckpoint(value)
-    return { tree: treeOfCheckpoint(checkpoint), note: checkpoint.note }
+    return readCheckpoint(value)
   } catch {
     // No sequencer has written it.
     return undefined
@@ -120,7 +120,7 @@ interface Walk {
 interface Tails {
   readonly events: TopicTail<Runs>
   readonly traces: TopicTail<Runs>
-  readonly checkpoints: TopicTail<Notes>
+  readonly checkpoints: TopicTail<Records>
 }
 
 const make = Effect.fnUntraced(function*(isKeptForEver: boolean) {
@@ -134,11 +134,11 @@ const make = Effect.fnUntraced(function*(isKeptForEver: boolean) {
   const tails = Array.from({ length: log.partitions }, (_, partition): Tails => {
     const runs = (topic: Chain) =>
       new TopicTail(log, reader, { topic, partition }, () => new Runs(topic))
-    const notes = { topic: "checkpoints" as const, partition }
+    const checkpoints = { topic: "checkpoints" as const, partition }
     return {
       events: runs("events"),
       traces: runs("traces"),
-      checkpoints: new TopicTail(log, reader, notes, () => new Notes())
+      checkpoints: new TopicTail(log, reader, checkpoints, () => new Records())
     }
   })
   const walks = new Map<string, Walk>()
@@ -185,35 +185,34 @@ const make = Effect.fnUntraced(function*(isKeptForEver: boolean) {
     // Everything of the chain has left the topic.
     if (run === undefined) return said
     const last = run.isLinked ? run.last : yield* walked(key)
-    const end = last === undefined ? undefined : toHead(last)
-    if (wanted > (end?.sequence_number ?? 0)) {
-      yield* Effect.logError("alk.state says more of a chain than its topic holds", {
-        tenantId,
-        chain,
-        said: wanted,
-        found: end?.sequence_number ?? 0
-      })
-    }
-    return end
+    if (last !== undefined && last.sequenceNumber >= wanted) return toHead(last)
+    // The topic has lost its end: what is missing from it is expected all the same.
+    yield* Effect.logError("alk.state says more of a chain than its topic holds", {
+      tenantId,
+      chain,
+      said: wanted,
+      found: last?.sequenceNumber ?? 0
+    })
+    return said
   })
 
   const checkpoint: ChainEnds["Service"]["checkpoint"] = Effect.fn("ChainEnds.checkpoint")(
     function*(tree, isGenuine) {
       const partition = log.partitionOf(chainOfTree(tree).tenantId)
-      const newest = (notes: ReadonlyArray<string>) => notes.findLast(isGenuine)
-      const found = yield* tails[partition]!.checkpoints.ask((notes) => {
-        const genuine = newest(notes.of(tree))
-        if (genuine !== undefined) return { genuine }
-        return notes.of(tree).length >= NOTES_MAX ? { genuine } : undefined
+      const found = yield* tails[partition]!.checkpoints.ask((records) => {
+        const ofTree = records.of(tree)
+        const genuine = ofTree.findLast(isGenuine)
+        return genuine !== undefined || ofTree.length >= RECORDS_MAX ? { genuine } : undefined
       })
       if (found === undefined || found.genuine !== undefined) return found?.genuine
       // So many that are not genuine that the others were let go: read again, and judge each.
-      let genuine: string | undefined
+      let genuine: CheckpointRecord | undefined
       const { end, start } = yield* log.bounds("checkpoints", partition)
       yield* scan(reader, { topic: "checkpoints", partition, offset: start }, end, (records) => {
         for (const { value } of records) {
-          const read = noteOf(value)
-          if (read?.tree === tree && isGenuine(read.note)) genuine = read.note
+          const read = recordOf(value)
+          const isOfTree = read !== undefined && treeOfCheckpoint(read) === tree
+          if (isOfTree && isGenuine(read)) genuine = read
         }
       }).pipe(Effect.catchTag("OffsetOutOfRange", () => Effect.void))
       return genuine

@@ -4,6 +4,7 @@
  * result. Owns nothing that another process couldn't rebuild from the same topics.
  */
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
+import { treeNameOf } from "../domain/Chains.ts"
 import { RECEIPT_HEADER } from "../domain/Command.ts"
 import {
   ATTEMPT_HEADER,
@@ -406,7 +407,10 @@ const make = Effect.gen(function*() {
           barrier(["state"], log.partitionOf(tenantId)).pipe(
             Effect.map(() => followed.traceHeads.get(tenantId))
           ),
-        tenants: Effect.sync(() => [...followed.heads.keys()])
+        trees: Effect.sync(() => [
+          ...followed.heads.keys(),
+          ...[...followed.traceHeads.keys()].map((tenantId) => treeNameOf(tenantId, "traces"))
+        ])
       })
     ),
     Context.add(

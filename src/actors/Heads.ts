@@ -17,8 +17,8 @@ export class Heads extends Context.Service<
     head(tenantId: string): Effect.Effect<Head | undefined, LogUnavailable>
     /** The same for the tenant's chain of trace facts. */
     traceHead(tenantId: string): Effect.Effect<Head | undefined, LogUnavailable>
-    /** Every tenant that has events, as far as this process has heard. */
-    readonly tenants: Effect.Effect<ReadonlyArray<string>>
+    /** The name of the tree of every chain, as far as this process has heard. */
+    readonly trees: Effect.Effect<ReadonlyArray<string>>
   }
 >()("alk/Heads") {}
 

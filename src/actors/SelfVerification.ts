@@ -4,19 +4,21 @@
  * checked is not its business; it only plans, paces, counts and speaks up.
  */
 import { Clock, Effect, Metric, Ref, Schedule } from "effect"
+import { chainOfTree } from "../domain/Chains.ts"
 import { BLOCK_EVENTS } from "../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
-import { Heads } from "./Heads.ts"
+import { headOf, Heads } from "./Heads.ts"
 
 export interface SelfVerificationSettings {
   /** Events that are recomputed per second at most, in the long run; 0 turns it off. */
   readonly eventsPerSecond: number
 }
 
-/** Part of a tenant's chain. */
+/** Part of a chain. */
 export interface Slice {
-  readonly tenantId: string
+  /** Name of the chain's tree, see domain/Chains. */
+  readonly tree: string
   readonly fromSequence: number
   /** Undefined: to the end, which has to be the log's head. */
   readonly toSequence: number | undefined
@@ -52,7 +54,7 @@ const IDLE_PAUSE = "1 second"
 
 /** Where the rounds on one chain stand. Times are milliseconds of the clock. */
 export interface Patrol {
-  readonly tenantId: string
+  readonly tree: string
   /** Events behind this one are new. */
   readonly seen: number
   /** The next of the old events. */
@@ -67,8 +69,8 @@ export interface Patrol {
 }
 
 /** The rounds on a chain that was not known before: what it has is old. */
-export const newPatrol = (tenantId: string, head: number): Patrol => ({
-  tenantId,
+export const newPatrol = (tree: string, head: number): Patrol => ({
+  tree,
   seen: head,
   next: 1,
   passEnd: undefined,
@@ -92,11 +94,11 @@ export const planSlice = (
   now: number,
   eventsMax: number
 ): Slice | undefined => {
-  const { lastPassAt, next, passEnd, seen, tenantId } = patrol
+  const { lastPassAt, next, passEnd, seen, tree } = patrol
   if (head > seen) {
     const end = sliceEnd(seen + 1, head, eventsMax)
     return {
-      tenantId,
+      tree,
       fromSequence: seen + 1,
       toSequence: end === head ? undefined : end,
       events: end - seen,
@@ -109,7 +111,7 @@ export const planSlice = (
   if (isPaused || last < 1) return undefined
   const end = sliceEnd(next, last, eventsMax)
   return {
-    tenantId,
+    tree,
     fromSequence: next,
     toSequence: end >= head ? undefined : end,
     events: end - next + 1,
@@ -155,7 +157,7 @@ const breaksFound = Metric.counter("alk_self_verification_breaks_total", {
   incremental: true
 })
 const brokenTenants = Metric.gauge("alk_self_verification_broken_tenants", {
-  description: "Tenants with a break that no clean pass has followed."
+  description: "Chains with a break that no clean pass has followed."
 })
 const oldestPass = Metric.gauge("alk_self_verification_oldest_pass_timestamp_seconds", {
   description:
@@ -171,13 +173,13 @@ const showPatrols = (patrols: ReadonlyMap<string, Patrol>) => {
   )
 }
 
-/** What nobody should miss: the first break of a tenant. */
+/** The first break of a chain. */
 const speakUp = (before: Patrol, report: SliceReport) => {
   const [first] = report.breaks
   return before.broken || first === undefined
     ? Effect.void
     : Effect.logError("SELF-VERIFICATION FOUND A BROKEN CHAIN", {
-        tenantId: before.tenantId,
+        ...chainOfTree(before.tree),
         sequenceNumber: first.sequence_number,
         reason: first.reason,
         breaks: report.breaks_total
@@ -210,19 +212,19 @@ export const runSelfVerification = Effect.fnUntraced(function*(
     yield* speakUp(patrol, report)
     const after = afterSlice(patrol, slice, head, report, now)
     const all = yield* Ref.updateAndGet(patrols, (known) =>
-      new Map(known).set(patrol.tenantId, after)
+      new Map(known).set(patrol.tree, after)
     )
     yield* showPatrols(all)
     const dueMs = (Math.max(slice.events, report.events_checked) / eventsPerSecond) * 1_000
     yield* Effect.sleep(Math.max(PAUSE_MS_MIN, dueMs - (now - started)))
   })
 
-  /** One slice of a tenant's chain; false if nothing was due. */
-  const visit = Effect.fnUntraced(function*(tenantId: string) {
-    const head = (yield* heads.head(tenantId))?.sequence_number ?? 0
+  /** One slice of a chain; false if nothing was due. */
+  const visit = Effect.fnUntraced(function*(tree: string) {
+    const head = (yield* headOf(heads, chainOfTree(tree)))?.sequence_number ?? 0
     const now = yield* Clock.currentTimeMillis
     const known = yield* Ref.get(patrols)
-    const patrol = known.get(tenantId) ?? newPatrol(tenantId, head)
+    const patrol = known.get(tree) ?? newPatrol(tree, head)
     const slice = planSlice(patrol, head, now, eventsMax)
     if (slice === undefined) return false
     yield* walk(patrol, slice, head)
@@ -231,8 +233,8 @@ export const runSelfVerification = Effect.fnUntraced(function*(
 
   const round = Effect.gen(function*() {
     let worked = false
-    for (const tenantId of yield* heads.tenants) {
-      const done = yield* visit(tenantId).pipe(
+    for (const tree of yield* heads.trees) {
+      const done = yield* visit(tree).pipe(
         Effect.tapError(unavailableLogged),
         Effect.retry(backOff)
       )

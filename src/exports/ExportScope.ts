@@ -13,7 +13,7 @@ import type { JsonObject } from "../domain/StrictJson.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { StoreUnavailable } from "../ports/EventStore.ts"
 import { caughtUp } from "../verify/CaughtUp.ts"
-import { HISTORY_FROM, HISTORY_TO, Verifier, type VerifyReport } from "../verify/Verifier.ts"
+import { HISTORY_FROM, HISTORY_TO, Verifier, type TenantReport, type VerifyReport } from "../verify/Verifier.ts"
 import { EvidenceSeal } from "./EvidenceSeal.ts"
 
 /** What an export can be; each has a format version of its own. */
@@ -42,7 +42,7 @@ export interface ExportScope {
   /** The conditions beside the bounds, in the words of the API; undefined if there are none. */
   readonly conditions: JsonObject | undefined
   /** The check of the whole span: `verified_at` is `generatedAt`, and no time is in it besides. */
-  readonly verification: VerifyReport
+  readonly verification: TenantReport
   /** The rest of what an export says. */
   readonly surroundings: Surroundings
   /** Canonical time: the only thing that differs between two exports of the same content. */
@@ -115,6 +115,14 @@ const etagOf = (
   return `W/"${sha256Hex(canonicalize(parts)).slice(0, 32)}"`
 }
 
+/** How long it took is no property of the content. */
+const timeless = (report: TenantReport, bounds: Bounds, generatedAt: string): TenantReport => {
+  const times = { verified_at: generatedAt, duration_ms: 0 }
+  const { traces } = report
+  const ofTraces = traces === undefined ? {} : { traces: { ...traces, ...times } }
+  return { ...report, bounds, ...times, ...ofTraces }
+}
+
 /** The weak ETag that an export would have now. Cheap: nothing of it is made. */
 export const currentEtag = Effect.fn("ExportScope.currentEtag")(function*(
   kind: ExportKind,
@@ -140,7 +148,7 @@ export const openScope = Effect.fn("ExportScope.open")(function*(
   const verifier = yield* Verifier
   const { filter, tenantId } = request
   const { from, fromSequence, to, toSequence } = filter
-  const report = yield* verifier.verify({
+  const report = yield* verifier.verifyTenant({
     tenantId,
     requireHead: true,
     ...(from === undefined ? {} : { from }),
@@ -160,8 +168,7 @@ export const openScope = Effect.fn("ExportScope.open")(function*(
     filter,
     bounds: boundsOf(filter),
     conditions: conditionsOf(filter),
-    // How long it took is no property of the content.
-    verification: { ...report, bounds: boundsOf(filter), verified_at: generatedAt, duration_ms: 0 },
+    verification: timeless(report, boundsOf(filter), generatedAt),
     surroundings,
     generatedAt
   }

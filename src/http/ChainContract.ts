@@ -10,6 +10,7 @@ import { Chain, ChainLink } from "./ContractSchemas.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
 import { operation } from "./Operation.ts"
 import {
+  chainParameter,
   consistencyProof,
   inclusionProof,
   latestCheckpoint,
@@ -18,8 +19,12 @@ import {
 import { Checkpoint, exampleCheckpoint } from "./ProofSchemas.ts"
 import { integerParameter } from "./QueryParameters.ts"
 
+/** Query of `GET /v1/chain`. */
+export const chainParameters = { chain: chainParameter }
+
 /** Query of `GET /v1/chain/links`. */
 export const linkParameters = {
+  chain: chainParameter,
   from_sequence: integerParameter({
     minimum: 1,
     default: 1,
@@ -60,7 +65,7 @@ const Links = ChainLink.annotate({
 
 const getChain = HttpApiEndpoint.get("getChain", "/v1/chain", {
   success: SignedChain,
-  error: errorsOf("object", 401, 403, 503)
+  error: errorsOf("object", 400, 401, 403, 503)
 })
   .annotate(RequiredScope, ["read"])
   .annotateMerge(
@@ -69,7 +74,8 @@ const getChain = HttpApiEndpoint.get("getChain", "/v1/chain", {
       summary: "The tenant's chain",
       description:
         "Length and head as the log tells them, independent of the query store, and the newest " +
-        "signed checkpoint if there is one."
+        "signed checkpoint if there is one.",
+      query: chainParameters
     })
   )
 

@@ -5,27 +5,30 @@
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Heads } from "../actors/Heads.ts"
+import { ChainEnds } from "../actors/ChainEnds.ts"
 import { Visibility } from "../actors/Visibility.ts"
-import { emptyFilter, type EventFilter } from "../domain/EventFilter.ts"
+import { treeNameOf, type Chain } from "../domain/Chains.ts"
+import { emptyFilter } from "../domain/EventFilter.ts"
 import { GENESIS_HASH, SCHEME } from "../domain/HashChain.ts"
 import { linkOf } from "../domain/Link.ts"
+import { TRACE_SCHEME } from "../domain/TraceFact.ts"
 import { Checkpoints } from "../pipeline/Checkpoints.ts"
-import { EventStore } from "../ports/EventStore.ts"
+import { EventStore, type StoredRow, type StoreUnavailable } from "../ports/EventStore.ts"
+import { TraceStore } from "../ports/TraceStore.ts"
 import { answering, json } from "./Answer.ts"
 import { Api } from "./Api.ts"
 import { refusable } from "./ApiError.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
-import { linkParameters } from "./ChainContract.ts"
+import { chainParameters, linkParameters } from "./ChainContract.ts"
 import { NDJSON_TYPE } from "./MediaTypes.ts"
 import { makeProofHandlers } from "./ProofHandlers.ts"
 import { readQuery } from "./QueryParameters.ts"
 import { readableView } from "./StoreView.ts"
 
-/** One line: the link of a stored event. Bytes without one are a defect of the store. */
-const linkLine = (body: string): string => {
-  const link = linkOf(Buffer.from(body))
-  if (link === undefined) throw new Error("a stored event without a link")
+/** One line: the link of a stored event or fact. Bytes without one are a defect of the store. */
+const linkLine = (chain: Chain, body: string): string => {
+  const link = linkOf(Buffer.from(body), chain)
+  if (link === undefined) throw new Error("a stored record without a link")
   const { contentHash, createdAt, hash, prevHash, sequenceNumber } = link
   return `${JSON.stringify({
     sequence_number: sequenceNumber,
@@ -36,15 +39,17 @@ const linkLine = (body: string): string => {
   })}\n`
 }
 
-/** The sequences that are asked for; throws ApiError. */
-const linkFilter = (target: string): EventFilter => {
-  const { from_sequence: first = 1, limit } = readQuery(target, linkParameters).values
-  const last = limit === undefined ? undefined : first + limit - 1
-  return {
-    ...emptyFilter,
-    fromSequence: first,
-    ...(last === undefined || last > Number.MAX_SAFE_INTEGER ? {} : { toSequence: last })
-  }
+/** The chain and the sequences that are asked for; throws ApiError. */
+const askedLinks = (target: string) => {
+  const { values } = readQuery(target, linkParameters)
+  const { chain = "events", from_sequence: first = 1, limit = Number.MAX_SAFE_INTEGER } = values
+  return { chain, first, last: Math.min(Number.MAX_SAFE_INTEGER, first + limit - 1) }
+}
+
+/** Stored JSON of facts by sequence, each once although erasing leaves two rows for a moment. */
+const factBodies = (rows: ReadonlyArray<StoredRow>): ReadonlyArray<string> => {
+  const links = rows.map(({ body }) => linkOf(Buffer.from(body), "traces")?.hash)
+  return rows.filter((_, at) => at === 0 || links[at] !== links[at - 1]).map(({ body }) => body)
 }
 
 /** The handlers of ChainApi. */
@@ -53,14 +58,15 @@ export const layerChainHandlers = HttpApiBuilder.group(
   "Chain",
   Effect.fnUntraced(function*(handlers) {
     const checkpoints = yield* Checkpoints
-    const heads = yield* Heads
+    const ends = yield* ChainEnds
+    const traces = yield* TraceStore
     const proofs = yield* makeProofHandlers
     const store = yield* EventStore
     const visibility = yield* Visibility
 
     /** The chain is shown without one where the newest one can't be read or doesn't hold. */
-    const newestCheckpoint = (tenantId: string) =>
-      Effect.catch(checkpoints.held(tenantId), () => Effect.succeed(undefined))
+    const newestCheckpoint = (tree: string) =>
+      Effect.catch(checkpoints.held(tree), () => Effect.succeed(undefined))
 
     return handlers
       .handleRaw("listCheckpoints", proofs.listCheckpoints)
@@ -70,12 +76,15 @@ export const layerChainHandlers = HttpApiBuilder.group(
       .handleRaw(
         "getChain",
         answering(
-          Effect.fnUntraced(function*() {
+          Effect.fnUntraced(function*({ request }) {
             const { tenantId } = yield* CurrentPrincipal
-            const head = yield* heads.head(tenantId)
-            const checkpoint = head === undefined ? undefined : yield* newestCheckpoint(tenantId)
+            const { values } = yield* refusable(() => readQuery(request.url, chainParameters))
+            const { chain = "events" } = values
+            const head = yield* ends.head({ tenantId, chain })
+            const checkpoint =
+              head === undefined ? undefined : yield* newestCheckpoint(treeNameOf(tenantId, chain))
             return json({
-              scheme: SCHEME,
+              scheme: chain === "events" ? SCHEME : TRACE_SCHEME,
               tenant_id: tenantId,
               length: head?.sequence_number ?? 0,
               genesis_hash: GENESIS_HASH,
@@ -97,13 +106,17 @@ export const layerChainHandlers = HttpApiBuilder.group(
         answering(
           Effect.fnUntraced(function*({ request }) {
             const { tenantId } = yield* CurrentPrincipal
-            const filter = yield* refusable(() => linkFilter(request.url))
+            const { chain, first, last } = yield* refusable(() => askedLinks(request.url))
             const { final } = yield* readableView(visibility, tenantId)
-            const chunks = store.scan({ tenantId, filter, order: "asc" }, final)
+            const filter = { ...emptyFilter, fromSequence: first, toSequence: last }
+            const chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable> =
+              chain === "events"
+                ? store.scan({ tenantId, filter, order: "asc" }, final)
+                : traces.chainRows(tenantId, first, last).pipe(Stream.map(factBodies))
             return HttpServerResponse.stream(
               chunks.pipe(
                 Stream.filter((bodies) => bodies.length > 0),
-                Stream.map((bodies) => bodies.map(linkLine).join("")),
+                Stream.map((bodies) => bodies.map((body) => linkLine(chain, body)).join("")),
                 Stream.encodeText
               ),
               { contentType: NDJSON_TYPE }

@@ -3,6 +3,8 @@
  * what is stored is made and checked in the domain, and answers are built from stored bytes.
  */
 import { Schema } from "effect"
+import { SCHEME } from "../domain/HashChain.ts"
+import { TRACE_SCHEME } from "../domain/TraceFact.ts"
 import {
   AuditEvent,
   AuditEventBatchItem,
@@ -287,8 +289,12 @@ const Head = Schema.Struct({
   created_at: Timestamp
 })
 
+const Scheme = Schema.Literals([SCHEME, TRACE_SCHEME]).annotate({
+  description: `\`${SCHEME}\` of events, \`${TRACE_SCHEME}\` of trace facts.`
+})
+
 export const Chain = Schema.Struct({
-  scheme: Schema.Literal("alk-chain-v1"),
+  scheme: Scheme,
   tenant_id: Schema.String,
   length: Count,
   genesis_hash: Hash,
@@ -316,7 +322,10 @@ export const ChainLink = Schema.Struct({
 }).annotate({ identifier: "ChainLink" })
 
 const Break = Schema.Struct({
-  sequence_number: Sequence,
+  sequence_number: Count.annotate({
+    description: "0 of what is stored below the first sequence.",
+    format: "int64"
+  }),
   event_id: Schema.NullOr(Schema.String),
   reason: Schema.Literals([
     "content_mismatch",
@@ -331,13 +340,13 @@ const Break = Schema.Struct({
   actual: Schema.String
 }).annotate({ identifier: "Break" })
 
-export const VerifyReport = Schema.Struct({
+const reportFields = {
   valid: Schema.Boolean,
   status: Schema.Literals(["valid", "broken", "incomplete", "empty"]).annotate({
     description: "An empty range is valid, an incomplete one is not."
   }),
   tenant_id: Schema.String,
-  scheme: Schema.Literal("alk-chain-v1"),
+  scheme: Scheme,
   bounds: Schema.Struct({
     from: Timestamp,
     to: Timestamp,
@@ -351,10 +360,27 @@ export const VerifyReport = Schema.Struct({
   head: Schema.NullOr(Head),
   erased_events: Count,
   assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
+  notices: optional(Schema.Array(Schema.String)).annotateKey({
+    description: "What is no break of the chain, and worth knowing all the same."
+  }),
   breaks: Schema.Array(Break).annotate({ description: "The first 100." }),
   breaks_total: Count,
   verified_at: Timestamp,
   duration_ms: Schema.Finite
+}
+
+export const VerifyReport = Schema.Struct({
+  ...reportFields,
+  traces: optional(
+    Schema.Struct(reportFields).annotate({
+      identifier: "ChainReport",
+      description: "The same about one chain; `events` in its fields are its records."
+    })
+  ).annotateKey({
+    description:
+      "The tenant's chain of trace facts, where both chains were asked for: `valid` is true only " +
+      "if both are, and `status` is the worse of the two. All other fields are about the events."
+  })
 }).annotate({
   identifier: "VerifyReport",
   description: "A finished check, whatever it found.",

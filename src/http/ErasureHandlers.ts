@@ -63,7 +63,8 @@ export const layerErasureHandlers = HttpApiBuilder.group(
       sequence: number | undefined,
       final: boolean
     ) {
-      const body = yield* store.byId(tenantId, id, sequence, final)
+      const found = yield* store.byId(tenantId, id, sequence, final)
+      const body = found?.body
       return body === undefined ? yield* notFound("event") : (parseJson(body) as AuditEvent)
     })
 

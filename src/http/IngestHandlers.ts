@@ -302,7 +302,8 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       const { duplicates, first_sequence_number: appended, ids } = receipt
       const sequence = appended ?? duplicates?.[0]?.sequence_number
       const { final } = visibility.of(tenantId)
-      const body = yield* store.byId(tenantId, ids[0]!, sequence, final)
+      const found = yield* store.byId(tenantId, ids[0]!, sequence, final)
+      const body = found?.body
       return body === undefined
         ? yield* unavailable("the event is committed, but can't be read for now")
         : { body, status: appended === undefined ? 200 : 201 }

@@ -3,6 +3,7 @@
  * nothing of how they are served.
  */
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
+import { chains } from "../domain/Chains.ts"
 import { RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import { JSON_TYPE } from "./MediaTypes.ts"
@@ -14,7 +15,7 @@ import {
   ConsistencyProof,
   InclusionProof
 } from "./ProofSchemas.ts"
-import { integerParameter } from "./QueryParameters.ts"
+import { choiceParameter, integerParameter } from "./QueryParameters.ts"
 
 /** Checkpoints of one page, unless `limit` says otherwise, and at most. */
 export const CHECKPOINTS_DEFAULT = 50
@@ -25,8 +26,18 @@ export const NOTE_TYPE = "text/plain"
 /** What the latest checkpoint comes as. */
 export const checkpointTypes = [JSON_TYPE, NOTE_TYPE] as const
 
+/** Which of the tenant's chains a route speaks of. */
+export const chainParameter = choiceParameter(chains, {
+  default: "events",
+  description: "The chain of audit events, or that of trace facts."
+})
+
+/** Query of `GET /v1/chain/checkpoints/latest`. */
+export const latestParameters = { chain: chainParameter }
+
 /** Query of `GET /v1/chain/checkpoints`. */
 export const checkpointParameters = {
+  chain: chainParameter,
   before_size: integerParameter({
     minimum: 1,
     description: "Only checkpoints of smaller trees: the last `tree_size` of the page before."
@@ -41,9 +52,10 @@ export const checkpointParameters = {
 
 /** Query of `GET /v1/chain/proofs/inclusion`. */
 export const inclusionParameters = {
+  chain: chainParameter,
   sequence_number: integerParameter({
     minimum: 1,
-    description: "The event.",
+    description: "The event; of trace facts their `chain_sequence`.",
     example: 1,
     required: true
   }),
@@ -57,6 +69,7 @@ export const inclusionParameters = {
 
 /** Query of `GET /v1/chain/proofs/consistency`. */
 export const consistencyParameters = {
+  chain: chainParameter,
   first: integerParameter({
     minimum: 1,
     description: "Size of the older checkpoint.",
@@ -89,7 +102,7 @@ export const latestCheckpoint = HttpApiEndpoint.get(
   "/v1/chain/checkpoints/latest",
   {
     success: [Checkpoint, CheckpointNote.pipe(HttpApiSchema.asText({ contentType: NOTE_TYPE }))],
-    error: errorsOf("object", 401, 403, 404, 406, 503)
+    error: errorsOf("object", 400, 401, 403, 404, 406, 503)
   }
 )
   .annotate(RequiredScope, ["read"])
@@ -99,7 +112,8 @@ export const latestCheckpoint = HttpApiEndpoint.get(
       summary: "A signed checkpoint of the whole chain",
       description:
         "Signed now if the chain has grown since the newest one. With `Accept: text/plain` the " +
-        "signed note itself. 404 while the chain is empty."
+        "signed note itself. 404 while the chain is empty.",
+      query: latestParameters
     })
   )
 

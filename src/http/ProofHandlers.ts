@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Visibility } from "../actors/Visibility.ts"
+import { treeNameOf, type Chain } from "../domain/Chains.ts"
 import { leafHash } from "../domain/MerkleTree.ts"
 import {
   Checkpoints,
@@ -22,6 +23,7 @@ import {
   checkpointTypes,
   consistencyParameters,
   inclusionParameters,
+  latestParameters,
   NOTE_TYPE
 } from "./ProofContract.ts"
 import { readQuery } from "./QueryParameters.ts"
@@ -62,13 +64,14 @@ const required = (value: number | undefined, field: string): number => {
 /** The pages before and after by size; there is no last one to name while the chain grows. */
 const linkHeader = (
   base: string,
-  limit: number,
+  { chain, limit }: { readonly chain: Chain; readonly limit: number },
   smallest: number | undefined
 ): string => {
-  const first = `<${base}?limit=${limit}>; rel="first"`
+  const query = `${chain === "events" ? "" : `chain=${chain}&`}limit=${limit}`
+  const first = `<${base}?${query}>; rel="first"`
   return smallest === undefined
     ? first
-    : `${first}, <${base}?limit=${limit}&before_size=${smallest}>; rel="next"`
+    : `${first}, <${base}?${query}&before_size=${smallest}>; rel="next"`
 }
 
 /** The handlers of the routes in `ProofContract`, by the names of their endpoints. */
@@ -82,24 +85,26 @@ export const makeProofHandlers = Effect.gen(function*() {
       Effect.fnUntraced(function*({ request }: Input) {
         const { tenantId } = yield* CurrentPrincipal
         const { values } = yield* refusable(() => readQuery(request.url, checkpointParameters))
-        const { before_size, limit = CHECKPOINTS_DEFAULT } = values
+        const { before_size, chain = "events", limit = CHECKPOINTS_DEFAULT } = values
         yield* readableView(visibility, tenantId)
         const found = yield* refusingProofs(
-          checkpoints.list(tenantId, {
+          checkpoints.list(treeNameOf(tenantId, chain), {
             limit,
             ...(before_size === undefined ? {} : { beforeSize: before_size })
           })
         )
         const smallest = found.length < limit ? undefined : found.at(-1)?.tree_size
-        const link = linkHeader(`${publicUrl ?? ""}/v1/chain/checkpoints`, limit, smallest)
+        const link = linkHeader(`${publicUrl ?? ""}/v1/chain/checkpoints`, { chain, limit }, smallest)
         return json({ checkpoints: found }, { headers: { link } })
       })
     ),
     latestCheckpoint: answering(
       Effect.fnUntraced(function*({ request }: Input) {
         const { tenantId } = yield* CurrentPrincipal
+        const { values } = yield* refusable(() => readQuery(request.url, latestParameters))
         const type = yield* negotiated(request, checkpointTypes, "a checkpoint comes")
-        const latest = yield* refusingProofs(checkpoints.latest(tenantId))
+        const tree = treeNameOf(tenantId, values.chain ?? "events")
+        const latest = yield* refusingProofs(checkpoints.latest(tree))
         return type === NOTE_TYPE
           ? HttpServerResponse.text(latest.note, { contentType: `${NOTE_TYPE}; charset=utf-8` })
           : json(latest)
@@ -108,16 +113,17 @@ export const makeProofHandlers = Effect.gen(function*() {
     inclusionProof: answering(
       Effect.fnUntraced(function*({ request }: Input) {
         const { tenantId } = yield* CurrentPrincipal
-        const { sequence, treeSize } = yield* refusable(() => {
+        const { sequence, tree, treeSize } = yield* refusable(() => {
           const { values } = readQuery(request.url, inclusionParameters)
           return {
             sequence: required(values.sequence_number, "sequence_number"),
+            tree: treeNameOf(tenantId, values.chain ?? "events"),
             treeSize: values.tree_size
           }
         })
         yield* readableView(visibility, tenantId)
         const { checkpoint, eventHash, proof } = yield* refusingProofs(
-          checkpoints.inclusion(tenantId, sequence, treeSize)
+          checkpoints.inclusion(tree, sequence, treeSize)
         )
         return json({
           tenant_id: tenantId,
@@ -133,12 +139,16 @@ export const makeProofHandlers = Effect.gen(function*() {
     consistencyProof: answering(
       Effect.fnUntraced(function*({ request }: Input) {
         const { tenantId } = yield* CurrentPrincipal
-        const { first, second } = yield* refusable(() => {
+        const { first, second, tree } = yield* refusable(() => {
           const { values } = readQuery(request.url, consistencyParameters)
-          return { first: required(values.first, "first"), second: values.second }
+          return {
+            first: required(values.first, "first"),
+            second: values.second,
+            tree: treeNameOf(tenantId, values.chain ?? "events")
+          }
         })
         yield* readableView(visibility, tenantId)
-        const found = yield* refusingProofs(checkpoints.consistency(tenantId, first, second))
+        const found = yield* refusingProofs(checkpoints.consistency(tree, first, second))
         return json({ tenant_id: tenantId, ...found })
       })
     )

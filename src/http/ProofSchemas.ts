@@ -3,6 +3,7 @@
  * examples are true: a test verifies them.
  */
 import { Schema } from "effect"
+import { chains } from "../domain/Chains.ts"
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
 import { exampleEvent } from "./ContractExample.ts"
 import { Hash, hashOf, Sequence, Timestamp } from "./ContractSchemas.ts"
@@ -60,8 +61,11 @@ const ProofHashes = Schema.Array(Hash).annotate({
 
 export const Checkpoint = Schema.Struct({
   tenant_id: Schema.String,
+  chain: Schema.optionalKey(Schema.Literals(chains)).annotateKey({
+    description: "Of which of the tenant's chains: of the events if absent."
+  }),
   tree_size: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
-    description: "Events in the tree, from the first one of the chain on.",
+    description: "Events, or trace facts, in the tree, from the first one of the chain on.",
     format: "int64"
   }),
   root_hash: hashOf("RFC 9162 root; the leaf inputs are the 32 bytes of each `hash`."),
@@ -71,8 +75,8 @@ export const Checkpoint = Schema.Struct({
   }),
   note: Schema.String.annotate({
     description:
-      "C2SP signed note (tlog-checkpoint, Ed25519) with size and root: whoever keeps it can " +
-      "prove any later change to the events before it. It does not cover `created_at`."
+      "C2SP signed note (tlog-checkpoint, Ed25519) with size and root: a kept note proves any " +
+      "later change of what it covers. It does not cover `created_at`."
   })
 }).annotate({ identifier: "Checkpoint", examples: [exampleCheckpoint] })
 
@@ -97,13 +101,13 @@ export const InclusionProof = Schema.Struct({
     description: "`sequence_number` - 1.",
     format: "int64"
   }),
-  event_hash: hashOf("`hash` of the event, the input of the leaf."),
+  event_hash: hashOf("`hash` of the event or fact, the input of the leaf."),
   leaf_hash: hashOf("SHA-256 of 0x00 and the 32 bytes of `event_hash`."),
   proof: ProofHashes,
   checkpoint: Checkpoint
 }).annotate({
   identifier: "InclusionProof",
-  description: "That the event stands in the tree of the checkpoint.",
+  description: "That the event, or trace fact, is part of the tree of the checkpoint.",
   examples: [exampleInclusion]
 })
 
@@ -114,6 +118,6 @@ export const ConsistencyProof = Schema.Struct({
   proof: ProofHashes
 }).annotate({
   identifier: "ConsistencyProof",
-  description: "That the second tree only added events to the first.",
+  description: "That the second tree only added to the first.",
   examples: [exampleConsistency]
 })

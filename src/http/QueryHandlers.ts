@@ -232,7 +232,8 @@ export const layerQueryHandlers = HttpApiBuilder.group(
             const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
             if (!isClientId(id)) return yield* notFound("event")
             const { final } = yield* readableView(visibility, tenantId)
-            const body = yield* store.byId(tenantId, id, values.sequence_number, final)
+            const found = yield* store.byId(tenantId, id, values.sequence_number, final)
+            const body = found?.body
             return body === undefined ? yield* notFound("event") : jsonText(body)
           })
         )

@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { chains } from "../domain/Chains.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
 import { VerifyReport } from "./ContractSchemas.ts"
@@ -10,7 +11,7 @@ import { filterParameters, unfilteredHints } from "./EventParameters.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "./MediaTypes.ts"
 import { operation } from "./Operation.ts"
 import { eventParameters } from "./QueryContract.ts"
-import { booleanParameter, integerParameter } from "./QueryParameters.ts"
+import { booleanParameter, choiceParameter, integerParameter } from "./QueryParameters.ts"
 import { EventVerifyReport, KEPT_EVENTS_MAX, KeptInput, VerifyLines } from "./VerifySchemas.ts"
 
 /** What a report can be, the default first. */
@@ -29,6 +30,11 @@ const timeLimit = integerParameter({
 
 /** Query of `GET /v1/verify`. */
 export const verifyParameters = {
+  chain: choiceParameter(chains, {
+    description:
+      "Only this chain: the audit events, or the trace facts. Without it both are verified, " +
+      "unless sequences bound the range: those are of the events then."
+  }),
   from: filterParameters.from,
   to: filterParameters.to,
   from_sequence: filterParameters.from_sequence,
@@ -54,7 +60,8 @@ const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
       summary: "Verify a range of the chain",
       description:
         "Recomputes contents, links and the head over the sequence span that covers the bounds; " +
-        "without bounds over the full supported history, future-dated events included. A " +
+        "without bounds over the full supported history, future-dated events included, and the " +
+        "tenant's trace facts too. The expected head is the last record of the chain's topic. A " +
         "finished check answers 200, whatever it found; so does one that was not finished, with " +
         `\`status\` \`incomplete\`. \`Accept: ${NDJSON_TYPE}\` gives a line of progress about ` +
         "every second, and the report last.",

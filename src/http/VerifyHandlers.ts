@@ -7,6 +7,7 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { Heads } from "../actors/Heads.ts"
 import { Visibility } from "../actors/Visibility.ts"
+import { treeNameOf } from "../domain/Chains.ts"
 import { isClientId } from "../domain/Identifiers.ts"
 import { linkOf, type Link } from "../domain/Link.ts"
 import type { EventLog } from "../ports/EventLog.ts"
@@ -79,11 +80,12 @@ type Request = HttpServerRequest.HttpServerRequest
 /** What `GET /v1/verify` asks for, but for the tenant; throws ApiError. */
 const verifyRequest = (target: string): Omit<VerifyRequest, "tenantId"> => {
   const { values } = readQuery(target, verifyParameters)
-  const { from, from_sequence, require_head, time_limit, to, to_sequence } = values
+  const { chain, from, from_sequence, require_head, time_limit, to, to_sequence } = values
   refuseInverted(["from", "to"], from, to)
   refuseInverted(["from_sequence", "to_sequence"], from_sequence, to_sequence)
   return {
     requireHead: require_head ?? true,
+    ...(chain === undefined ? {} : { chain }),
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
     ...(from_sequence === undefined ? {} : { fromSequence: from_sequence }),
@@ -118,8 +120,8 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
 
     const answer = (request: VerifyRequest, inLines: boolean) =>
       inLines
-        ? reportLines((onProgress) => verifier.verify({ ...request, onProgress }))
-        : Effect.map(verifier.verify(request), (report) => json(report))
+        ? reportLines((onProgress) => verifier.verifyTenant({ ...request, onProgress }))
+        : Effect.map(verifier.verifyTenant(request), (report) => json(report))
 
     /** The chain from its start up to the checkpoint's size has to lead to its root. */
     const answerCheckpoint = Effect.fnUntraced(function*(
@@ -128,13 +130,16 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
       timeLimitMs: number | undefined,
       inLines: boolean
     ) {
-      const opened = yield* checkpoints.open(tenantId, note)
+      const ofTraces = treeNameOf(tenantId, "traces")
+      const chain = note.split("\n", 1)[0]?.endsWith(`/${ofTraces}`) === true ? "traces" : "events"
+      const opened = yield* checkpoints.open(treeNameOf(tenantId, chain), note)
       if ("unreadable" in opened) return yield* invalid("checkpoint", opened.unreadable)
       if (isForged(opened)) {
         return json(yield* forgedCheckpointReport(tenantId, opened.treeSize, opened.problem))
       }
       const request: VerifyRequest = {
         tenantId,
+        chain,
         toSequence: opened.treeSize,
         requireHead: false,
         checkpoints: [opened],
@@ -186,16 +191,19 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
             const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
             if (!isClientId(id)) return yield* notFound("event")
             const { final } = yield* readableView(visibility, tenantId)
-            const body = yield* store.byId(tenantId, id, values.sequence_number, final)
-            if (body === undefined) return yield* notFound("event")
-            const link = linkOf(Buffer.from(body))
+            const shown = yield* store.byId(tenantId, id, values.sequence_number, final)
+            if (shown === undefined) return yield* notFound("event")
+            const link = linkOf(Buffer.from(shown.body))
             if (link === undefined) return yield* unavailable("the stored event is unreadable")
-            const { hash, sequenceNumber } = link
+            const { hash } = link
+            // The row that is shown, wherever its bytes say that it belongs.
+            const { sequenceNumber } = shown
             const report = yield* verifier.verify({
               tenantId,
               fromSequence: sequenceNumber,
               toSequence: sequenceNumber,
-              requireHead: false
+              requireHead: false,
+              onlySpan: true
             })
             const predecessor = yield* predecessorOf(tenantId, sequenceNumber)
             const inclusion = yield* inclusionOf(checkpoints, tenantId, sequenceNumber, hash)

@@ -5,6 +5,7 @@
  */
 import { Clock, Context, Deferred, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { isCaughtUp } from "../actors/CaughtUp.ts"
+import { ChainEnds } from "../actors/ChainEnds.ts"
 import { headOf, Heads } from "../actors/Heads.ts"
 import { PublishedKeys } from "../actors/PublishedKeys.ts"
 import type { Receipts } from "../actors/Receipts.ts"
@@ -14,6 +15,7 @@ import {
   openNote,
   treeOfCheckpoint,
   type CheckpointRecord,
+  type OpenedCheckpoint,
   type OpenedNote
 } from "../domain/Checkpoint.ts"
 import type { Command } from "../domain/Command.ts"
@@ -173,6 +175,7 @@ const noSuchCheckpoint = (field: string, treeSize: number): ProofRefused =>
 
 const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   const context = yield* Effect.context<CommandLog | EventLog | Receipts | Visibility>()
+  const ends = yield* ChainEnds
   const heads = yield* Heads
   const keys = yield* PublishedKeys
   const store = yield* CheckpointStore
@@ -183,6 +186,23 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   const asking = new Map<string, Deferred.Deferred<CheckpointRecord, Failure>>()
   const mismatches = new Remembered<number>()
   const strangers = new Remembered<number>()
+
+  /** True if a record of this tree repeats what its signed note says. */
+  const saysItsNote = (tree: string, record: CheckpointRecord, note: OpenedCheckpoint): boolean =>
+    note.origin === `${settings.serviceName}/${tree}` &&
+    treeOfCheckpoint(record) === tree &&
+    record.tree_size === note.treeSize &&
+    record.root_hash === note.rootHash &&
+    note.keyIds.includes(record.key_id)
+
+  const isGenuine = (
+    tree: string,
+    record: CheckpointRecord,
+    vkeys: ReadonlyArray<string>
+  ): boolean => {
+    const opened = openNote(record.note, vkeys)
+    return "checkpoint" in opened && saysItsNote(tree, record, opened.checkpoint)
+  }
 
   const mismatch = Effect.fnUntraced(function*(tree: string, treeSize: number, reason: string) {
     const failure = new CheckpointMismatch({ tree, treeSize, reason })
@@ -217,20 +237,16 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     if ("refusal" in opened) {
       return yield* mismatch(tree, record.tree_size, `its note is refused: ${opened.message}`)
     }
-    const { keyIds, origin, rootHash, treeSize } = opened.checkpoint
-    const isAsItSays =
-      origin === `${settings.serviceName}/${tree}` &&
-      treeOfCheckpoint(record) === tree &&
-      record.tree_size === treeSize &&
-      record.root_hash === rootHash &&
-      keyIds.includes(record.key_id)
-    if (isAsItSays) return record
+    if (saysItsNote(tree, record, opened.checkpoint)) return record
     return yield* mismatch(tree, record.tree_size, "it says other things than its signed note")
   })
 
   const held = (tree: string) =>
     Effect.gen(function*() {
-      const newest = larger(yield* store.latest(tree), signed.get(tree))
+      yield* keys.caughtUp
+      const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
+      const published = yield* ends.checkpoint(tree, (record) => isGenuine(tree, record, vkeys))
+      const newest = larger(published, signed.get(tree))
       return newest === undefined ? undefined : yield* checked(tree, newest)
     })
 
@@ -287,10 +303,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     if (head === undefined) {
       return yield* new ProofRefused({ code: "not_found", message: "the chain is empty" })
     }
-    const newest = yield* held(tree).pipe(
-      // The sequencer knows it without the store.
-      Effect.catchTag("StoreUnavailable", () => Effect.succeed(signed.get(tree)))
-    )
+    const newest = yield* held(tree)
     if (newest !== undefined && newest.tree_size >= head.sequence_number) return newest
     const asked = yield* ask(tree)
     // Another request may have asked before this chain had grown.
@@ -435,13 +448,26 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     }
   )
 
+  /** Rows that are no checkpoints of this tree are left out, and logged. */
+  const list: Checkpoints["Service"]["list"] = Effect.fn("Checkpoints.list")(function*(tree, page) {
+    yield* keys.caughtUp
+    const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
+    const records = yield* store.list(tree, page)
+    const genuine = records.filter((record) => isGenuine(tree, record, vkeys))
+    const forged = records.length - genuine.length
+    if (forged > 0) {
+      yield* Effect.logError("checkpoints in the store are not signed by this service", {
+        tree,
+        forged
+      })
+    }
+    return genuine
+  })
+
   return Checkpoints.of({
     held,
     latest,
-    list: (tree, page) =>
-      Effect.flatMap(store.list(tree, page), (records) =>
-        Effect.forEach(records, (record) => checked(tree, record))
-      ),
+    list,
     inclusion,
     consistency
   })
@@ -453,6 +479,7 @@ export const layerCheckpoints = (
 ): Layer.Layer<
   Checkpoints,
   never,
+  | ChainEnds
   | CheckpointStore
   | CommandLog
   | EventLog

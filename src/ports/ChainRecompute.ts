@@ -92,8 +92,6 @@ export class ChainRecompute extends Context.Service<
       from: string,
       to: string
     ): Effect.Effect<CoveringSpan | undefined, StoreUnavailable>
-    /** The highest sequence number of the tenant's rows; 0 without any. */
-    lastSequence(tenantId: string): Effect.Effect<number, StoreUnavailable>
     /** Tenants that have events, by name. */
     readonly tenants: Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
   }

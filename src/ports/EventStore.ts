@@ -108,6 +108,12 @@ export interface Stats {
   readonly total: number
 }
 
+/** One event that was asked for. */
+export interface FoundEvent {
+  readonly sequenceNumber: number
+  readonly body: string
+}
+
 /** One stored row as verification sees it: the bytes, and the filter columns that disagree. */
 export interface StoredRow {
   readonly sequenceNumber: number
@@ -115,6 +121,15 @@ export interface StoredRow {
   readonly body: string
   /** Names of the filter columns whose value differs from what the bytes say. */
   readonly wrongColumns: ReadonlyArray<string>
+}
+
+/** How far the rows of a tenant's chain reach, those that should not be there included. */
+export interface ChainExtent {
+  /** 0 without any rows. */
+  readonly rows: number
+  /** Sequences; numbers that no double holds exactly are shown as the largest that one does. */
+  readonly lowest: number
+  readonly highest: number
 }
 
 export interface SequenceSpan {
@@ -173,13 +188,16 @@ export class EventStore extends Context.Service<
       query: Pick<EventPageQuery, "tenantId" | "filter" | "order">,
       final: boolean
     ): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
-    /** The event with this id (the lowest sequence unless one is named), or undefined. */
+    /**
+     * The row with this id (the lowest sequence unless one is named), or undefined: its stored JSON,
+     * and the sequence of the row, which need not be that of the JSON if the row was forged.
+     */
     byId(
       tenantId: string,
       id: string,
       sequenceNumber: number | undefined,
       final: boolean
-    ): Effect.Effect<string | undefined, StoreUnavailable>
+    ): Effect.Effect<FoundEvent | undefined, StoreUnavailable>
     stats(
       query: StatsQuery,
       final: boolean
@@ -204,6 +222,14 @@ export class EventStore extends Context.Service<
       fromSequence: number,
       toSequence: number
     ): Stream.Stream<ReadonlyArray<StoredRow>, StoreUnavailable>
+    extent(tenantId: string): Effect.Effect<ChainExtent, StoreUnavailable>
+    /** Sequences of [first, last] that have physical copies of one row, the lowest `limit`. */
+    copies(
+      tenantId: string,
+      first: number,
+      last: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
     /** Records that didn't link when they were projected. */
     conflicts(
       tenantId: string,

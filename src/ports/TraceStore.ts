@@ -4,7 +4,7 @@
  */
 import { Context, type Effect, type Stream } from "effect"
 import type { TraceStatus } from "../domain/TraceFact.ts"
-import type { ConflictRow, StoreUnavailable } from "./EventStore.ts"
+import type { ChainExtent, ConflictRow, StoredRow, StoreUnavailable } from "./EventStore.ts"
 
 /** One record of `alk.traces`: its place in the topic and its bytes as they are. */
 export interface FactRow {
@@ -118,6 +118,13 @@ export interface LoadedExecution {
 export interface TraceKey {
   readonly tenantId: string
   readonly id: string
+}
+
+/** A fact's sequence in the tenant's chain, and when it was recorded. */
+export interface FactTime {
+  readonly sequence: number
+  /** As its bytes say. */
+  readonly createdAt: string
 }
 
 /** One stored row as verification sees it. */
@@ -264,6 +271,40 @@ export class TraceStore extends Context.Service<
       tenantId: string,
       executionId: string
     ): Stream.Stream<ReadonlyArray<StoredFactRow>, StoreUnavailable>
+    /** All rows of a range of the tenant's chain, by chain sequence, as those of EventStore. */
+    chainRows(
+      tenantId: string,
+      first: number,
+      last: number
+    ): Stream.Stream<ReadonlyArray<StoredRow>, StoreUnavailable>
+    extent(tenantId: string): Effect.Effect<ChainExtent, StoreUnavailable>
+    /** Sequences of [first, last] that have physical copies of one row, the lowest `limit`. */
+    copies(
+      tenantId: string,
+      first: number,
+      last: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
+    /** The first fact at or behind a sequence; undefined if there is none. */
+    factFrom(
+      tenantId: string,
+      sequence: number
+    ): Effect.Effect<FactTime | undefined, StoreUnavailable>
+    /**
+     * Sequences of facts in [first, last] that name a span which the index of span ids does not
+     * lead to their execution, the lowest `limit`.
+     */
+    unindexed(
+      tenantId: string,
+      first: number,
+      last: number,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
+    /** Entries of the index of span ids that no fact has made, at most `limit`. */
+    strayIndex(
+      tenantId: string,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<{ readonly spanId: string }>, StoreUnavailable>
     /** Links of the tenant's chain at the given sequences, as the stored bytes state them. */
     links(
       tenantId: string,

@@ -4,13 +4,12 @@
  * is who else has recomputed a block that it is told to take as it is.
  */
 import type { Head } from "../actors/SequencerState.ts"
-import type { AuditEvent } from "../domain/AuditEvent.ts"
-import { faultOf, GENESIS_HASH, recompute, type Recomputed } from "../domain/HashChain.ts"
+import { GENESIS_HASH } from "../domain/HashChain.ts"
 import { BLOCK_EVENTS, type RecomputedBlock } from "../ports/ChainRecompute.ts"
-import type { ConflictRow, StoredRow } from "../ports/EventStore.ts"
-import type { Erasures } from "./Erasures.ts"
+import type { ConflictRow } from "../ports/EventStore.ts"
+import type { JudgedRecord, JudgedRow } from "./ChainSource.ts"
 import { GrowingTree } from "./GrowingTree.ts"
-import { Breaks, type Break, type BreakReason } from "./VerifyReport.ts"
+import { Breaks, type Break } from "./VerifyReport.ts"
 
 export interface ChainVerdict {
   readonly eventsChecked: number
@@ -34,70 +33,23 @@ interface Previous {
 }
 
 export interface ChainCheckOptions {
-  readonly tenantId: string
+  /** What the rows are, for words: "event", "trace fact". */
+  readonly noun: string
+  /** Name of the topic. */
+  readonly topic: string
   /** Rows come in ascending order, the one before `firstWanted` first if there is one. */
   readonly firstWanted: number
-  /** Bounds by event time that are counted, canonical form, inclusive. */
+  /** Bounds by time that are counted, canonical form, inclusive. */
   readonly bounds: { readonly from: string; readonly to: string }
   /** Tree sizes whose roots will be asked for; only of a check that starts with the chain. */
   readonly treeSizes?: Iterable<number>
 }
 
 const ABSENT = "none"
-/**
- * The one column that an event may have either way once it is erased: how is the store's business.
- */
-const VERSION = "version"
-
-/** What is wrong with an event by itself, wherever it stands. */
-export const faultsOf = (
-  tenantId: string,
-  { body, sequenceNumber, wrongColumns }: StoredRow,
-  found: Recomputed,
-  erasures: Erasures
-): ReadonlyArray<Pick<Break, "reason" | "expected" | "actual">> => {
-  const { event } = found
-  const faults: Array<Pick<Break, "reason" | "expected" | "actual">> = []
-  const report = (reason: BreakReason, expected: string, actual: string) =>
-    faults.push({ reason, expected, actual })
-  const isErased = erasures.coversEvent(event)
-  const columns = wrongColumns.filter((name) => name !== VERSION || !isErased)
-  if (columns.length > 0) {
-    report(
-      "content_mismatch",
-      "filter columns equal to the stored bytes",
-      `other values in ${columns.join(", ")}`
-    )
-  }
-  if (event.sequence_number !== sequenceNumber || event.tenant_id !== tenantId) {
-    report(
-      "content_mismatch",
-      `tenant ${tenantId}, sequence ${sequenceNumber}`,
-      `tenant ${event.tenant_id}, sequence ${event.sequence_number}`
-    )
-  }
-  if (event.erased_at !== undefined && !isErased) {
-    report(
-      "content_mismatch",
-      `an erasure event in the chain that names sequence ${sequenceNumber} and its content_hash`,
-      `erased at ${event.erased_at} without one`
-    )
-    return faults
-  }
-  const fault = faultOf(found, undefined, isErased)
-  if (fault !== undefined) report(fault.reason, fault.expected, fault.actual)
-  else if (!found.exact) {
-    report(
-      "content_mismatch",
-      "the bytes that the sequencer writes for this event",
-      `${Buffer.byteLength(body)} other bytes for it, or members that no hash covers`
-    )
-  }
-  return faults
-}
 
 export class ChainCheck {
-  readonly #tenantId: string
+  readonly #noun: string
+  readonly #topic: string
   readonly #firstWanted: number
   readonly #bounds: { readonly from: string; readonly to: string }
   readonly #breaks = new Breaks()
@@ -108,8 +60,9 @@ export class ChainCheck {
   #first: number | undefined
   #previous: Previous | undefined
 
-  constructor({ bounds, firstWanted, tenantId, treeSizes }: ChainCheckOptions) {
-    this.#tenantId = tenantId
+  constructor({ bounds, firstWanted, noun, topic, treeSizes }: ChainCheckOptions) {
+    this.#noun = noun
+    this.#topic = topic
     this.#firstWanted = firstWanted
     this.#bounds = bounds
     this.#tree = treeSizes === undefined ? undefined : new GrowingTree(treeSizes)
@@ -146,30 +99,45 @@ export class ChainCheck {
     else this.#tree?.spoil()
   }
 
-  row(row: StoredRow, erasures: Erasures): void {
-    const found = this.#read(row)
-    const event = found?.event
+  row({ found, row }: JudgedRow): void {
     const { sequenceNumber } = row
     if (sequenceNumber < this.#firstWanted) {
-      this.#remember(sequenceNumber, event?.hash, false)
+      this.#remember(sequenceNumber, found?.hash, false)
       return
     }
-    // Until the store has merged them, an event and its erased form may stand side by side.
-    const isSameEvent = this.#isBeside(sequenceNumber, event?.hash) && row.version > 0
-    const isErased = event !== undefined && erasures.coversEvent(event)
-    if (isErased && !(isSameEvent && this.#previous?.erased === true)) this.#erased += 1
-    if (found !== undefined && event !== undefined) {
-      if (!isSameEvent) this.#checkPlace(sequenceNumber, event)
-      for (const fault of faultsOf(this.#tenantId, row, found, erasures)) {
-        this.#broken({ sequence_number: sequenceNumber, event_id: event.id, ...fault })
+    // Until the store has merged them, a record and its erased form may stand side by side.
+    const isSame = this.#isBeside(sequenceNumber, found?.hash) && row.version > 0
+    const isErased = found?.isErased === true
+    if (isErased && !(isSame && this.#previous?.erased === true)) this.#erased += 1
+    if (found === undefined) this.#unreadable(sequenceNumber)
+    else {
+      if (!isSame) this.#checkPlace(sequenceNumber, found)
+      for (const fault of found.faults) {
+        this.#broken({ sequence_number: sequenceNumber, event_id: found.id, ...fault })
       }
     }
-    if (isSameEvent) {
+    if (isSame) {
       this.#previous = { ...this.#previous!, erased: isErased || this.#previous!.erased }
       return
     }
     this.#count(sequenceNumber, found)
-    this.#remember(sequenceNumber, event?.hash, isErased)
+    this.#remember(sequenceNumber, found?.hash, isErased)
+  }
+
+  /** What does not belong to one row of the range. */
+  broken(found: Break): void {
+    this.#broken(found)
+  }
+
+  /** A row that is there more than once. */
+  copied(sequenceNumber: number): void {
+    this.#broken({
+      sequence_number: sequenceNumber,
+      event_id: null,
+      reason: "duplicate_sequence",
+      expected: "one row",
+      actual: "copies of it"
+    })
   }
 
   /** A record of the topic that did not link when it was projected. */
@@ -179,7 +147,7 @@ export class ChainCheck {
       sequence_number: sequenceNumber,
       event_id: null,
       reason: duplicate ? "duplicate_sequence" : "prev_hash_mismatch",
-      expected: "a record of alk.events that follows the one before it",
+      expected: `a record of ${this.#topic} that follows the one before it`,
       actual: reason
     })
   }
@@ -209,14 +177,25 @@ export class ChainCheck {
     if (found < last) this.#missing("tail_missing", found + 1, last)
   }
 
-  /** Rows stand behind the head that the log tells. */
+  /** There are rows beyond the head that the log tells. */
   beyond(head: number, last: number): void {
     this.#broken({
       sequence_number: head + 1,
       event_id: null,
       reason: "hash_mismatch",
       expected: `head ${head}, as the log says`,
-      actual: `events up to ${last}`
+      actual: `${this.#noun}s up to ${last}`
+    })
+  }
+
+  /** There are rows below the first sequence of a chain. */
+  below(lowest: number): void {
+    this.#broken({
+      sequence_number: lowest,
+      event_id: null,
+      reason: "duplicate_sequence",
+      expected: "sequences from 1 on",
+      actual: `a row with sequence ${lowest}`
     })
   }
 
@@ -259,36 +238,30 @@ export class ChainCheck {
     )
   }
 
-  #count(sequenceNumber: number, found: Recomputed | undefined): void {
+  #count(sequenceNumber: number, found: JudgedRecord | undefined): void {
     this.#checked += 1
     this.#first ??= sequenceNumber
     const isNext = sequenceNumber === (this.#previous?.sequenceNumber ?? this.#firstWanted - 1) + 1
     if (found === undefined || !isNext) this.#tree?.spoil()
-    else this.#tree?.append(found.hash)
+    else this.#tree?.append(found.recomputed)
     if (found === undefined) return
-    const { timestamp } = found.event
     const { from, to } = this.#bounds
-    if (timestamp >= from && timestamp <= to) this.#inBounds += 1
+    if (found.time >= from && found.time <= to) this.#inBounds += 1
   }
 
-  #read(row: StoredRow): Recomputed | undefined {
-    const found = recompute(row.body)
-    if (found === undefined) {
-      this.#broken({
-        sequence_number: row.sequenceNumber,
-        event_id: null,
-        reason: "content_mismatch",
-        expected: "the JSON of an event",
-        actual: "bytes that are none"
-      })
-    }
-    return found
+  #unreadable(sequenceNumber: number): void {
+    this.#broken({
+      sequence_number: sequenceNumber,
+      event_id: null,
+      reason: "content_mismatch",
+      expected: `the JSON of ${this.#noun === "event" ? "an" : "a"} ${this.#noun}`,
+      actual: "bytes that are none"
+    })
   }
 
-  #checkPlace(sequenceNumber: number, event: AuditEvent): void {
+  #checkPlace(sequenceNumber: number, { hash, id, prevHash }: JudgedRecord): void {
     const previous = this.#previous
     const expected = previous === undefined ? this.#firstWanted : previous.sequenceNumber + 1
-    const id = event.id
     if (sequenceNumber > expected) {
       this.#missing("sequence_gap", expected, sequenceNumber - 1)
       return
@@ -298,19 +271,19 @@ export class ChainCheck {
         sequence_number: sequenceNumber,
         event_id: id,
         reason: "duplicate_sequence",
-        expected: "one event for each sequence number",
-        actual: `another event with hash ${event.hash}`
+        expected: `one ${this.#noun} for each sequence number`,
+        actual: `another one with hash ${hash}`
       })
       return
     }
     const prevHashes = sequenceNumber === 1 ? [GENESIS_HASH] : previous?.hashes
-    if (prevHashes !== undefined && !prevHashes.includes(event.prev_hash)) {
+    if (prevHashes !== undefined && !prevHashes.includes(prevHash)) {
       this.#broken({
         sequence_number: sequenceNumber,
         event_id: id,
         reason: "prev_hash_mismatch",
         expected: prevHashes.join(" or "),
-        actual: event.prev_hash
+        actual: prevHash
       })
     }
   }

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { leafHash, verifyInclusion } from "../domain/MerkleTree.ts"
-import { isForged, type SignedCheckpoint, type SignedCheckpoints } from "./SignedCheckpoints.ts"
+import type { SignedCheckpoint, SignedCheckpoints } from "./SignedCheckpoints.ts"
 
 export interface EventInclusion {
   readonly valid: boolean
@@ -32,7 +32,7 @@ export interface CheckedProof {
  */
 export const checkedProof = Effect.fnUntraced(function*(
   checkpoints: Checkpoints,
-  tenantId: string,
+  tree: string,
   { rootHash, treeSize }: SignedCheckpoint,
   sequenceNumber: number,
   hash: string
@@ -41,7 +41,7 @@ export const checkedProof = Effect.fnUntraced(function*(
   const root = Buffer.from(rootHash, "hex")
   let checked: CheckedProof | undefined
   for (const anew of [false, true]) {
-    const proof = yield* checkpoints.inclusion(tenantId, sequenceNumber, treeSize, anew)
+    const proof = yield* checkpoints.inclusion(tree, sequenceNumber, treeSize, anew)
     if (proof === undefined) return undefined
     const valid = verifyInclusion({ leaf: leafHash(hash), index, size: treeSize, root, proof })
     checked = { valid, proof }
@@ -53,15 +53,13 @@ export const checkedProof = Effect.fnUntraced(function*(
 /** By the newest checkpoint; undefined while none covers the event. */
 export const inclusionOf = Effect.fn("EventInclusion.of")(function*(
   checkpoints: Checkpoints,
-  tenantId: string,
+  tree: string,
   sequenceNumber: number,
   hash: string
 ) {
-  const newest = yield* checkpoints.newestAtOrBelow(tenantId, Number.MAX_SAFE_INTEGER)
-  if (newest === undefined || isForged(newest) || newest.treeSize < sequenceNumber) {
-    return undefined
-  }
-  const checked = yield* checkedProof(checkpoints, tenantId, newest, sequenceNumber, hash)
+  const newest = yield* checkpoints.published(tree)
+  if (newest === undefined || newest.treeSize < sequenceNumber) return undefined
+  const checked = yield* checkedProof(checkpoints, tree, newest, sequenceNumber, hash)
   if (checked === undefined) return undefined
   const inclusion: EventInclusion = {
     valid: checked.valid,

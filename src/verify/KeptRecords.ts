@@ -11,7 +11,7 @@ import { faultOf, recompute, type Recomputed } from "../domain/HashChain.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
-import { faultsOf } from "./ChainCheck.ts"
+import { faultsOf } from "./EventSource.ts"
 import { erasuresOfRows, learnErasures, type Erasures } from "./Erasures.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
 import {

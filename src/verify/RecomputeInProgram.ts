@@ -43,13 +43,6 @@ export const recomputeInProgram = (
     )
   },
   span: (tenantId, from, to) => store.sequenceSpan(tenantId, from, to),
-  lastSequence: (tenantId) =>
-    store
-      .page({ tenantId, filter: emptyFilter, order: "desc", offset: 0, limit: 1 }, false)
-      .pipe(Effect.map(({ bodies: [body] }) => {
-        const sequence = body === undefined ? undefined : parsed(body)?.sequence_number
-        return typeof sequence === "number" ? sequence : 0
-      })),
   tenants: Effect.succeed([])
 })
 

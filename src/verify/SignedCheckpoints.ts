@@ -4,6 +4,7 @@
  * never whether the chain agrees.
  */
 import { Context, Effect, Layer, Option } from "effect"
+import { ChainEnds } from "../actors/ChainEnds.ts"
 import { PublishedKeys } from "../actors/PublishedKeys.ts"
 import { openNote } from "../domain/Checkpoint.ts"
 import { hashesOf, inclusionParts } from "../domain/MerkleTree.ts"
@@ -45,6 +46,8 @@ export class SignedCheckpoints extends Context.Service<
       tree: string,
       treeSize: number
     ): Effect.Effect<CheckpointFound | undefined, LogUnavailable | StoreUnavailable>
+    /** The newest one on `alk.checkpoints` that a published key has signed for this tree. */
+    published(tree: string): Effect.Effect<SignedCheckpoint | undefined, LogUnavailable>
     /** What a kept note says. */
     open(
       tree: string,
@@ -66,6 +69,7 @@ export class SignedCheckpoints extends Context.Service<
   /** Of a service that signs none. */
   static readonly none = SignedCheckpoints.of({
     newestAtOrBelow: () => Effect.succeed(undefined),
+    published: () => Effect.succeed(undefined),
     open: () => Effect.succeed({ unreadable: "this service signs no checkpoints" }),
     inclusion: () => Effect.succeed(undefined)
   })
@@ -80,6 +84,7 @@ export const signedCheckpoints: Effect.Effect<SignedCheckpoints["Service"]> = Ef
 const make = Effect.fnUntraced(function*(serviceName: string) {
   const store = yield* CheckpointStore
   const keys = yield* PublishedKeys
+  const ends = yield* ChainEnds
   const hashTree = yield* HashTree
 
   const openedNow = (note: string) =>
@@ -104,8 +109,25 @@ const make = Effect.fnUntraced(function*(serviceName: string) {
       : { treeSize, problem: `it is about ${origin}, not about ${expected}` }
   })
 
+  const published: SignedCheckpoints["Service"]["published"] = Effect.fnUntraced(function*(tree) {
+    yield* keys.caughtUp
+    const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
+    const signedBy = (note: string) => {
+      const opened = openNote(note, vkeys)
+      return "refusal" in opened || opened.checkpoint.origin !== `${serviceName}/${tree}`
+        ? undefined
+        : opened.checkpoint
+    }
+    const record = yield* ends.checkpoint(tree, ({ note }) => signedBy(note) !== undefined)
+    const found = record === undefined ? undefined : signedBy(record.note)
+    return record === undefined || found === undefined
+      ? undefined
+      : { treeSize: found.treeSize, rootHash: found.rootHash, note: record.note }
+  })
+
   return SignedCheckpoints.of({
     open,
+    published,
     newestAtOrBelow: Effect.fnUntraced(function*(tree, treeSize) {
       const record = yield* store.atOrBelow(tree, treeSize)
       if (record === undefined) return undefined
@@ -137,5 +159,5 @@ const claimedSize = (note: string): number => {
 /** Over the checkpoints, the tree and the keys that the service publishes. */
 export const layerSignedCheckpoints = (
   serviceName: string
-): Layer.Layer<SignedCheckpoints, never, CheckpointStore | HashTree | PublishedKeys> =>
+): Layer.Layer<SignedCheckpoints, never, ChainEnds | CheckpointStore | HashTree | PublishedKeys> =>
   Layer.effect(SignedCheckpoints, make(serviceName))

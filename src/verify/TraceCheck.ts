@@ -7,6 +7,7 @@ import type { Head } from "../actors/SequencerState.ts"
 import { GENESIS_HASH } from "../domain/HashChain.ts"
 import { recomputeFact, type RecomputedFact, type TraceFact } from "../domain/TraceFact.ts"
 import type { FactLink, StoredFactRow } from "../ports/TraceStore.ts"
+import { contentFaults } from "./FactSource.ts"
 import type { TraceBreak } from "./TraceVerifier.ts"
 import { BREAKS_MAX, type BreakReason } from "./VerifyReport.ts"
 
@@ -114,7 +115,9 @@ export class TraceCheck {
     const found = recomputeFact(row.body)
     const isAgain = this.#last?.chainSequence === row.chainSequence
     // The row that erasing leaves replaces another one with the same hash.
-    if (isAgain && found?.exact === true && found.hash === this.#lastHash) return
+    if (isAgain && found?.exact === true && found.hash === this.#lastHash) {
+      return this.#checkContent(row, found)
+    }
     this.#checked += 1
     this.#first ??= row.chainSequence
     this.#last = row
@@ -157,30 +160,10 @@ export class TraceCheck {
     const { fact } = found
     const place = [this.#tenantId, this.#executionId, chainSequence].join(", ")
     const stated = [fact.tenant_id, fact.execution_id, fact.chain_sequence].join(", ")
-    if (stated !== place) {
-      this.#report(fact, "content_mismatch", place, stated)
-    } else if (wrongColumns.length > 0) {
-      this.#report(
-        fact,
-        "content_mismatch",
-        "columns equal to the stored bytes",
-        `other values in ${wrongColumns.join(", ")}`
-      )
-    }
-    const { contentHash, detailsHash = fact.details_hash, hash } = found
-    if (detailsHash !== fact.details_hash) {
-      this.#report(fact, "content_mismatch", fact.details_hash ?? ABSENT, detailsHash ?? ABSENT)
-    } else if (contentHash !== fact.content_hash) {
-      this.#report(fact, "content_mismatch", fact.content_hash, contentHash)
-    } else if (hash !== fact.hash) {
-      this.#report(fact, "hash_mismatch", fact.hash, hash)
-    } else if (!found.exact) {
-      this.#report(
-        fact,
-        "content_mismatch",
-        "the bytes that the sequencer writes for this fact",
-        "the same fact in other bytes, or with members that no hash covers"
-      )
+    const isElsewhere = stated !== place
+    if (isElsewhere) this.#report(fact, "content_mismatch", place, stated)
+    for (const { actual, expected, reason } of contentFaults(isElsewhere ? [] : wrongColumns, found)) {
+      this.#report(fact, reason, expected, actual)
     }
   }
 

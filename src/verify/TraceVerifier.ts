@@ -1,10 +1,10 @@
 /**
- * The accuser of execution traces: recomputes what is stored of one execution and says where it does
- * not hold. Shares only the domain with the writer and believes nothing but bytes, the log's head
- * and its records.
+ * Verification of one execution: recomputes what is stored of it and says where it does not hold, by
+ * the bytes, the end of the tenant's chain on its topic and the records there. The chain of all
+ * facts of a tenant is verified by Verifier.
  */
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
-import { Heads } from "../actors/Heads.ts"
+import { ChainEnds } from "../actors/ChainEnds.ts"
 import { Visibility } from "../actors/Visibility.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { parseFact, TRACE_SCHEME, type TraceFact } from "../domain/TraceFact.ts"
@@ -137,9 +137,9 @@ const checkTail = Effect.fnUntraced(function*(
 
 const verify = Effect.fn("TraceVerifier.verify")(function*(tenantId: string, executionId: string) {
   const startedAt = yield* Clock.currentTimeMillis
-  const heads = yield* Heads
+  const ends = yield* ChainEnds
   const store = yield* TraceStore
-  const head = yield* heads.traceHead(tenantId)
+  const head = yield* ends.head({ tenantId, chain: "traces" })
   yield* caughtUp(tenantId, "traces")
   const check = new TraceCheck(tenantId, executionId, head)
   yield* store.rows(tenantId, executionId).pipe(
@@ -151,7 +151,7 @@ const verify = Effect.fn("TraceVerifier.verify")(function*(tenantId: string, exe
   )
   if (check.checked === 0) return undefined
   const isComplete = yield* checkTail(check, tenantId, executionId, head?.sequence_number ?? 0)
-  const newest = yield* heads.traceHead(tenantId)
+  const newest = yield* ends.head({ tenantId, chain: "traces" })
   check.end(newest)
   const report: TraceVerifyReport = {
     ...verdictOf(check.breaksTotal, check.checked, isComplete),
@@ -183,11 +183,11 @@ const verify = Effect.fn("TraceVerifier.verify")(function*(tenantId: string, exe
 export const layerTraceVerifier: Layer.Layer<
   TraceVerifier,
   never,
-  EventLog | Heads | TraceStore | Visibility
+  ChainEnds | EventLog | TraceStore | Visibility
 > = Layer.effect(
   TraceVerifier,
   Effect.gen(function*() {
-    const context = yield* Effect.context<EventLog | Heads | TraceStore | Visibility>()
+    const context = yield* Effect.context<ChainEnds | EventLog | TraceStore | Visibility>()
     return TraceVerifier.of({
       verify: (tenantId, executionId) =>
         verify(tenantId, executionId).pipe(Effect.provideContext(context))

@@ -1,16 +1,17 @@
 /**
- * The accuser: recomputes what is stored and says where it does not hold. Shares only the domain
- * with the writer and believes nothing but bytes, the head that the log tells, and what was signed.
+ * Verification of a tenant's chains, by one rule for both: recomputes what is stored and says where
+ * it does not hold. What is shown is the row that was checked. The expected head is the last record
+ * of the chain's topic, the expected checkpoint the newest genuine one on `alk.checkpoints`. Any row
+ * or record of the tenant outside of 1 to the head is a break, and so are copies of a row.
  *
- * Where the store can hash, it recomputes whole blocks at once, and this program recomputes the
- * ends and a random sample of them. A block that is not perfect, by either's word, is gone through
- * row by row here, so every break is named by the same code.
+ * Where the store can hash, it recomputes whole blocks at once, see EventSource. A block that is not
+ * perfect is gone through row by row here, so every break is named by the same code.
  */
 import { Clock, Context, Effect, Layer, Stream } from "effect"
-import { Heads } from "../actors/Heads.ts"
+import { ChainEnds } from "../actors/ChainEnds.ts"
 import type { Head } from "../actors/SequencerState.ts"
-import type { Visibility } from "../actors/Visibility.ts"
-import { recompute } from "../domain/HashChain.ts"
+import { Visibility } from "../actors/Visibility.ts"
+import { treeNameOf, type Chain } from "../domain/Chains.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import {
   BLOCK_EVENTS,
@@ -18,12 +19,15 @@ import {
   type ChainRecompute,
   type RecomputedBlock
 } from "../ports/ChainRecompute.ts"
-import type { EventLog, LogUnavailable } from "../ports/EventLog.ts"
-import { EventStore, type StoredRow, type StoreUnavailable } from "../ports/EventStore.ts"
+import { EventLog, type LogUnavailable } from "../ports/EventLog.ts"
+import type { EventStore, StoreUnavailable } from "../ports/EventStore.ts"
+import type { TraceStore } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
-import { ChainCheck, faultsOf } from "./ChainCheck.ts"
-import { erasuresOfRows, learnErasures, type Erasures } from "./Erasures.ts"
+import { ChainCheck } from "./ChainCheck.ts"
+import type { ChainSource } from "./ChainSource.ts"
 import { checkedProof } from "./EventInclusion.ts"
+import { eventSource } from "./EventSource.ts"
+import { factSource } from "./FactSource.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
 import {
   isForged,
@@ -31,20 +35,34 @@ import {
   type SignedCheckpoint,
   type SignedCheckpoints
 } from "./SignedCheckpoints.ts"
-import { HISTORY_FROM, HISTORY_TO, verdictOf, type VerifyReport } from "./VerifyReport.ts"
+import {
+  bothOf,
+  HISTORY_FROM,
+  HISTORY_TO,
+  verdictOf,
+  type TenantReport,
+  type VerifyReport
+} from "./VerifyReport.ts"
 
 export { HISTORY_FROM, HISTORY_TO } from "./VerifyReport.ts"
-export type { Break, BreakReason, VerifyReport } from "./VerifyReport.ts"
+export type { Break, BreakReason, TenantReport, VerifyReport } from "./VerifyReport.ts"
 
 export interface VerifyRequest {
   readonly tenantId: string
-  /** Bounds by event time, canonical microsecond form, inclusive. */
+  /** Of the events if missing. */
+  readonly chain?: Chain
+  /**
+   * Bounds by event time, of trace facts by when they were recorded; canonical microsecond form,
+   * inclusive.
+   */
   readonly from?: string
   readonly to?: string
   readonly fromSequence?: number
   readonly toSequence?: number
   /** Compare the end with the log's head when no upper bound is given. */
   readonly requireHead: boolean
+  /** Leave out what is wrong with the tenant's rows and records outside of the bounds. */
+  readonly onlySpan?: boolean
   /** Checkpoints that the caller kept, with valid signatures: the chain has to lead to each. */
   readonly checkpoints?: ReadonlyArray<SignedCheckpoint>
   /** `program`: recompute every row here, whatever the store could do. */
@@ -78,6 +96,13 @@ export class Verifier extends Context.Service<
     verify(
       request: VerifyRequest
     ): Effect.Effect<VerifyReport, StoreUnavailable | LogUnavailable>
+    /**
+     * Both chains of a tenant, or the one that is asked for. Bounds by sequence are those of one
+     * chain: of the events, unless another one is asked for.
+     */
+    verifyTenant(
+      request: VerifyRequest
+    ): Effect.Effect<TenantReport, StoreUnavailable | LogUnavailable>
   }
 >()("alk/Verifier") {}
 
@@ -85,12 +110,11 @@ export class Verifier extends Context.Service<
 const CHUNK_BLOCKS = 256
 /** Spans up to this many events are recomputed here: asking the store costs more. */
 const SMALL_SPAN_EVENTS = BLOCK_EVENTS
-/** Rows that the program recomputes of each chunk beside its ends. */
-const SAMPLE_EVENTS = 14
-const CONFLICTS_MAX = 100
 /** Forged checkpoints that are named before an older one is no longer looked for. */
 const FORGED_MAX = 10
 const SEQUENCE_MAX = Number.MAX_SAFE_INTEGER
+/** Time in which the projection says that an insert was repeated. */
+const COPIES_SETTLE = "1 second"
 
 /** The sequences that a request means. */
 interface Span {
@@ -109,7 +133,9 @@ interface Run {
   readonly request: VerifyRequest
   readonly span: Span
   readonly check: ChainCheck
-  readonly recompute: Recompute
+  readonly source: ChainSource
+  /** Name of the chain's tree. */
+  readonly tree: string
   readonly checkpoints: SignedCheckpoints["Service"]
   /** The tree is built for the roots at these sizes, ascending. */
   readonly treeSizes: ReadonlyArray<number>
@@ -117,15 +143,15 @@ interface Run {
 }
 
 const spanOf = Effect.fnUntraced(function*(
-  { from, fromSequence, tenantId, to, toSequence = SEQUENCE_MAX }: VerifyRequest,
-  recompute: Recompute
+  { from, fromSequence, to, toSequence = SEQUENCE_MAX }: VerifyRequest,
+  source: ChainSource
 ) {
   const first = Math.max(1, fromSequence ?? 1)
   if (from === undefined && to === undefined) {
     const span: Span = { first, last: toSequence, open: toSequence === SEQUENCE_MAX }
     return span
   }
-  const found = yield* recompute.span(tenantId, from ?? HISTORY_FROM, to ?? HISTORY_TO)
+  const found = yield* source.span({ from: from ?? HISTORY_FROM, to: to ?? HISTORY_TO })
   if (found === undefined) return emptySpan
   const open = to === undefined && toSequence === SEQUENCE_MAX
   const span: Span = {
@@ -137,85 +163,24 @@ const spanOf = Effect.fnUntraced(function*(
 })
 
 /** Go through the rows of a range here. */
-const checkRows = Effect.fnUntraced(function*(run: Run, first: number, last: number) {
-  const store = yield* EventStore
-  const rows = store.rows(run.request.tenantId, first, last)
-  yield* Stream.runForEach(rows, (chunk) =>
-    Effect.gen(function*() {
-      const erasures = yield* erasuresOfRows(run.recompute, run.request.tenantId, chunk)
-      for (const row of chunk) run.check.row(row, erasures)
+const checkRows = ({ check, source }: Run, first: number, last: number) =>
+  Stream.runForEach(source.rows(first, last), (rows) =>
+    Effect.sync(() => {
+      for (const row of rows) check.row(row)
     })
   )
-})
-
-const randomBetween = (first: number, last: number): number =>
-  first + Math.floor(Math.random() * (last - first + 1))
-
-/** The sequences of a chunk that the program recomputes too: both ends, and some at random. */
-const sampleOf = (blocks: ReadonlyArray<RecomputedBlock>): ReadonlyArray<number> => {
-  const first = blocks[0]?.first
-  const last = blocks.at(-1)?.last
-  if (first === undefined || last === undefined) return []
-  const chosen = Array.from({ length: SAMPLE_EVENTS }, () => {
-    const block = blocks[randomBetween(0, blocks.length - 1)]!
-    return randomBetween(block.first, block.last)
-  })
-  return [...new Set([first, last, ...chosen])].sort((left, right) => left - right)
-}
-
-/** True if the program finds of these rows what the store has found of their blocks. */
-const agrees = (
-  tenantId: string,
-  wanted: ReadonlyArray<number>,
-  rows: ReadonlyArray<StoredRow>,
-  lastHash: string | undefined,
-  erasures: Erasures
-): boolean => {
-  if (rows.length !== wanted.length) return false
-  const hashes = rows.map((row, index) => {
-    const found = recompute(row.body)
-    const isFine =
-      row.sequenceNumber === wanted[index] &&
-      found !== undefined &&
-      faultsOf(tenantId, row, found, erasures).length === 0
-    return isFine ? found.hash : undefined
-  })
-  return !hashes.includes(undefined) && hashes.at(-1) === lastHash
-}
-
-/** The blocks of a chunk that may be taken as they are, by number. */
-const trustedBlocks = Effect.fnUntraced(function*(run: Run, first: number, last: number) {
-  const { recompute, request, treeSizes } = run
-  const { from = HISTORY_FROM, tenantId, to = HISTORY_TO } = request
-  const tree = (treeSizes.at(-1) ?? 0) >= first
-  const range = { tenantId, fromSequence: first, toSequence: last, from, to, tree }
-  const perfect = (yield* recompute.blocks(range)).filter((block) => block.perfect)
-  const gone = perfect.flatMap(({ erased }) => erased.map((row) => row.sequenceNumber))
-  const erasures = yield* learnErasures(recompute, tenantId, gone)
-  const trusted = perfect.filter(({ erased }) => erased.every((row) => erasures.covers(row)))
-  const wanted = sampleOf(trusted)
-  const rows = yield* recompute.sample(tenantId, wanted)
-  // Of them some may have been erased since.
-  const sampled = yield* erasuresOfRows(recompute, tenantId, rows)
-  if (!agrees(tenantId, wanted, rows, trusted.at(-1)?.lastHash, sampled)) {
-    yield* Effect.logError("the store and the program recompute events differently", {
-      firstSequence: first,
-      lastSequence: last
-    })
-    return new Map<number, RecomputedBlock>()
-  }
-  return new Map(trusted.map((block) => [block.block, block]))
-})
 
 /**
  * Check a chunk: take the blocks that the store has recomputed, go through the rows of the others.
  */
 const checkChunk = Effect.fnUntraced(function*(run: Run, first: number, last: number) {
-  const { endsAt, request, span } = run
+  const { endsAt, request, source, span, treeSizes } = run
+  const { from = HISTORY_FROM, to = HISTORY_TO } = request
   const inProgram = request.recompute === "program" || endsAt - span.first < SMALL_SPAN_EVENTS
-  const trusted = inProgram
-    ? new Map<number, RecomputedBlock>()
-    : yield* trustedBlocks(run, first, last)
+  const withTree = (treeSizes.at(-1) ?? 0) >= first
+  const trusted: ReadonlyMap<number, RecomputedBlock> = inProgram
+    ? new Map()
+    : yield* source.trusted(first, last, { from, to }, withTree)
   let unchecked = first
   for (let at = first; at <= last;) {
     const block = blockOf(at)
@@ -259,30 +224,54 @@ const checkSpan = Effect.fnUntraced(function*(run: Run, started: number) {
   return true
 })
 
-/** Events that the log does not know of, behind its head as it is now. */
-const checkBeyond = Effect.fnUntraced(function*({ check, recompute, request }: Run, head: number) {
-  const { tenantId } = request
-  const last = yield* recompute.lastSequence(tenantId)
-  if (last <= head) return
+/** Rows outside of 1 to the head as it is now: there are none that the log knows of. */
+const checkOutside = Effect.fnUntraced(function*({ check, request, source }: Run, head: number) {
+  const { lowest, highest, rows } = yield* source.extent
+  if (rows === 0) return
+  if (lowest < 1) check.below(lowest)
+  if (highest <= head) return
   // The chain may have grown since; what is stored was in the log before.
-  const heads = yield* Heads
-  const now = (yield* heads.head(tenantId))?.sequence_number ?? 0
-  if (last > now) check.beyond(now, last)
+  const ends = yield* ChainEnds
+  const key = { tenantId: request.tenantId, chain: source.chain }
+  const now = (yield* ends.head(key))?.sequence_number ?? 0
+  if (highest > now) check.beyond(now, highest)
+})
+
+/** True while the projection says that its inserts may have stored rows of this chain twice. */
+const mayRepeat = Effect.fnUntraced(function*({ request }: Run) {
+  const log = yield* EventLog
+  const visibility = yield* Visibility
+  return visibility.partition(log.partitionOf(request.tenantId)).final
+})
+
+/** Copies of a row that no insert of the projection has made. */
+const checkCopies = Effect.fnUntraced(function*(run: Run) {
+  const { check, endsAt, source, span } = run
+  if (yield* mayRepeat(run)) return
+  const found = yield* source.copies(span.first, endsAt)
+  if (found.length === 0) return
+  // Asked once more, so that an insert that was repeated just now is not taken for one.
+  yield* Effect.sleep(COPIES_SETTLE)
+  if (yield* mayRepeat(run)) return
+  for (const sequence of yield* source.copies(span.first, endsAt)) check.copied(sequence)
 })
 
 /** The checkpoints to compare with: the newest that the span reaches, and those of the caller. */
 const checkpointsOf = Effect.fnUntraced(function*(
   checkpoints: SignedCheckpoints["Service"],
-  { checkpoints: given = [], tenantId }: VerifyRequest,
+  { checkpoints: given = [] }: VerifyRequest,
+  tree: string,
   last: number
 ) {
   const signed: Array<SignedCheckpoint> = [...given]
   const forged = []
+  const published = yield* checkpoints.published(tree)
+  if (published !== undefined) signed.push(published)
   for (let size = last; size > 0 && forged.length < FORGED_MAX;) {
-    const found = yield* checkpoints.newestAtOrBelow(tenantId, size)
+    const found = yield* checkpoints.newestAtOrBelow(tree, size)
     if (found === undefined) break
     if (!isForged(found)) {
-      signed.push(found)
+      if (signed.every(({ rootHash }) => rootHash !== found.rootHash)) signed.push(found)
       break
     }
     forged.push(found)
@@ -317,21 +306,20 @@ const checkRoots = (
  * a signed tree that reaches that far; undefined if there is none.
  */
 const checkInclusion = Effect.fnUntraced(function*(
-  { check, checkpoints, endsAt, request, span }: Run,
+  { check, checkpoints, endsAt, source, span, tree }: Run,
   hashes: { readonly first: string; readonly last: string }
 ) {
-  const { tenantId } = request
-  const newest = yield* checkpoints.newestAtOrBelow(tenantId, SEQUENCE_MAX)
-  if (newest === undefined || isForged(newest) || newest.treeSize < endsAt) return false
+  const newest = yield* checkpoints.published(tree)
+  if (newest === undefined || newest.treeSize < endsAt) return false
   const { rootHash, treeSize } = newest
   const ends = new Map([[span.first, hashes.first], [endsAt, hashes.last]])
   for (const [sequence, hash] of ends) {
-    const checked = yield* checkedProof(checkpoints, tenantId, newest, sequence, hash)
+    const checked = yield* checkedProof(checkpoints, tree, newest, sequence, hash)
     if (checked === undefined) return false
     if (checked.valid) continue
     check.checkpoint(
       treeSize,
-      `a proof that event ${sequence} stands in the signed tree of ${treeSize}`,
+      `a proof that ${source.noun} ${sequence} is part of the signed tree of ${treeSize}`,
       `a proof that does not lead from hash ${hash} to root ${rootHash}`
     )
     return false
@@ -341,20 +329,12 @@ const checkInclusion = Effect.fnUntraced(function*(
 
 /** Recomputed hashes of the first and the last event of a span that was checked to its end. */
 const endHashes = Effect.fnUntraced(function*(run: Run) {
-  const { check, endsAt, recompute: port, request, span } = run
+  const { check, endsAt, source, span } = run
   const { breaksTotal, last, lastHash } = check.verdict()
   if (breaksTotal > 0 || last !== endsAt || lastHash === undefined) return undefined
-  const rows = yield* port.sample(request.tenantId, [span.first])
-  const first = rows.length === 1 ? recompute(rows[0]!.body)?.hash : undefined
+  const rows = (yield* Stream.runCollect(source.rows(span.first, span.first))).flat()
+  const first = rows.length === 1 ? rows[0]!.found?.recomputed : undefined
   return first === undefined ? undefined : { first, last: lastHash }
-})
-
-const checkConflicts = Effect.fnUntraced(function*({ check, request, span }: Run) {
-  const store = yield* EventStore
-  for (const conflict of yield* store.conflicts(request.tenantId, CONFLICTS_MAX)) {
-    const { sequenceNumber } = conflict
-    if (sequenceNumber >= span.first && sequenceNumber <= span.last) check.conflict(conflict)
-  }
 })
 
 /** Everything that can be said once the whole span was gone through. */
@@ -363,17 +343,43 @@ const conclude = Effect.fnUntraced(function*(
   head: Head | undefined,
   signed: ReadonlyArray<SignedCheckpoint>
 ) {
-  const { check, endsAt, request, span } = run
-  yield* checkConflicts(run)
+  const { check, endsAt, request, source, span } = run
+  const { onlySpan = false } = request
+  for (const conflict of yield* source.conflicts) {
+    const { sequenceNumber } = conflict
+    const isWithin = sequenceNumber >= span.first && sequenceNumber <= span.last
+    if (isWithin || !onlySpan) check.conflict(conflict)
+  }
   const isEmpty = span.last < span.first
   const headAt = head?.sequence_number ?? 0
   if (!span.open) check.end(Math.min(span.last, headAt))
   else if (request.requireHead) check.head(head)
-  if (span.last > headAt && (!span.open || request.requireHead)) yield* checkBeyond(run, headAt)
+  if (!onlySpan || span.first < 1 || span.last > headAt) yield* checkOutside(run, headAt)
+  if (!isEmpty) {
+    yield* checkCopies(run)
+    for (const found of yield* source.conclude(span.first, endsAt)) check.broken(found)
+  }
   const isCovered = checkRoots(run, signed, headAt)
   if (isCovered || isEmpty || endsAt < span.first) return isCovered
   const hashes = yield* endHashes(run)
   return hashes === undefined ? false : yield* checkInclusion(run, hashes)
+})
+
+const sourceOf = (chain: Chain, tenantId: string, port: Recompute) =>
+  Effect.gen(function*() {
+    return chain === "events" ? yield* eventSource(tenantId, port) : yield* factSource(tenantId)
+  })
+
+/** What a reader should know that is no break of the chain. */
+const noticesOf = Effect.fnUntraced(function*(chain: Chain, tenantId: string) {
+  const ends = yield* ChainEnds
+  const { isCut, offset } = yield* ends.start({ tenantId, chain })
+  return isCut
+    ? [
+        `alk.${chain} is kept for ever, but its partition of this tenant begins at offset ` +
+          `${offset}: records were deleted from its start`
+      ]
+    : []
 })
 
 const start = Effect.fnUntraced(function*(
@@ -381,22 +387,25 @@ const start = Effect.fnUntraced(function*(
   port: Recompute,
   checkpoints: SignedCheckpoints["Service"]
 ) {
-  const { from = HISTORY_FROM, tenantId, to = HISTORY_TO } = request
-  const heads = yield* Heads
-  const head = yield* heads.head(tenantId)
-  yield* caughtUp(tenantId, "events")
-  const span = yield* spanOf(request, port)
+  const { chain = "events", from = HISTORY_FROM, tenantId, to = HISTORY_TO } = request
+  const ends = yield* ChainEnds
+  const head = yield* ends.head({ tenantId, chain })
+  yield* caughtUp(tenantId, chain)
+  const source = yield* sourceOf(chain, tenantId, port)
+  const tree = treeNameOf(tenantId, chain)
+  const span = yield* spanOf(request, source)
   const endsAt = Math.min(span.last, head?.sequence_number ?? 0)
   const found =
     span.first === 1
-      ? yield* checkpointsOf(checkpoints, request, endsAt)
+      ? yield* checkpointsOf(checkpoints, request, tree, endsAt)
       : { signed: request.checkpoints ?? [], forged: [] }
   const treeSizes = found.signed
     .map(({ treeSize }) => treeSize)
     .filter((size) => size <= endsAt)
     .sort((left, right) => left - right)
   const check = new ChainCheck({
-    tenantId,
+    noun: source.noun,
+    topic: `alk.${chain}`,
     firstWanted: span.first,
     bounds: { from, to },
     ...(span.first === 1 && treeSizes.length > 0 ? { treeSizes } : {})
@@ -404,7 +413,7 @@ const start = Effect.fnUntraced(function*(
   for (const { problem, treeSize } of found.forged) {
     check.checkpoint(treeSize, "a checkpoint signed by a published key", problem)
   }
-  const run: Run = { request, span, check, recompute: port, checkpoints, treeSizes, endsAt }
+  const run: Run = { request, span, check, source, tree, checkpoints, treeSizes, endsAt }
   return { run, head, signed: found.signed }
 })
 
@@ -430,12 +439,13 @@ const verify = Effect.fn("Verifier.verify")(function*(
           )
     )
   )
+  const notices = yield* noticesOf(run.source.chain, tenantId)
   const verdict = check.verdict()
   const outcome = verdictOf(verdict.breaksTotal, verdict.eventsChecked, finished.isComplete)
   const report: VerifyReport = {
     ...outcome,
     tenant_id: tenantId,
-    scheme: "alk-chain-v1",
+    scheme: run.source.scheme,
     bounds: {
       from,
       to,
@@ -449,6 +459,7 @@ const verify = Effect.fn("Verifier.verify")(function*(
     head: head ?? null,
     erased_events: verdict.erased,
     assurance: finished.isSigned && outcome.valid ? "signed" : "self_attested",
+    ...(notices.length === 0 ? {} : { notices }),
     breaks: verdict.breaks,
     breaks_total: verdict.breaksTotal,
     verified_at: formatMicros(nowMicros()),
@@ -457,19 +468,38 @@ const verify = Effect.fn("Verifier.verify")(function*(
   return report
 })
 
+const verifyTenant = Effect.fn("Verifier.verifyTenant")(function*(
+  request: VerifyRequest,
+  ofChain: Verifier["Service"]["verify"]
+): Effect.fn.Return<TenantReport, StoreUnavailable | LogUnavailable> {
+  const { chain, fromSequence, timeLimitMs, toSequence } = request
+  const isOfOne = chain !== undefined || fromSequence !== undefined || toSequence !== undefined
+  if (isOfOne) return yield* ofChain(request)
+  const started = yield* Clock.currentTimeMillis
+  const events = yield* ofChain({ ...request, chain: "events" })
+  const left = (timeLimitMs ?? Infinity) - ((yield* Clock.currentTimeMillis) - started)
+  const { checkpoints: _ofEvents, onProgress: _ofTheFirst, ...rest } = request
+  const traces = yield* ofChain({ ...rest, chain: "traces", timeLimitMs: Math.max(0, left) })
+  const duration = (yield* Clock.currentTimeMillis) - started
+  return { ...bothOf(events, traces), duration_ms: duration }
+})
+
 /** Uses `ChainRecompute` and `SignedCheckpoints` where they are provided. */
 export const layerVerifier: Layer.Layer<
   Verifier,
   never,
-  EventLog | EventStore | Heads | Visibility
+  ChainEnds | EventLog | EventStore | TraceStore | Visibility
 > = Layer.effect(
   Verifier,
   Effect.gen(function*() {
-    const context = yield* Effect.context<EventLog | EventStore | Heads | Visibility>()
+    const context = yield* Effect.context<ChainEnds | EventLog | EventStore | TraceStore | Visibility>()
     const port = yield* chainRecompute
     const checkpoints = yield* signedCheckpoints
+    const ofChain = (request: VerifyRequest) =>
+      verify(request, port, checkpoints).pipe(Effect.provideContext(context))
     return Verifier.of({
-      verify: (request) => verify(request, port, checkpoints).pipe(Effect.provideContext(context))
+      verify: ofChain,
+      verifyTenant: (request) => verifyTenant(request, ofChain)
     })
   })
 )

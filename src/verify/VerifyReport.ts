@@ -30,7 +30,8 @@ export interface VerifyReport {
   readonly valid: boolean
   readonly status: "valid" | "broken" | "incomplete" | "empty"
   readonly tenant_id: string
-  readonly scheme: "alk-chain-v1"
+  /** `alk-chain-v1` of events, `alk-trace-v1` of trace facts. */
+  readonly scheme: string
   readonly bounds: {
     readonly from: string
     readonly to: string
@@ -48,10 +49,31 @@ export interface VerifyReport {
   } | null
   readonly erased_events: number
   readonly assurance: "self_attested" | "signed" | "timestamped"
+  /** What is no break, and a reader should know all the same. */
+  readonly notices?: ReadonlyArray<string>
   readonly breaks: ReadonlyArray<Break>
   readonly breaks_total: number
   readonly verified_at: string
   readonly duration_ms: number
+}
+
+/** The report on a tenant: its fields are about the events, the trace facts have one of their own. */
+export interface TenantReport extends VerifyReport {
+  readonly traces?: VerifyReport
+}
+
+/** Worst first. */
+const STATUSES = ["broken", "incomplete"] as const
+
+/** The report on both chains: valid only if each of them is. */
+export const bothOf = (events: VerifyReport, traces: VerifyReport): TenantReport => {
+  const worst = STATUSES.find((status) => [events.status, traces.status].includes(status))
+  return {
+    ...events,
+    valid: events.valid && traces.valid,
+    status: worst ?? events.status,
+    traces
+  }
 }
 
 /** A status, and whether it is valid. An incomplete check that found a break is broken. */

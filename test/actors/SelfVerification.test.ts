@@ -121,7 +121,7 @@ const patrolling = <A, E, R>(
         Logger.layer([logger]),
         Layer.mock(Heads, {
           head: (tenantId) => Effect.sync(() => head(tenantId)),
-          tenants: Effect.sync(() => [...lengths.keys()])
+          trees: Effect.sync(() => [...lengths.keys()])
         })
       )
     )
@@ -145,7 +145,7 @@ describe("self-verification", () => {
         assert.isAtLeast(events, 5 * 2_048)
         yield* TestClock.adjust("20 seconds")
         for (const [tenantId, length] of lengths) {
-          const own = slices.filter((slice) => slice.tenantId === tenantId)
+          const own = slices.filter((slice) => slice.tree === tenantId)
           assert.strictEqual(own.reduce((sum, slice) => sum + slice.events, 0), length, tenantId)
           own.reduce((next, slice) => {
             assert.strictEqual(slice.fromSequence, next, tenantId)
@@ -171,7 +171,7 @@ describe("self-verification", () => {
   it.effect("says the first break of a tenant aloud, and no other", () => {
     const check = (slice: Slice) =>
       Effect.sync(() =>
-        slice.tenantId === "acme" ? broken(slice, slice.fromSequence) : fine(slice)
+        slice.tree === "acme" ? broken(slice, slice.fromSequence) : fine(slice)
       )
     return patrolling(new Map([["acme", 9_000], ["globex", 9_000]]), check, 3_000, (errors) =>
       TestClock.adjust("30 seconds").pipe(

@@ -8,6 +8,7 @@ import { rmSync } from "node:fs"
 import { Effect, Layer } from "effect"
 import { ClickHouseConnection } from "../../src/adapters/clickhouse/ClickHouseConnection.ts"
 import { layerClickHouse } from "../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { layerTraceStore } from "../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
 import { layerRecompute } from "../../src/adapters/clickhouse/Recompute.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
@@ -82,6 +83,7 @@ const services = layerVerifier.pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       layerClickHouse,
+      layerTraceStore,
       layerRecompute,
       layerLog(world),
       Layer.succeed(SignedCheckpoints, checkpoints.service)

@@ -1,6 +1,7 @@
 /** The view against the topic: byte for byte, whatever is delivered twice, denied or forged. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
+import { layerChainEnds } from "../../src/actors/ChainEndsOfLog.ts"
 import { layerFollower } from "../../src/actors/Follower.ts"
 import { runProjection } from "../../src/actors/Projection.ts"
 import { runSequencer } from "../../src/actors/Sequencer.ts"
@@ -60,7 +61,7 @@ const verify = (tenantId: string) =>
   Effect.gen(function*() {
     const verifier = yield* Verifier
     return yield* verifier.verify({ tenantId, requireHead: true })
-  }).pipe(Effect.provide(layerVerifier.pipe(Layer.provide(layerFollower))))
+  }).pipe(Effect.provide(layerVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerFollower))))
 
 const write = (tenantId: string, ...counts: ReadonlyArray<number>) =>
   append(counts.map((count) => commandRecord(ingestCommand(tenantId, count))))

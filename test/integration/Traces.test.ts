@@ -5,6 +5,7 @@
  */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { layerChainEnds } from "../../src/actors/ChainEndsOfLog.ts"
 import { layerFollower } from "../../src/actors/Follower.ts"
 import type { SequencerFailure } from "../../src/actors/Sequencer.ts"
 import type { TraceFact } from "../../src/domain/TraceFact.ts"
@@ -487,7 +488,7 @@ const layerShared = Layer.effectDiscard(
     yield* partition.startProjection
   })
 ).pipe(
-  Layer.provideMerge(layerTraceVerifier.pipe(Layer.provide(layerFollower))),
+  Layer.provideMerge(layerTraceVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerFollower))),
   Layer.provideMerge(Layer.mergeAll(logLayer(database), storeLayer(database)))
 )
 

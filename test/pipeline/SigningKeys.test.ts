@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { RegistryView } from "../../src/actors/Follower.ts"
+import { ChainEnds } from "../../src/actors/ChainEnds.ts"
 import { Heads } from "../../src/actors/Heads.ts"
 import { PublishedKeys } from "../../src/actors/PublishedKeys.ts"
 import { Receipts } from "../../src/actors/Receipts.ts"
@@ -60,6 +61,7 @@ it.effect("a checkpoint that nobody signs is given up after 10 seconds, and aske
     Layer.mock(Heads, {
       head: () => Effect.succeed({ sequence_number: 3, hash: "", created_at: "" })
     }),
+    Layer.mock(ChainEnds, { checkpoint: () => Effect.succeed(undefined) }),
     Layer.mock(Receipts, { expect: () => Effect.succeed(Effect.never) }),
     Layer.succeed(CommandLog, {
       submit: ({ kind }) =>

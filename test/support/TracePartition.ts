@@ -4,6 +4,7 @@
  * what the log, the changelog and the store say.
  */
 import { Deferred, Effect, Fiber, Layer, Metric, type Scope } from "effect"
+import { layerChainEnds } from "../../src/actors/ChainEndsOfLog.ts"
 import { layerFollower } from "../../src/actors/Follower.ts"
 import { runProjection } from "../../src/actors/Projection.ts"
 import { runSequencer, tracesInMemory, type SequencerFailure } from "../../src/actors/Sequencer.ts"
@@ -242,7 +243,10 @@ export class TracePartition {
       const verifier = yield* TraceVerifier
       return yield* verifier.verify(this.tenantId, executionId)
     }).pipe(
-      Effect.provide(layerTraceVerifier.pipe(Layer.provide(layerFollower))),
+      Effect.provide(layerTraceVerifier.pipe(
+          Layer.provide(layerChainEnds(true)),
+          Layer.provide(layerFollower)
+        )),
       Effect.scoped
     )
   }

@@ -4,6 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { ChainEnds } from "../../src/actors/ChainEnds.ts"
 import { PublishedKeys } from "../../src/actors/PublishedKeys.ts"
 import { makeCheckpoint, signerOf, type CheckpointRecord } from "../../src/domain/Checkpoint.ts"
 import { Frontier, leafHash, nodeHash, verifyInclusion } from "../../src/domain/MerkleTree.ts"
@@ -49,6 +50,10 @@ const withStored = <A, E>(
           Layer.mock(CheckpointStore, {
             atOrBelow: (_, size) =>
               Effect.sync(() => stored.findLast(({ tree_size }) => tree_size <= size))
+          }),
+          Layer.mock(ChainEnds, {
+            checkpoint: (_, isGenuine) =>
+              Effect.sync(() => stored.findLast(isGenuine))
           }),
           Layer.mock(HashTree, {
             forget: () => Effect.void,

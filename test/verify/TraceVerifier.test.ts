@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
-import { Heads } from "../../src/actors/Heads.ts"
+import { ChainEnds } from "../../src/actors/ChainEnds.ts"
 import { emptyState } from "../../src/actors/SequencerState.ts"
 import { advance, step } from "../../src/actors/SequencerStep.ts"
 import { noProgress, Visibility } from "../../src/actors/Visibility.ts"
@@ -121,7 +121,7 @@ const layer = ({ log = bodies, logStart = 0, stored }: Place) => {
                 ])
         })
       }),
-      Layer.mock(Heads, { traceHead: () => Effect.succeed(head) }),
+      Layer.mock(ChainEnds, { head: () => Effect.succeed(head) }),
       Layer.succeed(Visibility, {
         of: () => noProgress(0),
         partition: noProgress,

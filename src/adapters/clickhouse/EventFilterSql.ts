@@ -137,7 +137,8 @@ export const filterCondition = (
   filter: EventFilter,
   parameters: Parameters
 ): string => {
-  const conditions = [`tenant_id = ${parameters.string(tenantId)}`]
+  // Chains begin with 1: what is stored below is no event, and verification reports it.
+  const conditions = [`tenant_id = ${parameters.string(tenantId)}`, "sequence_number >= 1"]
   const equal = (column: string, value: string | undefined) => {
     if (value !== undefined) conditions.push(`${column} = ${parameters.string(value)}`)
   }

@@ -201,7 +201,9 @@ export const makeById = (store: StoreClient): Store["byId"] =>
     return store.read({
       operation: "byId",
       parameters,
-      sql: `SELECT body FROM ${store.eventsOf(final)} WHERE ${condition}`
+      sql: `SELECT sequence_number, body FROM ${store.eventsOf(final)} WHERE ${condition}`
         + " ORDER BY sequence_number, hash LIMIT 1"
-    }, (row) => row.string()).pipe(Effect.map(([body]) => body))
+    }, (row) => ({ sequenceNumber: row.uint64(), body: row.string() })).pipe(
+      Effect.map(([found]) => found)
+    )
   }

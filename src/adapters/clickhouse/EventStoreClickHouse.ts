@@ -18,7 +18,7 @@ import {
   makeMergeDuplicates
 } from "./PartitionViews.ts"
 import { makeStoreClient, type StoreClient } from "./StoreClient.ts"
-import { makeConflicts, makeRows, makeSequenceSpan } from "./StoredRows.ts"
+import { makeConflicts, makeCopies, makeExtent, makeRows, makeSequenceSpan } from "./StoredRows.ts"
 
 /** A question to the table that every list reads. */
 const makePing = (store: StoreClient): EventStore["Service"]["ping"] =>
@@ -62,6 +62,8 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       receipt: makeReceipt(store),
       sequenceSpan: makeSequenceSpan(store),
       rows: makeRows(store),
+      extent: makeExtent(store, store.events, "sequence_number"),
+      copies: makeCopies(store, store.events, "sequence_number"),
       conflicts: makeConflicts(store, store.conflicts)
     })
   })

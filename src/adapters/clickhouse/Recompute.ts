@@ -175,16 +175,6 @@ const makeSpan = (store: StoreClient): Recompute["span"] => (tenantId, from, to)
   )
 }
 
-const makeLastSequence = (store: StoreClient): Recompute["lastSequence"] => (tenantId) => {
-  const parameters = new Parameters()
-  return store.readOne({
-    operation: "lastSequence",
-    parameters,
-    sql: `SELECT max(sequence_number) FROM ${store.events}`
-      + ` WHERE tenant_id = ${parameters.string(tenantId)}`
-  }, (row) => row.uint64())
-}
-
 /** The recomputation behind the port. */
 export const layerRecompute = Layer.effect(
   ChainRecompute,
@@ -195,7 +185,6 @@ export const layerRecompute = Layer.effect(
       sample: makeSample(store),
       erasures: makeErasures(store),
       span: makeSpan(store),
-      lastSequence: makeLastSequence(store),
       tenants: Effect.suspend(() =>
         store.read({
           operation: "tenants",

@@ -4,6 +4,7 @@
  */
 import { Effect, Option, Stream } from "effect"
 import type {
+  ChainExtent,
   ConflictRow,
   EventStore,
   SequenceSpan,
@@ -72,6 +73,40 @@ export const makeSequenceSpan = (store: StoreClient): Store["sequenceSpan"] =>
       Effect.map((span): SequenceSpan | undefined => span.eventsInBounds === 0 ? undefined : span)
     )
   }
+
+/** Numbers that no double holds exactly are shown as the largest that one does. */
+const shown = (number: string): string => `least(${number}, ${Number.MAX_SAFE_INTEGER})`
+
+export const makeExtent = (
+  store: StoreClient,
+  table: string,
+  sequence: string
+): Store["extent"] => (tenantId) => {
+  const parameters = new Parameters()
+  return store.readOne({
+    operation: "extent",
+    parameters,
+    sql: `SELECT count(), ${shown(`min(${sequence})`)}, ${shown(`max(${sequence})`)}`
+      + ` FROM ${table} WHERE tenant_id = ${parameters.string(tenantId)}`
+  }, (row): ChainExtent => ({ rows: row.uint64(), lowest: row.uint64(), highest: row.uint64() }))
+}
+
+/** The rows themselves tell: what an insert has repeated is judged by whoever knows of inserts. */
+export const makeCopies = (
+  store: StoreClient,
+  table: string,
+  sequence: string
+): Store["copies"] => (tenantId, first, last, limit) => {
+  const parameters = new Parameters()
+  return store.read({
+    operation: "copies",
+    parameters,
+    sql: `SELECT ${sequence} FROM ${table} WHERE tenant_id = ${parameters.string(tenantId)}`
+      + ` AND ${sequence} BETWEEN ${parameters.integer(first)} AND ${parameters.integer(last)}`
+      + ` GROUP BY ${sequence}, hash, version HAVING count() > 1`
+      + ` ORDER BY ${sequence} LIMIT ${parameters.integer(limit)}`
+  }, (row) => row.uint64())
+}
 
 export const makeConflicts = (
   store: StoreClient,

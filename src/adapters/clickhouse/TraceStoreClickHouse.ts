@@ -7,7 +7,7 @@ import { TraceStore } from "../../ports/TraceStore.ts"
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import { makeInsertConflicts } from "./PartitionViews.ts"
 import { makeStoreClient } from "./StoreClient.ts"
-import { makeConflicts } from "./StoredRows.ts"
+import { makeConflicts, makeCopies, makeExtent } from "./StoredRows.ts"
 import { hasRepeats, lastRecord, mergeRows } from "./TopicTable.ts"
 import { makeEraseDetails } from "./TraceErasure.ts"
 import {
@@ -22,6 +22,12 @@ import {
   makeSpanCount
 } from "./TraceFacts.ts"
 import { makeOverlapping, makePage } from "./TracePages.ts"
+import {
+  makeChainRows,
+  makeFactFrom,
+  makeStrayIndex,
+  makeUnindexed
+} from "./TraceChainRows.ts"
 import { makeLinks, makeMissing, makeRows } from "./TraceRows.ts"
 import { makeSpanEvents, makeSpans } from "./TraceSlices.ts"
 
@@ -55,6 +61,12 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
       load: makeLoad(store),
       eraseDetails: makeEraseDetails(store),
       rows: makeRows(store),
+      chainRows: makeChainRows(store),
+      extent: makeExtent(store, facts, "chain_sequence"),
+      copies: makeCopies(store, facts, "chain_sequence"),
+      factFrom: makeFactFrom(store),
+      unindexed: makeUnindexed(store),
+      strayIndex: makeStrayIndex(store),
       links: makeLinks(store),
       missing: makeMissing(store),
       overlapping: makeOverlapping(store)

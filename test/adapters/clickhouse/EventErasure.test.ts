@@ -97,7 +97,7 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         const query = { tenantId: "everywhere", filter: emptyFilter, order: "asc" as const }
         const scanned = yield* Stream.runCollect(store.scan(query, false))
         assert.deepStrictEqual(scanned.flat(), bodies)
-        assert.strictEqual(yield* store.byId("everywhere", "event-2", undefined, false), bodies[1])
+        assert.strictEqual((yield* store.byId("everywhere", "event-2", undefined, false))?.body, bodies[1])
         for (const row of yield* rowsInStore("everywhere", 6)) {
           const found = recompute(row.body)!
           assert.isTrue(found.exact)

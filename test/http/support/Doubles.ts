@@ -4,6 +4,8 @@
  */
 import { Deferred, Effect, Layer, Redacted, Stream } from "effect"
 import { RegistryView } from "../../../src/actors/Follower.ts"
+import { treeOfCheckpoint } from "../../../src/domain/Checkpoint.ts"
+import { ChainEnds } from "../../../src/actors/ChainEnds.ts"
 import { Heads } from "../../../src/actors/Heads.ts"
 import { Keys, type Principal } from "../../../src/actors/Keys.ts"
 import { LiveFeed, ResumePointInvalid, TooManyStreams } from "../../../src/actors/LiveFeed.ts"
@@ -278,16 +280,19 @@ const storeOf = (world: World) =>
             )
           ),
     byId: (tenantId, id, sequence) =>
-      guarded(world, "byId", () =>
-        world.bodies.find((body) => {
-          const event = parse(body)
+      guarded(world, "byId", () => {
+        const body = world.bodies.find((one) => {
+          const event = parse(one)
           return (
             event.tenant_id === tenantId &&
             event.id === id &&
             (sequence === undefined || event.sequence_number === sequence)
           )
         })
-      ),
+        return body === undefined
+          ? undefined
+          : { body, sequenceNumber: parse(body).sequence_number }
+      }),
     stats: ({ filter, limit, tenantId }) =>
       world.statsTooLarge
         ? Effect.fail(new StatsTooLarge({ bucketsMax: BUCKETS_MAX }))
@@ -350,9 +355,8 @@ const keysOf = (world: World) =>
     Layer.provide(actsOf(world))
   )
 
-const verifierOf = (world: World) =>
-  Verifier.of({
-    verify: Effect.fnUntraced(function*(request) {
+const verifierOf = (world: World) => {
+  const verify: Verifier["Service"]["verify"] = Effect.fnUntraced(function*(request) {
       world.verified.push(request)
       if (world.storeDown) return yield* unreachable("verify")
       for (let second = 1; second <= world.verifySeconds; second++) {
@@ -388,8 +392,9 @@ const verifierOf = (world: World) =>
         verified_at: "2026-01-01T00:00:00.000000Z",
         duration_ms: request.requireHead ? 1 : 0
       }
-    })
   })
+  return Verifier.of({ verify, verifyTenant: verify })
+}
 
 /** The registry as the world's sequencer has it: nobody has to wait for it. */
 const registryOf = (world: World) =>
@@ -439,14 +444,30 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     Layer.succeed(Verifier, verifierOf(world)),
     Layer.succeed(SignedCheckpoints, {
       newestAtOrBelow: (tenantId, size) => world.checkpoints.newestAtOrBelow(tenantId, size),
+      published: (tree) => world.checkpoints.published(tree),
       open: (tenantId, note) => world.checkpoints.open(tenantId, note),
       inclusion: (tenantId, sequence, size, anew) =>
         world.checkpoints.inclusion(tenantId, sequence, size, anew)
     }),
+    Layer.succeed(ChainEnds, {
+      head: ({ chain, tenantId }) =>
+        Effect.sync(() => {
+          const { heads, traceHeads } = world.state
+          return (chain === "events" ? heads : traceHeads).get(tenantId)
+        }),
+      checkpoint: (tree, isGenuine) =>
+        Effect.sync(() =>
+          world.proofs.stored
+            .filter((record) => treeOfCheckpoint(record) === tree)
+            .toSorted((left, right) => left.tree_size - right.tree_size)
+            .findLast(isGenuine)
+        ),
+      start: () => Effect.succeed({ isCut: false, offset: 0 })
+    }),
     Layer.succeed(Heads, {
       head: (tenantId) => Effect.sync(() => world.state.heads.get(tenantId)),
       traceHead: (tenantId) => Effect.sync(() => world.state.traceHeads.get(tenantId)),
-      tenants: Effect.sync(() => [...world.state.heads.keys()])
+      trees: Effect.sync(() => [...world.state.heads.keys()])
     }),
     Layer.succeed(Visibility, {
       of: () => ({ ...noProgress(0), rebuilding: world.rebuilding }),

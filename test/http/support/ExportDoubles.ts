@@ -100,9 +100,8 @@ const seal = (world: World, state: ExportWorld) => {
 }
 
 /** An honest report: the world's chain is intact. */
-const verifier = (world: World) =>
-  Layer.succeed(Verifier, {
-    verify: ({ from, fromSequence, tenantId, to, toSequence }) =>
+const verifier = (world: World) => {
+  const verify: Verifier["Service"]["verify"] = ({ from, fromSequence, tenantId, to, toSequence }) =>
       Effect.sync((): VerifyReport => {
         const hashes = hashesOf(world, tenantId)
         const head = world.state.heads.get(tenantId)
@@ -139,7 +138,8 @@ const verifier = (world: World) =>
           duration_ms: 3
         }
       })
-  })
+  return Layer.succeed(Verifier, { verify, verifyTenant: verify })
+}
 
 const acts = (state: ExportWorld) =>
   Layer.mock(SystemActs, {

@@ -3,6 +3,7 @@
  * stopped by hand, and the commands that make evidence: events, erasures, checkpoints.
  */
 import { Effect, Layer, type Scope } from "effect"
+import { layerChainEnds } from "../../../src/actors/ChainEndsOfLog.ts"
 import { layerFollower } from "../../../src/actors/Follower.ts"
 import { runProjection } from "../../../src/actors/Projection.ts"
 import { PublishedKeys } from "../../../src/actors/PublishedKeys.ts"
@@ -162,6 +163,7 @@ export const rewritten = (bodies: ReadonlyArray<string>, kept: number, length: n
 /** What a running API verifies with. */
 export const layerVerification = layerVerifier.pipe(
   Layer.provideMerge(layerSignedCheckpoints("alk").pipe(Layer.provide(layerOwnKey))),
+  Layer.provideMerge(layerChainEnds(true)),
   Layer.provideMerge(layerFollower)
 )
 

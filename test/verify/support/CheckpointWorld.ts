@@ -59,6 +59,13 @@ export class CheckpointWorld {
             .toSorted((left, right) => right.treeSize - left.treeSize)
             .at(0)
         ),
+      published: () =>
+        Effect.sync(() =>
+          this.kept
+            .filter((one) => "note" in one)
+            .toSorted((left, right) => right.treeSize - left.treeSize)
+            .at(0)
+        ),
       open: (_, note) =>
         Effect.sync(() =>
           this.kept.find((one) => "note" in one && one.note === note) ?? {

@@ -3,6 +3,7 @@
  * visible at once.
  */
 import { Effect, Layer } from "effect"
+import { ChainEnds } from "../../../src/actors/ChainEnds.ts"
 import { Heads } from "../../../src/actors/Heads.ts"
 import type { Head } from "../../../src/actors/SequencerState.ts"
 import { noProgress, Visibility } from "../../../src/actors/Visibility.ts"
@@ -11,6 +12,8 @@ import { EventLog } from "../../../src/ports/EventLog.ts"
 /** What the log says, as the test sees it. */
 export class LogWorld {
   readonly heads = new Map<string, Head>()
+  /** The projection says that rows may be there twice. */
+  final = false
 }
 
 /** The log's word on heads, and a store that has caught up with it. */
@@ -23,13 +26,18 @@ export const layerLog = (world: LogWorld) =>
       ends: (positions) => Effect.succeed(positions.map(() => 0))
     }),
     Layer.succeed(Visibility, {
-      of: () => noProgress(0),
-      partition: noProgress,
+      of: () => ({ ...noProgress(0), final: world.final }),
+      partition: (partition) => ({ ...noProgress(partition), final: world.final }),
       reached: () => Effect.void
+    }),
+    Layer.succeed(ChainEnds, {
+      head: ({ tenantId }) => Effect.sync(() => world.heads.get(tenantId)),
+      checkpoint: () => Effect.succeed(undefined),
+      start: () => Effect.succeed({ isCut: false, offset: 0 })
     }),
     Layer.succeed(Heads, {
       head: (tenantId) => Effect.sync(() => world.heads.get(tenantId)),
       traceHead: () => Effect.succeed(undefined),
-      tenants: Effect.sync(() => [...world.heads.keys()])
+      trees: Effect.sync(() => [...world.heads.keys()])
     })
   )
