@@ -30,6 +30,7 @@ import {
 } from "../ports/EventStore.ts"
 import { StoredTopics, type StoredTopic } from "../ports/TopicRows.ts"
 import { TraceStore, type FactRow } from "../ports/TraceStore.ts"
+import { repairCheckpoints } from "./CheckpointRepair.ts"
 import { confirm, type IsRecord } from "./Confirmation.ts"
 import {
   erasedTargetsOf,
@@ -39,6 +40,7 @@ import {
   type ErasedEvents,
   type ErasedExecution
 } from "./ProjectionErasure.ts"
+import { learnLinks, Links, type ChainLinks } from "./ProjectionLinks.ts"
 import { reportMalformed, scanEach, takeEach, type Malformed } from "./Malformed.ts"
 import { noProgress, readProgress, type Progress } from "./Visibility.ts"
 
@@ -47,8 +49,7 @@ export const PROJECTION_GROUP = "projection"
 /** Bytes of one fetch, as they stand compressed in the log. */
 const FETCH_BYTES = 6 * 1_048_576
 const FETCH_WAIT_MS = 250
-/** Tenants whose last link is remembered, so that the next one can be checked. */
-const LINKS_MAX = 100_000
+const REPAIR_INTERVAL = "1 hour"
 
 export interface ProjectionSettings {
   /**
@@ -165,29 +166,11 @@ const recover = Effect.fnUntraced(function*(
   return { partition, progress, caughtUpAt } satisfies View
 })
 
-/** The last known link of each tenant; an event that does not follow it goes to `conflicts`. */
-class Links {
-  readonly #last = new Map<string, Link>()
-
-  known(tenantId: string): Link | undefined {
-    return this.#last.get(tenantId)
-  }
-
-  learn(tenantId: string, link: Link): void {
-    this.#last.delete(tenantId)
-    if (this.#last.size >= LINKS_MAX) this.#last.delete(this.#last.keys().next().value!)
-    this.#last.set(tenantId, link)
-  }
-
-  forget(): void {
-    this.#last.clear()
-  }
-}
-
 interface Sorted {
   /** In order, cut before each event that erases another one. */
   readonly events: Array<Segment<EventRow, ErasedEvents>>
   readonly conflicts: Array<ConflictRow>
+  readonly factConflicts: Array<ConflictRow>
   /** In order, cut before each fact that erases an execution. */
   readonly facts: Array<Segment<FactRow, ErasedExecution>>
   readonly checkpoints: Array<CheckpointRow>
@@ -293,24 +276,43 @@ const checkFact = ({ chain_sequence, created_at, fact_number }: TraceFact): void
   if (parseTimestamp(created_at) !== created_at) throw new RecordUnreadable("its time is none")
 }
 
-/** A fact that does not link is left out; verification misses it, or finds what it denies. */
+/** A fact in its place, or why it is not shown. */
+const readFact = (links: Links, record: LogRecord) => {
+  const tenantId = record.key?.toString() ?? ""
+  try {
+    const body = bodyOf(record)
+    const fact = parseFact(body.toString())
+    if (fact === undefined) throw new RecordUnreadable("it is no fact")
+    checkFact(fact)
+    const link: Link = {
+      tenantId: fact.tenant_id,
+      sequenceNumber: fact.chain_sequence,
+      createdAt: fact.created_at,
+      contentHash: fact.content_hash,
+      prevHash: fact.prev_hash,
+      hash: fact.hash
+    }
+    const reason = refusalOf(link, tenantId, links.known(tenantId))
+    return reason === undefined
+      ? { body, fact, link }
+      : { reason, sequenceNumber: placeOf(link.sequenceNumber) }
+  } catch {
+    return { reason: "unreadable", sequenceNumber: 0 }
+  }
+}
+
+/** A fact that does not link is kept apart, and verification reports it. */
 const sortFact = (into: Sorted, links: Links, partition: number, record: LogRecord): void => {
   const { offset } = record
-  const body = bodyOf(record)
   const tenantId = record.key?.toString() ?? ""
-  const fact = parseFact(body.toString())
-  if (fact === undefined) throw new RecordUnreadable("it is no fact")
-  checkFact(fact)
-  const link: Link = {
-    tenantId: fact.tenant_id,
-    sequenceNumber: fact.chain_sequence,
-    createdAt: fact.created_at,
-    contentHash: fact.content_hash,
-    prevHash: fact.prev_hash,
-    hash: fact.hash
+  const read = readFact(links, record)
+  if (read.fact === undefined) {
+    const { reason, sequenceNumber } = read
+    const body = record.value ?? Buffer.alloc(0)
+    into.factConflicts.push({ partition, offset, tenantId, sequenceNumber, reason, body })
+    return
   }
-  const reason = refusalOf(link, tenantId, links.known(tenantId))
-  if (reason !== undefined) throw new RecordUnreadable(`it does not link: ${reason}`)
+  const { body, fact, link } = read
   links.learn(tenantId, link)
   const erase: ErasedExecution | undefined =
     fact.type === "execution.erased"
@@ -324,14 +326,27 @@ const sortFact = (into: Sorted, links: Links, partition: number, record: LogReco
   addTo(into.facts, { partition, offset, body }, erase)
 }
 
-/** Checks the form only: whether a checkpoint is genuine is for its signature to say. */
-const sortCheckpoint = (into: Sorted, partition: number, record: LogRecord): void => {
+/**
+ * Checks the form only: whether a checkpoint is genuine is for its signature to say.
+ * @throws RecordUnreadable
+ */
+const checkpointRow = (partition: number, record: LogRecord): CheckpointRow => {
   const body = bodyOf(record)
   const fields = RecordFields.of(body, "checkpoint")
   const tenantId = fields.text("tenant_id")
   if (CONTROL.test(tenantId)) throw fields.wrong("tenant_id", "an id")
   const treeSize = fields.integer("tree_size", 1)
-  into.checkpoints.push({ partition, offset: record.offset, tenantId, treeSize, body })
+  return { partition, offset: record.offset, tenantId, treeSize, body }
+}
+
+/** The row of a record that is a checkpoint. */
+const checkpointRowIfAny = (partition: number, record: LogRecord): CheckpointRow | undefined => {
+  try {
+    return checkpointRow(partition, record)
+  } catch {
+    // Reported when it was projected.
+    return undefined
+  }
 }
 
 const sortReceipt = (into: Sorted, partition: number, record: LogRecord): void => {
@@ -345,26 +360,6 @@ const sortReceipt = (into: Sorted, partition: number, record: LogRecord): void =
   if (body.length === 0) throw new RecordUnreadable("it has no value")
   into.receipts.push({ partition, offset: record.offset, tenantId, receiptId, body })
 }
-
-/** Ask the store for the last link of tenants that were not seen since the start. */
-const learnLinks = Effect.fnUntraced(function*(links: Links, fetched: ReadonlyArray<Fetched>) {
-  const store = yield* EventStore
-  const seen = new Set<string>()
-  for (const { records, topic } of fetched) {
-    if (topic !== "events") continue
-    for (const record of records) {
-      const tenantId = record.key?.toString() ?? ""
-      if (seen.has(tenantId) || links.known(tenantId) !== undefined) continue
-      seen.add(tenantId)
-      const [body] = (yield* store.page(
-        { tenantId, filter: { metadata: [] }, order: "desc", offset: 0, limit: 1 },
-        false
-      )).bodies
-      const link = body === undefined ? undefined : linkOf(Buffer.from(body))
-      if (link !== undefined) links.learn(tenantId, link)
-    }
-  }
-})
 
 /** Cut rows into inserts of bounded size, in order. */
 export const toInserts = <Row extends { readonly body: Buffer }>(
@@ -406,17 +401,23 @@ const insertEvents = Effect.fnUntraced(function*({ conflicts, events }: Sorted) 
     yield* measured(rows.length, inserts)
   }
   for (const rows of toInserts(conflicts)) yield* store.insertConflicts(rows)
-  for (const { offset, partition, reason, sequenceNumber } of conflicts) {
-    yield* Effect.logError("a record of alk.events does not link and is not shown", {
-      partition,
-      offset,
-      sequenceNumber,
-      reason
-    })
-  }
+  yield* reportConflicts("alk.events", conflicts)
 })
 
-const insertFacts = Effect.fnUntraced(function*({ facts }: Sorted) {
+const reportConflicts = (topic: string, conflicts: ReadonlyArray<ConflictRow>) =>
+  Effect.forEach(
+    conflicts,
+    ({ offset, partition, reason, sequenceNumber }) =>
+      Effect.logError(`a record of ${topic} does not link and is not shown`, {
+        partition,
+        offset,
+        sequenceNumber,
+        reason
+      }),
+    { discard: true }
+  )
+
+const insertFacts = Effect.fnUntraced(function*({ factConflicts, facts }: Sorted) {
   const store = yield* TraceStore
   for (const { erase, rows } of facts) {
     if (erase !== undefined) {
@@ -428,6 +429,8 @@ const insertFacts = Effect.fnUntraced(function*({ facts }: Sorted) {
     })
     yield* measured(rows.length, inserts)
   }
+  for (const rows of toInserts(factConflicts)) yield* store.insertConflicts(rows)
+  yield* reportConflicts("alk.traces", factConflicts)
 })
 
 const insertCheckpoints = Effect.fnUntraced(function*({ checkpoints }: Sorted) {
@@ -481,20 +484,26 @@ const tell = Effect.fnUntraced(function*(
 /** What a fetch holds, by where it goes. */
 const sort = Effect.fnUntraced(function*(
   views: Views,
-  links: Links,
-  factLinks: Links,
+  links: ChainLinks,
   fetched: ReadonlyArray<Fetched>
 ) {
-  const sorted: Sorted = { events: [], conflicts: [], facts: [], checkpoints: [], receipts: [] }
+  const sorted: Sorted = {
+    events: [],
+    conflicts: [],
+    facts: [],
+    factConflicts: [],
+    checkpoints: [],
+    receipts: []
+  }
   const malformed: Array<Malformed> = []
   for (const one of fetched) {
     const { nextOffset, offset, partition, records, topic } = one
     if (!views.has(partition) || nextOffset === offset) continue
     const take = (record: LogRecord) => {
-      if (topic === "events") sortEvent(sorted, links, partition, record)
+      if (topic === "events") sortEvent(sorted, links.events, partition, record)
       else if (topic === "receipts") sortReceipt(sorted, partition, record)
-      else if (topic === "checkpoints") sortCheckpoint(sorted, partition, record)
-      else sortFact(sorted, factLinks, partition, record)
+      else if (topic === "checkpoints") sorted.checkpoints.push(checkpointRow(partition, record))
+      else sortFact(sorted, links.traces, partition, record)
     }
     malformed.push(...takeEach(one, records, take))
   }
@@ -507,12 +516,12 @@ const project = Effect.fnUntraced(function*(
   assignment: Assignment,
   appender: LogAppender,
   views: Views,
-  links: Links,
-  factLinks: Links,
+  links: ChainLinks,
+  side: LogReader,
   fetched: ReadonlyArray<Fetched>
 ) {
-  yield* learnLinks(links, fetched)
-  const sorted = yield* sort(views, links, factLinks, fetched)
+  yield* learnLinks(links, side, fetched)
+  const sorted = yield* sort(views, links, fetched)
   yield* stillOwned(assignment)
   yield* insertEvents(sorted)
   yield* insertFacts(sorted)
@@ -554,6 +563,27 @@ const settle = Effect.fnUntraced(function*(
   yield* publish(appender, [view])
 }, Effect.retry(Schedule.spaced("30 seconds")))
 
+/** At the start and every hour: checkpoints that the store has lost come back. */
+const repairing = Effect.fnUntraced(function*(view: View) {
+  const { partition } = view
+  const log = yield* EventLog
+  const reader = yield* log.reader
+  const repair = Effect.suspend(() =>
+    repairCheckpoints(reader, partition, view.progress.checkpoints_next, (record) =>
+      checkpointRowIfAny(partition, record)
+    )
+  ).pipe(
+    Effect.tapError((error) =>
+      Effect.logWarning("the checkpoints in the store could not be compared", {
+        partition,
+        error: String(error)
+      })
+    ),
+    Effect.ignore
+  )
+  yield* Effect.repeat(repair, Schedule.spaced(REPAIR_INTERVAL))
+})
+
 const positionsOf = (views: Views): ReadonlyArray<Position> =>
   [...views.values()].flatMap(({ partition, progress }) => [
     { topic: "events" as const, partition, offset: progress.events_next },
@@ -574,8 +604,9 @@ const follow = Effect.fnUntraced(function*(
   const reader = yield* log.reader
   const appender = yield* log.appender
   const views: Views = new Map()
-  const links = new Links()
-  const factLinks = new Links()
+  const links: ChainLinks = { events: new Links(), traces: new Links() }
+  /** For what has to be looked up beside the records that are projected. */
+  const side = yield* log.reader
   for (const partition of partitions) {
     const view = yield* recover(assignment, reader, appender, partition, previous)
     views.set(partition, view)
@@ -585,6 +616,7 @@ const follow = Effect.fnUntraced(function*(
       })
     )
     yield* Effect.forkScoped(settle(assignment, appender, view, settings))
+    yield* Effect.forkScoped(repairing(view))
   }
   yield* stillOwned(assignment)
   yield* publish(appender, [...views.values()])
@@ -594,7 +626,7 @@ const follow = Effect.fnUntraced(function*(
   const fetch = () =>
     reader.fetch(positionsOf(views), { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
   for (;;) {
-    yield* project(assignment, appender, views, links, factLinks, yield* fetch())
+    yield* project(assignment, appender, views, links, side, yield* fetch())
   }
 }, Effect.scoped)
 

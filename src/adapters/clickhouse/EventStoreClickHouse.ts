@@ -2,9 +2,10 @@
  * The query store on ClickHouse, a server's or the engine in this process: the port put together
  * from its parts. Decides nothing: what is stored comes from the topics.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { EventStore } from "../../ports/EventStore.ts"
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
+import { CopyGuard } from "./CopyGuard.ts"
 import { Parameters } from "./EventFilterSql.ts"
 import { makeEraseAgain, makeEraseDetails } from "./EventErasure.ts"
 import { makeById, makeKeysetPages, makePage, makeScan } from "./EventPages.ts"
@@ -44,6 +45,11 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
   EventStore,
   Effect.map(ClickHouseConnection, (connection) => {
     const store = makeStoreClient(connection)
+    const copies = new CopyGuard(store)
+    const page = makePage(store)
+    const keysetPages = makeKeysetPages(store)
+    const scan = makeScan(store)
+    const stats = makeStats(store)
     return EventStore.of({
       migrate: store.changeBy("migrate", () => migrate(connection.client, connection.place)),
       ping: makePing(store),
@@ -54,11 +60,17 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       mergeDuplicates: makeMergeDuplicates(store),
       eraseDetails: makeEraseDetails(store),
       eraseAgain: makeEraseAgain(store),
-      page: makePage(store),
-      keysetPages: makeKeysetPages(store),
-      scan: makeScan(store),
+      page: (query, final) =>
+        Effect.flatMap(copies.merges(query.tenantId, final), (merge) => page(query, merge)),
+      keysetPages: (query, final) =>
+        Effect.flatMap(copies.merges(query.tenantId, final), (merge) => keysetPages(query, merge)),
+      scan: (query, final) =>
+        Stream.unwrap(
+          Effect.map(copies.merges(query.tenantId, final), (merge) => scan(query, merge))
+        ),
       byId: makeById(store),
-      stats: makeStats(store),
+      stats: (query, final) =>
+        Effect.flatMap(copies.merges(query.tenantId, final), (merge) => stats(query, merge)),
       receipt: makeReceipt(store),
       sequenceSpan: makeSequenceSpan(store),
       rows: makeRows(store),
