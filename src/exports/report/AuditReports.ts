@@ -15,6 +15,7 @@ import { defaultCriteria } from "./Criteria.ts"
 import { collectEvidence } from "./Evidence.ts"
 import { fontFaces } from "./Fonts.ts"
 import { html, type Html } from "./Html.ts"
+import { marksOf } from "./Marks.ts"
 import { periodOf, type Report, type ReportInput, type Section } from "./Report.ts"
 import { seconds } from "./ShownText.ts"
 import { stylesheet, type RunningText } from "./Stylesheet.ts"
@@ -101,7 +102,9 @@ export class AuditReports extends Context.Service<
           Effect.provideService(EventStore, store)
         )
         const criteria = input.criteria ?? defaultCriteria
-        return yield* renderer.render(documentOf({ input, evidence, criteria }))
+        return yield* renderer.render(
+          documentOf({ input, evidence, criteria, marks: marksOf(verification) })
+        )
       })
       return AuditReports.of({ render })
     })

@@ -1,6 +1,7 @@
 /** Events as rows of a table, the same columns wherever a report lists them. */
 import { html, nothing, type Html, type HtmlPart } from "./Html.ts"
 import type { EventLine } from "./EventLine.ts"
+import { marked, type Mark, type Marks } from "./Marks.ts"
 import { count, micros, seconds, shortHash, shown } from "./ShownText.ts"
 import { table } from "./Tables.ts"
 
@@ -19,7 +20,11 @@ export const outcomeMark = (outcome: EventLine["outcome"]): Html =>
 const typed = (id: EventLine["actorId"], type: Html): Html =>
   html`${shown(id)} <span class="quiet">(</span>${type}<span class="quiet">)</span>`
 
-const row = (event: EventLine): ReadonlyArray<HtmlPart> => {
+/** The hash of an event that does not hold would look like evidence. */
+const hashOrMark = (event: EventLine, mark: Mark | undefined): Html =>
+  mark === undefined ? shortHash(event.hash) : marked(mark)
+
+const row = (event: EventLine, mark: Mark | undefined): ReadonlyArray<HtmlPart> => {
   const [date, time] = micros(event.timestamp).split(" ")
   return [
     count(event.sequenceNumber),
@@ -28,12 +33,25 @@ const row = (event: EventLine): ReadonlyArray<HtmlPart> => {
     html`${shown(event.action)}${erased(event)}`,
     html`${typed(event.resourceId, shown(event.resourceType))}${second(event.resourceName)}`,
     outcomeMark(event.outcome),
-    shortHash(event.hash)
+    hashOrMark(event, mark)
   ]
 }
 
-export const eventTable = (caption: HtmlPart, events: ReadonlyArray<EventLine>): Html =>
-  table({
+/** Said under a table with marks. */
+const MARKS_NOTE =
+  "In the place of the hash: broken, a break of chapter 3 names the event; in doubt, a break that "
+  + "is not listed, or a signed checkpoint, may concern it."
+
+export const eventTable = (
+  caption: HtmlPart,
+  events: ReadonlyArray<EventLine>,
+  marks: Marks
+): Html => {
+  const marksOfRows = events.map(({ sequenceNumber }) => marks(sequenceNumber))
+  const note = marksOfRows.some((mark) => mark !== undefined)
+    ? html`<p class="note">${MARKS_NOTE}</p>`
+    : nothing
+  return html`${table({
     caption,
     className: "events",
     columns: [
@@ -45,5 +63,7 @@ export const eventTable = (caption: HtmlPart, events: ReadonlyArray<EventLine>):
       { title: "Outcome", width: 8 },
       { title: "Hash", width: 9 }
     ],
-    rows: events.map(row)
-  })
+    rows: events.map((event, index) => row(event, marksOfRows[index])),
+    rowClass: (index) => (marksOfRows[index] === undefined ? "" : "marked")
+  })}${note}`
+}

@@ -6,7 +6,8 @@ import type { EventFilter } from "../../domain/EventFilter.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
 import type { Criterion } from "./Criteria.ts"
 import type { Evidence } from "./Evidence.ts"
-import type { Html } from "./Html.ts"
+import { html, nothing, type Html } from "./Html.ts"
+import type { Marks } from "./Marks.ts"
 import { seconds } from "./ShownText.ts"
 
 /** A request for a report. */
@@ -29,6 +30,8 @@ export interface Report {
   readonly input: ReportInput
   readonly evidence: Evidence
   readonly criteria: ReadonlyArray<Criterion>
+  /** Which events must not be shown as if they held. */
+  readonly marks: Marks
 }
 
 /** One numbered chapter. */
@@ -74,3 +77,10 @@ export const conditionsOf = (filter: EventFilter): ReadonlyArray<readonly [strin
 /** True if nothing but the period chooses the events. */
 export const isWholePopulation = ({ filter }: ReportInput): boolean =>
   conditionsOf(filter).length === 0
+
+/** In front of whatever was computed from a record that does not hold; nothing if it does. */
+export const alteredNotice = ({ input }: Report): Html =>
+  input.verification.valid
+    ? nothing
+    : html`<p class="alarm"><strong>Computed from altered records.</strong> The chain does not hold,
+        see chapter 3. What follows is what the store says, not what is known to have happened.</p>`

@@ -146,6 +146,8 @@ td.number { white-space: nowrap }
 .criteria td, .criteria th { padding-top: 1mm; padding-bottom: 1mm }
 .outcome { white-space: nowrap }
 .outcome.failure, .outcome.error { font-weight: 600; color: ${ALARM} }
+.mark, .marked td:first-child { color: ${ALARM}; font-weight: 600 }
+.marked td { background: ${ALARM_PALE} }
 .erased { color: ${ALARM}; font-size: 0.95em }
 .pair { display: grid; grid-template-columns: 15mm 1fr }
 .extent { font-size: 8.5pt; max-width: none }

@@ -19,6 +19,8 @@ export interface Table {
   readonly columns: ReadonlyArray<Column>
   readonly rows: ReadonlyArray<ReadonlyArray<HtmlPart>>
   readonly className?: string
+  /** Class of a row by its index from 0; none if empty. */
+  readonly rowClass?: (index: number) => string
 }
 
 const cell = (column: Column | undefined, content: HtmlPart): Html =>
@@ -28,13 +30,25 @@ const head = ({ numeric, title, width }: Column): Html =>
   html`<th scope="col" class="${numeric === true ? "number" : "words"}"
     style="width:${width}%">${title}</th>`
 
-const line = (columns: Table["columns"], cells: ReadonlyArray<HtmlPart>): Html =>
-  html`<tr>${cells.map((content, index) => cell(columns[index], content))}</tr>`
+const line = (
+  columns: Table["columns"],
+  cells: ReadonlyArray<HtmlPart>,
+  className: string
+): Html =>
+  html`<tr${className === "" ? nothing : html` class="${className}"`}>${cells.map((content, index) => cell(columns[index], content))}</tr>`
 
-export const table = ({ caption, className = "", columns, rows }: Table): Html =>
+export const table = ({
+  caption,
+  className = "",
+  columns,
+  rowClass = () => "",
+  rows
+}: Table): Html =>
   html`<table class="${className}"><caption>${caption}</caption>
     <thead><tr>${columns.map(head)}</tr></thead>
-    <tbody>${rows.map((cells) => line(columns, cells))}</tbody>
+    <tbody>${rows.map((cells, index) =>
+      line(columns, cells, rowClass(index))
+    )}</tbody>
   </table>`
 
 /** Names and values side by side. */

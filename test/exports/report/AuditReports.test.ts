@@ -118,7 +118,8 @@ describe("a report", () => {
     for (const id of ["CC6.8", "CC7.1", "CC7.5", "CC8.1"]) assert.include(text, `${id} `)
     assert.include(text, "Evidence supporting the examination of the criteria")
     assert.notMatch(text, /complian|certified/i)
-    assert.include(text, "The two counts agree.")
+    assert.include(text, "120 - 1 + 1 = 120")
+    assert.include(text, "No sequence number is missing.")
   })
 
   it("of 100,000 events lists the limit and says what it left out, in bounded memory", async () => {
@@ -204,11 +205,41 @@ describe("a report", () => {
     assert.notInclude(text, "Intact")
   })
 
-  it("accuses when the store counts other events than the check did", async () => {
+  it("says that the counts differ when the store counts other events than the check", async () => {
     const verification = verificationOf(30, plausible, { events_in_bounds: 31 })
     const { text } = await reportOf({ size: 30, eventAt: plausible }, inputOf(verification))
-    assert.match(text, /The two counts differ\. .* 30 events, but the check .* counted 31/)
-    assert.notInclude(text, "The two counts agree")
+    assert.match(text, /The counts differ\. .* 30 events, the check of the chain 31/)
+    assert.notInclude(text, "No sequence number is missing")
+  })
+
+  it("of a broken chain says no calm sentence about completeness and marks forged rows", async () => {
+    const size = 29
+    const broken = { event_id: null, expected: "a", actual: "b" }
+    const verification = verificationOf(size, plausible, {
+      valid: false,
+      status: "broken",
+      head: {
+        sequence_number: 30,
+        hash: plausible(30).hash,
+        created_at: plausible(30).created_at
+      },
+      breaks: [
+        { ...broken, sequence_number: 17, reason: "content_mismatch" },
+        { ...broken, sequence_number: 30, reason: "tail_missing" }
+      ],
+      breaks_total: 2
+    })
+    const { text } = await reportOf({ size, eventAt: plausible }, inputOf(verification))
+    assert.match(text, /Events expected 30 - 1 \+ 1 = 30 Events read by the check 29 /)
+    assert.match(text, /Difference 1 event missing/)
+    assert.match(text, /Completeness is not established: the chain has 2 breaks/)
+    assert.notMatch(text, /counts agree|No sequence number is missing/)
+    assert.match(text, /\d Statistics Computed from altered records\./)
+    const listing = text.slice(text.lastIndexOf("Event listing"))
+    assert.match(listing, / 17 2026-(?:(?! 18 2026-).)* broken /)
+    assert.strictEqual(listing.split(/ broken (?=18 2026-)/).length, 2)
+    assert.notMatch(listing, / 18 2026-(?:(?! 19 2026-).)* broken /)
+    assert.match(text, /sequence 17 (?:Event|Integrity) (?:broken|.*?broken), see chapter 3/)
   })
 
   it("names its bounds and filter, and counts only what lies within", async () => {
@@ -216,7 +247,9 @@ describe("a report", () => {
     const from = plausible(100).timestamp
     const verification = verificationOf(size, plausible, {
       bounds: { from, to: plausible(250).timestamp, from_sequence: null, to_sequence: null },
+      events_checked: 151,
       events_in_bounds: 151,
+      first_sequence_number: 100,
       last_sequence_number: 250
     })
     const metadata = [{ path: "note.<b>", value: "\u202Ex" }]
@@ -231,7 +264,9 @@ describe("a report", () => {
     assert.include(pages[0]!, `${from.slice(0, 10)} ${from.slice(11, 19)} to `)
     assert.include(text, from)
     assert.match(text, /action document\.\* outcome failure|outcome failure .*action document\.\*/)
-    assert.match(text, new RegExp(`Of the 151 events .* ${matching} meet the filter`))
+    assert.match(text, /Events expected 250 - 100 \+ 1 = 151 /)
+    assert.include(text, "Of those read, within the period 151 ")
+    assert.include(text, `Counted by the query ${matching} within the period and the filter`)
     const none = await reportOf(
       { size, eventAt: plausible },
       inputOf(verification, { filter: { metadata } })

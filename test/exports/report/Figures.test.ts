@@ -3,7 +3,9 @@ import { assert, describe, it } from "vitest"
 import { roundedUp, timelineChart, timelineText } from "../../../src/exports/report/Charts.ts"
 import { countByCriterion, defaultCriteria } from "../../../src/exports/report/Criteria.ts"
 import { boundedFilter, largestGroups } from "../../../src/exports/report/Evidence.ts"
+import { completenessOf } from "../../../src/exports/report/Completeness.ts"
 import { fontFaces, hasGlyph } from "../../../src/exports/report/Fonts.ts"
+import { marksOf } from "../../../src/exports/report/Marks.ts"
 import {
   drawSample,
   positionOf,
@@ -12,6 +14,7 @@ import {
 } from "../../../src/exports/report/Sampling.ts"
 import { share } from "../../../src/exports/report/Tables.ts"
 import { BARS_MAX, timelineOf, type DayCount } from "../../../src/exports/report/Timeline.ts"
+import { HISTORY_FROM, HISTORY_TO, type Break } from "../../../src/verify/Verifier.ts"
 import { verificationOf } from "./support/Inputs.ts"
 import { plausible } from "./support/SyntheticStore.ts"
 
@@ -110,6 +113,74 @@ describe("countByCriterion", () => {
     for (const { words } of defaultCriteria) {
       assert.isTrue(words.every((word) => /^[a-z]+$/.test(word)))
     }
+  })
+})
+
+describe("completenessOf", () => {
+  const bounds = { from: HISTORY_FROM, to: HISTORY_TO, from_sequence: null, to_sequence: null }
+
+  it("is last - first + 1 up to the log's head", () => {
+    const { head } = verificationOf(31, plausible)
+    const complete = completenessOf(verificationOf(30, plausible))
+    assert.deepInclude(complete, { expected: 30, checked: 30, isEstablished: true })
+    const short = completenessOf(verificationOf(30, plausible, { head }))
+    assert.deepInclude(short, { expected: 31, checked: 30, isEstablished: false })
+    const gone = { head, first_sequence_number: null, last_sequence_number: null }
+    const all = completenessOf(verificationOf(0, plausible, gone))
+    assert.deepInclude(all, { expected: 31, checked: 0, isEstablished: false })
+  })
+
+  it("takes the first number of the bounds, not the first row that is left", () => {
+    const cut = { first_sequence_number: 3, events_checked: 28 }
+    const { expected, span } = completenessOf(verificationOf(30, plausible, cut))
+    assert.deepStrictEqual([span, expected], [{ first: 1, last: 30 }, 30])
+    const from = { bounds: { ...bounds, from_sequence: 11, to_sequence: 20 }, events_checked: 10 }
+    const part = completenessOf(verificationOf(30, plausible, from))
+    assert.deepStrictEqual(part.span, { first: 11, last: 20 })
+    assert.isTrue(part.isEstablished)
+  })
+
+  it("of a closed period is what the check spans, and of nothing is established", () => {
+    const closed = { ...bounds, to: plausible(20).timestamp }
+    const changed = { bounds: closed, last_sequence_number: 20, events_checked: 20 }
+    const period = completenessOf(verificationOf(30, plausible, changed))
+    assert.deepInclude(period, { expected: 20, isEstablished: true })
+    const none = completenessOf(verificationOf(0, plausible))
+    assert.deepInclude(none, { span: undefined, expected: 0, isEstablished: true })
+  })
+})
+
+describe("marksOf", () => {
+  const broken = { event_id: null, expected: "a", actual: "b" }
+  const verification = (breaks: ReadonlyArray<Break>, total = breaks.length) =>
+    verificationOf(30, plausible, { valid: false, status: "broken", breaks, breaks_total: total })
+
+  it("marks nothing where nothing was found", () => {
+    const marks = marksOf(verificationOf(30, plausible))
+    assert.deepStrictEqual([1, 30, 31].map(marks), [undefined, undefined, undefined])
+  })
+
+  it("marks what a break names and what lies outside of the chain, not what is missing", () => {
+    const marks = marksOf(
+      verification([
+        { ...broken, sequence_number: 5, reason: "sequence_gap" },
+        { ...broken, sequence_number: 9, reason: "duplicate_sequence" }
+      ])
+    )
+    const of = [0, 1, 5, 9, 10, 30, 31].map(marks)
+    const is = ["broken", undefined, undefined, "broken", undefined, undefined, "broken"]
+    assert.deepStrictEqual(of, is)
+  })
+
+  it("marks as in doubt what a checkpoint contradicts and what the list of breaks left out", () => {
+    const checkpoint = { ...broken, sequence_number: 8, reason: "checkpoint_mismatch" } as const
+    assert.deepStrictEqual([1, 8, 9].map(marksOf(verification([checkpoint]))), [
+      "in doubt", "in doubt", undefined
+    ])
+    const listed = { ...broken, sequence_number: 9, reason: "hash_mismatch" } as const
+    assert.deepStrictEqual([8, 9, 10].map(marksOf(verification([listed], 2))), [
+      undefined, "broken", "in doubt"
+    ])
   })
 })
 

@@ -2,11 +2,12 @@
 import { ACTIONS_MAX } from "../Evidence.ts"
 import { countByCriterion } from "../Criteria.ts"
 import { html, type Html } from "../Html.ts"
-import type { Report, Section } from "../Report.ts"
+import { alteredNotice, type Report, type Section } from "../Report.ts"
 import { count } from "../ShownText.ts"
 import { table } from "../Tables.ts"
 
-const body = ({ criteria, evidence }: Report): Html => {
+const body = (report: Report): Html => {
+  const { criteria, evidence } = report
   const counts = countByCriterion(criteria, evidence.actions.groups)
   const { other } = evidence.actions
   const unassigned =
@@ -14,7 +15,7 @@ const body = ({ criteria, evidence }: Report): Html => {
       ? ""
       : `Beyond the ${count(ACTIONS_MAX)} most frequent actions, ${count(other)} events were not `
         + "assigned."
-  return html`
+  return html`${alteredNotice(report)}
     <p class="lead">Evidence supporting the examination of the criteria named, by their ids in the
       SOC 2 trust services criteria. Descriptions are this service's own words. Whether a criterion
       is met is for the auditor to conclude; this table does not say so.</p>

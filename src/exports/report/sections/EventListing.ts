@@ -12,11 +12,11 @@ const WHERE =
 
 const CAPTION = "Events in ascending sequence order; of each hash its first 8 and last 4 digits"
 
-const body = ({ evidence }: Report): Html => {
+const body = ({ evidence, marks }: Report): Html => {
   const { events, population } = evidence
   if (population === 0) return html`<p class="none">0 events.</p>`
   return html`${extent(events.length, population, "event", WHERE)}
-    ${eventTable(CAPTION, events)}`
+    ${eventTable(CAPTION, events, marks)}`
 }
 
 export const eventListing: Section = { id: "events", title: "Event listing", body }

@@ -1,5 +1,6 @@
 /** Chapter 2: which events are meant, how they were counted, and why none is missing. */
-import { html, type Html } from "../Html.ts"
+import { completenessOf, type Completeness } from "../Completeness.ts"
+import { html, nothing, type Html } from "../Html.ts"
 import { conditionsOf, isWholePopulation, periodOf, type Report, type Section } from "../Report.ts"
 import { count, counted, cut, seconds, shown } from "../ShownText.ts"
 import { facts, table } from "../Tables.ts"
@@ -22,38 +23,67 @@ const filterTable = ({ input }: Report): Html => {
   })
 }
 
-/** The walk over the chain and the count of the store are made apart and must agree. */
-const reconciliation = ({ evidence, input }: Report): Html => {
+const numbersOf = ({ span }: Completeness): string =>
+  span === undefined ? "none" : `${count(span.first)} to ${count(span.last)}`
+
+/** The sum as an auditor would write it. */
+const expectedOf = ({ expected, span }: Completeness): string =>
+  span === undefined ? "0" : `${count(span.last)} - ${count(span.first)} + 1 = ${count(expected)}`
+
+const differenceOf = ({ checked, expected }: Completeness): string => {
+  const difference = checked - expected
+  if (difference === 0) return "none"
+  return difference < 0
+    ? `${counted(-difference, "event")} missing`
+    : `${counted(difference, "event")} too many`
+}
+
+/** The check reads every row in order, the query of the report counts apart. */
+const countsOf = ({ evidence, input }: Report, complete: Completeness): Html => {
   const { events_in_bounds } = input.verification
-  const { population } = evidence
-  if (!isWholePopulation(input)) {
-    return html`<p>Of the ${counted(events_in_bounds, "event")} that the check of the chain found
-      within the period, ${count(population)} meet the filter.</p>`
+  const within = isWholePopulation(input) ? "within the period" : "within the period and the filter"
+  return facts([
+    ["Sequence numbers", numbersOf(complete)],
+    ["Events expected", expectedOf(complete)],
+    ["Events read by the check", count(complete.checked)],
+    ["Difference", differenceOf(complete)],
+    ["Of those read, within the period", count(events_in_bounds)],
+    ["Counted by the query", `${count(evidence.population)} ${within}`]
+  ])
+}
+
+const BROKEN_COUNTS =
+  "Counts that agree do not establish anything here: an altered event counts like a genuine one."
+
+const conclusion = ({ evidence, input }: Report, complete: Completeness): Html => {
+  const { breaks_total, events_in_bounds } = input.verification
+  if (!complete.isEstablished) {
+    const reason =
+      breaks_total === 0
+        ? `the check read ${counted(complete.checked, "event")} of ${count(complete.expected)}`
+        : `the chain has ${counted(breaks_total, "break")}`
+    return html`<p class="alarm"><strong>Completeness is not established:</strong> ${reason}.
+      ${breaks_total > 0 && complete.checked === complete.expected ? BROKEN_COUNTS : nothing}</p>`
   }
-  return population === events_in_bounds
-    ? html`<p><strong class="tone intact">The two counts agree.</strong> The query that made this
-      report counts ${counted(population, "event")}; the check of the chain, which reads every
-      stored event in order, counted ${count(events_in_bounds)} within the same period.</p>`
-    : html`<p class="alarm"><strong>The two counts differ.</strong> The query that made this report
-      counts ${counted(population, "event")}, but the check of the chain counted
+  if (isWholePopulation(input) && evidence.population !== events_in_bounds) {
+    return html`<p class="alarm"><strong>The counts differ.</strong> The query that made this report
+      counts ${counted(evidence.population, "event")}, the check of the chain
       ${count(events_in_bounds)} within the same period. The population is not established.</p>`
+  }
+  return html`<p><strong class="tone intact">No sequence number is missing.</strong> As many events
+    were read as the sequence numbers require, each once.</p>`
 }
 
 const body = (report: Report): Html => {
   const { evidence, input } = report
   const { verification } = input
-  const { bounds, events_checked, first_sequence_number, last_sequence_number } = verification
-  const span =
-    first_sequence_number === null || last_sequence_number === null
-      ? "none"
-      : `${count(first_sequence_number)} to ${count(last_sequence_number)}`
+  const { bounds } = verification
+  const complete = completenessOf(verification)
   return html`
     <h2>Scope</h2>
     ${facts([
       ["Period, by event time", periodOf(verification)],
       ["Exact bounds, inclusive", html`${bounds.from}<br>${bounds.to}`],
-      ["Sequence numbers checked", span],
-      ["Events checked", count(events_checked)],
       ["Population of this report", counted(evidence.population, "event")],
       ["Read at", html`${seconds(input.generatedAt)} UTC`]
     ])}
@@ -63,7 +93,8 @@ const body = (report: Report): Html => {
     <h2>Filter</h2>
     ${filterTable(report)}
     <h2>Completeness</h2>
-    ${reconciliation(report)}
+    ${countsOf(report, complete)}
+    ${conclusion(report, complete)}
     <p>Each tenant's events are numbered from 1 without gaps when they are recorded, and each holds
       the hash of the one before it. An event that was removed, added or moved leaves a gap, a
       second event under one number, or a link that does not hold; chapter 3 reports each. A removed

@@ -3,6 +3,7 @@ import { html, nothing, type Html, type HtmlPart } from "../Html.ts"
 import type { Sample } from "../Evidence.ts"
 import type { EventLine } from "../EventLine.ts"
 import { outcomeMark } from "../EventTables.ts"
+import { marked, type Mark, type Marks } from "../Marks.ts"
 import type { Report, Section } from "../Report.ts"
 import { SAMPLE_SIZE } from "../Sampling.ts"
 import { count, counted, hash, micros, seconds, shown, type CutText } from "../ShownText.ts"
@@ -37,7 +38,7 @@ const method = ({ evidence, input }: Report): Html => {
     </ol>`
 }
 
-const worksheet = ({ drawn }: Sample): Html =>
+const worksheet = ({ drawn }: Sample, marks: Marks): Html =>
   table({
     caption: "Worksheet: the sample by position, to be filled in",
     className: "worksheet",
@@ -55,7 +56,7 @@ const worksheet = ({ drawn }: Sample): Html =>
       count(position),
       event === undefined
         ? html`<strong class="tone broken">missing</strong>`
-        : count(event.sequenceNumber),
+        : html`${count(event.sequenceNumber)} ${marked(marks(event.sequenceNumber))}`,
       event === undefined ? nothing : seconds(event.timestamp),
       html`<span class="box"></span>`,
       html`<span class="box"></span>`,
@@ -72,12 +73,14 @@ const named = (id: CutText, type: CutText | string, name: CutText | undefined): 
     name === undefined ? nothing : html`<br>${shown(name)}`
   }`
 
-const card = (position: number, event: EventLine): Html => {
+const card = (position: number, event: EventLine, mark: Mark | undefined): Html => {
   const { erasedAt } = event
+  const doubt = mark === undefined ? undefined : html`${marked(mark)}, see chapter 3`
   const title = `Position ${count(position)}, sequence ${count(event.sequenceNumber)}`
   return html`<article class="card"><h3>${title}</h3>
     ${facts(
       [
+        ...optional("Integrity", doubt),
         ["Event", shown(event.id)],
         ["Time", html`${micros(event.timestamp)} UTC, recorded ${micros(event.createdAt)}`],
         ["Actor", named(event.actorId, event.actorType, event.actorEmail)],
@@ -104,12 +107,12 @@ const body = (report: Report): Html => {
   if (sample.drawn.length === 0) return html`<p class="none">0 events: there is nothing to draw
     from.</p>`
   return html`<h2>Method</h2>${method(report)}
-    ${worksheet(sample)}
+    ${worksheet(sample, report.marks)}
     <h2>The sampled events</h2>
     <p>${counted(sample.drawn.length, "event")} with everything that is stored of them, long values
       cut where said.</p>
     ${sample.drawn.map(({ event, position }) =>
-      event === undefined ? nothing : card(position, event)
+      event === undefined ? nothing : card(position, event, report.marks(event.sequenceNumber))
     )}`
 }
 

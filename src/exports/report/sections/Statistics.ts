@@ -2,7 +2,7 @@
 import { GROUPS_MAX, largestGroups } from "../Evidence.ts"
 import { timelineChart, timelineText } from "../Charts.ts"
 import { html, type Html } from "../Html.ts"
-import type { Report, Section } from "../Report.ts"
+import { alteredNotice, type Report, type Section } from "../Report.ts"
 import { groupTable } from "../Tables.ts"
 import { timelineOf } from "../Timeline.ts"
 
@@ -19,7 +19,7 @@ const byTime = ({ evidence }: Report): Html => {
 const body = (report: Report): Html => {
   const { actions, actors, actorTypes, outcomes, population, resourceTypes } = report.evidence
   if (population === 0) return html`<p class="none">0 events: there is nothing to count.</p>`
-  return html`<h2>By time</h2>${byTime(report)}
+  return html`${alteredNotice(report)}<h2>By time</h2>${byTime(report)}
     <h2>By action</h2>
     ${groupTable("Events by action", "Action", largestGroups(actions, GROUPS_MAX), population)}
     <h2>By outcome and type of actor</h2>

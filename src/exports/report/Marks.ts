@@ -1,0 +1,42 @@
+/**
+ * Which events a report must not show as if they held: by their sequence numbers among the breaks
+ * that the verification found. Knows nothing of tables.
+ */
+import type { BreakReason, VerifyReport } from "../../verify/Verifier.ts"
+import { html, nothing, type Html } from "./Html.ts"
+
+/**
+ * `broken`: a break names the event, or it lies outside of the chain. `in doubt`: a break that
+ * concerns it may not be listed, or a signed checkpoint contradicts the chain up to a later event.
+ */
+export type Mark = "broken" | "in doubt"
+
+export type Marks = (sequenceNumber: number) => Mark | undefined
+
+/** Breaks that name a number without an event. */
+const ABSENT: ReadonlySet<BreakReason> = new Set(["sequence_gap", "tail_missing"])
+
+const none: Marks = () => undefined
+
+export const marksOf = ({ breaks, breaks_total, head, status }: VerifyReport): Marks => {
+  if (breaks_total === 0 && status !== "broken") return none
+  const broken = new Set(
+    breaks
+      .filter(({ reason }) => reason !== "checkpoint_mismatch" && !ABSENT.has(reason))
+      .map((found) => found.sequence_number)
+  )
+  const contradicted = breaks
+    .filter(({ reason }) => reason === "checkpoint_mismatch")
+    .reduce((last, found) => Math.max(last, found.sequence_number), 0)
+  const isListed = breaks.length === breaks_total
+  const listedBefore = isListed ? Infinity : (breaks.at(-1)?.sequence_number ?? 0)
+  const end = head?.sequence_number ?? Infinity
+  return (sequence) => {
+    if (broken.has(sequence) || sequence < 1 || sequence > end) return "broken"
+    return sequence <= contradicted || sequence >= listedBefore ? "in doubt" : undefined
+  }
+}
+
+/** The mark as a word; nothing for an event that holds. */
+export const marked = (mark: Mark | undefined): Html =>
+  mark === undefined ? nothing : html`<strong class="mark">${mark}</strong>`
