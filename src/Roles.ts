@@ -36,6 +36,7 @@ import { chainOfTree } from "./domain/Chains.ts"
 import type { Signer } from "./domain/Checkpoint.ts"
 import { layerEvidenceSeal } from "./exports/EvidenceSealLayer.ts"
 import { AuditReports } from "./exports/report/AuditReports.ts"
+import { readReportSettings, type ReportSettings } from "./exports/report/ReportSettings.ts"
 import { layerStoredTraceExport } from "./exports/StoredTraceExport.ts"
 import { ApiSettings } from "./http/ApiSettings.ts"
 import { layerExportAnswers } from "./http/ExportAnswers.ts"
@@ -210,11 +211,12 @@ const layerSelfVerification = ({ selfVerifyEventsPerSecond }: Config) =>
 /** What leaves the service as documents. */
 const exportsOf = (
   { cacheDir, chromiumPath, chromiumSandbox, quotas }: Config,
-  signer: Signer | undefined
+  signer: Signer | undefined,
+  report: ReportSettings
 ) =>
   layerExportAnswers.pipe(
     Layer.provide([
-      AuditReports.layer.pipe(
+      AuditReports.layer(report).pipe(
         Layer.provide(
           layerChromium({ path: chromiumPath, cacheFolder: cacheDir, sandbox: chromiumSandbox })
         )
@@ -227,10 +229,15 @@ const exportsOf = (
   )
 
 /** Everything behind the HTTP API, and the API in front of it. */
-const apiOf = (config: Config, secret: Redacted.Redacted, signer: Signer | undefined) => {
+const apiOf = (
+  config: Config,
+  secret: Redacted.Redacted,
+  signer: Signer | undefined,
+  report: ReportSettings
+) => {
   const { adminToken, bootstrapKeys, limits, roles, serviceName } = config
   const keys = layerKeys({ adminToken, bootstrapKeys })
-  const services = exportsOf(config, signer).pipe(
+  const services = exportsOf(config, signer, report).pipe(
     Layer.provideMerge(Layer.mergeAll(layerTraceFeed, layerReadiness(roles))),
     Layer.provideMerge(layerSelfVerification(config)),
     Layer.provideMerge(Layer.mergeAll(layerVerifier, layerTraceVerifier)),
@@ -356,6 +363,8 @@ const settled = (workers: ReadonlyArray<Effect.Effect<ReadonlySet<number>>>, par
  */
 export const startRoles = Effect.fnUntraced(function*(config: Config, report: Report) {
   silenceNegativeTimeoutWarning()
+  // Before anything runs: what is wrong with a file of the configuration stops the start.
+  const reportSettings = yield* readReportSettings(config.report)
   const needsFolder = embedsBroker(config) || embedsStore(config)
   const folder = needsFolder ? yield* DataFolder.open(config.dataDir) : undefined
   const secret = config.secret ?? (yield* folder!.secret)
@@ -395,7 +404,9 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
   let firstKey: string | undefined
   if (has(config, "api")) {
     const parts = Layer.mergeAll(Layer.succeed(EventLog, log), Layer.succeedContext(stores!))
-    const api = yield* Layer.build(apiOf(config, secret, signer).pipe(Layer.provide(parts)))
+    const api = yield* Layer.build(
+      apiOf(config, secret, signer, reportSettings).pipe(Layer.provide(parts))
+    )
     url = config.http.publicUrl ?? Context.get(api, HttpListener).url
     const keys = Context.get(api, Keys)
     firstKey = yield* firstKeyOf(config, keys)

@@ -107,6 +107,12 @@ export interface Config {
   readonly selfVerifyEventsPerSecond: number
   readonly chromiumPath: string | undefined
   readonly chromiumSandbox: "auto" | "required" | "off"
+  /** Of the PDF; undefined: as it comes with the program. */
+  readonly report: {
+    readonly criteriaFile: string | undefined
+    readonly organisation: string | undefined
+    readonly logoFile: string | undefined
+  }
   readonly log: {
     readonly level: "debug" | "info" | "warn" | "error"
     readonly format: "json" | "pretty"
@@ -329,6 +335,7 @@ const keys = inGroup("Keys and secrets")
 const kafka = inGroup("Kafka")
 const clickhouse = inGroup("ClickHouse")
 const limits = inGroup("Limits")
+const report = inGroup("Report")
 const logs = inGroup("Logs and tools")
 
 const variables = {
@@ -549,6 +556,21 @@ const variables = {
     "auto",
     "auto goes on without its sandbox where it does not start with one, and warns; required prints "
       + "nothing then; off never asks for it"
+  ),
+  ALK_CRITERIA_FILE: report.optional(
+    path,
+    "the mapping of schemas/criteria.json",
+    "JSON file that says which actions the report counts for which SOC 2 criterion"
+  ),
+  ALK_REPORT_ORGANISATION: report.optional(
+    text(/^[^\0-\x1f\x7f]{1,120}$/u, "1 to 120 characters without control characters"),
+    "only the service is named",
+    "organisation that the report is about"
+  ),
+  ALK_REPORT_LOGO_FILE: report.optional(
+    path,
+    "no logo",
+    "PNG or JPEG of at most 512 KiB on the first page of the report"
   ),
   LOG_LEVEL: logs.withDefault(
     oneOf(["debug", "info", "warn", "error"]),
@@ -797,6 +819,11 @@ const configOf = (values: Values, surroundings: Surroundings): Config => {
     selfVerifyEventsPerSecond: values.ALK_SELF_VERIFY_EVENTS_PER_SECOND,
     chromiumPath: values.CHROMIUM_PATH && absolute(values.CHROMIUM_PATH),
     chromiumSandbox: values.ALK_CHROMIUM_SANDBOX,
+    report: {
+      criteriaFile: values.ALK_CRITERIA_FILE && absolute(values.ALK_CRITERIA_FILE),
+      organisation: values.ALK_REPORT_ORGANISATION,
+      logoFile: values.ALK_REPORT_LOGO_FILE && absolute(values.ALK_REPORT_LOGO_FILE)
+    },
     log: {
       level: values.LOG_LEVEL,
       format: values.ALK_LOG_FORMAT ?? (surroundings.terminal ? "pretty" : "json")

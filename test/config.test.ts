@@ -72,6 +72,7 @@ describe("parseConfig", () => {
       selfVerifyEventsPerSecond: 1_000,
       chromiumPath: undefined,
       chromiumSandbox: "auto",
+      report: { criteriaFile: undefined, organisation: undefined, logoFile: undefined },
       log: { level: "info", format: "json" }
     })
   })

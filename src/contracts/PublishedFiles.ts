@@ -3,15 +3,30 @@
  * them. Writes nothing; `write.ts` does, and a test compares.
  */
 import { asyncApiYaml, defaultPlace } from "./AsyncApi.ts"
-import { jsonSchemaOf } from "./JsonSchema.ts"
+import { CriteriaMapping } from "../exports/report/Criteria.ts"
+import { defaultMapping } from "../exports/report/DefaultMapping.ts"
+import { DIALECT, describe, jsonSchemaOf, schemaId } from "./JsonSchema.ts"
 import { recordContracts } from "./RecordContracts.ts"
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+
+/** Of the file that maps actions to criteria. */
+const criteriaSchema = () => {
+  const { definitions, schema } = describe(CriteriaMapping)
+  return { $schema: DIALECT, $id: schemaId("criteria-mapping"), ...schema, $defs: definitions }
+}
 
 /** Content by path, relative to the repository. */
 export const publishedFiles = (): ReadonlyMap<string, string> =>
   new Map([
     ...recordContracts.map((contract): readonly [string, string] => [
       `schemas/json/${contract.name}.schema.json`,
-      `${JSON.stringify(jsonSchemaOf(contract), null, 2)}\n`
+      json(jsonSchemaOf(contract))
     ]),
+    ["schemas/criteria.schema.json", json(criteriaSchema())],
+    [
+      "schemas/criteria.json",
+      json({ $schema: "criteria.schema.json", ...defaultMapping })
+    ],
     ["schemas/asyncapi.yaml", asyncApiYaml(defaultPlace)]
   ])

@@ -11,12 +11,13 @@ import {
   type PdfFailed,
   type PdfUnavailable
 } from "../../ports/PdfRenderer.ts"
-import { defaultCriteria } from "./Criteria.ts"
+import { matcherOf } from "./ActionPattern.ts"
 import { collectEvidence } from "./Evidence.ts"
 import { fontFaces } from "./Fonts.ts"
 import { html, type Html } from "./Html.ts"
 import { marksOf } from "./Marks.ts"
 import { periodOf, type Report, type ReportInput, type Section } from "./Report.ts"
+import { defaultReportSettings, type ReportSettings } from "./ReportSettings.ts"
 import { seconds } from "./ShownText.ts"
 import { stylesheet, type RunningText } from "./Stylesheet.ts"
 import { verdictOf } from "./Verdict.ts"
@@ -90,20 +91,23 @@ export class AuditReports extends Context.Service<
     ): Effect.Effect<Uint8Array, StoreUnavailable | PdfUnavailable | PdfBusy | PdfFailed>
   }
 >()("alk/AuditReports") {
-  static readonly layer: Layer.Layer<AuditReports, never, EventStore | PdfRenderer> = Layer.effect(
+  static readonly layer = (
+    settings: ReportSettings = defaultReportSettings
+  ): Layer.Layer<AuditReports, never, EventStore | PdfRenderer> => Layer.effect(
     AuditReports,
     Effect.gen(function*() {
       const store = yield* EventStore
       const renderer = yield* PdfRenderer
+      const { mapping } = settings
+      const isPrivileged = matcherOf(mapping.privileged_actions)
       const render = Effect.fn("AuditReports.render")(function*(input: ReportInput) {
         const { filter, final, tenant, verification } = input
-        const request = { tenantId: tenant.id, filter, final, verification }
+        const request = { tenantId: tenant.id, filter, final, verification, isPrivileged }
         const evidence = yield* collectEvidence(request).pipe(
           Effect.provideService(EventStore, store)
         )
-        const criteria = input.criteria ?? defaultCriteria
         return yield* renderer.render(
-          documentOf({ input, evidence, criteria, marks: marksOf(verification) })
+          documentOf({ input, evidence, mapping, marks: marksOf(verification) })
         )
       })
       return AuditReports.of({ render })

@@ -14,7 +14,9 @@ import {
   type StoreUnavailable
 } from "../../ports/EventStore.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
+import type { ActionMatcher } from "./ActionPattern.ts"
 import { eventLine, type EventLine } from "./EventLine.ts"
+import { EventSurvey, SURVEY_EVENTS_MAX, type Surveyed } from "./EventSurvey.ts"
 import { drawSample, seedOf, type Draw } from "./Sampling.ts"
 import type { DayCount } from "./Timeline.ts"
 
@@ -26,8 +28,6 @@ export const EXCEPTION_ROWS_MAX = 50
 export const ERASURE_ROWS_MAX = 50
 /** Rows of each table of statistics; what is beyond is one row more. */
 export const GROUPS_MAX = 10
-/** Distinct actions that are looked at for the criteria; the store counts no more in one answer. */
-export const ACTIONS_MAX = 1_000
 /** Queries at once: the store serves others too. */
 const QUERIES_AT_ONCE = 2
 
@@ -42,6 +42,7 @@ export interface EvidenceRequest {
   readonly verification: VerifyReport
   /** How the store is to be read, see EventStore. */
   readonly final: boolean
+  readonly isPrivileged: ActionMatcher
 }
 
 export interface Group {
@@ -74,7 +75,8 @@ export interface Evidence {
   readonly population: number
   readonly first: EventLine | undefined
   readonly last: EventLine | undefined
-  /** Of at most ACTIONS_MAX actions. */
+  /** What one pass over the events has found. */
+  readonly survey: Surveyed
   readonly actions: Groups
   readonly outcomes: Groups
   readonly actorTypes: Groups
@@ -210,6 +212,26 @@ const eventsOf = (
     Effect.map((lines) => lines.reverse())
   )
 
+/** Every event once, in ascending order, up to the limit of a survey. */
+const surveyOf = Effect.fnUntraced(function*(
+  store: EventStore["Service"],
+  { final, isPrivileged, tenantId }: EvidenceRequest,
+  filter: EventFilter
+) {
+  const survey = new EventSurvey(isPrivileged)
+  let room = SURVEY_EVENTS_MAX
+  yield* store.scan({ tenantId, filter, order: "asc" }, final).pipe(
+    Stream.takeWhile(() => room > 0),
+    Stream.runForEach((bodies) =>
+      Effect.sync(() => {
+        for (const body of bodies.slice(0, room)) survey.take(body)
+        room -= bodies.length
+      })
+    )
+  )
+  return survey.result(room >= 0)
+})
+
 const groupsOf = ({ groups, other }: Stats): Groups => ({ groups, other })
 
 /** What one report says, and no more of it than its pages show. */
@@ -223,7 +245,7 @@ export const collectEvidence = Effect.fn("Evidence.collect")(function*(request: 
   const seed = seedOf(tenantId, verification.head?.hash ?? NO_HEAD)
   const [actions, actorTypes, actors, resourceTypes, days, first, last] = yield* Effect.all(
     [
-      reader.stats("action", ACTIONS_MAX),
+      reader.stats("action", GROUPS_MAX),
       reader.stats("actor_type", 3),
       reader.stats("actor_id", GROUPS_MAX),
       reader.stats("resource_type", GROUPS_MAX),
@@ -233,6 +255,7 @@ export const collectEvidence = Effect.fn("Evidence.collect")(function*(request: 
     ],
     { concurrency: QUERIES_AT_ONCE }
   )
+  const survey = yield* surveyOf(store, request, filter)
   const [failures, errors, erasures, sample, events] = yield* Effect.all(
     [
       exceptionsOf(reader, filter, "failure"),
@@ -245,6 +268,7 @@ export const collectEvidence = Effect.fn("Evidence.collect")(function*(request: 
   )
   const evidence: Evidence = {
     population,
+    survey,
     first,
     last,
     actions: groupsOf(actions),

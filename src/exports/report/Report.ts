@@ -4,11 +4,11 @@
  */
 import type { EventFilter } from "../../domain/EventFilter.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
-import type { Criterion } from "./Criteria.ts"
+import type { CriteriaMapping } from "./Criteria.ts"
 import type { Evidence } from "./Evidence.ts"
 import { html, nothing, type Html } from "./Html.ts"
 import type { Marks } from "./Marks.ts"
-import { seconds } from "./ShownText.ts"
+import { count, seconds } from "./ShownText.ts"
 
 /** A request for a report. */
 export interface ReportInput {
@@ -20,8 +20,6 @@ export interface ReportInput {
   /** Canonical time; the only thing that differs between two reports of the same content. */
   readonly generatedAt: string
   readonly serviceName: string
-  /** Instead of `defaultCriteria`. */
-  readonly criteria?: ReadonlyArray<Criterion>
   /** How the store is to be read, see EventStore. */
   readonly final: boolean
 }
@@ -29,7 +27,7 @@ export interface ReportInput {
 export interface Report {
   readonly input: ReportInput
   readonly evidence: Evidence
-  readonly criteria: ReadonlyArray<Criterion>
+  readonly mapping: CriteriaMapping
   /** Which events must not be shown as if they held. */
   readonly marks: Marks
 }
@@ -84,3 +82,10 @@ export const alteredNotice = ({ input }: Report): Html =>
     ? nothing
     : html`<p class="alarm"><strong>Computed from altered records.</strong> The chain does not hold,
         see chapter 3. What follows is what the store says, not what is known to have happened.</p>`
+
+/** Said where not every event was gone through; nothing else. */
+export const surveyedPart = ({ evidence }: Report): Html =>
+  evidence.survey.isWhole
+    ? nothing
+    : html`<p class="note"><strong>Of the first ${count(evidence.survey.events)} events by sequence
+        number only:</strong> the population is larger than a report goes through.</p>`

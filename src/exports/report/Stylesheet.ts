@@ -144,6 +144,7 @@ td.number { white-space: nowrap }
 .events .number { padding-right: 3mm }
 .criteria { font-size: 7.9pt; line-height: 1.36 }
 .criteria td, .criteria th { padding-top: 1mm; padding-bottom: 1mm }
+.actions { list-style: none; margin: 0; padding: 0 } .actions li { margin: 0 0 0.6mm }
 .outcome { white-space: nowrap }
 .outcome.failure, .outcome.error { font-weight: 600; color: ${ALARM} }
 .mark, .marked td:first-child { color: ${ALARM}; font-weight: 600 }

@@ -1,7 +1,6 @@
 /** The numbers behind charts, mapping and sample. */
 import { assert, describe, it } from "vitest"
 import { roundedUp, timelineChart, timelineText } from "../../../src/exports/report/Charts.ts"
-import { countByCriterion, defaultCriteria } from "../../../src/exports/report/Criteria.ts"
 import { boundedFilter, largestGroups } from "../../../src/exports/report/Evidence.ts"
 import { completenessOf } from "../../../src/exports/report/Completeness.ts"
 import { fontFaces, hasGlyph } from "../../../src/exports/report/Fonts.ts"
@@ -90,29 +89,6 @@ describe("share", () => {
     const parts = [[0, 9], [9, 9], [1, 100_000], [99_999, 100_000], [1, 8], [0, 0]] as const
     const shares = parts.map(([part, whole]) => share(part, whole))
     assert.deepStrictEqual(shares, ["0 %", "100 %", "< 0.1 %", "> 99.9 %", "12.5 %", "–"])
-  })
-})
-
-describe("countByCriterion", () => {
-  it("counts an event once for each criterion that names a word of its action", () => {
-    const counts = countByCriterion(defaultCriteria, [
-      { key: "user.Role-add", count: 3 },
-      { key: "role.role.grant", count: 4 },
-      { key: "scrolled.page", count: 100 }
-    ])
-    assert.strictEqual(counts.get("CC6.3"), 7)
-    assert.strictEqual(counts.get("CC6.2"), 3)
-    assert.strictEqual(counts.get("CC7.5"), 0)
-  })
-
-  it("maps each criterion from CC6.1 to CC8.1 once, in its own words", () => {
-    const ids = defaultCriteria.map(({ id }) => id)
-    const of = (group: string, last: number) =>
-      Array.from({ length: last }, (_, index) => `${group}.${index + 1}`)
-    assert.deepStrictEqual(ids, [...of("CC6", 8), ...of("CC7", 5), "CC8.1"])
-    for (const { words } of defaultCriteria) {
-      assert.isTrue(words.every((word) => /^[a-z]+$/.test(word)))
-    }
   })
 })
 
