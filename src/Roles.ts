@@ -217,9 +217,10 @@ const exportsOf = (
   layerExportAnswers.pipe(
     Layer.provide([
       AuditReports.layer(report).pipe(
-        Layer.provide(
-          layerChromium({ path: chromiumPath, cacheFolder: cacheDir, sandbox: chromiumSandbox })
-        )
+        Layer.provide([
+          layerChromium({ path: chromiumPath, cacheFolder: cacheDir, sandbox: chromiumSandbox }),
+          layerStoredTraceExport
+        ])
       ),
       layerArchive,
       layerEvidenceSeal(signer),

@@ -20,6 +20,7 @@ import {
   type ExportScope
 } from "../exports/ExportScope.ts"
 import { AuditReports } from "../exports/report/AuditReports.ts"
+import { reportIdOf, type ReportInput, type ReportRequest } from "../exports/report/Report.ts"
 import { TraceExport } from "../exports/TraceExport.ts"
 import { SystemActs } from "../pipeline/SystemActs.ts"
 import { Archive } from "../ports/Archive.ts"
@@ -27,6 +28,7 @@ import { EventLog } from "../ports/EventLog.ts"
 import { EventStore } from "../ports/EventStore.ts"
 import { Verifier } from "../verify/Verifier.ts"
 import type { Failure } from "./Answer.ts"
+import { API_VERSION } from "./Api.ts"
 import { ApiError, unavailable } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { ExportSlots } from "./ExportSlots.ts"
@@ -37,8 +39,10 @@ import { transfer } from "./Transfer.ts"
 
 /** What is to be exported, and for whom. */
 export interface ExportOrder extends ExportRequest {
-  /** Id of the API key or of the share link: the actor on the record. */
-  readonly actorId: string
+  /** The API key or the share link: the actor on the record. */
+  readonly askedBy: ReportRequest["askedBy"]
+  /** Where this process is reached, unless the configuration says where the service is. */
+  readonly ownUrl: string
   /** Asked when there is something to hand out, before it goes on record. */
   readonly permit?: Effect.Effect<void, Failure>
 }
@@ -95,7 +99,7 @@ const unprintable = (message: string, retryAfterSeconds?: number): ApiError =>
   })
 
 const make = Effect.gen(function*() {
-  const { serviceName } = yield* ApiSettings
+  const { publicUrl, serviceName } = yield* ApiSettings
   const acts = yield* SystemActs
   const keys = yield* Keys
   const log = yield* EventLog
@@ -123,39 +127,61 @@ const make = Effect.gen(function*() {
       yield* visibility.reached(partition, { checkpoints: end })
     }).pipe(Effect.timeoutOption(CHECKPOINT_TIMEOUT), Effect.exit)
 
-  const print = Effect.fnUntraced(function*(scope: ExportScope, final: boolean) {
-    const tenant = (yield* keys.tenants).find(({ id }) => id === scope.tenantId)
-    const { filter, generatedAt, tenantId, verification } = scope
-    return yield* reports
-      .render({
-        tenant: {
-          id: tenantId,
-          ...(tenant?.name === undefined ? {} : { name: tenant.name })
-        },
-        filter,
-        verification,
-        generatedAt,
-        serviceName,
-        final
-      })
-      .pipe(
-        Effect.catchTags({
-          PdfUnavailable: ({ message }) => Effect.fail(unprintable(message)),
-          PdfBusy: ({ retryAfterSeconds }) =>
-            Effect.fail(unprintable("too many documents wait to be printed", retryAfterSeconds)),
-          PdfFailed: (failure) =>
-            Effect.logWarning("a PDF could not be printed", failure.reason, failure.cause).pipe(
-              Effect.andThen(
-                Effect.fail(unprintable(`it could not be printed: ${failure.message}`))
-              )
-            )
-        })
-      )
+  const requestOf = (request: Request, { askedBy, ownUrl }: ExportOrder): ReportRequest => ({
+    askedBy,
+    line: `${request.method} ${request.url}`,
+    serviceUrl: publicUrl ?? ownUrl,
+    apiVersion: API_VERSION
   })
 
-  const record = (kind: ExportKind, { actorId }: ExportOrder, scope: ExportScope) =>
+  const inputOf = Effect.fnUntraced(function*(
+    scope: ExportScope,
+    request: ReportRequest,
+    final: boolean
+  ) {
+    const tenant = (yield* keys.tenants).find(({ id }) => id === scope.tenantId)
+    const { bounds, filter, generatedAt, surroundings, tenantId, verification } = scope
+    const last = surroundings.traceHead?.sequence_number
+    const { from, to } = bounds
+    const input: ReportInput = {
+      tenant: {
+        id: tenantId,
+        ...(tenant?.name === undefined ? {} : { name: tenant.name })
+      },
+      filter,
+      verification,
+      generatedAt,
+      serviceName,
+      request,
+      traces: last === undefined ? undefined : { tenantId, from, to, last },
+      final
+    }
+    return input
+  })
+
+  const print = (input: ReportInput) =>
+    reports.render(input).pipe(
+      Effect.catchTags({
+        PdfUnavailable: ({ message }) => Effect.fail(unprintable(message)),
+        PdfBusy: ({ retryAfterSeconds }) =>
+          Effect.fail(unprintable("too many documents wait to be printed", retryAfterSeconds)),
+        PdfFailed: (failure) =>
+          Effect.logWarning("a PDF could not be printed", failure.reason, failure.cause).pipe(
+            Effect.andThen(
+              Effect.fail(unprintable(`it could not be printed: ${failure.message}`))
+            )
+          )
+      })
+    )
+
+  const record = (
+    kind: ExportKind,
+    { askedBy }: ExportOrder,
+    scope: ExportScope,
+    report: ReportInput | undefined
+  ) =>
     acts.log({
-      actor: actorId,
+      actor: askedBy.id,
       action: "export.created",
       resource: { type: resourceTypes[kind], id: scope.tenantId },
       metadata: {
@@ -164,7 +190,8 @@ const make = Effect.gen(function*() {
         filter: scope.conditions ?? null,
         events: scope.verification.events_in_bounds,
         head_hash: scope.verification.head?.hash ?? null,
-        generated_at: scope.generatedAt
+        generated_at: scope.generatedAt,
+        ...(report === undefined ? {} : { report_id: reportIdOf(report) })
       }
     })
 
@@ -198,18 +225,22 @@ const make = Effect.gen(function*() {
     yield* slots.take(tenantId)
     yield* checkpointed(tenantId)
     const scope = yield* openScope({ tenantId, filter }).pipe(Effect.provideContext(services))
-    const pdf = kind === "pack-without-pdf" ? undefined : yield* print(scope, final)
+    const report =
+      kind === "pack-without-pdf"
+        ? undefined
+        : yield* inputOf(scope, requestOf(request, order), final)
+    const pdf = report === undefined ? undefined : yield* print(report)
     const options = {
       contentType: types[kind],
       headers: headersOf(kind, tenantId, scopeEtag(kind, scope), scope.generatedAt)
     }
     yield* order.permit ?? Effect.void
     if (kind === "pdf") {
-      yield* record(kind, order, scope)
+      yield* record(kind, order, scope, report)
       return HttpServerResponse.uint8Array(pdf!, options)
     }
     const bytes = yield* packBytes(scope, pdf, final)
-    yield* record(kind, order, scope)
+    yield* record(kind, order, scope, report)
     const of = { operation: "exportEvidencePack", tenantId }
     return HttpServerResponse.stream(transfer(request, bytes, of), options)
   })

@@ -10,7 +10,10 @@ import { CurrentPrincipal } from "./Authorization.ts"
 import { toFilter } from "./EventParameters.ts"
 import { ExportAnswers } from "./ExportAnswers.ts"
 import { packParameters, pdfParameters } from "./ExportContract.ts"
+import { HttpListener } from "./HttpListener.ts"
 import { readQuery } from "./QueryParameters.ts"
+
+const askedWith = (id: string) => ({ kind: "API key" as const, id })
 
 /** The handlers of ExportApi. */
 export const layerExportHandlers = HttpApiBuilder.group(
@@ -18,6 +21,7 @@ export const layerExportHandlers = HttpApiBuilder.group(
   "Export",
   Effect.fnUntraced(function*(handlers) {
     const answers = yield* ExportAnswers
+    const { url: ownUrl } = yield* HttpListener
 
     return handlers
       .handleRaw(
@@ -31,7 +35,8 @@ export const layerExportHandlers = HttpApiBuilder.group(
               })
               return { filter: toFilter(values, metadata), withPdf: values.pdf ?? true }
             })
-            return yield* answers.pack(request, { tenantId, filter, actorId: keyId }, withPdf)
+            const order = { tenantId, filter, askedBy: askedWith(keyId), ownUrl }
+            return yield* answers.pack(request, order, withPdf)
           })
         )
       )
@@ -46,7 +51,8 @@ export const layerExportHandlers = HttpApiBuilder.group(
               })
               return toFilter(values, metadata)
             })
-            return yield* answers.pdf(request, { tenantId, filter, actorId: keyId })
+            const order = { tenantId, filter, askedBy: askedWith(keyId), ownUrl }
+            return yield* answers.pdf(request, order)
           })
         )
       )

@@ -235,6 +235,7 @@ export const layerShareExportHandlers = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const answers = yield* ExportAnswers
     const links = yield* ShareLinks
+    const { url: ownUrl } = yield* HttpListener
 
     return handlers.handleRaw(
       "exportSharedPdf",
@@ -249,8 +250,9 @@ export const layerShareExportHandlers = HttpApiBuilder.group(
                 Effect.fail(new ApiError({ code: "unauthenticated", message }))
               )
             )
-          const { filter, id: actorId, tenant_id: tenantId } = link
-          return yield* answers.pdf(request, { tenantId, filter, actorId, permit })
+          const { filter, id, tenant_id: tenantId } = link
+          const askedBy = { kind: "share link" as const, id }
+          return yield* answers.pdf(request, { tenantId, filter, askedBy, ownUrl, permit })
         })
       )
     )

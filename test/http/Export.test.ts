@@ -1,11 +1,16 @@
 /** The export routes: what they take, what they refuse, and what they put on record. */
-import { randomBytes } from "node:crypto"
+import { execFile } from "node:child_process"
+import { createHash, randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
 import { Deferred, Effect, Stream } from "effect"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { boundedFilter } from "../../src/exports/report/Evidence.ts"
+import { digestCommand, reportIdOf } from "../../src/exports/report/Report.ts"
+import { API_VERSION } from "../../src/http/Api.ts"
 import { packParameters } from "../../src/http/ExportContract.ts"
 import { PackEditor } from "../exports/support/PackEditor.ts"
 import { alkVerify } from "../exports/support/Verifiers.ts"
@@ -13,6 +18,8 @@ import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"
 import { ExportWorld, startExports } from "./support/ExportDoubles.ts"
 import type { Answer, TestApi } from "./support/TestApi.ts"
+
+const run = promisify(execFile)
 
 const PACK = "/v1/export/evidence-pack"
 const PDF = "/v1/export/pdf"
@@ -227,6 +234,48 @@ describe("GET /v1/export/pdf", () => {
     assert.match(headers["content-disposition"]!, /filename="alk-audit-report-acme-.*\.pdf"$/)
     assert.strictEqual(text, "%PDF-1.7 acme 5")
     assert.deepStrictEqual(state.acts[0]!.resource, { type: "audit_report", id: "acme" })
+  })
+
+  it("is told who asked for it and how, and is on record under its id", async () => {
+    await get(`${PDF}?outcome=success`)
+    const [input] = state.printed as [(typeof state.printed)[0]]
+    assert.deepStrictEqual(input.request, {
+      askedBy: { kind: "API key", id: "key_read" },
+      line: `GET ${PDF}?outcome=success`,
+      serviceUrl: api.url,
+      apiVersion: API_VERSION
+    })
+    const [act] = state.acts as [(typeof state.acts)[0]]
+    assert.deepInclude(act.metadata, { report_id: reportIdOf(input) })
+  })
+
+  it("is told of the executions up to the head of their chain, or of none", async () => {
+    await get(PDF)
+    assert.isUndefined(state.printed[0]!.traces)
+    state.traceHead = { sequence_number: 7, hash: "f".repeat(64) }
+    await get(`${PDF}?from=2020-01-01T00:00:00Z`)
+    state.traceHead = undefined
+    assert.deepStrictEqual(state.printed[1]!.traces, {
+      tenantId: "acme",
+      from: "2020-01-01T00:00:00.000000Z",
+      to: "2261-12-31T23:59:59.999999Z",
+      last: 7
+    })
+  })
+
+  it("prints a command that hashes the very events of the pack of the same bounds", async () => {
+    const queries = ["", "from_sequence=2&action=document.*", "metadata.n=3&to_sequence=4", "q=it's"]
+    for (const query of queries) {
+      state.printed.length = 0
+      const pack = new PackEditor((await get(`${PACK}?${query}`)).bytes)
+      const { filter, request, verification } = state.printed[0]!
+      const command = digestCommand(request, boundedFilter(filter, verification))
+      const { stdout } = await run("sh", ["-c", command], {
+        env: { PATH: process.env["PATH"], ALK_KEY: READ_KEY }
+      })
+      const expected = createHash("sha256").update(pack.text("events.ndjson")).digest("hex")
+      assert.strictEqual(stdout.split(" ")[0], expected, query)
+    }
   })
 
   for (const path of [PDF, PACK]) {

@@ -347,6 +347,7 @@ describe("GET /v1/share/export/pdf", () => {
     })
     const [{ action, actor }] = state.acts as [(typeof state.acts)[0]]
     assert.deepStrictEqual([action, actor], ["export.created", id])
+    assert.deepStrictEqual(state.printed[0]!.request.askedBy, { kind: "share link", id })
   })
 
   it("takes no parameters", async () => {

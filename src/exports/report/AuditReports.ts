@@ -3,7 +3,7 @@
  * chapters and printed. Checks nothing itself and decides nothing about the events.
  */
 import { Context, Effect, Layer } from "effect"
-import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
+import type { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
 import {
   PdfRenderer,
   type PdfBusy,
@@ -11,12 +11,21 @@ import {
   type PdfFailed,
   type PdfUnavailable
 } from "../../ports/PdfRenderer.ts"
+import type { TraceExport } from "../TraceExport.ts"
 import { matcherOf } from "./ActionPattern.ts"
 import { collectEvidence } from "./Evidence.ts"
 import { fontFaces } from "./Fonts.ts"
 import { html, type Html } from "./Html.ts"
 import { marksOf } from "./Marks.ts"
-import { periodOf, type Report, type ReportInput, type Section } from "./Report.ts"
+import {
+  boundsText,
+  chapterIds,
+  reportIdOf,
+  type ChapterId,
+  type Report,
+  type ReportInput,
+  type Section
+} from "./Report.ts"
 import { defaultReportSettings, type ReportSettings } from "./ReportSettings.ts"
 import { seconds } from "./ShownText.ts"
 import { stylesheet, type RunningText } from "./Stylesheet.ts"
@@ -24,57 +33,64 @@ import { verdictOf } from "./Verdict.ts"
 import { cover } from "./sections/Cover.ts"
 import { criteriaMapping } from "./sections/CriteriaMapping.ts"
 import { eventListing } from "./sections/EventListing.ts"
-import { exceptionsAndFailures } from "./sections/ExceptionsAndFailures.ts"
+import { executions } from "./sections/Executions.ts"
+import { failures } from "./sections/Failures.ts"
 import { glossary } from "./sections/Glossary.ts"
 import { integrity } from "./sections/Integrity.ts"
 import { population } from "./sections/Population.ts"
+import { privileged } from "./sections/Privileged.ts"
+import { request } from "./sections/Request.ts"
 import { samples } from "./sections/Samples.ts"
 import { signOff } from "./sections/SignOff.ts"
 import { statistics } from "./sections/Statistics.ts"
-import { summary } from "./sections/Summary.ts"
+import { timeliness } from "./sections/Timeliness.ts"
 
-/** In their order; the texts of the chapters refer to one another by these numbers. */
-const chapters: ReadonlyArray<Section> = [
-  summary,
+const sections: Readonly<Record<ChapterId, Section>> = {
+  request,
   population,
   integrity,
-  criteriaMapping,
+  criteria: criteriaMapping,
+  failures,
+  privileged,
+  timeliness,
   statistics,
-  exceptionsAndFailures,
+  executions,
   samples,
-  eventListing,
-  signOff,
+  events: eventListing,
+  "sign-off": signOff,
   glossary
-]
+}
 
 const contents = (): Html =>
-  html`<nav class="contents"><h1>Contents</h1><ol>${chapters.map(
-    ({ id, title }, index) =>
+  html`<nav class="contents"><h1>Contents</h1><ol>${chapterIds.map(
+    (id, index) =>
       html`<li><a href="#${id}"><span class="chapter-number">${index + 1}</span>
-        <span class="chapter-title">${title}</span>
+        <span class="chapter-title">${sections[id].title}</span>
         <span class="chapter-page" data-page-of="${id}"></span></a></li>`
   )}</ol></nav>`
 
-const chapter = (report: Report, { body, id, title }: Section, index: number): Html =>
-  html`<section class="chapter"><h1 id="${id}"><span class="chapter-number">${index + 1}</span>
-    ${title}</h1>${body(report)}</section>`
+const chapterOf = (report: Report, id: ChapterId, index: number): Html => {
+  const { body, title } = sections[id]
+  return html`<section class="chapter"><h1 id="${id}"><span
+    class="chapter-number">${index + 1}</span> ${title}</h1>${body(report)}</section>`
+}
 
 /** The document of a report: pure, the same for the same report. */
 export const documentOf = (report: Report): PdfDocument => {
   const { generatedAt, serviceName, tenant, verification } = report.input
-  const { markup } = html`${cover(report)}${contents()}${chapters.map((section, index) =>
-    chapter(report, section, index)
+  const { markup } = html`${cover(report)}${contents()}${chapterIds.map((id, index) =>
+    chapterOf(report, id, index)
   )}`
   const { tone, word } = verdictOf(verification)
   const title = `Audit evidence report: ${tenant.name ?? tenant.id}`
   const running: RunningText = {
     left: tone === "broken" ? `Audit evidence report: ${word}` : "Audit evidence report",
     right: tenant.id,
-    foot: `${serviceName}, generated ${seconds(generatedAt)} UTC`,
+    foot: `${serviceName}, generated ${seconds(generatedAt)} UTC, report ${report.id}`,
     alarm: tone === "broken"
   }
   return {
-    title: `${title}, ${periodOf(verification)}`,
+    title: `${title}, ${boundsText(verification)}`,
     language: "en",
     styles: fontFaces([markup, serviceName]) + stylesheet(running),
     body: markup,
@@ -93,24 +109,22 @@ export class AuditReports extends Context.Service<
 >()("alk/AuditReports") {
   static readonly layer = (
     settings: ReportSettings = defaultReportSettings
-  ): Layer.Layer<AuditReports, never, EventStore | PdfRenderer> => Layer.effect(
-    AuditReports,
-    Effect.gen(function*() {
-      const store = yield* EventStore
-      const renderer = yield* PdfRenderer
-      const { mapping } = settings
-      const isPrivileged = matcherOf(mapping.privileged_actions)
-      const render = Effect.fn("AuditReports.render")(function*(input: ReportInput) {
-        const { filter, final, tenant, verification } = input
-        const request = { tenantId: tenant.id, filter, final, verification, isPrivileged }
-        const evidence = yield* collectEvidence(request).pipe(
-          Effect.provideService(EventStore, store)
-        )
-        return yield* renderer.render(
-          documentOf({ input, evidence, mapping, marks: marksOf(verification) })
-        )
-      })
-      return AuditReports.of({ render })
-    })
-  )
+  ): Layer.Layer<AuditReports, never, EventStore | PdfRenderer | TraceExport> =>
+    Layer.effect(AuditReports, makeReports(settings))
 }
+
+const makeReports = Effect.fnUntraced(function*(settings: ReportSettings) {
+  const { mapping } = settings
+  const isPrivileged = matcherOf(mapping.privileged_actions)
+  const renderer = yield* PdfRenderer
+  const stores = yield* Effect.context<EventStore | TraceExport>()
+  const render = Effect.fn("AuditReports.render")(function*(input: ReportInput) {
+    const { filter, final, tenant, traces, verification } = input
+    const wanted = { tenantId: tenant.id, filter, final, verification, isPrivileged, traces }
+    const evidence = yield* collectEvidence(wanted).pipe(Effect.provideContext(stores))
+    const marks = marksOf(verification)
+    const report: Report = { id: reportIdOf(input), input, evidence, marks, ...settings }
+    return yield* renderer.render(documentOf(report))
+  })
+  return AuditReports.of({ render })
+})

@@ -12,17 +12,20 @@ const LEFT = 46
 const RIGHT = 6
 const TOP = 10
 const BOTTOM = 24
-const TICKS = 4
+/** Lines above the zero line. */
+const TICKS_MAX = 5
 const LABELS_MAX = 6
 
 const totalOf = ({ error, failure, success }: Bar): number => success + failure + error
 
-/** A round number at or above the value: 1, 2, 2.5, 5 or 10 times a power of ten; at least 4. */
-export const roundedUp = (value: number): number => {
-  if (value <= TICKS) return TICKS
-  const power = 10 ** Math.floor(Math.log10(value))
-  const step = [1, 2, 2.5, 4, 5, 10].find((factor) => factor * power >= value) ?? 10
-  return step * power
+/** Values of the horizontal lines from 0 up, in equal whole steps; the last is at or above `most`. */
+export const axisOf = (most: number): ReadonlyArray<number> => {
+  const least = Math.max(1, most / TICKS_MAX)
+  const power = 10 ** Math.floor(Math.log10(least))
+  const factor = [1, 2, 5, 10].find((one) => one * power >= least) ?? 10
+  const step = factor * power
+  const steps = Math.max(1, Math.ceil(most / step))
+  return Array.from({ length: steps + 1 }, (_, index) => index * step)
 }
 
 const fixed = (value: number): string => value.toFixed(1)
@@ -31,10 +34,22 @@ const gridLine = (value: number, y: number): Html =>
   html`<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${fixed(y)}" y2="${fixed(y)}"/>
     <text class="tick" x="${LEFT - 6}" y="${fixed(y + 3)}" text-anchor="end">${count(value)}</text>`
 
+/** Half of the width that a label takes at most. */
+const LABEL_HALF = 30
+
+/** A label below its bar; at the edges it ends there instead of being cut. */
+const label = (x: number, text: string): Html => {
+  const atEnd = x + LABEL_HALF > WIDTH - RIGHT
+  const place = atEnd ? WIDTH - RIGHT : x
+  return html`<text class="tick" x="${fixed(place)}" y="${HEIGHT - 8}"
+    text-anchor="${atEnd ? "end" : "middle"}">${text}</text>`
+}
+
 /** Bars by time, stacked by outcome. */
 export const timelineChart = ({ bars, unit }: Timeline): Html => {
   if (bars.length === 0) return nothing
-  const top = roundedUp(Math.max(...bars.map(totalOf)))
+  const ticks = axisOf(Math.max(...bars.map(totalOf)))
+  const top = ticks.at(-1)!
   const height = HEIGHT - TOP - BOTTOM
   const slot = (WIDTH - LEFT - RIGHT) / bars.length
   const width = Math.min(slot * 0.72, 26)
@@ -48,19 +63,17 @@ export const timelineChart = ({ bars, unit }: Timeline): Html => {
         : html`<rect class="${className}" x="${fixed(x)}" width="${fixed(width)}" y="${fixed(
             yOf(from + value)
           )}" height="${fixed(Math.max(0.6, (height * value) / top))}"/>`
-    const label =
+    const name =
       index % labelEvery === 0
-        ? html`<text class="tick" x="${fixed(x + width / 2)}" y="${HEIGHT - 8}"
-            text-anchor="middle">${bar.label}</text>`
+        ? label(x + width / 2, bar.label)
         : nothing
     const { error, failure, success } = bar
     return html`${piece("success", 0, success)}${piece("failure", success, failure)}${piece(
       "error",
       success + failure,
       error
-    )}${label}`
+    )}${name}`
   })
-  const ticks = Array.from({ length: TICKS + 1 }, (_, index) => (top * index) / TICKS)
   return html`<svg class="chart" role="img" aria-label="${timelineText({ bars, unit })}"
     viewBox="0 0 ${WIDTH} ${HEIGHT}">${ticks.map((tick) => gridLine(tick, yOf(tick)))}${drawn}</svg>
   <p class="legend"><span class="swatch success"></span>success

@@ -1,46 +1,69 @@
-/** Events as rows of a table, the same columns wherever a report lists them. */
+/** Events as rows of a table, one line each, the same columns wherever a report lists them. */
 import { html, nothing, type Html, type HtmlPart } from "./Html.ts"
 import type { EventLine } from "./EventLine.ts"
+import type { Mention } from "./EventSurvey.ts"
 import { marked, type Mark, type Marks } from "./Marks.ts"
-import { count, micros, seconds, shortHash, shown } from "./ShownText.ts"
+import { chapter } from "./Report.ts"
+import { count, seconds, shown, type CutText } from "./ShownText.ts"
 import { table } from "./Tables.ts"
 
-const erased = ({ erasedAt }: EventLine): Html =>
-  erasedAt === undefined
-    ? nothing
-    : html`<br><span class="erased">Details erased ${seconds(erasedAt)} UTC</span>`
-
-const second = (text: EventLine["actorEmail"]): Html =>
-  text === undefined ? nothing : html`<br><span class="quiet">${shown(text)}</span>`
+/** Hexadecimal digits of a hash in a row. */
+const HASH_DIGITS = 8
+/** Characters of a cell at most: more never fit into a line. */
+const CELL_LENGTH_MAX = 64
 
 export const outcomeMark = (outcome: EventLine["outcome"]): Html =>
   html`<span class="outcome ${outcome}">${outcome}</span>`
 
-/** An id and its type; the brackets are ours, so they are quiet. */
-const typed = (id: EventLine["actorId"], type: Html): Html =>
-  html`${shown(id)} <span class="quiet">(</span>${type}<span class="quiet">)</span>`
+/** As much as fits; the caption says that the mark stands for what was cut. */
+const cell = ({ leftOut, text }: CutText): Html => {
+  const characters = Array.from(text.slice(0, 2 * CELL_LENGTH_MAX))
+  const isCut = leftOut > 0 || characters.length > CELL_LENGTH_MAX
+  const kept = characters.slice(0, CELL_LENGTH_MAX).join("")
+  return isCut ? html`${shown(kept)}<span class="quiet">…</span>` : shown(text)
+}
+
+/** The e-mail address where there is one, else the id. */
+export const eventActor = ({ actorEmail, actorId }: EventLine): Html => cell(actorEmail ?? actorId)
+
+const actionOf = ({ action, erasedAt }: EventLine): Html =>
+  erasedAt === undefined
+    ? cell(action)
+    : html`<span class="erased">erased</span> ${cell(action)}`
 
 /** The hash of an event that does not hold would look like evidence. */
 const hashOrMark = (event: EventLine, mark: Mark | undefined): Html =>
-  mark === undefined ? shortHash(event.hash) : marked(mark)
+  mark === undefined ? html`<code>${event.hash.slice(0, HASH_DIGITS)}</code>` : marked(mark)
 
-const row = (event: EventLine, mark: Mark | undefined): ReadonlyArray<HtmlPart> => {
-  const [date, time] = micros(event.timestamp).split(" ")
-  return [
-    count(event.sequenceNumber),
-    html`<span class="short">${date}<br><span class="quiet">${time}</span></span>`,
-    html`${typed(event.actorId, html`${event.actorType}`)}${second(event.actorEmail)}`,
-    html`${shown(event.action)}${erased(event)}`,
-    html`${typed(event.resourceId, shown(event.resourceType))}${second(event.resourceName)}`,
-    outcomeMark(event.outcome),
-    hashOrMark(event, mark)
-  ]
-}
+/** A sequence number, with its mark. */
+export const sequenceCell = (sequenceNumber: number, marks: Marks): Html =>
+  html`${count(sequenceNumber)} ${marked(marks(sequenceNumber))}`
+
+/** An event in a cell: sequence number and time. */
+export const moment = ({ sequenceNumber, timestamp }: Mention, marks: Marks): Html =>
+  html`${sequenceCell(sequenceNumber, marks)}<span class="quiet">at ${seconds(timestamp)}</span>`
+
+/** The same and the actor. */
+export const mention = (event: Mention, marks: Marks): Html =>
+  html`${moment(event, marks)} <span class="quiet">by</span> ${shown(event.actor)}`
+
+const row = (event: EventLine, mark: Mark | undefined): ReadonlyArray<HtmlPart> => [
+  count(event.sequenceNumber),
+  seconds(event.timestamp),
+  eventActor(event),
+  actionOf(event),
+  html`${cell(event.resourceId)} <span class="quiet">${cell(event.resourceType)}</span>`,
+  outcomeMark(event.outcome),
+  hashOrMark(event, mark)
+]
 
 /** Said under a table with marks. */
-const MARKS_NOTE =
-  "In the place of the hash: broken, a break of chapter 3 names the event; in doubt, a break that "
-  + "is not listed, or a signed checkpoint, may concern it."
+const marksNote = (): string =>
+  `In the place of the hash: broken, a break of ${chapter("integrity")} names the event; in doubt, a `
+  + "break that is not listed, or a signed checkpoint, may concern it."
+
+const LINE_NOTE =
+  "Actor: e-mail address, else id. Hash: its first 8 digits. … stands for the rest of a value."
 
 export const eventTable = (
   caption: HtmlPart,
@@ -49,17 +72,17 @@ export const eventTable = (
 ): Html => {
   const marksOfRows = events.map(({ sequenceNumber }) => marks(sequenceNumber))
   const note = marksOfRows.some((mark) => mark !== undefined)
-    ? html`<p class="note">${MARKS_NOTE}</p>`
+    ? html`<p class="note">${marksNote()}</p>`
     : nothing
   return html`${table({
-    caption,
+    caption: html`${caption}. ${LINE_NOTE}`,
     className: "events",
     columns: [
-      { title: "Sequence", width: 10.5, numeric: true },
-      { title: "Time (UTC)", width: 12.5 },
-      { title: "Actor", width: 22 },
-      { title: "Action", width: 17 },
-      { title: "Resource", width: 21 },
+      { title: "Sequence", width: 9, numeric: true },
+      { title: "Time (UTC)", width: 15 },
+      { title: "Actor", width: 23 },
+      { title: "Action", width: 19 },
+      { title: "Resource", width: 17 },
       { title: "Outcome", width: 8 },
       { title: "Hash", width: 9 }
     ],

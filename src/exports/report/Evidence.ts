@@ -14,11 +14,13 @@ import {
   type StoreUnavailable
 } from "../../ports/EventStore.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
+import { TraceExport, type TraceScope } from "../TraceExport.ts"
 import type { ActionMatcher } from "./ActionPattern.ts"
 import { eventLine, type EventLine } from "./EventLine.ts"
 import { EventSurvey, SURVEY_EVENTS_MAX, type Surveyed } from "./EventSurvey.ts"
 import { drawSample, seedOf, type Draw } from "./Sampling.ts"
 import type { DayCount } from "./Timeline.ts"
+import { TRACE_ITEMS_MAX, TraceSurvey, type SurveyedTraces } from "./TraceSurvey.ts"
 
 /** Rows of the listing; ten times as many take a browser 18 s and 3.6 GiB. */
 export const EVENT_ROWS_MAX = 1_000
@@ -43,6 +45,8 @@ export interface EvidenceRequest {
   /** How the store is to be read, see EventStore. */
   readonly final: boolean
   readonly isPrivileged: ActionMatcher
+  /** Undefined if the tenant has no executions. */
+  readonly traces: TraceScope | undefined
 }
 
 export interface Group {
@@ -59,7 +63,6 @@ export interface Groups {
 export interface Exceptions {
   readonly outcome: Outcome
   readonly total: number
-  readonly actions: Groups
   /** The newest first. */
   readonly shown: ReadonlyArray<EventLine>
 }
@@ -71,10 +74,10 @@ export interface Sample {
 }
 
 export interface Evidence {
+  /** What was read: the filter within the bounds of the verification. */
+  readonly bounded: EventFilter
   /** Events that match. */
   readonly population: number
-  readonly first: EventLine | undefined
-  readonly last: EventLine | undefined
   /** What one pass over the events has found. */
   readonly survey: Surveyed
   readonly actions: Groups
@@ -87,6 +90,7 @@ export interface Evidence {
   readonly exceptions: ReadonlyArray<Exceptions>
   readonly erasures: { readonly total: number; readonly shown: ReadonlyArray<EventLine> }
   readonly sample: Sample
+  readonly traces: SurveyedTraces
   /** The newest EVENT_ROWS_MAX, in ascending order. */
   readonly events: ReadonlyArray<EventLine>
 }
@@ -148,8 +152,6 @@ const readerOf = (
         shown: bodies.map((body) => eventLine(body, options))
       }))
     )
-  const one = (order: "asc" | "desc") =>
-    page({ order, offset: 0, limit: 1 }).pipe(Effect.map(({ shown }) => shown[0]))
   const days = store
     .stats({ tenantId, filter, groupBy: "outcome", interval: "day", limit: 3 }, final)
     .pipe(
@@ -158,24 +160,20 @@ const readerOf = (
       ),
       Effect.catchTag("StatsTooLarge", () => Effect.succeed(undefined))
     )
-  return { stats, page, one, days }
+  return { stats, page, days }
 }
 
 type Reader = ReturnType<typeof readerOf>
 
 const exceptionsOf = (reader: Reader, filter: EventFilter, outcome: Outcome) => {
   if (filter.outcome !== undefined && filter.outcome !== outcome) {
-    const none: Exceptions = { outcome, total: 0, actions: { groups: [], other: 0 }, shown: [] }
+    const none: Exceptions = { outcome, total: 0, shown: [] }
     return Effect.succeed(none)
   }
-  const narrowed = { ...filter, outcome }
-  return Effect.gen(function*() {
-    const page = { order: "desc", offset: 0, limit: EXCEPTION_ROWS_MAX } as const
-    const { shown, total } = yield* reader.page(page, { metadata: false }, narrowed)
-    const actions = yield* reader.stats("action", GROUPS_MAX, narrowed)
-    const exceptions: Exceptions = { outcome, total, actions, shown }
-    return exceptions
-  })
+  const page = { order: "desc", offset: 0, limit: EXCEPTION_ROWS_MAX } as const
+  return reader
+    .page(page, { metadata: false }, { ...filter, outcome })
+    .pipe(Effect.map(({ shown, total }): Exceptions => ({ outcome, total, shown })))
 }
 
 /** Erasures within the filter; one that asks for another action has none. */
@@ -212,6 +210,30 @@ const eventsOf = (
     Effect.map((lines) => lines.reverse())
   )
 
+/** The lines of a stream, at most so many; answers whether these are all. */
+const takeLines = <E>(
+  lines: Stream.Stream<ReadonlyArray<string>, E>,
+  linesMax: number,
+  take: (line: string) => void
+): Effect.Effect<boolean, E> =>
+  Effect.suspend(() => {
+    let room = linesMax
+    let isWhole = true
+    return lines.pipe(
+      Stream.takeWhile((chunk) => {
+        isWhole &&= chunk.length <= room
+        return room > 0
+      }),
+      Stream.runForEach((chunk) =>
+        Effect.sync(() => {
+          for (const line of chunk.slice(0, room)) take(line)
+          room -= Math.min(room, chunk.length)
+        })
+      ),
+      Effect.map(() => isWhole)
+    )
+  })
+
 /** Every event once, in ascending order, up to the limit of a survey. */
 const surveyOf = Effect.fnUntraced(function*(
   store: EventStore["Service"],
@@ -219,17 +241,22 @@ const surveyOf = Effect.fnUntraced(function*(
   filter: EventFilter
 ) {
   const survey = new EventSurvey(isPrivileged)
-  let room = SURVEY_EVENTS_MAX
-  yield* store.scan({ tenantId, filter, order: "asc" }, final).pipe(
-    Stream.takeWhile(() => room > 0),
-    Stream.runForEach((bodies) =>
-      Effect.sync(() => {
-        for (const body of bodies.slice(0, room)) survey.take(body)
-        room -= bodies.length
-      })
-    )
+  const events = store.scan({ tenantId, filter, order: "asc" }, final)
+  return survey.result(yield* takeLines(events, SURVEY_EVENTS_MAX, (body) => survey.take(body)))
+})
+
+/** Executions first: which errors are wanted of the spans follows from them. */
+const tracesOf = Effect.fnUntraced(function*({ traces }: EvidenceRequest) {
+  const survey = new TraceSurvey()
+  if (traces === undefined) return survey.result(true)
+  const stored = yield* TraceExport
+  const areAll = yield* takeLines(stored.executions(traces), TRACE_ITEMS_MAX, (line) =>
+    survey.takeExecution(line)
   )
-  return survey.result(room >= 0)
+  const areAllSpans = yield* takeLines(stored.spans(traces), TRACE_ITEMS_MAX, (line) =>
+    survey.takeSpan(line)
+  )
+  return survey.result(areAll && areAllSpans)
 })
 
 const groupsOf = ({ groups, other }: Stats): Groups => ({ groups, other })
@@ -243,19 +270,18 @@ export const collectEvidence = Effect.fn("Evidence.collect")(function*(request: 
   const outcomes = yield* reader.stats("outcome", 3)
   const population = outcomes.total
   const seed = seedOf(tenantId, verification.head?.hash ?? NO_HEAD)
-  const [actions, actorTypes, actors, resourceTypes, days, first, last] = yield* Effect.all(
+  const [actions, actorTypes, actors, resourceTypes, days] = yield* Effect.all(
     [
       reader.stats("action", GROUPS_MAX),
       reader.stats("actor_type", 3),
       reader.stats("actor_id", GROUPS_MAX),
       reader.stats("resource_type", GROUPS_MAX),
-      reader.days,
-      reader.one("asc"),
-      reader.one("desc")
+      reader.days
     ],
     { concurrency: QUERIES_AT_ONCE }
   )
   const survey = yield* surveyOf(store, request, filter)
+  const traces = yield* tracesOf(request)
   const [failures, errors, erasures, sample, events] = yield* Effect.all(
     [
       exceptionsOf(reader, filter, "failure"),
@@ -267,10 +293,9 @@ export const collectEvidence = Effect.fn("Evidence.collect")(function*(request: 
     { concurrency: QUERIES_AT_ONCE }
   )
   const evidence: Evidence = {
+    bounded: filter,
     population,
     survey,
-    first,
-    last,
     actions: groupsOf(actions),
     outcomes: groupsOf(outcomes),
     actorTypes: groupsOf(actorTypes),
@@ -280,6 +305,7 @@ export const collectEvidence = Effect.fn("Evidence.collect")(function*(request: 
     exceptions: [failures, errors],
     erasures,
     sample,
+    traces,
     events
   }
   return evidence

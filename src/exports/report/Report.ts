@@ -2,13 +2,28 @@
  * What a report is made of: the request for it and the evidence that was collected. Sections are
  * pure functions of it.
  */
+import { canonicalize } from "../../domain/CanonicalJson.ts"
 import type { EventFilter } from "../../domain/EventFilter.ts"
+import { sha256Hex } from "../../domain/Identifiers.ts"
+import type { JsonObject } from "../../domain/StrictJson.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
+import type { TraceScope } from "../TraceExport.ts"
 import type { CriteriaMapping } from "./Criteria.ts"
 import type { Evidence } from "./Evidence.ts"
 import { html, nothing, type Html } from "./Html.ts"
 import type { Marks } from "./Marks.ts"
+import type { Logo } from "./ReportSettings.ts"
 import { count, seconds } from "./ShownText.ts"
+
+/** Who asked for a report, for what, and where it can be asked for again. */
+export interface ReportRequest {
+  readonly askedBy: { readonly kind: "API key" | "share link"; readonly id: string }
+  /** Method and target as they were received. */
+  readonly line: string
+  /** Without a trailing slash. */
+  readonly serviceUrl: string
+  readonly apiVersion: string
+}
 
 /** A request for a report. */
 export interface ReportInput {
@@ -20,28 +35,54 @@ export interface ReportInput {
   /** Canonical time; the only thing that differs between two reports of the same content. */
   readonly generatedAt: string
   readonly serviceName: string
+  readonly request: ReportRequest
+  /** The agent executions of the same bounds; undefined if the tenant has none. */
+  readonly traces: TraceScope | undefined
   /** How the store is to be read, see EventStore. */
   readonly final: boolean
 }
 
 export interface Report {
+  readonly id: string
   readonly input: ReportInput
   readonly evidence: Evidence
   readonly mapping: CriteriaMapping
+  readonly organisation: string | undefined
+  readonly logo: Logo | undefined
   /** Which events must not be shown as if they held. */
   readonly marks: Marks
 }
 
+/** The chapters in their order; the id is the anchor. */
+export const chapterIds = [
+  "request",
+  "population",
+  "integrity",
+  "criteria",
+  "failures",
+  "privileged",
+  "timeliness",
+  "statistics",
+  "executions",
+  "samples",
+  "events",
+  "sign-off",
+  "glossary"
+] as const
+export type ChapterId = (typeof chapterIds)[number]
+
+/** `chapter 3`: how the chapters refer to one another. */
+export const chapter = (id: ChapterId): string => `chapter ${chapterIds.indexOf(id) + 1}`
+
 /** One numbered chapter. */
 export interface Section {
-  /** Anchor: lower-case letters and dashes. */
-  readonly id: string
+  readonly id: ChapterId
   readonly title: string
   readonly body: (report: Report) => Html
 }
 
 /** The bounds as a person would say them. */
-export const periodOf = ({ bounds }: VerifyReport): string => {
+export const boundsText = ({ bounds }: VerifyReport): string => {
   const { from, to } = bounds
   if (from === HISTORY_FROM && to === HISTORY_TO) return "Entire history"
   if (from === HISTORY_FROM) return `Up to ${seconds(to)} UTC`
@@ -49,7 +90,13 @@ export const periodOf = ({ bounds }: VerifyReport): string => {
   return `${seconds(from)} to ${seconds(to)} UTC`
 }
 
-/** Conditions beside the period, as name and value. */
+/** The time that the events of the population really cover, by their event times. */
+export const periodText = ({ survey }: Evidence): string =>
+  survey.period === undefined
+    ? "no events"
+    : `${seconds(survey.period.from)} to ${seconds(survey.period.to)} UTC`
+
+/** Conditions beside the bounds of time, named as the parameters of the API. */
 export const conditionsOf = (filter: EventFilter): ReadonlyArray<readonly [string, string]> => {
   const { metadata, ...fields } = filter
   const names: ReadonlyArray<readonly [string, string | number | undefined]> = [
@@ -76,12 +123,54 @@ export const conditionsOf = (filter: EventFilter): ReadonlyArray<readonly [strin
 export const isWholePopulation = ({ filter }: ReportInput): boolean =>
   conditionsOf(filter).length === 0
 
+/** Hexadecimal digits of a report's id. */
+const ID_DIGITS = 32
+
+/** Names one report: what was asked, by whom, when, and the end of the chain it speaks of. */
+export const reportIdOf = (input: ReportInput): string => {
+  const { filter, generatedAt, request, tenant, verification } = input
+  const identity: JsonObject = {
+    tenant_id: tenant.id,
+    bounds: { ...verification.bounds },
+    conditions: conditionsOf(filter).map((condition) => [...condition]),
+    head: verification.head?.hash ?? null,
+    asked_by: request.askedBy.id,
+    generated_at: generatedAt
+  }
+  return sha256Hex(canonicalize(identity)).slice(0, ID_DIGITS)
+}
+
+/** A command of a shell that prints the SHA-256 of the events that a filter means, as NDJSON. */
+export const digestCommand = ({ serviceUrl }: ReportRequest, bounded: EventFilter): string => {
+  const { from, to } = bounded
+  const parameters: ReadonlyArray<readonly [string, string]> = [
+    ["order", "asc"],
+    ...(from === undefined ? [] : [["from", from] as const]),
+    ...(to === undefined ? [] : [["to", to] as const]),
+    ...conditionsOf(bounded)
+  ]
+  // A URL holds no character then that a shell would read in single quotes.
+  const encoded = (text: string) => encodeURIComponent(text).replaceAll("'", "%27")
+  const query = parameters.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join("&")
+  return [
+    'curl -sSf -H "Authorization: Bearer $ALK_KEY" \\',
+    '  -H "Accept: application/x-ndjson" \\',
+    `  '${serviceUrl}/v1/events?${query}' \\`,
+    "  | sha256sum"
+  ].join("\n")
+}
+
+/** True if the chain of events holds, whatever another chain does. */
+export const eventsHold = ({ status }: VerifyReport): boolean =>
+  status === "valid" || status === "empty"
+
 /** In front of whatever was computed from a record that does not hold; nothing if it does. */
 export const alteredNotice = ({ input }: Report): Html =>
-  input.verification.valid
+  eventsHold(input.verification)
     ? nothing
     : html`<p class="alarm"><strong>Computed from altered records.</strong> The chain does not hold,
-        see chapter 3. What follows is what the store says, not what is known to have happened.</p>`
+        see ${chapter("integrity")}. What follows is what the store says, not what is known to have
+        happened.</p>`
 
 /** Said where not every event was gone through; nothing else. */
 export const surveyedPart = ({ evidence }: Report): Html =>

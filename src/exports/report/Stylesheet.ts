@@ -33,12 +33,12 @@ const margin = (place: string, content: string, align: string, color = QUIET): s
     color: ${color}; text-align: ${align}; white-space: nowrap }`
 
 const pages = ({ alarm, foot, left, right }: RunningText): string => `
-@page { size: A4; margin: 26mm 20mm 24mm 20mm;
+@page { size: A4; margin: 22mm 15mm 20mm 15mm;
   ${margin("top-left", cssString(left), "left", alarm ? ALARM : QUIET)}
   ${margin("top-right", cssString(right), "right")}
   ${margin("bottom-left", cssString(foot), "left")}
   ${margin("bottom-right", '"Page " counter(page) " of " counter(pages)', "right")} }
-@page :first { margin: 24mm 24mm 18mm 24mm;
+@page :first { margin: 16mm 18mm 14mm 18mm;
   @top-left { content: none } @top-right { content: none }
   @bottom-left { content: none } }
 `
@@ -72,26 +72,32 @@ code { overflow-wrap: anywhere }
   max-width: none }
 ol, ul { margin: 0 0 3mm; padding-left: 6mm; max-width: 150mm } li { margin-bottom: 1mm }
 h1, h2, h3 { font-weight: 600; line-height: 1.25; break-after: avoid; margin: 0 }
-h2 { font-size: 11.5pt; margin: 7mm 0 2.2mm }
+h2 { font-size: 11pt; margin: 5.5mm 0 1.8mm }
 h3 { font-size: 9.25pt; margin: 0 0 1.2mm }
-.chapter { break-before: page }
-.chapter > h1 { font-size: 19pt; letter-spacing: -0.1pt; padding-bottom: 3mm; margin-bottom: 5mm;
+.chapter { margin-top: 11mm }
+.chapter > h1 { font-size: 15pt; letter-spacing: -0.1pt; padding-bottom: 2mm; margin-bottom: 3.5mm;
   border-bottom: 0.75pt solid ${ACCENT} }
-.chapter > h1 .chapter-number { color: ${ACCENT}; display: inline-block; min-width: 11mm }
+.chapter > h1 .chapter-number { color: ${ACCENT}; display: inline-block; min-width: 10mm }
 `
 
 const coverStyles = `
-.cover { height: 254mm; display: flex; flex-direction: column }
+.cover { height: 266mm; display: flex; flex-direction: column; overflow: hidden }
 .cover p { max-width: none }
-.cover .service { color: ${ACCENT}; font-weight: 600; font-size: 11pt; padding-bottom: 3mm;
-  border-bottom: 0.75pt solid ${ACCENT}; margin-bottom: 22mm }
-.cover .kind { color: ${QUIET}; font-size: 12pt; margin-bottom: 1.5mm }
-.cover .tenant { font-size: 30pt; line-height: 1.15; font-weight: 600; margin-bottom: 3mm;
-  overflow-wrap: anywhere; max-height: 70mm; overflow: hidden }
-.cover .period { font-size: 13pt; margin-bottom: 16mm }
-.cover .facts { margin-top: auto }
-.cover .notice { font-size: 7.75pt; color: ${QUIET}; margin: 8mm 0 0; max-width: 130mm }
-.verdict { border-top: 3pt solid; padding: 5mm 6mm 5.5mm; break-inside: avoid }
+.cover .service { color: ${ACCENT}; font-weight: 600; font-size: 11pt; padding-bottom: 2.5mm;
+  border-bottom: 0.75pt solid ${ACCENT}; margin-bottom: 9mm; display: flex; align-items: center }
+.cover .logo { max-height: 12mm; max-width: 60mm; margin-right: 5mm }
+.cover .kind { color: ${QUIET}; font-size: 11pt; margin-bottom: 0.5mm }
+.cover .tenant { font-size: 24pt; line-height: 1.15; font-weight: 600; margin-bottom: 2mm;
+  overflow-wrap: anywhere; max-height: 45mm; overflow: hidden }
+.cover .period { font-size: 10.5pt; margin-bottom: 6mm }
+.cover .figures { display: grid; grid-template-columns: repeat(6, 1fr); column-gap: 4mm;
+  margin: 6mm 0 0 }
+.cover .figures p { font-size: 8pt; line-height: 1.3; color: ${QUIET}; margin: 0 }
+.cover .figures strong { display: block; font-size: 15pt; line-height: 1.2; color: ${INK} }
+.cover .exceptions { max-width: none; font-size: 9pt }
+.cover .foot { margin-top: auto; padding-top: 4mm } .cover .foot .facts { margin-bottom: 0 }
+.cover .notice { font-size: 7.75pt; color: ${QUIET}; margin: 3mm 0 0 }
+.verdict { border-top: 3pt solid; padding: 4mm 5mm 4.5mm; break-inside: avoid }
 .verdict p, .verdict ul { max-width: none }
 .verdict .label { font-size: 8.5pt; margin: 0 0 1mm }
 .verdict .word { font-size: 25pt; line-height: 1.2; font-weight: 600; margin: 0 0 2mm }
@@ -106,15 +112,16 @@ const coverStyles = `
 `
 
 const contentsStyles = `
-.contents h1 { font-size: 19pt; margin-bottom: 6mm }
 .contents { break-before: page }
-.contents ol { list-style: none; padding: 0; margin: 0; max-width: none }
-.contents li { margin: 0; border-bottom: 0.4pt solid ${HAIRLINE} }
-.contents a { display: flex; color: inherit; text-decoration: none; padding: 2.2mm 0;
-  font-size: 10.5pt }
-.contents .chapter-number { width: 11mm; color: ${ACCENT}; font-weight: 600 }
+.contents h1 { font-size: 15pt; margin-bottom: 3mm }
+.contents ol { list-style: none; padding: 0; margin: 0; max-width: none; columns: 2;
+  column-gap: 10mm }
+.contents li { margin: 0; border-bottom: 0.4pt solid ${HAIRLINE}; break-inside: avoid }
+.contents a { display: flex; color: inherit; text-decoration: none; padding: 1.1mm 0;
+  font-size: 9.25pt }
+.contents .chapter-number { width: 8mm; color: ${ACCENT}; font-weight: 600 }
 .contents .chapter-title { flex: 1 }
-.contents .chapter-page { width: 14mm; text-align: right }
+.contents .chapter-page { width: 12mm; text-align: right }
 `
 
 const tableStyles = `
@@ -139,9 +146,14 @@ td.number { white-space: nowrap }
 .groups td:nth-child(2) { vertical-align: middle }
 .groups { break-inside: avoid }
 .bar { display: block; height: 2.2mm; background: ${ACCENT_LIGHT}; min-width: 0.3mm }
-.events { font-size: 7.25pt; line-height: 1.4 }
-.events th, .events td { padding-right: 1.8mm }
-.events .number { padding-right: 3mm }
+.dense { font-size: 7.75pt; line-height: 1.36 }
+.dense th, .dense td { padding-top: 0.9mm; padding-bottom: 0.9mm }
+.events { font-size: 6.9pt; line-height: 1.3 }
+.events th, .events td { padding: 0.85mm 1.6mm 0.85mm 0; white-space: nowrap; overflow: hidden;
+  text-overflow: ellipsis }
+.events .foreign { white-space: pre }
+.events .number { padding-right: 2.5mm }
+.columns { display: grid; grid-template-columns: 1fr 1fr; column-gap: 8mm; align-items: start }
 .criteria { font-size: 7.9pt; line-height: 1.36 }
 .criteria td, .criteria th { padding-top: 1mm; padding-bottom: 1mm }
 .actions { list-style: none; margin: 0; padding: 0 } .actions li { margin: 0 0 0.6mm }
@@ -152,8 +164,10 @@ td.number { white-space: nowrap }
 .erased { color: ${ALARM}; font-size: 0.95em }
 .pair { display: grid; grid-template-columns: 15mm 1fr }
 .extent { font-size: 8.5pt; max-width: none }
-.card { break-inside: avoid; margin: 0 0 5mm; padding-top: 1mm }
-.worksheet { break-inside: avoid }
+.cards { columns: 2; column-gap: 7mm }
+.card { break-inside: avoid; margin: 0 0 3mm; padding-top: 0.5mm }
+.card .facts.dense { font-size: 7pt; line-height: 1.28; margin: 0 } .card .facts.dense th { width: 21mm }
+.card .facts.dense th, .card .facts.dense td { padding-top: 0.25mm; padding-bottom: 0.25mm }
 .worksheet td { height: 7.4mm; vertical-align: middle }
 .box { display: inline-block; width: 3.2mm; height: 3.2mm; border: 0.6pt solid ${QUIET} }
 `

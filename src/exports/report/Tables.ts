@@ -106,3 +106,7 @@ export const extent = (shownRows: number, total: number, noun: string, where: st
     : html`<p class="extent"><strong>${counted(shownRows, noun)} of ${count(total)} shown; ${count(
         total - shownRows
       )} left out</strong> ${where}</p>`
+
+/** Lines for a shell, as they are to be typed. */
+export const command = (...lines: ReadonlyArray<string>): Html =>
+  html`<code class="command">${lines.join("\n")}</code>`

@@ -12,7 +12,21 @@ export interface Verdict {
   readonly sentence: string
 }
 
-export const verdictOf = (report: VerifyReport): Verdict => {
+/** The check of one chain; both chains of a tenant are described alike. */
+export interface ChainReport
+  extends Pick<
+    VerifyReport,
+    "status" | "head" | "events_checked" | "breaks" | "breaks_total"
+  > {
+  readonly scheme: string
+}
+
+/** The check of the chain of agent executions, where the verification holds one. */
+export const tracesOf = (report: VerifyReport): ChainReport | undefined =>
+  (report as { readonly traces?: ChainReport }).traces
+
+/** Of one chain; `noun` is what the chain is made of, in the singular. */
+export const chainVerdictOf = (report: ChainReport, noun = "event"): Verdict => {
   const { breaks_total, events_checked, status } = report
   switch (status) {
     case "valid":
@@ -20,7 +34,7 @@ export const verdictOf = (report: VerifyReport): Verdict => {
         tone: "intact",
         word: "Intact",
         sentence:
-          `${counted(events_checked, "event")} recomputed from the stored bytes. `
+          `${counted(events_checked, noun)} recomputed from the stored bytes. `
           + "Every content hash, every link and every sequence number holds."
       }
     case "broken":
@@ -28,7 +42,7 @@ export const verdictOf = (report: VerifyReport): Verdict => {
         tone: "broken",
         word: "Integrity failure",
         sentence:
-          `${counted(breaks_total, "break")} found in ${counted(events_checked, "event")} checked. `
+          `${counted(breaks_total, "break")} found in ${counted(events_checked, noun)} checked. `
           + "This record does not match its own hash chain and must not be relied on until each "
           + "break is explained."
       }
@@ -37,16 +51,32 @@ export const verdictOf = (report: VerifyReport): Verdict => {
         tone: "broken",
         word: "Incomplete",
         sentence:
-          `${counted(events_checked, "event")} checked, but the check could not be finished. `
+          `${counted(events_checked, noun)} checked, but the check could not be finished. `
           + "Nothing is established for what was not reached."
       }
     case "empty":
       return {
         tone: "neutral",
-        word: "No events",
-        sentence: "0 events lie within these bounds. There was nothing to verify."
+        word: `No ${noun}s`,
+        sentence: `0 ${noun}s lie within these bounds. There was nothing to verify.`
       }
   }
+}
+
+/** Of the whole verification: a broken chain of executions is no less a failure. */
+export const verdictOf = (report: VerifyReport): Verdict => {
+  const events = chainVerdictOf(report)
+  const traces = tracesOf(report)
+  if (events.tone === "broken" || traces === undefined) return events
+  const ofTraces = chainVerdictOf(traces, "fact")
+  return ofTraces.tone !== "broken"
+    ? events
+    : {
+        tone: "broken",
+        word: ofTraces.word,
+        sentence: `The chain of agent executions does not hold. ${ofTraces.sentence} The chain of `
+          + "events holds."
+      }
 }
 
 /** What each kind of break means, for a reader who does not know the scheme. */

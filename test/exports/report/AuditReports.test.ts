@@ -10,12 +10,15 @@ import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
 import { EVENT_ROWS_MAX, EXCEPTION_ROWS_MAX } from "../../../src/exports/report/Evidence.ts"
 import type { CriteriaMapping } from "../../../src/exports/report/Criteria.ts"
 import { defaultReportSettings } from "../../../src/exports/report/ReportSettings.ts"
-import type { ReportInput } from "../../../src/exports/report/Report.ts"
+import { reportIdOf, type ReportInput } from "../../../src/exports/report/Report.ts"
 import { PdfRenderer, type PdfDocument } from "../../../src/ports/PdfRenderer.ts"
 import type { BreakReason } from "../../../src/verify/Verifier.ts"
 import { readPdf } from "../../support/PdfReader.ts"
+import { emptyFilter } from "../../../src/domain/EventFilter.ts"
+import { formatMicros, microsOf } from "../../../src/domain/Timestamp.ts"
 import { inputOf, verificationOf } from "./support/Inputs.ts"
-import { plausible, syntheticStore, type StoreOptions } from "./support/SyntheticStore.ts"
+import { plausible, syntheticStore, type EventAt, type StoreOptions } from "./support/SyntheticStore.ts"
+import { syntheticTraces, traceScope } from "./support/SyntheticTraces.ts"
 import { hostileAt, hostileTexts, scripts } from "./support/Texts.ts"
 
 const runtime = ManagedRuntime.make(
@@ -23,34 +26,39 @@ const runtime = ManagedRuntime.make(
 )
 afterAll(() => runtime.dispose())
 
+type Options = StoreOptions & { readonly executions?: number }
+
 const bytesOf = (
-  options: StoreOptions,
+  options: Options,
   input: ReportInput,
   renderer = runtime,
   settings = defaultReportSettings
 ) =>
   renderer.runPromise(
     AuditReports.use((reports) => reports.render(input)).pipe(
-      Effect.provide(AuditReports.layer(settings).pipe(Layer.provide(syntheticStore(options))))
+      Effect.provide(AuditReports.layer(settings).pipe(Layer.provide([syntheticStore(options), syntheticTraces(options.executions ?? 0)])))
     )
   )
 
-const reportOf = async (options: StoreOptions, input: ReportInput, pagesLookedInto = 0) => {
+const reportOf = async (options: Options, input: ReportInput, pagesLookedInto = 0) => {
   const pdf = await readPdf(await bytesOf(options, input), { pagesLookedInto })
   return { ...pdf, text: pdf.pages.join("\n") }
 }
 
 const CHAPTERS = [
-  "1 Summary",
+  "1 What was asked",
   "2 Population and completeness",
   "3 Integrity and how to re-verify it",
   "4 Mapping to SOC 2 criteria",
-  "5 Statistics",
-  "6 Exceptions and failures",
-  "7 Samples",
-  "8 Event listing",
-  "9 Sign-off",
-  "10 Glossary and notation"
+  "5 Exceptions and failures",
+  "6 Privileged actions",
+  "7 Timeliness",
+  "8 Statistics",
+  "9 Agent executions",
+  "10 Samples",
+  "11 Event listing",
+  "12 Sign-off",
+  "13 Glossary and notation"
 ]
 
 const plain = (text: string) => text.replace(/\s+/g, "")
@@ -59,13 +67,15 @@ describe("a report", () => {
   it("of 0 events is a valid document that says so", async () => {
     const options = { size: 0, eventAt: plausible }
     const { outline, pages, text } = await reportOf(options, inputOf(verificationOf(0, plausible)))
-    assert.match(pages[0]!, /Integrity of the record No events 0 events lie within these bounds/)
+    assert.match(pages[0]!, /found by the service itself No events 0 events lie within these bounds/)
     assert.match(pages[0]!, /Population 0 events/)
     assert.deepStrictEqual(
       outline.filter((line) => /^\d/.test(line)),
       CHAPTERS
     )
-    assert.match(text, /8 Event listing 0 events\./)
+    assert.match(text, /11 Event listing 0 events\./)
+    assert.match(text, /9 Agent executions 0 executions of agents overlap/)
+    assert.isAtMost(pages.length, 8)
     assert.notMatch(text, /undefined|NaN|null|\[object/)
   })
 
@@ -77,7 +87,7 @@ describe("a report", () => {
     for (const value of [content_hash, hash, prev_hash]) assert.include(plain(text), value)
     assert.match(text, /no more than 25 events, so all of them/)
     assert.match(text, /All 1 event shown\./)
-    assert.match(text, /1 success \(100 %\), 0 failure \(0 %\), 0 error \(0 %\)/)
+    assert.match(text, /Events by outcome .*? success 1 100 %/)
     assert.notMatch(text, /undefined|NaN|null|\[object/)
   })
 
@@ -105,26 +115,29 @@ describe("a report", () => {
     for (const chapter of CHAPTERS) {
       const [, number] = new RegExp(`${chapter} (\\d+)`).exec(pages[1]!) ?? []
       assert.include(pages[Number(number) - 1]!, chapter)
-      assert.notInclude(pages[Number(number) - 2]!, chapter === "1 Summary" ? "9 events" : chapter)
+      // The page before holds it only if it is that of the contents.
+      const before = Number(number) - 2
+      if (before > 1) assert.notMatch(pages[before]!, new RegExp(`${chapter}(?! \\d)`))
     }
   })
 
   it("says every outcome, group and criterion with its exact count", async () => {
     const size = 120
     const input = inputOf(verificationOf(size, plausible))
-    const { text } = await reportOf({ size, eventAt: plausible }, input)
+    const { pages, text } = await reportOf({ size, eventAt: plausible }, input)
     const events = Array.from({ length: size }, (_, index) => plausible(index + 1))
     const of = (test: (event: (typeof events)[number]) => boolean) => events.filter(test).length
     const failures = of(({ outcome }) => outcome === "failure")
-    assert.include(text, `${failures} failure (`)
+    assert.include(text, `failure ${failures} `)
+    assert.include(pages[0]!, `${failures + of(({ outcome }) => outcome === "error")} refused or failed`)
     assert.include(text, `success ${of(({ outcome }) => outcome === "success")} `)
     assert.include(text, `ann.larsen ${of(({ actor }) => actor.id === "ann.larsen")} `)
     assert.include(text, `user.login ${of(({ action }) => action === "user.login")} `)
     const logins = of(({ action }) => action === "user.login")
     const rotated = of(({ action }) => action === "key.rotate")
     const part = text.slice(text.indexOf("CC6.1 Restricting"), text.indexOf("CC6.2 Registering"))
-    assert.match(part, new RegExp(` user\\.login ${logins} such as [\\d,]+ ?, 2026-`))
-    assert.match(part, new RegExp(` key\\.rotate ${rotated} such as [\\d,]+ ?, 2026-`))
+    assert.match(part, new RegExp(` user\\.login ${logins} newest [\\d,]+ at 2026-`))
+    assert.match(part, new RegExp(` key\\.rotate ${rotated} newest [\\d,]+ at 2026-`))
     assert.match(part, new RegExp(` ${logins + rotated} $`))
     assert.match(text, /CC6\.2 Registering .*?none in this population 0 CC6\.3/)
     assert.match(text, /Counted for no criterion: document\.read \(\d+\)\./)
@@ -133,6 +146,83 @@ describe("a report", () => {
     assert.notMatch(text, /complian|certified/i)
     assert.include(text, "120 - 1 + 1 = 120")
     assert.include(text, "No sequence number is missing.")
+  })
+
+  it("says what was asked, by whom and of whom, and how to repeat its data", async () => {
+    const size = 12
+    const filter = { outcome: "success", metadata: [{ path: "ip", value: "it's" }] } as const
+    const input = inputOf(verificationOf(size, plausible), {
+      filter: emptyFilter,
+      request: {
+        askedBy: { kind: "share link", id: "shr_17" },
+        line: "GET /v1/share/export/pdf",
+        serviceUrl: "https://log.example.org/audit",
+        apiVersion: "1.0.0"
+      }
+    })
+    const { pages, text } = await reportOf({ size, eventAt: plausible }, input)
+    const lines = Array.from({ length: size }, (_, index) => JSON.stringify(plausible(index + 1)))
+    const sha256 = createHash("sha256").update(lines.map((line) => `${line}\n`).join("")).digest("hex")
+    assert.include(plain(text), `SHA-256${sha256}`)
+    assert.include(text, "Asked for with share link shr_17")
+    assert.include(text, "Request GET /v1/share/export/pdf")
+    assert.include(text, "Service alk at https://log.example.org/audit, API version 1.0.0")
+    assert.include(plain(text), "'https://log.example.org/audit/v1/events?order=asc&to_sequence=12'")
+    const { timestamp: first } = plausible(1)
+    const { timestamp: last } = plausible(size)
+    const period = [first, last].map((time) => time.slice(0, 19).replace("T", " ")).join(" to ")
+    assert.include(pages[0]!, `Entire history; events found: ${period} UTC`)
+    const id = reportIdOf(input)
+    assert.include(pages[0]!, `Report ${id}, asked for with share link shr_17`)
+    assert.notStrictEqual(reportIdOf({ ...input, filter }), id)
+  })
+
+  it("says how late events were recorded, why others failed and who used privileged rights", async () => {
+    const size = 40
+    const eventAt: EventAt = (sequence) => {
+      const event = plausible(sequence)
+      const isOld = sequence <= 3
+      return {
+        ...event,
+        action: sequence % 10 === 0 ? "payment.approve" : sequence === 5 ? "role.grant" : "a.b",
+        outcome: sequence % 10 === 0 ? "failure" : "success",
+        metadata: sequence % 10 === 0 ? { error: { message: "over the limit" } } : {},
+        created_at: isOld ? formatMicros(microsOf(event.timestamp) + 9 * 86_400_000_000) : event.created_at
+      }
+    }
+    const { pages, text } = await reportOf({ size, eventAt }, inputOf(verificationOf(size, eventAt)))
+    assert.match(text, /Median 120 ms 95th percentile 9 d Maximum 9 d/)
+    assert.match(text, /3 events, within sequences 1 to 3, were recorded more than 1 day after/)
+    assert.match(text, /up to 1 second 37 92\.5 % up to 30 days 3 7\.5 %/)
+    assert.match(text, /All 3 late events shown/)
+    assert.match(text, / 4 failure payment\.approve over the limit 40 at 2026-/)
+    assert.match(text, /6 Privileged actions 1 event with an action .*? role\.grant \S+ 1 0 5 at 2026-/)
+    assert.match(pages[0]!, /4 failures of payment\.approve: over the limit\. chapter 5/)
+    assert.match(pages[0]!, /3 events recorded more than 1 day late\. chapter 7/)
+  })
+
+  it("counts the executions of agents and names those that failed and what took longest", async () => {
+    const options = { size: 5, eventAt: plausible, executions: 21 }
+    const input = inputOf(verificationOf(5, plausible), { traces: traceScope })
+    const { pages, text } = await reportOf(options, input)
+    assert.match(text, /Executions 21: 15 COMPLETED \(71\.4 %\), 3 FAILED \(14\.3 %\), 3 RUNNING/)
+    assert.match(text, /Spans 42: 30 COMPLETED/)
+    assert.match(text, /median 10\.0 s, 95th percentile 20\.0 s, maximum 20\.0 s/)
+    assert.match(text, /billing-agent 7 33\.3 % 5 1 0 1/)
+    assert.match(text, /research-agent exec_000017 18\.0 s timeout of ledger 17\b/)
+    assert.match(text, /All 3 failed executions shown/)
+    assert.match(text, /19\.0 s TOOL_CALL ledger\.lookup 19 COMPLETED exec_000019/)
+    assert.match(pages[0]!, /21 agent executions 3 of them failed/)
+    assert.match(pages[0]!, /3 executions of agents failed\. chapter 9/)
+  })
+
+  it("lists an event in one line, about 45 to a page, and breaks no address", async () => {
+    const size = 300
+    const input = inputOf(verificationOf(size, plausible))
+    const { pages } = await reportOf({ size, eventAt: plausible }, input)
+    const rows = pages.map((page) => [...page.matchAll(/\d 2026-\d\d-\d\d \d\d:\d\d:\d\d (?=\S)/g)].length)
+    assert.isTrue(rows.some((count) => count >= 42 && count <= 52), rows.join())
+    for (const page of pages.slice(-8)) assert.notMatch(page, /[a-z]@(?!example\.com )/)
   })
 
   it("of 100,000 events lists the limit and says what it left out, in bounded memory", async () => {
@@ -144,7 +234,7 @@ describe("a report", () => {
     assert.match(text, /1,000 events of 100,000 shown; 99,000 left out because this document lists/)
     assert.match(text, /50 events of [\d,]+ shown; [\d,]+ left out here, the older ones/)
     assert.match(text, /Events by week and outcome/)
-    const listing = text.slice(text.lastIndexOf("8 Event listing"))
+    const listing = text.slice(text.lastIndexOf("11 Event listing"))
     assert.notMatch(listing, / 99,000 2026-/)
     assert.match(listing, / 99,001 2026-/)
     assert.match(listing, / 100,000 2026-/)
@@ -208,14 +298,14 @@ describe("a report", () => {
     })
     assert.include(plain(text), `expected${"a".repeat(64)}foundcolumnactor_id=<imgsrc=x>`)
     assert.match(text, /7 breaks of 9 shown; 2 left out/)
-    assert.match(text, /9 breaks of the chain, listed in chapter 3/)
-    assert.notMatch(text, /Intact|No breaks were found|found no exception/)
+    assert.match(text, /5 Exceptions and failures Computed from altered records\./)
+    assert.notMatch(text, /Intact|No breaks were found|No sequence number is missing/)
   })
 
   it("says that a check was not finished, and never that it passed", async () => {
     const verification = verificationOf(5, plausible, { valid: false, status: "incomplete" })
     const { pages, text } = await reportOf({ size: 5, eventAt: plausible }, inputOf(verification))
-    assert.match(pages[0]!, /Integrity of the record Incomplete 5 events checked, but/)
+    assert.match(pages[0]!, /found by the service itself Incomplete 5 events checked, but/)
     assert.notInclude(text, "Intact")
   })
 
@@ -248,7 +338,7 @@ describe("a report", () => {
     assert.match(text, /Difference 1 event missing/)
     assert.match(text, /Completeness is not established: the chain has 2 breaks/)
     assert.notMatch(text, /counts agree|No sequence number is missing/)
-    assert.match(text, /\d Statistics Computed from altered records\./)
+    assert.match(text, /8 Statistics Computed from altered records\./)
     const listing = text.slice(text.lastIndexOf("Event listing"))
     assert.match(listing, / 17 2026-(?:(?! 18 2026-).)* broken /)
     assert.strictEqual(listing.split(/ broken (?=18 2026-)/).length, 2)
@@ -286,7 +376,7 @@ describe("a report", () => {
       inputOf(verification, { filter: { metadata } })
     )
     assert.include(none.text, "metadata.note.<b> U+202E x")
-    assert.match(none.pages[0]!, /Population 0 events that match the filter/)
+    assert.match(none.pages[0]!, /the filter of chapter 1 applied; events found: no events/)
     assert.match(none.pages[0]!, /Intact/)
   })
 
@@ -307,7 +397,7 @@ describe("a report", () => {
     assert.include(text, "U+1F600")
     assert.match(text, /Details erased 2026-06-01 12:00:00 UTC/)
     assert.match(text, /Erasures 2 recorded\./)
-    assert.match(text, /Erased events 3 in the checked span/)
+    assert.match(text, /Erased events 3/)
   })
 
   it("shows hostile text literally and asks for nothing", async () => {

@@ -12,6 +12,7 @@ import {
   SURVEY_GROUPS_MAX
 } from "../../../src/exports/report/EventSurvey.ts"
 import { verificationOf } from "./support/Inputs.ts"
+import { syntheticTraces, traceScope } from "./support/SyntheticTraces.ts"
 import { plausible, syntheticStore } from "./support/SyntheticStore.ts"
 
 const surveyOf = (events: ReadonlyArray<AuditEvent>, privileged: ReadonlyArray<string> = []) => {
@@ -152,8 +153,11 @@ describe("the evidence of 120,000 events", () => {
         filter: { metadata: [] },
         verification: verificationOf(size, plausible),
         final: false,
-        isPrivileged: matcherOf(["user.role-add"])
-      }).pipe(Effect.provide(syntheticStore({ size, eventAt: plausible })))
+        isPrivileged: matcherOf(["user.role-add"]),
+        traces: traceScope
+      }).pipe(
+        Effect.provide([syntheticStore({ size, eventAt: plausible }), syntheticTraces(size)])
+      )
     )
 
   it("takes no more room than that of 12,000", async () => {
@@ -161,6 +165,7 @@ describe("the evidence of 120,000 events", () => {
     for (const size of [12_000, 120_000]) {
       const evidence = await evidenceOf(size)
       assert.strictEqual(evidence.survey.events, size)
+      assert.strictEqual(evidence.traces.spans, 2 * size)
       sizes.push(JSON.stringify(evidence).length)
     }
     assert.isBelow(sizes[1]!, 1.1 * sizes[0]!)

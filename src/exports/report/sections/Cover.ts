@@ -1,18 +1,24 @@
 /**
- * The first page: whose record it is, of which time, and whether it holds. Whoever reads no further
- * has seen the verdict.
+ * The first page, for a reader who reads no further: whose record it is, of which time, whether it
+ * holds, how much there is of it, and what to look at first.
  */
-import type { VerifyReport } from "../../../verify/Verifier.ts"
+import { periodText, boundsText, chapter, eventsHold, isWholePopulation } from "../Report.ts"
+import type { Report } from "../Report.ts"
+import { completenessOf } from "../Completeness.ts"
 import { html, nothing, type Html } from "../Html.ts"
-import { isWholePopulation, periodOf, type Report } from "../Report.ts"
 import { count, counted, hash, seconds, shown } from "../ShownText.ts"
 import { facts } from "../Tables.ts"
 import { reasonText, verdictOf } from "../Verdict.ts"
+import { failedExecutions } from "./Executions.ts"
+import { privilegedEvents } from "./Privileged.ts"
 
-/** Breaks that the cover names. */
+/** Breaks that the first page names. */
 const BREAKS_MAX = 3
+/** Groups of failures that the first page names. */
+const FAILURES_MAX = 3
 
-const breaksOf = ({ breaks, breaks_total }: VerifyReport): Html => {
+const breaksOf = ({ input }: Report): Html => {
+  const { breaks, breaks_total } = input.verification
   if (breaks_total === 0) return nothing
   const named = breaks.slice(0, BREAKS_MAX)
   const rest = breaks_total - named.length
@@ -20,34 +26,120 @@ const breaksOf = ({ breaks, breaks_total }: VerifyReport): Html => {
     ({ reason, sequence_number }) =>
       html`<li><strong>Sequence ${count(sequence_number)}</strong>: ${reason}.
         ${reasonText(reason)}</li>`
-  )}${rest === 0 ? nothing : html`<li>and ${counted(rest, "more break")}, see chapter 3</li>`}</ul>`
+  )}${
+    rest === 0
+      ? nothing
+      : html`<li>and ${counted(rest, "more break")}, see ${chapter("integrity")}</li>`
+  }</ul>`
 }
 
-const headOf = ({ head }: VerifyReport): Html =>
-  head === null
+const headOf = ({ input }: Report): Html => {
+  const { head } = input.verification
+  return head === null
     ? html`none: the chain has no events`
     : html`${hash(head.hash)}<br><span class="quiet">sequence
-        ${count(head.sequence_number)}, chained ${seconds(head.created_at)} UTC</span>`
+        ${count(head.sequence_number)}, recorded ${seconds(head.created_at)} UTC</span>`
+}
 
-export const cover = ({ evidence, input }: Report): Html => {
-  const { generatedAt, serviceName, tenant, verification } = input
+const failedEvents = ({ evidence }: Report): number =>
+  evidence.exceptions.reduce((sum, { total }) => sum + total, 0)
+
+const figures = (report: Report): Html => {
+  const { population, survey, traces } = report.evidence
+  const values: ReadonlyArray<readonly [number, string]> = [
+    [population, "events"],
+    [failedEvents(report), "refused or failed"],
+    [privilegedEvents(report), "privileged"],
+    [survey.timeliness.backdated?.count ?? 0, "recorded over a day late"],
+    [traces.executions, "agent executions"],
+    [failedExecutions(report), "of them failed"]
+  ]
+  return html`<div class="figures">${values.map(
+    ([value, name]) => html`<p><strong>${count(value)}</strong> ${name}</p>`
+  )}</div>`
+}
+
+/** What to look at first; the verdict above says what is broken. */
+const exceptionsOf = (report: Report): ReadonlyArray<Html> => {
+  const { evidence, input } = report
+  const { failures, timeliness } = evidence.survey
+  const { verification } = input
+  const complete = completenessOf(verification)
+  const found: Array<Html> = []
+  const add = (text: Html, id: Parameters<typeof chapter>[0]) =>
+    found.push(html`<li>${text} <span class="quiet">${chapter(id)}</span></li>`)
+  if (!complete.isEstablished) {
+    add(
+      html`<strong>Completeness is not established</strong>: ${count(complete.expected)} expected,
+        ${count(complete.checked)} read.`,
+      "population"
+    )
+  }
+  for (const group of failures.groups.slice(0, FAILURES_MAX)) {
+    const reason = group.reason === undefined ? nothing : html`: ${shown(group.reason)}`
+    const events = counted(group.count, group.outcome)
+    add(html`${events} of ${shown(group.action)}${reason}.`, "failures")
+  }
+  const failed = failedExecutions(report)
+  if (failed > 0) add(html`${counted(failed, "execution")} of agents failed.`, "executions")
+  const { ahead, backdated } = timeliness
+  if (backdated !== undefined) {
+    add(html`${counted(backdated.count, "event")} recorded more than 1 day late.`, "timeliness")
+  }
+  if (ahead !== undefined) {
+    add(html`${counted(ahead.count, "event")} dated after the recording.`, "timeliness")
+  }
+  if (verification.erased_events > 0) {
+    add(html`Details of ${counted(verification.erased_events, "event")} erased.`, "failures")
+  }
+  return found
+}
+
+const exceptions = (report: Report): Html => {
+  const found = exceptionsOf(report)
+  const heading = html`<h2>To look at first</h2>`
+  if (found.length > 0) return html`${heading}<ul class="exceptions">${found}</ul>`
+  if (!eventsHold(report.input.verification)) return nothing
+  return html`${heading}<p>Nothing was refused, went wrong, was recorded late or erased.</p>`
+}
+
+const title = ({ logo, organisation, input }: Report): Html => {
+  const picture =
+    logo === undefined
+      ? nothing
+      : html`<img class="logo" alt="" src="data:${logo.mediaType};base64,${logo.bytes.toString(
+          "base64"
+        )}">`
+  const owner = organisation === undefined ? nothing : html`${shown(organisation)}, `
+  return html`<p class="service">${picture}<span>${owner}${shown(input.serviceName)}</span></p>`
+}
+
+export const cover = (report: Report): Html => {
+  const { evidence, id, input } = report
+  const { generatedAt, request, tenant, verification } = input
   const { sentence, tone, word } = verdictOf(verification)
-  const narrowed = isWholePopulation(input) ? "" : " that match the filter of chapter 2"
+  const narrowed = isWholePopulation(input) ? "" : `, the filter of ${chapter("request")} applied`
   return html`<header class="cover">
-    <p class="service">${shown(serviceName)}</p>
+    ${title(report)}
     <p class="kind">Audit evidence report</p>
     <p class="tenant">${shown(tenant.name ?? tenant.id)}</p>
-    <p class="period">${periodOf(verification)}</p>
-    <section class="verdict ${tone}"><p class="label">Integrity of the record</p>
+    <p class="period">${boundsText(verification)}<span class="quiet">${narrowed}; events found:
+      ${periodText(evidence)}</span></p>
+    <section class="verdict ${tone}"><p class="label">Integrity of the record, as found by the
+        service itself</p>
       <p class="word">${word}</p><p class="sentence">${sentence}</p>
-      ${breaksOf(verification)}</section>
-    ${facts([
+      ${breaksOf(report)}</section>
+    ${figures(report)}
+    ${exceptions(report)}
+    <div class="foot">${facts([
       ["Tenant", shown(tenant.id)],
-      ["Population", html`${counted(evidence.population, "event")}${narrowed}`],
-      ["Head of the chain", headOf(verification)],
+      ["Population", counted(evidence.population, "event")],
+      ["Head of the chain", headOf(report)],
+      ["Report", html`<code>${id}</code>, asked for with ${request.askedBy.kind}
+        ${shown(request.askedBy.id)}`],
       ["Generated", html`${seconds(generatedAt)} UTC`]
     ])}
     <p class="notice">Evidence supporting an examination, not an opinion on it. Times are UTC. May
-      hold personal data: pass it on only to those who need it.</p>
+      hold personal data: pass it on only to those who need it.</p></div>
   </header>`
 }

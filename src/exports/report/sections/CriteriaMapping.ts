@@ -3,9 +3,9 @@ import { countedBy, type OutcomesCounted } from "../Criteria.ts"
 import { FIELD_LENGTH_MAX } from "../EventLine.ts"
 import { SURVEY_GROUPS_MAX, type ActionCount, type Mention } from "../EventSurvey.ts"
 import { html, nothing, type Html } from "../Html.ts"
-import { marked } from "../Marks.ts"
+import { mention } from "../EventTables.ts"
 import { alteredNotice, surveyedPart, type Report, type Section } from "../Report.ts"
-import { count, counted, cut, seconds, shown } from "../ShownText.ts"
+import { count, counted, cut, shown } from "../ShownText.ts"
 import { table } from "../Tables.ts"
 
 /** Actions that are named under a criterion. */
@@ -42,14 +42,9 @@ const actionsOf = (
 const sumOf = (counts: ReadonlyArray<CountedAction>): number =>
   counts.reduce((sum, { events }) => sum + events, 0)
 
-const exampleOf = ({ marks }: Report, { actor, sequenceNumber, timestamp }: Mention): Html =>
-  html`<span class="quiet">such as ${count(sequenceNumber)}</span>
-    ${marked(marks(sequenceNumber))}<span class="quiet">, ${seconds(timestamp)},</span>
-    ${shown(actor)}`
-
 const actionLine = (report: Report, { action, events, latest }: CountedAction): Html =>
   html`<li>${shown(cut(action, FIELD_LENGTH_MAX))} <strong>${count(events)}</strong><br>
-    ${exampleOf(report, latest)}</li>`
+    <span class="quiet">newest</span> ${mention(latest, report.marks)}</li>`
 
 const countedActions = (report: Report, counts: ReadonlyArray<CountedAction>): Html => {
   if (counts.length === 0) return html`<span class="none">none in this population</span>`

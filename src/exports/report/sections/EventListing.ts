@@ -1,8 +1,8 @@
-/** Chapter 8: the events themselves, up to a limit that is said on the page. */
+/** The events themselves, up to a limit that is said on the page. */
 import { EVENT_ROWS_MAX } from "../Evidence.ts"
 import { eventTable } from "../EventTables.ts"
 import { html, type Html } from "../Html.ts"
-import type { Report, Section } from "../Report.ts"
+import { alteredNotice, type Report, type Section } from "../Report.ts"
 import { count } from "../ShownText.ts"
 import { extent } from "../Tables.ts"
 
@@ -10,12 +10,13 @@ const WHERE =
   `because this document lists at most ${count(EVENT_ROWS_MAX)} events, the most recent ones. `
   + "The evidence pack of the same bounds holds every event, in events.ndjson."
 
-const CAPTION = "Events in ascending sequence order; of each hash its first 8 and last 4 digits"
+const CAPTION = "Events in ascending sequence order"
 
-const body = ({ evidence, marks }: Report): Html => {
+const body = (report: Report): Html => {
+  const { evidence, marks } = report
   const { events, population } = evidence
   if (population === 0) return html`<p class="none">0 events.</p>`
-  return html`${extent(events.length, population, "event", WHERE)}
+  return html`${alteredNotice(report)}${extent(events.length, population, "event", WHERE)}
     ${eventTable(CAPTION, events, marks)}`
 }
 

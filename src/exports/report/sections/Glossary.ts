@@ -1,4 +1,4 @@
-/** Chapter 10: the words of the report, and how it writes what can't be seen. */
+/** The words of the report, and how it writes what can't be seen. */
 import { html, type Html } from "../Html.ts"
 import type { Section } from "../Report.ts"
 

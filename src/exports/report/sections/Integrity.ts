@@ -1,11 +1,18 @@
-/** Chapter 3: what was recomputed, what did not hold, and how a reader repeats it alone. */
-import type { Break, VerifyReport } from "../../../verify/Verifier.ts"
+/** What was recomputed, what did not hold, and how a reader repeats it alone. */
+import { HISTORY_FROM, HISTORY_TO, type Break } from "../../../verify/Verifier.ts"
 import { FIELD_LENGTH_MAX } from "../EventLine.ts"
 import { html, nothing, type Html, type HtmlPart } from "../Html.ts"
 import type { Report, Section } from "../Report.ts"
 import { count, counted, cut, hash, seconds, shown } from "../ShownText.ts"
-import { extent, facts, table } from "../Tables.ts"
-import { assuranceText, reasonText, verdictOf } from "../Verdict.ts"
+import { command, extent, facts, table } from "../Tables.ts"
+import {
+  assuranceText,
+  chainVerdictOf,
+  reasonText,
+  tracesOf,
+  verdictOf,
+  type ChainReport
+} from "../Verdict.ts"
 
 /** Breaks that are listed; a verification reports no more of them either. */
 export const BREAK_ROWS_MAX = 100
@@ -31,7 +38,7 @@ const breakRow = (found: Break): ReadonlyArray<HtmlPart> => [
 
 const WHERE = "of this table; repair these first, then verify again."
 
-const breaksOf = ({ breaks, breaks_total }: VerifyReport): Html => {
+const breaksOf = ({ breaks, breaks_total }: ChainReport): Html => {
   if (breaks_total === 0) return html`<p>No breaks were found.</p>`
   const listed = breaks.slice(0, BREAK_ROWS_MAX)
   return html`${table({
@@ -46,35 +53,72 @@ const breaksOf = ({ breaks, breaks_total }: VerifyReport): Html => {
   })}${extent(listed.length, breaks_total, "break", WHERE)}`
 }
 
-const headRows = ({ head }: VerifyReport): ReadonlyArray<readonly [string, HtmlPart]> =>
-  head === null
-    ? [["Head of the chain", "none: the chain has no events"]]
+const headRows = (chain: ChainReport): ReadonlyArray<readonly [string, HtmlPart]> => {
+  const { head } = chain
+  return head === null
+    ? [["Head of the chain", "none: the chain is empty"]]
     : [
         ["Head, sequence number", count(head.sequence_number)],
         ["Head, hash", hash(head.hash)],
         ["Head, recorded at", `${seconds(head.created_at)} UTC`]
       ]
+}
+
+/** The chain of the executions of agents, where it was verified too. */
+const tracesPart = ({ verification }: Report["input"]): Html => {
+  const traces = tracesOf(verification)
+  if (traces === undefined) return nothing
+  const { tone, word } = chainVerdictOf(traces, "fact")
+  return html`<h2>The chain of agent executions</h2>
+    ${facts([
+      ["Verdict", html`<strong class="tone ${tone}">${word}.</strong>
+        ${chainVerdictOf(traces, "fact").sentence}`],
+      ...headRows(traces),
+      ["Scheme", html`<code>${traces.scheme}</code>`],
+      ["Breaks", count(traces.breaks_total)]
+    ])}
+    ${traces.breaks_total === 0 ? nothing : breaksOf(traces)}`
+}
+
+/** Path and query that ask for the same check; bounds that are the whole history are left out. */
+const verifyTarget = ({ bounds }: Report["input"]["verification"]): string => {
+  const { from, from_sequence, to, to_sequence } = bounds
+  const parameters = [
+    ...(from === HISTORY_FROM ? [] : [`from=${from}`]),
+    ...(to === HISTORY_TO ? [] : [`to=${to}`]),
+    ...(from_sequence === null ? [] : [`from_sequence=${from_sequence}`]),
+    ...(to_sequence === null ? [] : [`to_sequence=${to_sequence}`])
+  ]
+  return parameters.length === 0 ? "/v1/verify" : `/v1/verify?${parameters.join("&")}`
+}
 
 const reVerify = ({ input }: Report): Html => {
-  const { bounds } = input.verification
-  const query = `/v1/verify?from=${bounds.from}&to=${bounds.to}`
+  const { serviceUrl } = input.request
   return html`<h2>How to verify it again</h2>
     <p>The evidence pack of the same bounds holds every event, link and key, and three programs that
       need no installation and no network. They recompute everything and share no code with the
       service.</p>
     <ol>
-      <li>Unpack the pack and compare the files:
-        <code class="command">sha256sum -c sha256sums.txt</code></li>
-      <li>Run one of the verifiers in its folder: <code>python3 verify.py</code> or <code>node
-        verify.mjs</code>, or open <code>verify.html</code> in a browser. Exit code 0 means intact,
-        1 tampered, 2 unreadable.</li>
-      <li>With a checkpoint and a public key that you have kept from before:
-        <code class="command">alk verify pack.zip --public-key key.pem --checkpoint kept.txt</code>
-      </li>
+      <li>Unpack the pack and compare the files with the sums in it:
+        ${command("sha256sum -c sha256sums.txt")}</li>
+      <li>Run one of the verifiers in its folder, or open verify.html in a browser:
+        ${command("python3 verify.py", "node verify.mjs")}</li>
+      <li>To be independent of the sender of the pack, give the verifier the service's public keys,
+        fetched from the service itself, and a signed checkpoint kept from before:
+        ${command(
+          `curl -sSf -o alk-keys.json '${serviceUrl}/.well-known/alk-keys.json'`,
+          "python3 verify.py --public-key alk-keys.json --checkpoint checkpoint.txt"
+        )}</li>
       <li>Compare the head hash that the verifier prints with the one above.</li>
     </ol>
-    <p>A service that is still running answers the same question:
-      <code class="command">GET ${query}</code></p>
+    <p>The service answers the same question with an API key of the tenant in
+      <code>ALK_KEY</code>:</p>
+    ${command(
+      'curl -sSf -H "Authorization: Bearer $ALK_KEY" \\',
+      `  '${serviceUrl}${verifyTarget(input.verification)}'`
+    )}
+    <p>The file <code>verification.json</code>, attached to this PDF, is the service's answer that
+      this report was made of.</p>
     <h2>How the hashes are made</h2>
     <p>Scheme <code>${input.verification.scheme}</code>: SHA-256 over UTF-8 text, written as 64
       hexadecimal digits; JSON in the canonical form of RFC 8785; <code>\\n</code> is one line
@@ -96,8 +140,8 @@ const body = (report: Report): Html => {
   const { verification } = report.input
   const { sentence, tone, word } = verdictOf(verification)
   return html`
-    <section class="verdict small ${tone}"><p class="word">${word}</p>
-      <p class="sentence">${sentence}</p></section>
+    <section class="verdict small ${tone}"><p class="label">Integrity as found by the service
+        itself</p><p class="word">${word}</p><p class="sentence">${sentence}</p></section>
     ${facts([
       ...headRows(verification),
       ["Assurance", assuranceText(verification.assurance)],
@@ -106,12 +150,12 @@ const body = (report: Report): Html => {
     ])}
     <h2>Breaks</h2>
     ${breaksOf(verification)}
+    ${tracesPart(report.input)}
     ${reVerify(report)}
     <h2>What this does not establish</h2>
-    <p>Hashes hold no secret. Whoever can write to every part of the service, its signing key
-      included, could make another chain that verifies; only checkpoints kept elsewhere speak
-      against it. Keep the head hash of this page, or a signed checkpoint, outside of the
-      service.</p>`
+    <p>Hashes hold no secret. A person who can write to every part of the service, its signing key
+      included, could make another chain that verifies; only checkpoints kept elsewhere contradict
+      it. Keep the head hash of this page, or a signed checkpoint, outside of the service.</p>`
 }
 
 export const integrity: Section = {

@@ -1,27 +1,9 @@
-/** Chapter 2: which events are meant, how they were counted, and why none is missing. */
+/** How many events there have to be, how many there are, and why none is missing. */
 import { completenessOf, type Completeness } from "../Completeness.ts"
 import { html, nothing, type Html } from "../Html.ts"
-import { conditionsOf, isWholePopulation, periodOf, type Report, type Section } from "../Report.ts"
-import { count, counted, cut, seconds, shown } from "../ShownText.ts"
-import { facts, table } from "../Tables.ts"
-
-/** Characters of one value of a filter. */
-const CONDITION_LENGTH_MAX = 300
-
-const filterTable = ({ input }: Report): Html => {
-  const conditions = conditionsOf(input.filter)
-  if (conditions.length === 0) {
-    return html`<p>No filter: every event of the period belongs to the population.</p>`
-  }
-  return table({
-    caption: "Conditions beside the period, all of which an event meets",
-    columns: [{ title: "Field", width: 35 }, { title: "Value", width: 65 }],
-    rows: conditions.map(([name, value]) => [
-      shown(name),
-      shown(cut(value, CONDITION_LENGTH_MAX))
-    ])
-  })
-}
+import { chapter, isWholePopulation, type Report, type Section } from "../Report.ts"
+import { count, counted } from "../ShownText.ts"
+import { facts } from "../Tables.ts"
 
 const numbersOf = ({ span }: Completeness): string =>
   span === undefined ? "none" : `${count(span.first)} to ${count(span.last)}`
@@ -75,33 +57,18 @@ const conclusion = ({ evidence, input }: Report, complete: Completeness): Html =
 }
 
 const body = (report: Report): Html => {
-  const { evidence, input } = report
-  const { verification } = input
-  const { bounds } = verification
-  const complete = completenessOf(verification)
+  const complete = completenessOf(report.input.verification)
   return html`
-    <h2>Scope</h2>
-    ${facts([
-      ["Period, by event time", periodOf(verification)],
-      ["Exact bounds, inclusive", html`${bounds.from}<br>${bounds.to}`],
-      ["Population of this report", counted(evidence.population, "event")],
-      ["Read at", html`${seconds(input.generatedAt)} UTC`]
-    ])}
-    <p>Bounds that were left out mean the entire history that the service supports, events dated in
-      the future included. Events that arrived after the last sequence number above are in none of
-      the numbers.</p>
-    <h2>Filter</h2>
-    ${filterTable(report)}
-    <h2>Completeness</h2>
     ${countsOf(report, complete)}
     ${conclusion(report, complete)}
     <p>Each tenant's events are numbered from 1 without gaps when they are recorded, and each holds
       the hash of the one before it. An event that was removed, added or moved leaves a gap, a
-      second event under one number, or a link that does not hold; chapter 3 reports each. A removed
-      end is found by comparing with the head that the log itself names, or with a signed
-      checkpoint.</p>
-    <p>What a system never sent can't be in a log. That sources send all that they should has to be
-      tested at the sources.</p>`
+      second event under one number, or a link that does not hold; ${chapter("integrity")} reports
+      each. A removed end is found by comparing with the head that the log itself names, or with a
+      signed checkpoint.</p>
+    <p>Events that arrived after the last sequence number above are in none of the numbers. What a
+      system never sent can't be in a log: that sources send all that they should has to be tested at
+      the sources.</p>`
 }
 
 export const population: Section = {

@@ -1,10 +1,10 @@
-/** Chapter 7: a random sample that an auditor can draw again and tick off. */
+/** A random sample that an auditor can draw again and tick off. */
 import { html, nothing, type Html, type HtmlPart } from "../Html.ts"
 import type { Sample } from "../Evidence.ts"
 import type { EventLine } from "../EventLine.ts"
 import { outcomeMark } from "../EventTables.ts"
 import { marked, type Mark, type Marks } from "../Marks.ts"
-import type { Report, Section } from "../Report.ts"
+import { chapter, type Report, type Section } from "../Report.ts"
 import { SAMPLE_SIZE } from "../Sampling.ts"
 import { count, counted, hash, micros, seconds, shown, type CutText } from "../ShownText.ts"
 import { facts, table } from "../Tables.ts"
@@ -17,8 +17,8 @@ const method = ({ evidence, input }: Report): Html => {
       sample.</p>`
   }
   return html`<p>Simple random sampling without replacement of ${SAMPLE_SIZE} events from
-    ${count(population)}. Nobody chose the seed: it follows from the head hash, which nobody can
-    choose without changing the chain.</p>
+    ${count(population)}. The seed was not chosen: it follows from the head hash, and another head
+    hash means another chain.</p>
     ${facts([
       ["Head hash", head === null ? "none" : hash(head.hash)],
       ["Seed", hash(sample.seed)]
@@ -75,7 +75,7 @@ const named = (id: CutText, type: CutText | string, name: CutText | undefined): 
 
 const card = (position: number, event: EventLine, mark: Mark | undefined): Html => {
   const { erasedAt } = event
-  const doubt = mark === undefined ? undefined : html`${marked(mark)}, see chapter 3`
+  const doubt = mark === undefined ? undefined : html`${marked(mark)}, see ${chapter("integrity")}`
   const title = `Position ${count(position)}, sequence ${count(event.sequenceNumber)}`
   return html`<article class="card"><h3>${title}</h3>
     ${facts(
@@ -111,9 +111,9 @@ const body = (report: Report): Html => {
     <h2>The sampled events</h2>
     <p>${counted(sample.drawn.length, "event")} with everything that is stored of them, long values
       cut where said.</p>
-    ${sample.drawn.map(({ event, position }) =>
+    <div class="cards">${sample.drawn.map(({ event, position }) =>
       event === undefined ? nothing : card(position, event, report.marks(event.sequenceNumber))
-    )}`
+    )}</div>`
 }
 
 export const samples: Section = { id: "samples", title: "Samples", body }

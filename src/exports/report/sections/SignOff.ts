@@ -1,4 +1,4 @@
-/** Chapter 9: room for those who answer for the document. */
+/** Room for those who answer for the document. */
 import { html, type Html } from "../Html.ts"
 import type { Section } from "../Report.ts"
 

@@ -1,5 +1,4 @@
-/** Chapter 5: the population in numbers, each exact. */
-import { GROUPS_MAX, largestGroups } from "../Evidence.ts"
+/** The population in numbers, each exact. */
 import { timelineChart, timelineText } from "../Charts.ts"
 import { html, type Html } from "../Html.ts"
 import { alteredNotice, type Report, type Section } from "../Report.ts"
@@ -21,13 +20,16 @@ const body = (report: Report): Html => {
   if (population === 0) return html`<p class="none">0 events: there is nothing to count.</p>`
   return html`${alteredNotice(report)}<h2>By time</h2>${byTime(report)}
     <h2>By action</h2>
-    ${groupTable("Events by action", "Action", largestGroups(actions, GROUPS_MAX), population)}
+    ${groupTable("Events by action", "Action", actions, population)}
     <h2>By outcome and type of actor</h2>
+    <div class="columns">
     ${groupTable("Events by outcome", "Outcome", outcomes, population)}
-    ${groupTable("Events by type of actor", "Type of actor", actorTypes, population)}
+    ${groupTable("Events by type of actor", "Type of actor", actorTypes, population)}</div>
     <h2>By actor and type of resource</h2>
+    <div class="columns">
     ${groupTable("Events by actor", "Actor", actors, population)}
-    ${groupTable("Events by type of resource", "Type of resource", resourceTypes, population)}`
+    ${groupTable("Events by type of resource", "Type of resource", resourceTypes, population)}
+    </div>`
 }
 
 export const statistics: Section = { id: "statistics", title: "Statistics", body }

@@ -47,6 +47,13 @@ export const inputOf = (
   verification,
   generatedAt: "2026-11-21T10:00:01.000000Z",
   serviceName: "alk",
+  request: {
+    askedBy: { kind: "API key", id: "key_auditor" },
+    line: "GET /v1/export/pdf",
+    serviceUrl: "https://audit.example.com",
+    apiVersion: "1.0.0"
+  },
+  traces: undefined,
   final: false,
   ...changed
 })
