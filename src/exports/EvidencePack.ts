@@ -23,7 +23,8 @@ import {
   signedText,
   sumsText,
   type PackCounts,
-  type PackFile
+  type PackFile,
+  verificationText
 } from "./PackText.ts"
 import { inclusionProofs, noEdges, treeEdges } from "./PackTree.ts"
 import { TraceExport } from "./TraceExport.ts"
@@ -280,7 +281,7 @@ const entriesOf = (parts: Parts): Stream.Stream<ArchiveEntry<PackFailure>, PackF
     contents.file("README.txt", bytesOf(readmeText(scope, pdf !== undefined))),
     contents.file(
       "verification.json",
-      bytesOf(`${JSON.stringify(scope.verification, null, 2)}\n`)
+      bytesOf(verificationText(scope.verification))
     ),
     ...(pdf === undefined ? [] : [contents.file("evidence.pdf", Stream.succeed(pdf))])
   ]

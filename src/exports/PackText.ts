@@ -4,6 +4,7 @@
  */
 import { SCHEME } from "../domain/HashChain.ts"
 import { HASH_BYTES } from "../domain/MerkleTree.ts"
+import type { VerifyReport } from "../verify/Verifier.ts"
 import { exportFormats, type ExportScope } from "./ExportScope.ts"
 
 /** One file of the pack. */
@@ -46,6 +47,10 @@ export const manifestText = (
   }
   return `${JSON.stringify(manifest, null, 2)}\n`
 }
+
+/** `verification.json`. */
+export const verificationText = (verification: VerifyReport): string =>
+  `${JSON.stringify(verification, null, 2)}\n`
 
 /** The text that `manifest.sig` signs: a C2SP checkpoint whose tree is the manifest. */
 export const signedText = (

@@ -28,9 +28,21 @@ export const DOCUMENT_LENGTH_MAX = 48 * 1_048_576
 /** Bytes of a PDF at most. */
 export const PDF_BYTES_MAX = 64 * 1_048_576
 
+/** A file that travels inside of a PDF. */
+export interface Attachment {
+  /** At most 64 of A-Za-z0-9._- */
+  readonly name: string
+  /** `application/json` */
+  readonly mediaType: string
+  /** Printable ASCII without brackets and backslashes. */
+  readonly description: string
+  readonly bytes: Uint8Array
+}
+
 /**
  * An HTML document in parts. An element `<span data-page-of="anchor">` receives the number of the
  * page on which the element with the id `anchor` starts, if a link of the document leads there.
+ * Pictures are data URIs.
  */
 export interface PdfDocument {
   /** Plain text. */
@@ -43,6 +55,8 @@ export interface PdfDocument {
   readonly body: string
   /** Canonical time: what the PDF says of its creation. */
   readonly createdAt: string
+  /** None unless given. */
+  readonly attachments?: ReadonlyArray<Attachment>
 }
 
 export class PdfRenderer extends Context.Service<

@@ -21,6 +21,10 @@ export interface ReadPdf {
   readonly alternatives: ReadonlyArray<string>
   /** Links to addresses outside of the document. */
   readonly outsideLinks: ReadonlyArray<string>
+  /** Content of the attached files by name. */
+  readonly attachments: ReadonlyMap<string, string>
+  /** Pictures that are drawn. */
+  readonly pictures: number
 }
 
 interface OutlineNode {
@@ -65,6 +69,7 @@ export const readPdf = async (
   const roles = new Map<string, number>()
   const alternatives: Array<string> = []
   const outsideLinks: Array<string> = []
+  let pictures = 0
   for (let number = 1; number <= pdf.numPages; number++) {
     const page = await pdf.getPage(number)
     const { items } = await page.getTextContent()
@@ -77,6 +82,7 @@ export const readPdf = async (
     if (number > pagesLookedInto) continue
     const operators = await page.getOperatorList()
     operators.fnArray.forEach((operator, index) => {
+      if (operator === OPS.paintImageXObject) pictures += 1
       if (operator !== OPS.setFont) return
       const font = page.commonObjs.get((operators.argsArray[index] as [string])[0]) as LoadedFont
       fonts.set(font.name, font.missingFile === true)
@@ -89,6 +95,11 @@ export const readPdf = async (
   }
   const { info } = (await pdf.getMetadata()) as unknown as { info: Record<string, string | null> }
   const marks = (await pdf.getMarkInfo()) as unknown as ReadonlyMap<string, boolean> | null
+  const attachments = new Map<string, string>()
+  for (const [id, { filename }] of (await pdf.getAttachments()) ?? []) {
+    const content = await pdf.getAttachmentContent(id)
+    attachments.set(filename, Buffer.from(content ?? []).toString("utf8"))
+  }
   const read: ReadPdf = {
     pages,
     outline: linesOf(((await pdf.getOutline()) ?? []) as ReadonlyArray<OutlineNode>),
@@ -100,7 +111,9 @@ export const readPdf = async (
     fontsNotEmbedded: [...fonts].filter(([, missing]) => missing).map(([name]) => name),
     roles,
     alternatives,
-    outsideLinks
+    outsideLinks,
+    pictures,
+    attachments
   }
   await loading.destroy()
   return read

@@ -1,8 +1,10 @@
 /**
- * What has to be known of the files that Chromium prints: where its anchors landed, and which bytes
- * vary although the content does not. Reads the plain objects that Skia writes (no object streams);
- * it is no PDF library.
+ * What has to be known of the files that Chromium prints: where its anchors landed, which bytes
+ * vary although the content does not, and how a file is attached to them. Reads the plain objects
+ * that Skia writes (no object streams); it is no PDF library.
  */
+import type { Attachment } from "../../ports/PdfRenderer.ts"
+
 /** Pages nested in pages at most: eight to a node make 8^16 of them. */
 const PAGE_TREE_DEPTH_MAX = 16
 
@@ -93,4 +95,108 @@ export const normalizePdf = (pdf: Buffer, createdAt: string): Buffer => {
   for (const [at, number] of nodes) edits.push([at, places.get(number)!])
   for (const [at, value] of edits) pdf.write(value, at, "latin1")
   return pdf
+}
+
+/** Names that need no escape in a PDF string. */
+const ATTACHMENT_NAME = /^[A-Za-z0-9._-]{1,64}$/
+/** `application/json`; a slash in a PDF name is written #2F. */
+const MEDIA_TYPE = /^[a-z]+\/[a-z0-9.+-]+$/
+
+/** The end of a file that has never been updated (ISO 32000-1, 7.5.5). */
+interface Trailer {
+  /** Number of the first object that is not used yet. */
+  readonly size: number
+  readonly root: string
+  /** The dictionary without /Size. */
+  readonly rest: string
+  /** Offset of the cross-reference table. */
+  readonly startxref: number
+}
+
+/** Bytes at the end that hold a trailer. */
+const TRAILER_BYTES = 1_024
+
+const trailerOf = (pdf: Buffer): Trailer => {
+  const end = pdf.toString("latin1", Math.max(0, pdf.length - TRAILER_BYTES))
+  const found = /trailer\s*<<([^<>]*)>>\s*startxref\s+(\d+)\s+%%EOF\s*$/.exec(end)
+  const size = /\/Size (\d+)\s*/.exec(found?.[1] ?? "")
+  const root = /\/Root (\d+) 0 R/.exec(found?.[1] ?? "")
+  if (found === null || size === null || root === null || found[1]!.includes("/Prev")) {
+    throw new Error("the PDF does not end as Chromium's do")
+  }
+  return {
+    size: Number(size[1]),
+    root: root[1]!,
+    rest: found[1]!.replace(size[0], "").trim(),
+    startxref: Number(found[2])
+  }
+}
+
+const dictionaryOf = (pdf: Buffer, id: string): string => {
+  const object = objectsOf(pdf.toString("latin1")).get(id)?.trim()
+  if (object === undefined || !object.startsWith("<<") || !object.endsWith(">>")) {
+    throw new Error("the PDF has no catalog of the form that Chromium writes")
+  }
+  return object.slice(2, -2)
+}
+
+/** The stream of an attachment, and what names it. */
+const attachmentObjects = (
+  { bytes, description, mediaType, name }: Attachment,
+  first: number,
+  createdAt: string
+): ReadonlyArray<readonly [number, ReadonlyArray<Uint8Array>]> => {
+  if (!ATTACHMENT_NAME.test(name) || !MEDIA_TYPE.test(mediaType) || /[^ -~]|[\\()]/.test(description)) {
+    throw new Error(`${name} can't be attached: its name, type or description needs an escape`)
+  }
+  const type = mediaType.replaceAll("/", "#2F")
+  const params = `<</Size ${bytes.length} /ModDate (${pdfTime(createdAt)}Z)>>`
+  const stream = `<</Type /EmbeddedFile /Subtype /${type} /Params ${params} /Length ${bytes.length}>>`
+  const file =
+    `<</Type /Filespec /F (${name}) /UF (${name}) /Desc (${description}) ` +
+    `/AFRelationship /Data /EF <</F ${first} 0 R>>>>`
+  return [
+    [first, [Buffer.from(`${stream} stream\n`), bytes, Buffer.from("\nendstream")]],
+    [first + 1, [Buffer.from(file)]]
+  ]
+}
+
+/**
+ * The PDF with files attached, as an incremental update: the bytes so far stay as they are, the new
+ * objects, a catalog that names them and a table of where they are follow (ISO 32000-1, 7.5.6).
+ * Throws for a PDF of another form than Chromium's.
+ */
+export const attachFiles = (
+  pdf: Buffer,
+  attachments: ReadonlyArray<Attachment>,
+  createdAt: string
+): Buffer => {
+  if (attachments.length === 0) return pdf
+  const { rest, root, size, startxref } = trailerOf(pdf)
+  const sorted = attachments.toSorted((left, right) => Number(left.name > right.name) - 0.5)
+  const files = sorted.flatMap((attachment, index) =>
+    attachmentObjects(attachment, size + 2 * index, createdAt)
+  )
+  const references = sorted.map((_, index) => `${size + 2 * index + 1} 0 R`)
+  const names = sorted.map(({ name }, index) => `(${name}) ${references[index]}`).join(" ")
+  const catalog =
+    `<<${dictionaryOf(pdf, root)}\n/AF [${references.join(" ")}]\n` +
+    `/Names <</EmbeddedFiles <</Names [${names}]>>>>>>`
+  const parts: Array<Uint8Array> = [pdf]
+  let offset = pdf.length
+  const add = (bytes: Uint8Array) => {
+    parts.push(bytes)
+    offset += bytes.length
+  }
+  const places: Array<string> = []
+  for (const [id, content] of [[Number(root), [Buffer.from(catalog)]] as const, ...files]) {
+    places.push(`${id} 1\n${String(offset).padStart(10, "0")} 00000 n \n`)
+    add(Buffer.from(`${id} 0 obj\n`))
+    content.forEach(add)
+    add(Buffer.from("\nendobj\n"))
+  }
+  const table = offset
+  const trailer = `<</Size ${size + files.length}\n${rest}\n/Prev ${startxref}>>`
+  add(Buffer.from(`xref\n${places.join("")}trailer\n${trailer}\nstartxref\n${table}\n%%EOF\n`))
+  return Buffer.concat(parts)
 }

@@ -9,12 +9,12 @@ import {
   PdfFailed,
   type PdfDocument
 } from "../../ports/PdfRenderer.ts"
-import { anchorPages, normalizePdf } from "./PdfFile.ts"
+import { anchorPages, attachFiles, normalizePdf } from "./PdfFile.ts"
 import { whileConnected } from "./Browser.ts"
 
-/** Only what stands in the document itself: inline styles and fonts as data URIs. */
+/** Only what stands in the document itself: inline styles, fonts and pictures as data URIs. */
 const POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; font-src data:; base-uri 'none'; "
+  "default-src 'none'; style-src 'unsafe-inline'; font-src data:; img-src data:; base-uri 'none'; "
   + "form-action 'none'"
 
 const escape = (text: string): string =>
@@ -82,7 +82,8 @@ const printAlone = async (browser: Browser, document: PdfDocument): Promise<Buff
     timezoneId: "UTC"
   })
   try {
-    return normalizePdf(await printIn(context, document), document.createdAt)
+    const { attachments = [], createdAt } = document
+    return attachFiles(normalizePdf(await printIn(context, document), createdAt), attachments, createdAt)
   } finally {
     await context.close().catch(() => undefined)
   }

@@ -12,6 +12,7 @@ import {
   type PdfUnavailable
 } from "../../ports/PdfRenderer.ts"
 import type { TraceExport } from "../TraceExport.ts"
+import { verificationText } from "../PackText.ts"
 import { matcherOf } from "./ActionPattern.ts"
 import { collectEvidence } from "./Evidence.ts"
 import { fontFaces } from "./Fonts.ts"
@@ -94,7 +95,15 @@ export const documentOf = (report: Report): PdfDocument => {
     language: "en",
     styles: fontFaces([markup, serviceName]) + stylesheet(running),
     body: markup,
-    createdAt: generatedAt
+    createdAt: generatedAt,
+    attachments: [
+      {
+        name: "verification.json",
+        mediaType: "application/json",
+        description: "What the service found when it recomputed the chain",
+        bytes: Buffer.from(verificationText(verification))
+      }
+    ]
   }
 }
 

@@ -45,6 +45,10 @@ const reportOf = async (options: Options, input: ReportInput, pagesLookedInto = 
   return { ...pdf, text: pdf.pages.join("\n") }
 }
 
+/** A picture of one pixel. */
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 const CHAPTERS = [
   "1 What was asked",
   "2 Population and completeness",
@@ -103,10 +107,33 @@ describe("a report", () => {
       assert.isAtLeast(pdf.roles.get(role) ?? 0, 1, role)
     }
     assert.isTrue(pdf.alternatives.some((text) => text.startsWith("Events by day and outcome")))
+    assert.strictEqual(pdf.pictures, 0)
     pdf.pages.forEach((page, index) => {
       assert.include(page, `Page ${index + 1} of ${pdf.pages.length}`)
       if (index > 0) assert.include(page, "alk, generated 2026-11-21 10:00:01 UTC")
     })
+  })
+
+  it("brings the verification that it was made of, as the pack has it", async () => {
+    const verification = verificationOf(3, plausible, { erased_events: 1 })
+    const { attachments } = await reportOf({ size: 3, eventAt: plausible }, inputOf(verification))
+    assert.deepStrictEqual(
+      [...attachments],
+      [["verification.json", `${JSON.stringify(verification, null, 2)}\n`]]
+    )
+  })
+
+  it("bears the name and the logo of the organisation", async () => {
+    const settings = {
+      ...defaultReportSettings,
+      organisation: "Acme <Holding> GmbH",
+      logo: { mediaType: "image/png" as const, bytes: Buffer.from(PNG, "base64") }
+    }
+    const input = inputOf(verificationOf(0, plausible))
+    const bytes = await bytesOf({ size: 0, eventAt: plausible }, input, runtime, settings)
+    const { pages, pictures } = await readPdf(bytes, { pagesLookedInto: 1 })
+    assert.strictEqual(pictures, 1)
+    assert.include(pages[0]!, "Acme <Holding> GmbH, alk Audit evidence report")
   })
 
   it("has a table of contents with the pages on which the chapters start", async () => {

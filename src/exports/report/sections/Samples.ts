@@ -70,7 +70,7 @@ const optional = (name: string, value: HtmlPart): ReadonlyArray<readonly [string
 /** An id, its type and its name; what is ours is quiet, so that foreign text can't pass for it. */
 const named = (id: CutText, type: CutText | string, name: CutText | undefined): Html =>
   html`${shown(id)} <span class="quiet">(type</span> ${shown(type)}<span class="quiet">)</span>${
-    name === undefined ? nothing : html`<br>${shown(name)}`
+    name === undefined ? nothing : html`, ${shown(name)}`
   }`
 
 const card = (position: number, event: EventLine, mark: Mark | undefined): Html => {
