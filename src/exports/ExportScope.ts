@@ -20,7 +20,7 @@ import { EvidenceSeal } from "./EvidenceSeal.ts"
 export const exportFormats = {
   pack: "alk-evidence-pack-v1",
   "pack-without-pdf": "alk-evidence-pack-v1",
-  pdf: "alk-audit-report-v1"
+  pdf: "alk-audit-report-v2"
 } as const
 export type ExportKind = keyof typeof exportFormats
 

@@ -8,6 +8,7 @@ import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Heads } from "../actors/Heads.ts"
 import { Keys } from "../actors/Keys.ts"
 import { Visibility } from "../actors/Visibility.ts"
+import { sha256Hex } from "../domain/Identifiers.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { evidencePack } from "../exports/EvidencePack.ts"
 import { EvidenceSeal } from "../exports/EvidenceSeal.ts"
@@ -82,6 +83,9 @@ const fileName = (kind: ExportKind, service: string, tenantId: string, time: str
   const compact = `${time.slice(0, 19).replaceAll(/[-:]/gu, "")}Z`
   return `${plain(service)}-${nouns[kind]}-${plain(tenantId)}-${compact}.${extensions[kind]}`
 }
+
+/** Hexadecimal digits of an ETag. */
+const ETAG_DIGITS = 32
 
 /** The client keeps its copy but asks each time; nobody in between keeps one. */
 const CACHE_CONTROL = "private, no-cache"
@@ -201,6 +205,12 @@ const make = Effect.gen(function*() {
       Effect.catchTag("SealUnavailable", ({ message }) => Effect.fail(unavailable(message)))
     )
 
+  /** The tag of an export with a report in it covers the settings of reports, too. */
+  const tagged = (kind: ExportKind, etag: string): string =>
+    kind === "pack-without-pdf"
+      ? etag
+      : `W/"${sha256Hex(`${etag}\n${reports.fingerprint}`).slice(0, ETAG_DIGITS)}"`
+
   const headersOf = (kind: ExportKind, tenantId: string, etag: string, time: string) => ({
     etag,
     "cache-control": CACHE_CONTROL,
@@ -214,7 +224,8 @@ const make = Effect.gen(function*() {
   ) {
     const { filter, tenantId } = order
     const { final } = yield* readableView(visibility, tenantId)
-    const etag = yield* currentEtag(kind, order).pipe(Effect.provideContext(services))
+    const current = yield* currentEtag(kind, order).pipe(Effect.provideContext(services))
+    const etag = tagged(kind, current)
     if (matchesEtag(request.headers["if-none-match"], etag)) return unchanged(etag)
     // Nobody would see the document: nothing is made and nothing was exported.
     if (request.method === "HEAD") {
@@ -232,7 +243,12 @@ const make = Effect.gen(function*() {
     const pdf = report === undefined ? undefined : yield* print(report)
     const options = {
       contentType: types[kind],
-      headers: headersOf(kind, tenantId, scopeEtag(kind, scope), scope.generatedAt)
+      headers: headersOf(
+        kind,
+        tenantId,
+        tagged(kind, scopeEtag(kind, scope)),
+        scope.generatedAt
+      )
     }
     yield* order.permit ?? Effect.void
     if (kind === "pdf") {

@@ -236,6 +236,20 @@ describe("GET /v1/export/pdf", () => {
     assert.deepStrictEqual(state.acts[0]!.resource, { type: "audit_report", id: "acme" })
   })
 
+  it("has another ETag when the operator's settings of reports change", async () => {
+    const tags: Array<string> = []
+    for (const settings of ["as they come", "another mapping"]) {
+      state.reportSettings = settings
+      for (const path of [PDF, PACK, `${PACK}?pdf=false`]) tags.push((await get(path)).headers["etag"]!)
+    }
+    state.reportSettings = "as they come"
+    assert.notStrictEqual(tags[3], tags[0])
+    assert.notStrictEqual(tags[4], tags[1])
+    assert.strictEqual(tags[5], tags[2])
+    const { status } = await get(PDF, { "if-none-match": tags[3]! })
+    assert.strictEqual(status, 200)
+  })
+
   it("is told who asked for it and how, and is on record under its id", async () => {
     await get(`${PDF}?outcome=success`)
     const [input] = state.printed as [(typeof state.printed)[0]]

@@ -27,7 +27,7 @@ import {
   type ReportInput,
   type Section
 } from "./Report.ts"
-import { defaultReportSettings, type ReportSettings } from "./ReportSettings.ts"
+import { defaultReportSettings, fingerprintOf, type ReportSettings } from "./ReportSettings.ts"
 import { seconds } from "./ShownText.ts"
 import { stylesheet, type RunningText } from "./Stylesheet.ts"
 import { verdictOf } from "./Verdict.ts"
@@ -72,7 +72,7 @@ const contents = (): Html =>
 
 const chapterOf = (report: Report, id: ChapterId, index: number): Html => {
   const { body, title } = sections[id]
-  return html`<section class="chapter"><h1 id="${id}"><span
+  return html`<section class="chapter ${id}"><h1 id="${id}"><span
     class="chapter-number">${index + 1}</span> ${title}</h1>${body(report)}</section>`
 }
 
@@ -110,6 +110,8 @@ export const documentOf = (report: Report): PdfDocument => {
 export class AuditReports extends Context.Service<
   AuditReports,
   {
+    /** Changes with the operator's settings: a report of the same content would be another one. */
+    readonly fingerprint: string
     /** A PDF. The same input over the same events gives the same bytes. */
     render(
       input: ReportInput
@@ -135,5 +137,5 @@ const makeReports = Effect.fnUntraced(function*(settings: ReportSettings) {
     const report: Report = { id: reportIdOf(input), input, evidence, marks, ...settings }
     return yield* renderer.render(documentOf(report))
   })
-  return AuditReports.of({ render })
+  return AuditReports.of({ fingerprint: fingerprintOf(settings), render })
 })

@@ -5,6 +5,7 @@
  */
 import { Result, Schema } from "effect"
 import { Outcome } from "../../domain/AuditEvent.ts"
+import { parseJson } from "../../domain/Json.ts"
 import {
   isActionPattern,
   matcherOf,
@@ -131,7 +132,7 @@ const decode = Schema.decodeUnknownResult(CriteriaMapping, {
 export const parseMapping = (text: string): Result.Result<CriteriaMapping, string> => {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch (cause) {
     return Result.fail(`is no JSON: ${(cause as Error).message}`)
   }

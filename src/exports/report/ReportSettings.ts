@@ -4,6 +4,7 @@
  */
 import { Effect, Result, Schema } from "effect"
 import { readFileSync, statSync } from "node:fs"
+import { sha256Hex } from "../../domain/Identifiers.ts"
 import { parseMapping, type CriteriaMapping } from "./Criteria.ts"
 import { defaultMapping } from "./DefaultMapping.ts"
 
@@ -25,6 +26,12 @@ export const defaultReportSettings: ReportSettings = {
   organisation: undefined,
   logo: undefined
 }
+
+/** SHA-256 over the settings. */
+export const fingerprintOf = ({ logo, mapping, organisation }: ReportSettings): string =>
+  sha256Hex(
+    JSON.stringify([mapping, organisation ?? null, logo && logo.bytes.toString("base64")])
+  )
 
 /** Bytes of the file with the mapping. */
 const MAPPING_BYTES_MAX = 1_048_576

@@ -75,6 +75,7 @@ h1, h2, h3 { font-weight: 600; line-height: 1.25; break-after: avoid; margin: 0 
 h2 { font-size: 11pt; margin: 5.5mm 0 1.8mm }
 h3 { font-size: 9.25pt; margin: 0 0 1.2mm }
 .chapter { margin-top: 11mm }
+.chapter.sign-off, .chapter.glossary { break-inside: avoid }
 .chapter > h1 { font-size: 15pt; letter-spacing: -0.1pt; padding-bottom: 2mm; margin-bottom: 3.5mm;
   border-bottom: 0.75pt solid ${ACCENT} }
 .chapter > h1 .chapter-number { color: ${ACCENT}; display: inline-block; min-width: 10mm }
@@ -88,13 +89,14 @@ const coverStyles = `
 .cover .logo { max-height: 12mm; max-width: 60mm; margin-right: 5mm }
 .cover .kind { color: ${QUIET}; font-size: 11pt; margin-bottom: 0.5mm }
 .cover .tenant { font-size: 24pt; line-height: 1.15; font-weight: 600; margin-bottom: 2mm;
-  overflow-wrap: anywhere; max-height: 45mm; overflow: hidden }
+  overflow-wrap: anywhere; max-height: 30mm; overflow: hidden }
 .cover .period { font-size: 10.5pt; margin-bottom: 6mm }
 .cover .figures { display: grid; grid-template-columns: repeat(6, 1fr); column-gap: 4mm;
   margin: 6mm 0 0 }
 .cover .figures p { font-size: 8pt; line-height: 1.3; color: ${QUIET}; margin: 0 }
 .cover .figures strong { display: block; font-size: 15pt; line-height: 1.2; color: ${INK} }
 .cover .exceptions { max-width: none; font-size: 9pt }
+.cover .exceptions li { max-height: 10mm; overflow: hidden }
 .cover .foot { margin-top: auto; padding-top: 4mm } .cover .foot .facts { margin-bottom: 0 }
 .cover .notice { font-size: 7.75pt; color: ${QUIET}; margin: 3mm 0 0 }
 .verdict { border-top: 3pt solid; padding: 4mm 5mm 4.5mm; break-inside: avoid }

@@ -44,6 +44,8 @@ export class ExportWorld {
   traceHead: { readonly sequence_number: number; readonly hash: string } | undefined
   /** Keys beside the one that signs. */
   otherKeys: ReadonlyArray<string> = []
+  /** Fingerprint of the settings of reports. */
+  reportSettings = "as they come"
   /** Text of the newest checkpoint. */
   checkpoint: string | undefined
   readonly printed: Array<ReportInput> = []
@@ -52,6 +54,9 @@ export class ExportWorld {
 
 const printer = (state: ExportWorld) =>
   Layer.succeed(AuditReports, {
+    get fingerprint() {
+      return state.reportSettings
+    },
     render: (input) =>
       Effect.gen(function*() {
         yield* state.gate

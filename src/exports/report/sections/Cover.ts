@@ -6,7 +6,7 @@ import { periodText, boundsText, chapter, eventsHold, isWholePopulation } from "
 import type { Report } from "../Report.ts"
 import { completenessOf } from "../Completeness.ts"
 import { html, nothing, type Html } from "../Html.ts"
-import { count, counted, hash, seconds, shown } from "../ShownText.ts"
+import { count, counted, cut, hash, seconds, shown } from "../ShownText.ts"
 import { facts } from "../Tables.ts"
 import { reasonText, verdictOf } from "../Verdict.ts"
 import { failedExecutions } from "./Executions.ts"
@@ -16,6 +16,8 @@ import { privilegedEvents } from "./Privileged.ts"
 const BREAKS_MAX = 3
 /** Groups of failures that the first page names. */
 const FAILURES_MAX = 3
+/** Characters of a reason: the rest stands in its chapter. */
+const REASON_LENGTH_MAX = 80
 
 const breaksOf = ({ input }: Report): Html => {
   const { breaks, breaks_total } = input.verification
@@ -76,7 +78,10 @@ const exceptionsOf = (report: Report): ReadonlyArray<Html> => {
     )
   }
   for (const group of failures.groups.slice(0, FAILURES_MAX)) {
-    const reason = group.reason === undefined ? nothing : html`: ${shown(group.reason)}`
+    const reason =
+      group.reason === undefined
+        ? nothing
+        : html`: ${shown(cut(group.reason.text, REASON_LENGTH_MAX))}`
     const events = counted(group.count, group.outcome)
     add(html`${events} of ${shown(group.action)}${reason}.`, "failures")
   }

@@ -39,6 +39,9 @@ const BROKEN_COUNTS =
 
 const conclusion = ({ evidence, input }: Report, complete: Completeness): Html => {
   const { breaks_total, events_in_bounds } = input.verification
+  if (complete.isEstablished && complete.span === undefined) {
+    return html`<p>The chain has no event within these bounds, and none is expected.</p>`
+  }
   if (!complete.isEstablished) {
     const reason =
       breaks_total === 0
