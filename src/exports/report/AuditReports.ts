@@ -101,7 +101,10 @@ export const documentOf = (report: Report): PdfDocument => {
         name: "verification.json",
         mediaType: "application/json",
         description: "What the service found when it recomputed the chain",
-        bytes: Buffer.from(verificationText(verification))
+        // When and how long it ran is no property of the content.
+        bytes: Buffer.from(
+          verificationText({ ...verification, verified_at: generatedAt, duration_ms: 0 })
+        )
       }
     ]
   }
