@@ -70,7 +70,7 @@ code { overflow-wrap: anywhere }
 .note { font-size: 8pt; color: ${QUIET} }
 .alarm { border-left: 2.5pt solid ${ALARM}; background: ${ALARM_PALE}; padding: 2.5mm 3.5mm;
   max-width: none }
-ol, ul { margin: 0 0 3mm; padding-left: 6mm; max-width: 150mm } li { margin-bottom: 1mm }
+ol, ul { margin: 0 0 3mm; padding-left: 6mm; max-width: 172mm } li { margin-bottom: 1mm }
 h1, h2, h3 { font-weight: 600; line-height: 1.25; break-after: avoid; margin: 0 }
 h2 { font-size: 11pt; margin: 5.5mm 0 1.8mm }
 h3 { font-size: 9.25pt; margin: 0 0 1.2mm }
@@ -95,7 +95,7 @@ const coverStyles = `
   margin: 6mm 0 0 }
 .cover .figures p { font-size: 8pt; line-height: 1.3; color: ${QUIET}; margin: 0 }
 .cover .figures strong { display: block; font-size: 15pt; line-height: 1.2; color: ${INK} }
-.cover .exceptions { max-width: none; font-size: 9pt }
+.cover .exceptions { max-width: none; font-size: 9pt; padding-left: 0; list-style: inside }
 .cover .exceptions li { max-height: 10mm; overflow: hidden }
 .cover .foot { margin-top: auto; padding-top: 4mm } .cover .foot .facts { margin-bottom: 0 }
 .cover .notice { font-size: 7.75pt; color: ${QUIET}; margin: 3mm 0 0 }

@@ -13,7 +13,7 @@ import type { CriteriaMapping } from "../../../src/exports/report/Criteria.ts"
 import { defaultReportSettings } from "../../../src/exports/report/ReportSettings.ts"
 import { reportIdOf, type ReportInput } from "../../../src/exports/report/Report.ts"
 import { PdfRenderer, type PdfDocument } from "../../../src/ports/PdfRenderer.ts"
-import type { BreakReason } from "../../../src/verify/Verifier.ts"
+import type { BreakReason, VerifyReport } from "../../../src/verify/Verifier.ts"
 import { readPdf } from "../../support/PdfReader.ts"
 import { emptyFilter } from "../../../src/domain/EventFilter.ts"
 import { formatMicros, microsOf } from "../../../src/domain/Timestamp.ts"
@@ -329,6 +329,32 @@ describe("a report", () => {
     assert.notMatch(text, /Intact|No breaks were found|No sequence number is missing/)
   })
 
+  it("shows a second chain, of agent executions, and is no calmer if that one is broken", async () => {
+    const found = { event_id: null, expected: "a", actual: "b" }
+    const traces = {
+      ...verificationOf(44, plausible),
+      scheme: "alk-trace-v1",
+      status: "broken",
+      valid: false,
+      breaks: [{ ...found, sequence_number: 7, reason: "content_mismatch" }],
+      breaks_total: 1
+    }
+    const ofBoth = (both: object) => verificationOf(12, plausible, both as Partial<VerifyReport>)
+    const options = { size: 12, eventAt: plausible, executions: 5 }
+    const input = inputOf(ofBoth({ valid: false, traces }), { traces: traceScope })
+    const { pages, text } = await reportOf(options, input)
+    assert.match(pages[0]!, /Integrity failure The chain of agent executions does not hold\. 1 break/)
+    assert.match(text, /The chain of agent executions Verdict Integrity failure\. 1 break found in 44 facts/)
+    assert.match(text, /Breaks 1 Breaks of the chain, 1 break in all .*? 7 content_mismatch/)
+    assert.match(text, /9 Agent executions Computed from altered records\./)
+    assert.match(text, /No sequence number is missing/)
+    assert.notMatch(text, /8 Statistics Computed from altered/)
+    const intact = { ...traces, status: "valid", valid: true, breaks: [], breaks_total: 0 }
+    const calm = await reportOf(options, inputOf(ofBoth({ traces: intact })))
+    assert.match(calm.pages[0]!, /itself Intact 12 events recomputed/)
+    assert.match(calm.text, /Verdict Intact\. 44 facts recomputed .*? Scheme alk-trace-v1/)
+  })
+
   it("says that a check was not finished, and never that it passed", async () => {
     const verification = verificationOf(5, plausible, { valid: false, status: "incomplete" })
     const { pages, text } = await reportOf({ size: 5, eventAt: plausible }, inputOf(verification))
@@ -366,6 +392,8 @@ describe("a report", () => {
     assert.match(text, /Completeness is not established: the chain has 2 breaks/)
     assert.notMatch(text, /counts agree|No sequence number is missing/)
     assert.match(text, /8 Statistics Computed from altered records\./)
+    assert.match(text, /of them failed These numbers are computed from altered records/)
+    assert.match(text, /The data behind this report Computed from altered records\./)
     const listing = text.slice(text.lastIndexOf("Event listing"))
     assert.match(listing, / 17 2026-(?:(?! 18 2026-).)* broken /)
     assert.strictEqual(listing.split(/ broken (?=18 2026-)/).length, 2)

@@ -56,9 +56,12 @@ const figures = (report: Report): Html => {
     [traces.executions, "agent executions"],
     [failedExecutions(report), "of them failed"]
   ]
+  const altered = eventsHold(report.input.verification)
+    ? nothing
+    : html`<p class="tone broken">These numbers are computed from altered records.</p>`
   return html`<div class="figures">${values.map(
     ([value, name]) => html`<p><strong>${count(value)}</strong> ${name}</p>`
-  )}</div>`
+  )}</div>${altered}`
 }
 
 /** What to look at first; the verdict above says what is broken. */

@@ -2,9 +2,10 @@
 import type { TraceStatus } from "../../../domain/TraceFact.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../../../verify/Verifier.ts"
 import { html, nothing, type Html } from "../Html.ts"
-import { isWholePopulation, type Report, type Section } from "../Report.ts"
+import { chapter, isWholePopulation, type Report, type Section } from "../Report.ts"
 import { count, counted, duration, seconds, shown } from "../ShownText.ts"
 import { extent, facts, share, table } from "../Tables.ts"
+import { chainVerdictOf, tracesOf } from "../Verdict.ts"
 import { AGENTS_MAX, type StatusCounts } from "../TraceSurvey.ts"
 
 /** Agents that are listed. */
@@ -118,7 +119,15 @@ const body = (report: Report): Html => {
   if (executions === 0) {
     return html`<p class="none">0 executions of agents overlap the bounds of this report.</p>`
   }
+  const traces = tracesOf(report.input.verification)
+  const isBroken = traces !== undefined && chainVerdictOf(traces).tone === "broken"
   return html`
+    ${
+      isBroken
+        ? html`<p class="alarm"><strong>Computed from altered records.</strong> The chain of agent
+            executions does not hold, see ${chapter("integrity")}.</p>`
+        : nothing
+    }
     ${isWhole ? nothing : html`<p class="note"><strong>Of a part only:</strong> there are more
       executions or spans than a report goes through.</p>`}
     <p>Executions of agents ${isAllTime ? "of the tenant" : "that overlap the bounds of time"}${

@@ -1,6 +1,7 @@
 /** What was asked, by whom, of which service; and the data behind the report, by its SHA-256. */
 import { html, nothing, type Html } from "../Html.ts"
 import {
+  alteredNotice,
   boundsText,
   conditionsOf,
   digestCommand,
@@ -31,13 +32,14 @@ const filterTable = ({ input }: Report): Html => {
   })
 }
 
-const data = ({ evidence, input }: Report): Html => {
+const data = (report: Report): Html => {
+  const { evidence, input } = report
   const { bytes, events, isWhole, sha256 } = evidence.survey
   if (!isWhole) {
     return html`<p>The population is larger than a report goes through: no hash of all its events was
       computed. The evidence pack of the same bounds has one, in manifest.json.</p>`
   }
-  return html`${facts([
+  return html`${alteredNotice(report)}${facts([
       ["SHA-256", hash(sha256)],
       ["Events, bytes", `${count(events)}, ${count(bytes)}`]
     ])}
