@@ -22,7 +22,7 @@ import type { JsonObject } from "../src/domain/StrictJson.ts"
 import { factDetailsHash, parseFact, recomputeFact, storeFact } from "../src/domain/TraceFact.ts"
 import { decodeOperation } from "../src/domain/TraceOperation.ts"
 import { jsonOf } from "../src/exports/PackFiles.ts"
-import { eventLine } from "../src/exports/report/EventLine.ts"
+import { eventLine, readEvent } from "../src/exports/report/EventLine.ts"
 import { csvLine } from "../src/http/Csv.ts"
 import { keptOf } from "../src/http/KeptBody.ts"
 import { oneOrSeveralEvents } from "../src/http/TraceRequest.ts"
@@ -168,7 +168,7 @@ describe("an engine that was misled does not change", () => {
       for (const spelling of [body!, body!.replace(canonical, () => text)]) {
         JSON.parse(armingFor(spelling))
         assert.strictEqual(recompute(body!)?.exact, true, name)
-        const line = eventLine(spelling, { metadata: true })
+        const line = eventLine(readEvent(spelling)!, { metadata: true })
         assert.strictEqual(line.metadata?.text, canonical, name)
         assert.include(csvLine(body!), `"${canonical.replaceAll('"', '""')}"`, name)
         const kept = keptOf(Buffer.from(`{"events":[${spelling}]}`))

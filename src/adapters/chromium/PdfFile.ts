@@ -99,6 +99,8 @@ export const normalizePdf = (pdf: Buffer, createdAt: string): Buffer => {
 
 /** Names that need no escape in a PDF string. */
 const ATTACHMENT_NAME = /^[A-Za-z0-9._-]{1,64}$/
+/** Printable ASCII that needs no escape in a PDF string. */
+const DESCRIPTION = /^[ -'*-[\]-~]*$/
 /** `application/json`; a slash in a PDF name is written #2F. */
 const MEDIA_TYPE = /^[a-z]+\/[a-z0-9.+-]+$/
 
@@ -146,12 +148,15 @@ const attachmentObjects = (
   first: number,
   createdAt: string
 ): ReadonlyArray<readonly [number, ReadonlyArray<Uint8Array>]> => {
-  if (!ATTACHMENT_NAME.test(name) || !MEDIA_TYPE.test(mediaType) || /[^ -~]|[\\()]/.test(description)) {
+  const isPlain =
+    ATTACHMENT_NAME.test(name) && MEDIA_TYPE.test(mediaType) && DESCRIPTION.test(description)
+  if (!isPlain) {
     throw new Error(`${name} can't be attached: its name, type or description needs an escape`)
   }
   const type = mediaType.replaceAll("/", "#2F")
   const params = `<</Size ${bytes.length} /ModDate (${pdfTime(createdAt)}Z)>>`
-  const stream = `<</Type /EmbeddedFile /Subtype /${type} /Params ${params} /Length ${bytes.length}>>`
+  const { length } = bytes
+  const stream = `<</Type /EmbeddedFile /Subtype /${type} /Params ${params} /Length ${length}>>`
   const file =
     `<</Type /Filespec /F (${name}) /UF (${name}) /Desc (${description}) ` +
     `/AFRelationship /Data /EF <</F ${first} 0 R>>>>`

@@ -83,7 +83,8 @@ const printAlone = async (browser: Browser, document: PdfDocument): Promise<Buff
   })
   try {
     const { attachments = [], createdAt } = document
-    return attachFiles(normalizePdf(await printIn(context, document), createdAt), attachments, createdAt)
+    const pdf = normalizePdf(await printIn(context, document), createdAt)
+    return attachFiles(pdf, attachments, createdAt)
   } finally {
     await context.close().catch(() => undefined)
   }

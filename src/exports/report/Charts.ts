@@ -18,7 +18,7 @@ const LABELS_MAX = 6
 
 const totalOf = ({ error, failure, success }: Bar): number => success + failure + error
 
-/** Values of the horizontal lines from 0 up, in equal whole steps; the last is at or above `most`. */
+/** Values of the horizontal lines from 0 up, in equal whole steps; the last is `most` or more. */
 export const axisOf = (most: number): ReadonlyArray<number> => {
   const least = Math.max(1, most / TICKS_MAX)
   const power = 10 ** Math.floor(Math.log10(least))

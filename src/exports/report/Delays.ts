@@ -3,6 +3,7 @@
  * in microseconds. Holds eight bytes an event while it counts, and a few lines in the end.
  */
 import type { AuditEvent } from "../../domain/AuditEvent.ts"
+import { microsOf } from "../../domain/Timestamp.ts"
 import { eventLine, type EventLine } from "./EventLine.ts"
 
 const SECOND = 1_000_000
@@ -69,16 +70,17 @@ export class Delays {
   #backdated: Counted | undefined
   #ahead: Counted | undefined
   #lateTotal = 0
-  readonly #late: Array<{ readonly delay: number; readonly body: string }> = []
+  readonly #late: Array<{ readonly delay: number; readonly event: AuditEvent }> = []
 
-  /** Of an event and its stored JSON; `micros` from event time to recording. */
-  take({ sequence_number }: AuditEvent, micros: number, body: string): void {
+  take(event: AuditEvent): void {
+    const { created_at, sequence_number, timestamp } = event
+    const micros = microsOf(created_at) - microsOf(timestamp)
     const delay = Math.max(0, micros)
     this.#push(delay)
     this.#buckets[BUCKETS.findIndex(([end]) => delay <= end)]! += 1
     if (delay > BACKDATED_AFTER) this.#backdated = extended(this.#backdated, sequence_number)
     if (-micros > AHEAD_AFTER) this.#ahead = extended(this.#ahead, sequence_number)
-    if (delay > LATE_AFTER) this.#takeLate(delay, body)
+    if (delay > LATE_AFTER) this.#takeLate(delay, event)
   }
 
   result(): Timeliness {
@@ -92,9 +94,9 @@ export class Delays {
       backdated: this.#backdated,
       ahead: this.#ahead,
       lateTotal: this.#lateTotal,
-      late: this.#late.map(({ body, delay }) => ({
+      late: this.#late.map(({ delay, event }) => ({
         delay,
-        event: eventLine(body, { metadata: false })
+        event: eventLine(event, { metadata: false })
       }))
     }
   }
@@ -109,12 +111,12 @@ export class Delays {
   }
 
   /** Of equal delays the first ones stay. */
-  #takeLate(delay: number, body: string): void {
+  #takeLate(delay: number, event: AuditEvent): void {
     this.#lateTotal += 1
     const least = this.#late.at(-1)
     if (this.#late.length === LATE_ROWS_MAX && least !== undefined && delay <= least.delay) return
     const at = this.#late.findIndex((other) => other.delay < delay)
-    this.#late.splice(at === -1 ? this.#late.length : at, 0, { delay, body })
+    this.#late.splice(at === -1 ? this.#late.length : at, 0, { delay, event })
     if (this.#late.length > LATE_ROWS_MAX) this.#late.pop()
   }
 }

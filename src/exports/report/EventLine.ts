@@ -43,26 +43,74 @@ const metadataText = (metadata: AuditEvent["metadata"]): CutText | undefined =>
     ? undefined
     : cut(canonicalize(metadata as JsonObject), METADATA_LENGTH_MAX)
 
-/** Of a stored event's JSON; the metadata only where there is room for it. */
-export const eventLine = (body: string, options: { readonly metadata: boolean }): EventLine => {
-  const event = parseJson(body) as AuditEvent
-  return {
-    sequenceNumber: event.sequence_number,
-    id: field(event.id),
-    timestamp: event.timestamp,
-    createdAt: event.created_at,
-    actorId: field(event.actor.id),
-    actorType: event.actor.type,
-    actorEmail: optional(event.actor.email),
-    action: field(event.action),
-    resourceId: field(event.resource.id),
-    resourceType: field(event.resource.type),
-    resourceName: optional(event.resource.name),
-    outcome: event.outcome,
-    metadata: options.metadata ? metadataText(event.metadata) : undefined,
-    contentHash: event.content_hash,
-    prevHash: event.prev_hash,
-    hash: event.hash,
-    erasedAt: event.erased_at
+const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isText = (value: unknown): boolean => typeof value === "string"
+const isTextOrAbsent = (value: unknown): boolean => value === undefined || isText(value)
+const isTime = (value: unknown): boolean => isText(value) && CANONICAL_TIME.test(value as string)
+
+const OUTCOMES: ReadonlyArray<unknown> = ["success", "failure", "error"]
+
+/** What a report reads of an event is there, in its form. */
+const isEvent = (value: unknown): value is AuditEvent => {
+  if (!isObject(value) || !isObject(value["actor"]) || !isObject(value["resource"])) return false
+  const { actor, metadata, resource } = value
+  return (
+    Number.isSafeInteger(value["sequence_number"]) &&
+    [value["timestamp"], value["created_at"]].every(isTime) &&
+    OUTCOMES.includes(value["outcome"]) &&
+    [value["id"], value["action"], value["content_hash"], value["prev_hash"], value["hash"]].every(
+      isText
+    ) &&
+    [actor["id"], actor["type"], resource["id"], resource["type"]].every(isText) &&
+    [actor["email"], resource["name"], value["erased_at"]].every(isTextOrAbsent) &&
+    (metadata === undefined || isObject(metadata))
+  )
+}
+
+/** The event of a stored row; undefined for bytes that are none, which the check has reported. */
+export const readEvent = (body: string): AuditEvent | undefined => {
+  try {
+    const value = parseJson(body)
+    return isEvent(value) ? value : undefined
+  } catch {
+    return undefined
   }
 }
+
+/** The metadata only where there is room for it. */
+export const eventLine = (
+  event: AuditEvent,
+  options: { readonly metadata: boolean }
+): EventLine => ({
+  sequenceNumber: event.sequence_number,
+  id: field(event.id),
+  timestamp: event.timestamp,
+  createdAt: event.created_at,
+  actorId: field(event.actor.id),
+  actorType: event.actor.type,
+  actorEmail: optional(event.actor.email),
+  action: field(event.action),
+  resourceId: field(event.resource.id),
+  resourceType: field(event.resource.type),
+  resourceName: optional(event.resource.name),
+  outcome: event.outcome,
+  metadata: options.metadata ? metadataText(event.metadata) : undefined,
+  contentHash: event.content_hash,
+  prevHash: event.prev_hash,
+  hash: event.hash,
+  erasedAt: event.erased_at
+})
+
+/** Of the stored rows that hold an event. */
+export const eventLines = (
+  bodies: ReadonlyArray<string>,
+  options: { readonly metadata: boolean }
+): ReadonlyArray<EventLine> =>
+  bodies.flatMap((body) => {
+    const event = readEvent(body)
+    return event === undefined ? [] : [eventLine(event, options)]
+  })

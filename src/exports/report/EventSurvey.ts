@@ -5,12 +5,10 @@
  */
 import { createHash } from "node:crypto"
 import type { AuditEvent, Outcome } from "../../domain/AuditEvent.ts"
-import { parseJson } from "../../domain/Json.ts"
 import type { JsonValue } from "../../domain/StrictJson.ts"
-import { microsOf } from "../../domain/Timestamp.ts"
 import type { ActionMatcher } from "./ActionPattern.ts"
 import { Delays, type Timeliness } from "./Delays.ts"
-import { FIELD_LENGTH_MAX } from "./EventLine.ts"
+import { FIELD_LENGTH_MAX, readEvent } from "./EventLine.ts"
 import { cut, type CutText } from "./ShownText.ts"
 
 /** Events that are gone through: some ten seconds. */
@@ -69,6 +67,8 @@ export interface Kept<A> {
 export interface Surveyed {
   /** Events that were gone through. */
   readonly events: number
+  /** Of them, rows whose bytes are no event: in the hash, and in nothing else. */
+  readonly unreadable: number
   /** False if there are more than SURVEY_EVENTS_MAX. */
   readonly isWhole: boolean
   /** SHA-256 of the events as NDJSON, ascending, each with its line feed. */
@@ -177,6 +177,7 @@ export class EventSurvey {
   readonly #privileged = new GroupsByKey<PrivilegedGroup>()
   readonly #delays = new Delays()
   #events = 0
+  #unreadable = 0
   #bytes = 0
   #from: string | undefined
   #to: string | undefined
@@ -190,10 +191,14 @@ export class EventSurvey {
     this.#digest.update(line)
     this.#bytes += line.length
     this.#events += 1
-    const event = parseJson(body) as AuditEvent
+    const event = readEvent(body)
+    if (event === undefined) {
+      this.#unreadable += 1
+      return
+    }
     this.#takePeriod(event)
     this.#takeAction(event)
-    this.#delays.take(event, microsOf(event.created_at) - microsOf(event.timestamp), body)
+    this.#delays.take(event)
     if (event.outcome !== "success") this.#takeFailure(event)
     if (this.#isPrivilegedAction(event.action)) this.#takePrivileged(event)
   }
@@ -204,6 +209,7 @@ export class EventSurvey {
     const to = this.#to
     return {
       events: this.#events,
+      unreadable: this.#unreadable,
       isWhole,
       sha256: this.#digest.digest("hex"),
       bytes: this.#bytes,

@@ -59,8 +59,8 @@ const row = (event: EventLine, mark: Mark | undefined): ReadonlyArray<HtmlPart> 
 
 /** Said under a table with marks. */
 const marksNote = (): string =>
-  `In the place of the hash: broken, a break of ${chapter("integrity")} names the event; in doubt, a `
-  + "break that is not listed, or a signed checkpoint, may concern it."
+  `In the place of the hash: broken, a break of ${chapter("integrity")} names the event; in doubt, `
+  + "a break that is not listed, or a signed checkpoint, may concern it."
 
 const LINE_NOTE =
   "Actor: e-mail address, else id. Hash: its first 8 digits. … stands for the rest of a value."

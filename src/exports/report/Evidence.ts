@@ -16,7 +16,7 @@ import {
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
 import { TraceExport, type TraceScope } from "../TraceExport.ts"
 import type { ActionMatcher } from "./ActionPattern.ts"
-import { eventLine, type EventLine } from "./EventLine.ts"
+import { eventLines, type EventLine } from "./EventLine.ts"
 import { EventSurvey, SURVEY_EVENTS_MAX, type Surveyed } from "./EventSurvey.ts"
 import { drawSample, seedOf, type Draw } from "./Sampling.ts"
 import type { DayCount } from "./Timeline.ts"
@@ -124,12 +124,6 @@ export const boundedFilter = (filter: EventFilter, verification: VerifyReport): 
   }
 }
 
-/** The first groups of many, the others as one number. */
-export const largestGroups = ({ groups, other }: Groups, limit: number): Groups => ({
-  groups: groups.slice(0, limit),
-  other: groups.slice(limit).reduce((sum, { count }) => sum + count, other)
-})
-
 /** The reads of one report. */
 const readerOf = (
   store: EventStore["Service"],
@@ -149,7 +143,7 @@ const readerOf = (
     store.page({ tenantId, filter: narrowed, ...query }, final).pipe(
       Effect.map(({ bodies, total }) => ({
         total,
-        shown: bodies.map((body) => eventLine(body, options))
+        shown: eventLines(bodies, options)
       }))
     )
   const days = store
@@ -205,9 +199,9 @@ const eventsOf = (
   store.scan({ tenantId, filter, order: "desc" }, final).pipe(
     Stream.flattenIterable,
     Stream.take(EVENT_ROWS_MAX),
-    Stream.map((body) => eventLine(body, { metadata: false })),
+    Stream.map((body) => eventLines([body], { metadata: false })),
     Stream.runCollect,
-    Effect.map((lines) => lines.reverse())
+    Effect.map((lines) => lines.flat().reverse())
   )
 
 /** The lines of a stream, at most so many; answers whether these are all. */

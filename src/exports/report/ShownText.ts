@@ -91,10 +91,6 @@ export const hash = (digits: string): Html => {
   return html`<span class="hash">${groups.map((group) => html`<span>${group}</span><wbr>`)}</span>`
 }
 
-/** Start of a hash, for tables that have no room for all of it. */
-export const shortHash = (digits: string): Html =>
-  html`<code class="short">${digits.slice(0, 8)}<br>…${digits.slice(-4)}</code>`
-
 /** `2026-11-21 10:00:01` of a canonical time; always UTC. */
 export const seconds = (canonical: string): string => canonical.slice(0, 19).replace("T", " ")
 
@@ -110,7 +106,7 @@ const DURATION_UNITS: ReadonlyArray<readonly [number, string]> = [
 
 /** Microseconds as `250 ms`, `4.2 s`, `3 min 5 s` or `2 d 4 h`. */
 export const duration = (microseconds: number): string => {
-  if (microseconds < 1_000_000) return `${Math.round(microseconds / 1_000)} ms`
+  if (microseconds < 1_000_000) return `${Math.floor(microseconds / 1_000)} ms`
   if (microseconds < 60_000_000) return `${(Math.floor(microseconds / 100_000) / 10).toFixed(1)} s`
   const at = DURATION_UNITS.findIndex(([unit]) => microseconds >= unit)
   const [unit, name] = DURATION_UNITS[at]!

@@ -168,7 +168,8 @@ td.number { white-space: nowrap }
 .extent { font-size: 8.5pt; max-width: none }
 .cards { columns: 2; column-gap: 7mm }
 .card { break-inside: avoid; margin: 0 0 3mm; padding-top: 0.5mm }
-.card .facts.dense { font-size: 7pt; line-height: 1.28; margin: 0 } .card .facts.dense th { width: 21mm }
+.card .facts.dense { font-size: 7pt; line-height: 1.28; margin: 0 }
+.card .facts.dense th { width: 21mm }
 .card .facts.dense th, .card .facts.dense td { padding-top: 0.25mm; padding-bottom: 0.25mm }
 .worksheet td { height: 7.4mm; vertical-align: middle }
 .box { display: inline-block; width: 3.2mm; height: 3.2mm; border: 0.6pt solid ${QUIET} }

@@ -35,7 +35,9 @@ const line = (
   cells: ReadonlyArray<HtmlPart>,
   className: string
 ): Html =>
-  html`<tr${className === "" ? nothing : html` class="${className}"`}>${cells.map((content, index) => cell(columns[index], content))}</tr>`
+  html`<tr${className === "" ? nothing : html` class="${className}"`}>${cells.map(
+    (content, index) => cell(columns[index], content)
+  )}</tr>`
 
 export const table = ({
   caption,

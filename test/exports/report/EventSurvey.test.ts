@@ -5,6 +5,7 @@ import { assert, describe, it } from "vitest"
 import type { AuditEvent } from "../../../src/domain/AuditEvent.ts"
 import { formatMicros, microsOf } from "../../../src/domain/Timestamp.ts"
 import { matcherOf } from "../../../src/exports/report/ActionPattern.ts"
+import { eventLines } from "../../../src/exports/report/EventLine.ts"
 import { collectEvidence } from "../../../src/exports/report/Evidence.ts"
 import {
   EventSurvey,
@@ -142,6 +143,35 @@ describe("a survey", () => {
     }))
     const { groups, other } = surveyOf(events).actions
     assert.deepStrictEqual([groups.length, other], [SURVEY_GROUPS_MAX, 50])
+  })
+})
+
+describe("rows that hold no event", () => {
+  const good = JSON.stringify(plausible(1))
+  const changed = (change: object) => JSON.stringify({ ...plausible(2), ...change })
+  const garbage = [
+    "",
+    "{",
+    "null",
+    "[]",
+    "{}",
+    changed({ timestamp: "yesterday" }),
+    changed({ outcome: "maybe" }),
+    changed({ actor: { id: 7, type: "human" } }),
+    changed({ resource: null }),
+    changed({ metadata: [1] }),
+    changed({ sequence_number: "2" })
+  ]
+
+  it("are counted and hashed, and end no report", () => {
+    const survey = new EventSurvey(matcherOf(["**"]))
+    for (const body of [...garbage, good]) survey.take(body)
+    const { bytes, events, timeliness, unreadable } = survey.result(true)
+    assert.deepStrictEqual([events, unreadable], [garbage.length + 1, garbage.length])
+    assert.strictEqual(bytes, Buffer.byteLength([...garbage, good, ""].join("\n")))
+    assert.strictEqual(timeliness.buckets[0]!.count, 1)
+    const lines = eventLines([...garbage, good], { metadata: true })
+    assert.deepStrictEqual(lines.map(({ sequenceNumber }) => sequenceNumber), [1])
   })
 })
 

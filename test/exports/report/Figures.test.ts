@@ -1,7 +1,7 @@
 /** The numbers behind charts, mapping and sample. */
 import { assert, describe, it } from "vitest"
 import { axisOf, timelineChart, timelineText } from "../../../src/exports/report/Charts.ts"
-import { boundedFilter, largestGroups } from "../../../src/exports/report/Evidence.ts"
+import { boundedFilter } from "../../../src/exports/report/Evidence.ts"
 import { completenessOf } from "../../../src/exports/report/Completeness.ts"
 import { fontFaces, hasGlyph } from "../../../src/exports/report/Fonts.ts"
 import { marksOf } from "../../../src/exports/report/Marks.ts"
@@ -237,14 +237,6 @@ describe("boundedFilter", () => {
       metadata: []
     }
     assert.deepStrictEqual(boundedFilter(narrow, verification), narrow)
-  })
-})
-
-describe("largestGroups", () => {
-  it("adds up what it leaves out", () => {
-    const groups = [{ key: "a", count: 5 }, { key: "b", count: 3 }, { key: "c", count: 2 }]
-    const first = { groups: groups.slice(0, 1), other: 9 }
-    assert.deepStrictEqual(largestGroups({ groups, other: 4 }, 1), first)
   })
 })
 

@@ -7,6 +7,7 @@ import {
   count,
   counted,
   cut,
+  duration,
   hash,
   micros,
   seconds,
@@ -81,6 +82,15 @@ describe("numbers, times and hashes", () => {
     assert.strictEqual(seconds("2026-11-21T10:00:01.000002Z"), "2026-11-21 10:00:01")
     assert.strictEqual(micros("2026-11-21T10:00:01.000002Z"), "2026-11-21 10:00:01.000002")
     assert.strictEqual(hash("0123456789abcdef").markup.replace(/<[^>]*>/g, ""), "0123456789abcdef")
+  })
+})
+
+describe("duration", () => {
+  it("has its two largest units", () => {
+    const micros = [0, 999_499, 1_000_000, 59_999_999, 60_000_000, 185_000_000, 5_400_000_000, 187_200_000_000]
+    assert.deepStrictEqual(micros.map(duration), [
+      "0 ms", "999 ms", "1.0 s", "59.9 s", "1 min", "3 min 5 s", "1 h 30 min", "2 d 4 h"
+    ])
   })
 })
 

@@ -59,11 +59,19 @@ const conclusion = ({ evidence, input }: Report, complete: Completeness): Html =
     were read as the sequence numbers require, each once.</p>`
 }
 
+/** Rows that a person with access to the store has put there. */
+const unreadable = ({ evidence }: Report): Html =>
+  evidence.survey.unreadable === 0
+    ? nothing
+    : html`<p class="alarm"><strong>${counted(evidence.survey.unreadable, "row")} of the store can't
+        be read as an event.</strong> They are counted above and listed nowhere in this report.</p>`
+
 const body = (report: Report): Html => {
   const complete = completenessOf(report.input.verification)
   return html`
     ${countsOf(report, complete)}
     ${conclusion(report, complete)}
+    ${unreadable(report)}
     <p>Each tenant's events are numbered from 1 without gaps when they are recorded, and each holds
       the hash of the one before it. An event that was removed, added or moved leaves a gap, a
       second event under one number, or a link that does not hold; ${chapter("integrity")} reports

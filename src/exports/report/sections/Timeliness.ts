@@ -54,7 +54,8 @@ const lateTable = (report: Report): Html => {
 }
 
 const body = (report: Report): Html => {
-  const { events, timeliness } = report.evidence.survey
+  const { timeliness, unreadable, ...survey } = report.evidence.survey
+  const events = survey.events - unreadable
   if (events === 0) return html`<p class="none">0 events: there is no delay to measure.</p>`
   const groups = timeliness.buckets
     .filter((bucket) => bucket.count > 0)
