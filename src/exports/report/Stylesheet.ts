@@ -75,7 +75,7 @@ h1, h2, h3 { font-weight: 600; line-height: 1.25; break-after: avoid; margin: 0 
 h2 { font-size: 11pt; margin: 5.5mm 0 1.8mm }
 h3 { font-size: 9.25pt; margin: 0 0 1.2mm }
 .chapter { margin-top: 11mm }
-.chapter.sign-off, .chapter.glossary { break-inside: avoid }
+.chapter.sign-off { break-inside: avoid }
 .chapter > h1 { font-size: 15pt; letter-spacing: -0.1pt; padding-bottom: 2mm; margin-bottom: 3.5mm;
   border-bottom: 0.75pt solid ${ACCENT} }
 .chapter > h1 .chapter-number { color: ${ACCENT}; display: inline-block; min-width: 10mm }
