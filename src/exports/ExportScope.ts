@@ -156,7 +156,7 @@ export const openScope = Effect.fn("ExportScope.open")(function*(
     ...(fromSequence === undefined ? {} : { fromSequence }),
     ...(toSequence === undefined ? {} : { toSequence })
   })
-  if (report.status === "incomplete") {
+  if ([report.status, report.traces?.status].includes("incomplete")) {
     const cause = new Error("the chain could not be verified to its end")
     return yield* new StoreUnavailable({ operation: "verify for an export", cause })
   }

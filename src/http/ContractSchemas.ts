@@ -379,7 +379,7 @@ export const VerifyReport = Schema.Struct({
   ).annotateKey({
     description:
       "The tenant's chain of trace facts, where both chains were asked for: `valid` is true only " +
-      "if both are, and `status` is the worse of the two. All other fields are about the events."
+      "if both are. All other fields, `status` too, are about the events."
   })
 }).annotate({
   identifier: "VerifyReport",

@@ -57,24 +57,20 @@ export interface VerifyReport {
   readonly duration_ms: number
 }
 
-/** The report on a tenant: its fields are about the events, the trace facts have one of their own. */
+/**
+ * The report on a tenant: `valid` is true only if both chains are valid, all other fields are about
+ * the events, and the trace facts have a report of their own.
+ */
 export interface TenantReport extends VerifyReport {
   readonly traces?: VerifyReport
 }
 
-/** Worst first. */
-const STATUSES = ["broken", "incomplete"] as const
-
-/** The report on both chains: valid only if each of them is. */
-export const bothOf = (events: VerifyReport, traces: VerifyReport): TenantReport => {
-  const worst = STATUSES.find((status) => [events.status, traces.status].includes(status))
-  return {
-    ...events,
-    valid: events.valid && traces.valid,
-    status: worst ?? events.status,
-    traces
-  }
-}
+/** The report on both chains. */
+export const bothOf = (events: VerifyReport, traces: VerifyReport): TenantReport => ({
+  ...events,
+  valid: events.valid && traces.valid,
+  traces
+})
 
 /** A status, and whether it is valid. An incomplete check that found a break is broken. */
 export const verdictOf = (

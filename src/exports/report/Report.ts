@@ -6,7 +6,7 @@ import { canonicalize } from "../../domain/CanonicalJson.ts"
 import type { EventFilter } from "../../domain/EventFilter.ts"
 import { sha256Hex } from "../../domain/Identifiers.ts"
 import type { JsonObject } from "../../domain/StrictJson.ts"
-import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
+import { HISTORY_FROM, HISTORY_TO, type TenantReport, type VerifyReport } from "../../verify/Verifier.ts"
 import type { TraceScope } from "../TraceExport.ts"
 import type { CriteriaMapping } from "./Criteria.ts"
 import type { Evidence } from "./Evidence.ts"
@@ -31,7 +31,7 @@ export interface ReportInput {
   /** Of the list; its bounds may only narrow those of the verification. */
   readonly filter: EventFilter
   /** The finished check; its bounds are those of the report. */
-  readonly verification: VerifyReport
+  readonly verification: TenantReport
   /** Canonical time; the only thing that differs between two reports of the same content. */
   readonly generatedAt: string
   readonly serviceName: string

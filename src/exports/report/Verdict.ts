@@ -2,7 +2,7 @@
  * The outcome of a verification in words. A broken chain is said as loudly as an intact one, and
  * neither more than was checked.
  */
-import type { BreakReason, VerifyReport } from "../../verify/Verifier.ts"
+import type { BreakReason, TenantReport, VerifyReport } from "../../verify/Verifier.ts"
 import { counted } from "./ShownText.ts"
 
 export interface Verdict {
@@ -12,21 +12,8 @@ export interface Verdict {
   readonly sentence: string
 }
 
-/** The check of one chain; both chains of a tenant are described alike. */
-export interface ChainReport
-  extends Pick<
-    VerifyReport,
-    "status" | "head" | "events_checked" | "breaks" | "breaks_total"
-  > {
-  readonly scheme: string
-}
-
-/** The check of the chain of agent executions, where the verification holds one. */
-export const tracesOf = (report: VerifyReport): ChainReport | undefined =>
-  (report as { readonly traces?: ChainReport }).traces
-
 /** Of one chain; `noun` is what the chain is made of, in the singular. */
-export const chainVerdictOf = (report: ChainReport, noun = "event"): Verdict => {
+export const chainVerdictOf = (report: VerifyReport, noun = "event"): Verdict => {
   const { breaks_total, events_checked, status } = report
   switch (status) {
     case "valid":
@@ -64,9 +51,9 @@ export const chainVerdictOf = (report: ChainReport, noun = "event"): Verdict => 
 }
 
 /** Of the whole verification: a broken chain of executions is no less a failure. */
-export const verdictOf = (report: VerifyReport): Verdict => {
+export const verdictOf = (report: TenantReport): Verdict => {
   const events = chainVerdictOf(report)
-  const traces = tracesOf(report)
+  const { traces } = report
   if (events.tone === "broken" || traces === undefined) return events
   const ofTraces = chainVerdictOf(traces, "fact")
   return ofTraces.tone !== "broken"

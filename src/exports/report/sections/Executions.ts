@@ -5,7 +5,7 @@ import { html, nothing, type Html } from "../Html.ts"
 import { chapter, isWholePopulation, type Report, type Section } from "../Report.ts"
 import { count, counted, duration, seconds, shown } from "../ShownText.ts"
 import { extent, facts, share, table } from "../Tables.ts"
-import { chainVerdictOf, tracesOf } from "../Verdict.ts"
+import { chainVerdictOf } from "../Verdict.ts"
 import { AGENTS_MAX, type StatusCounts } from "../TraceSurvey.ts"
 
 /** Agents that are listed. */
@@ -119,7 +119,7 @@ const body = (report: Report): Html => {
   if (executions === 0) {
     return html`<p class="none">0 executions of agents overlap the bounds of this report.</p>`
   }
-  const traces = tracesOf(report.input.verification)
+  const { traces } = report.input.verification
   const isBroken = traces !== undefined && chainVerdictOf(traces).tone === "broken"
   return html`
     ${

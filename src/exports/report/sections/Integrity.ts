@@ -1,18 +1,11 @@
 /** What was recomputed, what did not hold, and how a reader repeats it alone. */
-import { HISTORY_FROM, HISTORY_TO, type Break } from "../../../verify/Verifier.ts"
+import { HISTORY_FROM, HISTORY_TO, type Break, type VerifyReport } from "../../../verify/Verifier.ts"
 import { FIELD_LENGTH_MAX } from "../EventLine.ts"
 import { html, nothing, type Html, type HtmlPart } from "../Html.ts"
 import type { Report, Section } from "../Report.ts"
 import { count, counted, cut, hash, seconds, shown } from "../ShownText.ts"
 import { command, extent, facts, table } from "../Tables.ts"
-import {
-  assuranceText,
-  chainVerdictOf,
-  reasonText,
-  tracesOf,
-  verdictOf,
-  type ChainReport
-} from "../Verdict.ts"
+import { assuranceText, chainVerdictOf, reasonText, verdictOf } from "../Verdict.ts"
 
 /** Breaks that are listed; a verification reports no more of them either. */
 export const BREAK_ROWS_MAX = 100
@@ -38,7 +31,7 @@ const breakRow = (found: Break): ReadonlyArray<HtmlPart> => [
 
 const WHERE = "of this table; repair these first, then verify again."
 
-const breaksOf = ({ breaks, breaks_total }: ChainReport): Html => {
+const breaksOf = ({ breaks, breaks_total }: VerifyReport): Html => {
   if (breaks_total === 0) return html`<p>No breaks were found.</p>`
   const listed = breaks.slice(0, BREAK_ROWS_MAX)
   return html`${table({
@@ -53,7 +46,7 @@ const breaksOf = ({ breaks, breaks_total }: ChainReport): Html => {
   })}${extent(listed.length, breaks_total, "break", WHERE)}`
 }
 
-const headRows = (chain: ChainReport): ReadonlyArray<readonly [string, HtmlPart]> => {
+const headRows = (chain: VerifyReport): ReadonlyArray<readonly [string, HtmlPart]> => {
   const { head } = chain
   return head === null
     ? [["Head of the chain", "none: the chain is empty"]]
@@ -66,7 +59,7 @@ const headRows = (chain: ChainReport): ReadonlyArray<readonly [string, HtmlPart]
 
 /** The chain of the executions of agents, where it was verified too. */
 const tracesPart = ({ verification }: Report["input"]): Html => {
-  const traces = tracesOf(verification)
+  const { traces } = verification
   if (traces === undefined) return nothing
   const { tone, word } = chainVerdictOf(traces, "fact")
   return html`<h2>The chain of agent executions</h2>
