@@ -139,20 +139,30 @@ export const originOf = (
 export const treeOfCheckpoint = ({ chain = "events", tenant_id }: CheckpointRecord): string =>
   treeNameOf(tenant_id, chain)
 
-const checkpointText = (origin: string, size: number, root: Buffer): string =>
-  `${origin}\n${size}\n${root.toString("base64")}\n`
+const checkpointText = (
+  origin: string,
+  size: number,
+  root: Buffer,
+  extensions: ReadonlyArray<string>
+): string =>
+  [origin, size, root.toString("base64"), ...extensions].map((line) => `${line}\n`).join("")
 
-/** The signed checkpoint of the tree as it is. */
+/** A text with its signature. `text` ends in a line feed. */
+export const signNote = (signer: Signer, text: string): string => `${text}\n${signer.sign(text)}`
+
+/** The signed checkpoint of the tree as it is; `extensions` are lines after the root. */
 export const makeCheckpoint = (
   signer: Signer,
   serviceName: string,
   tenantId: string,
   frontier: Frontier,
   createdAt: string,
-  chain: Chain = "events"
+  chain: Chain = "events",
+  extensions: ReadonlyArray<string> = []
 ): CheckpointRecord => {
   const root = frontier.root()
-  const text = checkpointText(originOf(serviceName, tenantId, chain), frontier.size, root)
+  const origin = originOf(serviceName, tenantId, chain)
+  const text = checkpointText(origin, frontier.size, root, extensions)
   return {
     tenant_id: tenantId,
     ...(chain === "events" ? {} : { chain }),
@@ -160,7 +170,7 @@ export const makeCheckpoint = (
     root_hash: root.toString("hex"),
     created_at: createdAt,
     key_id: signer.keyId,
-    note: `${text}\n${signer.sign(text)}`
+    note: signNote(signer, text)
   }
 }
 
@@ -170,6 +180,8 @@ export interface OpenedCheckpoint {
   readonly treeSize: number
   /** 64 hex digits. */
   readonly rootHash: string
+  /** The lines after the root, as they are. */
+  readonly extensions: ReadonlyArray<string>
   /** Which of the known keys signed: each with a valid signature, in the order of the note. */
   readonly keyIds: readonly [string, ...ReadonlyArray<string>]
 }
@@ -266,20 +278,27 @@ const parseText = (text: string): Omit<OpenedCheckpoint, "keyIds"> | undefined =
   if (!SIZE_FORM.test(size) || !Number.isSafeInteger(treeSize)) return undefined
   if (hash?.length !== HASH_BYTES) return undefined
   if (treeSize === 0 && !hash.equals(EMPTY_ROOT)) return undefined
-  return { origin, treeSize, rootHash: hash.toString("hex") }
+  return { origin, treeSize, rootHash: hash.toString("hex"), extensions }
 }
 
-const refusal = (reason: NoteRefusal, message: string): OpenedNote => ({
+/** The text of a note and the known keys that signed it, or why it is refused. */
+export type OpenedText =
+  | { readonly text: string; readonly keyIds: OpenedCheckpoint["keyIds"] }
+  | { readonly refusal: NoteRefusal; readonly message: string }
+
+type RefusedNote = Extract<OpenedText, { readonly refusal: NoteRefusal }>
+
+const refusal = (reason: NoteRefusal, message: string): RefusedNote => ({
   refusal: reason,
   message
 })
 
 /**
- * What a note says, if one of the keys signed it and none of them disowns it. Signatures of other
- * keys are passed over, as C2SP demands.
+ * The text of a note, if one of the keys signed it and no signature of a given key is wrong.
+ * Signatures of other keys are passed over, as C2SP demands.
  * @throws VkeyInvalid if one of the keys given is none
  */
-export const openNote = (note: string, vkeys: ReadonlyArray<string>): OpenedNote => {
+export const openText = (note: string, vkeys: ReadonlyArray<string>): OpenedText => {
   const keys = vkeys.map(knownKey)
   const split = splitNote(note)
   if (split === undefined) return refusal("malformed", "it is not a C2SP signed note")
@@ -298,8 +317,34 @@ export const openNote = (note: string, vkeys: ReadonlyArray<string>): OpenedNote
   }
   const [first, ...others] = keyIds
   if (first === undefined) return refusal("unknown_key", "none of the known keys signed it")
-  const parsed = parseText(split.text)
+  return { text: split.text, keyIds: [first, ...others] }
+}
+
+/**
+ * The checkpoint that a note is, opened with these keys.
+ * @throws VkeyInvalid if one of the keys given is none
+ */
+export const openNote = (note: string, vkeys: ReadonlyArray<string>): OpenedNote => {
+  const opened = openText(note, vkeys)
+  if ("refusal" in opened) return opened
+  const parsed = parseText(opened.text)
   return parsed === undefined
     ? refusal("malformed", "its text is not a checkpoint")
-    : { checkpoint: { ...parsed, keyIds: [first, ...others] } }
+    : { checkpoint: { ...parsed, keyIds: opened.keyIds } }
+}
+
+/** True if C2SP's form of a key is one, with its own id. */
+export const isVkey = (vkey: string): boolean => {
+  try {
+    knownKey(vkey)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The parts of a vkey. @throws VkeyInvalid */
+export const vkeyParts = (vkey: string): { readonly name: string; readonly keyId: string } => {
+  const { keyId, name } = knownKey(vkey)
+  return { keyId, name }
 }

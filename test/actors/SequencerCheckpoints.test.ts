@@ -145,7 +145,13 @@ const assertTrue = (partition: Partition): void => {
     assert.deepStrictEqual(own.map(({ root_hash }) => root_hash), roots)
     for (const { note, root_hash: rootHash, tree_size: treeSize } of own) {
       assert.deepStrictEqual(openNote(note, [signer.vkey]), {
-        checkpoint: { origin: `alk/${tree}`, treeSize, rootHash, keyIds: [signer.keyId] }
+        checkpoint: {
+          origin: `alk/${tree}`,
+          treeSize,
+          rootHash,
+          extensions: [],
+          keyIds: [signer.keyId]
+        }
       })
     }
   }

@@ -74,6 +74,7 @@ describe("published notes", () => {
         origin: "go.sum database tree",
         treeSize: 20_852_163,
         rootHash: "0ac5186a91863e8e1d90c808014aa89bf5da8e3ee1d9f07630f0378f68f1ab62",
+        extensions: [],
         keyIds: ["033de0ae"]
       }
     })
@@ -97,6 +98,7 @@ describe("a checkpoint", () => {
         origin: "alk/acme",
         treeSize: 5,
         rootHash: record.root_hash,
+        extensions: [],
         keyIds: [own.keyId]
       }
     })

@@ -53,8 +53,14 @@ const assertTrue = Effect.fnUntraced(function*() {
   assert.deepStrictEqual(made.map(({ root_hash }) => root_hash), roots)
   for (const { note, root_hash: rootHash, tree_size: treeSize } of made) {
     assert.deepStrictEqual(openNote(note, [signer.vkey]), {
-      checkpoint: { origin: `alk/${TENANT}`, treeSize, rootHash, keyIds: [signer.keyId] }
-    })
+      checkpoint: {
+        origin: `alk/${TENANT}`,
+        treeSize,
+        rootHash,
+        extensions: [],
+        keyIds: [signer.keyId]
+      }
+  })
   }
   return made
 })
