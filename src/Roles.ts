@@ -34,6 +34,7 @@ import { clearChangelog } from "./cli/Repair.ts"
 import type { Config, KafkaConfig, Role } from "./config.ts"
 import { chainOfTree } from "./domain/Chains.ts"
 import type { Signer } from "./domain/Checkpoint.ts"
+import { RecordMac } from "./domain/RecordMac.ts"
 import { layerEvidenceSeal } from "./exports/EvidenceSealLayer.ts"
 import { AuditReports } from "./exports/report/AuditReports.ts"
 import { readReportSettings, type ReportSettings } from "./exports/report/ReportSettings.ts"
@@ -46,11 +47,13 @@ import { HttpListener } from "./http/HttpListener.ts"
 import { layerServer } from "./http/Server.ts"
 import { layerWorkerServer } from "./http/WorkerServer.ts"
 import { layerKeys } from "./pipeline/Administration.ts"
+import { authenticated } from "./pipeline/AuthenticatedLog.ts"
 import { layerCheckpoints } from "./pipeline/Checkpoints.ts"
 import { layerCommandLog } from "./pipeline/CommandLog.ts"
 import { layerShareLinks } from "./pipeline/ShareLinks.ts"
 import { layerPublishedKeys, publishSigningKey } from "./pipeline/SigningKeys.ts"
 import { layerSystemActs } from "./pipeline/SystemActs.ts"
+import { takeOver } from "./pipeline/TakeOver.ts"
 import { EventLog } from "./ports/EventLog.ts"
 import { EventStore } from "./ports/EventStore.ts"
 import { TraceStore } from "./ports/TraceStore.ts"
@@ -130,6 +133,24 @@ const bootstrapOf = Effect.fnUntraced(function*(
     )
   )
   return [Context.get(broker, EmbeddedBroker).bootstrap]
+})
+
+/** Name of the file with the copy of the marker from which on records are authenticated. */
+const MARKER_FILE = "authenticated-from.json"
+
+/** The log, its internal records authenticated with the secret. */
+const logOf = Effect.fnUntraced(function*(
+  config: Config,
+  brokers: ReadonlyArray<string>,
+  secret: Redacted.Redacted,
+  folder: DataFolder["Service"] | undefined
+) {
+  const kafka = kafkaSettings(config, brokers, yield* kafkaLog)
+  const log = Context.get(yield* Layer.build(layerKafka(kafka, config.topics)), EventLog)
+  const mac = new RecordMac(Redacted.value(secret))
+  const { prefix } = config.topics
+  const takenOver = yield* takeOver({ log, mac, prefix, copy: folder?.file(MARKER_FILE) })
+  return authenticated(log, { mac, prefix, takenOver })
 })
 
 const connectionOf = (config: Config, engine: ChdbEngine["Service"] | undefined) => {
@@ -386,8 +407,7 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
     const url = yield* workerUrl(config, {})
     return { ...places, url, firstKey: undefined } satisfies Places
   }
-  const kafka = kafkaSettings(config, brokers, yield* kafkaLog)
-  const log = Context.get(yield* Layer.build(layerKafka(kafka, config.topics)), EventLog)
+  const log = yield* logOf(config, brokers, secret, folder)
   const withLog = Effect.provideService(EventLog, log)
   const workers: Workers = {}
   if (has(config, "sequencer")) {
@@ -443,8 +463,10 @@ export const repairPartition = Effect.fnUntraced(function*(
 ) {
   const folder = embedsBroker(config) ? yield* DataFolder.open(config.dataDir) : undefined
   const brokers = yield* bootstrapOf(config, folder, report)
-  const kafka = kafkaSettings(config, brokers, yield* kafkaLog)
-  const log = yield* Layer.build(layerKafka(kafka, config.topics))
-  const { cleared, partition } = yield* clearChangelog(args).pipe(Effect.provide(log))
+  const secret = config.secret ?? (yield* folder!.secret)
+  const log = yield* logOf(config, brokers, secret, folder)
+  const { cleared, partition } = yield* clearChangelog(args).pipe(
+    Effect.provideService(EventLog, log)
+  )
   report(`partition ${partition}: ${cleared} records cleared; the next start rebuilds its state`)
 }, Effect.scoped)

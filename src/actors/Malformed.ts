@@ -4,7 +4,7 @@
  * `alk.quarantine` would be made again at each start.
  */
 import { Effect, Metric } from "effect"
-import { reasonOf } from "../domain/RecordFields.ts"
+import { reasonOf, RecordUnreadable } from "../domain/RecordFields.ts"
 import type { TopicKind } from "../domain/Topics.ts"
 import type { LogReader, LogRecord, Position } from "../ports/EventLog.ts"
 import { scan } from "./PartitionScan.ts"
@@ -24,7 +24,7 @@ export interface Malformed {
   readonly reason: string
 }
 
-/** Take each record; those that it throws for come back. */
+/** Take each record; those that it throws for, or that this service did not write, come back. */
 export const takeEach = (
   { partition, topic }: { readonly topic: TopicKind; readonly partition: number },
   records: ReadonlyArray<LogRecord>,
@@ -33,6 +33,7 @@ export const takeEach = (
   const malformed: Array<Malformed> = []
   for (const record of records) {
     try {
+      if (record.refused !== undefined) throw new RecordUnreadable(record.refused)
       take(record)
     } catch (error) {
       malformed.push({ topic, partition, offset: record.offset, reason: reasonOf(error) })

@@ -118,6 +118,11 @@ const headerText = (record: LogRecord, name: string): string | undefined =>
 
 /** A record of `alk.commands`, read. Refuses formats that only a newer program understands. */
 const arrivalOf = (record: LogRecord, partition: number): Arrival | PartitionRefused => {
+  if (record.refused !== undefined) {
+    const { offset, refused, value } = record
+    // Nothing of it counts: a receipt that it names may be that of another command.
+    return { offset, value, unreadable: refused, tenantId: undefined, receiptId: undefined }
+  }
   const format = Number(headerText(record, FORMAT_HEADER) ?? FORMAT_VERSION)
   if (format > FORMAT_VERSION) {
     return new PartitionRefused({

@@ -79,6 +79,8 @@ const readChangelog = ({ log, partition, reader, windows, writer }: Restoring) =
     yield* writer.commit([], () => [toNew(partition, ownerRecord(owner))])
     const gathered = emptyReplay(partition, log.partitions, windows)
     const keys = new Set<string>()
+    /** Keys of which compaction may have removed the record that counts: no good one has followed. */
+    const doubtful = new Set<string>()
     const malformed: Array<Malformed> = []
     const { start } = yield* log.bounds("state", partition)
     const position = { topic: "state" as const, partition, offset: start }
@@ -88,15 +90,20 @@ const readChangelog = ({ log, partition, reader, windows, writer }: Restoring) =
       if (value === null) keys.delete(name)
       else keys.add(name)
       replay(gathered, name, value)
+      doubtful.delete(name)
     }
-    yield* scanUntil(
-      reader,
-      position,
-      (records) => malformed.push(...takeEach(position, records, take)),
-      () => gathered.owner === owner
-    )
+    const takeAll = (records: ReadonlyArray<LogRecord>) => {
+      for (const record of records) {
+        const refused = takeEach(position, [record], take)
+        malformed.push(...refused)
+        if (refused.length === 0 || record.key === null) continue
+        doubtful.add(record.key.toString())
+        keys.add(record.key.toString())
+      }
+    }
+    yield* scanUntil(reader, position, takeAll, () => gathered.owner === owner)
     yield* reportMalformed(malformed)
-    return { gathered, keys, isWhole: malformed.length === 0 }
+    return { gathered, keys, isWhole: doubtful.size === 0 }
   })
 
 interface StoredEvent {
@@ -368,7 +375,7 @@ const readCommands = ({ log, partition, reader }: Restoring, chains: Chains, app
     yield* scan(reader, { topic: "commands", partition, offset: start }, stop, (records) => {
       for (const record of records) {
         try {
-          take(decodeCommand(record.value))
+          if (record.refused === undefined) take(decodeCommand(record.value))
         } catch {
           // An unreadable command stands in quarantine; it left nothing to remember.
           continue

@@ -95,6 +95,8 @@ export class CommandUnreadable extends Error {
 /** Kafka headers of a command, readable even where its value is not. */
 export const RECEIPT_HEADER = "alk-receipt"
 export const TENANT_HEADER = "alk-tenant"
+/** Which writer wrote the command, and its number there: `<writer>/<number>`. */
+export const WRITER_HEADER = "alk-writer"
 
 const NONE = "-"
 const FIELDS = 8

@@ -38,6 +38,8 @@ export interface LogRecord {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, Buffer>>
+  /** Why this service did not write it; absent where it did, or where that is not checked. */
+  readonly refused?: string
 }
 
 export interface NewRecord {

@@ -3,41 +3,15 @@
  * and the service starts, follows and goes on all the same, restarts included.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Metric, Schedule } from "effect"
+import { Effect, Metric } from "effect"
 import { malformedRecords } from "../../src/actors/Malformed.ts"
 import { SYSTEM_TENANT } from "../../src/domain/Identifiers.ts"
 import type { ApiKey } from "../../src/domain/Registry.ts"
 import type { TopicKind } from "../../src/domain/Topics.ts"
-import { commandRecord, ingestCommand } from "../support/Events.ts"
+import { commandRecord } from "../support/Events.ts"
 import { append, produceRaw, readAll, type RawRecord } from "../support/Log.ts"
 import { TENANT, withView } from "./support/Evidence.ts"
-import { apiKey, registryCommand, running, type Service } from "./support/Service.ts"
-
-
-
-/** What became of a command; a view that is not shown yet is asked again. */
-const finalState = (service: Service, tenantId: string, receiptId: string) =>
-  service.receipts.state(tenantId, receiptId).pipe(
-    Effect.repeat({ until: ({ status }) => status !== "pending" }),
-    Effect.retry(Schedule.spaced("50 millis")),
-    Effect.timeout("20 seconds")
-  )
-
-/** A key is made and known; an event is written and listed; its receipt is final. */
-const assertWorks = Effect.fnUntraced(function*(service: Service, id: string) {
-  const key = apiKey(id)
-  const made = ingestCommand(TENANT, 1)
-  const tenant = { id: TENANT, created_at: key.created_at }
-  yield* append([
-    commandRecord(registryCommand({ op: "create_key", key, tenant })),
-    commandRecord(made)
-  ])
-  yield* service.view.until((registry) => registry.keys.has(id)).pipe(Effect.timeout("20 seconds"))
-  assert.deepStrictEqual(service.view.registry().keyOfHash(key.hash), key)
-  const state = yield* finalState(service, TENANT, made.receiptId)
-  assert(state.status === "committed")
-  assert.strictEqual(state.receipt.receipt_id, made.receiptId)
-})
+import { apiKey, assertWorks, finalState, registryCommand, running } from "./support/Service.ts"
 
 const counted = (topic: TopicKind) =>
   Metric.value(Metric.withAttributes(malformedRecords, { topic })).pipe(

@@ -154,6 +154,18 @@ const keptSecret = Effect.fnUntraced(function*(path: string) {
   })
 })
 
+const FILE_NAME = /^[a-z][a-z.-]*$/
+
+/** A small file of the folder, by its name; read as undefined until it is written. */
+const keptFile = (path: string, name: string) => {
+  if (!FILE_NAME.test(name)) throw new Error(`no name of a file: ${name}`)
+  const file = join(path, name)
+  return {
+    read: attempt(path, () => (fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined)),
+    write: (content: string) => attempt(path, () => writeWhole(file, content))
+  }
+}
+
 export class DataFolder extends Context.Service<DataFolder, {
   /** Absolute, without symbolic links. */
   readonly path: string
@@ -163,6 +175,11 @@ export class DataFolder extends Context.Service<DataFolder, {
   readonly clickhouse: string
   /** 64 hex digits, made at the first use, file mode 0600: for when ALK_SECRET is not set. */
   readonly secret: Effect.Effect<Redacted.Redacted, DataFolderUnusable>
+  /** A small file, file mode 0600, there whole or not at all. */
+  readonly file: (name: string) => {
+    readonly read: Effect.Effect<string | undefined, DataFolderUnusable>
+    write(content: string): Effect.Effect<void, DataFolderUnusable>
+  }
 }>()("alk/adapters/embedded/DataFolder") {
   /** Makes the folder if it is not there and owns it until the scope closes. */
   static readonly open = (
@@ -183,7 +200,13 @@ export class DataFolder extends Context.Service<DataFolder, {
       yield* attempt(path, () => {
         for (const part of [kafka, clickhouse]) fs.mkdirSync(part, { recursive: true, mode: 0o700 })
       })
-      return DataFolder.of({ path, kafka, clickhouse, secret: keptSecret(path) })
+      return DataFolder.of({
+        path,
+        kafka,
+        clickhouse,
+        secret: keptSecret(path),
+        file: (name) => keptFile(path, name)
+      })
     })
 
   static readonly layer = (

@@ -2,7 +2,8 @@
  * Sequencer, projection and follower together, on topics and a database of a test's own, and the
  * registry commands that are given to them.
  */
-import { Context, Effect, Layer } from "effect"
+import { assert } from "@effect/vitest"
+import { Context, Effect, Layer, Schedule } from "effect"
 import { layerFollower, RegistryView } from "../../../src/actors/Follower.ts"
 import { runProjection } from "../../../src/actors/Projection.ts"
 import { Receipts } from "../../../src/actors/Receipts.ts"
@@ -10,7 +11,8 @@ import { runSequencer } from "../../../src/actors/Sequencer.ts"
 import type { Command } from "../../../src/domain/Command.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
 import type { ApiKey, RegistryOperation } from "../../../src/domain/Registry.ts"
-import { ingestCommand } from "../../support/Events.ts"
+import { commandRecord, ingestCommand } from "../../support/Events.ts"
+import { append } from "../../support/Log.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 import { TENANT } from "./Evidence.ts"
 
@@ -42,4 +44,28 @@ export const registryCommand = (operation: RegistryOperation): Command => ({
   ...ingestCommand(SYSTEM_TENANT, 1),
   kind: "registry",
   operation
+})
+
+/** What became of a command; a view that is not shown yet is asked again. */
+export const finalState = (service: Service, tenantId: string, receiptId: string) =>
+  service.receipts.state(tenantId, receiptId).pipe(
+    Effect.repeat({ until: ({ status }) => status !== "pending" }),
+    Effect.retry(Schedule.spaced("50 millis")),
+    Effect.timeout("20 seconds")
+  )
+
+/** A key is made and known; an event is written and listed; its receipt is final. */
+export const assertWorks = Effect.fnUntraced(function*(service: Service, id: string) {
+  const key = apiKey(id)
+  const made = ingestCommand(TENANT, 1)
+  const tenant = { id: TENANT, created_at: key.created_at }
+  yield* append([
+    commandRecord(registryCommand({ op: "create_key", key, tenant })),
+    commandRecord(made)
+  ])
+  yield* service.view.until((registry) => registry.keys.has(id)).pipe(Effect.timeout("20 seconds"))
+  assert.deepStrictEqual(service.view.registry().keyOfHash(key.hash), key)
+  const state = yield* finalState(service, TENANT, made.receiptId)
+  assert(state.status === "committed")
+  assert.strictEqual(state.receipt.receipt_id, made.receiptId)
 })

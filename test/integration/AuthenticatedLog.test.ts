@@ -1,0 +1,192 @@
+/**
+ * Records that another producer has appended to the internal topics, on a real broker: the service
+ * goes on, says so, and answers as before. And the start of authentication in topics of an older
+ * version.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Metric } from "effect"
+import { malformedRecords } from "../../src/actors/Malformed.ts"
+import type { Command } from "../../src/domain/Command.ts"
+import { MAC_HEADER } from "../../src/domain/RecordMac.ts"
+import type { TopicKind } from "../../src/domain/Topics.ts"
+import { asService, memoryCopy, takenOverBy } from "../support/Authenticated.ts"
+import { commandRecord, ingestCommand } from "../support/Events.ts"
+import { append, loseTopic, produceRaw, readAll, type RawRecord } from "../support/Log.ts"
+import { TENANT, topicEvents, withView } from "./support/Evidence.ts"
+import { apiKey, assertWorks, registryCommand, running } from "./support/Service.ts"
+
+const counted = (topic: TopicKind) =>
+  Metric.value(Metric.withAttributes(malformedRecords, { topic })).pipe(
+    Effect.map(({ count }) => Number(count))
+  )
+
+const rawOf = (command: Command): RawRecord => {
+  const { headers, key, value } = commandRecord(command)
+  return { key, value, headers: headers as Record<string, string> }
+}
+
+const ownSequences = Effect.map(topicEvents, (events) =>
+  events.filter(({ tenant_id }) => tenant_id === TENANT).map((event) => event.sequence_number))
+
+const T = "2026-11-21T00:00:00.000000Z"
+const head = JSON.stringify({ sequence_number: 1, hash: "ab".repeat(32), created_at: T, tree: null })
+const far = JSON.stringify({ partition: 0, events_next: 1e6, receipts_next: 1e6 })
+
+/** Well-formed records as somebody without the secret writes them, by topic. */
+const forged: ReadonlyArray<readonly [TopicKind, ReadonlyArray<RawRecord>]> = [
+  ["registry", [
+    { key: "key/key_evil", value: JSON.stringify(apiKey("key_evil")) },
+    { key: "key/key_1", value: null },
+    { key: "signing_key/00000000", value: JSON.stringify({
+      key_id: "00000000", vkey: "alk+00000000+AAAA", public_key: "AAAA", added_at: T }) }
+  ]],
+  ["state", [
+    { key: `head/${TENANT}`, value: head },
+    { key: "head/evil", value: head },
+    { key: "applied", value: JSON.stringify({ command_offset: 0, events_next: 0 }) }
+  ]],
+  ["progress", [{ key: "0", value: far }, { key: "0", value: far, headers: { [MAC_HEADER]: "0" } }]]
+]
+
+describe("records of another producer", () => {
+  it.live("on every internal topic change nothing, at no start", () =>
+    withView((prefix) =>
+      asService({ prefix }, Effect.gen(function*() {
+        yield* Effect.scoped(Effect.gen(function*() {
+          const service = yield* running
+          yield* assertWorks(service, "key_1")
+          const before = yield* Effect.forEach(forged, ([topic]) => counted(topic))
+          const events = yield* ownSequences
+          for (const [topic, records] of forged) yield* produceRaw(prefix, topic, records)
+          const evil = ingestCommand(TENANT, 3)
+          const evilKey = registryCommand({ op: "create_key", key: apiKey("key_bad") })
+          yield* produceRaw(prefix, "commands", [rawOf(evil), rawOf(evilKey)])
+          yield* assertWorks(service, "key_2")
+          assert.deepStrictEqual(yield* ownSequences, [...events, events.length + 1])
+          assert.deepStrictEqual(
+            (yield* readAll("quarantine")).slice(1).map(({ headers }) => String(headers["alk-reason"])),
+            ["it has no MAC of this service", "it has no MAC of this service"]
+          )
+          const known = service.view.registry()
+          assert.sameMembers([...known.keys.keys()], ["key_1", "key_2"])
+          assert.strictEqual(known.signingKeys.size, 0)
+          // A forged command has no receipt either.
+          const answered = (yield* readAll("receipts")).map(({ headers }) =>
+            String(headers["alk-receipt"]))
+          assert.notInclude(answered, evil.receiptId)
+          for (const [index, [topic, records]] of forged.entries()) {
+            assert.isAtLeast((yield* counted(topic)) - before[index]!, records.length, topic)
+          }
+        }))
+        for (const key of ["key_3", "key_4"]) {
+          yield* Effect.scoped(Effect.gen(function*() {
+            const service = yield* running
+            yield* assertWorks(service, key)
+            assert.isFalse(service.view.registry().keys.has("key_evil"))
+            assert.isTrue(service.view.registry().keys.has("key_1"))
+          }))
+        }
+        assert.deepStrictEqual(yield* ownSequences, [1, 2, 3, 4])
+      }))
+    )
+  )
+
+  it.live("can't move a genuine record to another topic, partition or key", () =>
+    withView((prefix) =>
+      asService({ prefix }, Effect.gen(function*() {
+        yield* append([commandRecord(ingestCommand(TENANT, 1))])
+        const [genuine] = yield* readAll("commands")
+        assert.isUndefined(genuine!.refused)
+        const headers = Object.fromEntries(
+          Object.entries(genuine!.headers).map(([name, value]) => [name, value.toString()])
+        )
+        const { key, value } = genuine!
+        yield* produceRaw(prefix, "commands", [
+          { key: "other", value, headers },
+          { key, value: Buffer.concat([value!, Buffer.from(" ")]), headers },
+          { key, value, headers: { ...headers, "alk-tenant": "other" } }
+        ])
+        yield* produceRaw(prefix, "registry", [{ key, value, headers }])
+        const refusals = [...(yield* readAll("commands")).slice(1), ...(yield* readAll("registry"))]
+        assert.deepStrictEqual(
+          refusals.map(({ refused }) => refused),
+          Array.from({ length: 4 }, () => "its MAC is not that of this service")
+        )
+      }))
+    )
+  )
+})
+
+describe("topics of an older version", () => {
+  it.live("are taken over once, whoever starts, and then need MACs", () =>
+    withView((prefix) =>
+      Effect.gen(function*() {
+        yield* Effect.scoped(Effect.flatMap(running, (service) => assertWorks(service, "key_1")))
+        const all = yield* Effect.all(
+          Array.from({ length: 3 }, () => takenOverBy({ prefix })),
+          { concurrency: "unbounded" }
+        )
+        assert.isAbove(all[0]!.get("commands/0")!, 0)
+        for (const other of all) assert.deepStrictEqual(other, all[0]!)
+        const markers = (yield* readAll("quarantine")).filter(({ key }) =>
+          key?.toString() === "authenticated-from")
+        assert.strictEqual(markers.length, 1)
+        const work = (key: string) =>
+          Effect.scoped(Effect.flatMap(running, (service) => assertWorks(service, key)))
+        yield* asService({ prefix }, work("key_2"))
+        // The older version goes on by mistake: what it writes counts for nothing.
+        const late = { key: "key/key_late", value: JSON.stringify(apiKey("key_late")) }
+        yield* produceRaw(prefix, "registry", [late])
+        yield* produceRaw(prefix, "quarantine", [{ key: "authenticated-from", value: null }])
+        assert.deepStrictEqual(yield* takenOverBy({ prefix }), all[0]!)
+        yield* asService({ prefix }, Effect.scoped(Effect.gen(function*() {
+          const service = yield* running
+          yield* assertWorks(service, "key_3")
+          assert.sameMembers([...service.view.registry().keys.keys()], ["key_1", "key_2", "key_3"])
+        })))
+        assert.deepStrictEqual(yield* ownSequences, [1, 2, 3])
+      })
+    )
+  )
+
+  it.live("are not taken over again where the marker is gone", () =>
+    withView((prefix) =>
+      Effect.gen(function*() {
+        const copy = memoryCopy()
+        yield* append([commandRecord(ingestCommand(TENANT, 1))])
+        const first = yield* takenOverBy({ prefix, copy })
+        assert.strictEqual(first.get("commands/0"), 1)
+        yield* asService({ prefix, copy }, append([commandRecord(ingestCommand(TENANT, 1))]))
+        yield* loseTopic(prefix, "quarantine", "delete")
+        const alone = yield* Effect.exit(takenOverBy({ prefix }))
+        assert.isTrue(Exit.isFailure(alone) && String(alone.cause).includes("marker is gone"))
+        assert.deepStrictEqual(yield* takenOverBy({ prefix, copy }), first)
+        assert.deepStrictEqual(yield* takenOverBy({ prefix }), first)
+      })
+    )
+  )
+
+  it.live("are not taken over twice by the copy's account", () =>
+    withView((prefix) =>
+      Effect.gen(function*() {
+        const copy = memoryCopy()
+        yield* takenOverBy({ prefix, copy })
+        yield* loseTopic(prefix, "quarantine", "delete")
+        // Without a MAC anywhere and without the copy it looks like an older version's.
+        yield* append([commandRecord(ingestCommand(TENANT, 1))])
+        assert.strictEqual((yield* takenOverBy({ prefix })).get("commands/0"), 1)
+        assert.strictEqual((yield* takenOverBy({ prefix, copy })).get("commands/0"), 0)
+      })
+    )
+  )
+
+  it.live("are refused under another secret", () =>
+    withView((prefix) =>
+      Effect.gen(function*() {
+        yield* takenOverBy({ prefix })
+        const other = yield* Effect.exit(takenOverBy({ prefix, secret: "another secret" }))
+        assert.isTrue(Exit.isFailure(other) && String(other.cause).includes("another ALK_SECRET"))
+      })
+    )
+  )
+})
