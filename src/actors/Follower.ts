@@ -30,7 +30,7 @@ import { EventStore, StoreUnavailable } from "../ports/EventStore.ts"
 import { Heads } from "./Heads.ts"
 import { reportMalformed, takeEach, type Malformed } from "./Malformed.ts"
 import { Receipts, type Decision, type ReceiptState } from "./Receipts.ts"
-import { HEAD_PREFIX, readHead, TRACE_HEAD_PREFIX, type Head } from "./SequencerState.ts"
+import { HEAD_PREFIX, moveHead, readHead, TRACE_HEAD_PREFIX, type Head } from "./SequencerState.ts"
 import { noProgress, readProgress, Visibility, type Progress } from "./Visibility.ts"
 
 /** Bytes of receipts kept in memory: what was decided lately, or is not in the store yet. */
@@ -133,12 +133,15 @@ class Followed {
 
   #takeState(record: LogRecord): void {
     const key = record.key?.toString() ?? ""
-    if (record.value === null) return
+    const head = () => {
+      if (record.value === null) return undefined
+      const { tree: _tree, ...own } = readHead(record.value)
+      return own
+    }
     if (key.startsWith(HEAD_PREFIX)) {
-      const { tree: _tree, ...head } = readHead(record.value)
-      this.heads.set(key.slice(HEAD_PREFIX.length), head)
+      moveHead(this.heads, key.slice(HEAD_PREFIX.length), head())
     } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
-      this.traceHeads.set(key.slice(TRACE_HEAD_PREFIX.length), readHead(record.value))
+      moveHead(this.traceHeads, key.slice(TRACE_HEAD_PREFIX.length), head())
     }
   }
 

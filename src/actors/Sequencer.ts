@@ -9,8 +9,10 @@ import {
   CommandUnreadable,
   decodeCommand,
   RECEIPT_HEADER,
-  TENANT_HEADER
+  TENANT_HEADER,
+  WRITER_HEADER
 } from "../domain/Command.ts"
+import { readMark } from "../domain/CommandWriter.ts"
 import {
   ATTEMPT_HEADER,
   COMMAND_HEADER,
@@ -33,7 +35,7 @@ import {
 } from "../ports/EventLog.ts"
 import { itemsRejected } from "./RejectedItems.ts"
 import { PartitionRefused, restore } from "./SequencerRestore.ts"
-import { appliedRecord, type SequencerState, type Windows } from "./SequencerState.ts"
+import { appliedOf, type SequencerState, type Windows } from "./SequencerState.ts"
 import {
   advance,
   PURGED_MAX,
@@ -133,12 +135,13 @@ const arrivalOf = (record: LogRecord, partition: number): Arrival | PartitionRef
     })
   }
   const { offset, value } = record
+  const mark = readMark(headerText(record, WRITER_HEADER) ?? "")
+  const place = { offset, value, ...(mark === undefined ? {} : { mark }) }
   try {
-    return { offset, value, command: decodeCommand(value) }
+    return { ...place, command: decodeCommand(value) }
   } catch (error) {
     return {
-      offset,
-      value,
+      ...place,
       unreadable: error instanceof CommandUnreadable ? error.message : String(error),
       tenantId: headerText(record, TENANT_HEADER),
       receiptId: headerText(record, RECEIPT_HEADER)
@@ -335,12 +338,7 @@ const forget = Effect.fnUntraced(function*(
   const entries = Metric.withAttributes(tracesInMemory, { partition: String(partition) })
   yield* Metric.update(entries, state.traces.size)
   if (records.length === 0) return
-  const applied = appliedRecord({
-    command_offset: state.applied,
-    events_next: state.eventsNext,
-    traces_next: state.tracesNext,
-    traces_forgotten: state.tracesForgotten
-  })
+  const applied = appliedOf(state)
   yield* writer.commit([], () =>
     [...records, applied].map(({ key, value }) => ({ topic: "state", partition, key, value }))
   )

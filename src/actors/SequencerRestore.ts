@@ -6,7 +6,8 @@
 import { Effect, Schema } from "effect"
 import { chains, treeNameOf, type Chain } from "../domain/Chains.ts"
 import { treeOfCheckpoint, type CheckpointRecord } from "../domain/Checkpoint.ts"
-import { decodeCommand, dedupKeyOf, type Command } from "../domain/Command.ts"
+import { decodeCommand, dedupKeyOf, WRITER_HEADER, type Command } from "../domain/Command.ts"
+import { readMark } from "../domain/CommandWriter.ts"
 import { GENESIS_HASH } from "../domain/HashChain.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../domain/Identifiers.ts"
@@ -39,6 +40,7 @@ import {
   readCheckpoint,
   replay,
   snapshot,
+  totalsOf,
   type Head,
   type Replay,
   type SequencerState,
@@ -103,8 +105,23 @@ const readChangelog = ({ log, partition, reader, windows, writer }: Restoring) =
     }
     yield* scanUntil(reader, position, takeAll, () => gathered.owner === owner)
     yield* reportMalformed(malformed)
-    return { gathered, keys, isWhole: doubtful.size === 0 }
+    return { gathered, keys, isWhole: doubtful.size === 0 && (yield* isComplete(gathered)) }
   })
+
+/** Compaction may have removed a head for an older copy of it: then the heads add up to less. */
+const isComplete = Effect.fnUntraced(function*({ state, totals }: Replay) {
+  const found = totalsOf(state)
+  if (totals === undefined) return true
+  const names = ["events", "facts", "writers"] as const
+  if (names.every((name) => found[name] === totals[name])) return true
+  const { partition } = state
+  yield* Effect.logError("alk.state does not add up to what was written there", {
+    partition,
+    found,
+    written: totals
+  })
+  return false
+})
 
 interface StoredEvent {
   readonly tenant_id: string
@@ -342,13 +359,20 @@ const UNKNOWN_MARK = "0".repeat(32)
 interface Remembered {
   readonly dedup: ReadonlyArray<WindowEntry>
   readonly idempotency: ReadonlyArray<WindowEntry>
+  readonly writers: Map<string, number>
 }
 
-/** What the commands still in the topic say of client ids and idempotency keys. */
+/** What the commands still in the topic say of client ids, idempotency keys and writers. */
 const readCommands = ({ log, partition, reader }: Restoring, chains: Chains, applied: number) =>
   Effect.gen(function*() {
     const dedup = new Map<string, WindowEntry>()
     const idempotency: Array<WindowEntry> = []
+    const writers = new Map<string, number>()
+    const count = ({ headers }: LogRecord) => {
+      const mark = readMark(headers[WRITER_HEADER]?.toString() ?? "")
+      if (mark === undefined) return
+      writers.set(mark.writer, Math.max(mark.number, writers.get(mark.writer) ?? 0))
+    }
     const take = (command: Command) => {
       let conflict = false
       const items = [...command.events, ...(command.traces ?? [])] as ReadonlyArray<{
@@ -374,8 +398,10 @@ const readCommands = ({ log, partition, reader }: Restoring, chains: Chains, app
     const stop = Math.min(end, applied + 1)
     yield* scan(reader, { topic: "commands", partition, offset: start }, stop, (records) => {
       for (const record of records) {
+        if (record.refused !== undefined) continue
+        count(record)
         try {
-          if (record.refused === undefined) take(decodeCommand(record.value))
+          take(decodeCommand(record.value))
         } catch {
           // An unreadable command stands in quarantine; it left nothing to remember.
           continue
@@ -385,7 +411,8 @@ const readCommands = ({ log, partition, reader }: Restoring, chains: Chains, app
     const older = [...chains.byId]
       .filter(([key]) => !dedup.has(key))
       .map(([key, number]) => ({ key, mark: UNKNOWN_MARK, number }))
-    return { dedup: [...older, ...dedup.values()], idempotency } satisfies Remembered
+    const all = [...older, ...dedup.values()]
+    return { dedup: all, idempotency, writers } satisfies Remembered
   })
 
 const filled = (capacity: number, entries: ReadonlyArray<WindowEntry>): PackedWindow => {
@@ -407,6 +434,7 @@ const rebuild = (restoring: Restoring, outdated: ReadonlySet<string>) =>
     const { traceHeads, traceTrees, tracesNext } = yield* readTraceChains(restoring, chains.byId)
     const checkpoints = yield* readCheckpoints(restoring)
     const remembered = yield* readCommands(restoring, chains, applied)
+    const { writers } = remembered
     const state: SequencerState = {
       ...emptyState(partition, log.partitions, windows),
       heads: chains.heads,
@@ -415,10 +443,12 @@ const rebuild = (restoring: Restoring, outdated: ReadonlySet<string>) =>
       traceHeads,
       dedup: filled(windows.dedup, remembered.dedup),
       idempotency: filled(windows.idempotency, remembered.idempotency),
+      writers,
       applied,
       eventsNext: chains.eventsNext,
       tracesNext,
-      tracesForgotten: tracesNext
+      tracesForgotten: tracesNext,
+      totals: totalsOf({ heads: chains.heads, traceHeads, writers })
     }
     const records = snapshot(state)
     const kept = new Set(records.map(({ key }) => key))

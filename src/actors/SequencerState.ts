@@ -4,6 +4,7 @@
  */
 import { treeNameOf, type Chain } from "../domain/Chains.ts"
 import { treeOfCheckpoint, type CheckpointRecord } from "../domain/Checkpoint.ts"
+import { isWriter } from "../domain/CommandWriter.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
 import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
 import { RegistryTable } from "../domain/RegistryTable.ts"
@@ -61,6 +62,8 @@ export interface SequencerState {
     readonly dedup: Array<StoredRange>
     readonly idempotency: Array<StoredRange>
   }
+  /** Number of the last command applied of each writer of commands. */
+  readonly writers: Map<string, number>
   /** Tenants and keys; only the partition of the system tenant holds any. */
   readonly registry: RegistryTable
   /** Offset of the last command applied; -1 before the first. */
@@ -74,6 +77,16 @@ export interface SequencerState {
    * `traces` is in the store once that holds `alk.traces` up to here.
    */
   tracesForgotten: number
+  totals: Totals
+}
+
+/** By which a changelog is known to be whole. */
+export interface Totals {
+  /** Events, and trace facts, that were ever appended here: the heads add up to them. */
+  readonly events: number
+  readonly facts: number
+  /** Sum of the last numbers of the writers of commands. */
+  readonly writers: number
 }
 
 export const emptyState = (
@@ -91,11 +104,13 @@ export const emptyState = (
   dedup: new PackedWindow(windows.dedup),
   idempotency: new PackedWindow(windows.idempotency),
   stored: { dedup: [], idempotency: [] },
+  writers: new Map(),
   registry: new RegistryTable(),
   applied: -1,
   eventsNext: 0,
   tracesNext: 0,
-  tracesForgotten: 0
+  tracesForgotten: 0,
+  totals: { events: 0, facts: 0, writers: 0 }
 })
 
 /** One record of `alk.state`; a null value is a tombstone. */
@@ -110,6 +125,7 @@ export const APPLIED_KEY = "applied"
 export const HEAD_PREFIX = "head/"
 export const TRACE_HEAD_PREFIX = "trace-head/"
 export const CHECKPOINT_PREFIX = "checkpoint/"
+export const WRITER_PREFIX = "writer/"
 export const DEDUP_PREFIX = "dedup/"
 export const IDEMPOTENCY_PREFIX = "idem/"
 
@@ -132,11 +148,45 @@ export interface Applied {
   readonly traces_next: number
   /** Executions with facts up to here, exclusive, may have been forgotten. */
   readonly traces_forgotten: number
+  /** Events and trace facts ever appended; the sequences of all heads add up to them. */
+  readonly events_total: number
+  readonly facts_total: number
+  /** The last numbers of all remembered writers of commands add up to this. */
+  readonly writers_total: number
 }
 
 export const appliedRecord = (applied: Applied): StateRecord => ({
   key: APPLIED_KEY,
   value: JSON.stringify(applied)
+})
+
+/** The record `applied` of a state as it is. */
+export const appliedOf = (state: SequencerState): StateRecord =>
+  appliedRecord({
+    command_offset: state.applied,
+    events_next: state.eventsNext,
+    traces_next: state.tracesNext,
+    traces_forgotten: state.tracesForgotten,
+    events_total: state.totals.events,
+    facts_total: state.totals.facts,
+    writers_total: state.totals.writers
+  })
+
+const sumOf = (heads: ReadonlyMap<string, Head>): number => {
+  let sum = 0
+  for (const { sequence_number } of heads.values()) sum += sequence_number
+  return sum
+}
+
+/** What the heads and the writers add up to. */
+export const totalsOf = ({
+  heads,
+  traceHeads,
+  writers
+}: Pick<SequencerState, "heads" | "traceHeads" | "writers">): Totals => ({
+  events: sumOf(heads),
+  facts: sumOf(traceHeads),
+  writers: [...writers.values()].reduce((sum, number) => sum + number, 0)
 })
 
 /** The records `head/<tenant>` and `trace-head/<tenant>`. */
@@ -173,15 +223,43 @@ export const readCheckpoint = (value: Buffer): CheckpointRecord => {
   return fields.value as unknown as CheckpointRecord
 }
 
-const readApplied = (value: Buffer): Applied => {
+/** The totals are undefined where an older version has written the record. */
+const readApplied = (value: Buffer) => {
   const fields = RecordFields.of(value, "applied")
   const orNone = (name: string) => (fields.has(name) ? fields.integer(name) : 0)
   return {
     command_offset: fields.integer("command_offset", -1),
     events_next: fields.integer("events_next"),
     traces_next: orNone("traces_next"),
-    traces_forgotten: orNone("traces_forgotten")
+    traces_forgotten: orNone("traces_forgotten"),
+    totals: fields.has("events_total")
+      ? {
+          events: fields.integer("events_total"),
+          facts: fields.integer("facts_total"),
+          writers: fields.integer("writers_total")
+        }
+      : undefined
   }
+}
+
+/**
+ * Heads by tenant as records tell them, one after the other: a head is never followed by an earlier
+ * one, unless a record without a value has removed it.
+ * @throws RecordUnreadable for a head that goes back
+ */
+export const moveHead = <A extends Head>(
+  heads: Map<string, A>,
+  tenantId: string,
+  head: A | undefined
+): void => {
+  if (head === undefined) return void heads.delete(tenantId)
+  const before = heads.get(tenantId)
+  if (before !== undefined && head.sequence_number < before.sequence_number) {
+    throw new RecordUnreadable(
+      `the head goes back from ${before.sequence_number} to ${head.sequence_number}`
+    )
+  }
+  heads.set(tenantId, head)
 }
 
 /** The ordinal that a window record begins with. */
@@ -209,6 +287,21 @@ export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord => (
   value: JSON.stringify(checkpoint)
 })
 
+/** null: the writer is remembered no longer. */
+export const writerRecord = (writer: string, number: number | null): StateRecord => ({
+  key: `${WRITER_PREFIX}${writer}`,
+  value: number === null ? null : JSON.stringify({ number })
+})
+
+/** @throws RecordUnreadable for a number that goes back */
+const replayWriter = (writers: Map<string, number>, writer: string, value: Buffer | null): void => {
+  if (!isWriter(writer)) throw new RecordUnreadable("its key names no writer")
+  if (value === null) return void writers.delete(writer)
+  const number = RecordFields.of(value, "writer").integer("number", 1)
+  if (number < (writers.get(writer) ?? 0)) throw new RecordUnreadable("the writer goes back")
+  writers.set(writer, number)
+}
+
 export const windowRecord = (
   prefix: string,
   firstOrdinal: number,
@@ -226,6 +319,8 @@ export interface Replay {
   owner: string | undefined
   /** True once an `applied` record was seen: the changelog is not empty. */
   started: boolean
+  /** As the newest `applied` record says; undefined if an older version has written it. */
+  totals: Totals | undefined
   /** Trees that the version which wrote it did not keep: they have to be read from the topics. */
   readonly treeless: Set<string>
 }
@@ -241,6 +336,7 @@ export const emptyReplay = (
   partitions: undefined,
   owner: undefined,
   started: false,
+  totals: undefined,
   treeless: new Set()
 })
 
@@ -256,14 +352,24 @@ const replayHead = (into: Replay, chain: Chain, tenantId: string, value: Buffer 
   const { heads, traceHeads, trees } = into.state
   const ofChain = chain === "events" ? heads : traceHeads
   const treeName = treeNameOf(tenantId, chain)
-  ofChain.delete(tenantId)
+  const { tree, ...head } = value === null ? {} : readHead(value)
+  moveHead(ofChain, tenantId, "hash" in head ? head : undefined)
   trees.delete(treeName)
   into.treeless.delete(treeName)
   if (value === null) return
-  const { tree, ...head } = readHead(value)
-  ofChain.set(tenantId, head)
   if (typeof tree === "string") trees.set(treeName, Frontier.decode(tree))
   else if (tree === undefined) into.treeless.add(treeName)
+}
+
+/** Without a value: `alk repair` has cleared the changelog. */
+const replayApplied = (into: Replay, value: Buffer | null): void => {
+  const applied = value === null ? undefined : readApplied(value)
+  into.state.applied = applied?.command_offset ?? -1
+  into.state.eventsNext = applied?.events_next ?? 0
+  into.state.tracesNext = applied?.traces_next ?? 0
+  into.state.tracesForgotten = applied?.traces_forgotten ?? 0
+  into.totals = applied?.totals
+  into.started = applied !== undefined
 }
 
 /**
@@ -279,21 +385,18 @@ export const replay = (into: Replay, key: string, value: Buffer | null): void =>
     const tree = key.slice(CHECKPOINT_PREFIX.length)
     if (value === null) into.state.checkpoints.delete(tree)
     else into.state.checkpoints.set(tree, readCheckpoint(value))
+  } else if (key.startsWith(WRITER_PREFIX)) {
+    replayWriter(into.state.writers, key.slice(WRITER_PREFIX.length), value)
   } else if (isTraceKey(key)) {
     into.state.traces.replay(key, value)
   } else if (key.startsWith(DEDUP_PREFIX)) {
     replayWindow(into.dedup, readOrdinal(key.slice(DEDUP_PREFIX.length)), value)
   } else if (key.startsWith(IDEMPOTENCY_PREFIX)) {
     replayWindow(into.idempotency, readOrdinal(key.slice(IDEMPOTENCY_PREFIX.length)), value)
+  } else if (key === APPLIED_KEY) {
+    replayApplied(into, value)
   } else if (value === null) {
     return
-  } else if (key === APPLIED_KEY) {
-    const applied = readApplied(value)
-    into.state.applied = applied.command_offset
-    into.state.eventsNext = applied.events_next
-    into.state.tracesNext = applied.traces_next
-    into.state.tracesForgotten = applied.traces_forgotten
-    into.started = true
   } else if (key === OWNER_KEY) {
     into.owner = RecordFields.of(value, "owner").text("owner")
   } else if (key === META_KEY) {
@@ -319,6 +422,7 @@ const fillWindow = (window: PackedWindow, records: Map<number, Buffer>): PackedW
 /** The state that the replayed records describe. */
 export const finishReplay = (gathered: Replay): SequencerState => ({
   ...gathered.state,
+  totals: totalsOf(gathered.state),
   dedup: fillWindow(gathered.state.dedup, gathered.dedup),
   idempotency: fillWindow(gathered.state.idempotency, gathered.idempotency),
   stored: { dedup: rangesOf(gathered.dedup), idempotency: rangesOf(gathered.idempotency) }
@@ -335,6 +439,7 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
     records.push(headRecord("traces", tenantId, head, tree))
   }
   for (const checkpoint of state.checkpoints.values()) records.push(checkpointRecord(checkpoint))
+  for (const [writer, number] of state.writers) records.push(writerRecord(writer, number))
   records.push(...state.traces.snapshot())
   for (const [prefix, window] of [
     [DEDUP_PREFIX, state.dedup],
@@ -352,13 +457,6 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
     }
     if (chunk.length > 0) records.push(windowRecord(prefix, first, chunk))
   }
-  records.push(
-    appliedRecord({
-      command_offset: state.applied,
-      events_next: state.eventsNext,
-      traces_next: state.tracesNext,
-      traces_forgotten: state.tracesForgotten
-    })
-  )
+  records.push(appliedOf(state))
   return records
 }

@@ -10,6 +10,7 @@ import {
   type ItemError,
   type PreparedEvent
 } from "../domain/Command.ts"
+import { copyRefusal, isForgotten, type WriterMark } from "../domain/CommandWriter.ts"
 import { appendSuffix, GENESIS_HASH, linkHash } from "../domain/HashChain.ts"
 import { chainOfTree, treeNameOf, type ChainKey } from "../domain/Chains.ts"
 import {
@@ -43,17 +44,25 @@ import {
   headRecord,
   IDEMPOTENCY_PREFIX,
   windowRecord,
+  writerRecord,
   type Head,
   type SequencerState,
-  type StateRecord
+  type StateRecord,
+  type Totals
 } from "./SequencerState.ts"
 
 /** A record of `alk.commands` with its place and its bytes: a command, or what of it could be read. */
 export type Arrival =
-  | { readonly offset: number; readonly value: Buffer | null; readonly command: Command }
   | {
       readonly offset: number
       readonly value: Buffer | null
+      readonly mark?: WriterMark
+      readonly command: Command
+    }
+  | {
+      readonly offset: number
+      readonly value: Buffer | null
+      readonly mark?: WriterMark
       readonly unreadable: string
       readonly tenantId: string | undefined
       readonly receiptId: string | undefined
@@ -103,6 +112,8 @@ export interface Changes {
   readonly traces: TraceChanges
   readonly dedup: ReadonlyArray<WindowEntry>
   readonly idempotency: ReadonlyArray<WindowEntry>
+  /** The last number of each writer, null for those that are remembered no longer. */
+  readonly writers: ReadonlyMap<string, number | null>
   readonly applied: number
   readonly counts: {
     readonly deduplicated: number
@@ -145,6 +156,7 @@ class Draft {
   /** Errors of items that are the step's own. */
   readonly refused: Array<ItemError> = []
   deduplicated = 0
+  readonly writers = new Map<string, number | null>()
 
   readonly traces: TraceDraft
 
@@ -178,6 +190,23 @@ class Draft {
   addCheckpoint(made: CheckpointRecord): void {
     this.checkpoints.push(made)
     this.#newestCheckpoints.set(treeOfCheckpoint(made), made)
+  }
+
+  /** Why a command of this mark is a copy; remembers it if it is none. */
+  refusalOf(mark: WriterMark, now: string): string | undefined {
+    const last = this.writers.get(mark.writer) ?? this.#state.writers.get(mark.writer)
+    const refusal = copyRefusal(mark, last, microsOf(now))
+    if (refusal === undefined) this.writers.set(mark.writer, mark.number)
+    return refusal
+  }
+
+  /** Let go of writers that are too old to write. */
+  forgetWriters(now: string): void {
+    for (const writer of this.#state.writers.keys()) {
+      if (!this.writers.has(writer) && isForgotten(writer, microsOf(now))) {
+        this.writers.set(writer, null)
+      }
+    }
   }
 
   /** The dedup entry of a key, with `more` entries of the running command not yet taken over. */
@@ -569,13 +598,17 @@ const stepOne = (
   decideOn(draft, command.attempt, receipt, command.kind === "probe")
 }
 
+const setAside = (draft: Draft, { offset, value }: Arrival, reason: string): void => {
+  draft.quarantined.push({ offset, reason, value })
+}
+
 const quarantine = (
   draft: Draft,
   arrival: Arrival,
   reason: string,
   now: string
 ): void => {
-  draft.quarantined.push({ offset: arrival.offset, reason, value: arrival.value })
+  setAside(draft, arrival, reason)
   const error = { code: "unreadable_command", message: `quarantined: ${reason}` }
   if ("command" in arrival) {
     const { attempt, events, receiptId, receivedAt, tenantId } = arrival.command
@@ -593,7 +626,7 @@ const quarantine = (
 /**
  * Apply commands in order. `now` is the canonical time of the chunk; `chunk` is not empty and its
  * offsets follow `state.applied` without a gap. A command on which the step throws twice goes to
- * quarantine and changes nothing else.
+ * quarantine and changes nothing else; so does a copy of one, which has no receipt of its own.
  */
 export const step = (
   state: SequencerState,
@@ -608,6 +641,11 @@ export const step = (
       throw new Error(`command ${arrival.offset} where ${expected} was expected`)
     }
     expected += 1
+    const copied = arrival.mark && draft.refusalOf(arrival.mark, now)
+    if (copied !== undefined) {
+      setAside(draft, arrival, copied)
+      continue
+    }
     if ("unreadable" in arrival) {
       quarantine(draft, arrival, arrival.unreadable, now)
       continue
@@ -615,6 +653,7 @@ export const step = (
     const poison = twice(() => stepOne(draft, arrival.offset, arrival.command, context, now))
     if (poison !== undefined) quarantine(draft, arrival, poison, now)
   }
+  draft.forgetWriters(now)
   return changesOf(draft, expected - 1)
 }
 
@@ -630,6 +669,7 @@ const changesOf = (draft: Draft, applied: number): Changes => ({
   traces: draft.traces,
   dedup: draft.dedup,
   idempotency: draft.idempotency,
+  writers: draft.writers,
   applied,
   counts: { deduplicated: draft.deduplicated, refused: countByCode(draft.refused) }
 })
@@ -707,6 +747,16 @@ export interface LogEnds {
 const firstFact = ({ traces }: Changes, { tracesNext }: LogEnds): number =>
   tracesNext - traces.facts.length
 
+const totalsAfter = ({ totals, writers }: SequencerState, changes: Changes): Totals => {
+  let sum = totals.writers
+  for (const [writer, number] of changes.writers) sum += (number ?? 0) - (writers.get(writer) ?? 0)
+  return {
+    events: totals.events + changes.events.length,
+    facts: totals.facts + changes.traces.facts.length,
+    writers: sum
+  }
+}
+
 /** The records of `alk.state` that carry these changes. */
 export const stateRecords = (
   state: SequencerState,
@@ -731,12 +781,17 @@ export const stateRecords = (
       records.push({ key: `${prefix}${first}`, value: null })
     }
   }
+  for (const [writer, number] of changes.writers) records.push(writerRecord(writer, number))
+  const totals = totalsAfter(state, changes)
   records.push(
     appliedRecord({
       command_offset: changes.applied,
       events_next: ends.eventsNext,
       traces_next: ends.tracesNext,
-      traces_forgotten: state.tracesForgotten
+      traces_forgotten: state.tracesForgotten,
+      events_total: totals.events,
+      facts_total: totals.facts,
+      writers_total: totals.writers
     })
   )
   return records
@@ -762,4 +817,9 @@ export const advance = (state: SequencerState, changes: Changes, ends: LogEnds):
   state.applied = changes.applied
   state.eventsNext = ends.eventsNext
   state.tracesNext = ends.tracesNext
+  state.totals = totalsAfter(state, changes)
+  for (const [writer, number] of changes.writers) {
+    if (number === null) state.writers.delete(writer)
+    else state.writers.set(writer, number)
+  }
 }

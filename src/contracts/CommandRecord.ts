@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import {
   RECEIPT_HEADER,
   TENANT_HEADER,
+  WRITER_HEADER,
   commandKinds,
   type CommandHeader,
   type IdempotencyMark,
@@ -13,8 +14,9 @@ import {
   type ItemWarning
 } from "../domain/Command.ts"
 import type { RegistryOperation } from "../domain/Registry.ts"
+import { MAC_HEADER } from "../domain/RecordMac.ts"
 import { FORMAT_HEADER } from "../domain/Topics.ts"
-import { form, formatHeader, hex16, natural, tenant, tenantOrProbe, text, time } from "./Forms.ts"
+import { form, formatHeader, hex16, macHeader, natural, tenant, tenantOrProbe, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 import { ApiKeyValue, ShareLinkValue, SigningKeyValue, TenantValue } from "./RegistryRecord.ts"
 import { TraceLine } from "./TraceLine.ts"
@@ -123,7 +125,12 @@ export const commandRecord: RecordContract = {
   headers: Schema.Struct({
     [FORMAT_HEADER]: formatHeader,
     [RECEIPT_HEADER]: text("The receiptId, readable even where the value is not."),
-    [TENANT_HEADER]: tenantOrProbe("The tenantId, readable even where the value is not.")
+    [TENANT_HEADER]: tenantOrProbe("The tenantId, readable even where the value is not."),
+    [WRITER_HEADER]: form(
+      /^[0-9]{1,16}-[0-9a-f]{8}\/[1-9][0-9]*$/u,
+      "Which writer wrote it, `/`, its number there: by this a copy is known."
+    ),
+    [MAC_HEADER]: macHeader
   }),
   value: FirstLine,
   parts: { eventLine: EventLine, traceLine: TraceLine }

@@ -3,6 +3,7 @@
  * in the part of regular expressions that every JSON Schema validator reads the same way.
  */
 import { Schema } from "effect"
+import { MAC_HEADER } from "../domain/RecordMac.ts"
 import { FORMAT_VERSION } from "../domain/Topics.ts"
 
 /** Text of one form. */
@@ -45,5 +46,10 @@ export const formatHeader = Schema.Literal(String(FORMAT_VERSION)).annotate({
   description: "Version of the record's form. A reader stops at a version above its own."
 })
 
-/** Records without headers. */
-export const noHeaders = Schema.Struct({})
+/** The header `alk-mac`. */
+export const macHeader = sha256(
+  "HMAC-SHA256 under a key derived from ALK_SECRET, over topic, partition, key, value and headers."
+)
+
+/** Records of which a reader knows only that the service wrote them. */
+export const macHeaders = Schema.Struct({ [MAC_HEADER]: macHeader })

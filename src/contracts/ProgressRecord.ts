@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import type { Progress } from "../actors/Visibility.ts"
-import { digits, natural, noHeaders } from "./Forms.ts"
+import { digits, natural, macHeaders } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 
 export const progressRecord: RecordContract = {
@@ -13,7 +13,7 @@ export const progressRecord: RecordContract = {
   title: "Progress",
   description: "Which records of one partition can be queried by now.",
   key: digits("The partition."),
-  headers: noHeaders,
+  headers: macHeaders,
   value: exactly<Progress>()(
     Schema.Struct({
       partition: natural("The partition."),

@@ -1,12 +1,15 @@
 /**
- * The record of `alk.quarantine`: a command that could not be applied, kept as it was. Its receipt
- * says `failed`; nothing else happened.
+ * The records of `alk.quarantine`: a command that could not be applied, kept as it was, and the
+ * marker from which on internal records need a MAC. A command's receipt says `failed`; one that this
+ * service did not write, or wrote before, has none. Nothing else happened.
  */
 import { Schema } from "effect"
 import { REASON_HEADER } from "../actors/Sequencer.ts"
 import { COMMAND_HEADER } from "../domain/Receipt.ts"
-import { digits, text } from "./Forms.ts"
-import type { RecordContract } from "./RecordContract.ts"
+import { MAC_HEADER } from "../domain/RecordMac.ts"
+import { MARKER_KEY, type Marker } from "../pipeline/TakeOver.ts"
+import { digits, macHeader, natural, text, time } from "./Forms.ts"
+import { exactly, type RecordContract } from "./RecordContract.ts"
 
 export const quarantineRecord: RecordContract = {
   name: "quarantine",
@@ -21,4 +24,27 @@ export const quarantineRecord: RecordContract = {
     [REASON_HEADER]: text("Why it could not be applied.")
   }),
   value: Schema.String.annotate({ contentEncoding: "base64" })
+}
+
+export const markerRecord: RecordContract = {
+  name: "quarantine-marker",
+  topic: "quarantine",
+  title: "Marker of authenticated records",
+  description:
+    "Written once, to partition 0: from these offsets on a record of alk.registry, alk.commands, " +
+    "alk.state or alk.progress needs a MAC. It stands here because the topic is not compacted.",
+  key: Schema.Literal(MARKER_KEY),
+  headers: Schema.Struct({ [MAC_HEADER]: macHeader }),
+  value: exactly<Marker>()(
+    Schema.Struct({
+      taken_over_at: time("When the topics were taken over."),
+      offsets: Schema.Array(
+        Schema.Struct({
+          topic: text("The topic, without its prefix."),
+          partition: natural("The partition."),
+          offset: natural("Offset behind the last record that was taken over.")
+        })
+      )
+    })
+  )
 }

@@ -3,7 +3,7 @@ import { auditEventRecord } from "./AuditEventRecord.ts"
 import { checkpointRecord } from "./CheckpointRecord.ts"
 import { commandRecord } from "./CommandRecord.ts"
 import { progressRecord } from "./ProgressRecord.ts"
-import { quarantineRecord } from "./QuarantineRecord.ts"
+import { markerRecord, quarantineRecord } from "./QuarantineRecord.ts"
 import { receiptRecord, verdictRecord } from "./ReceiptRecord.ts"
 import type { RecordContract } from "./RecordContract.ts"
 import {
@@ -21,7 +21,8 @@ import {
   spanRecord,
   stateCheckpointRecord,
   traceHeadRecord,
-  windowRecord
+  windowRecord,
+  writerRecord
 } from "./StateRecord.ts"
 import { traceFactRecord } from "./TraceFactRecord.ts"
 
@@ -41,8 +42,10 @@ export const recordContracts: ReadonlyArray<RecordContract> = [
   executionRecord,
   spanRecord,
   windowRecord,
+  writerRecord,
   progressRecord,
   quarantineRecord,
+  markerRecord,
   tenantRecord,
   apiKeyRecord,
   shareLinkRecord,

@@ -6,7 +6,7 @@
 import { Schema } from "effect"
 import type { EventFilter } from "../domain/EventFilter.ts"
 import type { ApiKey, ShareLink, SigningKey, Tenant } from "../domain/Registry.ts"
-import { form, natural, noHeaders, sequence, sha256, tenant, text, time } from "./Forms.ts"
+import { form, natural, macHeaders, sequence, sha256, tenant, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 
 const KEY_ID = "[A-Za-z0-9_-]+"
@@ -85,7 +85,7 @@ export const shareLinkRecord: RecordContract = {
     "Written by the sequencer of the tenant _system only. Some time after its end a record " +
     "without a value removes it.",
   key: form(new RegExp(`^link/${KEY_ID}$`, "u"), "`link/<id>`"),
-  headers: noHeaders,
+  headers: macHeaders,
   value: ShareLinkValue
 }
 
@@ -95,7 +95,7 @@ export const signingKeyRecord: RecordContract = {
   title: "Signing key",
   description: "A public key that signs, or has signed, checkpoints.",
   key: form(/^signing_key\/[0-9a-f]{8}$/u, "`signing_key/<key_id>`"),
-  headers: noHeaders,
+  headers: macHeaders,
   value: SigningKeyValue
 }
 
@@ -105,7 +105,7 @@ export const tenantRecord: RecordContract = {
   title: "Tenant",
   description: "A tenant. Written by the sequencer of the tenant _system only.",
   key: form(/^tenant\/[a-z0-9][a-z0-9_-]{0,62}$/u, "`tenant/<id>`"),
-  headers: noHeaders,
+  headers: macHeaders,
   value: TenantValue
 }
 
@@ -117,6 +117,6 @@ export const apiKeyRecord: RecordContract = {
     "An API key: what it may do, and the hash that it is recognised by. Written by the sequencer " +
     "of the tenant _system only; a revoked key is kept with revoked_at.",
   key: form(new RegExp(`^key/${KEY_ID}$`, "u"), "`key/<id>`"),
-  headers: noHeaders,
+  headers: macHeaders,
   value: ApiKeyValue
 }

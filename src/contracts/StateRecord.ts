@@ -13,13 +13,14 @@ import {
   META_KEY,
   OWNER_KEY,
   TRACE_HEAD_PREFIX,
+  WRITER_PREFIX,
   type Applied,
   type StoredHead
 } from "../actors/SequencerState.ts"
 import type { StoredExecution, StoredSpan } from "../actors/TraceState.ts"
 import { executionStatuses } from "../domain/TraceFact.ts"
 import { CheckpointValue } from "./CheckpointRecord.ts"
-import { form, hex16, natural, noHeaders, sequence, sha256, text, time } from "./Forms.ts"
+import { form, hex16, natural, macHeaders, sequence, sha256, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 
 const fixedKey = (key: string) => Schema.Literal(key)
@@ -30,7 +31,7 @@ export const metaRecord: RecordContract = {
   title: "State: meta",
   description: "What the partition's changelog was written under.",
   key: fixedKey(META_KEY),
-  headers: noHeaders,
+  headers: macHeaders,
   value: Schema.Struct({
     format: Schema.Literal(1).annotate({ description: "Version of the changelog." }),
     partitions: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
@@ -47,7 +48,7 @@ export const ownerRecord: RecordContract = {
     "The first thing that a new owner of the partition writes: it has read all there is once it " +
     "reads this again.",
   key: fixedKey(OWNER_KEY),
-  headers: noHeaders,
+  headers: macHeaders,
   value: Schema.Struct({
     owner: Schema.String.check(Schema.isUUID()).annotate({
       description: "Names the owner's start."
@@ -61,7 +62,7 @@ export const appliedRecord: RecordContract = {
   title: "State: applied",
   description: "How far the partition has come. Part of every transaction of the sequencer.",
   key: fixedKey(APPLIED_KEY),
-  headers: noHeaders,
+  headers: macHeaders,
   value: exactly<Applied>()(
     Schema.Struct({
       command_offset: Schema.Int.check(Schema.isGreaterThanOrEqualTo(-1)).annotate({
@@ -71,7 +72,10 @@ export const appliedRecord: RecordContract = {
       traces_next: natural("Offset on alk.traces behind the last fact written."),
       traces_forgotten: natural(
         "Executions with facts up to here, exclusive, may not be in the changelog any more."
-      )
+      ),
+      events_total: natural("Events ever appended: the heads of all tenants add up to it."),
+      facts_total: natural("Trace facts ever appended: the trace heads add up to it."),
+      writers_total: natural("What the records of the writers of commands add up to.")
     })
   )
 }
@@ -92,7 +96,7 @@ export const headRecord: RecordContract = {
     new RegExp(`^${HEAD_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)$`, "u"),
     `\`${HEAD_PREFIX}<tenant_id>\``
   ),
-  headers: noHeaders,
+  headers: macHeaders,
   value: exactly<StoredHead>()(
     Schema.Struct({
       sequence_number: sequence("Of the tenant's last event."),
@@ -112,7 +116,7 @@ export const traceHeadRecord: RecordContract = {
     new RegExp(`^${TRACE_HEAD_PREFIX}[a-z0-9][a-z0-9_-]{0,62}$`, "u"),
     `\`${TRACE_HEAD_PREFIX}<tenant_id>\``
   ),
-  headers: noHeaders,
+  headers: macHeaders,
   value: exactly<StoredHead>()(
     Schema.Struct({
       sequence_number: sequence("chain_sequence of the tenant's last fact."),
@@ -132,7 +136,7 @@ export const stateCheckpointRecord: RecordContract = {
     new RegExp(`^${CHECKPOINT_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)(?:/traces)?$`, "u"),
     `\`${CHECKPOINT_PREFIX}<tenant_id>\`, of trace facts \`${CHECKPOINT_PREFIX}<tenant_id>/traces\``
   ),
-  headers: noHeaders,
+  headers: macHeaders,
   value: CheckpointValue
 }
 
@@ -152,7 +156,7 @@ export const executionRecord: RecordContract = {
     /^x\/[a-z0-9][a-z0-9_-]{0,62}\/[^/]+$/u,
     "`x/<tenant_id>/<execution_id>`"
   ),
-  headers: noHeaders,
+  headers: macHeaders,
   value: exactly<StoredExecution>()(
     Schema.Struct({
       status: traceStatus("Of the execution."),
@@ -185,7 +189,7 @@ export const spanRecord: RecordContract = {
     /^s\/[a-z0-9][a-z0-9_-]{0,62}\/[^/]+\/[^/]+$/u,
     "`s/<tenant_id>/<execution_id>/<span_id>`"
   ),
-  headers: noHeaders,
+  headers: macHeaders,
   value: exactly<StoredSpan>()(
     Schema.Struct({
       parent_span_id: Schema.NullOr(anyId("Its parent; null for the root.")),
@@ -203,6 +207,21 @@ export const spanRecord: RecordContract = {
   )
 }
 
+export const writerRecord: RecordContract = {
+  name: "state-writer",
+  topic: "state",
+  title: "State: writer of commands",
+  description:
+    "How far the commands of one writer were applied: a command with a number that is not above " +
+    "this one is a copy.",
+  key: form(
+    new RegExp(`^${WRITER_PREFIX}[0-9]{1,16}-[0-9a-f]{8}$`, "u"),
+    `\`${WRITER_PREFIX}<microseconds since 1970 of its start>-<random>\``
+  ),
+  headers: macHeaders,
+  value: Schema.Struct({ number: sequence("Of its last command that was applied.") })
+}
+
 export const windowRecord: RecordContract = {
   name: "state-window",
   topic: "state",
@@ -215,7 +234,7 @@ export const windowRecord: RecordContract = {
     new RegExp(`^(?:${DEDUP_PREFIX}|${IDEMPOTENCY_PREFIX})(?:0|[1-9][0-9]*)$`, "u"),
     "Window, and the number of its first entry, counted from the partition's first ever."
   ),
-  headers: noHeaders,
+  headers: macHeaders,
   value: exactly<ReadonlyArray<WindowEntry>>()(
     Schema.Array(
       Schema.Struct({

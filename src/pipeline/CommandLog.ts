@@ -8,8 +8,11 @@ import {
   encodeCommand,
   RECEIPT_HEADER,
   TENANT_HEADER,
+  WRITER_HEADER,
   type Command
 } from "../domain/Command.ts"
+import { CommandWriter } from "../domain/CommandWriter.ts"
+import { nowMicros } from "../domain/Timestamp.ts"
 import {
   FORMAT_HEADER,
   FORMAT_VERSION,
@@ -100,11 +103,22 @@ class Mailbox {
   }
 }
 
-const write = Effect.fnUntraced(function*(mailbox: Mailbox, appender: LogAppender) {
+/** Numbered as they are written: in the order of the log. */
+const numbered = (writer: CommandWriter, { record }: Waiting): NewRecord => ({
+  ...record,
+  headers: { ...record.headers, [WRITER_HEADER]: writer.next(nowMicros()) }
+})
+
+const write = Effect.fnUntraced(function*(
+  mailbox: Mailbox,
+  appender: LogAppender,
+  writer: CommandWriter
+) {
   yield* mailbox.arrived.await
   const batch = mailbox.take()
   if (batch.length === 0) return
-  const result = yield* Effect.exit(appender.append(batch.map(({ record }) => record)))
+  const records = batch.map((waiting) => numbered(writer, waiting))
+  const result = yield* Effect.exit(appender.append(records))
   for (const { resume } of batch) resume(result)
 })
 
@@ -137,7 +151,8 @@ const make = Effect.gen(function*() {
   const log = yield* EventLog
   const appender = yield* log.appender
   const mailbox = new Mailbox()
-  yield* Effect.forkScoped(Effect.forever(write(mailbox, appender)))
+  const writer = new CommandWriter()
+  yield* Effect.forkScoped(Effect.forever(write(mailbox, appender, writer)))
   return CommandLog.of({
     submit: (command, partition = log.partitionOf(command.tenantId)) => {
       const value = encodeCommand(command)

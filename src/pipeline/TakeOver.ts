@@ -39,8 +39,13 @@ export class TakeOverRefused extends Schema.TaggedError<TakeOverRefused>()("Take
 export interface Marker {
   /** Canonical microsecond form. */
   readonly taken_over_at: string
-  /** By `<topic>/<partition>`. */
-  readonly offsets: Readonly<Record<string, number>>
+  /** Offsets behind the last record that was taken over. */
+  readonly offsets: ReadonlyArray<{
+    /** Without its prefix. */
+    readonly topic: string
+    readonly partition: number
+    readonly offset: number
+  }>
 }
 
 /** Where a copy of the marker is kept beside the topics. */
@@ -72,8 +77,12 @@ const macOf = ({ mac, prefix }: TakingOver, value: string | Buffer): string =>
 const readMarker = (value: string | Buffer): Marker => {
   const fields = RecordFields.of(value, "marker")
   fields.time("taken_over_at")
-  const offsets = fields.object("offsets")
-  for (const name of Object.keys(offsets.value)) offsets.integer(name)
+  for (const one of fields.list("offsets")) {
+    const place = new RecordFields(one, "marker: offsets")
+    place.text("topic")
+    place.integer("partition")
+    place.integer("offset")
+  }
   return fields.value as unknown as Marker
 }
 
@@ -115,6 +124,9 @@ const writeCopy = <E>(taking: TakingOver<E>, marker: Marker): Effect.Effect<void
   const mac = macOf(taking, JSON.stringify(marker))
   return taking.copy?.write(`${JSON.stringify({ marker, mac })}\n`) ?? Effect.void
 }
+
+const offsetsOf = ({ offsets }: Marker): TakenOver =>
+  new Map(offsets.map(({ offset, ...place }) => [`${place.topic}/${place.partition}`, offset]))
 
 const places = ({ log }: TakingOver): ReadonlyArray<Pick<Position, "topic" | "partition">> =>
   authenticatedTopics.flatMap((topic: TopicKind) =>
@@ -175,13 +187,14 @@ const takeOverNow = Effect.fnUntraced(function*(
       }
     }
   }
-  const endOf = (place: string, index: number) =>
-    Math.min(ends[index]!, known === undefined ? ends[index]! : (known.offsets[place] ?? 0))
+  const before = known && offsetsOf(known)
   const marker: Marker = {
     taken_over_at: known?.taken_over_at ?? formatMicros(nowMicros()),
-    offsets: Object.fromEntries(
-      all.map(placeOf).map((place, index) => [place, endOf(place, index)])
-    )
+    offsets: all.map((place, index) => {
+      const end = ends[index]!
+      const offset = before === undefined ? end : Math.min(end, before.get(placeOf(place)) ?? 0)
+      return { ...place, offset }
+    })
   }
   const value = JSON.stringify(marker)
   const headers = { [MAC_HEADER]: macOf(taking, value) }
@@ -190,7 +203,7 @@ const takeOverNow = Effect.fnUntraced(function*(
 })
 
 const report = (marker: Marker, known: Marker | undefined) => {
-  const { offsets } = marker
+  const offsets = Object.fromEntries(offsetsOf(marker))
   if (known !== undefined) {
     return Effect.logError(
       "the marker of authenticated records was gone from alk.quarantine and is written again from " +
@@ -233,18 +246,21 @@ export const takeOver = Effect.fn("TakeOver")(function*<E>(taking: TakingOver<E>
   }
   if (kept !== undefined) yield* compareWithCopy(marker, kept)
   else yield* writeCopy(taking, marker)
-  const offsets = (kept ?? marker).offsets
-  const limit = (place: string, offset: number) => Math.min(offset, offsets[place] ?? 0)
+  const limits = offsetsOf(kept ?? marker)
   return new Map(
-    Object.entries(marker.offsets).map(([place, offset]) => [place, limit(place, offset)])
+    [...offsetsOf(marker)].map(([place, offset]) => [
+      place,
+      Math.min(offset, limits.get(place) ?? 0)
+    ])
   ) satisfies TakenOver
 }, Effect.scoped)
 
 /** The topics' marker may have been made anew by a process without this folder. */
 const compareWithCopy = (marker: Marker, kept: Marker): Effect.Effect<void> => {
-  const later = Object.keys(marker.offsets).filter(
-    (place) => marker.offsets[place]! > (kept.offsets[place] ?? 0)
-  )
+  const before = offsetsOf(kept)
+  const later = [...offsetsOf(marker)]
+    .filter(([place, offset]) => offset > (before.get(place) ?? 0))
+    .map(([place]) => place)
   return later.length === 0
     ? Effect.void
     : Effect.logError(

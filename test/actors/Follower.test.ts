@@ -2,12 +2,15 @@
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { Following, layerFollower, RegistryView } from "../../src/actors/Follower.ts"
+import { Heads } from "../../src/actors/Heads.ts"
 import { registryKey, registryValue } from "../../src/domain/Registry.ts"
 import {
   EventLog,
   LogUnavailable,
   type Fetched,
-  type LogReader
+  type LogReader,
+  type LogRecord,
+  type Position
 } from "../../src/ports/EventLog.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 
@@ -78,5 +81,59 @@ it.live("a follower survives errors and defects of its reader", () =>
     assert.match(String(seen[2]), /a mistake of ours/)
     assert.match(String(seen[3]), /another one/)
     assert.isUndefined(seen[4])
+  }).pipe(Effect.scoped)
+)
+
+const T = "2026-11-21T00:00:00.000000Z"
+
+const stateRecord = (offset: number, key: string, sequence: number | null): LogRecord => ({
+  offset,
+  timestamp: 0,
+  key: Buffer.from(key),
+  value: sequence === null ? null : Buffer.from(
+    JSON.stringify({ sequence_number: sequence, hash: "ab".repeat(32), created_at: T, tree: null })
+  ),
+  headers: {}
+})
+
+it.live("a head never goes back, unless the changelog was cleared", () =>
+  Effect.gen(function*() {
+    const written = [
+      stateRecord(0, "head/acme", 7),
+      stateRecord(1, "trace-head/acme", 4),
+      stateRecord(2, "head/acme", 3),
+      stateRecord(3, "trace-head/acme", 1),
+      stateRecord(4, "head/other", 9),
+      stateRecord(5, "head/other", null),
+      stateRecord(6, "head/other", 2)
+    ]
+    const end = written.length
+    const log = Layer.mock(EventLog, {
+      partitions: 1,
+      bootstrap: "nowhere",
+      partitionOf: () => 0,
+      bounds: (topic) => Effect.succeed({ start: 0, end: topic === "state" ? end : 0 }),
+      ends: (positions) => Effect.succeed(positions.map(({ topic }) => topic === "state" ? end : 0)),
+      appender: Effect.never,
+      reader: Effect.succeed({
+        fetch: ([position]: ReadonlyArray<Position>) =>
+          position!.topic === "state" && position!.offset === 0
+            ? Effect.succeed([{
+                ...position!, records: written, nextOffset: end, stableEnd: end, logStart: 0
+              }])
+            : Effect.never
+      })
+    })
+    const following = yield* Layer.build(
+      layerFollower.pipe(Layer.provide([log, Layer.mock(EventStore, {
+        migrate: Effect.void,
+        ping: Effect.void,
+        mergeDuplicates: Effect.void
+      })]))
+    )
+    const heads = Context.get(following, Heads)
+    assert.strictEqual((yield* heads.head("acme"))?.sequence_number, 7)
+    assert.strictEqual((yield* heads.traceHead("acme"))?.sequence_number, 4)
+    assert.strictEqual((yield* heads.head("other"))?.sequence_number, 2)
   }).pipe(Effect.scoped)
 )

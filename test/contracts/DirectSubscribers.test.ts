@@ -12,7 +12,14 @@ import { promisify } from "node:util"
 import { inject } from "vitest"
 import { runProjection } from "../../src/actors/Projection.ts"
 import { runSequencer } from "../../src/actors/Sequencer.ts"
-import { RECEIPT_HEADER, TENANT_HEADER, type Command } from "../../src/domain/Command.ts"
+import {
+  RECEIPT_HEADER,
+  TENANT_HEADER,
+  WRITER_HEADER,
+  type Command
+} from "../../src/domain/Command.ts"
+import { CommandWriter } from "../../src/domain/CommandWriter.ts"
+import { nowMicros } from "../../src/domain/Timestamp.ts"
 import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../../src/domain/Identifiers.ts"
 import type { RegistryOperation } from "../../src/domain/Registry.ts"
 import { factTypes } from "../../src/domain/TraceFact.ts"
@@ -43,6 +50,7 @@ import {
   startSpan
 } from "../actors/support/Traces.ts"
 import { checkFacts } from "../support/IndependentTrace.ts"
+import { asService } from "../support/Authenticated.ts"
 import { append, leaveTransaction, readAll, withLog } from "../support/Log.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { faultInValue, kindsOf, publishedNames } from "./Published.ts"
@@ -223,7 +231,8 @@ const unreadable: NewRecord = {
   headers: {
     [FORMAT_HEADER]: String(FORMAT_VERSION),
     [RECEIPT_HEADER]: "of-bytes",
-    [TENANT_HEADER]: "acme"
+    [TENANT_HEADER]: "acme",
+    [WRITER_HEADER]: new CommandWriter().next(nowMicros())
   }
 }
 
@@ -365,7 +374,7 @@ describe("a direct subscriber", () => {
     withLog(
       (prefix) =>
         Effect.gen(function*() {
-          yield* produce(prefix)
+          yield* asService({ prefix }, produce(prefix))
           const seen = new Set<string>()
           for (const topic of topicKinds) {
             const { lines } = yield* read(prefix, topic)

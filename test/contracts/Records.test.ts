@@ -207,7 +207,8 @@ const commands: ReadonlyArray<Command> = [
 const arrivals: ReadonlyArray<Arrival> = [
   ...commands.map((sent, offset): Arrival => {
     const value = Buffer.from(encodeCommand(sent))
-    return { offset, value, command: decodeCommand(value) }
+    const mark = { writer: "1795262400000000-0a0b0c0d", number: offset + 1 }
+    return { offset, value, mark, command: decodeCommand(value) }
   }),
   {
     offset: commands.length,
@@ -296,7 +297,7 @@ describe("records of the program pass their schema", () => {
     const names = publishedNames.filter((name) => name.startsWith("state-"))
     const seen = new Set<string>()
     for (const { key: stateKey, value } of state) {
-      const record = { key: stateKey, headers: {}, value: Buffer.from(value ?? "") }
+      const record = { key: stateKey, headers: { "alk-mac": "ab".repeat(32) }, value: Buffer.from(value ?? "") }
       const kinds = kindsOf(record, names)
       assert.strictEqual(kinds.length, 1, stateKey)
       assert.isUndefined(faultInValue(kinds[0]!, record.value), stateKey)

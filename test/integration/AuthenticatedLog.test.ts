@@ -4,15 +4,17 @@
  * version.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Metric } from "effect"
+import { Effect, Exit, Layer, Metric } from "effect"
 import { malformedRecords } from "../../src/actors/Malformed.ts"
 import type { Command } from "../../src/domain/Command.ts"
 import { MAC_HEADER } from "../../src/domain/RecordMac.ts"
 import type { TopicKind } from "../../src/domain/Topics.ts"
+import { CommandLog, layerCommandLog } from "../../src/pipeline/CommandLog.ts"
+import type { LogRecord } from "../../src/ports/EventLog.ts"
 import { asService, memoryCopy, takenOverBy } from "../support/Authenticated.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
 import { append, loseTopic, produceRaw, readAll, type RawRecord } from "../support/Log.ts"
-import { TENANT, topicEvents, withView } from "./support/Evidence.ts"
+import { sequenceUntil, TENANT, topicEvents, withView } from "./support/Evidence.ts"
 import { apiKey, assertWorks, registryCommand, running } from "./support/Service.ts"
 
 const counted = (topic: TopicKind) =>
@@ -112,6 +114,52 @@ describe("records of another producer", () => {
           refusals.map(({ refused }) => refused),
           Array.from({ length: 4 }, () => "its MAC is not that of this service")
         )
+      }))
+    )
+  )
+})
+
+/** Written as the service writes them. */
+const submitted = (...commands: ReadonlyArray<Command>) =>
+  Effect.forEach(commands, (command) => CommandLog.use((log) => log.submit(command))).pipe(
+    Effect.provide(Layer.fresh(layerCommandLog))
+  )
+
+/** Appends the records of `alk.commands` as they are once more. */
+const copyCommands = (prefix: string, records: ReadonlyArray<LogRecord>) =>
+  produceRaw(prefix, "commands", records.map(({ headers, key, value }) => ({
+    key,
+    value,
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, text]) => [name, text.toString()])
+    )
+  })))
+
+describe("copies of genuine commands", () => {
+  it.live("are not applied: at once, after a restart, after a rebuild", () =>
+    withView((prefix) =>
+      asService({ prefix }, Effect.gen(function*() {
+        yield* submitted(ingestCommand(TENANT, 2), ingestCommand(TENANT, 1))
+        const genuine = yield* readAll("commands")
+        const sequencesAfter = (count: number) =>
+          Effect.andThen(
+            sequenceUntil(Effect.map(readAll("quarantine"), ({ length }) => length >= count)),
+            ownSequences
+          )
+        yield* sequenceUntil(Effect.map(ownSequences, ({ length }) => length === 3))
+        yield* copyCommands(prefix, genuine)
+        assert.deepStrictEqual(yield* sequencesAfter(3), [1, 2, 3])
+        yield* loseTopic(prefix, "state")
+        yield* copyCommands(prefix, genuine)
+        assert.deepStrictEqual(yield* sequencesAfter(5), [1, 2, 3])
+        const reasons = (yield* readAll("quarantine")).slice(1).map(({ headers }) =>
+          String(headers["alk-reason"]))
+        assert.deepStrictEqual([...new Set(reasons)], ["it is a copy: the command was applied before"])
+        // Their receipts are those of the first.
+        const receipts = (yield* readAll("receipts")).map(({ headers }) => headers["alk-receipt"])
+        assert.strictEqual(receipts.length, 2)
+        yield* submitted(ingestCommand(TENANT, 1))
+        yield* sequenceUntil(Effect.map(ownSequences, ({ length }) => length === 4))
       }))
     )
   )

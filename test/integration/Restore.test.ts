@@ -2,13 +2,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref } from "effect"
 import { runSequencer, type SequencerFailure } from "../../src/actors/Sequencer.ts"
+import { clearChangelog } from "../../src/cli/Repair.ts"
 import { dedupKeyOf, encodeCommand, type Command } from "../../src/domain/Command.ts"
 import { GENESIS_HASH } from "../../src/domain/HashChain.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { linkOf, type Link } from "../../src/domain/Link.ts"
 import { KIND_HEADER, type Receipt } from "../../src/domain/Receipt.ts"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
-import { append, deleteBelow, leaveTransaction, loseTopic, readAll, withLog } from "../support/Log.ts"
+import {
+  append,
+  deleteBelow,
+  leaveTransaction,
+  loseTopic,
+  produceRaw,
+  readAll,
+  withLog
+} from "../support/Log.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 
 const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
@@ -96,6 +105,8 @@ const assertChain = (links: ReadonlyArray<Link>, length: number): void => {
     assert.strictEqual(link.prevHash, links[index - 1]?.hash ?? GENESIS_HASH)
   })
 }
+
+const acmeOf = (links: ReadonlyArray<Link>) => links.filter(({ tenantId }) => tenantId === "acme")
 
 describe("a sequencer that starts", () => {
   it.live("is ready on an empty partition, time and again", () =>
@@ -226,6 +237,56 @@ describe("a sequencer that starts", () => {
         yield* runUntil(1)
         yield* loseTopic(prefix, "events")
         assertRefused(yield* start, /the topics are behind alk.state.*it ends at 0/)
+      })
+    )
+  )
+
+  it.live("is not put back by copies of older heads, and makes its state anew", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        for (const one of [command(1, 3), command(2, 2), { ...command(3), tenantId: "other" }]) {
+          yield* append([toRecord(one)])
+          yield* runUntil(Number(one.receiptId.slice(4)))
+        }
+        const older = (yield* readAll("state")).find(({ key }) => key?.toString() === "head/acme")!
+        yield* produceRaw(prefix, "state", [older].map(({ key, value }) => ({ key, value })))
+        yield* append([toRecord(command(4))])
+        assertChain(acmeOf((yield* runUntil(4)).links), 6)
+      })
+    )
+  )
+
+  it.live("sees that a head was replaced by an older one: the heads do not add up", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        for (const one of [command(1, 3), command(2, 2), { ...command(3), tenantId: "other" }]) {
+          yield* append([toRecord(one)])
+          yield* runUntil(Number(one.receiptId.slice(4)))
+        }
+        // What compaction leaves of a changelog at whose end an older head was written again.
+        const records = yield* readAll("state")
+        const older = records.find(({ key }) => key?.toString() === "head/acme")!
+        const left = new Map(records.map((record) => [record.key!.toString(), record]))
+        left.set("head/acme", older)
+        yield* loseTopic(prefix, "state")
+        yield* produceRaw(prefix, "state", [...left.values()].map(({ key, value }) => ({ key, value })))
+        yield* append([toRecord(command(4))])
+        assertChain(acmeOf((yield* runUntil(4)).links), 6)
+      })
+    )
+  )
+
+  it.live("starts again after a repair that accepts what the topics have lost", () =>
+    withLog((prefix) =>
+      Effect.gen(function*() {
+        yield* append([toRecord(command(1, 3))])
+        yield* runUntil(1)
+        yield* loseTopic(prefix, "events")
+        assertRefused(yield* start, /the topics are behind alk.state/)
+        yield* clearChangelog(["0", "--accept-loss"])
+        assert.strictEqual(yield* start, "ready")
+        yield* append([toRecord(command(2, 2))])
+        assertChain((yield* runUntil(2)).links, 2)
       })
     )
   )

@@ -1,0 +1,76 @@
+/**
+ * Which writer wrote a command, and in which place: by this a copy of a genuine command is known.
+ * Each writer of `alk.commands` counts what it writes; what it counted is applied in that order, so
+ * a number that is not above the last one of the same writer is a copy's.
+ */
+import { randomBytes } from "node:crypto"
+
+/** The value of the header `alk-writer`. */
+export interface WriterMark {
+  /** `<microseconds since 1970 of its start>-<8 hex digits>` */
+  readonly writer: string
+  /** From 1. */
+  readonly number: number
+}
+
+const DAY_MICROS = 86_400_000_000
+/** A writer is replaced by a new one after this time. */
+const WRITER_LIFE_MICROS = DAY_MICROS
+/**
+ * Time after its start in which a writer is remembered: its life, and as long as a command may wait
+ * on the topic, and a day for clocks that differ. What is older is taken for a copy.
+ */
+export const WRITER_KEPT_MICROS = WRITER_LIFE_MICROS + 14 * DAY_MICROS + DAY_MICROS
+
+const FORM = /^([0-9]{1,16})-[0-9a-f]{8}$/
+
+const startOf = (writer: string): number => Number(FORM.exec(writer)?.[1])
+
+/** Numbers what one process writes. */
+export class CommandWriter {
+  #writer: string | undefined
+  #number = 0
+
+  /** The header of the next record. */
+  next(nowMicros: number): string {
+    const age = this.#writer === undefined ? Infinity : nowMicros - startOf(this.#writer)
+    if (this.#writer === undefined || age > WRITER_LIFE_MICROS || age < 0) {
+      this.#writer = `${nowMicros}-${randomBytes(4).toString("hex")}`
+      this.#number = 0
+    }
+    this.#number += 1
+    return `${this.#writer}/${this.#number}`
+  }
+}
+
+/** True for a name that a writer has given itself. */
+export const isWriter = (writer: string): boolean => FORM.test(writer)
+
+/** The mark of a header; undefined for what no writer has written. */
+export const readMark = (header: string): WriterMark | undefined => {
+  const [writer = "", digits = "", ...more] = header.split("/")
+  const number = Number(digits)
+  const isMark = isWriter(writer) && /^[1-9][0-9]*$/.test(digits) && Number.isSafeInteger(number)
+  return isMark && more.length === 0 ? { writer, number } : undefined
+}
+
+/** True for a writer that is not remembered any more. */
+export const isForgotten = (writer: string, nowMicros: number): boolean =>
+  startOf(writer) < nowMicros - WRITER_KEPT_MICROS
+
+/**
+ * Why a command is taken for a copy; undefined if it is none. `last`: the number of the last command
+ * of this writer that was applied.
+ */
+export const copyRefusal = (
+  { number, writer }: WriterMark,
+  last: number | undefined,
+  nowMicros: number
+): string | undefined => {
+  if (last !== undefined && number <= last) {
+    return "it is a copy: the command was applied before"
+  }
+  return last === undefined && isForgotten(writer, nowMicros)
+    ? "it is a copy, or of a writer older than any that may still write"
+    : undefined
+}
