@@ -29,7 +29,13 @@ import { EmbeddedBroker } from "./adapters/embedded/EmbeddedBroker.ts"
 import { silenceNegativeTimeoutWarning, type KafkaSettings } from "./adapters/kafka/KafkaClient.ts"
 import { layerKafka } from "./adapters/kafka/KafkaEventLog.ts"
 import { layerTraceStore } from "./adapters/clickhouse/TraceStoreClickHouse.ts"
-import { keptSigner, rotateSigningKey, signerOfFile } from "./adapters/keys/SigningKey.ts"
+import {
+  deletePrevious,
+  keptPrevious,
+  keptSigner,
+  rotateSigningKey,
+  signerOfFile
+} from "./adapters/keys/SigningKey.ts"
 import { clearChangelog } from "./cli/Repair.ts"
 import type { Config, KafkaConfig, Role } from "./config.ts"
 import { chainOfTree } from "./domain/Chains.ts"
@@ -51,7 +57,7 @@ import { authenticated } from "./pipeline/AuthenticatedLog.ts"
 import { layerCheckpoints } from "./pipeline/Checkpoints.ts"
 import { layerCommandLog } from "./pipeline/CommandLog.ts"
 import { layerShareLinks } from "./pipeline/ShareLinks.ts"
-import { layerPublishedKeys, publishSigningKey } from "./pipeline/SigningKeys.ts"
+import { keyChanged, layerPublishedKeys, publishSigningKey } from "./pipeline/SigningKeys.ts"
 import { layerSystemActs } from "./pipeline/SystemActs.ts"
 import { takeOver } from "./pipeline/TakeOver.ts"
 import { EventLog } from "./ports/EventLog.ts"
@@ -257,7 +263,7 @@ const apiOf = (
   signer: Signer | undefined,
   report: ReportSettings
 ) => {
-  const { adminToken, bootstrapKeys, limits, roles, serviceName } = config
+  const { adminToken, bootstrapKeys, limits, roles, serviceName, trustedKeys } = config
   const keys = layerKeys({ adminToken, bootstrapKeys })
   const services = exportsOf(config, signer, report).pipe(
     Layer.provideMerge(Layer.mergeAll(layerTraceFeed, layerReadiness(roles))),
@@ -268,7 +274,7 @@ const apiOf = (
     Layer.provideMerge(layerChainEnds(config.topics.eventsRetentionMs === "forever")),
     Layer.provideMerge(layerLiveFeed(limits.streamsPerTenantMax)),
     Layer.provideMerge(Layer.mergeAll(keys, layerShareLinks)),
-    Layer.provideMerge(Layer.mergeAll(layerSystemActs(secret), layerPublishedKeys)),
+    Layer.provideMerge(Layer.mergeAll(layerSystemActs(secret), layerPublishedKeys(trustedKeys))),
     Layer.provideMerge(Layer.mergeAll(layerFollower, layerCommandLog)),
     Layer.provideMerge(ApiSettings.fromConfig(config, secret))
   )
@@ -284,6 +290,40 @@ const signerOf = Effect.fnUntraced(function*(
   return folder === undefined ? undefined : yield* keptSigner(serviceName, folder.path)
 })
 
+/** Who signed here until now, while the change to another key is under way. */
+const previousOf = Effect.fnUntraced(function*(
+  { previousKeyFile, serviceName, signingKeyFile }: Config,
+  folder: DataFolder["Service"] | undefined
+) {
+  if (previousKeyFile !== undefined) return yield* signerOfFile(serviceName, previousKeyFile)
+  if (signingKeyFile !== undefined || folder === undefined) return undefined
+  return yield* keptPrevious(serviceName, folder.path)
+})
+
+/** The key before is kept in the data folder until every partition has changed to the new one. */
+const finishRotation = (
+  { previousKeyFile }: Config,
+  folder: DataFolder["Service"] | undefined,
+  signer: Signer,
+  previous: Signer
+) =>
+  keyChanged(signer, previous).pipe(
+    Effect.andThen(
+      previousKeyFile === undefined && folder !== undefined
+        ? deletePrevious(folder.path)
+        : Effect.void
+    ),
+    Effect.andThen(
+      Effect.logInfo("the signing key is changed everywhere; the one before is not needed any more", {
+        from: previous.keyId,
+        to: signer.keyId
+      })
+    ),
+    Effect.catchCause((cause) =>
+      Effect.logWarning("the change of the signing key could not be finished", { cause })
+    )
+  )
+
 /** A sequencer signs checkpoints, and all of them with one key. */
 class SigningKeyMissing extends Schema.TaggedError<SigningKeyMissing>()("SigningKeyMissing", {
   message: Schema.String
@@ -292,6 +332,7 @@ class SigningKeyMissing extends Schema.TaggedError<SigningKeyMissing>()("Signing
 const sequencerSettings = Effect.fnUntraced(function*(
   config: Config,
   signer: Signer | undefined,
+  previous: Signer | undefined,
   stores: Context.Context<Stores> | undefined
 ) {
   if (signer === undefined) {
@@ -305,6 +346,7 @@ const sequencerSettings = Effect.fnUntraced(function*(
   const settings: SequencerSettings = {
     serviceName: config.serviceName,
     signer,
+    ...(previous === undefined ? {} : { previous }),
     windows: { dedup: config.dedupWindowEvents, idempotency: config.idempotencyWindowEntries },
     ...(stores === undefined ? {} : { traceStore: Context.get(stores, TraceStore) })
   }
@@ -411,10 +453,15 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
   const withLog = Effect.provideService(EventLog, log)
   const workers: Workers = {}
   if (has(config, "sequencer")) {
-    const settings = yield* sequencerSettings(config, signer, stores)
+    const previous = yield* previousOf(config, folder)
+    const settings = yield* sequencerSettings(config, signer, previous, stores)
     workers["sequencer"] = (yield* runSequencers(settings).pipe(withLog)).running
-    const publish = publishSigningKey(settings.signer, secret).pipe(Effect.provide(layerCommandLog))
-    yield* publish.pipe(Effect.scoped, withLog)
+    const publish = publishSigningKey(settings.signer, secret, previous)
+    yield* publish.pipe(Effect.provide(layerCommandLog), Effect.scoped, withLog)
+    if (previous !== undefined) {
+      const finish = finishRotation(config, folder, settings.signer, previous)
+      yield* Effect.forkScoped(withLog(finish))
+    }
   }
   if (has(config, "projection")) {
     const settleMs = engine === undefined ? SERVER_SETTLE_MS : 0
@@ -443,15 +490,17 @@ export const rotateKey = Effect.fnUntraced(function*(config: Config, report: Rep
   if (config.signingKeyFile !== undefined) {
     return yield* new SigningKeyMissing({
       message:
-        `rotate-key: ALK_SIGNING_KEY_FILE names ${config.signingKeyFile}; replace that file and ` +
-        "start the processes that sign again"
+        `rotate-key: ALK_SIGNING_KEY_FILE names ${config.signingKeyFile}; replace that file, ` +
+        "name the old one in ALK_SIGNING_KEY_PREVIOUS_FILE and start the processes that sign again"
     })
   }
   const folder = yield* DataFolder.open(config.dataDir)
   const { after, before } = yield* rotateSigningKey(config.serviceName, folder.path)
   report(
     `key ${after} signs from the next start on` +
-      (before === undefined ? "" : `; what ${before} has signed stays verifiable`)
+      (before === undefined
+        ? ""
+        : `; ${before} endorses it then, and what it has signed until then stays verifiable`)
   )
 }, Effect.scoped)
 

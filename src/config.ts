@@ -6,6 +6,7 @@
 import { Effect, Redacted, Result, Schema } from "effect"
 import { homedir } from "node:os"
 import { isAbsolute, join, relative, resolve } from "node:path"
+import { isVkey } from "./domain/Checkpoint.ts"
 import { nearestName } from "./domain/NearestName.ts"
 
 export const roles = ["api", "sequencer", "projection", "store"] as const
@@ -82,6 +83,10 @@ export interface Config {
   /** Undefined only with the embedded broker: then it is made and kept in the data folder. */
   readonly secret: Redacted.Redacted | undefined
   readonly signingKeyFile: string | undefined
+  /** The key before that one, while it is being changed. */
+  readonly previousKeyFile: string | undefined
+  /** vkeys of signing keys that count without an endorsement. */
+  readonly trustedKeys: ReadonlyArray<string>
   readonly adminToken: Redacted.Redacted | undefined
   readonly bootstrapKeys: ReadonlyArray<BootstrapKey>
   readonly limits: {
@@ -253,6 +258,12 @@ const origin: Kind<string> = {
       : Result.fail("is not an origin")
 }
 
+const vkey: Kind<string> = {
+  allowed: "name+id+base64",
+  parse: (value) =>
+    isVkey(value) ? Result.succeed(value) : Result.fail("is not a C2SP Ed25519 public key")
+}
+
 const broker: Kind<string> = {
   allowed: "host:port",
   parse: (value) => {
@@ -387,7 +398,7 @@ const variables = {
   ALK_SECRET: keys.optional(
     secretText(SECRET_LENGTH_MIN, `at least ${SECRET_LENGTH_MIN} characters; ${MAKE_SECRET}`),
     "made once and kept in the data folder; required with KAFKA_BROKERS",
-    "signs receipt ids; the same for all processes"
+    "signs receipt ids and internal records; the same for all processes, and for ever"
   ),
   ALK_ADMIN_TOKEN: keys.optional(
     secretText(
@@ -410,6 +421,16 @@ const variables = {
     path,
     "made once and kept in the data folder",
     "Ed25519 private key (PKCS 8, PEM) that signs checkpoints"
+  ),
+  ALK_SIGNING_KEY_PREVIOUS_FILE: keys.optional(
+    path,
+    "the key is not being changed",
+    "the key before ALK_SIGNING_KEY_FILE, which endorses it; for the first start after a change"
+  ),
+  ALK_TRUSTED_KEYS: keys.optional(
+    listOf(vkey, "public Ed25519 keys as name+id+base64 (C2SP), separated by commas"),
+    "none",
+    "signing keys that count although the key before them has not endorsed them"
   ),
   KAFKA_BROKERS: kafka.optional(
     listOf(broker, "host:port, separated by commas"),
@@ -677,6 +698,11 @@ const conflictsOf = (environment: Environment, values: Values): ReadonlyArray<st
         + ` ${MAKE_SECRET}`
     )
   }
+  needs(
+    ["ALK_SIGNING_KEY_PREVIOUS_FILE"],
+    "ALK_SIGNING_KEY_FILE",
+    "the data folder keeps the key before its own by itself; rotate-key changes it"
+  )
   const sasl = ["KAFKA_SASL_MECHANISM", "KAFKA_SASL_USERNAME", "KAFKA_SASL_PASSWORD"] as const
   needs([...sasl, "KAFKA_TLS_CA_FILE"], "KAFKA_BROKERS", "the embedded broker needs none")
   if (values.KAFKA_TLS === "true") {
@@ -806,6 +832,9 @@ const configOf = (values: Values, surroundings: Surroundings): Config => {
     database: values.CLICKHOUSE_DATABASE,
     secret: values.ALK_SECRET,
     signingKeyFile: values.ALK_SIGNING_KEY_FILE && absolute(values.ALK_SIGNING_KEY_FILE),
+    previousKeyFile:
+      values.ALK_SIGNING_KEY_PREVIOUS_FILE && absolute(values.ALK_SIGNING_KEY_PREVIOUS_FILE),
+    trustedKeys: values.ALK_TRUSTED_KEYS ?? [],
     adminToken: values.ALK_ADMIN_TOKEN,
     bootstrapKeys: values.ALK_BOOTSTRAP_KEYS ?? [],
     limits: limitsOf(values),

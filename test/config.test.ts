@@ -55,6 +55,8 @@ describe("parseConfig", () => {
       database: "alk",
       secret: undefined,
       signingKeyFile: undefined,
+      previousKeyFile: undefined,
+      trustedKeys: [],
       adminToken: undefined,
       bootstrapKeys: [],
       limits: {
@@ -172,6 +174,8 @@ describe("ConfigInvalid", () => {
     [{ ALK_TOPIC_PREFIX: "a b" }, "ALK_TOPIC_PREFIX"],
     [{ KAFKA_BROKERS: "host", ALK_SECRET: SECRET }, "allowed: host:port"],
     [{ KAFKA_BROKERS: "host:70000", ALK_SECRET: SECRET }, "is not host:port"],
+    [{ ALK_TRUSTED_KEYS: "alk+00000000+AAAA" }, "is not a C2SP Ed25519 public key"],
+    [{ ALK_SIGNING_KEY_PREVIOUS_FILE: "old.pem" }, "ALK_SIGNING_KEY_FILE is not"],
     [{ KAFKA_TLS: "yes" }, "allowed: true, false"],
     [{ CLICKHOUSE_URL: "localhost:8123" }, "CLICKHOUSE_URL"],
     [{ CLICKHOUSE_URL: "http://h:1/db" }, "has a path"],

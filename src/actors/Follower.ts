@@ -4,7 +4,7 @@
  * result. Owns nothing that another process couldn't rebuild from the same topics.
  */
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
-import { treeNameOf } from "../domain/Chains.ts"
+import { chainOfTree, treeNameOf } from "../domain/Chains.ts"
 import { RECEIPT_HEADER } from "../domain/Command.ts"
 import {
   ATTEMPT_HEADER,
@@ -30,7 +30,19 @@ import { EventStore, StoreUnavailable } from "../ports/EventStore.ts"
 import { Heads } from "./Heads.ts"
 import { reportMalformed, takeEach, type Malformed } from "./Malformed.ts"
 import { Receipts, type Decision, type ReceiptState } from "./Receipts.ts"
-import { HEAD_PREFIX, moveHead, readHead, TRACE_HEAD_PREFIX, type Head } from "./SequencerState.ts"
+import {
+  HAND_OVER_PREFIX,
+  handOverName,
+  HEAD_PREFIX,
+  moveHead,
+  readCheckpoint,
+  readHead,
+  readTreeSigner,
+  SIGNER_KEY,
+  TRACE_HEAD_PREFIX,
+  type Head
+} from "./SequencerState.ts"
+import { TreeSigners } from "./TreeSigners.ts"
 import { noProgress, readProgress, Visibility, type Progress } from "./Visibility.ts"
 
 /** Bytes of receipts kept in memory: what was decided lately, or is not in the store yet. */
@@ -56,6 +68,10 @@ class Followed {
   readonly progress: Array<Progress>
   readonly heads = new Map<string, Head>()
   readonly traceHeads = new Map<string, Head>()
+  /** Notes with which keys have handed trees over, by `handOverName`. */
+  readonly handOvers = new Map<string, string>()
+  /** vkey of the key that signs the trees, by partition. */
+  readonly signers = new Map<number, string>()
   readonly receipts = new Map<string, Kept>()
   readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
   /** Per partition: receipts below this offset may have been evicted from memory. */
@@ -123,7 +139,7 @@ class Followed {
         }
         return
       case "state":
-        return this.#takeState(record)
+        return this.#takeState(partition, record)
       case "registry": {
         const change = readRegistryRecord(record.key, record.value)
         if (change !== undefined) this.registry.take([change])
@@ -131,7 +147,7 @@ class Followed {
     }
   }
 
-  #takeState(record: LogRecord): void {
+  #takeState(partition: number, record: LogRecord): void {
     const key = record.key?.toString() ?? ""
     const head = () => {
       if (record.value === null) return undefined
@@ -142,6 +158,12 @@ class Followed {
       moveHead(this.heads, key.slice(HEAD_PREFIX.length), head())
     } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
       moveHead(this.traceHeads, key.slice(TRACE_HEAD_PREFIX.length), head())
+    } else if (key.startsWith(HAND_OVER_PREFIX)) {
+      const name = key.slice(HAND_OVER_PREFIX.length)
+      if (record.value === null) this.handOvers.delete(name)
+      else this.handOvers.set(name, readCheckpoint(record.value).note)
+    } else if (key === SIGNER_KEY && record.value !== null) {
+      this.signers.set(partition, readTreeSigner(record.value).vkey)
     }
   }
 
@@ -362,6 +384,7 @@ const make = Effect.gen(function*() {
   const followed = new Followed(log.partitions)
   yield* startPositions(followed, reader)
   yield* Effect.forkScoped(followForEver(followed, reader))
+  const partitionOfTree = (tree: string) => log.partitionOf(chainOfTree(tree).tenantId)
   const barrier = (topics: ReadonlyArray<TopicKind>, partition: number) =>
     Effect.gen(function*() {
       const ends = yield* log.ends(topics.map((topic) => ({ topic, partition })))
@@ -397,6 +420,21 @@ const make = Effect.gen(function*() {
           })
       })
     ),
+    Context.add(
+      TreeSigners,
+      TreeSigners.of({
+        of: (tree, keyIds) =>
+          Effect.sync(() => {
+            const signer = followed.signers.get(partitionOfTree(tree))
+            const notes = keyIds.map((keyId) => followed.handOvers.get(handOverName(keyId, tree)))
+            return {
+              handOvers: notes.filter((note) => note !== undefined),
+              ...(signer === undefined ? {} : { signer })
+            }
+          }),
+        caughtUp: (tree) => barrier(["state"], partitionOfTree(tree))
+      })
+    ),
     Context.add(Following, Following.of({ interrupted: () => followed.interrupted })),
     Context.add(Receipts, makeReceipts(followed, log, store, barrier)),
     Context.add(
@@ -429,7 +467,7 @@ const make = Effect.gen(function*() {
 
 /** Ready once this process knows everything that was committed before it started. */
 export const layerFollower: Layer.Layer<
-  Visibility | Receipts | Heads | RegistryView | Following,
+  Visibility | Receipts | Heads | RegistryView | TreeSigners | Following,
   Effect.Error<typeof make>,
   EventLog | EventStore
 > = Layer.effectContext(make)

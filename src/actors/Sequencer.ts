@@ -34,6 +34,7 @@ import {
   type WriterFenced
 } from "../ports/EventLog.ts"
 import { itemsRejected } from "./RejectedItems.ts"
+import { changeKey, type KeyChange } from "./SequencerKeys.ts"
 import { PartitionRefused, restore } from "./SequencerRestore.ts"
 import { appliedOf, type SequencerState, type Windows } from "./SequencerState.ts"
 import {
@@ -45,7 +46,6 @@ import {
   stepPurge,
   type Arrival,
   type Changes,
-  type CheckpointSigner,
   type LogEnds
 } from "./SequencerStep.ts"
 import { TraceKeeper, type TraceLookup } from "./TraceKeeper.ts"
@@ -76,7 +76,7 @@ export type SequencerFailure =
   | PartitionRefused
   | CommandsTorn
 
-export interface SequencerSettings extends CheckpointSigner {
+export interface SequencerSettings extends KeyChange {
   readonly windows: Windows
   /**
    * Where executions are looked up that memory has let go; without it commands that name such are
@@ -420,6 +420,7 @@ export const runSequencer = (
     const reader = yield* log.reader
     const { traceStore, windows } = settings
     const state = yield* restore({ log, reader, writer, partition, windows })
+    yield* changeKey(writer, state, settings)
     yield* ready(partition)
     const lag = Metric.withAttributes(sequencerLag, { partition: String(partition) })
     const fetch = (offset: number) =>

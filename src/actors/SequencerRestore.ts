@@ -5,15 +5,17 @@
  */
 import { Effect, Schema } from "effect"
 import { chains, treeNameOf, type Chain } from "../domain/Chains.ts"
-import { treeOfCheckpoint, type CheckpointRecord } from "../domain/Checkpoint.ts"
+import { openNote, treeOfCheckpoint, type CheckpointRecord } from "../domain/Checkpoint.ts"
 import { decodeCommand, dedupKeyOf, WRITER_HEADER, type Command } from "../domain/Command.ts"
 import { readMark } from "../domain/CommandWriter.ts"
 import { GENESIS_HASH } from "../domain/HashChain.ts"
+import { NEXT_KEY } from "../domain/KeyLine.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../domain/Identifiers.ts"
 import { COMMAND_HEADER } from "../domain/Receipt.ts"
 import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
 import { readRegistryRecord } from "../domain/Registry.ts"
+import { RegistryTable } from "../domain/RegistryTable.ts"
 import { microsOf } from "../domain/Timestamp.ts"
 import type { TopicKind } from "../domain/Topics.ts"
 import { parseFact } from "../domain/TraceFact.ts"
@@ -40,11 +42,13 @@ import {
   readCheckpoint,
   replay,
   snapshot,
+  handOverName,
   totalsOf,
   type Head,
   type Replay,
   type SequencerState,
   type StateRecord,
+  type TreeSigner,
   type Windows
 } from "./SequencerState.ts"
 
@@ -343,14 +347,32 @@ const readTraceChains = ({ log, partition, reader }: Restoring, byId: Map<string
 const readCheckpoints = ({ log, partition, reader }: Restoring) =>
   Effect.gen(function*() {
     const checkpoints = new Map<string, CheckpointRecord>()
+    const naming: Array<CheckpointRecord> = []
     const { end, start } = yield* log.bounds("checkpoints", partition)
     const position = { topic: "checkpoints" as const, partition, offset: start }
     yield* scanEach(reader, position, end, ({ value }) => {
       if (value === null) return
       const checkpoint = readCheckpoint(value)
       checkpoints.set(treeOfCheckpoint(checkpoint), checkpoint)
+      if (checkpoint.note.includes(`\n${NEXT_KEY} `)) naming.push(checkpoint)
     })
-    return checkpoints
+    return { checkpoints, naming }
+  })
+
+/** Those of the checkpoints with which a published key has handed a tree over. */
+const readHandOvers = (restoring: Restoring, naming: ReadonlyArray<CheckpointRecord>) =>
+  Effect.gen(function*() {
+    const handOvers = new Map<string, CheckpointRecord>()
+    if (naming.length === 0) return handOvers
+    const registry = new RegistryTable()
+    yield* readRegistry(restoring, registry)
+    for (const checkpoint of naming) {
+      const key = registry.signingKey(checkpoint.key_id)
+      const name = handOverName(checkpoint.key_id, treeOfCheckpoint(checkpoint))
+      if (key === undefined || handOvers.has(name)) continue
+      if ("checkpoint" in openNote(checkpoint.note, [key.vkey])) handOvers.set(name, checkpoint)
+    }
+    return handOvers
   })
 
 /** Mark of an event whose command is gone: equal to no fingerprint, so its id is taken. */
@@ -425,14 +447,19 @@ const filled = (capacity: number, entries: ReadonlyArray<WindowEntry>): PackedWi
 const REBUILD_RECORDS = 500
 
 /** Make the changelog anew from the topics, `applied` last: it counts only when it is complete. */
-const rebuild = (restoring: Restoring, outdated: ReadonlySet<string>) =>
+const rebuild = (
+  restoring: Restoring,
+  outdated: ReadonlySet<string>,
+  before: TreeSigner | undefined
+) =>
   Effect.gen(function*() {
     const { log, partition, windows, writer } = restoring
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
     const applied = yield* lastApplied(restoring)
     const chains = yield* readChains(restoring)
     const { traceHeads, traceTrees, tracesNext } = yield* readTraceChains(restoring, chains.byId)
-    const checkpoints = yield* readCheckpoints(restoring)
+    const { checkpoints, naming } = yield* readCheckpoints(restoring)
+    const handOvers = yield* readHandOvers(restoring, naming)
     const remembered = yield* readCommands(restoring, chains, applied)
     const { writers } = remembered
     const state: SequencerState = {
@@ -443,6 +470,8 @@ const rebuild = (restoring: Restoring, outdated: ReadonlySet<string>) =>
       traceHeads,
       dedup: filled(windows.dedup, remembered.dedup),
       idempotency: filled(windows.idempotency, remembered.idempotency),
+      handOvers,
+      signer: before,
       writers,
       applied,
       eventsNext: chains.eventsNext,
@@ -518,13 +547,13 @@ const growTrees = (restoring: Restoring, state: SequencerState, names: ReadonlyS
   })
 
 /** What `alk.registry` holds, for the partition that writes it. */
-const readRegistry = ({ log, reader }: Restoring, state: SequencerState) =>
+const readRegistry = ({ log, reader }: Restoring, registry: RegistryTable) =>
   Effect.gen(function*() {
     const { end, start } = yield* log.bounds("registry", 0)
     const position = { topic: "registry" as const, partition: 0, offset: start }
     yield* scanEach(reader, position, end, ({ key, value }) => {
       const change = readRegistryRecord(key, value)
-      if (change !== undefined) state.registry.take([change])
+      if (change !== undefined) registry.take([change])
     })
   })
 
@@ -575,11 +604,12 @@ export const restore = (restoring: Restoring): Effect.Effect<SequencerState, Res
     }
     const receipts = yield* log.bounds("receipts", partition)
     const lost = !gathered.started && receipts.end > 0
-    if (comparison === "behind" || lost) state = yield* rebuild(restoring, keys)
-    else if (!gathered.started) {
+    if (comparison === "behind" || lost) {
+      state = yield* rebuild(restoring, keys, gathered.state.signer)
+    } else if (!gathered.started) {
       yield* writer.commit([], () => [toNew(partition, metaRecord(log.partitions))])
     } else yield* growTrees(restoring, state, gathered.treeless)
-    if (log.partitionOf(SYSTEM_TENANT) === partition) yield* readRegistry(restoring, state)
+    if (log.partitionOf(SYSTEM_TENANT) === partition) yield* readRegistry(restoring, state.registry)
     yield* checkPosition(restoring, state)
     return state
   })

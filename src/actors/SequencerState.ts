@@ -62,6 +62,10 @@ export interface SequencerState {
     readonly dedup: Array<StoredRange>
     readonly idempotency: Array<StoredRange>
   }
+  /** The last checkpoints of keys that were replaced, by `handOverName`. */
+  readonly handOvers: Map<string, CheckpointRecord>
+  /** The key that signs the trees of this partition; undefined before the first start. */
+  signer: TreeSigner | undefined
   /** Number of the last command applied of each writer of commands. */
   readonly writers: Map<string, number>
   /** Tenants and keys; only the partition of the system tenant holds any. */
@@ -78,6 +82,14 @@ export interface SequencerState {
    */
   tracesForgotten: number
   totals: Totals
+}
+
+/** The record `signer`. */
+export interface TreeSigner {
+  /** The key as C2SP writes it. */
+  readonly vkey: string
+  /** The one that has handed all trees of this partition over to it; null without one. */
+  readonly previous: string | null
 }
 
 /** By which a changelog is known to be whole. */
@@ -104,6 +116,8 @@ export const emptyState = (
   dedup: new PackedWindow(windows.dedup),
   idempotency: new PackedWindow(windows.idempotency),
   stored: { dedup: [], idempotency: [] },
+  handOvers: new Map(),
+  signer: undefined,
   writers: new Map(),
   registry: new RegistryTable(),
   applied: -1,
@@ -125,6 +139,8 @@ export const APPLIED_KEY = "applied"
 export const HEAD_PREFIX = "head/"
 export const TRACE_HEAD_PREFIX = "trace-head/"
 export const CHECKPOINT_PREFIX = "checkpoint/"
+export const SIGNER_KEY = "signer"
+export const HAND_OVER_PREFIX = "hand-over/"
 export const WRITER_PREFIX = "writer/"
 export const DEDUP_PREFIX = "dedup/"
 export const IDEMPOTENCY_PREFIX = "idem/"
@@ -287,6 +303,26 @@ export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord => (
   value: JSON.stringify(checkpoint)
 })
 
+/** What names the last checkpoint of a tree by a key that was replaced: `<key id>/<tree>`. */
+export const handOverName = (keyId: string, tree: string): string => `${keyId}/${tree}`
+
+export const handOverRecord = (checkpoint: CheckpointRecord): StateRecord => ({
+  key: `${HAND_OVER_PREFIX}${handOverName(checkpoint.key_id, treeOfCheckpoint(checkpoint))}`,
+  value: JSON.stringify(checkpoint)
+})
+
+export const signerRecord = (signer: TreeSigner): StateRecord => ({
+  key: SIGNER_KEY,
+  value: JSON.stringify(signer)
+})
+
+/** @throws RecordUnreadable */
+export const readTreeSigner = (value: Buffer): TreeSigner => {
+  const fields = RecordFields.of(value, "signer")
+  const vkey = fields.text("vkey")
+  return { vkey, previous: fields.value["previous"] === null ? null : fields.text("previous") }
+}
+
 /** null: the writer is remembered no longer. */
 export const writerRecord = (writer: string, number: number | null): StateRecord => ({
   key: `${WRITER_PREFIX}${writer}`,
@@ -385,6 +421,12 @@ export const replay = (into: Replay, key: string, value: Buffer | null): void =>
     const tree = key.slice(CHECKPOINT_PREFIX.length)
     if (value === null) into.state.checkpoints.delete(tree)
     else into.state.checkpoints.set(tree, readCheckpoint(value))
+  } else if (key.startsWith(HAND_OVER_PREFIX)) {
+    const name = key.slice(HAND_OVER_PREFIX.length)
+    if (value === null) into.state.handOvers.delete(name)
+    else into.state.handOvers.set(name, readCheckpoint(value))
+  } else if (key === SIGNER_KEY) {
+    into.state.signer = value === null ? undefined : readTreeSigner(value)
   } else if (key.startsWith(WRITER_PREFIX)) {
     replayWriter(into.state.writers, key.slice(WRITER_PREFIX.length), value)
   } else if (isTraceKey(key)) {
@@ -439,6 +481,8 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
     records.push(headRecord("traces", tenantId, head, tree))
   }
   for (const checkpoint of state.checkpoints.values()) records.push(checkpointRecord(checkpoint))
+  for (const checkpoint of state.handOvers.values()) records.push(handOverRecord(checkpoint))
+  if (state.signer !== undefined) records.push(signerRecord(state.signer))
   for (const [writer, number] of state.writers) records.push(writerRecord(writer, number))
   records.push(...state.traces.snapshot())
   for (const [prefix, window] of [

@@ -100,9 +100,10 @@ export const failureLines = (failure: unknown): ReadonlyArray<string> => {
 export const ROTATE_KEY_HELP = `alk rotate-key
 
 Puts a new Ed25519 key in the place of the one in the data folder that signs checkpoints and
-evidence packs. The service must not run. The old public key stays published, so what it has signed
-can still be verified; the old private key is gone. With ALK_SIGNING_KEY_FILE, replace that file
-instead.
+evidence packs. The service must not run. The next start lets the old key endorse the new one and sign
+each tree a last time; then the old private key is deleted. The old public key stays published: what
+it signed until then can still be verified, what it would sign later is refused. With
+ALK_SIGNING_KEY_FILE, replace that file and name the old one in ALK_SIGNING_KEY_PREVIOUS_FILE instead.
 `
 
 export const HELP = (): string =>

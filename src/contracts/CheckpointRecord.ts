@@ -38,7 +38,7 @@ export const checkpointRecord: RecordContract = {
     ce_specversion: Schema.Literal("1.0"),
     ce_type: Schema.Literal(CHECKPOINT_TYPE),
     ce_source: text("`<service name>/<tenant_id>/checkpoints`, or `…/traces/checkpoints`"),
-    ce_id: text("`<tree_size>-<key_id>`"),
+    ce_id: text("`<tree_size>-<key_id>`; with `-<next key_id>` where the note names the next key"),
     ce_time: time("created_at"),
     "content-type": Schema.Literal("application/json")
   }),

@@ -72,7 +72,20 @@ export const SigningKeyValue = exactly<SigningKey>()(
     key_id: form(/^[0-9a-f]{8}$/u, "As C2SP derives it from name and key."),
     vkey: text("The public key as C2SP writes it."),
     public_key: text("Base64 of the 32 bytes of the Ed25519 public key."),
-    added_at: time("When it was published.")
+    added_at: time("When it was published."),
+    root: Schema.optionalKey(
+      Schema.Boolean.annotate({
+        description:
+          "True for the first key of the service, which needs no endorsement. Absent where a " +
+          "version without endorsements has written it."
+      })
+    ),
+    endorsement: Schema.optionalKey(
+      text(
+        "Statement of the key before it, a C2SP signed note: alk-key-endorsement-v1, service, key " +
+          "id, this vkey, time; one a line."
+      )
+    )
   }).annotate({ identifier: "SigningKey" })
 )
 

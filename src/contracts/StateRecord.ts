@@ -8,14 +8,17 @@ import {
   APPLIED_KEY,
   DEDUP_PREFIX,
   CHECKPOINT_PREFIX,
+  HAND_OVER_PREFIX,
   HEAD_PREFIX,
   IDEMPOTENCY_PREFIX,
   META_KEY,
   OWNER_KEY,
+  SIGNER_KEY,
   TRACE_HEAD_PREFIX,
   WRITER_PREFIX,
   type Applied,
-  type StoredHead
+  type StoredHead,
+  type TreeSigner
 } from "../actors/SequencerState.ts"
 import type { StoredExecution, StoredSpan } from "../actors/TraceState.ts"
 import { executionStatuses } from "../domain/TraceFact.ts"
@@ -203,6 +206,41 @@ export const spanRecord: RecordContract = {
       details: Schema.NullOr(
         Schema.Struct({ salt: hex16("Salt of details_hash."), hash: sha256("details_hash.") })
       ).annotate({ description: "By which a repetition is recognised; null once erased." })
+    })
+  )
+}
+
+export const handOverRecord: RecordContract = {
+  name: "state-hand-over",
+  topic: "state",
+  title: "State: tree handed over",
+  description:
+    "The last checkpoint of a tree by a signing key that was replaced. Its note names the next key: " +
+    "what the old one signs of larger trees is refused.",
+  key: form(
+    new RegExp(
+      `^${HAND_OVER_PREFIX}[0-9a-f]{8}/(?:[a-z0-9][a-z0-9_-]{0,62}|_system)(?:/traces)?$`,
+      "u"
+    ),
+    `\`${HAND_OVER_PREFIX}<key_id>/<tenant_id>\`, of trace facts with \`/traces\` behind it`
+  ),
+  headers: macHeaders,
+  value: CheckpointValue
+}
+
+export const signerRecord: RecordContract = {
+  name: "state-signer",
+  topic: "state",
+  title: "State: signing key",
+  description: "The key that signs the trees of the partition.",
+  key: fixedKey(SIGNER_KEY),
+  headers: macHeaders,
+  value: exactly<TreeSigner>()(
+    Schema.Struct({
+      vkey: text("The public key as C2SP writes it."),
+      previous: Schema.NullOr(text("The key that has handed all trees over to it.")).annotate({
+        description: "null if none has."
+      })
     })
   )
 }

@@ -4,6 +4,7 @@
  * are shown once and kept nowhere.
  */
 import type { EventFilter } from "./EventFilter.ts"
+import { openEndorsement, type LineKey } from "./KeyLine.ts"
 import { RecordFields, RecordUnreadable } from "./RecordFields.ts"
 import { formatMicros, microsOf } from "./Timestamp.ts"
 
@@ -59,7 +60,19 @@ export interface SigningKey {
   /** Base64 of the 32 bytes. */
   readonly public_key: string
   readonly added_at: string
+  /** True for the first key of the service; absent where a version without endorsements wrote it. */
+  readonly root?: boolean
+  /** The statement of the key before it, as a C2SP signed note. */
+  readonly endorsement?: string
 }
+
+/** The published keys as a line; those of a version without endorsements are roots. */
+export const lineKeysOf = (keys: Iterable<SigningKey>): ReadonlyArray<LineKey> =>
+  [...keys].map(({ endorsement, root, vkey }) => ({
+    vkey,
+    root: root ?? endorsement === undefined,
+    ...(endorsement === undefined ? {} : { endorsement })
+  }))
 
 export type RegistryOperation =
   | { readonly op: "create_link"; readonly link: ShareLink }
@@ -208,6 +221,8 @@ const entryOf = (kind: (typeof kinds)[number], id: string, value: Buffer): Regis
       fields.text("vkey")
       fields.text("public_key", BASE64)
       fields.time("added_at")
+      fields.optional(["root"], (name) => fields.boolean(name))
+      fields.optional(["endorsement"], (name) => fields.text(name))
       return { kind, signing_key: fields.value as unknown as SigningKey }
   }
 }
@@ -246,6 +261,7 @@ export interface RegistryReader {
   key(id: string): ApiKey | undefined
   link(id: string): ShareLink | undefined
   signingKey(id: string): SigningKey | undefined
+  allSigningKeys(): Iterable<SigningKey>
   keysOf(tenantId: string): Iterable<ApiKey>
   linksOf(tenantId: string): Iterable<ShareLink>
 }
@@ -356,6 +372,35 @@ export const linksEndingWith = (
 export const isOfRevokedKey = (registry: RegistryReader, { created_by }: ShareLink): boolean =>
   registry.key(created_by)?.revoked_at !== undefined
 
+/** True if one of the keys has endorsed this one, and none before it. */
+const isEndorsed = (keys: ReadonlyArray<SigningKey>, { endorsement, vkey }: SigningKey): boolean => {
+  if (endorsement === undefined) return false
+  return keys.some((key) => {
+    const names = (note: string | undefined) =>
+      note === undefined ? undefined : openEndorsement(note, key.vkey)?.nextVkey
+    if (key.vkey === vkey || names(endorsement) !== vkey) return false
+    return keys.every((other) => other.vkey === vkey || names(other.endorsement) === undefined)
+  })
+}
+
+/** The first key is the root; a later one counts once the key before it has endorsed it. */
+const decideSigningKey = (registry: RegistryReader, wanted: SigningKey): RegistryDecision => {
+  const { endorsement, root: _claimed, ...key } = wanted
+  const keys = [...registry.allSigningKeys()]
+  const known = registry.signingKey(key.key_id)
+  const isNews = isEndorsed(keys, wanted) && known?.endorsement === undefined
+  if (known !== undefined && (!isNews || known.root !== false)) {
+    return refused("id_conflict", `signing key ${key.key_id} is published already`)
+  }
+  const signing_key: SigningKey = {
+    ...key,
+    ...(known === undefined ? {} : { added_at: known.added_at }),
+    root: keys.length === 0,
+    ...(isNews ? { endorsement: endorsement! } : {})
+  }
+  return { granted: true, entries: [{ kind: "signing_key", signing_key }] }
+}
+
 /** The single writer's verdict: what an operation changes, or why it may not. */
 export const decide = (registry: RegistryReader, operation: RegistryOperation): RegistryDecision => {
   switch (operation.op) {
@@ -391,12 +436,8 @@ export const decide = (registry: RegistryReader, operation: RegistryOperation): 
       const used = { ...link, uses: link.uses + 1 }
       return { granted: true, entries: [{ kind: "link", link: used }] }
     }
-    case "add_signing_key": {
-      const { signing_key } = operation
-      return registry.signingKey(signing_key.key_id) !== undefined
-        ? refused("id_conflict", `signing key ${signing_key.key_id} is published already`)
-        : { granted: true, entries: [{ kind: "signing_key", signing_key }] }
-    }
+    case "add_signing_key":
+      return decideSigningKey(registry, operation.signing_key)
     case "create_tenant": {
       const { tenant } = operation
       return registry.tenant(tenant.id) !== undefined

@@ -84,6 +84,10 @@ export class RegistryTable implements Registry {
     return this.#signingKeys.get(id)
   }
 
+  allSigningKeys(): Iterable<SigningKey> {
+    return this.#signingKeys.values()
+  }
+
   keysOf(tenantId: string): Iterable<ApiKey> {
     return this.#keys.of(tenantId)
   }
@@ -158,6 +162,13 @@ export class RegistryDraft implements RegistryReader {
 
   signingKey(id: string): SigningKey | undefined {
     return this.#changed.signingKey(id) ?? this.#table.signingKey(id)
+  }
+
+  *allSigningKeys(): Iterable<SigningKey> {
+    for (const key of this.#table.allSigningKeys()) {
+      if (this.#changed.signingKey(key.key_id) === undefined) yield key
+    }
+    yield* this.#changed.allSigningKeys()
   }
 
   *keysOf(tenantId: string): Iterable<ApiKey> {

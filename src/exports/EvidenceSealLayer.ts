@@ -6,6 +6,7 @@
 import { Effect, Layer } from "effect"
 import { PublishedKeys } from "../actors/PublishedKeys.ts"
 import type { Signer } from "../domain/Checkpoint.ts"
+import { isTrusted } from "../domain/KeyLine.ts"
 import { Checkpoints } from "../pipeline/Checkpoints.ts"
 import { CheckpointStore } from "../ports/CheckpointStore.ts"
 import { HashTree } from "../ports/HashTree.ts"
@@ -34,7 +35,7 @@ export const layerEvidenceSeal = (
         sign: (text) =>
           signer === undefined ? Effect.fail(noKey()) : Effect.sync(() => signer.sign(text)),
         vkeys: Effect.map(keys.all, (all) => {
-          const published = all.map(({ vkey }) => vkey)
+          const published = all.filter(isTrusted).map(({ vkey }) => vkey)
           // The registry may not know yet what this process has just begun to sign with.
           return signer === undefined || published.includes(signer.vkey)
             ? published

@@ -25,10 +25,10 @@ export const opsPaths = [
 
 const text = (description: string): Json => ({ type: "string", description })
 const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` })
-const objectOf = (properties: Json, description: string): Json => ({
+const objectOf = (properties: Json, description: string, optional: Json = {}): Json => ({
   type: "object",
   required: Object.keys(properties),
-  properties,
+  properties: { ...properties, ...optional },
   description
 })
 
@@ -95,12 +95,27 @@ const schemas: Json = {
             x: text("The key, base64url."),
             kid: text("Names the key in checkpoints."),
             use: { type: "string", enum: ["sig"] },
-            alg: { type: "string", enum: ["EdDSA"] }
+            alg: { type: "string", enum: ["EdDSA"] },
+            trusted: {
+              type: "string",
+              enum: ["root", "endorsed", "listed", "unendorsed"],
+              description:
+                "Why its signatures count: the service began with it, the key before it has " +
+                "endorsed it, or the operator lists it. Those of an unendorsed key are refused."
+            }
           },
-          "A JSON Web Key (RFC 7517, RFC 8037)."
+          "A JSON Web Key (RFC 7517, RFC 8037), with what it counts for.",
+          {
+            endorsed_by: text("kid of the key before it."),
+            endorsement: text("The statement of that key, as a C2SP signed note."),
+            retired_at: text(
+              "When it endorsed the next key. What it signed of a tree since that tree was handed " +
+                "over is refused."
+            )
+          }
         )
       },
-      vkeys: { type: "array", items: text("The same key as C2SP writes it.") }
+      vkeys: { type: "array", items: text("A key that counts, as C2SP writes it.") }
     },
     "The public keys of all checkpoints, old ones too."
   )

@@ -5,6 +5,7 @@
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { PublishedKeys, type PublishedKey } from "../actors/PublishedKeys.ts"
+import { isTrusted } from "../domain/KeyLine.ts"
 import { json } from "./Answer.ts"
 import { withoutQuery } from "./KnownQuery.ts"
 import { PUBLIC_KEYS_PATH } from "./OpsContract.ts"
@@ -12,19 +13,28 @@ import { PUBLIC_KEYS_PATH } from "./OpsContract.ts"
 /** Seconds that a cache may keep the answer: a new key signs only after it is published. */
 const MAX_AGE_SECONDS = 60
 
-const jwkOf = ({ keyId, publicKey }: PublishedKey) => ({
+/** Members beside those of RFC 7517 say what the key counts for, and on whose word. */
+const jwkOf = (key: PublishedKey) => ({
   kty: "OKP",
   crv: "Ed25519",
-  x: Buffer.from(publicKey, "base64").toString("base64url"),
-  kid: keyId,
+  x: Buffer.from(key.publicKey, "base64").toString("base64url"),
+  kid: key.keyId,
   use: "sig",
-  alg: "EdDSA"
+  alg: "EdDSA",
+  trusted: key.trusted,
+  ...(key.endorsedBy === undefined
+    ? {}
+    : { endorsed_by: key.endorsedBy, endorsement: key.endorsement }),
+  ...(key.retiredAt === undefined ? {} : { retired_at: key.retiredAt })
 })
 
-/** Keys in the order in which they were added; old ones stay. */
+/**
+ * Keys in the order in which they were added; old ones stay. `vkeys` lists those that count: not the
+ * unendorsed.
+ */
 export const keysDocument = (keys: ReadonlyArray<PublishedKey>) => ({
   keys: keys.map(jwkOf),
-  vkeys: keys.map(({ vkey }) => vkey)
+  vkeys: keys.filter(isTrusted).map(({ vkey }) => vkey)
 })
 
 /** The route, added to the router. */

@@ -210,7 +210,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     return yield* failure
   })
 
-  /** A checkpoint that a published key has signed, for this tree, as it says. */
+  /** A checkpoint that a published key has signed, and may have, for this tree, as it says. */
   const checked = Effect.fnUntraced(function*(
     tree: string,
     record: CheckpointRecord
@@ -237,8 +237,11 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     if ("refusal" in opened) {
       return yield* mismatch(tree, record.tree_size, `its note is refused: ${opened.message}`)
     }
-    if (saysItsNote(tree, record, opened.checkpoint)) return record
-    return yield* mismatch(tree, record.tree_size, "it says other things than its signed note")
+    if (!saysItsNote(tree, record, opened.checkpoint)) {
+      return yield* mismatch(tree, record.tree_size, "it says other things than its signed note")
+    }
+    const refusal = yield* keys.refusal(tree, opened.checkpoint)
+    return refusal === undefined ? record : yield* mismatch(tree, record.tree_size, refusal)
   })
 
   const held = (tree: string) =>

@@ -1,6 +1,6 @@
 /**
  * What verification knows of signed checkpoints: those that the store keeps and those that a caller
- * has kept, each believed only as far as a published key has signed it. Says what a note says,
+ * has kept, each believed only as far as a published key has signed it and was to sign it. Says what a note says,
  * never whether the chain agrees.
  */
 import { Context, Effect, Layer, Option } from "effect"
@@ -104,9 +104,11 @@ const make = Effect.fnUntraced(function*(serviceName: string) {
     }
     const { origin, rootHash, treeSize } = opened.checkpoint
     const expected = `${serviceName}/${tree}`
-    return origin === expected
-      ? { treeSize, rootHash, note }
-      : { treeSize, problem: `it is about ${origin}, not about ${expected}` }
+    if (origin !== expected) {
+      return { treeSize, problem: `it is about ${origin}, not about ${expected}` }
+    }
+    const problem = yield* keys.refusal(tree, opened.checkpoint)
+    return problem === undefined ? { treeSize, rootHash, note } : { treeSize, problem }
   })
 
   const published: SignedCheckpoints["Service"]["published"] = Effect.fnUntraced(function*(tree) {

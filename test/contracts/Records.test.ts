@@ -6,8 +6,10 @@ import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import {
   emptyState,
+  handOverRecord,
   metaRecord,
   ownerRecord,
+  signerRecord,
   snapshot,
   type StateRecord
 } from "../../src/actors/SequencerState.ts"
@@ -225,6 +227,13 @@ interface Outcome {
   readonly receipts: ReadonlyArray<unknown>
 }
 
+/** Of a partition whose signing key was replaced. */
+const ofKeyChange = ({ checkpoints }: Changes): ReadonlyArray<StateRecord> => [
+  handOverRecord(checkpoints[0]!),
+  signerRecord({ vkey: checkpointSigner.signer.vkey, previous: null }),
+  signerRecord({ vkey: checkpointSigner.signer.vkey, previous: checkpointSigner.signer.vkey })
+]
+
 const run = (): Outcome => {
   const state = emptyState(0, 4, { dedup: 100, idempotency: 100 })
   const changes = step(state, arrivals, checkpointSigner, NOW)
@@ -232,6 +241,7 @@ const run = (): Outcome => {
   const records = [
     metaRecord(4),
     ownerRecord(crypto.randomUUID()),
+    ...ofKeyChange(changes),
     ...stateRecords(state, changes, ends)
   ]
   advance(state, changes, ends)

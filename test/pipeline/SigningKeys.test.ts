@@ -5,21 +5,36 @@ import { TestClock } from "effect/testing"
 import { RegistryView } from "../../src/actors/Follower.ts"
 import { ChainEnds } from "../../src/actors/ChainEnds.ts"
 import { Heads } from "../../src/actors/Heads.ts"
-import { PublishedKeys } from "../../src/actors/PublishedKeys.ts"
+import { TreeSigners } from "../../src/actors/TreeSigners.ts"
+import { PublishedKeys, type PublishedKey } from "../../src/actors/PublishedKeys.ts"
 import { Receipts } from "../../src/actors/Receipts.ts"
 import { noProgress, Visibility } from "../../src/actors/Visibility.ts"
-import { signerOf } from "../../src/domain/Checkpoint.ts"
+import { signerOf, type Signer } from "../../src/domain/Checkpoint.ts"
 import type { Command } from "../../src/domain/Command.ts"
 import { SYSTEM_TENANT } from "../../src/domain/Identifiers.ts"
-import { decide } from "../../src/domain/Registry.ts"
+import {
+  decide,
+  readRegistryRecord,
+  registryRecord,
+  type SigningKey
+} from "../../src/domain/Registry.ts"
 import { RegistryTable } from "../../src/domain/RegistryTable.ts"
 import { Checkpoints } from "../../src/pipeline/Checkpoints.ts"
 import { CommandLog } from "../../src/pipeline/CommandLog.ts"
-import { layerPublishedKeys, publishSigningKey } from "../../src/pipeline/SigningKeys.ts"
+import {
+  layerPublishedKeys,
+  publishedKeys,
+  publishSigningKey
+} from "../../src/pipeline/SigningKeys.ts"
 import { layerProofs, ProofWorld } from "../http/support/ProofDoubles.ts"
 
 const [first, second] = [1, 2].map((seed) => signerOf("alk", Buffer.alloc(32, seed)))
 const secret = Redacted.make("a secret of this test, 32 characters")
+
+const nothingHandedOver = Layer.succeed(TreeSigners, {
+  of: () => Effect.succeed({ handOvers: [] }),
+  caughtUp: () => Effect.void
+})
 
 it.effect("a key is published once, and stays when another follows", () => {
   const registry = new RegistryTable()
@@ -51,9 +66,82 @@ it.effect("a key is published once, and stays when another follows", () => {
     ])
     assert.deepStrictEqual(refusals, ["id_conflict", "id_conflict"])
   }).pipe(
-    Effect.provide(Layer.mergeAll(deciding, layerPublishedKeys.pipe(Layer.provide(view))))
+    Effect.provide(
+      Layer.mergeAll(deciding, layerPublishedKeys().pipe(Layer.provide([view, nothingHandedOver])))
+    )
   )
 })
+
+/** Keys published one after the other, each by the key before it where that is given. */
+const publishedOf = (
+  steps: ReadonlyArray<readonly [Signer, Signer?]>,
+  trusted: ReadonlyArray<string> = []
+) => {
+  const registry = new RegistryTable()
+  const deciding = Layer.succeed(CommandLog, {
+    submit: ({ operation }: Command) =>
+      Effect.sync(() => {
+        const decision = decide(registry, operation!)
+        if (!decision.granted) return
+        // As every process reads it back.
+        for (const entry of decision.entries) {
+          const { key, value } = registryRecord(entry)
+          registry.take([readRegistryRecord(Buffer.from(key), Buffer.from(value!))!])
+        }
+      })
+  })
+  return Effect.gen(function*() {
+    for (const [signer, previous] of steps) yield* publishSigningKey(signer, secret, previous)
+    return publishedKeys(registry.signingKeys.values(), trusted)
+  }).pipe(Effect.provide(deciding))
+}
+
+const trustOf = (keys: ReadonlyArray<PublishedKey>) => keys.map(({ trusted }) => trusted)
+
+it.effect("the first key is the root, later ones count as the key before them says", () =>
+  Effect.gen(function*() {
+    const [a, b, c] = [first!, second!, signerOf("alk", Buffer.alloc(32, 3))]
+    assert.deepStrictEqual(trustOf(yield* publishedOf([[a], [b]])), ["root", "unendorsed"])
+    const rotated = yield* publishedOf([[a], [b, a], [c, b]])
+    assert.deepStrictEqual(trustOf(rotated), ["root", "endorsed", "endorsed"])
+    assert.deepStrictEqual(rotated.map(({ endorsedBy }) => endorsedBy), [
+      undefined,
+      a.keyId,
+      b.keyId
+    ])
+    assert.isDefined(rotated[0]!.retiredAt)
+    assert.isUndefined(rotated[2]!.retiredAt)
+    // A key endorses one other key only, and a lost one can be made up for by the operator.
+    assert.deepStrictEqual(trustOf(yield* publishedOf([[a], [b, a], [c, a]])), [
+      "root",
+      "endorsed",
+      "unendorsed"
+    ])
+    assert.deepStrictEqual(trustOf(yield* publishedOf([[a], [b]], [b.vkey])), ["root", "listed"])
+    // Endorsed later than published.
+    assert.deepStrictEqual(trustOf(yield* publishedOf([[a], [b], [b, a]])), ["root", "endorsed"])
+    // A key that was never published endorses nothing.
+    assert.deepStrictEqual(trustOf(yield* publishedOf([[a], [b, c]])), ["root", "unendorsed"])
+  })
+)
+
+it.effect("keys of a version without endorsements count as they did", () =>
+  Effect.sync(() => {
+    const added = (signer: Signer, added_at: string): SigningKey => ({
+      key_id: signer.keyId,
+      vkey: signer.vkey,
+      public_key: signer.publicKey,
+      added_at
+    })
+    const keys = [
+      added(second!, "2026-01-02T00:00:00.000000Z"),
+      added(first!, "2026-01-01T00:00:00.000000Z")
+    ]
+    assert.deepStrictEqual(trustOf(publishedKeys(keys, [])), ["root", "root"])
+    const junk = { ...added(first!, "2026-01-03T00:00:00.000000Z"), vkey: "no key" }
+    assert.lengthOf(publishedKeys([...keys, junk], []), 2)
+  })
+)
 
 it.effect("a checkpoint that nobody signs is given up after 10 seconds, and asked for again", () => {
   let submitted = 0

@@ -34,14 +34,15 @@ const published = {
   keyId: OURS.keyId,
   vkey: OURS.vkey,
   publicKey: OURS.publicKey,
+  trusted: "root",
   addedAt: TIME
-}
+} as const
 
 const withStored = <A, E>(
   stored: ReadonlyArray<CheckpointRecord>,
   test: (checkpoints: SignedCheckpoints["Service"]) => Effect.Effect<A, E>,
   /** Whether this process has heard of the key. */
-  world = { heard: true }
+  world = { heard: true, sizeMax: Infinity }
 ) =>
   SignedCheckpoints.use(test).pipe(
     Effect.provide(
@@ -72,7 +73,9 @@ const withStored = <A, E>(
             all: Effect.sync(() => (world.heard ? [published] : [])),
             caughtUp: Effect.sync(() => {
               world.heard = true
-            })
+            }),
+            refusal: (_, { treeSize }) =>
+              Effect.succeed(treeSize > world.sizeMax ? "its key was replaced" : undefined)
           })
         ])
       )
@@ -95,13 +98,32 @@ describe("signed checkpoints", () => {
     )
   )
 
+  it.effect("are forged where their key was not to sign them any more", () =>
+    withStored(
+      [signed(3), signed(7)],
+      (checkpoints) =>
+        Effect.gen(function*() {
+          assert.deepStrictEqual(yield* checkpoints.newestAtOrBelow("acme", 9), {
+            treeSize: 7,
+            problem: "its key was replaced"
+          })
+          assert.deepStrictEqual(yield* checkpoints.open("acme", signed(5).note), {
+            treeSize: 5,
+            problem: "its key was replaced"
+          })
+          assert.notProperty(yield* checkpoints.open("acme", signed(4).note), "problem")
+        }),
+      { heard: true, sizeMax: 4 }
+    )
+  )
+
   it.effect("are not called forged for a key that is only new", () =>
     withStored(
       [signed(7)],
       (checkpoints) =>
         Effect.map(checkpoints.newestAtOrBelow("acme", 9), (found) =>
           assert.notProperty(found, "problem")),
-      { heard: false }
+      { heard: false, sizeMax: Infinity }
     )
   )
 

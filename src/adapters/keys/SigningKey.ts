@@ -2,9 +2,10 @@
  * Where the key that signs checkpoints comes from: a file of the configuration, or one that is made
  * once in the data folder. Hands out a signer, never the key; what is signed is not its business.
  *
- * Rotation: replace the file, or call `rotateSigningKey` for the one in the data folder, and start
- * the sequencers again. The old public key stays in the registry, so old checkpoints still verify;
- * the old private key is not kept anywhere.
+ * Rotation: replace the file and name the old one as the one before, or call `rotateSigningKey` for
+ * the one in the data folder, and start the sequencers again. The old key endorses the new one and
+ * hands every tree over; then its private part is no longer needed and, in the data folder, deleted.
+ * The old public key stays in the registry, so old checkpoints still verify.
  */
 import { Effect, Schema } from "effect"
 import { generateKeyPairSync } from "node:crypto"
@@ -21,6 +22,9 @@ export class SigningKeyUnusable extends Schema.TaggedError<SigningKeyUnusable>()
 /** Name of the key in the data folder. */
 export const SIGNING_KEY_FILE = "signing-key.pem"
 
+/** Name of the key before it there, until the new one is endorsed. */
+export const PREVIOUS_KEY_FILE = "signing-key.previous.pem"
+
 const OWNER_ONLY = 0o600
 /** Permission bits of everybody but the file's owner and group. */
 const OTHERS = 0o007
@@ -29,7 +33,11 @@ const KEY_FILE_BYTES_MAX = 16_384
 
 const HOW_TO_MAKE = "make one with: openssl genpkey -algorithm ed25519 -out <file>"
 
+/** A second rotation before the first one is complete would lose the key that has to endorse. */
+class RotationPending extends Error {}
+
 const reasonOf = (cause: unknown): string => {
+  if (cause instanceof RotationPending) return cause.message
   const { code, message } = cause as { readonly code?: string; readonly message?: string }
   if (code === "ENOENT") return `is not there: ${HOW_TO_MAKE}`
   if (code === "EACCES" || code === "EPERM") return "may not be read by this user"
@@ -104,6 +112,33 @@ export const keptSigner = (
   })
 }
 
+/** True if both files hold the same key: a rotation that was cut off before its second step. */
+const isCopy = (serviceName: string, path: string, previous: string): boolean =>
+  readSigner(serviceName, path).keyId === readSigner(serviceName, previous).keyId
+
+/** The key before the one in the data folder, while the new one is not endorsed everywhere. */
+export const keptPrevious = (
+  serviceName: string,
+  folder: string
+): Effect.Effect<Signer | undefined, SigningKeyUnusable> => {
+  const [path, previous] = [join(folder, SIGNING_KEY_FILE), join(folder, PREVIOUS_KEY_FILE)]
+  return attempt(previous, () => {
+    if (!fs.existsSync(previous)) return undefined
+    if (!isCopy(serviceName, path, previous)) return readSigner(serviceName, previous)
+    fs.rmSync(previous)
+    return undefined
+  })
+}
+
+/** The new key is endorsed everywhere: the old one can sign nothing any more. */
+export const deletePrevious = (folder: string): Effect.Effect<void, SigningKeyUnusable> => {
+  const previous = join(folder, PREVIOUS_KEY_FILE)
+  return attempt(previous, () => {
+    fs.rmSync(previous, { force: true })
+    syncFolder(previous)
+  })
+}
+
 export interface RotatedKey {
   /** Key ids, 8 hex digits; undefined: there was no key. */
   readonly before: string | undefined
@@ -112,15 +147,25 @@ export interface RotatedKey {
 
 /**
  * Puts a new key in the place of the one in the data folder, which must be this process's own. The
- * key that was there is gone afterwards: it can sign nothing any more.
+ * key that was there is kept beside it until the next start has let it endorse the new one.
  */
 export const rotateSigningKey = (
   serviceName: string,
   folder: string
 ): Effect.Effect<RotatedKey, SigningKeyUnusable> => {
-  const path = join(folder, SIGNING_KEY_FILE)
+  const [path, previous] = [join(folder, SIGNING_KEY_FILE), join(folder, PREVIOUS_KEY_FILE)]
   return attempt(path, () => {
     const before = fs.existsSync(path) ? readSigner(serviceName, path).keyId : undefined
+    if (fs.existsSync(previous)) {
+      if (!isCopy(serviceName, path, previous)) {
+        throw new RotationPending(
+          "was rotated already: start the service once, so that the key before it endorses it"
+        )
+      }
+    } else if (before !== undefined) {
+      fs.linkSync(path, previous)
+      syncFolder(path)
+    }
     writeKey(path)
     return { before, after: readSigner(serviceName, path).keyId }
   })

@@ -7,7 +7,10 @@ import * as fs from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import {
+  deletePrevious,
+  keptPrevious,
   keptSigner,
+  PREVIOUS_KEY_FILE,
   rotateSigningKey,
   SIGNING_KEY_FILE,
   signerOfFile
@@ -105,7 +108,28 @@ layer(Layer.mergeAll(logger))("the signing key", (it) => {
       assert.notStrictEqual(after, before)
       assert.property(openNote(note, [current.vkey, old.vkey]), "checkpoint")
       assert.deepInclude(openNote(note, [current.vkey]), { refusal: "unknown_key" })
+      // The old one is kept until it has endorsed the new one, and is not lost by another rotation.
+      assert.strictEqual((yield* keptPrevious("alk", path))?.keyId, old.keyId)
+      const again = yield* Effect.flip(rotateSigningKey("alk", path))
+      assert.include(again.message, "start the service once")
+      assert.strictEqual((yield* keptSigner("alk", path)).keyId, after)
+      for (const name of [SIGNING_KEY_FILE, PREVIOUS_KEY_FILE]) {
+        assert.strictEqual(fs.statSync(join(path, name)).mode & 0o777, 0o600)
+      }
+      yield* deletePrevious(path)
+      assert.isUndefined(yield* keptPrevious("alk", path))
       assert.deepStrictEqual(fs.readdirSync(path), [SIGNING_KEY_FILE])
-      assert.strictEqual(fs.statSync(join(path, SIGNING_KEY_FILE)).mode & 0o777, 0o600)
+    }))
+
+  it.effect("is not changed by a rotation that was cut off, which can be made again", () =>
+    Effect.gen(function*() {
+      const path = yield* folder
+      const old = yield* keptSigner("alk", path)
+      fs.linkSync(join(path, SIGNING_KEY_FILE), join(path, PREVIOUS_KEY_FILE))
+      assert.deepInclude(yield* rotateSigningKey("alk", path), { before: old.keyId })
+      assert.strictEqual((yield* keptPrevious("alk", path))?.keyId, old.keyId)
+      fs.copyFileSync(join(path, SIGNING_KEY_FILE), join(path, PREVIOUS_KEY_FILE))
+      assert.isUndefined(yield* keptPrevious("alk", path))
+      assert.deepStrictEqual(fs.readdirSync(path), [SIGNING_KEY_FILE])
     }))
 })

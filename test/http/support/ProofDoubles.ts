@@ -90,9 +90,11 @@ const keysOf = (world: ProofWorld) =>
       world.vkeys.map((vkey) => {
         const [, keyId = "", base64 = ""] = vkey.split("+")
         const publicKey = Buffer.from(base64, "base64").subarray(1).toString("base64")
-        return { keyId, vkey, publicKey, addedAt: "2026-01-01T00:00:00.000000Z" }
+        const addedAt = "2026-01-01T00:00:00.000000Z"
+        return { keyId, vkey, publicKey, trusted: "root" as const, addedAt }
       })
-    )
+    ),
+    refusal: () => Effect.succeed(undefined)
   })
 
 /** A log that is asked where it ends: waiting for the store then lets the projection work. */

@@ -146,9 +146,11 @@ export const project = Effect.fnUntraced(function*() {
 const layerOwnKey = Layer.succeed(PublishedKeys, {
   all: Effect.sync(() => {
     const { keyId, publicKey, vkey } = checkpointSigner.signer
-    return [{ keyId, publicKey, vkey, addedAt: "2026-01-01T00:00:00.000000Z" }]
+    const addedAt = "2026-01-01T00:00:00.000000Z"
+    return [{ keyId, publicKey, vkey, trusted: "root" as const, addedAt }]
   }),
-  caughtUp: Effect.void
+  caughtUp: Effect.void,
+  refusal: () => Effect.succeed(undefined)
 })
 
 /** The chain of the topic up to a sequence, and another one behind it, freshly computed. */
