@@ -14,7 +14,7 @@ import {
   type Receipt
 } from "../domain/Receipt.ts"
 import { reasonOf } from "../domain/RecordFields.ts"
-import { readRegistryRecord, type Registry } from "../domain/Registry.ts"
+import { checkNotOlder, readRegistryRecord, type Registry } from "../domain/Registry.ts"
 import { RegistryTable } from "../domain/RegistryTable.ts"
 import type { TopicKind } from "../domain/Topics.ts"
 import {
@@ -142,7 +142,9 @@ class Followed {
         return this.#takeState(partition, record)
       case "registry": {
         const change = readRegistryRecord(record.key, record.value)
-        if (change !== undefined) this.registry.take([change])
+        if (change === undefined) return
+        checkNotOlder(this.registry, change)
+        this.registry.take([change])
       }
     }
   }

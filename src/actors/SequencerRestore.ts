@@ -14,7 +14,7 @@ import { Frontier } from "../domain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../domain/Identifiers.ts"
 import { COMMAND_HEADER } from "../domain/Receipt.ts"
 import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
-import { readRegistryRecord } from "../domain/Registry.ts"
+import { checkNotOlder, readRegistryRecord } from "../domain/Registry.ts"
 import { RegistryTable } from "../domain/RegistryTable.ts"
 import { microsOf } from "../domain/Timestamp.ts"
 import type { TopicKind } from "../domain/Topics.ts"
@@ -553,7 +553,9 @@ const readRegistry = ({ log, reader }: Restoring, registry: RegistryTable) =>
     const position = { topic: "registry" as const, partition: 0, offset: start }
     yield* scanEach(reader, position, end, ({ key, value }) => {
       const change = readRegistryRecord(key, value)
-      if (change !== undefined) registry.take([change])
+      if (change === undefined) return
+      checkNotOlder(registry, change)
+      registry.take([change])
     })
   })
 

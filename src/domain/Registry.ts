@@ -244,6 +244,33 @@ export const readRegistryRecord = (
   return entryOf(kind, name.slice(at + 1), value)
 }
 
+/**
+ * Refuses a record that says less than an earlier one: a copy of a genuine record would make a revoked
+ * key valid again.
+ * @throws RecordUnreadable
+ */
+export const checkNotOlder = (registry: RegistryReader, change: RegistryChange): void => {
+  const older = (what: string) => new RecordUnreadable(`it is older than what is known: ${what}`)
+  if (change.kind === "key") {
+    const known = registry.key(change.key.id)
+    if (known?.revoked_at !== undefined && change.key.revoked_at === undefined) {
+      throw older("the key is revoked")
+    }
+  } else if (change.kind === "link") {
+    const known = registry.link(change.link.id)
+    if (known === undefined) return
+    if (known.revoked_at !== undefined && change.link.revoked_at === undefined) {
+      throw older("the link is revoked")
+    }
+    if (change.link.uses < known.uses) throw older(`the link was used ${known.uses} times`)
+  } else if (change.kind === "signing_key") {
+    const { endorsement, key_id } = change.signing_key
+    if (registry.signingKey(key_id)?.endorsement !== undefined && endorsement === undefined) {
+      throw older("the key is endorsed")
+    }
+  }
+}
+
 /** Everything that `alk.registry` says, by id. What is read of it is never changed, but replaced. */
 export interface Registry extends RegistryReader {
   readonly tenants: ReadonlyMap<string, Tenant>

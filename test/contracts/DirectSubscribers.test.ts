@@ -12,6 +12,7 @@ import { promisify } from "node:util"
 import { inject } from "vitest"
 import { runProjection } from "../../src/actors/Projection.ts"
 import { runSequencer } from "../../src/actors/Sequencer.ts"
+import { signerOf } from "../../src/domain/Checkpoint.ts"
 import {
   RECEIPT_HEADER,
   TENANT_HEADER,
@@ -265,11 +266,13 @@ const produce = Effect.fnUntraced(function*(prefix: string) {
   yield* until("receipts", commands.length + 1)
   yield* Effect.forEach(sequencers, Fiber.interrupt)
   yield* abort
-  // A second owner of each partition goes on where the first one stopped.
+  // A second owner of each partition goes on where the first one stopped, with a key of its own.
   yield* commandLog.submit(command("acme", 2))
   yield* commandLog.submit(traces("globex", [endExecution("runs on")]))
+  const signer = signerOf("alk", Buffer.alloc(32, 8))
+  const changed = { ...settings, signer, previous: settings.signer }
   yield* Effect.forEach(partitions, (partition) =>
-    runForAWhile(runSequencer(partition, settings, () => Effect.void))
+    runForAWhile(runSequencer(partition, changed, () => Effect.void))
   )
   yield* until("receipts", commands.length + 3)
   yield* abort

@@ -15,7 +15,7 @@ import { asService, memoryCopy, takenOverBy } from "../support/Authenticated.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
 import { append, loseTopic, produceRaw, readAll, type RawRecord } from "../support/Log.ts"
 import { sequenceUntil, TENANT, topicEvents, withView } from "./support/Evidence.ts"
-import { apiKey, assertWorks, registryCommand, running } from "./support/Service.ts"
+import { apiKey, assertWorks, registryCommand, running, type Service } from "./support/Service.ts"
 
 const counted = (topic: TopicKind) =>
   Metric.value(Metric.withAttributes(malformedRecords, { topic })).pipe(
@@ -160,6 +160,37 @@ describe("copies of genuine commands", () => {
         assert.strictEqual(receipts.length, 2)
         yield* submitted(ingestCommand(TENANT, 1))
         yield* sequenceUntil(Effect.map(ownSequences, ({ length }) => length === 4))
+      }))
+    )
+  )
+})
+
+describe("copies of genuine registry records", () => {
+  it.live("make no revoked key valid again, at no start", () =>
+    withView((prefix) =>
+      asService({ prefix }, Effect.gen(function*() {
+        const isRevoked = (service: Service) =>
+          service.view.registry().keys.get("key_1")?.revoked_at !== undefined
+        yield* Effect.scoped(Effect.gen(function*() {
+          const service = yield* running
+          yield* assertWorks(service, "key_1")
+          const revoke = { op: "revoke_key", tenant_id: TENANT, key_id: "key_1", revoked_at: T } as const
+          yield* append([commandRecord(registryCommand(revoke))])
+          yield* service.view.until(() => isRevoked(service)).pipe(Effect.timeout("20 seconds"))
+          const [made] = (yield* readAll("registry")).filter(({ key }) =>
+            key?.toString() === "key/key_1")
+          const { headers, key, value } = made!
+          yield* produceRaw(prefix, "registry", [
+            { key, value, headers: { [MAC_HEADER]: headers[MAC_HEADER]!.toString() } }
+          ])
+          yield* assertWorks(service, "key_2")
+          assert.isTrue(isRevoked(service))
+        }))
+        yield* Effect.scoped(Effect.gen(function*() {
+          const service = yield* running
+          yield* assertWorks(service, "key_3")
+          assert.isTrue(isRevoked(service))
+        }))
       }))
     )
   )
