@@ -3,7 +3,8 @@
  * asked over HTTP, and what it has handed out checked by the programs that lie in it.
  */
 import { execFile } from "node:child_process"
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createPrivateKey, sign } from "node:crypto"
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
@@ -498,6 +499,13 @@ describe("events that try to make the printer fetch something", () => {
   })
 })
 
+/** A text as a C2SP signed note of the service, by a key in PEM. */
+const signedNote = (pem: string, keyId: string, text: string): string => {
+  const signature = sign(null, Buffer.from(text), createPrivateKey(pem))
+  const base64 = Buffer.concat([Buffer.from(keyId, "hex"), signature]).toString("base64")
+  return `${text}\n\u2014 alk ${base64}\n`
+}
+
 describe("a rotated key", () => {
   const vkeys = async (): Promise<ReadonlyArray<string>> =>
     (await new Client(running.url, "").call("/.well-known/alk-keys.json")).body.vkeys
@@ -516,6 +524,8 @@ describe("a rotated key", () => {
     assert.strictEqual(refused.code, 1)
     assert.include(refused.output, "in use")
     await running.stop()
+    const stolen = readFileSync(join(data, "signing-key.pem"), "utf8")
+    const [, stolenId = ""] = before.at(-1)!.split("+")
     const rotated = await rotate()
     assert.strictEqual(rotated.code, 0, rotated.output)
     running = await start(environment)
@@ -532,6 +542,18 @@ describe("a rotated key", () => {
     const [, addedId] = added.split("+")
     const { body } = await api.call("/v1/chain/checkpoints/latest")
     assert.strictEqual(body.key_id, addedId)
+    // What the old key signs from now on is refused; the log says that it was the old one.
+    const [origin, size, root] = String(body.note).split("\n")
+    const forgery = signedNote(stolen, stolenId, `${origin}\n${size}\n${root}\n`)
+    const forged = await api.call("/v1/verify", { body: { checkpoint: forgery } })
+    assert.strictEqual(forged.body.valid, false, forged.text)
+    assert.include(forged.text, `its key ${stolenId} was replaced by ${addedId}`)
+    const document = await new Client(running.url, "").call("/.well-known/alk-keys.json")
+    const [retired, endorsed] = (document.body.keys as ReadonlyArray<Json>).slice(-2)
+    assert.deepInclude(retired, { kid: stolenId, trusted: "root" })
+    assert.isString(retired!["retired_at"])
+    assert.deepInclude(endorsed, { kid: addedId, trusted: "endorsed", endorsed_by: stolenId })
+    while (existsSync(join(data, "signing-key.previous.pem"))) await sleep(50)
     const consistent = await api.call("/v1/chain/proofs/consistency?first=30")
     assert.strictEqual(consistent.status, 200, consistent.text)
     const both = await keysFile("both-keys.json")
