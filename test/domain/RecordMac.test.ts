@@ -51,7 +51,8 @@ describe("the MAC of a record", () => {
       })
     )
     for (const length of [16_383, 16_384, 16_385, 1_000_000]) {
-      const record = { topic: "alk.commands", partition: 1, key: "k", value: "é".repeat(length / 2), headers: {} }
+      const value = "é".repeat(length / 2)
+      const record = { topic: "alk.commands", partition: 1, key: "k", value, headers: {} }
       assert.strictEqual(mac.of(record), expected(SECRET, record))
       const bytes = Buffer.from(record.value)
       assert.strictEqual(mac.of({ ...record, value: bytes }), expected(SECRET, record))
@@ -70,7 +71,8 @@ describe("the MAC of a record", () => {
   it("is the same for text and its bytes, and for headers that nobody reads", () => {
     fc.assert(
       fc.property(input, (record) => {
-        const bytes = (value: string | Buffer | null) => value === null ? null : Buffer.from(value as string)
+        const bytes = (value: string | Buffer | null) =>
+          value === null ? null : Buffer.from(value as string)
         const headers = Object.fromEntries(
           Object.entries(record.headers).map(([name, value]) => [name, bytes(value)!])
         )
