@@ -6,6 +6,7 @@
 import { Clock, Context, Deferred, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { isCaughtUp } from "../actors/CaughtUp.ts"
 import { ChainEnds } from "../actors/ChainEnds.ts"
+import { newestGenuine, openRecord, saysItsNote } from "../actors/GenuineCheckpoints.ts"
 import { headOf, Heads } from "../actors/Heads.ts"
 import { PublishedKeys } from "../actors/PublishedKeys.ts"
 import type { Receipts } from "../actors/Receipts.ts"
@@ -15,7 +16,6 @@ import {
   openNote,
   treeOfCheckpoint,
   type CheckpointRecord,
-  type OpenedCheckpoint,
   type OpenedNote
 } from "../domain/Checkpoint.ts"
 import type { Command } from "../domain/Command.ts"
@@ -187,23 +187,6 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   const mismatches = new Remembered<number>()
   const strangers = new Remembered<number>()
 
-  /** True if a record of this tree repeats what its signed note says. */
-  const saysItsNote = (tree: string, record: CheckpointRecord, note: OpenedCheckpoint): boolean =>
-    note.origin === `${settings.serviceName}/${tree}` &&
-    treeOfCheckpoint(record) === tree &&
-    record.tree_size === note.treeSize &&
-    record.root_hash === note.rootHash &&
-    note.keyIds.includes(record.key_id)
-
-  const isGenuine = (
-    tree: string,
-    record: CheckpointRecord,
-    vkeys: ReadonlyArray<string>
-  ): boolean => {
-    const opened = openNote(record.note, vkeys)
-    return "checkpoint" in opened && saysItsNote(tree, record, opened.checkpoint)
-  }
-
   const mismatch = Effect.fnUntraced(function*(tree: string, treeSize: number, reason: string) {
     const failure = new CheckpointMismatch({ tree, treeSize, reason })
     yield* Effect.logError(failure.message, { tree })
@@ -237,7 +220,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     if ("refusal" in opened) {
       return yield* mismatch(tree, record.tree_size, `its note is refused: ${opened.message}`)
     }
-    if (!saysItsNote(tree, record, opened.checkpoint)) {
+    if (!saysItsNote(settings.serviceName, tree, record, opened.checkpoint)) {
       return yield* mismatch(tree, record.tree_size, "it says other things than its signed note")
     }
     const refusal = yield* keys.refusal(tree, opened.checkpoint)
@@ -246,10 +229,8 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
 
   const held = (tree: string) =>
     Effect.gen(function*() {
-      yield* keys.caughtUp
-      const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
-      const published = yield* ends.checkpoint(tree, (record) => isGenuine(tree, record, vkeys))
-      const newest = larger(published, signed.get(tree))
+      const published = yield* newestGenuine(ends, keys, settings.serviceName, tree)
+      const newest = larger(published?.record, signed.get(tree))
       return newest === undefined ? undefined : yield* checked(tree, newest)
     })
 
@@ -456,7 +437,12 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     yield* keys.caughtUp
     const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
     const records = yield* store.list(tree, page)
-    const genuine = records.filter((record) => isGenuine(tree, record, vkeys))
+    const genuine: Array<CheckpointRecord> = []
+    for (const record of records) {
+      const opened = openRecord(settings.serviceName, tree, record, vkeys)
+      const refusal = opened && (yield* keys.refusal(tree, opened))
+      if (opened !== undefined && refusal === undefined) genuine.push(record)
+    }
     const forged = records.length - genuine.length
     if (forged > 0) {
       yield* Effect.logError("checkpoints in the store are not signed by this service", {

@@ -5,6 +5,7 @@
  */
 import { Context, Effect, Layer, Option } from "effect"
 import { ChainEnds } from "../actors/ChainEnds.ts"
+import { newestGenuine } from "../actors/GenuineCheckpoints.ts"
 import { PublishedKeys } from "../actors/PublishedKeys.ts"
 import { openNote } from "../domain/Checkpoint.ts"
 import { hashesOf, inclusionParts } from "../domain/MerkleTree.ts"
@@ -111,21 +112,16 @@ const make = Effect.fnUntraced(function*(serviceName: string) {
     return problem === undefined ? { treeSize, rootHash, note } : { treeSize, problem }
   })
 
-  const published: SignedCheckpoints["Service"]["published"] = Effect.fnUntraced(function*(tree) {
-    yield* keys.caughtUp
-    const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
-    const signedBy = (note: string) => {
-      const opened = openNote(note, vkeys)
-      return "refusal" in opened || opened.checkpoint.origin !== `${serviceName}/${tree}`
+  const published: SignedCheckpoints["Service"]["published"] = (tree) =>
+    Effect.map(newestGenuine(ends, keys, serviceName, tree), (found) =>
+      found === undefined
         ? undefined
-        : opened.checkpoint
-    }
-    const record = yield* ends.checkpoint(tree, ({ note }) => signedBy(note) !== undefined)
-    const found = record === undefined ? undefined : signedBy(record.note)
-    return record === undefined || found === undefined
-      ? undefined
-      : { treeSize: found.treeSize, rootHash: found.rootHash, note: record.note }
-  })
+        : {
+            treeSize: found.opened.treeSize,
+            rootHash: found.opened.rootHash,
+            note: found.record.note
+          }
+    )
 
   return SignedCheckpoints.of({
     open,

@@ -117,6 +117,28 @@ describe("signed checkpoints", () => {
     )
   )
 
+  it.effect("the newest one on the topic is the newest genuine one, whatever follows it", () =>
+    withStored(
+      [
+        signed(3),
+        signed(4),
+        signed(7),
+        signed(9, OTHERS),
+        signed(9, OURS, "globex"),
+        { ...signed(9), tree_size: 10 },
+        { ...signed(9), note: "" }
+      ],
+      (checkpoints) =>
+        Effect.map(checkpoints.published("acme"), (found) =>
+          assert.deepStrictEqual(found, {
+            treeSize: 4,
+            rootHash: signed(4).root_hash,
+            note: signed(4).note
+          })),
+      { heard: true, sizeMax: 4 }
+    )
+  )
+
   it.effect("are not called forged for a key that is only new", () =>
     withStored(
       [signed(7)],
