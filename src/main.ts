@@ -4,7 +4,6 @@
  */
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer, References, type Runtime } from "effect"
-import { layerArchive } from "./adapters/archive/ArchiveZip.ts"
 import { parentGone } from "./adapters/embedded/ParentWatch.ts"
 import { layerLogFormat } from "./cli/LogFormat.ts"
 import { announce, failureLines, HELP, ROTATE_KEY_HELP } from "./cli/Messages.ts"
@@ -45,9 +44,7 @@ const program = Effect.gen(function*() {
   const [command, ...rest] = process.argv.slice(2)
   const wantsHelp = process.argv.includes("--help") || process.argv.includes("-h")
   if (wantsHelp) return yield* print(helpOf[command ?? ""] ?? HELP())
-  if (command === "verify") {
-    return yield* verifyCommand(rest).pipe(Effect.provide(layerArchive))
-  }
+  if (command === "verify") return yield* verifyCommand(rest)
   if (command !== undefined && !(command in helpOf)) {
     return yield* Effect.fail(new Error(`unknown command ${command}; see npm start -- --help`))
   }

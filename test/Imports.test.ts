@@ -31,7 +31,7 @@ const allowed: Record<string, ReadonlyArray<string>> = {
   adapters: ["adapters", "domain", "ports"]
 }
 /** Packages that only adapters may name: everybody else speaks to the ports. */
-const clients = ["kafkajs", "@clickhouse/client", "chdb", "playwright-core", "archiver", "yauzl"]
+const clients = ["kafkajs", "@clickhouse/client", "chdb", "playwright-core", "archiver"]
 /** Files beside the folders that everybody but domain and ports may read. */
 const shared = ["config.ts"]
 

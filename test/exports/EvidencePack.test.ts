@@ -52,12 +52,12 @@ describe("a pack", () => {
     ["3,000 events", () => mixed(3_000)]
   ]
   for (const [name, make] of populations) {
-    it(`of ${name} is intact for every verifier and for sha256sum`, async () => {
+    it(`of ${name} is authentic for every verifier and for sha256sum`, async () => {
       const chain = make()
       const zip = await new PackWorld(chain).pack({ pdf: Buffer.from("%PDF-1.7\n") })
       const report = await verifiers.check(zip, { key: signer.vkey })
       assert.deepStrictEqual(problemsOf(report), [])
-      assert.strictEqual(report.verdict, "intact")
+      assert.strictEqual(report.verdict, "authentic")
       if (report.verdict === "unreadable") return
       assert.strictEqual(report.events, chain.length)
       assert.strictEqual(report.links, chain.length)
@@ -195,7 +195,7 @@ describe("a pack of a part of the log", () => {
     ["where nothing is", { filter: { from: "2200-01-01T00:00:00.000000Z" } }, [], 0]
   ]
   for (const [name, wishes, wanted, links] of parts) {
-    it(`is intact and holds what was asked for: ${name}`, async () => {
+    it(`is authentic and holds what was asked for: ${name}`, async () => {
       const given = { ...wishes, checkpoints: [5, 24, 25, 50, 64] }
       const zip = await new PackWorld(chain).pack(given)
       const pack = new PackEditor(zip)
@@ -203,7 +203,7 @@ describe("a pack of a part of the log", () => {
       assert.strictEqual(pack.lines("links.ndjson").length, links)
       const report = await verifiers.check(zip, { key: signer.vkey })
       assert.deepStrictEqual(problemsOf(report), [])
-      assert.strictEqual(report.verdict, "intact")
+      assert.strictEqual(report.verdict, "authentic")
       const doubts = report.not_established.filter((line) => line.includes("Nothing signed covers"))
       assert.deepStrictEqual(doubts, [])
     })
@@ -243,10 +243,10 @@ describe("a pack of a part of the log", () => {
   it("is held against a checkpoint that ends within it, before it and behind it", async () => {
     const zip = await new PackWorld(chain).pack({ filter: { fromSequence: 20, toSequence: 30 } })
     const kept = [19, 25, 80].map((size) => checkpointOf(chain, size).note)
-    assert.strictEqual((await verifiers.check(zip, { kept })).verdict, "intact")
+    assert.strictEqual((await verifiers.check(zip, { kept })).verdict, "authentic")
     const [early, late] = [10, 50].map((size) => checkpointOf(chain, size).note)
     const report = await verifiers.check(zip, { kept: [early!, late!] })
-    assert.strictEqual(report.verdict, "intact")
+    assert.strictEqual(report.verdict, "authentic")
     const open = report.not_established.filter((line) => line.startsWith("The checkpoint"))
     assert.strictEqual(open.length, 2)
   })
@@ -255,7 +255,7 @@ describe("a pack of a part of the log", () => {
     const zip = await new PackWorld(chain).pack()
     const kept = [JSON.stringify(checkpointOf(chain, 25))]
     const report = await verifiers.check(zip, { kept })
-    assert.strictEqual(report.verdict, "intact")
+    assert.strictEqual(report.verdict, "authentic")
     assert.isFalse(report.not_established.some((line) => line.includes("rewritten and signed")))
   })
 
@@ -364,11 +364,11 @@ describe("the verifiers", () => {
     const unpacked = pack.unpack(join(folder, "own"))
     for (const command of [["node", "verify.mjs"], ["python3", "verify.py"]]) {
       const said = execFileSync(command[0]!, [command[1]!], { cwd: unpacked }).toString()
-      assert.match(said, /^INTACT/)
+      assert.match(said, /^CONSISTENT, ORIGIN NOT CHECKED/)
     }
     const args = [unpacked, "--json"]
     const reports = await programs(args)
-    for (const { report } of reports) assert.strictEqual(report.verdict, "intact")
+    for (const { report } of reports) assert.strictEqual(report.verdict, "consistent")
     assert.deepStrictEqual(reports[1]!.report, reports[0]!.report)
     assert.deepStrictEqual(reports[2]!.report, reports[0]!.report)
   })
@@ -377,7 +377,7 @@ describe("the verifiers", () => {
     const unpacked = (await packOf(chain)).set("notes.txt", "mine").unpack(join(folder, "noted"))
     const args = [unpacked, "--json"]
     for (const { report } of await programs(args)) {
-      assert.strictEqual(report.verdict, "intact")
+      assert.strictEqual(report.verdict, "consistent")
       assert.isTrue(report.not_established.some((line) => line.includes("notes.txt")))
     }
   })
@@ -400,7 +400,7 @@ describe("the verifiers", () => {
     for (const form of forms) {
       const args = [path, "--json", "--public-key", form]
       for (const { report } of await programs(args)) {
-        assert.strictEqual(report.verdict, "intact", form)
+        assert.strictEqual(report.verdict, "authentic", form)
         assert.isFalse(report.not_established.some((line) => line.startsWith("Who made the pack")))
       }
     }

@@ -179,7 +179,7 @@ describe("the page", () => {
       const word = () => page.page.textContent(".verdict .word")
       const box = async () => (await page.page.locator(".verdict").boundingBox())!
       await page.check(file("good.zip", zip), { key: signer.vkey })
-      assert.strictEqual(await word(), "Intact")
+      assert.strictEqual(await word(), "Authentic")
       const good = await box()
       const bad = new PackEditor(zip)
         .edit("events.ndjson", (lines) => lines.toSpliced(6, 1))
@@ -229,7 +229,7 @@ describe("the page", () => {
       async (page) => {
         assert.isTrue(await page.page.evaluate(() => globalThis.crypto === undefined))
         const path = file("plain.zip", zip)
-        assert.strictEqual((await page.check(path, { key: signer.vkey })).verdict, "intact")
+        assert.strictEqual((await page.check(path, { key: signer.vkey })).verdict, "authentic")
         const report = await page.check(path, { key: otherSigner.vkey })
         assert.strictEqual(report.verdict, "tampered")
       },
@@ -240,15 +240,15 @@ describe("the page", () => {
   it("says when a file has changed under its hands, and goes on when it is chosen again", async () => {
     await opened(async (page) => {
       const path = file("changing.zip", zip)
-      assert.strictEqual((await page.check(path)).verdict, "intact")
+      assert.strictEqual((await page.check(path)).verdict, "consistent")
       writeFileSync(path, Buffer.concat([zip, Buffer.from("more")]))
       await page.page.click("#again")
       await page.page.waitForSelector("html[data-verdict=unreadable]", { state: "attached" })
       assert.include((await page.page.textContent(".verdict"))!, "choose it again")
-      assert.strictEqual((await page.check(file("changing.zip", zip))).verdict, "intact")
+      assert.strictEqual((await page.check(file("changing.zip", zip))).verdict, "consistent")
       const kept = [file("kept.txt", Buffer.from("no note"))]
       assert.strictEqual((await page.check(path, { kept })).verdict, "unreadable")
-      assert.strictEqual((await page.check(path)).verdict, "intact")
+      assert.strictEqual((await page.check(path)).verdict, "consistent")
     })
   })
 

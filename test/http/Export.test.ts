@@ -73,7 +73,7 @@ describe("GET /v1/export/evidence-pack", () => {
     writeFileSync(path, bytes)
     const { report } = await alkVerify([path, "--json"])
     assert.deepStrictEqual(report.problems, [])
-    assert.strictEqual(report.verdict, "intact")
+    assert.strictEqual(report.verdict, "consistent")
     const pack = new PackEditor(bytes)
     assert.strictEqual(pack.text("evidence.pdf"), "%PDF-1.7 acme 5")
     assert.deepStrictEqual(sequencesOf(pack), [1, 2, 3, 4, 5])

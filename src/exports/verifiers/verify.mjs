@@ -5,7 +5,7 @@
  * The part between the two marks is also what verify.html runs.
  */
 import crypto from "node:crypto"
-import { createReadStream } from "node:fs"
+import { createReadStream, realpathSync } from "node:fs"
 import { open, readdir, readFile, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -25,6 +25,12 @@ const LINE_BYTES_MAX = 1_048_576
 const SMALL_FILE_BYTES_MAX = 16_777_216
 /** Files of a ZIP or folder: a pack has fewer than a hundred. */
 const FILES_MAX = 1_000
+/** Levels of nested objects and arrays in one JSON text: the service stores at most 34. */
+const DEPTH_MAX = 128
+/** Bytes of a signed note or of a text with keys, signatures of one note, keys in one text. */
+const NOTE_BYTES_MAX = 65_536
+const SIGNATURES_MAX = 16
+const KEYS_MAX = 256
 const MANIFEST = "manifest.json"
 const SIGNATURE = "manifest.sig"
 const SUMS = "sha256sums.txt"
@@ -35,7 +41,7 @@ const ERASURES = "erasures.ndjson"
 const TREE = "checkpoints/tree.json"
 const PROOFS = "checkpoints/erasure-proofs.ndjson"
 const KEYS = "keys/vkeys.txt"
-const NOTE_NAME = /^checkpoints\/[0-9]+\.txt$/
+const NOTE_NAME = /^checkpoints\/[0-9]{1,15}\.txt$/
 /** What every pack has; without one of them there is nothing to hold the rest against. */
 const REQUIRED = [
   MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, KEYS
@@ -75,6 +81,14 @@ const bytesOfBase64 = (text) => {
   const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
   return btoa(String.fromCharCode(...bytes)) === text ? bytes : undefined
 }
+const isHash = (value) => typeof value === "string" && HEX.test(value)
+/**
+ * True if the name is a relative path that every file system takes as it is: letters, digits and
+ * "._-", no empty segment, none that ends with a dot.
+ */
+const isSafeName = (name) =>
+  name.length <= 255 &&
+  name.split("/").every((part) => /^[A-Za-z0-9._-]+$/.test(part) && !part.endsWith("."))
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
 const isSequence = (value) => Number.isSafeInteger(value) && value >= 1
 
@@ -232,18 +246,51 @@ class JsonReader {
   }
 }
 
+/** True if more than `max` characters of the text are this one. */
+const hasMore = (text, character, max) => {
+  let count = 0
+  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) {
+    count += 1
+    if (count > max) return true
+  }
+  return false
+}
+
+/** True if objects and arrays are nested deeper than DEPTH_MAX. */
+const isTooDeep = (text) => {
+  const half = DEPTH_MAX / 2
+  if (!hasMore(text, "{", half) && !hasMore(text, "[", half)) return false
+  let depth = 0
+  let isText = false
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]
+    if (isText) {
+      if (character === "\\") at += 1
+      else if (character === '"') isText = false
+    } else if (character === '"') isText = true
+    else if (character === "{" || character === "[") {
+      depth += 1
+      if (depth > DEPTH_MAX) return true
+    } else if (character === "}" || character === "]") depth -= 1
+  }
+  return false
+}
+
 /**
  * The value of a JSON text. V8 may give a key that is written with an escape the name of another
  * object's key (nodejs/node#63785): such a text is not for its JSON.parse.
  */
-const parseJson = (text) => hasEscapedKey(text) ? new JsonReader(text).read() : JSON.parse(text)
+const parseJson = (text) => {
+  if (isTooDeep(text)) throw new SyntaxError("nested too deep")
+  return hasEscapedKey(text) ? new JsonReader(text).read() : JSON.parse(text)
+}
 
 // RFC 8785
 
 class NotCanonical extends Error {}
 
 const quote = (text) => {
-  if (/[\ud800-\udfff]/u.test(text)) throw new NotCanonical("half a surrogate pair")
+  if (/[\ud800-\udfff]/u.test(text)) throw new NotCanonical("an unpaired surrogate")
   return JSON.stringify(text)
 }
 
@@ -319,7 +366,7 @@ const isEvent = (value) =>
 
 const isLink = (value) =>
   isObject(value) && areStrings(value, "created_at", "content_hash", "prev_hash", "hash") &&
-  isSequence(value.sequence_number) && HEX.test(value.hash)
+  isSequence(value.sequence_number) && isHash(value.hash)
 
 /** True if the line is the very text that a link is written as. */
 const isLinkText = (value, line) => {
@@ -332,7 +379,7 @@ const isLinkText = (value, line) => {
 
 const shown = (value) => {
   if (value === undefined || value === null) return "none"
-  return typeof value === "object" ? canonical(value) : String(value)
+  return typeof value === "string" ? value : canonical(value)
 }
 const fault = (reason, expected, actual) => ({ reason, expected, actual })
 const wrong = (what, expected, actual) =>
@@ -370,16 +417,41 @@ const faultOf = (line, event, tenant, erasure, sha256) => {
       "the same event in other bytes, or with members that no hash covers")
 }
 
-/** The last sequence number that stands in a line that is no event. */
-const SAID_SEQUENCE = /"sequence_number":([0-9]{1,15})(?!.*"sequence_number":)/u
+const SEQUENCE_MEMBER = '"sequence_number":'
+const SAID_DIGITS_MAX = 15
+
+/** The last sequence number in a line that is no event, at most SAID_DIGITS_MAX digits; or 0. */
+const saidSequence = (line) => {
+  const place = line.lastIndexOf(SEQUENCE_MEMBER)
+  if (place === -1) return 0
+  const start = place + SEQUENCE_MEMBER.length
+  let end = start
+  while (end < start + SAID_DIGITS_MAX && isDigit(line.charCodeAt(end))) end += 1
+  return Number(line.slice(start, end))
+}
+
+/** Digits in a row that a finite number has at most, roughly. */
+const LONG_NUMBER_DIGITS = 300
+
+/** True if that many digits are in a row; looks at one character of each possible place. */
+const hasLongNumber = (line) => {
+  for (let at = LONG_NUMBER_DIGITS - 1; at < line.length; at += LONG_NUMBER_DIGITS) {
+    if (!isDigit(line.charCodeAt(at))) continue
+    let [start, end] = [at, at + 1]
+    while (at - start < LONG_NUMBER_DIGITS && isDigit(line.charCodeAt(start - 1))) start -= 1
+    while (end - at < LONG_NUMBER_DIGITS && isDigit(line.charCodeAt(end))) end += 1
+    if (end - start >= LONG_NUMBER_DIGITS) return true
+  }
+  return false
+}
 
 /** The event of a line, or undefined if it is none. */
 const eventOf = (line) => {
   try {
     const event = parseJson(line)
     if (!isEvent(event)) return undefined
-    // Only an escape can be half a character, only an exponent or hundreds of digits too large.
-    if (/\\u|[0-9][eE]|[0-9]{300}/.test(line)) canonical(event)
+    // Only an escape can be an unpaired surrogate, only such numbers can be too large.
+    if (/\\u|[0-9][eE]/.test(line) || hasLongNumber(line)) canonical(event)
     return event
   } catch {
     return undefined
@@ -460,7 +532,7 @@ const isIncluded = (hash, eventHash, sequence, size, root, proof) => {
 
 // Signed notes (C2SP) and keys
 
-const VKEY = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)$/u
+const VKEY = /^([^\u0000-\u0020+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/u
 
 /** `{name, id, raw}` of a C2SP verification key; undefined if it is none. */
 const keyOfVkey = (text, sha256) => {
@@ -473,34 +545,42 @@ const keyOfVkey = (text, sha256) => {
 
 const SPKI_PREFIX = "302a300506032b6570032100"
 
-/** Every key in a text: C2SP keys, JWKs, a PEM, or 32 bytes in base64. Bare keys have no name. */
+/**
+ * The keys in a text, at most KEYS_MAX, each once: C2SP keys, JWKs, a PEM, or 32 bytes in base64.
+ * Bare keys have no name.
+ */
 const keysOfText = (text, sha256) => {
-  const named = text.split(/[\s",]+/u).map((word) => keyOfVkey(word, sha256)).filter(Boolean)
+  if (text.length > NOTE_BYTES_MAX) return []
+  const named = [...new Set(text.split(/[ \t\r\n",]+/u))]
+    .map((word) => keyOfVkey(word, sha256)).filter(Boolean).slice(0, KEYS_MAX)
   if (named.length > 0) return named
-  const trimmed = text.trim()
+  const trimmed = text.replace(/^[ \t\r\n]+/, "")
   const raws = []
   if (trimmed.startsWith("{")) {
-    for (const [, x] of trimmed.matchAll(/"x"\s*:\s*"([A-Za-z0-9_-]{43})"/g)) {
+    for (const [, x] of trimmed.matchAll(/"x"[ \t\r\n]*:[ \t\r\n]*"([A-Za-z0-9_-]{43})"/g)) {
       raws.push(bytesOfBase64(`${x.replaceAll("-", "+").replaceAll("_", "/")}=`))
     }
   } else {
-    const body = bytesOfBase64(trimmed.replace(/-----[^-]+-----/g, "").replace(/\s+/g, ""))
+    const body = bytesOfBase64(trimmed.replace(/-----[^-]+-----/g, "").replace(/[ \t\r\n]+/g, ""))
     if (body?.length === 32) raws.push(body)
     if (body?.length === 44 && hexOf(body).startsWith(SPKI_PREFIX)) raws.push(body.slice(12))
   }
-  return raws.filter(Boolean).map((raw) => ({ name: undefined, id: undefined, raw }))
+  return raws.filter(Boolean).slice(0, KEYS_MAX)
+    .map((raw) => ({ name: undefined, id: undefined, raw }))
 }
 
 /** `{origin, size, root, text, signatures}`; undefined if it is no signed checkpoint. */
 const noteOf = (note) => {
   const at = note.lastIndexOf("\n\n")
-  if (at < 0 || !note.endsWith("\n")) return undefined
+  if (at < 0 || !note.endsWith("\n") || note.length > NOTE_BYTES_MAX) return undefined
   const text = note.slice(0, at + 1)
   const signatures = []
   for (const line of note.slice(at + 2, -1).split("\n")) {
-    const [, name, base64] = /^\u2014 ([^\s+]+) (\S+)$/u.exec(line) ?? []
+    const [, name, base64] =
+      /^\u2014 ([^\u0000-\u0020+]+) ([A-Za-z0-9+/=]+)$/u.exec(line) ?? []
     const bytes = base64 === undefined ? undefined : bytesOfBase64(base64)
     if (bytes === undefined || bytes.length <= 4) return undefined
+    if (signatures.length === SIGNATURES_MAX) return undefined
     signatures.push({ name, id: hexOf(bytes.slice(0, 4)), bytes: bytes.slice(4) })
   }
   const [origin, size, rootText] = text.slice(0, -1).split("\n")
@@ -514,7 +594,7 @@ const noteOf = (note) => {
 
 /** The note in a text: the text itself, or the member of a checkpoint as the API answers it. */
 const noteTextOf = (text) => {
-  const record = text.trimStart().startsWith("{") ? jsonOf(text) : undefined
+  const record = /^[ \t\r\n]*\{/.test(text) ? jsonOf(text) : undefined
   return isObject(record) && areStrings(record, "note") ? record.note : text
 }
 
@@ -525,20 +605,23 @@ const named = (key, name, sha256) => {
   return { name, id, raw: key.raw }
 }
 
-/** "signed", "unknown_key", "bad_signature", or "unchecked" where there is no Ed25519. */
+/**
+ * `state` "signed", "unknown_key", "bad_signature", or "unchecked" where there is no Ed25519;
+ * `signers` the raw keys in hex whose signatures verify.
+ */
 const signatureState = async (note, keys, host) => {
-  let state = "unknown_key"
+  const signers = []
   for (const { bytes, id, name } of note.signatures) {
     const known = keys.map((key) => named(key, name, host.sha256))
       .filter((key) => key.id === id && key.name === name)
     for (const key of known) {
       const isSigned = await host.verifyEd25519(key.raw, utf8.encode(note.text), bytes)
-      if (isSigned === undefined) return "unchecked"
-      if (!isSigned) return "bad_signature"
-      state = "signed"
+      if (isSigned === undefined) return { state: "unchecked", signers: [] }
+      if (!isSigned) return { state: "bad_signature", signers: [] }
+      signers.push(hexOf(key.raw))
     }
   }
-  return state
+  return { state: signers.length > 0 ? "signed" : "unknown_key", signers }
 }
 
 // What was found
@@ -569,34 +652,43 @@ const range = (first, last) => (
 
 // Files
 
-/** The lines of a file as texts (undefined for one that is none), hashing every byte on the way. */
-async function* linesOf(file, hasher) {
-  let rest = new Uint8Array()
-  let isTooLong = false
-  const text = (bytes) => {
-    try {
-      return fromUtf8.decode(bytes)
-    } catch {
-      return undefined
-    }
+/** The text of a line; undefined for one that is too long or no UTF-8. */
+const textOfLine = (bytes) => {
+  if (bytes.length > LINE_BYTES_MAX) return undefined
+  try {
+    return fromUtf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** The lines of a file as texts, undefined for one that is none. */
+async function* linesOf(file) {
+  // Of a line whose end has not come: joined once, or dropped as soon as it is too long.
+  let pieces = []
+  let size = 0
+  const keep = (piece) => {
+    size += piece.length
+    if (size > LINE_BYTES_MAX) pieces = []
+    else if (piece.length > 0) pieces.push(piece)
+  }
+  const line = () => {
+    const whole = pieces.length === 1 ? pieces[0] : concat(...pieces)
+    const text = size > LINE_BYTES_MAX ? undefined : textOfLine(whole)
+    pieces = []
+    size = 0
+    return text
   }
   for await (const chunk of file) {
-    hasher?.update(chunk)
     let start = 0
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
-      const piece = chunk.subarray(start, end)
-      yield isTooLong ? undefined : text(rest.length === 0 ? piece : concat(rest, piece))
-      rest = new Uint8Array()
-      isTooLong = false
+      keep(chunk.subarray(start, end))
+      yield line()
       start = end + 1
     }
-    if (!isTooLong) rest = concat(rest, chunk.subarray(start))
-    if (rest.length > LINE_BYTES_MAX) {
-      isTooLong = true
-      rest = new Uint8Array()
-    }
+    keep(chunk.subarray(start))
   }
-  if (rest.length > 0 || isTooLong) yield isTooLong ? undefined : text(rest)
+  if (size > 0) yield line()
 }
 
 const bytesOfFile = async (file) => {
@@ -618,6 +710,9 @@ const jsonOf = (text) => {
   }
 }
 
+/** True if nothing bounds the end of the span. */
+const isOpenEnded = (bounds) => bounds.to === HISTORY_TO && (bounds.to_sequence ?? null) === null
+
 /** One check of one pack, from its files to the verdict. */
 class PackCheck {
   constructor(source, host, options) {
@@ -632,6 +727,9 @@ class PackCheck {
     this.erasures = new Map()
     this.outside = new Map()
     this.roots = new Map()
+    /** Keys, raw in hex, that are known from elsewhere; and those that signed the manifest. */
+    this.trusted = new Set(this.pinned.map(({ raw }) => hexOf(raw)))
+    this.manifestSigners = []
     this.treeHolds = true
     this.erasedSeen = 0
     this.events = 0
@@ -671,9 +769,6 @@ class PackCheck {
     for (const name of missing) found.problem(
       name, null, "file_missing", `the file ${name}`, "none"
     )
-    for (const name of this.source.duplicates) {
-      found.problem(name, null, "file_duplicate", "one file of this name", "more than one")
-    }
     const isReadable = await this.manifest()
     if (isReadable) {
       await this.readTree()
@@ -716,7 +811,9 @@ class PackCheck {
     }
     const { bounds, counts, files } = manifest
     const isWhole = isObject(bounds) && isObject(counts) && Array.isArray(files) &&
+      files.length <= FILES_MAX &&
       files.every((file) => isObject(file) && areStrings(file, "name", "sha256")) &&
+      files.every(({ name }) => isSafeName(name)) &&
       areStrings(manifest, "tenant_id", "service", "generated_at") && manifest.scheme === SCHEME &&
       areStrings(bounds, "from", "to")
     if (!isWhole) {
@@ -735,6 +832,11 @@ class PackCheck {
     return true
   }
 
+  /** The keys that may have signed a checkpoint of this many events, or without it the manifest. */
+  keysOfSize(_size) {
+    return this.keys
+  }
+
   async signature(manifestBytes) {
     const { found } = this
     const text = await this.text(SIGNATURE)
@@ -744,7 +846,7 @@ class PackCheck {
       SIGNATURE, null, "signature_invalid", expected, actual
     )
     if (note === undefined) return bad("a signed note", "something else")
-    const state = await signatureState(note, this.keys, this.host)
+    const { signers, state } = await signatureState(note, this.keysOfSize(), this.host)
     const who = this.pinned.length > 0 ? "the public key that was given" : `a key of ${KEYS}`
     if (state === "unknown_key") return bad(`a signature by ${who}`, "a signature by another key")
     if (state === "bad_signature") return bad(`a signature by ${who}`, "one that does not verify")
@@ -755,9 +857,9 @@ class PackCheck {
     }
     if (state === "unchecked") {
       found.open.push("The signatures: Ed25519 is not available here.")
-      this.unsigned = true
       return
     }
+    this.manifestSigners = signers
     const [signer] = note.signatures
     found.checked.push(`${MANIFEST} is signed by ${signer.name}+${signer.id}.`)
   }
@@ -772,8 +874,8 @@ class PackCheck {
     const sums = new Map()
     const text = this.has(SUMS) ? await this.text(SUMS) : ""
     for (const line of (text ?? "").split("\n")) {
-      const [, hash, name] = /^([0-9a-f]{64}) {2}(.+)$/u.exec(line) ?? []
-      if (name !== undefined) sums.set(name, hash)
+      const [, hash, name] = /^([0-9a-f]{64}) {2}([^\n]+)$/u.exec(line) ?? []
+      if (name !== undefined && isSafeName(name)) sums.set(name, hash)
       else if (line !== "") found.problem(
         SUMS, null, "content_mismatch", "a SHA-256 and a name", "another line"
       )
@@ -827,7 +929,7 @@ class PackCheck {
 
   async readTree() {
     const tree = jsonOf((await this.text(TREE)) ?? "")
-    const isHashes = (list) => Array.isArray(list) && list.every((hash) => HEX.test(hash))
+    const isHashes = (list) => Array.isArray(list) && list.every(isHash)
     this.tree = new Tree(this.host.sha256Bytes)
     this.right = { start: 0, end: 0, hashes: [] }
     if (!isObject(tree)) return this.badTree("JSON")
@@ -866,7 +968,7 @@ class PackCheck {
         found.problem(name, size, "checkpoint_mismatch", expected, actual)
         continue
       }
-      const state = await signatureState(note, this.keys, this.host)
+      const { state } = await signatureState(note, this.keysOfSize(size), this.host)
       if (state === "bad_signature") {
         found.problem(
           name, size, "checkpoint_mismatch", "a signature that verifies", "one that does not"
@@ -887,10 +989,14 @@ class PackCheck {
           `${label} is a checkpoint of ${note.origin}, the pack is of ${this.origin}`
         )
       }
-      const state = await signatureState(note, this.keys, this.host)
+      const { signers, state } = await signatureState(
+        note, this.keysOfSize(note.size), this.host
+      )
       if (state === "bad_signature") throw new Unreadable(
         `${label} has a signature that does not verify`
       )
+      // The pack's own key has signed what came from elsewhere: it is the service's key.
+      for (const signer of signers) this.trusted.add(signer)
       this.notes.push({ file: label, ...note, state, isKept: true })
     }
     this.wanted = new Set(this.notes.map(({ size }) => size))
@@ -943,7 +1049,8 @@ class PackCheck {
   /** The links one by one, each held against the one before it. */
   async *checkedLinks() {
     const { found } = this
-    let expected = this.described.first_sequence_number ?? this.tree.size + 1
+    const { first_sequence_number: first } = this.described
+    let expected = isSequence(first) ? first : this.tree.size + 1
     if (expected !== this.tree.size + 1 && this.treeHolds) {
       this.badTree(`the tree of ${expected - 1} events on the left`)
     }
@@ -1013,9 +1120,7 @@ class PackCheck {
       this.events += 1
       const event = line === undefined ? undefined : eventOf(line)
       if (event === undefined) {
-        const said = Number(
-          /"sequence_number":([0-9]{1,15})(?!.*"sequence_number":)/u.exec(line ?? "")?.[1]
-        )
+        const said = saidSequence(line ?? "")
         const place = this.complete && link !== undefined ? link.sequence_number
           : said > previous ? said : previous + 1
         found.problem(
@@ -1149,7 +1254,7 @@ class PackCheck {
   head(report) {
     const { found, last } = this
     const { bounds, head } = report
-    if (bounds.to !== HISTORY_TO || bounds.to_sequence !== null || last === undefined) return
+    if (!isOpenEnded(bounds) || last === undefined) return
     const own = last.sequence_number
     const said = isObject(head) ? head.sequence_number : undefined
     if (!isSequence(said) || said < own) {
@@ -1173,7 +1278,7 @@ class PackCheck {
       }
     }
     const total = report.breaks_total
-    const isBroken = report.valid !== true || (typeof total === "number" && total > 0)
+    const isBroken = report.valid !== true || isSequence(total)
     if (isBroken && report.breaks.length === 0) {
       found.problem(
         VERIFICATION, null, "report_mismatch", "a valid chain", `status ${shown(report.status)}`
@@ -1196,13 +1301,13 @@ class PackCheck {
     for await (const line of this.lines(PROOFS)) {
       const proof = line === undefined ? undefined : jsonOf(line)
       const hashes = isObject(proof) ? proof.proof : undefined
-      if (!Array.isArray(hashes) || !hashes.every((hash) => HEX.test(hash))) {
+      if (!Array.isArray(hashes) || !hashes.every(isHash)) {
         this.found.problem(PROOFS, null, "content_mismatch", "an inclusion proof", "something else")
         continue
       }
       const erasure = this.outside.get(proof.sequence_number)
       const note = notes.find(({ size }) => size === proof.tree_size)
-      if (erasure === undefined || note === undefined || !HEX.test(erasure.hash)) continue
+      if (erasure === undefined || note === undefined || !isHash(erasure.hash)) continue
       const isProven = isIncluded(this.host.sha256Bytes, erasure.hash, proof.sequence_number,
         note.size, note.root, hashes.map(bytesOfHex))
       if (isProven) this.proven.add(proof.sequence_number)
@@ -1249,7 +1354,7 @@ class PackCheck {
     if (last > covered && this.treeHolds) {
       const from = Math.max(covered + 1, this.first.sequence_number)
       found.open.push(
-        `Nothing signed covers ${range(from, last)}: whoever can write could have rewritten it.`
+        `Nothing signed covers ${range(from, last)}: it could have been rewritten.`
       )
     }
     if (!this.treeHolds) {
@@ -1278,8 +1383,7 @@ class PackCheck {
       return
     }
     const { bounds } = this.described
-    const isOpen = bounds.to === HISTORY_TO && bounds.to_sequence === null
-    if (isOpen || !isKept) {
+    if (isOpenEnded(bounds) || !isKept) {
       found.problem(
         file, last + 1, "tail_missing", `${range(last + 1, size)}, as the checkpoint says`, "none"
       )
@@ -1293,18 +1397,18 @@ class PackCheck {
   /** What these files can't show, whatever they hold. */
   limits() {
     const { described, found } = this
-    if (this.pinned.length === 0) {
+    if (!this.isOriginChecked()) {
       const ids = this.ownKeys.map(({ id, name }) => `${name}+${id}`).join(", ")
       found.open.push(
-        "Who made the pack: no public key was given, so the signatures were held against the key " +
-          `inside the pack (${ids || "none"}). Get the key from the service yourself ` +
-          "(/.well-known/alk-keys.json) and give it."
+        "Who made the pack: the signatures were checked with the key inside the pack " +
+          `(${ids || "none"}), which its maker chose. Take the service's public key from the ` +
+          "service (/.well-known/alk-keys.json), or a checkpoint that you kept, and give it."
       )
     }
     if (this.kept.length === 0) {
       found.open.push(
-        "That nothing was rewritten and signed again: whoever holds the signing key can do that. " +
-          "A checkpoint that you kept earlier shows it."
+        "That nothing was rewritten and signed again by a holder of the signing key. A " +
+          "checkpoint that you kept earlier shows it."
       )
     }
     if (!this.complete && this.events < this.links) {
@@ -1329,12 +1433,22 @@ class PackCheck {
     }
   }
 
+  /** True if a key from elsewhere, or one that signed a checkpoint from there, signed this. */
+  isOriginChecked() {
+    return this.manifestSigners.some((signer) => this.trusted.has(signer))
+  }
+
+  verdict() {
+    if (this.found.total > 0) return "tampered"
+    return this.isOriginChecked() ? "authentic" : "consistent"
+  }
+
   result() {
     const { described, found } = this
     const order = (problem) => problem.sequence_number ?? 0
     const problems = [...found.problems].sort((left, right) => order(left) - order(right))
     return {
-      verdict: found.total === 0 ? "intact" : "tampered",
+      verdict: this.verdict(),
       tenant_id: this.tenant ?? null,
       generated_at: described?.generated_at ?? null,
       bounds: described?.bounds ?? null,
@@ -1359,125 +1473,284 @@ const crcTable = Int32Array.from({ length: 256 }, (_, byte) => {
   return value
 })
 
-const DAMAGED = "the ZIP's directory is damaged"
-const LOCAL_HEADER_BYTES = 30
-/** Bytes from the end of a ZIP in which its directory's end must stand. */
-const ZIP_END_BYTES_MAX = 65_557
-const ZIP64 = 0xffffffff
+/*
+ * A ZIP names its files twice, in a header before each and in a directory at its end, and programs
+ * differ in which of the two they follow and in what they skip. So a ZIP is read only if it has one
+ * reading: entries and their headers fill it from byte 0 to the directory, which ends where the end
+ * record begins, which ends the file; both headers of an entry say the same; no comments, no
+ * encryption, no parts, no links, no name twice (in whatever case) and none that leads elsewhere.
+ * What breaks these rules is "unreadable", never "tampered": there is no one content to judge.
+ * verify.py follows the same rules.
+ */
 
-const zipEnd = async (read, size) => {
-  const start = Math.max(0, size - ZIP_END_BYTES_MAX)
-  const tail = await read(start, size - start)
-  const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength)
-  for (let at = tail.length - 22; at >= 0; at--) {
-    if (view.getUint32(at, true) !== 0x06054b50) continue
-    const end = {
-      count: view.getUint16(at + 10, true),
-      bytes: view.getUint32(at + 12, true),
-      start: view.getUint32(at + 16, true)
-    }
-    if (at < 20 || view.getUint32(at - 20, true) !== 0x07064b50) return end
-    const record = await read(Number(view.getBigUint64(at - 12, true)), 56)
-    const large = new DataView(record.buffer, record.byteOffset, record.byteLength)
-    if (large.getUint32(0, true) !== 0x06064b50) throw new Unreadable(
-      "the ZIP's directory is damaged"
-    )
-    const number = (offset) => Number(large.getBigUint64(offset, true))
-    return { count: number(32), bytes: number(40), start: number(48) }
+const LOCAL = 0x04034b50
+const LOCAL_BYTES = 30
+const DESCRIPTOR = 0x08074b50
+const CENTRAL = 0x02014b50
+const CENTRAL_BYTES = 46
+const END = 0x06054b50
+const END_BYTES = 22
+const WIDE_END = 0x06064b50
+const WIDE_END_BYTES = 56
+const LOCATOR = 0x07064b50
+const LOCATOR_BYTES = 20
+/** In place of a number that the ZIP64 field or record holds in 8 bytes. */
+const WIDE_16 = 0xffff
+const WIDE_32 = 0xffffffff
+const ZIP64_FIELD = 1
+/** Another name of the file, for programs that know this field. */
+const NAME_FIELD = 0x7075
+const STORED = 0
+const DEFLATED = 8
+const DESCRIPTOR_FLAG = 8
+/** Besides it: how hard it was compressed (1, 2), and that the name is UTF-8 (11). */
+const KNOWN_FLAGS = 0x080e
+/** Kinds of files as Unix writes them into the attributes. */
+const KIND_MASK = 0o170000
+const PLAIN_FILE = 0o100000
+const PLAIN_FOLDER = 0o040000
+
+const ambiguous = (what) => new Unreadable(`the ZIP has no single reading: ${what}`)
+
+/** Numbers of a ZIP: unsigned, little-endian. Beyond 2^53 they are inexact and fit nowhere. */
+class ZipBytes {
+  constructor(bytes) {
+    this.bytes = bytes
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
-  throw new Unreadable("it is no ZIP, or its end is missing")
+
+  u16(at) {
+    return this.view.getUint16(at, true)
+  }
+
+  u32(at) {
+    return this.view.getUint32(at, true)
+  }
+
+  u64(at) {
+    return Number(this.view.getBigUint64(at, true))
+  }
 }
 
-/** The 64-bit numbers that stand in the extra field in place of those that did not fit. */
-const widen = (entry, extra) => {
-  const view = new DataView(extra.buffer, extra.byteOffset, extra.byteLength)
-  for (let at = 0; at + 4 <= extra.length; at += 4 + view.getUint16(at + 2, true)) {
-    if (view.getUint16(at, true) !== 1) continue
-    let place = at + 4
-    for (const name of ["size", "packed", "offset"]) {
-      if (entry[name] !== ZIP64) continue
-      entry[name] = Number(view.getBigUint64(place, true))
-      place += 8
-    }
-  }
-  return entry
+const readZip = async (read, start, length) => {
+  const bytes = await read(start, length)
+  if (bytes.length !== length) throw ambiguous("it is cut off")
+  return new ZipBytes(bytes)
 }
 
+/** `{count, bytes, start}` of the directory; it ends where the records of the end begin. */
+const zipDirectory = async (read, size) => {
+  const endAt = size - END_BYTES
+  if (endAt < 0) throw ambiguous("it has no end record")
+  const end = await readZip(read, endAt, END_BYTES)
+  if (end.u32(0) !== END || end.u16(20) !== 0) throw ambiguous("it does not end with an end record")
+  if (end.u16(4) !== 0 || end.u16(6) !== 0 || end.u16(8) !== end.u16(10)) {
+    throw ambiguous("it has parts")
+  }
+  const said = { count: end.u16(10), bytes: end.u32(12), start: end.u32(16) }
+  const wide = await wideDirectory(read, endAt)
+  const directory = wide ?? said
+  const isSaid = (name, all) => said[name] === directory[name] || said[name] === all
+  if (!isSaid("count", WIDE_16) || !isSaid("bytes", WIDE_32) || !isSaid("start", WIDE_32)) {
+    throw ambiguous("its two end records differ")
+  }
+  const stop = wide === undefined ? endAt : endAt - LOCATOR_BYTES - WIDE_END_BYTES
+  if (directory.start + directory.bytes !== stop) {
+    throw ambiguous("its directory does not end where its end record begins")
+  }
+  if (directory.count > FILES_MAX || directory.bytes > SMALL_FILE_BYTES_MAX) {
+    throw new Unreadable("it holds more files than any pack")
+  }
+  return directory
+}
+
+/** The ZIP64 end record before the end record; undefined if there is none. */
+const wideDirectory = async (read, endAt) => {
+  if (endAt < LOCATOR_BYTES) return undefined
+  const locator = await readZip(read, endAt - LOCATOR_BYTES, LOCATOR_BYTES)
+  if (locator.u32(0) !== LOCATOR) return undefined
+  const start = endAt - LOCATOR_BYTES - WIDE_END_BYTES
+  const isPlaced = start >= 0 && locator.u64(8) === start
+  if (!isPlaced || locator.u32(4) !== 0 || locator.u32(16) !== 1) {
+    throw ambiguous("its ZIP64 end record is not before its end record")
+  }
+  const end = await readZip(read, start, WIDE_END_BYTES)
+  const isPlain = end.u32(0) === WIDE_END && end.u64(4) === WIDE_END_BYTES - 12 &&
+    end.u32(16) === 0 && end.u32(20) === 0 && end.u64(24) === end.u64(32)
+  if (!isPlain) throw ambiguous("its ZIP64 end record is damaged")
+  return { count: end.u64(32), bytes: end.u64(40), start: end.u64(48) }
+}
+
+/** The ZIP64 field of an extra field, or undefined. */
+const wideField = (extra, name) => {
+  const zip = new ZipBytes(extra)
+  let wide
+  for (let at = 0; at < extra.length; ) {
+    const end = at + 4 > extra.length ? Infinity : at + 4 + zip.u16(at + 2)
+    if (end > extra.length) throw ambiguous(`an extra field of ${name} is cut off`)
+    const id = zip.u16(at)
+    if (id === NAME_FIELD || (id === ZIP64_FIELD && wide !== undefined)) {
+      throw ambiguous(`an extra field of ${name} contradicts its header`)
+    }
+    if (id === ZIP64_FIELD) wide = new ZipBytes(extra.subarray(at + 4, end))
+    at = end
+  }
+  return wide
+}
+
+/** The numbers with those in their place that did not fit into 4 bytes, in this order. */
+const widened = (numbers, wide, name) => {
+  const places = numbers.flatMap((number, at) => (number === WIDE_32 ? [at] : []))
+  if ((wide?.bytes.length ?? 0) !== 8 * places.length) {
+    throw ambiguous(`the ZIP64 field of ${name} does not fit its header`)
+  }
+  return numbers.map((number, at) =>
+    number === WIDE_32 ? wide.u64(8 * places.indexOf(at)) : number
+  )
+}
+
+/** The entry of the directory at a place, and where the next one begins. */
+const centralEntry = (directory, at) => {
+  const { bytes } = directory
+  if (at + CENTRAL_BYTES > bytes.length || directory.u32(at) !== CENTRAL) {
+    throw ambiguous("its directory is damaged")
+  }
+  const nameEnd = at + CENTRAL_BYTES + directory.u16(at + 28)
+  const next = nameEnd + directory.u16(at + 30)
+  if (next > bytes.length || directory.u16(at + 32) !== 0 || directory.u16(at + 34) !== 0) {
+    throw ambiguous("its directory is damaged, or holds a comment or a part")
+  }
+  const rawName = bytes.subarray(at + CENTRAL_BYTES, nameEnd)
+  const name = nameOfEntry(rawName)
+  const wide = wideField(bytes.subarray(nameEnd, next), name)
+  const numbers = [directory.u32(at + 24), directory.u32(at + 20), directory.u32(at + 42)]
+  const [size, packed, offset] = widened(numbers, wide, name)
+  const entry = {
+    name, rawName, size, packed, offset,
+    isFolder: name.endsWith("/"),
+    flags: directory.u16(at + 8),
+    method: directory.u16(at + 10),
+    crc: directory.u32(at + 16)
+  }
+  checkKind(entry, directory.u16(at + 40) & KIND_MASK)
+  return { entry, next }
+}
+
+/** The name of an entry, of a folder with a slash at its end. */
+const nameOfEntry = (raw) => {
+  let name = ""
+  for (const byte of raw) name += String.fromCharCode(byte)
+  if (!isSafeName(name.endsWith("/") ? name.slice(0, -1) : name)) {
+    throw ambiguous(`${JSON.stringify(name)} is no safe name`)
+  }
+  return name
+}
+
+const checkKind = ({ flags, isFolder, method, name, packed, size }, kind) => {
+  if ((flags & ~KNOWN_FLAGS) !== 0 || (method !== STORED && method !== DEFLATED)) {
+    throw ambiguous(`${name} is encrypted, or compressed in an unknown way`)
+  }
+  if (kind !== 0 && kind !== (isFolder ? PLAIN_FOLDER : PLAIN_FILE)) {
+    throw ambiguous(`${name} is a link or a device`)
+  }
+  if ((isFolder && size + packed !== 0) || (method === STORED && size !== packed)) {
+    throw ambiguous(`${name} has two sizes`)
+  }
+}
+
+/** Holds the header before an entry, and what follows its data, against the directory. */
+const checkLocal = async (read, entry, next) => {
+  const { crc, flags, method, name, offset, packed, rawName, size } = entry
+  const differs = () => ambiguous(`the two headers of ${name} differ`)
+  if (offset + LOCAL_BYTES > next) throw ambiguous(`${name} overlaps the next entry`)
+  const header = await readZip(read, offset, LOCAL_BYTES)
+  const nameEnd = offset + LOCAL_BYTES + header.u16(26)
+  entry.start = nameEnd + header.u16(28)
+  const rest = next - entry.start - packed
+  if (header.u32(0) !== LOCAL || header.u16(26) !== rawName.length) throw differs()
+  if (rest < 0) throw ambiguous(`${name} overlaps the next entry`)
+  const { bytes } = await readZip(read, offset + LOCAL_BYTES, entry.start - offset - LOCAL_BYTES)
+  if (!rawName.every((byte, at) => byte === bytes[at])) throw differs()
+  if (header.u16(6) !== flags || header.u16(8) !== method) throw differs()
+  const wide = wideField(bytes.subarray(rawName.length), name)
+  const numbers = [header.u32(14), ...widened([header.u32(22), header.u32(18)], wide, name)]
+  const isStreamed = (flags & DESCRIPTOR_FLAG) !== 0
+  const isSame = [crc, size, packed].every((wanted, at) =>
+    numbers[at] === wanted || (isStreamed && numbers[at] === 0)
+  )
+  if (!isSame) throw differs()
+  if (!isStreamed) {
+    if (rest !== 0) throw ambiguous(`there are bytes after ${name}`)
+    return
+  }
+  if (rest !== 16 && rest !== 24) throw ambiguous(`there are other bytes after ${name}`)
+  const after = await readZip(read, entry.start + packed, rest)
+  const sizes = rest === 16 ? [after.u32(8), after.u32(12)] : [after.u64(8), after.u64(16)]
+  const isEnd = after.u32(0) === DESCRIPTOR && after.u32(4) === crc && sizes[0] === packed &&
+    sizes[1] === size
+  if (!isEnd) throw differs()
+}
+
+/** The entries of a ZIP with one reading; each knows where its data starts. */
 const zipEntries = async (read, size) => {
-  const end = await zipEnd(read, size)
-  const directory = await read(end.start, end.bytes)
-  const view = new DataView(directory.buffer, directory.byteOffset, directory.byteLength)
+  const { bytes, count, start } = await zipDirectory(read, size)
+  const directory = await readZip(read, start, bytes)
   const entries = []
+  const known = new Set()
   let at = 0
-  while (at + 46 <= directory.length && entries.length < end.count) {
-    if (view.getUint32(at, true) !== 0x02014b50) throw new Unreadable(
-      "the ZIP's directory is damaged"
-    )
-    const [nameLength, extraLength, noteLength] = [28, 30, 32].map(
-      (place) => view.getUint16(at + place, true)
-    )
-    const nameEnd = at + 46 + nameLength
-    const entry = {
-      name: fromUtf8.decode(directory.subarray(at + 46, nameEnd)),
-      method: view.getUint16(at + 10, true),
-      crc: view.getInt32(at + 16, true),
-      packed: view.getUint32(at + 20, true),
-      size: view.getUint32(at + 24, true),
-      offset: view.getUint32(at + 42, true)
-    }
-    entries.push(widen(entry, directory.subarray(nameEnd, nameEnd + extraLength)))
-    at = nameEnd + extraLength + noteLength
+  while (at < bytes) {
+    const { entry, next } = centralEntry(directory, at)
+    const name = entry.name.toLowerCase()
+    if (known.has(name)) throw ambiguous(`more than one entry is named ${entry.name}`)
+    known.add(name)
+    entries.push(entry)
+    at = next
   }
-  if (entries.length !== end.count) throw new Unreadable(DAMAGED)
-  return entries
+  if (entries.length !== count) throw ambiguous("its directory has another number of entries")
+  const placed = [...entries].sort((left, right) => left.offset - right.offset)
+  if ((placed[0]?.offset ?? start) !== 0) throw ambiguous("there are bytes before its first entry")
+  for (const [index, entry] of placed.entries()) {
+    await checkLocal(read, entry, placed[index + 1]?.offset ?? start)
+  }
+  return entries.filter(({ isFolder }) => !isFolder)
+}
+
+/** The inflated bytes of an entry; ends with an error if they are not what its header says. */
+async function* entryChunks(file, { crc: wanted, method, name, packed, size: wantedSize, start }) {
+  let crc = -1
+  let size = 0
+  try {
+    for await (const chunk of file.stream(start, packed, method === DEFLATED)) {
+      size += chunk.length
+      if (size > wantedSize) break
+      for (let at = 0; at < chunk.length; at++) {
+        crc = (crc >>> 8) ^ crcTable[(crc ^ chunk[at]) & 0xff]
+      }
+      yield chunk
+    }
+  } catch (error) {
+    throw new Unreadable(`${name} in the ZIP can't be read: ${error.message}`)
+  }
+  if (size !== wantedSize || (crc ^ -1) >>> 0 !== wanted) {
+    throw new Unreadable(`${name} in the ZIP is damaged: its checksum differs`)
+  }
 }
 
 /** A ZIP as the files of a pack: `file` reads a range, as a whole or as a stream, and inflates. */
 const zipSource = async (file) => {
-  let entries
   try {
-    entries = await zipEntries(file.read, file.size)
-  } catch (error) {
-    throw error instanceof Unreadable ? error : new Unreadable(DAMAGED)
-  }
-  const files = entries.filter(({ name }) => !name.endsWith("/"))
-  if (files.length > FILES_MAX) throw new Unreadable("it holds more files than any pack")
-  const byName = new Map(files.map((entry) => [entry.name, entry]))
-  const names = [...byName.keys()]
-  return {
-    kind: "zip",
-    names,
-    duplicates: names.filter((name) => files.filter((entry) => entry.name === name).length > 1),
-    close: file.close,
-    async *open(name) {
-      const entry = byName.get(name)
-      let crc = -1
-      let size = 0
-      try {
-        const header = await file.read(entry.offset, LOCAL_HEADER_BYTES)
-        const view = new DataView(header.buffer, header.byteOffset, header.byteLength)
-        if (view.getUint32(0, true) !== 0x04034b50) throw new Error("no entry there")
-        const start = entry.offset + LOCAL_HEADER_BYTES + view.getUint16(26, true) + view.getUint16(
-          28, true
-        )
-        if (entry.method !== 0 && entry.method !== 8) throw new Error(
-          "a compression of another kind"
-        )
-        for await (const chunk of file.stream(start, entry.packed, entry.method === 8)) {
-          for (let at = 0; at < chunk.length; at++) {
-            crc = (crc >>> 8) ^ crcTable[(crc ^ chunk[at]) & 0xff]
-          }
-          size += chunk.length
-          if (size > entry.size) break
-          yield chunk
-        }
-      } catch (error) {
-        throw new Unreadable(`${name} in the ZIP can't be read: ${error.message}`)
-      }
-      if (size !== entry.size || (crc ^ -1) !== entry.crc) {
-        throw new Unreadable(`${name} in the ZIP is damaged: its checksum differs`)
-      }
+    const entries = new Map(
+      (await zipEntries(file.read, file.size)).map((entry) => [entry.name, entry])
+    )
+    return {
+      kind: "zip",
+      names: [...entries.keys()],
+      close: file.close,
+      open: (name) => entryChunks(file, entries.get(name))
     }
+  } catch (error) {
+    await file.close?.()
+    throw error
   }
 }
 
@@ -1549,7 +1822,7 @@ const folderSource = async (folder) => {
   }
   if (names.length > FILES_MAX) throw new Unreadable("it holds more files than any pack")
   const open = (name) => createReadStream(join(folder, name))
-  return { kind: "folder", names, duplicates: [], open }
+  return { kind: "folder", names, open }
 }
 
 const zipFile = async (path) => {
@@ -1559,17 +1832,22 @@ const zipFile = async (path) => {
     size,
     close: () => handle.close(),
     read: async (position, length) => {
-      if (length > size) throw new Unreadable(DAMAGED)
+      if (length === 0) return new Uint8Array()
       const { buffer, bytesRead } = await handle.read(new Uint8Array(length), 0, length, position)
       return buffer.subarray(0, bytesRead)
     },
-    stream: (start, length, isPacked) => {
-      if (length === 0) return []
-      const packed = createReadStream(path, { start, end: start + length - 1 })
-      if (!isPacked) return packed
-      const inflate = createInflateRaw()
-      packed.on("error", (error) => inflate.destroy(error))
-      return packed.pipe(inflate)
+    async *stream(start, length, isPacked) {
+      if (length === 0 && !isPacked) return
+      const packed = createReadStream(path, { start, end: start + Math.max(length, 1) - 1 })
+      try {
+        if (!isPacked) return yield* packed
+        const inflate = createInflateRaw()
+        packed.on("error", (error) => inflate.destroy(error))
+        yield* packed.pipe(inflate)
+        if (inflate.bytesWritten !== length) throw new Error("bytes follow its compressed data")
+      } finally {
+        packed.destroy()
+      }
     }
   }
 }
@@ -1594,9 +1872,14 @@ checks the folder that it lies in.
                        repeated.
   --checkpoint FILE    a checkpoint that you kept earlier: a signed note, or the answer of
                        /v1/chain/checkpoints/latest. May be repeated.
+  --require-origin     exit code 3 unless the pack is authentic
   --json               the report as JSON
 
-Exit code 0: intact. 1: tampered. 2: unreadable.
+Verdicts and exit codes
+  authentic    0  everything agrees, and a key or checkpoint that you gave shows who made it
+  consistent   0  everything agrees; who made it was not checked (3 with --require-origin)
+  tampered     1  something does not agree
+  unreadable   2  there is no verdict on its content
 `
 
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
@@ -1612,11 +1895,17 @@ const listed = (title, lines) => (
   lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  - ${printable(line)}`)]
 )
 
+const VERDICTS = {
+  authentic: "AUTHENTIC",
+  consistent: "CONSISTENT, ORIGIN NOT CHECKED",
+  tampered: "TAMPERED"
+}
+
 const reportLines = (path, report) => {
   const { bounds, problems, problems_total: total, verdict } = report
   const first = total > problems.length ? `, the first ${problems.length}` : ""
   if (verdict === "unreadable") return [`UNREADABLE  ${path}`, `  ${printable(report.message)}`]
-  const lines = [`${verdict.toUpperCase()}  ${path}`]
+  const lines = [`${VERDICTS[verdict]}  ${path}`]
   if (bounds !== null) {
     const { events, generated_at: made, links, tenant_id: tenant } = report
     lines.push(
@@ -1636,15 +1925,19 @@ const reportLines = (path, report) => {
   return [...lines, ...listed("Checked", checked), ...listed("Not established", open)]
 }
 
-const EXIT_CODES = { intact: 0, tampered: 1, unreadable: 2 }
+const EXIT_CODES = { authentic: 0, consistent: 0, tampered: 1, unreadable: 2 }
+const ORIGIN_NOT_CHECKED = 3
 
 class Usage extends Error {}
 
 const optionsOf = async (args) => {
-  const options = { keys: [], checkpoints: [], json: false, path: undefined }
+  const options = {
+    keys: [], checkpoints: [], json: false, isOriginRequired: false, path: undefined
+  }
   for (let at = 0; at < args.length; at++) {
     const arg = args[at]
     if (arg === "--json") options.json = true
+    else if (arg === "--require-origin") options.isOriginRequired = true
     else if (arg === "--public-key" || arg === "--checkpoint") {
       const value = args[++at]
       if (value === undefined) throw new Usage(`${arg} needs a value`)
@@ -1664,25 +1957,46 @@ const optionsOf = async (args) => {
   return options
 }
 
+/**
+ * Checks the pack that the arguments name, or the folder `own`: `{text, exitCode}`. Throws Usage
+ * for arguments that it does not know.
+ */
+const verify = async (args, own) => {
+  const options = await optionsOf(args)
+  const path = options.path ?? own
+  if (path === undefined) throw new Usage("name a pack or a folder")
+  const report = await checkPack(() => sourceOf(path), host, options)
+  const text = options.json ? JSON.stringify(report, null, 2) : reportLines(path, report).join("\n")
+  const isOpen = report.verdict === "consistent" && options.isOriginRequired
+  return { text: `${text}\n`, exitCode: isOpen ? ORIGIN_NOT_CHECKED : EXIT_CODES[report.verdict] }
+}
+
 const main = async (args) => {
   if (args.includes("--help") || args.includes("-h")) {
     process.stdout.write(HELP)
     return 0
   }
-  const options = await optionsOf(args)
-  const path = options.path ?? dirname(fileURLToPath(import.meta.url))
-  const report = await checkPack(() => sourceOf(path), host, options)
-  const text = options.json ? JSON.stringify(report, null, 2) : reportLines(path, report).join("\n")
-  process.stdout.write(`${text}\n`)
-  return EXIT_CODES[report.verdict]
+  const { exitCode, text } = await verify(args, dirname(fileURLToPath(import.meta.url)))
+  process.stdout.write(text)
+  return exitCode
 }
 
-main(process.argv.slice(2)).then(
-  (code) => {
-    process.exitCode = code
-  },
-  (error) => {
-    process.stderr.write(`verify.mjs: ${error instanceof Usage ? error.message : error.stack}\n`)
-    process.exitCode = 2
-  }
-)
+/** True if this file is the program that was started, not a module of another one. */
+const isProgram = () => {
+  const [, started] = process.argv
+  return started !== undefined && realpathSync(started) === fileURLToPath(import.meta.url)
+}
+
+if (isProgram()) {
+  main(process.argv.slice(2)).then(
+    (code) => {
+      process.exitCode = code
+    },
+    (error) => {
+      process.stderr.write(`verify.mjs: ${error instanceof Usage ? error.message : error.stack}\n`)
+      process.exitCode = EXIT_CODES.unreadable
+    }
+  )
+}
+
+export { Usage, verify }

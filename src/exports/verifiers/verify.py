@@ -9,9 +9,14 @@ pack and asks no network. Without a name it checks the folder that it lies in.
                        repeated.
   --checkpoint FILE    a checkpoint that you kept earlier: a signed note, or the answer of
                        /v1/chain/checkpoints/latest. May be repeated.
+  --require-origin     exit code 3 unless the pack is authentic
   --json               the report as JSON
 
-Exit code 0: intact. 1: tampered. 2: unreadable.
+Verdicts and exit codes
+  authentic    0  everything agrees, and a key or checkpoint that you gave shows who made it
+  consistent   0  everything agrees; who made it was not checked (3 with --require-origin)
+  tampered     1  something does not agree
+  unreadable   2  there is no verdict on its content
 """
 
 import base64
@@ -20,8 +25,9 @@ import hashlib
 import json
 import os
 import re
+import struct
 import sys
-import zipfile
+import traceback
 import zlib
 from decimal import Decimal
 
@@ -39,6 +45,12 @@ SMALL_FILE_BYTES_MAX = 16777216
 CHUNK_BYTES = 262144
 # Files of a ZIP or folder: a pack has fewer than a hundred.
 FILES_MAX = 1000
+# Levels of nested objects and arrays in one JSON text: the service stores at most 34.
+DEPTH_MAX = 128
+# Bytes of a signed note or of a text with keys, signatures of one note, keys in one text.
+NOTE_BYTES_MAX = 65536
+SIGNATURES_MAX = 16
+KEYS_MAX = 256
 SEQUENCE_MAX = 2**53 - 1
 
 MANIFEST = "manifest.json"
@@ -51,12 +63,13 @@ ERASURES = "erasures.ndjson"
 TREE = "checkpoints/tree.json"
 PROOFS = "checkpoints/erasure-proofs.ndjson"
 KEYS = "keys/vkeys.txt"
-NOTE_NAME = re.compile(r"checkpoints/[0-9]+\.txt")
+NOTE_NAME = re.compile(r"checkpoints/[0-9]{1,15}\.txt")
 # What every pack has; without one of them there is nothing to hold the rest against.
 REQUIRED = [
     MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, KEYS,
 ]  # fmt: skip
 HEX = re.compile(r"[0-9a-f]{64}")
+SAFE_PART = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class Unreadable(Exception):
@@ -88,6 +101,17 @@ def is_hash(value):
     return isinstance(value, str) and HEX.fullmatch(value) is not None
 
 
+def is_safe_name(name):
+    """
+    True if the name is a relative path that every file system takes as it is: letters, digits and
+    "._-", no empty segment, none that ends with a dot.
+    """
+    parts = name.split("/")
+    return len(name) <= 255 and all(
+        SAFE_PART.fullmatch(part) and not part.endswith(".") for part in parts
+    )
+
+
 # JSON and RFC 8785
 
 
@@ -99,13 +123,51 @@ def no_constant(name):
     raise NotJson(name)
 
 
+def is_too_deep(text):
+    """True if objects and arrays are nested deeper than DEPTH_MAX."""
+    if text.count("{") <= DEPTH_MAX // 2 and text.count("[") <= DEPTH_MAX // 2:
+        return False
+    depth, is_text, is_escaped = 0, False, False
+    for character in text:
+        if is_escaped:
+            is_escaped = False
+        elif is_text:
+            is_escaped = character == "\\"
+            is_text = character != '"'
+        elif character == '"':
+            is_text = True
+        elif character in "{[":
+            depth += 1
+            if depth > DEPTH_MAX:
+                return True
+        elif character in "}]":
+            depth -= 1
+    return False
+
+
+def float_of(text):
+    """A number as a double; a whole one that a double holds exactly is an int."""
+    value = float(text)
+    is_whole = abs(value) <= SEQUENCE_MAX and value == int(value)
+    return int(value) if is_whole else value
+
+
+def int_of(text):
+    return int(text) if len(text) <= 15 else float_of(text)
+
+
+decoder = json.JSONDecoder(
+    parse_float=float_of, parse_int=int_of, parse_constant=no_constant
+)  # fmt: skip
+
+
 def json_of(text):
     """The value of a text, or None."""
-    if text is None:
+    if text is None or is_too_deep(text):
         return None
     try:
-        return json.loads(text, parse_constant=no_constant)
-    except (ValueError, RecursionError, NotJson):
+        return decoder.decode(text)
+    except (ValueError, NotJson):
         return None
 
 
@@ -152,7 +214,7 @@ def escape(match):
 
 def quote(text):
     if SURROGATE.search(text):
-        raise NotJson("half a surrogate pair")
+        raise NotJson("an unpaired surrogate")
     return '"' + ESCAPED.sub(escape, text) + '"'
 
 
@@ -188,19 +250,21 @@ class Reader:
 
     def read_float(self, text):
         self.is_plain = False
-        return float(text)
+        return float_of(text)
 
     def read_int(self, text):
         if len(text) > 15 or text == "-0":
             self.is_plain = False
-        return int(text)
+        return int_of(text)
 
     def read(self, line):
-        # Above U+D7FF, UTF-16 sorts other than code points, and an escape may be half a character.
+        if is_too_deep(line):
+            return None
+        # Above U+D7FF, UTF-16 sorts other than code points; an escape may be unpaired.
         self.is_plain = "\\u" not in line and (line.isascii() or max(line) < "\ud800")
         try:
             return self.decoder.decode(line)
-        except (ValueError, RecursionError, NotJson):
+        except (ValueError, NotJson):
             return None
 
 
@@ -335,8 +399,23 @@ def event_of(line):
     try:
         canonical(event)
         return event, canonical
-    except (NotJson, RecursionError):
+    except NotJson:
         return None, None
+
+
+SEQUENCE_MEMBER = '"sequence_number":'
+SAID_DIGITS_MAX = 15
+
+
+def said_sequence(line):
+    """The last sequence number in a line that is no event, at most SAID_DIGITS_MAX digits; or 0."""
+    place = line.rfind(SEQUENCE_MEMBER)
+    if place < 0:
+        return 0
+    start = end = place + len(SEQUENCE_MEMBER)
+    while end < start + SAID_DIGITS_MAX and "0" <= line[end : end + 1] <= "9":
+        end += 1
+    return int(line[start:end] or "0")
 
 
 def wrong(what, expected, actual):
@@ -515,7 +594,7 @@ def verify_ed25519(public_key, message, signature):
 
 # Signed notes (C2SP) and keys
 
-VKEY = re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+(\S+)")
+VKEY = re.compile("([^\x00-\x20+]+)\\+([0-9a-f]{8})\\+([A-Za-z0-9+/=]+)")
 SPKI_PREFIX = bytes.fromhex("302a300506032b6570032100")
 
 
@@ -534,39 +613,50 @@ def key_of_vkey(text):
 
 
 def keys_of_text(text):
-    """Every key in a text: C2SP keys, JWKs, a PEM, or 32 bytes in base64; only C2SP's have names."""
-    named = [key for key in map(key_of_vkey, re.split(r'[\s",]+', text)) if key is not None]
+    """
+    The keys in a text, at most KEYS_MAX, each once: C2SP keys, JWKs, a PEM, or 32 bytes in base64.
+    Bare keys have no name.
+    """
+    if utf16_length(text) > NOTE_BYTES_MAX:
+        return []
+    words = dict.fromkeys(re.split('[ \t\r\n",]+', text))
+    named = [key for key in map(key_of_vkey, words) if key is not None][:KEYS_MAX]
     if named:
         return named
     raws = []
-    trimmed = text.strip()
+    trimmed = text.lstrip(" \t\r\n")
     if trimmed.startswith("{"):
-        for x in re.findall(r'"x"\s*:\s*"([A-Za-z0-9_-]{43})"', trimmed):
+        pattern = '"x"[ \t\r\n]*:[ \t\r\n]*"([A-Za-z0-9_-]{43})"'
+        for x in re.findall(pattern, trimmed):
             raws.append(bytes_of_base64(x.replace("-", "+").replace("_", "/") + "="))
     else:
-        body = bytes_of_base64(re.sub(r"\s+", "", re.sub(r"-----[^-]+-----", "", trimmed)))
+        body = bytes_of_base64(re.sub("[ \t\r\n]+", "", re.sub("-----[^-]+-----", "", trimmed)))
         if body is not None and len(body) == 32:
             raws.append(body)
         if body is not None and len(body) == 44 and body.startswith(SPKI_PREFIX):
             raws.append(body[12:])
-    return [(None, None, raw) for raw in raws if raw is not None]
+    return [(None, None, raw) for raw in raws if raw is not None][:KEYS_MAX]
 
 
-NOTE_SIGNATURE = re.compile(r"\u2014 ([^\s+]+) (\S+)")
+def utf16_length(text):
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+NOTE_SIGNATURE = re.compile("\u2014 ([^\x00-\x20+]+) ([A-Za-z0-9+/=]+)")
 NOTE_SIZE = re.compile(r"0|[1-9][0-9]{0,15}")
 
 
 def note_of(note):
     """A signed checkpoint as a dict; None if it is none."""
     at = note.rfind("\n\n")
-    if at < 0 or not note.endswith("\n"):
+    if at < 0 or not note.endswith("\n") or utf16_length(note) > NOTE_BYTES_MAX:
         return None
     text = note[: at + 1]
     signatures = []
     for line in note[at + 2 : -1].split("\n"):
         match = NOTE_SIGNATURE.fullmatch(line)
         data = bytes_of_base64(match.group(2)) if match else None
-        if data is None or len(data) <= 4:
+        if data is None or len(data) <= 4 or len(signatures) == SIGNATURES_MAX:
             return None
         signatures.append((match.group(1), data[:4].hex(), data[4:]))
     lines = text[:-1].split("\n")
@@ -586,14 +676,16 @@ def note_of(note):
 
 def note_text_of(text):
     """The note in a text: the text itself, or the member of a checkpoint as the API answers it."""
-    record = json_of(text) if text.lstrip().startswith("{") else None
+    record = json_of(text) if text.lstrip(" \t\r\n").startswith("{") else None
     is_record = isinstance(record, dict) and isinstance(record.get("note"), str)
     return record["note"] if is_record else text
 
 
 def signature_state(note, keys):
-    """"signed", "unknown_key" or "bad_signature"."""
-    state = "unknown_key"
+    """
+    "signed", "unknown_key" or "bad_signature", and the raw keys whose signatures verify.
+    """
+    signers = []
     for name, signer_id, data in note["signatures"]:
         for key_name, known_id, raw in keys:
             if key_name is None:
@@ -601,9 +693,9 @@ def signature_state(note, keys):
             if (key_name, known_id) != (name, signer_id):
                 continue
             if not verify_ed25519(raw, note["text"].encode("utf-8"), data):
-                return "bad_signature"
-            state = "signed"
-    return state
+                return "bad_signature", []
+            signers.append(raw)
+    return "signed" if signers else "unknown_key", signers
 
 
 # Files
@@ -613,7 +705,6 @@ class Folder:
     """The files of a pack in a folder; what lies elsewhere below it is not looked at."""
 
     kind = "folder"
-    duplicates = []
 
     def __init__(self, path):
         self.path = path
@@ -637,6 +728,134 @@ class Folder:
                 yield chunk
 
 
+# A ZIP is read only if it has one reading; verify.mjs says at the same place what that means, and
+# why everything else is "unreadable".
+
+LOCAL, LOCAL_BYTES = 0x04034B50, 30
+DESCRIPTOR = 0x08074B50
+CENTRAL, CENTRAL_BYTES = 0x02014B50, 46
+END, END_BYTES = 0x06054B50, 22
+WIDE_END, WIDE_END_BYTES = 0x06064B50, 56
+LOCATOR, LOCATOR_BYTES = 0x07064B50, 20
+# In place of a number that the ZIP64 field or record holds in 8 bytes.
+WIDE_16, WIDE_32 = 0xFFFF, 0xFFFFFFFF
+ZIP64_FIELD = 1
+# Another name of the file, for programs that know this field.
+NAME_FIELD = 0x7075
+STORED, DEFLATED = 0, 8
+DESCRIPTOR_FLAG = 8
+# Besides it: how hard it was compressed (1, 2), and that the name is UTF-8 (11).
+KNOWN_FLAGS = 0x080E
+# Kinds of files as Unix writes them into the attributes.
+KIND_MASK, PLAIN_FILE, PLAIN_FOLDER = 0o170000, 0o100000, 0o040000
+
+
+def ambiguous(what):
+    return Unreadable("the ZIP has no single reading: " + what)
+
+
+def wide_field(extra, name):
+    """The ZIP64 field of an extra field, or None."""
+    wide, at = None, 0
+    while at < len(extra):
+        end = at + 4
+        if end <= len(extra):
+            field, length = struct.unpack_from("<HH", extra, at)
+            end += length
+        if end > len(extra):
+            raise ambiguous("an extra field of %s is cut off" % name)
+        if field == NAME_FIELD or (field == ZIP64_FIELD and wide is not None):
+            raise ambiguous("an extra field of %s contradicts its header" % name)
+        if field == ZIP64_FIELD:
+            wide = extra[at + 4 : end]
+        at = end
+    return wide
+
+
+def widened(numbers, wide, name):
+    """The numbers with those in their place that did not fit into 4 bytes, in this order."""
+    places = [at for at, number in enumerate(numbers) if number == WIDE_32]
+    if len(wide or b"") != 8 * len(places):
+        raise ambiguous("the ZIP64 field of %s does not fit its header" % name)
+    result = list(numbers)
+    for index, place in enumerate(places):
+        result[place] = struct.unpack_from("<Q", wide, 8 * index)[0]
+    return result
+
+
+class Entry:
+    """An entry as the directory of a ZIP has it; `start` is where its data begins."""
+
+    def __init__(self, directory, at):
+        if at + CENTRAL_BYTES > len(directory):
+            raise ambiguous("its directory is damaged")
+        (
+            signature, _, self.flags, self.method, _, self.crc, packed, size, name_bytes,
+            extra_bytes, comment_bytes, disk, _, attributes, offset,
+        ) = struct.unpack_from("<IIHHIIIIHHHHHII", directory, at)  # fmt: skip
+        if signature != CENTRAL:
+            raise ambiguous("its directory is damaged")
+        name_end = at + CENTRAL_BYTES + name_bytes
+        self.next = name_end + extra_bytes
+        if self.next > len(directory) or comment_bytes != 0 or disk != 0:
+            raise ambiguous("its directory is damaged, or holds a comment or a part")
+        self.raw_name = directory[at + CENTRAL_BYTES : name_end]
+        self.name = self.raw_name.decode("latin-1")
+        self.is_folder = self.name.endswith("/")
+        if not is_safe_name(self.name[:-1] if self.is_folder else self.name):
+            raise ambiguous("%s is no safe name" % json.dumps(self.name))
+        wide = wide_field(directory[name_end : self.next], self.name)
+        self.size, self.packed, self.offset = widened((size, packed, offset), wide, self.name)
+        self.check_kind(attributes >> 16 & KIND_MASK)
+        self.start = None
+
+    def check_kind(self, kind):
+        if self.flags & ~KNOWN_FLAGS or self.method not in (STORED, DEFLATED):
+            raise ambiguous("%s is encrypted, or compressed in an unknown way" % self.name)
+        if kind not in (0, PLAIN_FOLDER if self.is_folder else PLAIN_FILE):
+            raise ambiguous("%s is a link or a device" % self.name)
+        is_empty = self.size == 0 and self.packed == 0
+        if (self.is_folder and not is_empty) or (
+            self.method == STORED and self.size != self.packed
+        ):
+            raise ambiguous("%s has two sizes" % self.name)
+
+    def check_local(self, read, end):
+        """The header before the entry, and what follows its data, against the directory."""
+        differs = ambiguous("the two headers of %s differ" % self.name)
+        if self.offset + LOCAL_BYTES > end:
+            raise ambiguous("%s overlaps the next entry" % self.name)
+        signature, _, flags, method, _, crc, packed, size, name_bytes, extra_bytes = struct.unpack(
+            "<IHHHIIIIHH", read(self.offset, LOCAL_BYTES)
+        )
+        name_end = self.offset + LOCAL_BYTES + name_bytes
+        self.start = name_end + extra_bytes
+        rest = end - self.start - self.packed
+        if signature != LOCAL or name_bytes != len(self.raw_name):
+            raise differs
+        if rest < 0:
+            raise ambiguous("%s overlaps the next entry" % self.name)
+        if read(self.offset + LOCAL_BYTES, name_bytes) != self.raw_name:
+            raise differs
+        if flags != self.flags or method != self.method:
+            raise differs
+        wide = wide_field(read(name_end, extra_bytes), self.name)
+        numbers = [crc] + widened((size, packed), wide, self.name)
+        is_streamed = flags & DESCRIPTOR_FLAG != 0
+        for number, wanted in zip(numbers, (self.crc, self.size, self.packed)):
+            if number != wanted and not (is_streamed and number == 0):
+                raise differs
+        if not is_streamed:
+            if rest != 0:
+                raise ambiguous("there are bytes after %s" % self.name)
+            return
+        if rest not in (16, 24):
+            raise ambiguous("there are other bytes after %s" % self.name)
+        after = struct.unpack("<IIII" if rest == 16 else "<IIQQ", read(end - rest, rest))
+        if after != (DESCRIPTOR, self.crc, self.packed, self.size):
+            raise differs
+
+
 class Zip:
     """The files of a pack in a ZIP."""
 
@@ -644,53 +863,162 @@ class Zip:
 
     def __init__(self, path):
         try:
-            self.zip = zipfile.ZipFile(path)
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise Unreadable("it is no ZIP, or its directory is damaged") from error
-        names = [info.filename for info in self.zip.infolist() if not info.is_dir()]
-        if len(names) > FILES_MAX:
+            self.file = open(path, "rb")
+        except OSError as error:
+            raise Unreadable("%s can't be opened" % path) from error
+        try:
+            entries = self.entries(os.fstat(self.file.fileno()).st_size)
+        except Unreadable:
+            self.file.close()
+            raise
+        self.by_name = {entry.name: entry for entry in entries if not entry.is_folder}
+        self.names = list(self.by_name)
+
+    def close(self):
+        self.file.close()
+
+    def read(self, start, length):
+        self.file.seek(start)
+        data = self.file.read(length)
+        if len(data) != length:
+            raise ambiguous("it is cut off")
+        return data
+
+    def directory(self, size):
+        """Entries, bytes and start of the directory; it ends where the records of the end begin."""
+        end_at = size - END_BYTES
+        if end_at < 0:
+            raise ambiguous("it has no end record")
+        signature, disk, first_disk, own_count, count, length, start, comment = struct.unpack(
+            "<IHHHHIIH", self.read(end_at, END_BYTES)
+        )
+        if signature != END or comment != 0:
+            raise ambiguous("it does not end with an end record")
+        if disk != 0 or first_disk != 0 or own_count != count:
+            raise ambiguous("it has parts")
+        said = (count, length, start)
+        wide = self.wide_directory(end_at)
+        found = wide or said
+        for number, wanted, full in zip(said, found, (WIDE_16, WIDE_32, WIDE_32)):
+            if number not in (wanted, full):
+                raise ambiguous("its two end records differ")
+        stop = end_at - LOCATOR_BYTES - WIDE_END_BYTES if wide else end_at
+        if found[2] + found[1] != stop:
+            raise ambiguous("its directory does not end where its end record begins")
+        if found[0] > FILES_MAX or found[1] > SMALL_FILE_BYTES_MAX:
             raise Unreadable("it holds more files than any pack")
-        self.names = list(dict.fromkeys(names))
-        self.duplicates = [name for name in self.names if names.count(name) > 1]
+        return found
+
+    def wide_directory(self, end_at):
+        """The same out of the ZIP64 end record before the end record; None if there is none."""
+        if end_at < LOCATOR_BYTES:
+            return None
+        locator = struct.unpack("<IIQI", self.read(end_at - LOCATOR_BYTES, LOCATOR_BYTES))
+        if locator[0] != LOCATOR:
+            return None
+        start = end_at - LOCATOR_BYTES - WIDE_END_BYTES
+        if start < 0 or locator != (LOCATOR, 0, start, 1):
+            raise ambiguous("its ZIP64 end record is not before its end record")
+        signature, length, _, disk, first_disk, own_count, count, size, place = struct.unpack(
+            "<IQIIIQQQQ", self.read(start, WIDE_END_BYTES)
+        )
+        wanted = (WIDE_END, WIDE_END_BYTES - 12, 0, 0, count)
+        if (signature, length, disk, first_disk, own_count) != wanted:
+            raise ambiguous("its ZIP64 end record is damaged")
+        return count, size, place
+
+    def entries(self, size):
+        count, length, start = self.directory(size)
+        directory = self.read(start, length)
+        entries = []
+        known = set()
+        at = 0
+        while at < length:
+            entry = Entry(directory, at)
+            if entry.name.lower() in known:
+                raise ambiguous("more than one entry is named %s" % entry.name)
+            known.add(entry.name.lower())
+            entries.append(entry)
+            at = entry.next
+        if len(entries) != count:
+            raise ambiguous("its directory has another number of entries")
+        placed = sorted(entries, key=lambda entry: entry.offset)
+        if (placed[0].offset if placed else start) != 0:
+            raise ambiguous("there are bytes before its first entry")
+        ends = [entry.offset for entry in placed[1:]] + [start]
+        for entry, end in zip(placed, ends):
+            entry.check_local(self.read, end)
+        return entries
+
+    def packed_chunks(self, entry):
+        at, end = entry.start, entry.start + entry.packed
+        while at < end:
+            data = self.read(at, min(CHUNK_BYTES, end - at))
+            at += len(data)
+            yield data
+
+    def inflated_chunks(self, entry):
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        for data in self.packed_chunks(entry):
+            while data:
+                if inflater.eof:
+                    raise ValueError("bytes follow its compressed data")
+                yield inflater.decompress(data, CHUNK_BYTES)
+                data = inflater.unconsumed_tail or inflater.unused_data
+        while not inflater.eof:
+            data = inflater.decompress(b"", CHUNK_BYTES)
+            if not data and not inflater.eof:
+                raise ValueError("unexpected end of file")
+            yield data
 
     def open(self, name):
+        entry = self.by_name[name]
+        chunks = self.packed_chunks if entry.method == STORED else self.inflated_chunks
+        crc = size = 0
         try:
-            with self.zip.open(name) as file:
-                while True:
-                    chunk = file.read(CHUNK_BYTES)
-                    if not chunk:
-                        return
-                    yield chunk
-        except (
-            zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError,
-            ValueError,
-        ) as error:  # fmt: skip
+            for chunk in chunks(entry):
+                size += len(chunk)
+                if size > entry.size:
+                    break
+                crc = zlib.crc32(chunk, crc)
+                yield chunk
+        except (zlib.error, OSError, ValueError) as error:
             raise Unreadable("%s in the ZIP can't be read: %s" % (name, error)) from error
+        if size != entry.size or crc != entry.crc:
+            raise Unreadable("%s in the ZIP is damaged: its checksum differs" % name)
+
+
+def text_of_line(data):
+    """The text of a line, or None for one that is too long or no UTF-8."""
+    if len(data) > LINE_BYTES_MAX:
+        return None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def lines_of(chunks):
-    """The lines of a file as texts, None for one that is no text or far too long."""
-
-    def text(data):
-        if len(data) > LINE_BYTES_MAX:
-            return None
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError:
-            return None
-
-    rest = b""
-    is_too_long = False
+    """The lines of a file as texts, None for one that is none."""
+    # Of a line whose end has not come: joined once, or dropped as soon as it is too long.
+    pieces, size = [], 0
     for chunk in chunks:
-        pieces = (rest + chunk).split(b"\n")
-        rest = pieces.pop()
-        for piece in pieces:
-            yield None if is_too_long else text(piece)
-            is_too_long = False
-        if len(rest) > LINE_BYTES_MAX:
-            rest, is_too_long = b"", True
-    if rest or is_too_long:
-        yield None if is_too_long else text(rest)
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            if size == 0:
+                yield text_of_line(piece)
+            elif size + len(piece) > LINE_BYTES_MAX:
+                yield None
+            else:
+                yield text_of_line(b"".join(pieces) + piece)
+            pieces, size = [], 0
+        size += len(rest)
+        if size <= LINE_BYTES_MAX:
+            pieces.append(rest)
+        else:
+            pieces = []
+    if size > 0:
+        yield None if size > LINE_BYTES_MAX else text_of_line(b"".join(pieces))
 
 
 def counted(count, noun):
@@ -699,9 +1027,6 @@ def counted(count, noun):
 
 def span(first, last):
     return "sequence %d" % first if first == last else "sequences %d to %d" % (first, last)
-
-
-LAST_SEQUENCE = re.compile(r'"sequence_number":([0-9]{1,15})(?!.*"sequence_number":)')
 
 
 class PackCheck:
@@ -719,6 +1044,9 @@ class PackCheck:
         self.erasures = {}
         self.outside = {}
         self.roots = {}
+        # Raw keys that are known from elsewhere; and those that signed the manifest.
+        self.trusted = {raw for _, _, raw in pinned}
+        self.manifest_signers = []
         self.tree_holds = True
         self.erased_seen = 0
         self.events = 0
@@ -760,7 +1088,7 @@ class PackCheck:
     def text(self, name):
         if not self.has(name):
             return None
-        data = b""
+        data = bytearray()
         for chunk in self.reading(name):
             data += chunk
             if len(data) > SMALL_FILE_BYTES_MAX:
@@ -781,8 +1109,6 @@ class PackCheck:
             raise Unreadable("this is no evidence pack")
         for name in missing:
             self.problem(name, None, "file_missing", "the file " + name, "none")
-        for name in self.source.duplicates:
-            self.problem(name, None, "file_duplicate", "one file of this name", "more than one")
         is_readable = self.manifest()
         if is_readable:
             self.read_tree()
@@ -817,8 +1143,10 @@ class PackCheck:
             isinstance(bounds, dict)
             and isinstance(counts, dict)
             and isinstance(files, list)
+            and len(files) <= FILES_MAX
             and all(isinstance(file, dict) for file in files)
             and all(are_strings(file, "name", "sha256") for file in files)
+            and all(is_safe_name(file["name"]) for file in files)
             and are_strings(manifest, "tenant_id", "service", "generated_at")
             and manifest.get("scheme") == SCHEME
             and are_strings(bounds, "from", "to")
@@ -840,6 +1168,10 @@ class PackCheck:
         self.manifest_signature()
         return True
 
+    def keys_of_size(self, _size=None):
+        """The keys that may have signed a checkpoint of this size, or without it the manifest."""
+        return self.keys
+
     def manifest_signature(self):
         if not self.has(SIGNATURE):
             return
@@ -852,7 +1184,7 @@ class PackCheck:
 
         if note is None:
             return bad("a signed note", "something else")
-        state = signature_state(note, self.keys)
+        state, signers = signature_state(note, self.keys_of_size())
         who = "the public key that was given" if self.pinned else "a key of " + KEYS
         if state == "unknown_key":
             return bad("a signature by " + who, "a signature by another key")
@@ -864,6 +1196,7 @@ class PackCheck:
             return bad(
                 "the SHA-256 of %s, %s" % (MANIFEST, digest), note["origin"] + " " + note["root"]
             )
+        self.manifest_signers = signers
         name, signer_id, _ = note["signatures"][0]
         self.checked.append("%s is signed by %s+%s." % (MANIFEST, name, signer_id))
 
@@ -885,8 +1218,8 @@ class PackCheck:
         if text is None:
             self.problem(SUMS, None, "content_mismatch", "UTF-8 text", "other bytes")
         for line in (text or "").split("\n"):
-            match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
-            if match:
+            match = re.fullmatch("([0-9a-f]{64})  ([^\n]+)", line)
+            if match and is_safe_name(match.group(2)):
                 sums[match.group(2)] = match.group(1)
             elif line:
                 self.problem(
@@ -992,7 +1325,7 @@ class PackCheck:
                     actual,
                 )
                 continue
-            state = signature_state(note, self.keys)
+            state, _ = signature_state(note, self.keys_of_size(size))
             if state == "bad_signature":
                 self.problem(
                     name, size, "checkpoint_mismatch", "a signature that verifies",
@@ -1014,9 +1347,11 @@ class PackCheck:
                     "%s is a checkpoint of %s, the pack is of %s"
                     % (label, note["origin"], self.origin)
                 )
-            state = signature_state(note, self.keys)
+            state, signers = signature_state(note, self.keys_of_size(note["size"]))
             if state == "bad_signature":
                 raise Unreadable("%s has a signature that does not verify" % label)
+            # The pack's own key has signed what came from elsewhere: it is the service's key.
+            self.trusted.update(signers)
             self.notes.append(dict(note, file=label, state=state, is_kept=True))
         self.wanted = {note["size"] for note in self.notes}
         self.notes.sort(key=lambda note: note["size"])
@@ -1067,7 +1402,10 @@ class PackCheck:
     def read_proofs(self):
         """Erasures that the links do not reach: each needs a proof that the tree holds it."""
         proven = set()
-        notes = {note["size"]: note for note in self.notes if note["state"] == "signed"}
+        notes = {}
+        for note in self.notes:
+            if note["state"] == "signed":
+                notes.setdefault(note["size"], note)
         for line in self.lines(PROOFS):
             proof = json_of(line)
             hashes = proof.get("proof") if isinstance(proof, dict) else None
@@ -1179,8 +1517,7 @@ class PackCheck:
             self.events += 1
             event, text = event_of(line)
             if event is None:
-                match = LAST_SEQUENCE.search(line or "")
-                said = int(match.group(1)) if match else 0
+                said = said_sequence(line or "")
                 place = said if said > previous else previous + 1
                 if self.complete and link is not None:
                     place = link["sequence_number"]
@@ -1401,7 +1738,7 @@ class PackCheck:
         if last > covered and self.tree_holds:
             start = max(covered + 1, self.first["sequence_number"])
             self.open.append(
-                "Nothing signed covers %s: whoever can write could have rewritten it."
+                "Nothing signed covers %s: it could have been rewritten."
                 % span(start, last)
             )
         if not self.tree_holds:
@@ -1445,17 +1782,18 @@ class PackCheck:
 
     def limits(self):
         """What these files can't show, whatever they hold."""
-        if not self.pinned:
+        if not self.is_origin_checked():
             ids = ", ".join("%s+%s" % (name, known) for name, known, _ in self.own_keys)
             self.open.append(
-                "Who made the pack: no public key was given, so the signatures were held against "
-                "the key inside the pack (%s). Get the key from the service yourself "
-                "(/.well-known/alk-keys.json) and give it." % (ids or "none")
+                "Who made the pack: the signatures were checked with the key inside the pack (%s), "
+                "which its maker chose. Take the service's public key from the service "
+                "(/.well-known/alk-keys.json), or a checkpoint that you kept, and give it."
+                % (ids or "none")
             )
         if not self.kept:
             self.open.append(
-                "That nothing was rewritten and signed again: whoever holds the signing key can do "
-                "that. A checkpoint that you kept earlier shows it."
+                "That nothing was rewritten and signed again by a holder of the signing key. A "
+                "checkpoint that you kept earlier shows it."
             )
         if not self.complete and self.events < self.links:
             self.open.append(
@@ -1479,6 +1817,15 @@ class PackCheck:
                 "Files in this folder that are not of the pack: %s." % ", ".join(self.strangers)
             )
 
+    def is_origin_checked(self):
+        """True if a key from elsewhere, or one that signed a checkpoint from there, signed this."""
+        return any(signer in self.trusted for signer in self.manifest_signers)
+
+    def verdict(self):
+        if self.total:
+            return "tampered"
+        return "authentic" if self.is_origin_checked() else "consistent"
+
     def result(self):
         described = self.described or {}
 
@@ -1487,7 +1834,7 @@ class PackCheck:
             return 0 if sequence is None else sequence
 
         return {
-            "verdict": "tampered" if self.total else "intact",
+            "verdict": self.verdict(),
             "tenant_id": self.tenant,
             "generated_at": described.get("generated_at"),
             "bounds": described.get("bounds"),
@@ -1505,12 +1852,13 @@ class PackCheck:
 
 def check_pack(path, keys, kept):
     """The check of a pack as a report."""
+    source = None
     try:
         if not os.path.exists(path):
             raise Unreadable("%s can't be opened" % path)
         source = Folder(path) if os.path.isdir(path) else Zip(path)
         return PackCheck(source, keys, kept).run()
-    except (Unreadable, NotJson, RecursionError) as error:
+    except (Unreadable, NotJson) as error:
         is_odd = not isinstance(error, Unreadable)
         return {
             "verdict": "unreadable",
@@ -1520,6 +1868,9 @@ def check_pack(path, keys, kept):
             "checked": [],
             "not_established": [],
         }
+    finally:
+        if isinstance(source, Zip):
+            source.close()
 
 
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -1531,11 +1882,20 @@ def printable(value):
     return text[:200] + "\u2026" if len(text) > 200 else text
 
 
+VERDICTS = {
+    "authentic": "AUTHENTIC",
+    "consistent": "CONSISTENT, ORIGIN NOT CHECKED",
+    "tampered": "TAMPERED",
+}
+EXIT_CODES = {"authentic": 0, "consistent": 0, "tampered": 1, "unreadable": 2}
+ORIGIN_NOT_CHECKED = 3
+
+
 def report_lines(path, report):
     verdict = report["verdict"]
     if verdict == "unreadable":
         return ["UNREADABLE  " + path, "  " + printable(report["message"])]
-    lines = ["%s  %s" % (verdict.upper(), path)]
+    lines = ["%s  %s" % (VERDICTS[verdict], path)]
     bounds = report["bounds"]
     if bounds is not None:
         lines.append(
@@ -1575,16 +1935,16 @@ def read_text(path):
         return None
 
 
-def main(arguments):
-    if "--help" in arguments or "-h" in arguments:
-        print(__doc__.strip())
-        return 0
-    keys, kept, path, as_json = [], [], None, False
+def read_arguments(arguments):
+    """(path, keys, checkpoints, whether as JSON, whether the origin is required)"""
+    keys, kept, path, as_json, is_origin_required = [], [], None, False, False
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
         if argument == "--json":
             as_json = True
+        elif argument == "--require-origin":
+            is_origin_required = True
         elif argument in ("--public-key", "--checkpoint"):
             if not rest:
                 raise Usage("%s needs a value" % argument)
@@ -1603,11 +1963,26 @@ def main(arguments):
             raise Usage("unknown argument %s" % argument)
         else:
             path = argument
-    path = path or os.path.dirname(os.path.abspath(__file__))
+    return path, keys, kept, as_json, is_origin_required
+
+
+def verify(arguments, own):
+    """Checks the pack that the arguments name, or the folder `own`: the text and the exit code."""
+    path, keys, kept, as_json, is_origin_required = read_arguments(arguments)
+    path = path or own
     report = check_pack(path, keys, kept)
     text = json.dumps(report, indent=2) if as_json else "\n".join(report_lines(path, report))
-    sys.stdout.buffer.write((text + "\n").encode("utf-8", "backslashreplace"))
-    return {"intact": 0, "tampered": 1, "unreadable": 2}[report["verdict"]]
+    is_open = report["verdict"] == "consistent" and is_origin_required
+    return text + "\n", ORIGIN_NOT_CHECKED if is_open else EXIT_CODES[report["verdict"]]
+
+
+def main(arguments):
+    if "--help" in arguments or "-h" in arguments:
+        print(__doc__.strip())
+        return 0
+    text, exit_code = verify(arguments, os.path.dirname(os.path.abspath(__file__)))
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    return exit_code
 
 
 if __name__ == "__main__":
@@ -1615,4 +1990,7 @@ if __name__ == "__main__":
         sys.exit(main(sys.argv[1:]))
     except Usage as usage:
         sys.stderr.write("verify.py: %s\n" % usage)
-        sys.exit(2)
+    except Exception:
+        # Python would end with 1, which says "tampered".
+        traceback.print_exc()
+    sys.exit(EXIT_CODES["unreadable"])

@@ -5,10 +5,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { assert } from "vitest"
-import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
 import { verifyPack } from "../../../src/cli/VerifyPack.ts"
 import { packAssets } from "../../../src/exports/PackAssets.ts"
-import type { PackReport, UnreadablePack } from "../../../src/exports/PackFindings.ts"
+import type { PackReport, UnreadablePack } from "../../../src/exports/verifiers/verify.mjs"
 import { VerifierPage } from "./VerifierPage.ts"
 
 export type Report = PackReport | UnreadablePack
@@ -25,7 +24,7 @@ export interface Given {
   readonly kept?: ReadonlyArray<string>
 }
 
-const exitCodes = { intact: 0, tampered: 1, unreadable: 2 } as const
+const exitCodes = { authentic: 0, consistent: 0, tampered: 1, unreadable: 2 } as const
 
 const execute = (command: string, args: ReadonlyArray<string>): Promise<Run> =>
   new Promise((resolve, reject) => {
@@ -42,9 +41,7 @@ const execute = (command: string, args: ReadonlyArray<string>): Promise<Run> =>
 
 /** `alk verify` in this process. */
 export const alkVerify = async (args: ReadonlyArray<string>): Promise<Run & { text: string }> => {
-  const { exitCode, text } = await Effect.runPromise(
-    verifyPack(args).pipe(Effect.provide(layerArchive))
-  )
+  const { exitCode, text } = await Effect.runPromise(verifyPack(args))
   const report = (args.includes("--json") ? JSON.parse(text) : undefined) as Report
   return { report, exitCode, text }
 }

@@ -95,7 +95,8 @@ const reVerify = ({ input }: Report): Html => {
       <li>Unpack the pack and compare the files with the sums in it:
         ${command("sha256sum -c sha256sums.txt")}</li>
       <li>Run one of the verifiers in its folder, or open verify.html in a browser:
-        ${command("python3 verify.py", "node verify.mjs")}</li>
+        ${command("python3 verify.py", "node verify.mjs")}
+        Exit code 0 means authentic or consistent, 1 tampered, 2 unreadable.</li>
       <li>To be independent of the sender of the pack, give the verifier the service's public keys,
         fetched from the service itself, and a signed checkpoint kept from before:
         ${command(

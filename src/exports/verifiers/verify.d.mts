@@ -1,0 +1,54 @@
+/** What verify.mjs gives to programs that load it as a module. */
+
+/** Something in the pack that does not agree. */
+export interface PackProblem {
+  /** Name of the file, or of the checkpoint that was given. */
+  readonly file: string
+  /** The event, fact or tree size that it is about; null if it is about a file as a whole. */
+  readonly sequence_number: number | null
+  readonly reason: string
+  readonly expected: string
+  readonly actual: string
+}
+
+/** The answer of a check, in every verifier the same. */
+export interface PackReport {
+  readonly verdict: "authentic" | "consistent" | "tampered"
+  readonly tenant_id: string | null
+  readonly generated_at: string | null
+  readonly bounds: unknown
+  readonly events: number
+  readonly links: number
+  readonly first_sequence_number: number | null
+  readonly last_sequence_number: number | null
+  readonly head_hash: string | null
+  /** The first 100, by sequence. */
+  readonly problems: ReadonlyArray<PackProblem>
+  readonly problems_total: number
+  readonly checked: ReadonlyArray<string>
+  readonly not_established: ReadonlyArray<string>
+}
+
+/** A check that came to no verdict. */
+export interface UnreadablePack {
+  readonly verdict: "unreadable"
+  readonly message: string
+  readonly problems: readonly []
+  readonly problems_total: 0
+  readonly checked: readonly []
+  readonly not_established: readonly []
+}
+
+/** What the program prints, and its exit code. */
+export interface VerifyOutcome {
+  readonly text: string
+  readonly exitCode: 0 | 1 | 2 | 3
+}
+
+/** The arguments are not those of the program; `message` says which. */
+export class Usage extends Error {}
+
+/**
+ * Checks the pack that the arguments name, or else the folder `own`. Rejects with Usage.
+ */
+export const verify: (args: ReadonlyArray<string>, own?: string) => Promise<VerifyOutcome>

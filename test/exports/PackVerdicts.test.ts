@@ -1,0 +1,185 @@
+/**
+ * What a verdict says about the origin of a pack, and that no line of a pack makes a verifier work
+ * more than its length is worth.
+ */
+import { execFileSync } from "node:child_process"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { packAssets } from "../../src/exports/PackAssets.ts"
+import { VERIFY_HELP } from "../../src/cli/VerifyPack.ts"
+import { TestChain } from "./support/Chains.ts"
+import { PackEditor } from "./support/PackEditor.ts"
+import { checkpointOf, otherSigner, PackWorld, signer } from "./support/PackWorld.ts"
+import { alkVerify, Verifiers } from "./support/Verifiers.ts"
+
+const chain = new TestChain("acme", 20)
+const ORIGIN = "Who made the pack"
+
+let verifiers: Verifiers
+let original: Buffer
+/** The same events in a pack that somebody made with a key of their own. */
+let foreign: Buffer
+
+beforeAll(async () => {
+  verifiers = await Verifiers.open()
+  original = await new PackWorld(chain).pack()
+  const world = new PackWorld(chain)
+  const manifest = (pack: PackEditor) => pack.files.get("manifest.json")!
+  const pack = new PackEditor(await world.pack({ signer: otherSigner }))
+  assert.isAbove(manifest(pack).length, 0)
+  foreign = pack.zip()
+})
+afterAll(() => verifiers.close())
+
+describe("the verdict on a pack that agrees with itself", () => {
+  it("is authentic under a key that was given", async () => {
+    const report = await verifiers.check(original, { key: signer.vkey })
+    assert.strictEqual(report.verdict, "authentic")
+    assert.isFalse(report.not_established.some((line) => line.startsWith(ORIGIN)))
+  })
+
+  it("is authentic with a checkpoint that the same key signed", async () => {
+    const report = await verifiers.check(original, { kept: [checkpointOf(chain, 12).note] })
+    assert.strictEqual(report.verdict, "authentic")
+    assert.isFalse(report.not_established.some((line) => line.startsWith(ORIGIN)))
+  })
+
+  it("is no more than consistent without a key or a checkpoint, and says what is missing", async () => {
+    for (const zip of [original, foreign]) {
+      const report = await verifiers.check(zip)
+      assert.strictEqual(report.verdict, "consistent")
+      assert.isTrue(report.not_established.some((line) => line.startsWith(ORIGIN)))
+    }
+  })
+
+  it("is no more than consistent if another key signed the checkpoint that was given", async () => {
+    const report = await verifiers.check(foreign, { kept: [checkpointOf(chain, 12).note] })
+    assert.strictEqual(report.verdict, "consistent")
+    assert.isTrue(report.not_established.some((line) => line.startsWith(ORIGIN)))
+  })
+
+  it("is tampered if another key than the given one signed it", async () => {
+    const report = await verifiers.check(foreign, { key: signer.vkey })
+    assert.strictEqual(report.verdict, "tampered")
+  })
+})
+
+describe("exit codes", () => {
+  const exitCodes = async (zip: Buffer, ...args: ReadonlyArray<string>) => {
+    const path = verifiers.file("pack.zip", zip)
+    const all = [path, "--json", ...args]
+    const runs = [await alkVerify(all), await verifiers.node(all), await verifiers.python(all)]
+    return runs.map(({ exitCode }) => exitCode)
+  }
+  const threeTimes = (code: number) => [code, code, code]
+  const required = "--require-origin"
+  const key = ["--public-key", signer.vkey]
+
+  it("are 0 for consistent, and 3 where the origin is required", async () => {
+    assert.deepStrictEqual(await exitCodes(original), threeTimes(0))
+    assert.deepStrictEqual(await exitCodes(original, required), threeTimes(3))
+    assert.deepStrictEqual(await exitCodes(foreign, required), threeTimes(3))
+  })
+
+  it("are 0 for authentic, required or not", async () => {
+    assert.deepStrictEqual(await exitCodes(original, ...key), threeTimes(0))
+    assert.deepStrictEqual(await exitCodes(original, ...key, required), threeTimes(0))
+  })
+
+  it("are 1 and 2 for tampered and unreadable, required or not", async () => {
+    const tampered = new PackEditor(original).set("events.ndjson", "").zip()
+    assert.deepStrictEqual(await exitCodes(tampered, required), threeTimes(1))
+    assert.deepStrictEqual(await exitCodes(Buffer.from("no ZIP"), required), threeTimes(2))
+  })
+
+  it("are explained by each program and the README of the pack in the same words", () => {
+    const texts = packAssets().filter(({ name }) => /^verify\.(?:mjs|py)$/.test(name))
+    const told = [...texts.map(({ content }) => content.toString()), VERIFY_HELP]
+    const readme = new PackEditor(original).text("README.txt")
+    for (const text of [...told, readme]) {
+      for (const word of ["authentic", "consistent", "tampered", "unreadable", required]) {
+        assert.include(text, word)
+      }
+    }
+    for (const line of VERIFY_HELP.split("\n").slice(-6)) {
+      for (const text of told) assert.include(text, line)
+    }
+  })
+
+  it("come with the words of the verdict", async () => {
+    const path = verifiers.file("pack.zip", original)
+    const texts = [
+      (await alkVerify([path])).text,
+      execFileSync("node", [join(verifiers.folder, "verify.mjs"), path]).toString(),
+      execFileSync("python3", [join(verifiers.folder, "verify.py"), path]).toString()
+    ]
+    for (const text of texts) assert.match(text, /^CONSISTENT, ORIGIN NOT CHECKED {2}/)
+  })
+})
+
+describe("README.txt", () => {
+  it("says where the verifiers in the pack come from, and where else to get them", () => {
+    const text = new PackEditor(original).text("README.txt").replaceAll(/\s+/g, " ")
+    assert.include(text, "come from the maker of the pack")
+    assert.include(text, "alk verify")
+    assert.include(text, "release of alk")
+    assert.include(text, "/.well-known/alk-keys.json")
+    assert.include(text, "must come from elsewhere")
+  })
+})
+
+/** Bytes of a long line; the short ones together have as many. */
+const LONG_BYTES = 1_048_000
+const SHORT_PER_LONG = 16
+const LONG_LINES = 3
+/** Of the long lines' time by the short ones' time: 1 if time is linear, 16 if it is quadratic. */
+const RATIO_MAX = 4
+
+const hostile: ReadonlyArray<readonly [string, (bytes: number) => string]> = [
+  ["sequence numbers", (bytes) => '"sequence_number":1,'.repeat(bytes / 20)],
+  ["digits", (bytes) => `{"sequence_number":${"1".repeat(bytes - 20)}}`],
+  ["numbers of 299 digits", (bytes) => `[${`${"1".repeat(299)},`.repeat(bytes / 300 - 1)}1]`],
+  ["objects in objects", (bytes) => '{"a":'.repeat(bytes / 5)],
+  ["arrays in arrays", (bytes) => "[".repeat(bytes / 2) + "]".repeat(bytes / 2)],
+  ["backslashes", (bytes) => `{"a":"${"\\".repeat(bytes - 10)}"}`],
+  ["escaped quotes", (bytes) => `{"a":"${'\\"'.repeat(bytes / 2 - 10)}"}`],
+  ["escaped keys", (bytes) => `{${'"\\u0061":1,'.repeat(bytes / 11 - 1)}"b":1}`],
+  ["spaces", (bytes) => `{"a"${" ".repeat(bytes - 10)}:1}`]
+]
+
+describe("a long line costs as much as short ones of the same bytes", () => {
+  const packOf = (file: string, lines: ReadonlyArray<string>): string =>
+    verifiers.file(
+      `${file.length}-${lines.length}.zip`, new PackEditor(original).setLines(file, lines).zip()
+    )
+
+  /** Milliseconds of a run, the shortest of two. */
+  const shortest = async (run: () => Promise<unknown>): Promise<number> => {
+    const times: Array<number> = []
+    for (let turn = 0; turn < 2; turn++) {
+      const start = performance.now()
+      await run()
+      times.push(performance.now() - start)
+    }
+    return Math.min(...times)
+  }
+
+  for (const [name, make] of hostile) {
+    it(`for every verifier: ${name}`, async () => {
+      const lines = (bytes: number, count: number) => Array.from({ length: count }, () => make(bytes))
+      const long = packOf("events.ndjson", lines(LONG_BYTES, LONG_LINES))
+      const short = packOf(
+        "events.ndjson", lines(LONG_BYTES / SHORT_PER_LONG, LONG_LINES * SHORT_PER_LONG)
+      )
+      const programs: ReadonlyArray<readonly [string, (pack: string) => Promise<unknown>]> = [
+        ["alk verify", (pack) => alkVerify([pack, "--json"])],
+        ["verify.py", (pack) => verifiers.python([pack, "--json"])],
+        ["verify.html", (pack) => verifiers.page.check(pack)]
+      ]
+      for (const [program, run] of programs) {
+        const ratio = (await shortest(() => run(long))) / (await shortest(() => run(short)))
+        assert.isBelow(ratio, RATIO_MAX, program)
+      }
+    })
+  }
+})
