@@ -5,7 +5,7 @@
  * The part between the two marks is also what verify.html runs.
  */
 import crypto from "node:crypto"
-import { createReadStream, realpathSync } from "node:fs"
+import { createReadStream, existsSync, realpathSync } from "node:fs"
 import { open, readdir, readFile, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -1984,7 +1984,8 @@ const main = async (args) => {
 /** True if this file is the program that was started, not a module of another one. */
 const isProgram = () => {
   const [, started] = process.argv
-  return started !== undefined && realpathSync(started) === fileURLToPath(import.meta.url)
+  if (started === undefined || !existsSync(started)) return false
+  return realpathSync(started) === fileURLToPath(import.meta.url)
 }
 
 if (isProgram()) {

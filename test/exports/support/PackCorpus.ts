@@ -1,0 +1,376 @@
+/**
+ * Packs that were changed at random, from a seed: in their bytes, their entries, files, lines and
+ * fields; with sums and manifest left as they were, made to fit, or signed again with the real key.
+ * The same seed always gives the same pack.
+ */
+import { createHash } from "node:crypto"
+import { TestChain, hostileItems } from "./Chains.ts"
+import { PackEditor } from "./PackEditor.ts"
+import { checkpointOf, otherSigner, PackWorld, SERVICE, signer } from "./PackWorld.ts"
+import { rawZip, type RawEntry, type RawZip } from "./RawZip.ts"
+
+/** One changed pack and what its verifier is given. */
+export interface Mutant {
+  readonly seed: number
+  /** What was done to it. */
+  readonly story: string
+  readonly zip: Buffer
+  readonly key: string | undefined
+  readonly kept: ReadonlyArray<string>
+}
+
+interface Base {
+  readonly chain: TestChain
+  readonly zip: Buffer
+}
+
+/** Numbers from a seed (mulberry32). */
+class Dice {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = (seed * 2_654_435_761) >>> 0
+  }
+
+  below(count: number): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return Math.floor(((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296 * count)
+  }
+
+  one<A>(values: ReadonlyArray<A>): A {
+    return values[this.below(values.length)]!
+  }
+
+  /** True once in so many times. */
+  once(times: number): boolean {
+    return this.below(times) === 0
+  }
+}
+
+/** Signs the manifest of a pack as it is. */
+export const sign = (pack: PackEditor, tenant: string, by = signer): PackEditor => {
+  const manifest = pack.files.get("manifest.json")
+  if (manifest === undefined) return pack
+  const root = createHash("sha256").update(manifest).digest("base64")
+  const text = `${SERVICE}/${tenant}/evidence-pack-v1\n${manifest.length}\n${root}\n`
+  return pack.set("manifest.sig", `${text}\n${by.sign(text)}`).sums()
+}
+
+/** The packs that are changed: without what is the same in every pack, so that they are small. */
+export const basePacks = async (): Promise<ReadonlyArray<Base>> => {
+  const erased = new TestChain("acme", 9)
+  erased.erase(4)
+  for (let n = 0; n < 6; n++) erased.add()
+  erased.erase(2)
+  erased.erase(12)
+  const hostile = new TestChain("acme")
+  for (const item of hostileItems) hostile.add(item)
+  const wishes = [
+    [erased, { checkpoints: [5, 11] }],
+    [erased, { filter: { fromSequence: 4, toSequence: 13 }, checkpoints: [3, 7] }],
+    [erased, { filter: { outcome: "success" } }],
+    [hostile, { checkpoints: [6] }]
+  ] as const
+  return Promise.all(
+    wishes.map(async ([chain, wish]) => {
+      const pack = new PackEditor(await new PackWorld(chain).pack(wish))
+      for (const name of pack.files.keys()) {
+        if (/^(?:verify\.|schema\/|README)/.test(name)) pack.remove(name)
+      }
+      return { chain, zip: sign(pack.settle(), chain.tenantId).zip() }
+    })
+  )
+}
+
+/** JSON texts, some of which no program may take and some of which programs take differently. */
+const values: ReadonlyArray<string> = [
+  "null", "true", "false", "0", "-0", "1", "2", "1.0", "2e0", "-1", "0.5", "1e400", "1e21", "5e-324",
+  "9007199254740991", "9007199254740993", "123456789012345678901234567890", "1".repeat(400),
+  `1${"0".repeat(5_000)}`, "01", "1.", "NaN", "Infinity", '""', '"x"', '"\\ud800"', '"\\u0000"',
+  '"\\u0061"', '"\u2028"', '"\u0085"', '"\ufeff"', '"😀"', '"\ufb33"', "[]", "{}", "[null]", '["x"]',
+  '{"__proto__":1}', '{"a":1,"a":2}', "[".repeat(200) + "]".repeat(200), "[".repeat(60) + "]".repeat(60),
+  `"${"0".repeat(64)}"`, `["${"0".repeat(64)}"]`, '"1970-01-01T00:00:00.000000Z"', '"\\"', "'x'", "{", ""
+]
+
+const junkLines: ReadonlyArray<string> = [
+  "", " ", "{}", "[]", "null", "{", '{"sequence_number":3}', '{"sequence_number":99999999999999999999',
+  '"sequence_number":7', '"sequence_number":7,\r"sequence_number":8x', "\u2028", "\ufeff{}", "x".repeat(3_000)
+]
+
+/** Each change of one file's text; undefined if it does not suit the file. */
+type TextChange = (dice: Dice, text: string) => string | undefined
+
+const atLine = (dice: Dice, text: string, change: (lines: Array<string>, at: number) => void) => {
+  const lines = text.split("\n")
+  change(lines, dice.below(Math.max(1, lines.length - 1)))
+  return lines.join("\n")
+}
+
+/** Places of the values of a JSON text, as far as they are plain. */
+const valuesOf = (text: string): ReadonlyArray<RegExpExecArray> => [
+  ...text.matchAll(/(?<=[:[,]\s{0,20})(?:"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|true|false|null|\{\}|\[\])(?=\s{0,20}[,\]}])/g)
+]
+
+const membersOf = (text: string): ReadonlyArray<RegExpExecArray> => [
+  ...text.matchAll(/"[a-z_]+":\s?(?:"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|true|false|null)/g)
+]
+
+const replaced = (text: string, found: RegExpExecArray, by: string): string =>
+  text.slice(0, found.index) + by + text.slice(found.index + found[0].length)
+
+const onOneLine = (change: (dice: Dice, line: string) => string | undefined): TextChange =>
+  (dice, text) => {
+    // A file of one JSON text over many lines is one line here.
+    if (text.startsWith("{\n")) return change(dice, text)
+    const lines = text.split("\n")
+    const at = dice.below(Math.max(1, lines.length - 1))
+    const line = change(dice, lines[at]!)
+    if (line === undefined) return undefined
+    lines[at] = line
+    return lines.join("\n")
+  }
+
+const textChanges: Readonly<Record<string, TextChange>> = {
+  "line dropped": (dice, text) => atLine(dice, text, (lines, at) => lines.splice(at, 1)),
+  "line twice": (dice, text) => atLine(dice, text, (lines, at) => lines.splice(at, 0, lines[at]!)),
+  "line elsewhere": (dice, text) =>
+    atLine(dice, text, (lines, at) => {
+      const [line] = lines.splice(at, 1)
+      lines.splice(dice.below(lines.length), 0, line!)
+    }),
+  "lines reversed": (_, text) => `${text.split("\n").slice(0, -1).reverse().join("\n")}\n`,
+  "line of junk": (dice, text) =>
+    atLine(dice, text, (lines, at) => lines.splice(at, dice.below(2), dice.one(junkLines))),
+  "line cut": onOneLine((dice, line) => line.slice(0, dice.below(line.length + 1))),
+  "file cut": (dice, text) => text.slice(0, dice.below(text.length + 1)),
+  "no line feed at the end": (_, text) => text.replace(/\n$/, ""),
+  "carriage returns": (_, text) => text.replaceAll("\n", "\r\n"),
+  "byte order mark": (_, text) => `\ufeff${text}`,
+  "empty": () => "",
+  "value": onOneLine((dice, line) => {
+    const found = valuesOf(line)
+    return found.length === 0 ? undefined : replaced(line, dice.one(found), dice.one(values))
+  }),
+  "value of another place": onOneLine((dice, line) => {
+    const found = valuesOf(line)
+    return found.length === 0 ? undefined : replaced(line, dice.one(found), dice.one(found)[0])
+  }),
+  "number off by one": onOneLine((dice, line) => {
+    const found = valuesOf(line).filter(([value]) => /^[0-9]{1,9}$/.test(value))
+    if (found.length === 0) return undefined
+    const number = dice.one(found)
+    return replaced(line, number, `${Number(number[0]) + (dice.once(2) ? 1 : -1)}`)
+  }),
+  "character": onOneLine((dice, line) => {
+    const at = dice.below(Math.max(1, line.length))
+    const other = dice.one(["0", "a", "\"", "{", "}", ":", ",", " ", "\\", "\u00e9", "\r", "+", "="])
+    return line.slice(0, at) + other + line.slice(at + dice.below(2))
+  }),
+  "member dropped": onOneLine((dice, line) => {
+    const found = membersOf(line)
+    if (found.length === 0) return undefined
+    const member = dice.one(found)
+    const gone = replaced(line, member, "")
+    return gone.replace(/,\s*,/, ",").replace(/([{[])\s*,/, "$1").replace(/,\s*([}\]])/, "$1")
+  }),
+  "member twice": onOneLine((dice, line) => {
+    const found = membersOf(line)
+    if (found.length === 0) return undefined
+    const member = dice.one(found)
+    const other = dice.once(2) ? member[0] : dice.one(found)[0]
+    return replaced(line, member, `${other},${member[0]}`)
+  }),
+  "member more": onOneLine((dice, line) => {
+    const found = membersOf(line)
+    return found.length === 0
+      ? undefined
+      : replaced(line, found[0]!, `"more":${dice.one(values)},${found[0]![0]}`)
+  }),
+  "space": onOneLine((dice, line) => {
+    const at = line.indexOf(":") + 1
+    return at === 0 ? undefined : line.slice(0, at) + dice.one([" ", "\t", "\u00a0"]) + line.slice(at)
+  }),
+  "escape": onOneLine((dice, line) => {
+    const places = [...line.matchAll(/[a-z]/g)]
+    if (places.length === 0) return undefined
+    const letter = dice.one(places)
+    const code = letter[0].charCodeAt(0).toString(16).padStart(4, "0")
+    return replaced(line, letter, `\\u${code}`)
+  })
+}
+
+const changeText = (dice: Dice, pack: PackEditor): string => {
+  for (;;) {
+    const name = dice.one([...pack.files.keys()])
+    const kind = dice.one(Object.keys(textChanges))
+    const text = textChanges[kind]!(dice, pack.text(name))
+    if (text === undefined) continue
+    pack.set(name, text)
+    return `${kind} in ${name}`
+  }
+}
+
+const otherNames: ReadonlyArray<string> = [
+  "autorun.exe", "checkpoints/7.txt", "checkpoints/007.txt", "checkpoints/99999999999999999999.txt",
+  "keys/other.txt", "Manifest.json", "events.ndjson.bak", "schema/x.json"
+]
+
+const changeFiles = (dice: Dice, pack: PackEditor): string => {
+  const name = dice.one([...pack.files.keys()])
+  const other = dice.one([...pack.files.keys()])
+  const content = pack.files.get(name)!
+  switch (dice.below(5)) {
+    case 0:
+      pack.remove(name)
+      return `${name} removed`
+    case 1: {
+      const added = dice.one(otherNames)
+      pack.set(added, dice.once(2) ? content : "x")
+      return `${added} added`
+    }
+    case 2:
+      pack.set(other, content)
+      return `${other} is ${name}`
+    case 3: {
+      pack.remove(name)
+      const renamed = dice.one(otherNames)
+      pack.set(renamed, content)
+      return `${name} renamed to ${renamed}`
+    }
+    default: {
+      const bytes = Buffer.from(content)
+      if (bytes.length === 0) return `${name} is empty`
+      const at = dice.below(bytes.length)
+      bytes[at] = dice.once(2) ? 0xff : bytes[at]! ^ (1 << dice.below(8))
+      pack.set(name, bytes)
+      return `a byte of ${name}`
+    }
+  }
+}
+
+/** Sums and manifest, and in the end the signature, as the one who changed the pack leaves them. */
+const close = (dice: Dice, pack: PackEditor, tenant: string): string => {
+  try {
+    switch (dice.below(5)) {
+      case 0:
+        return "nothing made to fit"
+      case 1:
+        pack.sums()
+        return "sums made to fit"
+      case 2:
+        pack.settle()
+        return "manifest made to fit"
+      case 3:
+        sign(pack.settle(), tenant)
+        return "signed with the real key"
+      default:
+        sign(pack, tenant, dice.once(3) ? otherSigner : signer)
+        return "manifest signed as it is"
+    }
+  } catch {
+    // The manifest is no JSON any more.
+    pack.sums()
+    return "sums made to fit"
+  }
+}
+
+const entriesOf = (pack: PackEditor): ReadonlyArray<RawEntry> =>
+  [...pack.files].map(([name, content]) => ({ name, content }))
+
+const JUNK = Buffer.from("junk in between")
+const field = (id: number, length: number): Buffer => {
+  const bytes = Buffer.alloc(4 + length)
+  bytes.writeUInt16LE(id, 0)
+  bytes.writeUInt16LE(length, 2)
+  return bytes
+}
+
+/** Changes of one entry of a ZIP. */
+const entryChanges: ReadonlyArray<(dice: Dice) => Partial<RawEntry>> = [
+  () => ({ isStreamed: true }),
+  () => ({ isStreamed: true, descriptor: { crc: 1 } }),
+  () => ({ before: JUNK }),
+  () => ({ padding: JUNK }),
+  () => ({ isHidden: true }),
+  (dice) => ({ local: { name: dice.one(["x", "../x", "manifest.json", "EVENTS.ndjson"]) } }),
+  (dice) => ({ name: dice.one(["x", "../x", "a/", "a//b", "manifest.json", "MANIFEST.json", "x."]) }),
+  () => ({ local: { crc: 7 } }),
+  () => ({ central: { crc: 7 }, local: { crc: 7 } }),
+  () => ({ local: { bytes: 7 } }),
+  () => ({ central: { bytes: 7 }, local: { bytes: 7 } }),
+  () => ({ central: { bytes: 0xffffffff } }),
+  (dice) => ({ central: { flags: 1 << dice.below(16) } }),
+  (dice) => {
+    const flags = 1 << dice.below(16)
+    return { central: { flags }, local: { flags } }
+  },
+  (dice) => {
+    const method = dice.one([0, 8, 9, 12])
+    return { central: { method }, local: { method } }
+  },
+  (dice) => ({ central: { extra: field(dice.one([1, 0x5455, 0x7075, 0xcafe]), dice.below(30)) } }),
+  (dice) => ({ local: { extra: field(dice.one([1, 0x5455, 0x7075, 0xcafe]), dice.below(30)) } }),
+  () => ({ central: { extra: Buffer.from([1, 0, 9]) } }),
+  () => ({ central: { comment: "x" } }),
+  (dice) => ({ central: { attributes: (dice.below(16) << 28) >>> 0 } })
+]
+
+const zipChanges: ReadonlyArray<(dice: Dice) => Partial<RawZip>> = [
+  () => ({ comment: "a comment" }),
+  () => ({ tail: JUNK }),
+  () => ({ beforeDirectory: JUNK }),
+  () => ({ afterDirectory: JUNK }),
+  (dice) => ({ count: dice.below(20) })
+]
+
+const changeZip = (dice: Dice, pack: PackEditor): readonly [string, Buffer] => {
+  const entries = [...entriesOf(pack)]
+  if (dice.once(4)) {
+    const at = dice.below(zipChanges.length)
+    return [`change ${at} of the ZIP`, rawZip({ entries, ...zipChanges[at]!(dice) })]
+  }
+  if (dice.once(4)) {
+    const bytes = Buffer.from(pack.zip())
+    const at = dice.below(bytes.length)
+    switch (dice.below(3)) {
+      case 0:
+        bytes[at] = bytes[at]! ^ (1 << dice.below(8))
+        return [`byte ${at} of the ZIP`, bytes]
+      case 1:
+        return [`ZIP cut at ${at}`, bytes.subarray(0, at)]
+      default:
+        return [
+          `bytes put in at ${at}`, Buffer.concat([bytes.subarray(0, at), JUNK, bytes.subarray(at)])
+        ]
+    }
+  }
+  const kind = dice.below(entryChanges.length)
+  const at = dice.below(entries.length)
+  const change = entryChanges[kind]!(dice)
+  // Sometimes beside the entry, not in its place.
+  if (dice.once(3)) entries.push({ ...entries[at]!, ...change })
+  else entries[at] = { ...entries[at]!, ...change }
+  return [`change ${kind} of the entry ${entries[at]!.name}`, rawZip({ entries })]
+}
+
+/** The pack of a seed. */
+export const mutantOf = (seed: number, bases: ReadonlyArray<Base>): Mutant => {
+  const dice = new Dice(seed)
+  const { chain, zip: original } = dice.one(bases)
+  const pack = new PackEditor(original)
+  const given = dice.below(4)
+  const key = given === 1 ? signer.vkey : undefined
+  const kept = given === 2 ? [checkpointOf(chain, 1 + dice.below(chain.length)).note] : []
+  const story: Array<string> = []
+  const isOfZip = dice.once(4)
+  const changes = isOfZip ? dice.below(2) : 1 + dice.below(2)
+  for (let left = changes; left > 0; left--) {
+    story.push(dice.once(5) ? changeFiles(dice, pack) : changeText(dice, pack))
+    if (pack.files.size === 0) break
+  }
+  story.push(close(dice, pack, chain.tenantId))
+  const [ofZip, zip] = isOfZip ? changeZip(dice, pack) : (["", pack.zip()] as const)
+  return { seed, story: [...story, ofZip].filter(Boolean).join("; "), zip, key, kept }
+}
