@@ -365,6 +365,11 @@ const reportFields = {
   }),
   breaks: Schema.Array(Break).annotate({ description: "The first 100." }),
   breaks_total: Count,
+  unchecked: optional(Schema.Array(Schema.String)).annotateKey({
+    description:
+      "Only for a receipt that the caller kept: its members that could not be compared with " +
+      "anything, because the service has no such receipt (any more)."
+  }),
   verified_at: Timestamp,
   duration_ms: Schema.Finite
 }

@@ -161,6 +161,8 @@ const receiptOf = (value: unknown): KeptReceipt => {
     }
   })
   return {
+    id: receipt["receipt_id"],
+    given: receipt,
     events,
     head:
       last === undefined

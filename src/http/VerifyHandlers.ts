@@ -2,13 +2,14 @@
  * Serves verification: reads the bounds and what callers kept, and shows the verifier's report.
  * Judges nothing by itself; the report on one event is the verifier's word on its sequence number.
  */
-import { Effect, Stream } from "effect"
+import { Effect, Redacted, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { Heads } from "../actors/Heads.ts"
+import { Receipts } from "../actors/Receipts.ts"
 import { Visibility } from "../actors/Visibility.ts"
 import { treeNameOf } from "../domain/Chains.ts"
-import { isClientId } from "../domain/Identifiers.ts"
+import { isClientId, verifyReceiptId } from "../domain/Identifiers.ts"
 import { linkOf, type Link } from "../domain/Link.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import { EventStore } from "../ports/EventStore.ts"
@@ -103,7 +104,8 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
   Api,
   "Verify",
   Effect.fnUntraced(function*(handlers) {
-    const { limits } = yield* ApiSettings
+    const { limits, secret } = yield* ApiSettings
+    const receipts = yield* Receipts
     const verifier = yield* Verifier
     const store = yield* EventStore
     const visibility = yield* Visibility
@@ -116,6 +118,15 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
       const [row] = rows.flat()
       const link = row === undefined ? undefined : linkOf(Buffer.from(row.body))
       return link === undefined ? null : { sequence_number: sequence - 1, hash: link.hash }
+    })
+
+    /** The final receipt of an id that a caller kept; undefined if the service has none (any more). */
+    const storedReceipt = Effect.fnUntraced(function*(tenantId: string, id: unknown) {
+      if (typeof id !== "string" || !verifyReceiptId(Redacted.value(secret), tenantId, id)) {
+        return undefined
+      }
+      const state = yield* receipts.state(tenantId, id)
+      return state.status === "pending" ? undefined : state.receipt
     })
 
     const answer = (request: VerifyRequest, inLines: boolean) =>
@@ -178,7 +189,9 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
             const report =
               "events" in kept
                 ? verifyKeptEvents(tenantId, kept.events)
-                : verifyKeptReceipt(tenantId, kept.receipt)
+                : Effect.flatMap(storedReceipt(tenantId, kept.receipt.id), (stored) =>
+                    verifyKeptReceipt(tenantId, kept.receipt, stored)
+                  )
             return inLines ? yield* reportLines(() => report) : json(yield* report)
           }, Effect.provideContext(services))
         )

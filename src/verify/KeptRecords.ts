@@ -6,8 +6,11 @@
 import { Clock, Effect } from "effect"
 import { Heads } from "../actors/Heads.ts"
 import type { Head } from "../actors/SequencerState.ts"
-import type { AuditEvent } from "../domain/AuditEvent.ts"
+import { AuditEvent as AuditEventSchema, type AuditEvent } from "../domain/AuditEvent.ts"
+import { canonicalize } from "../domain/CanonicalJson.ts"
 import { faultOf, recompute, type Recomputed } from "../domain/HashChain.ts"
+import { toAnswer, type Receipt } from "../domain/Receipt.ts"
+import type { JsonValue } from "../domain/StrictJson.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
@@ -23,8 +26,12 @@ import {
   type VerifyReport
 } from "./VerifyReport.ts"
 
-/** What a receipt says about sequences, as the service answers it. */
+/** A receipt as the service answers it, and what it says about sequences. */
 export interface KeptReceipt {
+  /** The receipt_id, whatever it is. */
+  readonly id: unknown
+  /** All its members. */
+  readonly given: Readonly<Record<string, unknown>>
   /** Accepted ids with their sequences, duplicates at those of the first event. */
   readonly events: ReadonlyArray<{ readonly id: string; readonly sequenceNumber: number }>
   /** Hash of the chain behind the request; undefined if nothing was appended. */
@@ -137,6 +144,25 @@ const textOf = (event: AuditEvent): string | undefined => {
   }
 }
 
+/** Names of the members of `value` that `schema` does not have, after `path`. */
+const unknownMembers = (
+  value: object,
+  schema: { readonly fields: object },
+  path = ""
+): ReadonlyArray<string> =>
+  Object.keys(value).filter((name) => !Object.hasOwn(schema.fields, name))
+    .map((name) => `${path}${name}`)
+
+/** Members that no stored event has, so that no hash covers them; sorted. */
+const surplusOf = (event: AuditEvent): ReadonlyArray<string> => {
+  const { actor, resource } = AuditEventSchema.fields
+  return [
+    ...unknownMembers(event, AuditEventSchema),
+    ...unknownMembers(event.actor, actor, "actor."),
+    ...unknownMembers(event.resource, resource, "resource.")
+  ].sort()
+}
+
 /** What is wrong with a kept event by itself. */
 const keptFaults = (
   tenantId: string,
@@ -146,7 +172,15 @@ const keptFaults = (
   const { event } = kept
   const fault = faultOf(kept, undefined, erasures.coversEvent(event))
   const isElsewhere = event.tenant_id !== tenantId
+  const surplus = surplusOf(event)
   return [
+    ...(surplus.length === 0
+      ? []
+      : [{
+          reason: "content_mismatch" as const,
+          expected: "the members of an event and no others",
+          actual: surplus.join(", ")
+        }]),
     ...(fault === undefined ? [] : [fault]),
     ...(isElsewhere
       ? [{
@@ -165,11 +199,13 @@ interface Outcome {
   readonly eventsChecked: number
   readonly erased: number
   readonly breaks: Breaks
+  readonly unchecked?: ReadonlyArray<string>
   readonly started: number
 }
 
 const reportOf = Effect.fnUntraced(function*(outcome: Outcome) {
   const { breaks, erased, eventsChecked, head, sequenceNumbers, started, tenantId } = outcome
+  const { unchecked = [] } = outcome
   const sorted = [...sequenceNumbers].sort((left, right) => left - right)
   const report: VerifyReport = {
     ...verdictOf(breaks.total, eventsChecked, true),
@@ -185,6 +221,7 @@ const reportOf = Effect.fnUntraced(function*(outcome: Outcome) {
     assurance: "self_attested",
     breaks: breaks.list(),
     breaks_total: breaks.total,
+    ...(unchecked.length === 0 ? {} : { unchecked }),
     verified_at: formatMicros(nowMicros()),
     duration_ms: (yield* Clock.currentTimeMillis) - started
   }
@@ -249,11 +286,53 @@ export const verifyKeptEvents = Effect.fn("KeptRecords.events")(function*(
   })
 })
 
-/** A receipt that somebody kept: its events where it says, and the hash behind them. */
+/** Members of a receipt that the chain itself answers for. */
+const CHAINED = ["status", "ids", "duplicates", "first_sequence_number", "last_sequence_number"]
+
+/** Members of a kept receipt that only the stored receipt can be compared with. */
+const unchained = ({ given, head }: KeptReceipt): ReadonlyArray<string> =>
+  Object.keys(given)
+    .filter((name) => !CHAINED.includes(name) && !(name === "head_hash" && head !== undefined))
+    .sort()
+
+/** RFC 8785 text, or a word for what has none. */
+const canonicalText = (value: unknown): string => {
+  if (value === undefined || value === null) return ABSENT
+  try {
+    return canonicalize(value as JsonValue)
+  } catch {
+    // An unpaired surrogate, or deeper than the stack: no receipt of this service.
+    return "another value"
+  }
+}
+
+/** Members of a kept receipt that are not as the service stored them. */
+const compareReceipt = (kept: KeptReceipt, stored: Receipt, breaks: Breaks): void => {
+  const answer = toAnswer(stored)
+  const place = kept.head?.sequenceNumber ?? kept.events[0]?.sequenceNumber ?? 1
+  for (const name of [...unchained(kept), "duplicates"]) {
+    const [said, known] = [kept.given[name], answer[name]].map(canonicalText)
+    if (said === known) continue
+    breaks.add({
+      sequence_number: place,
+      event_id: null,
+      reason: "content_mismatch",
+      expected: `${name} ${known}, as the receipt was stored`,
+      actual: `${name} ${said}, as kept`
+    })
+  }
+}
+
+/**
+ * A receipt that a caller kept: its events where it says, the hash after them, and every other
+ * member against the receipt as it is `stored` (undefined if there is none).
+ */
 export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function*(
   tenantId: string,
-  { events, head }: KeptReceipt
+  kept: KeptReceipt,
+  storedReceipt: Receipt | undefined
 ) {
+  const { events, head } = kept
   const started = yield* Clock.currentTimeMillis
   const sequenceNumbers = [
     ...events.map(({ sequenceNumber }) => sequenceNumber),
@@ -287,6 +366,7 @@ export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function*(
       actual: `hash ${last.hash}`
     })
   }
+  if (storedReceipt !== undefined) compareReceipt(kept, storedReceipt, breaks)
   const erased = [...byStored.values()].filter((found) => found?.event.erased_at !== undefined)
   return yield* reportOf({
     tenantId,
@@ -295,6 +375,7 @@ export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function*(
     eventsChecked: byStored.size,
     erased: erased.length,
     breaks,
+    unchecked: storedReceipt === undefined ? unchained(kept) : [],
     started
   })
 })

@@ -53,6 +53,8 @@ export interface VerifyReport {
   readonly notices?: ReadonlyArray<string>
   readonly breaks: ReadonlyArray<Break>
   readonly breaks_total: number
+  /** Members of what a caller kept that nothing here could be compared with; absent without any. */
+  readonly unchecked?: ReadonlyArray<string>
   readonly verified_at: string
   readonly duration_ms: number
 }

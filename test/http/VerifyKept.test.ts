@@ -120,6 +120,58 @@ describe("POST /v1/verify", () => {
     assert.deepStrictEqual(found(moved.body), [[107, "tail_missing"], [108, "tail_missing"]])
   })
 
+  it("names every member of a receipt that is not as the service stored it", async () => {
+    const changes: ReadonlyArray<readonly [string, unknown]> = [
+      ["received_at", "2020-01-01T00:00:00.000000Z"],
+      ["committed_at", "2020-01-01T00:00:00.000000Z"],
+      ["accepted", 4],
+      ["rejected", 0],
+      ["errors", []],
+      ["errors", [{ ...receipt.errors[0], message: "another" }]],
+      ["warnings", [{ index: 0, field: "x" }]],
+      ["duplicates", [{ ...receipt.duplicates[0], more: 1 }]],
+      ["approved", true]
+    ]
+    for (const [member, value] of changes) {
+      const { body } = await post({ receipt: { ...receipt, [member]: value } })
+      assert.deepStrictEqual([body.valid, body.status], [false, "broken"], member)
+      const named = body.breaks.find(({ expected }: any) => expected.startsWith(`${member} `))
+      assert.deepStrictEqual([named?.reason, named?.sequence_number], ["content_mismatch", 8])
+      assert.notProperty(body, "unchecked")
+    }
+    const { body } = await post({ receipt })
+    assert.isTrue(body.valid)
+    assert.notProperty(body, "unchecked")
+  })
+
+  it("names the members of a receipt that nothing could be compared with", async () => {
+    const { receipt_id: _id, ...rest } = receipt
+    const nameless = await post({ receipt: rest })
+    const named = await post({ receipt: { ...receipt, receipt_id: "another" } })
+    const members = ["accepted", "committed_at", "errors", "received_at", "rejected"]
+    assert.deepStrictEqual([nameless.body.valid, nameless.body.unchecked], [true, members])
+    assert.deepStrictEqual(named.body.unchecked, [...members.slice(0, 3), "receipt_id",
+      ...members.slice(3)].sort())
+  })
+
+  it("refuses as another event one with a member that no event has", async () => {
+    const changes = [
+      ["approved_by", { approved_by: "alice" }],
+      ["actor.role", { actor: { ...kept(2).actor, role: "admin" } }],
+      ["resource.owner", { resource: { ...kept(2).resource, owner: "alice" } }],
+      ["__proto__", JSON.parse('{"__proto__":{"admin":true}}')]
+    ] as const
+    for (const [member, change] of changes) {
+      const event = { ...kept(2) }
+      for (const [name, value] of Object.entries(change)) {
+        Object.defineProperty(event, name, { value, enumerable: true, configurable: true })
+      }
+      const { body } = await post({ events: [kept(1), event] })
+      assert.deepStrictEqual(found(body), [[2, "content_mismatch"]], member)
+      assert.include(body.breaks[0].actual, member)
+    }
+  })
+
   it("has the chain lead to a checkpoint that a published key signed", async () => {
     const world = new CheckpointWorld().sign(chainOf(api.world.bodies), 5)
     api.world.checkpoints = world.service

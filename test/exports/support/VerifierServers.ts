@@ -12,7 +12,9 @@ import { createInterface } from "node:readline"
 const { verify } = await import(process.argv[2])
 for await (const line of createInterface({ input: process.stdin })) {
   const answer = await verify(JSON.parse(line)).catch((error) => ({ failed: error.stack }))
-  process.stdout.write(JSON.stringify(answer) + "\\n")
+  const ascii = JSON.stringify(answer).replace(/[^ -~]/g, (character) =>
+    "\\\\u" + character.charCodeAt(0).toString(16).padStart(4, "0"))
+  process.stdout.write(ascii + "\\n")
 }`
 
 const PYTHON = `
@@ -80,12 +82,13 @@ export class VerifierServers {
   async check(
     args: ReadonlyArray<string>
   ): Promise<ReadonlyArray<Run & { readonly name: string }>> {
-    const others = this.#servers.map(async (server) => ({
-      ...(await server.check(args)),
-      name: server.name
-    }))
-    const own = await alkVerify(args)
-    return [{ ...own, name: "alk verify" }, ...(await Promise.all(others))]
+    const own = { name: "alk verify", check: alkVerify }
+    return Promise.all(
+      [own, ...this.#servers].map(async (one) => ({
+        ...(await one.check(args)),
+        name: one.name
+      }))
+    )
   }
 
   close(): void {
