@@ -406,6 +406,11 @@ describe("checkpoints", () => {
     assertFound(await check(pack), "checkpoints/30.txt 30 checkpoint_mismatch")
   })
 
+  it("are not checked with keys in a file that is none of C2SP's", async () => {
+    const pack = edited((files) => files.set("keys/vkeys.txt", files.text("keys/jwks.json")).settle())
+    assertFound(await check(pack), "manifest.sig null signature_invalid")
+  })
+
   it("of another tenant are named", async () => {
     const note = checkpointOf(new TestChain("globex", 30)).note
     assertFound(

@@ -826,7 +826,7 @@ class PackCheck {
     this.complete = !this.filtered && bounds.from === HISTORY_FROM && bounds.to === HISTORY_TO
     this.origin = `${manifest.service}/${this.tenant}`
     const keysText = (await this.text(KEYS)) ?? ""
-    this.ownKeys = keysOfText(keysText, this.sha256)
+    this.ownKeys = keysOfText(keysText, this.sha256).filter(({ name }) => name !== undefined)
     this.keys = this.pinned.length > 0 ? this.pinned : this.ownKeys
     await this.signature(utf8.encode(text).length)
     return true

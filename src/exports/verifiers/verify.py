@@ -1163,7 +1163,8 @@ class PackCheck:
             not self.filtered and bounds["from"] == HISTORY_FROM and bounds["to"] == HISTORY_TO
         )
         self.origin = "%s/%s" % (manifest["service"], self.tenant)
-        self.own_keys = keys_of_text(self.text(KEYS) or "")
+        own_keys = keys_of_text(self.text(KEYS) or "")
+        self.own_keys = [key for key in own_keys if key[0] is not None]
         self.keys = self.pinned or self.own_keys
         self.manifest_signature()
         return True

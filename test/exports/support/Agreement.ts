@@ -10,7 +10,7 @@ export interface Agreement {
   readonly pages: number
   /** A sentence each. */
   readonly disagreements: ReadonlyArray<string>
-  /** Packs that were not told to be wrong: by their stories. */
+  /** Packs that were changed and not signed again, and that no verifier objected to. */
   readonly unnoticed: ReadonlyArray<string>
 }
 
@@ -42,7 +42,8 @@ export const agreementOf = async (
   const disagreements: Array<string> = []
   const unnoticed: Array<string> = []
   let pages = 0
-  const checkOne = async ({ kept, key, seed, story, zip }: Mutant) => {
+  const checkOne = async (mutant: Mutant) => {
+    const { isChanged, isSigned, kept, key, seed, story, zip } = mutant
     const path = verifiers.file("mutant.zip", zip)
     const keptPaths = kept.map((note, at) => verifiers.file(`kept-${at}.txt`, note))
     const runs = await servers.check([
@@ -61,7 +62,8 @@ export const agreementOf = async (
       others.push({ name: "verify.html", report: JSON.parse(named) as Report })
     }
     verdicts[own.verdict] = (verdicts[own.verdict] ?? 0) + 1
-    if (own.verdict === "authentic" || own.verdict === "consistent") unnoticed.push(story)
+    const isAccepted = own.verdict === "authentic" || own.verdict === "consistent"
+    if (isAccepted && isChanged && !isSigned) unnoticed.push(`seed ${seed} (${story})`)
     for (const { name, report } of others) {
       if (essence(report) === essence(own)) continue
       const difference = firstDifference(essence(own), essence(report))

@@ -15,6 +15,10 @@ export interface Mutant {
   /** What was done to it. */
   readonly story: string
   readonly zip: Buffer
+  /** True if a file that the manifest covers, or the manifest, has other bytes than before. */
+  readonly isChanged: boolean
+  /** True if the real key has signed the manifest as it is now. */
+  readonly isSigned: boolean
   readonly key: string | undefined
   readonly kept: ReadonlyArray<string>
 }
@@ -372,5 +376,13 @@ export const mutantOf = (seed: number, bases: ReadonlyArray<Base>): Mutant => {
   }
   story.push(close(dice, pack, chain.tenantId))
   const [ofZip, zip] = isOfZip ? changeZip(dice, pack) : (["", pack.zip()] as const)
-  return { seed, story: [...story, ofZip].filter(Boolean).join("; "), zip, key, kept }
+  const before = new PackEditor(original).files
+  const names = new Set([...before.keys(), ...pack.files.keys()])
+  for (const name of ["sha256sums.txt", "manifest.sig"]) names.delete(name)
+  const isChanged = [...names].some(
+    (name) => before.get(name)?.equals(pack.files.get(name) ?? Buffer.from([0])) !== true
+  )
+  const isSigned = story.at(-1)!.includes("signed")
+  const whole = [...story, ofZip].filter(Boolean).join("; ")
+  return { seed, story: whole, zip, isChanged, isSigned, key, kept }
 }
