@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto"
 import { Effect, Stream } from "effect"
+import { treeNameOf, type Chain } from "../domain/Chains.ts"
 import type { CheckpointRecord } from "../domain/Checkpoint.ts"
 import { ERASURE_ACTION } from "../domain/Erasure.ts"
 import { emptyFilter } from "../domain/EventFilter.ts"
@@ -13,6 +14,7 @@ import { linkOf } from "../domain/Link.ts"
 import { Archive, type ArchiveEntry, type ArchiveFailed } from "../ports/Archive.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../ports/EventStore.ts"
+import { HISTORY_FROM, HISTORY_TO } from "../verify/VerifyReport.ts"
 import { EvidenceSeal, type SealUnavailable } from "./EvidenceSeal.ts"
 import { eventsOf, type ExportScope } from "./ExportScope.ts"
 import { packAssets } from "./PackAssets.ts"
@@ -24,9 +26,10 @@ import {
   sumsText,
   type PackCounts,
   type PackFile,
+  type Span,
   verificationText
 } from "./PackText.ts"
-import { inclusionProofs, noEdges, treeEdges } from "./PackTree.ts"
+import { inclusionProofs, noEdges, treeEdges, type TreeEdges } from "./PackTree.ts"
 import { TraceExport } from "./TraceExport.ts"
 
 /** Checkpoints of a pack beside the one that covers it: they tell where a rewriting began. */
@@ -43,12 +46,7 @@ export interface PackOptions {
   readonly final: boolean
 }
 
-/** The links of a pack: those from the first to the last event that was verified. */
-interface Span {
-  readonly first: number
-  readonly last: number
-}
-
+/** The links of the events of a pack: from the first to the last that was verified. */
 const spanOf = ({ verification }: ExportScope): Span | undefined => {
   const { first_sequence_number: first, last_sequence_number: last } = verification
   return first === null || last === null ? undefined : { first, last }
@@ -59,9 +57,9 @@ type Bytes<E = PackFailure> = Stream.Stream<Uint8Array, E>
 
 const bytesOf = (text: string): Bytes<never> => Stream.sync(() => Buffer.from(text))
 
-/** One line of links.ndjson; bytes that end like no event have none, and leave a gap. */
-const linkLine = (body: string): ReadonlyArray<string> => {
-  const link = linkOf(Buffer.from(body))
+/** A line of links; bytes that end like no event or fact have none, and leave a gap. */
+const linkLine = (body: string, chain: Chain): ReadonlyArray<string> => {
+  const link = linkOf(Buffer.from(body), chain)
   if (link === undefined) return []
   const { contentHash, createdAt, hash, prevHash, sequenceNumber } = link
   return [
@@ -99,7 +97,32 @@ const erasureWithin = ({ first, last }: Span, body: string): Erasure | undefined
 /** The files of one pack, and what is known of them once they have been read. */
 class Contents {
   readonly files: Array<PackFile> = []
-  readonly counts = { events: 0, links: 0, erasures: 0, executions: 0, spans: 0 }
+  readonly counts = {
+    events: 0,
+    links: 0,
+    erasures: 0,
+    executions: 0,
+    spans: 0,
+    facts: 0,
+    trace_links: 0
+  }
+  /** The facts whose links are in the pack, once that is known. */
+  traces: Span | undefined
+
+  /** Facts on their way into the pack, and where they are in their chain. */
+  placed(facts: Lines): Lines {
+    const sequenceOf = (body: string | undefined) =>
+      body === undefined ? undefined : linkOf(Buffer.from(body), "traces")?.sequenceNumber
+    return facts.pipe(
+      Stream.tap((bodies) =>
+        Effect.sync(() => {
+          const first = this.traces?.first ?? sequenceOf(bodies[0])
+          const last = sequenceOf(bodies.at(-1))
+          if (first !== undefined && last !== undefined) this.traces = { first, last }
+        })
+      )
+    )
+  }
 
   /** A file that is hashed and measured while it is read. */
   file<E>(name: string, content: Bytes<E>, isProgram = false): ArchiveEntry<E> {
@@ -138,7 +161,8 @@ class Contents {
   }
 }
 
-const checkpointName = ({ tree_size }: CheckpointRecord): string => `checkpoints/${tree_size}.txt`
+const checkpointName = ({ chain, tree_size }: CheckpointRecord): string =>
+  chain === "traces" ? `checkpoints/traces-${tree_size}.txt` : `checkpoints/${tree_size}.txt`
 
 interface Parts {
   readonly scope: ExportScope
@@ -166,11 +190,13 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
   const { from, to } = scope.bounds
   const last = scope.surroundings.traceHead?.sequence_number ?? 0
   const traceScope = { tenantId: scope.tenantId, from, to, last }
+  const isWhole = from === HISTORY_FROM && to === HISTORY_TO
+  if (isWhole && last > 0) contents.traces = { first: 1, last }
   const within = span && { ...emptyFilter, fromSequence: span.first, toSequence: span.last }
   const links: Lines =
     within === undefined
       ? Stream.empty
-      : scanOf(parts, within).pipe(Stream.map((bodies) => bodies.flatMap(linkLine)))
+      : scanOf(parts, within).pipe(Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "events"))))
   return [
     contents.lines(
       "events.ndjson",
@@ -184,9 +210,27 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
       "erasures"
     ),
     contents.lines("executions.ndjson", traces.executions(traceScope), "executions"),
-    contents.lines("spans.ndjson", traces.spans(traceScope), "spans")
+    contents.lines("spans.ndjson", traces.spans(traceScope), "spans"),
+    contents.lines(
+      "facts.ndjson",
+      last === 0
+        ? Stream.empty
+        : isWhole
+          ? traces.facts(traceScope)
+          : contents.placed(traces.facts(traceScope)),
+      "facts"
+    ),
+    contents.lines("trace-links.ndjson", Stream.suspend(() => traceLinks(parts)), "trace_links")
   ]
 }
+
+/** The links from the first to the last fact of the pack. */
+const traceLinks = ({ contents, scope: { tenantId }, traces }: Parts): Lines =>
+  contents.traces === undefined
+    ? Stream.empty
+    : traces.chain({ tenantId, ...contents.traces }).pipe(
+        Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "traces")))
+      )
 
 /** Proofs that the erasures behind the span stand in the tree that was signed. */
 const proofLines = (parts: Parts, span: Span, size: number): Lines =>
@@ -201,42 +245,59 @@ const proofLines = (parts: Parts, span: Span, size: number): Lines =>
     Stream.provideService(EvidenceSeal, parts.seal)
   )
 
+/** Checkpoints of a tree, the edges that tie a span of links to them, and the size they end at. */
+const treeOf = Effect.fnUntraced(function*(
+  seal: EvidenceSeal["Service"],
+  tree: string,
+  span: Span,
+  latest: CheckpointRecord | undefined
+) {
+  const covering = latest !== undefined && latest.tree_size >= span.last
+  const earlier = yield* seal.earlier(
+    tree,
+    covering ? Math.min(span.last + 1, latest.tree_size) : span.last + 1,
+    EARLIER_CHECKPOINTS_MAX
+  )
+  const within = earlier.filter(({ tree_size }) => tree_size >= span.first)
+  const size = covering ? latest.tree_size : span.last
+  const edges = yield* treeEdges(tree, { ...span, size }).pipe(
+    Effect.provideService(EvidenceSeal, seal)
+  )
+  return { notes: [...within.reverse(), ...(covering ? [latest] : [])], edges, covering, size }
+})
+
+const noTree = { notes: [], edges: noEdges, covering: false, size: 0 }
+
+const edgesText = (edges: TreeEdges): string => `${JSON.stringify(edges, null, 2)}\n`
+
 /**
- * Checkpoints, edges and proofs. The newest checkpoint is asked for once more, behind the events:
+ * Checkpoints, edges and proofs. The newest checkpoint is asked for once more, after the events:
  * one that was erased meanwhile is excused by an erasure that only a newer checkpoint covers.
  */
 const entriesOfTree = Effect.fnUntraced(function*(parts: Parts) {
   const { checkpoint, contents, scope, seal } = parts
   const { tenantId } = scope
   const span = spanOf(scope)
-  const latest =
+  const latest = (tree: string, known: CheckpointRecord | undefined) =>
+    seal.latest(tree).pipe(Effect.orElseSucceed(() => known))
+  const { covering, edges, notes, size } =
     span === undefined
-      ? undefined
-      : yield* seal.latest(tenantId).pipe(Effect.orElseSucceed(() => checkpoint))
-  const covering = latest !== undefined && span !== undefined && latest.tree_size >= span.last
-  const earlier =
-    span === undefined
-      ? []
-      : yield* seal.earlier(
-          tenantId,
-          covering ? Math.min(span.last + 1, latest.tree_size) : span.last + 1,
-          EARLIER_CHECKPOINTS_MAX
-        )
-  const within = earlier.filter(({ tree_size }) => tree_size >= span!.first)
-  const notes = [...within.reverse(), ...(covering ? [latest] : [])]
-  const size = covering ? latest.tree_size : (span?.last ?? 0)
-  const edges =
-    span === undefined
-      ? noEdges
-      : yield* treeEdges(tenantId, { ...span, size }).pipe(
-          Effect.provideService(EvidenceSeal, seal)
-        )
+      ? noTree
+      : yield* treeOf(seal, tenantId, span, yield* latest(tenantId, checkpoint))
+  const traceTree = treeNameOf(tenantId, "traces")
+  const traces =
+    contents.traces === undefined
+      ? noTree
+      : yield* treeOf(seal, traceTree, contents.traces, yield* latest(traceTree, undefined))
   const entries: ReadonlyArray<ArchiveEntry<PackFailure>> = [
-    ...notes.map((note) => contents.file(checkpointName(note), bytesOf(note.note))),
-    contents.file("checkpoints/tree.json", bytesOf(`${JSON.stringify(edges, null, 2)}\n`)),
+    ...[...notes, ...traces.notes].map((note) =>
+      contents.file(checkpointName(note), bytesOf(note.note))
+    ),
+    contents.file("checkpoints/tree.json", bytesOf(edgesText(edges))),
+    contents.file("checkpoints/traces-tree.json", bytesOf(edgesText(traces.edges))),
     contents.lines(
       "checkpoints/erasure-proofs.ndjson",
-      covering ? proofLines(parts, span, size) : Stream.empty
+      covering && span !== undefined ? proofLines(parts, span, size) : Stream.empty
     )
   ]
   return entries
@@ -262,7 +323,9 @@ const entriesOfClosing = Effect.fnUntraced(function*(parts: Parts) {
     ),
     contents.file(
       "manifest.json",
-      later(() => manifestText(scope, serviceName, contents.counts, contents.files))
+      later(() => 
+        manifestText(scope, serviceName, contents.counts, contents.files, contents.traces)
+      )
     ),
     contents.file("manifest.sig", signature),
     {

@@ -18,8 +18,8 @@ import { EvidenceSeal } from "./EvidenceSeal.ts"
 
 /** What an export can be; each has a format version of its own. */
 export const exportFormats = {
-  pack: "alk-evidence-pack-v1",
-  "pack-without-pdf": "alk-evidence-pack-v1",
+  pack: "alk-evidence-pack-v2",
+  "pack-without-pdf": "alk-evidence-pack-v2",
   pdf: "alk-audit-report-v2"
 } as const
 export type ExportKind = keyof typeof exportFormats

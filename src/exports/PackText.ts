@@ -4,6 +4,7 @@
  */
 import { SCHEME } from "../domain/HashChain.ts"
 import { HASH_BYTES } from "../domain/MerkleTree.ts"
+import { TRACE_SCHEME } from "../domain/TraceFact.ts"
 import type { VerifyReport } from "../verify/Verifier.ts"
 import { exportFormats, type ExportScope } from "./ExportScope.ts"
 
@@ -21,6 +22,14 @@ export interface PackCounts {
   readonly erasures: number
   readonly executions: number
   readonly spans: number
+  readonly facts: number
+  readonly trace_links: number
+}
+
+/** The links of one chain that a pack holds. */
+export interface Span {
+  readonly first: number
+  readonly last: number
 }
 
 /** `manifest.json`. */
@@ -28,9 +37,11 @@ export const manifestText = (
   scope: ExportScope,
   serviceName: string,
   counts: PackCounts,
-  files: ReadonlyArray<PackFile>
+  files: ReadonlyArray<PackFile>,
+  traces: Span | undefined
 ): string => {
-  const { bounds, conditions, generatedAt, tenantId, verification } = scope
+  const { bounds, conditions, generatedAt, surroundings, tenantId, verification } = scope
+  const { traceHead } = surroundings
   const manifest = {
     format: exportFormats.pack,
     generated_at: generatedAt,
@@ -42,6 +53,12 @@ export const manifestText = (
     first_sequence_number: verification.first_sequence_number,
     last_sequence_number: verification.last_sequence_number,
     head: verification.head,
+    first_trace_sequence_number: traces?.first ?? null,
+    last_trace_sequence_number: traces?.last ?? null,
+    trace_head:
+      traceHead === undefined
+        ? null
+        : { sequence_number: traceHead.sequence_number, hash: traceHead.hash },
     counts,
     files
   }
@@ -60,7 +77,7 @@ export const signedText = (
 ): string => {
   const digest = Buffer.from(sha256, "hex")
   if (digest.length !== HASH_BYTES) throw new Error("not a SHA-256")
-  return `${serviceName}/${tenantId}/evidence-pack-v1\n${bytes}\n${digest.toString("base64")}\n`
+  return `${serviceName}/${tenantId}/evidence-pack-v2\n${bytes}\n${digest.toString("base64")}\n`
 }
 
 /** `sha256sums.txt`, as `sha256sum -c` reads it. */
@@ -142,8 +159,11 @@ export const readmeText = (scope: ExportScope, hasPdf: boolean): string =>
     "  links.ndjson        the links of the whole chain from the first to the last of them",
     "  erasures.ndjson     the events that erased details of events in that part of the chain",
     "  executions.ndjson   execution traces that overlap the period, and",
-    "  spans.ndjson        their spans",
-    "  checkpoints/        signed checkpoints of the chain's Merkle tree, and what ties the links",
+    "  spans.ndjson        their spans, both as",
+    "  facts.ndjson        their facts say it, one a line, ascending, exactly as they are stored",
+    "  trace-links.ndjson  the links of the chain of facts from the first to the last of them",
+    "  checkpoints/        signed checkpoints of the Merkle trees of both chains, and what ties the",
+    "                      links to them",
     "  keys/               the service's public keys, as it published them",
     "  schema/             JSON Schemas of the files",
     "  manifest.json       what this pack is, and the SHA-256 of each file",
@@ -161,6 +181,9 @@ export const readmeText = (scope: ExportScope, hasPdf: boolean): string =>
     "leaves of a Merkle tree (RFC 9162); checkpoints are its roots, signed with Ed25519 as C2SP",
     "notes. manifest.sig is such a note too: its size and root are the bytes and the SHA-256 of",
     "manifest.json.",
+    "",
+    `Facts of execution traces are the same under the scheme ${TRACE_SCHEME}, in a chain and a tree`,
+    "of their own: chain_sequence is their place in it, fact_number counts from 1 in each execution.",
     "",
     "An event without its details is accepted only if erasures.ndjson holds a chained event",
     "that names its sequence number and content_hash. verified_at in verification.json is the time",

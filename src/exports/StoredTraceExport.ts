@@ -6,6 +6,7 @@ import { Effect, Layer, Stream } from "effect"
 import { CHUNK, factsOf, spanChunks } from "../actors/SpanPages.ts"
 import { foldFacts, type Span } from "../domain/TraceView.ts"
 import { TraceStore, type ExecutionFacts } from "../ports/TraceStore.ts"
+import { HISTORY_FROM, HISTORY_TO } from "../verify/VerifyReport.ts"
 import { TraceExport, type TraceScope } from "./TraceExport.ts"
 
 /** By start; equal starts in the order of arrival. */
@@ -47,7 +48,16 @@ export const layerStoredTraceExport: Layer.Layer<TraceExport, never, TraceStore>
   Effect.map(TraceStore, (store) =>
     TraceExport.of({
       executions: (scope) => executionLines(store, scope),
-      spans: (scope) => spanLines(store, scope)
+      spans: (scope) => spanLines(store, scope),
+      facts: ({ from, last = Number.MAX_SAFE_INTEGER, tenantId, to }) =>
+        store.chain({
+          tenantId,
+          first: 1,
+          last,
+          // Without bounds there is nothing to choose.
+          ...(from === HISTORY_FROM && to === HISTORY_TO ? {} : { overlapping: { from, to } })
+        }),
+      chain: (range) => store.chain({ ...range, isSuffix: true })
     })
   )
 )

@@ -1,9 +1,10 @@
 /**
- * The execution traces of an export, as lines of JSON. What a trace is and where it is kept is not
- * this file's business.
+ * The execution traces of an export, as lines of JSON, and the facts that they are made of. What a
+ * trace is and where it is kept is not this file's business.
  */
 import { Context, type Stream } from "effect"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
+import type { FactRange } from "../ports/TraceStore.ts"
 
 /** Whose traces, and the time that they have to overlap. Canonical microsecond form, inclusive. */
 export interface TraceScope {
@@ -21,5 +22,11 @@ export class TraceExport extends Context.Service<
     executions(scope: TraceScope): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
     /** One span per text: by execution in that order, then by start and arrival. */
     spans(scope: TraceScope): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+    /** Every fact of these executions exactly as it is stored, ascending by chain_sequence. */
+    facts(scope: TraceScope): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+    /**
+     * The last bytes of each fact of the tenant's chain in a range, ascending: enough for its link.
+     */
+    chain(range: FactRange): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
   }
 >()("alk/exports/TraceExport") {}

@@ -90,6 +90,20 @@ export interface SpanOutline {
   readonly error: string
 }
 
+/** Facts of a tenant's chain by their sequences, both ends included. */
+export interface FactRange {
+  readonly tenantId: string
+  readonly first: number
+  readonly last: number
+}
+
+export interface ChainQuery extends FactRange {
+  /** Only of executions that ran within this time, inclusive; canonical microsecond form. */
+  readonly overlapping?: { readonly from: string; readonly to: string }
+  /** Only the last bytes of each fact, from before its tenant_id on. */
+  readonly isSuffix?: boolean
+}
+
 /** What ran within a time, and what of it is wanted. */
 export interface OverlapQuery {
   readonly tenantId: string
@@ -317,6 +331,11 @@ export class TraceStore extends Context.Service<
       last: number,
       limit: number
     ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
+    /**
+     * Stored JSON of facts, ascending by chain sequence, of each the newest version: in chunks,
+     * bounded memory.
+     */
+    chain(query: ChainQuery): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
     /**
      * Facts of executions that overlap [from, to] by their times, by start then id, for exports: in
      * chunks of whole executions, or of a large one without its spans; bounded memory.

@@ -368,7 +368,7 @@ describe("a tail that was rewritten and freshly chained", () => {
     pack.settle()
     const manifest = pack.files.get("manifest.json")!
     const root = createHash("sha256").update(manifest).digest("base64")
-    const text = `alk/acme/evidence-pack-v1\n${manifest.length}\n${root}\n`
+    const text = `alk/acme/evidence-pack-v2\n${manifest.length}\n${root}\n`
     return pack.set("manifest.sig", `${text}\n${key.sign(text)}`).sums()
   }
 

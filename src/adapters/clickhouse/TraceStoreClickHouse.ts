@@ -9,6 +9,7 @@ import { makeInsertConflicts } from "./PartitionViews.ts"
 import { makeStoreClient } from "./StoreClient.ts"
 import { makeConflicts, makeCopies, makeExtent } from "./StoredRows.ts"
 import { hasRepeats, lastRecord, mergeRows } from "./TopicTable.ts"
+import { makeChain } from "./TraceChain.ts"
 import { makeEraseDetails } from "./TraceErasure.ts"
 import {
   makeEventCounts,
@@ -69,6 +70,7 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
       strayIndex: makeStrayIndex(store),
       links: makeLinks(store),
       missing: makeMissing(store),
+      chain: makeChain(store),
       overlapping: makeOverlapping(store)
     })
   })

@@ -22,6 +22,9 @@ export interface PackReport {
   readonly first_sequence_number: number | null
   readonly last_sequence_number: number | null
   readonly head_hash: string | null
+  /** Facts of execution traces, and links of their chain. */
+  readonly facts: number
+  readonly trace_links: number
   /** The first 100, by sequence. */
   readonly problems: ReadonlyArray<PackProblem>
   readonly problems_total: number

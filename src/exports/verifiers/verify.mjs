@@ -12,8 +12,9 @@ import { fileURLToPath } from "node:url"
 import { createInflateRaw } from "node:zlib"
 
 // ---- checks: begin ----
-const FORMAT = "alk-evidence-pack-v1"
+const FORMAT = "alk-evidence-pack-v2"
 const SCHEME = "alk-chain-v1"
+const TRACE_SCHEME = "alk-trace-v1"
 const GENESIS_HASH = "0".repeat(64)
 const ERASURE_ACTION = "alk.event.erased"
 const HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
@@ -40,11 +41,18 @@ const LINKS = "links.ndjson"
 const ERASURES = "erasures.ndjson"
 const TREE = "checkpoints/tree.json"
 const PROOFS = "checkpoints/erasure-proofs.ndjson"
+const FACTS = "facts.ndjson"
+const TRACE_LINKS = "trace-links.ndjson"
+const TRACE_TREE = "checkpoints/traces-tree.json"
+const EXECUTIONS = "executions.ndjson"
+const SPANS = "spans.ndjson"
 const KEYS = "keys/vkeys.txt"
-const NOTE_NAME = /^checkpoints\/[0-9]{1,15}\.txt$/
+const NOTE_NAME = /^checkpoints\/([0-9]{1,15})\.txt$/
+const TRACE_NOTE_NAME = /^checkpoints\/traces-([0-9]{1,15})\.txt$/
 /** What every pack has; without one of them there is nothing to hold the rest against. */
 const REQUIRED = [
-  MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, KEYS
+  MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, FACTS,
+  TRACE_LINKS, TRACE_TREE, EXECUTIONS, SPANS, KEYS
 ]
 
 /** The pack can't be read at all: no verdict on its content. */
@@ -326,8 +334,8 @@ const coreOf = (event, detailsHash) => ({
   timestamp: event.timestamp
 })
 
-const linkText = (tenant, link, contentHash) =>
-  [SCHEME, tenant, link.sequence_number, link.created_at, contentHash, link.prev_hash].join("\n")
+const linkText = (scheme, tenant, link, contentHash) =>
+  [scheme, tenant, link.sequence_number, link.created_at, contentHash, link.prev_hash].join("\n")
 
 const membersText = (source, names, inner = canonical) =>
   names
@@ -409,7 +417,7 @@ const faultOf = (line, event, tenant, erasure, sha256) => {
   if (event.content_hash !== contentHash) {
     return wrong("content_hash", event.content_hash, contentHash)
   }
-  const hash = sha256(linkText(tenant, event, contentHash))
+  const hash = sha256(linkText(SCHEME, tenant, event, contentHash))
   if (event.hash !== hash) return fault("hash_mismatch", hash, event.hash)
   return storedText(event) === line
     ? undefined
@@ -445,6 +453,16 @@ const hasLongNumber = (line) => {
   return false
 }
 
+/** True if the value has an RFC 8785 text. */
+const isCanonical = (value) => {
+  try {
+    canonical(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** The event of a line, or undefined if it is none. */
 const eventOf = (line) => {
   try {
@@ -457,6 +475,211 @@ const eventOf = (line) => {
     return undefined
   }
 }
+
+// Trace facts (alk-trace-v1)
+
+/** The members of each type's core besides execution_id, fact_number, type and details_hash. */
+const FACT_CORES = {
+  "execution.started":
+    ["agent_id", "provisional", "root_span_id", "source", "started_at", "started_at_given"],
+  "execution.ended": ["ended_at", "status"],
+  "execution.erased": ["erased_by", "reason"],
+  "span.started": [
+    "caused_by_span_ids", "parent_span_id", "span_id", "span_type", "started_at", "started_at_given"
+  ],
+  "span.ended": ["ended_at", "span_id", "status"],
+  "span.event": ["event_id", "event_type", "sequence_number", "span_id", "timestamp"]
+}
+const FACT_COMMON = ["details_hash", "execution_id", "fact_number", "type"]
+/** What follows the core in a stored fact. */
+const FACT_SUFFIX = ["details", "details_salt", "tenant_id", "chain_sequence", "created_at",
+  "prev_hash", "content_hash", "hash", "erased_at"]
+const OPTIONAL_STRINGS = ["parent_span_id", "details_salt", "details_hash", "erased_at"]
+const NO_STRINGS = ["provisional", "started_at_given", "caused_by_span_ids", "sequence_number"]
+
+const isDetails = (value) =>
+  isObject(value) && areStringsOrAbsent(value, "agent_name", "name", "trigger") &&
+  (value.metadata === undefined || isObject(value.metadata))
+
+const isFact = (value) => {
+  if (!isObject(value) || typeof value.type !== "string") return false
+  const core = Object.hasOwn(FACT_CORES, value.type) ? FACT_CORES[value.type] : undefined
+  if (core === undefined) return false
+  const strings = core.filter(
+    (name) => !OPTIONAL_STRINGS.includes(name) && !NO_STRINGS.includes(name)
+  )
+  const causes = value.caused_by_span_ids
+  return areStrings(value, "execution_id", "tenant_id", "created_at", "prev_hash", "content_hash",
+    "hash", ...strings) &&
+    areStringsOrAbsent(value, ...OPTIONAL_STRINGS) &&
+    isSequence(value.fact_number) && isSequence(value.chain_sequence) &&
+    (!core.includes("sequence_number") || isSequence(value.sequence_number)) &&
+    (!core.includes("started_at_given") || typeof value.started_at_given === "boolean") &&
+    (value.provisional === undefined || value.provisional === true) &&
+    (!core.includes("caused_by_span_ids") ||
+      (Array.isArray(causes) && causes.every((cause) => typeof cause === "string"))) &&
+    (value.details === undefined || isDetails(value.details))
+}
+
+const factCoreText = (fact, detailsHash) => {
+  const core = { ...fact, details_hash: detailsHash }
+  return `{${membersText(core, [...FACT_CORES[fact.type], ...FACT_COMMON].sort())}}`
+}
+
+/** The one text that a fact is stored as. */
+const storedFactText = (fact) =>
+  `${factCoreText(fact, fact.details_hash).slice(0, -1)},${membersText(fact, FACT_SUFFIX)}}`
+
+/** The fact of a line, or undefined if it is none. */
+const factOf = (line) => {
+  try {
+    const fact = parseJson(line)
+    if (!isFact(fact)) return undefined
+    canonical(fact)
+    return fact
+  } catch {
+    return undefined
+  }
+}
+
+/** What is wrong with a fact by itself, or undefined. If its details may be gone is seen later. */
+const factFaultOf = (line, fact, tenant, sha256) => {
+  if (fact.tenant_id !== tenant) return wrong("tenant", tenant, fact.tenant_id)
+  const { details } = fact
+  const detailsHash = details && sha256(`${fact.details_salt ?? ""}\n${canonical(details)}`)
+  const areGone = fact.erased_at !== undefined && details === undefined
+  if (fact.details_hash !== detailsHash && !areGone) {
+    return wrong("details_hash", fact.details_hash, detailsHash)
+  }
+  if (fact.details_salt !== undefined && details === undefined) {
+    return wrong("details_salt", undefined, fact.details_salt)
+  }
+  if (fact.erased_at !== undefined && !areGone) return wrong("erased_at", undefined, fact.erased_at)
+  const contentHash = sha256(factCoreText(fact, fact.details_hash))
+  if (fact.content_hash !== contentHash) {
+    return wrong("content_hash", fact.content_hash, contentHash)
+  }
+  const link = { ...fact, sequence_number: fact.chain_sequence }
+  const hash = sha256(linkText(TRACE_SCHEME, tenant, link, contentHash))
+  if (fact.hash !== hash) return fault("hash_mismatch", hash, fact.hash)
+  return storedFactText(fact) === line
+    ? undefined
+    : fault("content_mismatch", "the bytes that the service writes for this fact",
+      "the same fact in other bytes, or with members that no hash covers")
+}
+
+/** The parts of a shown execution or span that come out of details, which may be long. */
+const DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "trigger"]
+
+/**
+ * What the facts of one execution add up to. Long texts of spans that have ended are kept as their
+ * hashes only, so memory grows with the number of spans and not with what they say.
+ */
+class Execution {
+  constructor(sha256) {
+    this.sha256 = sha256
+    this.facts = 0
+    this.spans = new Map()
+    /** Sequence of the first and number of the last fact without details, by time of erasure. */
+    this.undetailed = new Map()
+  }
+
+  take(fact) {
+    const { details = {} } = fact
+    switch (fact.type) {
+      case "execution.started":
+        this.createdAt ??= fact.created_at
+        this.started = fact
+        return
+      case "execution.ended":
+        this.ended = fact
+        return
+      case "execution.erased":
+        this.erasedAt = fact.created_at
+        return
+      case "span.started":
+        this.spans.set(fact.span_id, {
+          core: { id: fact.span_id, execution_id: fact.execution_id,
+            parent_span_id: fact.parent_span_id, caused_by_span_ids: fact.caused_by_span_ids,
+            span_type: fact.span_type, started_at: fact.started_at, erased_at: fact.erased_at },
+          long: { name: details.name ?? "", metadata: details.metadata ?? {} }
+        })
+        return
+      case "span.ended": {
+        const span = this.spans.get(fact.span_id)
+        if (span !== undefined) this.endSpan(span, fact, details)
+      }
+    }
+  }
+
+  endSpan({ core, ...span }, fact, { error, metadata }) {
+    if (span.digest !== undefined) return
+    const long = { ...span.long, metadata: { ...span.long.metadata, ...metadata }, error }
+    this.spans.set(fact.span_id, {
+      core: { ...core, status: fact.status, ended_at: fact.ended_at,
+        erased_at: core.erased_at ?? fact.erased_at },
+      digest: this.sha256(canonical(defined(long)))
+    })
+  }
+
+  /** What executions.ndjson has to say; undefined if no fact started it. */
+  shown() {
+    const { ended, started } = this
+    if (started === undefined) return undefined
+    return defined({
+      id: started.execution_id,
+      agent_id: started.agent_id,
+      agent_name: started.details?.agent_name ?? started.agent_id,
+      status: ended?.status ?? "RUNNING",
+      root_span_id: started.root_span_id,
+      trigger: started.details?.trigger,
+      started_at: started.started_at,
+      ended_at: ended?.ended_at,
+      metadata: { ...started.details?.metadata, ...ended?.details?.metadata },
+      created_at: this.createdAt,
+      erased_at: this.erasedAt
+    })
+  }
+
+  /** What spans.ndjson has to say of a span: its short members, and a SHA-256 of the long ones. */
+  shownSpan(id) {
+    const span = this.spans.get(id)
+    if (span === undefined) return this.shownRoot(id)
+    const { core, digest, long } = span
+    const { ended_at: end, status = "RUNNING" } = this.ended ?? {}
+    const implied = core.status !== undefined ? {} : {
+      status, ended_at: end === undefined ? undefined : later(end, core.started_at)
+    }
+    return {
+      core: defined({ ...core, ...implied }),
+      digest: digest ?? this.sha256(canonical(defined(long)))
+    }
+  }
+
+  /** The root of spans whose real root has not arrived: no fact of its own says it. */
+  hasRoot() {
+    return this.started?.provisional === true && !this.spans.has(this.started.root_span_id)
+  }
+
+  shownRoot(id) {
+    if (!this.hasRoot() || this.started.root_span_id !== id) return undefined
+    const { agent_name: name, ended_at, started_at, status } = this.shown()
+    return {
+      core: defined({ id, execution_id: this.started.execution_id, caused_by_span_ids: [],
+        span_type: "AGENT", status, started_at, ended_at, synthetic: true }),
+      digest: this.sha256(canonical({ metadata: {}, name }))
+    }
+  }
+
+  spanCount() {
+    return this.spans.size + (this.hasRoot() ? 1 : 0)
+  }
+}
+
+const defined = (value) =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
+
+const later = (left, right) => (left > right ? left : right)
 
 // The Merkle tree of RFC 9162
 
@@ -713,6 +936,219 @@ const jsonOf = (text) => {
 /** True if nothing bounds the end of the span. */
 const isOpenEnded = (bounds) => bounds.to === HISTORY_TO && (bounds.to_sequence ?? null) === null
 
+/**
+ * One chain of a pack: its links, the Merkle tree that grows with them, and the checkpoints that
+ * were signed of it.
+ */
+class PackChain {
+  /** `edges`, `links`: names of files; `noun`: what the chain is of. */
+  constructor(check, { edges, first, links, noteName, noun, origin, scheme }) {
+    Object.assign(this, { check, edges, expectedFirst: first, linksFile: links, noteName, noun,
+      origin, scheme })
+    this.found = check.found
+    this.notes = []
+    this.roots = new Map()
+    this.treeHolds = true
+    this.links = 0
+    this.onLink = () => {}
+  }
+
+  async readTree() {
+    const { check } = this
+    const tree = jsonOf((await check.text(this.edges)) ?? "")
+    const isHashes = (list) => Array.isArray(list) && list.every(isHash)
+    this.tree = new Tree(check.host.sha256Bytes)
+    this.right = { start: 0, end: 0, hashes: [] }
+    if (!isObject(tree)) return this.badTree("JSON")
+    const { left, right } = tree
+    const isWhole = isObject(left) && isObject(right) &&
+      isHashes(left.hashes) && isHashes(right.hashes) &&
+      [left.size, right.start, right.end].every((at) => Number.isSafeInteger(at) && at >= 0)
+    if (!isWhole) return this.badTree("left and right edges")
+    const levels = subtreeLevels(0, left.size)
+    const isFitting = levels.length === left.hashes.length && right.start <= right.end &&
+      subtreeLevels(right.start, right.end).length === right.hashes.length
+    if (!isFitting) return this.badTree("edges of their size")
+    levels.forEach((level, at) => this.tree.push(level, bytesOfHex(left.hashes[at])))
+    this.right = right
+  }
+
+  badTree(expected) {
+    this.treeHolds = false
+    if (this.check.has(this.edges)) this.found.problem(
+      this.edges, null, "content_mismatch", expected, "something else"
+    )
+  }
+
+  async readNotes() {
+    const { check, found, noteName, noun, origin } = this
+    for (const name of check.source.names.filter((name) => noteName.test(name)).sort()) {
+      const text = await check.text(name)
+      const note = text === undefined ? undefined : noteOf(text)
+      const size = Number(noteName.exec(name)[1])
+      const bad = (expected, actual) =>
+        found.problem(name, size, "checkpoint_mismatch", expected, actual)
+      if (note === undefined || note.size !== size || note.origin !== origin) {
+        const actual = note === undefined
+          ? "something else"
+          : `one of ${note.origin} for ${note.size} ${noun}s`
+        bad(`a checkpoint of ${origin} for ${size} ${noun}s`, actual)
+        continue
+      }
+      const { state } = await signatureState(note, check.keysOfSize(size), check.host)
+      if (state === "bad_signature") bad("a signature that verifies", "one that does not")
+      else if (state === "unknown_key" && check.pinned.length === 0) {
+        bad(`a signature by a key of ${KEYS}`, "another key's")
+      } else this.notes.push({ file: name, ...note, state })
+    }
+  }
+
+  keep(label, note, state) {
+    this.notes.push({ file: label, ...note, state, isKept: true })
+  }
+
+  /** The links one by one, each held against the one before it. */
+  async *checkedLinks() {
+    const { check, found, linksFile } = this
+    this.notes.sort((left, right) => left.size - right.size)
+    this.wanted = new Set(this.notes.map(({ size }) => size))
+    const first = this.expectedFirst
+    let expected = isSequence(first) ? first : this.tree.size + 1
+    if (expected !== this.tree.size + 1 && this.treeHolds) {
+      this.badTree(`the tree of ${expected - 1} ${this.noun}s on the left`)
+    }
+    let previous
+    for await (const line of check.lines(linksFile)) {
+      this.links += 1
+      const link = line === undefined ? undefined : jsonOf(line)
+      if (!isLinkText(link, line)) {
+        const wanted = `the link of ${this.noun === "event" ? "an event" : "a fact"}`
+        found.problem(linksFile, expected, "content_mismatch", wanted, "something else")
+        this.treeHolds = false
+        previous = undefined
+        expected += 1
+        continue
+      }
+      const sequence = link.sequence_number
+      if (sequence > expected) {
+        found.problem(linksFile, expected, "sequence_gap", range(expected, sequence - 1), "none")
+        this.treeHolds = false
+      } else if (sequence < expected) {
+        const reason = sequence === expected - 1 ? "duplicate_sequence" : "out_of_order"
+        found.problem(linksFile, sequence, reason, `sequence ${expected}`, `sequence ${sequence}`)
+        this.treeHolds = false
+        continue
+      }
+      const before = sequence === 1 ? GENESIS_HASH
+        : previous?.sequence_number === sequence - 1 ? previous.hash : undefined
+      const hash = check.sha256(linkText(this.scheme, check.tenant, link, link.content_hash))
+      if (before !== undefined && link.prev_hash !== before) {
+        found.problem(linksFile, sequence, "prev_hash_mismatch", before, link.prev_hash)
+      } else if (link.hash !== hash) {
+        found.problem(linksFile, sequence, "hash_mismatch", hash, link.hash)
+      }
+      this.grow(link)
+      previous = link
+      expected = sequence + 1
+      yield link
+    }
+  }
+
+  grow(link) {
+    this.last = link
+    this.first ??= link
+    this.onLink(link)
+    if (!this.treeHolds) return
+    // The tree after what is on the left, before the first link, may be asked for too.
+    if (this.wanted.has(this.tree.size)) this.roots.set(this.tree.size, this.tree.root())
+    this.tree.leaf(link.hash)
+    if (this.wanted.has(this.tree.size)) this.roots.set(this.tree.size, this.tree.root())
+  }
+
+  /** The roots that were signed against the tree of the links. */
+  checkNotes() {
+    const { found, notes, noun } = this
+    const last = this.last?.sequence_number ?? 0
+    let matched = this.first === undefined ? 0 : this.first.sequence_number - 1
+    let covered = 0
+    const agreeing = []
+    for (const note of notes) {
+      const { file, isKept, root, size } = note
+      const own = this.rootAt(size, last)
+      if (own === undefined) {
+        this.unreached(note, last)
+      } else if (own !== root) {
+        const places = `${matched + 1} to ${Math.min(size, last)}`
+        found.problem(
+          file,
+          size,
+          "checkpoint_mismatch",
+          `root ${root} over ${size} ${noun}s`,
+          `root ${own}: not all of the ${noun}s ${places} are those that were signed`
+        )
+      } else {
+        matched = Math.max(matched, Math.min(size, last))
+        const isSigned = note.state === "signed" || isKept
+        if (isSigned) covered = Math.max(covered, size)
+        agreeing.push(size)
+        if (note.state === "unknown_key") {
+          found.open.push(`The signature of ${file}: by a key that was not given.`)
+        }
+      }
+    }
+    if (agreeing.length > 0) {
+      found.checked.push(
+        `The Merkle root over ${this.linksFile} equals ` +
+          `${counted(agreeing.length, "signed checkpoint")} (` +
+          `${agreeing.slice(-5).map((size) => counted(size, noun)).join(", ")}).`
+      )
+    }
+    if (last > covered && this.treeHolds) {
+      const from = Math.max(covered + 1, this.first.sequence_number)
+      found.open.push(
+        `Nothing signed covers ${range(from, last)} of ${this.linksFile}: it could have been ` +
+          "rewritten."
+      )
+    }
+    if (!this.treeHolds) {
+      found.open.push(
+        `The checkpoints of ${this.linksFile}: its links do not make a tree that could be compared.`
+      )
+    }
+  }
+
+  rootAt(size, last) {
+    if (!this.treeHolds) return undefined
+    if (this.roots.has(size)) return this.roots.get(size)
+    const { end, hashes, start } = this.right
+    if (size !== end || start !== last || this.tree.size !== last || size <= last) return undefined
+    const tree = this.tree.copy()
+    subtreeLevels(start, end).forEach((level, at) => tree.push(level, bytesOfHex(hashes[at])))
+    return tree.root()
+  }
+
+  unreached({ file, isKept, size }, last) {
+    const { found, noun } = this
+    const first = this.first?.sequence_number
+    if (!this.treeHolds) return
+    if (first === undefined || size < first - 1) {
+      found.open.push(
+        `The checkpoint ${file}: it covers ${counted(size, noun)}, none of them in this pack.`
+      )
+      return
+    }
+    if (this.isOpenEnded || !isKept) {
+      found.problem(
+        file, last + 1, "tail_missing", `${range(last + 1, size)}, as the checkpoint says`, "none"
+      )
+    } else {
+      found.open.push(
+        `The checkpoint ${file}: it covers ${counted(size, noun)}, the pack ends at ${last}.`
+      )
+    }
+  }
+}
+
 /** One check of one pack, from its files to the verdict. */
 class PackCheck {
   constructor(source, host, options) {
@@ -726,15 +1162,13 @@ class PackCheck {
     this.hashes = new Map()
     this.erasures = new Map()
     this.outside = new Map()
-    this.roots = new Map()
     /** Keys, raw in hex, that are known from elsewhere; and those that signed the manifest. */
     this.trusted = new Set(this.pinned.map(({ raw }) => hexOf(raw)))
     this.manifestSigners = []
-    this.treeHolds = true
     this.erasedSeen = 0
     this.events = 0
-    this.links = 0
-    this.last = undefined
+    this.facts = 0
+    this.executions = new Map()
   }
 
   has(name) {
@@ -771,14 +1205,23 @@ class PackCheck {
     )
     const isReadable = await this.manifest()
     if (isReadable) {
-      await this.readTree()
-      await this.readNotes()
+      const { log, traces } = this
+      await log.readTree()
+      await log.readNotes()
+      await traces.readTree()
+      await traces.readNotes()
+      await this.readKept()
       await this.readErasures()
       await this.joinEvents()
       await this.report()
       await this.readProofs()
       this.checkErasuresOutside()
-      this.checkNotes()
+      log.checkNotes()
+      await this.joinFacts()
+      await this.checkExecutions()
+      await this.checkSpans()
+      this.checkTraceCounts()
+      traces.checkNotes()
     }
     await this.files()
     if (isReadable) this.limits()
@@ -824,7 +1267,20 @@ class PackCheck {
     this.tenant = manifest.tenant_id
     this.filtered = (manifest.filter ?? null) !== null
     this.complete = !this.filtered && bounds.from === HISTORY_FROM && bounds.to === HISTORY_TO
+    this.isWhole = bounds.from === HISTORY_FROM && bounds.to === HISTORY_TO
     this.origin = `${manifest.service}/${this.tenant}`
+    this.log = new PackChain(this, {
+      edges: TREE, links: LINKS, noteName: NOTE_NAME, noun: "event", origin: this.origin,
+      scheme: SCHEME, first: manifest.first_sequence_number
+    })
+    this.log.isOpenEnded = isOpenEnded(bounds)
+    this.log.onLink = (link) => this.placeErasure(link)
+    this.traces = new PackChain(this, {
+      edges: TRACE_TREE, links: TRACE_LINKS, noteName: TRACE_NOTE_NAME, noun: "fact",
+      origin: `${this.origin}/traces`, scheme: TRACE_SCHEME,
+      first: this.isWhole ? 1 : manifest.first_trace_sequence_number
+    })
+    this.traces.isOpenEnded = this.isWhole
     const keysText = (await this.text(KEYS)) ?? ""
     this.ownKeys = keysOfText(keysText, this.sha256).filter(({ name }) => name !== undefined)
     this.keys = this.pinned.length > 0 ? this.pinned : this.ownKeys
@@ -851,7 +1307,7 @@ class PackCheck {
     if (state === "unknown_key") return bad(`a signature by ${who}`, "a signature by another key")
     if (state === "bad_signature") return bad(`a signature by ${who}`, "one that does not verify")
     const digest = this.hashes.get(MANIFEST)
-    if (note.origin !== `${this.origin}/evidence-pack-v1` || note.size !== manifestBytes ||
+    if (note.origin !== `${this.origin}/evidence-pack-v2` || note.size !== manifestBytes ||
       note.root !== digest) {
       return bad(`the SHA-256 of ${MANIFEST}, ${digest}`, `${note.origin} ${note.root}`)
     }
@@ -927,64 +1383,13 @@ class PackCheck {
     }
   }
 
-  async readTree() {
-    const tree = jsonOf((await this.text(TREE)) ?? "")
-    const isHashes = (list) => Array.isArray(list) && list.every(isHash)
-    this.tree = new Tree(this.host.sha256Bytes)
-    this.right = { start: 0, end: 0, hashes: [] }
-    if (!isObject(tree)) return this.badTree("JSON")
-    const { left, right } = tree
-    const isWhole = isObject(left) && isObject(right) &&
-      isHashes(left.hashes) && isHashes(right.hashes) &&
-      [left.size, right.start, right.end].every((at) => Number.isSafeInteger(at) && at >= 0)
-    if (!isWhole) return this.badTree("left and right edges")
-    const levels = subtreeLevels(0, left.size)
-    const isFitting = levels.length === left.hashes.length && right.start <= right.end &&
-      subtreeLevels(right.start, right.end).length === right.hashes.length
-    if (!isFitting) return this.badTree("edges of their size")
-    levels.forEach((level, at) => this.tree.push(level, bytesOfHex(left.hashes[at])))
-    this.right = right
-  }
-
-  badTree(expected) {
-    this.treeHolds = false
-    if (this.has(TREE)) this.found.problem(
-      TREE, null, "content_mismatch", expected, "something else"
-    )
-  }
-
-  async readNotes() {
-    const { found } = this
-    this.notes = []
-    for (const name of this.source.names.filter((name) => NOTE_NAME.test(name)).sort()) {
-      const text = await this.text(name)
-      const note = text === undefined ? undefined : noteOf(text)
-      const size = Number(/[0-9]+/.exec(name)[0])
-      if (note === undefined || note.size !== size || note.origin !== this.origin) {
-        const expected = `a checkpoint of ${this.origin} for ${size} events`
-        const actual = note === undefined
-          ? "something else"
-          : `one of ${note.origin} for ${note.size} events`
-        found.problem(name, size, "checkpoint_mismatch", expected, actual)
-        continue
-      }
-      const { state } = await signatureState(note, this.keysOfSize(size), this.host)
-      if (state === "bad_signature") {
-        found.problem(
-          name, size, "checkpoint_mismatch", "a signature that verifies", "one that does not"
-        )
-      } else if (state === "unknown_key" && this.pinned.length === 0) {
-        found.problem(
-          name, size, "checkpoint_mismatch", `a signature by a key of ${KEYS}`, "another key's"
-        )
-      } else {
-        this.notes.push({ file: name, ...note, state })
-      }
-    }
+  /** The checkpoints that were given, each to the chain that it is of. */
+  async readKept() {
     for (const { label, text } of this.kept) {
       const note = noteOf(noteTextOf(text))
       if (note === undefined) throw new Unreadable(`${label} is no signed checkpoint`)
-      if (note.origin !== this.origin) {
+      const chain = [this.log, this.traces].find(({ origin }) => origin === note.origin)
+      if (chain === undefined) {
         throw new Unreadable(
           `${label} is a checkpoint of ${note.origin}, the pack is of ${this.origin}`
         )
@@ -997,10 +1402,18 @@ class PackCheck {
       )
       // The pack's own key has signed what came from elsewhere: it is the service's key.
       for (const signer of signers) this.trusted.add(signer)
-      this.notes.push({ file: label, ...note, state, isKept: true })
+      chain.keep(label, note, state)
     }
-    this.wanted = new Set(this.notes.map(({ size }) => size))
-    this.notes.sort((left, right) => left.size - right.size)
+  }
+
+  placeErasure(link) {
+    const erasure = this.outside.get(link.sequence_number)
+    if (erasure === undefined) return
+    this.outside.delete(link.sequence_number)
+    if (erasure.hash !== link.hash) {
+      this.found.problem(ERASURES, erasure.target, "content_mismatch",
+        `an erasure in the chain, ${link.hash} at ${link.sequence_number}`, erasure.hash)
+    }
   }
 
   /** What was erased, by the sequence that was. */
@@ -1046,73 +1459,10 @@ class PackCheck {
     if (this.has(name)) yield* linesOf(this.reading(name))
   }
 
-  /** The links one by one, each held against the one before it. */
-  async *checkedLinks() {
-    const { found } = this
-    const { first_sequence_number: first } = this.described
-    let expected = isSequence(first) ? first : this.tree.size + 1
-    if (expected !== this.tree.size + 1 && this.treeHolds) {
-      this.badTree(`the tree of ${expected - 1} events on the left`)
-    }
-    let previous
-    for await (const line of this.lines(LINKS)) {
-      this.links += 1
-      const link = line === undefined ? undefined : jsonOf(line)
-      if (!isLinkText(link, line)) {
-        found.problem(LINKS, expected, "content_mismatch", "the link of an event", "something else")
-        this.treeHolds = false
-        previous = undefined
-        expected += 1
-        continue
-      }
-      const sequence = link.sequence_number
-      if (sequence > expected) {
-        found.problem(LINKS, expected, "sequence_gap", range(expected, sequence - 1), "none")
-        this.treeHolds = false
-      } else if (sequence < expected) {
-        const reason = sequence === expected - 1 ? "duplicate_sequence" : "out_of_order"
-        found.problem(LINKS, sequence, reason, `sequence ${expected}`, `sequence ${sequence}`)
-        this.treeHolds = false
-        continue
-      }
-      const before = sequence === 1 ? GENESIS_HASH
-        : previous?.sequence_number === sequence - 1 ? previous.hash : undefined
-      const hash = this.sha256(linkText(this.tenant, link, link.content_hash))
-      if (before !== undefined && link.prev_hash !== before) {
-        found.problem(LINKS, sequence, "prev_hash_mismatch", before, link.prev_hash)
-      } else if (link.hash !== hash) {
-        found.problem(LINKS, sequence, "hash_mismatch", hash, link.hash)
-      }
-      this.grow(link)
-      previous = link
-      expected = sequence + 1
-      yield link
-    }
-    this.last = previous ?? this.last
-  }
-
-  grow(link) {
-    this.last = link
-    this.first ??= link
-    const erasure = this.outside.get(link.sequence_number)
-    if (erasure !== undefined) {
-      this.outside.delete(link.sequence_number)
-      if (erasure.hash !== link.hash) {
-        this.found.problem(ERASURES, erasure.target, "content_mismatch",
-          `an erasure in the chain, ${link.hash} at ${link.sequence_number}`, erasure.hash)
-      }
-    }
-    if (!this.treeHolds) return
-    // The tree after the events on the left, before the first link, may be asked for too.
-    if (this.wanted.has(this.tree.size)) this.roots.set(this.tree.size, this.tree.root())
-    this.tree.leaf(link.hash)
-    if (this.wanted.has(this.tree.size)) this.roots.set(this.tree.size, this.tree.root())
-  }
-
   /** Events and links side by side, both ascending. */
   async joinEvents() {
     const { found } = this
-    const links = this.checkedLinks()
+    const links = this.log.checkedLinks()
     const next = async () => (await links.next()).value
     let link = await next()
     let previous = 0
@@ -1160,7 +1510,8 @@ class PackCheck {
     if (this.complete && link !== undefined) {
       const from = link.sequence_number
       while (link !== undefined) link = await next()
-      found.problem(EVENTS, from, "tail_missing", range(from, this.last.sequence_number), "none")
+      const end = this.log.last.sequence_number
+      found.problem(EVENTS, from, "tail_missing", range(from, end), "none")
     }
     while (link !== undefined) link = await next()
   }
@@ -1220,8 +1571,8 @@ class PackCheck {
     differs("bounds", canonical(described.bounds), canonical(report.bounds))
     differs("verified_at", described.generated_at, report.verified_at)
     differs("head", canonical(described.head ?? null), canonical(report.head ?? null))
-    const first = this.first?.sequence_number ?? null
-    const last = this.last?.sequence_number ?? null
+    const first = this.log.first?.sequence_number ?? null
+    const last = this.log.last?.sequence_number ?? null
     for (const file of [report, described]) {
       const said = file.last_sequence_number
       differs("first_sequence_number", first, file.first_sequence_number)
@@ -1231,9 +1582,9 @@ class PackCheck {
       }
       differs("last_sequence_number", last, said)
     }
-    differs("links", this.links, described.counts.links)
+    differs("links", this.log.links, described.counts.links)
     differs("events", this.events, described.counts.events)
-    differs("events_checked", this.links, report.events_checked)
+    differs("events_checked", this.log.links, report.events_checked)
     if (!this.filtered) differs("events_in_bounds", this.events, report.events_in_bounds)
     if (this.complete) differs("erased_events", this.erasedSeen, report.erased_events)
     this.head(report)
@@ -1242,7 +1593,7 @@ class PackCheck {
     const { size } = this.erasures
     const erased = size === 0 ? "" : `; ${counted(size, "erasure")} named in the chain`
     found.checked.push(
-      `${counted(this.links, "link")} of the chain of ${this.tenant}` +
+      `${counted(this.log.links, "link")} of the chain of ${this.tenant}` +
         (first === null ? "" : `, ${range(first, last)}`) +
         ": each recomputed, and held against the one before it.",
       `${counted(this.events, "event")} from ${shown(from)} to ${shown(to)}: ` +
@@ -1252,7 +1603,8 @@ class PackCheck {
 
   /** A pack without an upper bound ends at the head that it names. */
   head(report) {
-    const { found, last } = this
+    const { found } = this
+    const { last } = this.log
     const { bounds, head } = report
     if (!isOpenEnded(bounds) || last === undefined) return
     const own = last.sequence_number
@@ -1297,7 +1649,7 @@ class PackCheck {
 
   async readProofs() {
     this.proven = new Set()
-    const notes = this.notes.filter(({ state }) => state === "signed" || state === "unchecked")
+    const notes = this.log.notes.filter(({ state }) => state === "signed" || state === "unchecked")
     for await (const line of this.lines(PROOFS)) {
       const proof = line === undefined ? undefined : jsonOf(line)
       const hashes = isObject(proof) ? proof.proof : undefined
@@ -1314,82 +1666,210 @@ class PackCheck {
     }
   }
 
-  /** The roots that were signed against the tree of the links. */
-  checkNotes() {
-    const { found, notes } = this
-    const last = this.last?.sequence_number ?? 0
-    let matched = this.first === undefined ? 0 : this.first.sequence_number - 1
-    let covered = 0
-    const agreeing = []
-    for (const note of notes) {
-      const { file, isKept, root, size } = note
-      const own = this.rootAt(size, last)
-      if (own === undefined) {
-        this.unreached(note, last)
-      } else if (own !== root) {
-        const events = `${matched + 1} to ${Math.min(size, last)}`
+  // Execution traces
+
+  /** Facts and the links of their chain side by side, both ascending. */
+  async joinFacts() {
+    const { found } = this
+    const links = this.traces.checkedLinks()
+    const next = async () => (await links.next()).value
+    let link = await next()
+    let previous = 0
+    for await (const line of this.lines(FACTS)) {
+      this.facts += 1
+      const fact = line === undefined ? undefined : factOf(line)
+      if (fact === undefined) {
+        const place = this.isWhole && link !== undefined ? link.sequence_number : previous + 1
         found.problem(
-          file,
-          size,
-          "checkpoint_mismatch",
-          `root ${root} over ${size} events`,
-          `root ${own}: not all of the events ${events} are those that were signed`
+          FACTS, place, "content_mismatch", "the JSON of a fact", "bytes that are none"
         )
-      } else {
-        matched = Math.max(matched, Math.min(size, last))
-        const isSigned = note.state === "signed" || isKept
-        if (isSigned) covered = Math.max(covered, size)
-        agreeing.push(size)
-        if (note.state === "unknown_key") {
-          found.open.push(`The signature of ${file}: by a key that was not given.`)
-        }
+        previous = place
+        while (link !== undefined && link.sequence_number <= place) link = await next()
+        continue
+      }
+      const sequence = fact.chain_sequence
+      if (sequence <= previous) {
+        const reason = sequence === previous ? "duplicate_sequence" : "out_of_order"
+        found.problem(
+          FACTS, sequence, reason, `a sequence above ${previous}`, `sequence ${sequence}`
+        )
+        continue
+      }
+      if (this.isWhole && link !== undefined && sequence > link.sequence_number) {
+        found.problem(FACTS, link.sequence_number, "sequence_gap",
+          range(link.sequence_number, sequence - 1), "none")
+      }
+      while (link !== undefined && link.sequence_number < sequence) link = await next()
+      previous = sequence
+      const isLinked = link !== undefined && link.sequence_number === sequence
+      this.fact(line, fact, isLinked ? link : undefined)
+      if (isLinked) link = await next()
+    }
+    const tail = this.isWhole ? link?.sequence_number : undefined
+    while (link !== undefined) link = await next()
+    if (tail !== undefined) {
+      found.problem(
+        FACTS, tail, "tail_missing", range(tail, this.traces.last.sequence_number), "none"
+      )
+    }
+    this.checkTraceErasures()
+  }
+
+  fact(line, fact, link) {
+    const { found } = this
+    const sequence = fact.chain_sequence
+    const faulty = factFaultOf(line, fact, this.tenant, this.sha256)
+    if (link === undefined) {
+      found.problem(FACTS, sequence, "hash_mismatch", `a link in ${TRACE_LINKS}`, "none")
+    } else if (fact.prev_hash !== link.prev_hash) {
+      found.problem(FACTS, sequence, "prev_hash_mismatch", link.prev_hash, fact.prev_hash)
+    } else if (faulty !== undefined) found.fault(FACTS, sequence, faulty)
+    else if (fact.hash !== link.hash) {
+      found.problem(
+        FACTS, sequence, "hash_mismatch", `${link.hash}, as ${TRACE_LINKS} says`, fact.hash
+      )
+    }
+    const execution = this.executions.get(fact.execution_id) ?? new Execution(this.sha256)
+    this.executions.set(fact.execution_id, execution)
+    this.factNumber(execution, fact)
+    execution.take(fact)
+  }
+
+  /** Numbers without gaps, and details that are gone only where a later fact says so. */
+  factNumber(execution, fact) {
+    const { found } = this
+    const sequence = fact.chain_sequence
+    const expected = execution.facts + 1
+    if (fact.fact_number !== expected) {
+      const reason = fact.fact_number > expected ? "sequence_gap" : "duplicate_sequence"
+      found.problem(
+        FACTS, sequence, reason, `fact_number ${expected}`, `fact_number ${fact.fact_number}`
+      )
+    }
+    execution.facts = Math.max(execution.facts, fact.fact_number)
+    if (fact.type === "execution.erased") execution.undetailed.delete(fact.created_at)
+    const { erased_at: time } = fact
+    if (time !== undefined && !execution.undetailed.has(time)) {
+      execution.undetailed.set(time, sequence)
+    }
+  }
+
+  checkTraceErasures() {
+    const unexplained = [...this.executions.values()].flatMap(({ undetailed }) => [...undetailed])
+    for (const [time, sequence] of unexplained) {
+      this.found.problem(FACTS, sequence, "content_mismatch",
+        `a later fact execution.erased of ${time}`, "none")
+    }
+  }
+
+  /** Each execution of the file against its facts. */
+  async checkExecutions() {
+    const { found } = this
+    const left = new Set(this.executions.keys())
+    this.executionLines = 0
+    for await (const line of this.lines(EXECUTIONS)) {
+      this.executionLines += 1
+      const shownHere = this.traceLine(EXECUTIONS, line)
+      if (shownHere === undefined) continue
+      const wanted = left.delete(shownHere.id)
+        ? this.executions.get(shownHere.id).shown()
+        : undefined
+      if (wanted === undefined || canonical(wanted) !== canonical(shownHere)) {
+        found.problem(EXECUTIONS, null, "content_mismatch",
+          wanted === undefined ? "an execution that its facts start, once" : canonical(wanted),
+          canonical(shownHere))
       }
     }
-    if (agreeing.length > 0) {
-      found.checked.push(
-        `The Merkle root over the links equals ${counted(agreeing.length, "signed checkpoint")} (` +
-          `${agreeing.slice(-5).map((size) => counted(size, "event")).join(", ")}).`
-      )
-    }
-    if (last > covered && this.treeHolds) {
-      const from = Math.max(covered + 1, this.first.sequence_number)
-      found.open.push(
-        `Nothing signed covers ${range(from, last)}: it could have been rewritten.`
-      )
-    }
-    if (!this.treeHolds) {
-      found.open.push("The checkpoints: the links do not make a tree that could be compared.")
+    if (left.size > 0) {
+      found.problem(EXECUTIONS, null, "content_mismatch",
+        `${counted(left.size, "execution")} more, as ${FACTS} says`, "none")
     }
   }
 
-  rootAt(size, last) {
-    if (!this.treeHolds) return undefined
-    if (this.roots.has(size)) return this.roots.get(size)
-    const { end, hashes, start } = this.right
-    if (size !== end || start !== last || this.tree.size !== last || size <= last) return undefined
-    const tree = this.tree.copy()
-    subtreeLevels(start, end).forEach((level, at) => tree.push(level, bytesOfHex(hashes[at])))
-    return tree.root()
-  }
-
-  unreached({ file, isKept, size }, last) {
+  /** Each span of the file against the facts of its execution. */
+  async checkSpans() {
     const { found } = this
-    const first = this.first?.sequence_number
-    if (!this.treeHolds) return
-    if (first === undefined || size < first - 1) {
-      found.open.push(
-        `The checkpoint ${file}: it covers ${counted(size, "event")}, none of them in this pack.`
-      )
-      return
+    const seen = new Map()
+    this.spanLines = 0
+    let known = 0
+    for await (const line of this.lines(SPANS)) {
+      this.spanLines += 1
+      const shownHere = this.traceLine(SPANS, line)
+      if (shownHere === undefined) continue
+      const { execution_id: executionId, id } = shownHere
+      const ids = seen.get(executionId) ?? new Set()
+      seen.set(executionId, ids)
+      const isFirst = !ids.has(id)
+      ids.add(id)
+      const wanted = isFirst ? this.executions.get(executionId)?.shownSpan(id) : undefined
+      if (wanted === undefined) {
+        found.problem(SPANS, null, "content_mismatch", "a span that its facts start, once",
+          canonical(shownHere))
+        continue
+      }
+      known += 1
+      const [long, short] = [true, false].map((isLong) => Object.fromEntries(
+        Object.entries(shownHere).filter(([name]) => DETAIL_MEMBERS.includes(name) === isLong)
+      ))
+      if (canonical(wanted.core) !== canonical(short)) {
+        found.problem(
+          SPANS, null, "content_mismatch", canonical(wanted.core), canonical(short)
+        )
+      } else if (this.sha256(canonical(long)) !== wanted.digest) {
+        found.problem(SPANS, null, "content_mismatch",
+          "the name, metadata and error that its facts say", canonical(long))
+      }
     }
-    const { bounds } = this.described
-    if (isOpenEnded(bounds) || !isKept) {
+    let all = 0
+    for (const execution of this.executions.values()) all += execution.spanCount()
+    if (known < all) {
+      found.problem(SPANS, null, "content_mismatch",
+        `${counted(all - known, "span")} more, as ${FACTS} says`, "none")
+    }
+  }
+
+  /** A line of executions or spans; undefined, and a problem, if it is none. */
+  traceLine(file, line) {
+    const value = line === undefined ? undefined : jsonOf(line)
+    if (isObject(value) && isCanonical(value)) return value
+    this.found.problem(file, null, "content_mismatch", "a JSON object", "bytes that are none")
+    return undefined
+  }
+
+  /** What the manifest says of the traces against what was read. */
+  checkTraceCounts() {
+    const { described, found, traces } = this
+    const { counts, trace_head: head } = described
+    const differs = (what, expected, actual) => {
+      if ((expected ?? null) === (actual ?? null)) return
+      found.problem(MANIFEST, null, "report_mismatch", `${what} ${shown(expected)}`,
+        `${what} ${shown(actual)}`)
+    }
+    const last = traces.last?.sequence_number ?? null
+    differs("facts", this.facts, counts.facts)
+    differs("trace_links", traces.links, counts.trace_links)
+    differs("executions", this.executionLines, counts.executions)
+    differs("spans", this.spanLines, counts.spans)
+    differs("first_trace_sequence_number", traces.first?.sequence_number,
+      described.first_trace_sequence_number)
+    differs("last_trace_sequence_number", last, described.last_trace_sequence_number)
+    const said = isObject(head) ? head.sequence_number : undefined
+    if (this.isWhole && (said ?? 0) !== (last ?? 0)) {
+      if (isSequence(said) && said > (last ?? 0)) {
+        found.problem(
+          TRACE_LINKS, (last ?? 0) + 1, "tail_missing", range((last ?? 0) + 1, said), "none"
+        )
+      } else differs("trace_head", last, said)
+    } else if (said === last && last !== null && head.hash !== traces.last.hash) {
       found.problem(
-        file, last + 1, "tail_missing", `${range(last + 1, size)}, as the checkpoint says`, "none"
+        TRACE_LINKS, last, "hash_mismatch", `head ${shown(head.hash)}`, traces.last.hash
       )
-    } else {
-      found.open.push(
-        `The checkpoint ${file}: it covers ${counted(size, "event")}, the pack ends at ${last}.`
+    }
+    if (traces.links > 0) {
+      found.checked.push(
+        `${counted(this.facts, "fact")} of ${counted(this.executions.size, "execution")} and ` +
+          `${counted(traces.links, "link")} of their chain: each recomputed; executions and ` +
+          "spans are what the facts say."
       )
     }
   }
@@ -1411,16 +1891,20 @@ class PackCheck {
           "checkpoint that you kept earlier shows it."
       )
     }
-    if (!this.complete && this.events < this.links) {
+    if (!this.complete && this.events < this.log.links) {
       found.open.push(
         `That ${EVENTS} leaves no event of the bounds out: it holds ${this.events} of ` +
-          `${this.links} linked events` +
+          `${this.log.links} linked events` +
           `${this.filtered ? ", those that the filter in the manifest selected" : ""}; the ` +
           "manifest's signature is the service's word for it."
       )
     }
-    if (isSequence(described.counts.executions) || isSequence(described.counts.spans)) {
-      found.open.push("The execution traces: only that they are the files that were signed.")
+    if (this.facts < this.traces.links) {
+      found.open.push(
+        `That ${FACTS} leaves no execution of the period out: it holds ${this.facts} of ` +
+          `${this.traces.links} linked facts; the manifest's signature is the service's word for ` +
+          "it."
+      )
     }
     if (this.has("evidence.pdf")) {
       found.open.push("The words of evidence.pdf: only that it is the file that was signed.")
@@ -1453,10 +1937,12 @@ class PackCheck {
       generated_at: described?.generated_at ?? null,
       bounds: described?.bounds ?? null,
       events: this.events,
-      links: this.links,
-      first_sequence_number: this.first?.sequence_number ?? null,
-      last_sequence_number: this.last?.sequence_number ?? null,
-      head_hash: this.last?.hash ?? null,
+      links: this.log?.links ?? 0,
+      first_sequence_number: this.log?.first?.sequence_number ?? null,
+      last_sequence_number: this.log?.last?.sequence_number ?? null,
+      head_hash: this.log?.last?.hash ?? null,
+      facts: this.facts,
+      trace_links: this.traces?.links ?? 0,
       problems,
       problems_total: found.total,
       checked: found.checked,

@@ -31,8 +31,9 @@ import traceback
 import zlib
 from decimal import Decimal
 
-FORMAT = "alk-evidence-pack-v1"
+FORMAT = "alk-evidence-pack-v2"
 SCHEME = "alk-chain-v1"
+TRACE_SCHEME = "alk-trace-v1"
 GENESIS_HASH = "0" * 64
 ERASURE_ACTION = "alk.event.erased"
 HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
@@ -62,11 +63,18 @@ LINKS = "links.ndjson"
 ERASURES = "erasures.ndjson"
 TREE = "checkpoints/tree.json"
 PROOFS = "checkpoints/erasure-proofs.ndjson"
+FACTS = "facts.ndjson"
+TRACE_LINKS = "trace-links.ndjson"
+TRACE_TREE = "checkpoints/traces-tree.json"
+EXECUTIONS = "executions.ndjson"
+SPANS = "spans.ndjson"
 KEYS = "keys/vkeys.txt"
-NOTE_NAME = re.compile(r"checkpoints/[0-9]{1,15}\.txt")
+NOTE_NAME = re.compile(r"checkpoints/([0-9]{1,15})\.txt")
+TRACE_NOTE_NAME = re.compile(r"checkpoints/traces-([0-9]{1,15})\.txt")
 # What every pack has; without one of them there is nothing to hold the rest against.
 REQUIRED = [
-    MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, KEYS,
+    MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, FACTS,
+    TRACE_LINKS, TRACE_TREE, EXECUTIONS, SPANS, KEYS,
 ]  # fmt: skip
 HEX = re.compile(r"[0-9a-f]{64}")
 SAFE_PART = re.compile(r"[A-Za-z0-9._-]+")
@@ -305,13 +313,13 @@ def core_of(event):
     return core
 
 
-def link_hash(tenant, link, content_hash):
+def link_hash(scheme, tenant, link, content_hash, sequence="sequence_number"):
     return sha256(
         "\n".join(
             [
-                SCHEME,
+                scheme,
                 tenant,
-                str(link["sequence_number"]),
+                str(link[sequence]),
                 link["created_at"],
                 content_hash,
                 link["prev_hash"],
@@ -444,7 +452,7 @@ def fault_of(line, event, text, tenant, erasure):
     content_hash = sha256(text(core_of(event)))
     if event["content_hash"] != content_hash:
         return wrong("content_hash", event["content_hash"], content_hash)
-    own_hash = link_hash(tenant, event, content_hash)
+    own_hash = link_hash(SCHEME, tenant, event, content_hash)
     if event["hash"] != own_hash:
         return "hash_mismatch", own_hash, event["hash"]
     if stored_text(event, text) != line:
@@ -454,6 +462,231 @@ def fault_of(line, event, text, tenant, erasure):
             "the same event in other bytes, or with members that no hash covers",
         )
     return None
+
+
+# Trace facts (alk-trace-v1)
+
+# The members of each type's core besides execution_id, fact_number, type and details_hash.
+FACT_CORES = {
+    "execution.started": [
+        "agent_id", "provisional", "root_span_id", "source", "started_at", "started_at_given",
+    ],
+    "execution.ended": ["ended_at", "status"],
+    "execution.erased": ["erased_by", "reason"],
+    "span.started": [
+        "caused_by_span_ids", "parent_span_id", "span_id", "span_type", "started_at",
+        "started_at_given",
+    ],
+    "span.ended": ["ended_at", "span_id", "status"],
+    "span.event": ["event_id", "event_type", "sequence_number", "span_id", "timestamp"],
+}  # fmt: skip
+FACT_COMMON = ["details_hash", "execution_id", "fact_number", "type"]
+# What follows the core in a stored fact.
+FACT_SUFFIX = [
+    "details", "details_salt", "tenant_id", "chain_sequence", "created_at", "prev_hash",
+    "content_hash", "hash", "erased_at",
+]  # fmt: skip
+OPTIONAL_STRINGS = ["parent_span_id", "details_salt", "details_hash", "erased_at"]
+NO_STRINGS = ["provisional", "started_at_given", "caused_by_span_ids", "sequence_number"]
+
+
+def is_fact(value):
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return False
+    core = FACT_CORES.get(value["type"])
+    if core is None:
+        return False
+    strings = [name for name in core if name not in OPTIONAL_STRINGS + NO_STRINGS]
+    causes = value.get("caused_by_span_ids")
+    return (
+        are_strings(
+            value, "execution_id", "tenant_id", "created_at", "prev_hash", "content_hash", "hash",
+            *strings
+        )
+        and are_strings_or_absent(value, *OPTIONAL_STRINGS)
+        and is_sequence(value.get("fact_number"))
+        and is_sequence(value.get("chain_sequence"))
+        and ("sequence_number" not in core or is_sequence(value.get("sequence_number")))
+        and ("started_at_given" not in core or isinstance(value.get("started_at_given"), bool))
+        and ("provisional" not in value or value["provisional"] is True)
+        and (
+            "caused_by_span_ids" not in core
+            or (isinstance(causes, list) and all(isinstance(cause, str) for cause in causes))
+        )
+        and ("details" not in value or are_details(value["details"]))
+    )  # fmt: skip
+
+
+def are_details(value):
+    return (
+        isinstance(value, dict)
+        and are_strings_or_absent(value, "agent_name", "name", "trigger")
+        and ("metadata" not in value or isinstance(value["metadata"], dict))
+    )
+
+
+def fact_core_text(fact):
+    names = sorted(FACT_CORES[fact["type"]] + FACT_COMMON)
+    return "{" + members_text(fact, names, plain_text) + "}"
+
+
+def stored_fact_text(fact):
+    """The one text that a fact is stored as."""
+    return fact_core_text(fact)[:-1] + "," + members_text(fact, FACT_SUFFIX, plain_text) + "}"
+
+
+def fact_of(line):
+    """The fact of a line, or None if it is none."""
+    fact = json_of(line)
+    return fact if is_fact(fact) and is_canonical(fact) else None
+
+
+def is_canonical(value):
+    """True if the value has an RFC 8785 text."""
+    try:
+        canonical(value)
+        return True
+    except NotJson:
+        return False
+
+
+def fact_fault_of(line, fact, tenant):
+    """What is wrong with a fact by itself, or None. If its details may be gone is seen later."""
+    if fact["tenant_id"] != tenant:
+        return wrong("tenant", tenant, fact["tenant_id"])
+    has_details = "details" in fact
+    details_hash = None
+    if has_details:
+        details_hash = sha256(fact.get("details_salt", "") + "\n" + canonical(fact["details"]))
+    are_gone = "erased_at" in fact and not has_details
+    if fact.get("details_hash") != details_hash and not are_gone:
+        return wrong("details_hash", fact.get("details_hash"), details_hash)
+    if "details_salt" in fact and not has_details:
+        return wrong("details_salt", None, fact["details_salt"])
+    if "erased_at" in fact and not are_gone:
+        return wrong("erased_at", None, fact["erased_at"])
+    content_hash = sha256(fact_core_text(fact))
+    if fact["content_hash"] != content_hash:
+        return wrong("content_hash", fact["content_hash"], content_hash)
+    own_hash = link_hash(TRACE_SCHEME, tenant, fact, content_hash, "chain_sequence")
+    if fact["hash"] != own_hash:
+        return "hash_mismatch", own_hash, fact["hash"]
+    if stored_fact_text(fact) != line:
+        return (
+            "content_mismatch",
+            "the bytes that the service writes for this fact",
+            "the same fact in other bytes, or with members that no hash covers",
+        )
+    return None
+
+
+# The parts of a shown execution or span that come out of details, which may be long.
+DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "trigger"]
+
+
+def picked(source, *names):
+    """The members that are there, each under its name or, of a pair, the second one."""
+    pairs = (name if isinstance(name, tuple) else (name, name) for name in names)
+    return {shown_name: source[name] for name, shown_name in pairs if name in source}
+
+
+class Execution:
+    """
+    What the facts of one execution add up to. Long texts of spans that have ended are kept as their
+    hashes only, so memory grows with the number of spans and not with what they say.
+    """
+
+    def __init__(self):
+        self.facts = 0
+        self.spans = {}
+        # Sequence of the first fact without details, by time of erasure.
+        self.undetailed = {}
+        self.created_at = None
+        self.started = None
+        self.ended = None
+        self.erased_at = None
+
+    def take(self, fact):
+        details = fact.get("details", {})
+        if fact["type"] == "execution.started":
+            self.created_at = self.created_at or fact["created_at"]
+            self.started = fact
+        elif fact["type"] == "execution.ended":
+            self.ended = fact
+        elif fact["type"] == "execution.erased":
+            self.erased_at = fact["created_at"]
+        elif fact["type"] == "span.started":
+            core = picked(
+                fact, ("span_id", "id"), "execution_id", "parent_span_id", "caused_by_span_ids",
+                "span_type", "started_at", "erased_at",
+            )  # fmt: skip
+            long = {"name": details.get("name", ""), "metadata": details.get("metadata", {})}
+            self.spans[fact["span_id"]] = core, long, None
+        elif fact["type"] == "span.ended" and fact["span_id"] in self.spans:
+            self.end_span(fact, details)
+
+    def end_span(self, fact, details):
+        core, long, digest = self.spans[fact["span_id"]]
+        if digest is not None:
+            return
+        long = dict(long, metadata=dict(long["metadata"], **details.get("metadata", {})))
+        long.update(picked(details, "error"))
+        ended = dict(picked(fact, "erased_at"), **core)
+        ended.update(picked(fact, "status", "ended_at"))
+        self.spans[fact["span_id"]] = ended, None, sha256(canonical(long))
+
+    def shown(self):
+        """What executions.ndjson has to say; None if no fact started it."""
+        if self.started is None:
+            return None
+        details = self.started.get("details", {})
+        ended = self.ended or {}
+        result = picked(
+            self.started, ("execution_id", "id"), "agent_id", "root_span_id", "started_at"
+        )
+        result["agent_name"] = details.get("agent_name", self.started["agent_id"])
+        result["status"] = ended.get("status", "RUNNING")
+        result["metadata"] = dict(
+            details.get("metadata", {}), **ended.get("details", {}).get("metadata", {})
+        )
+        result["created_at"] = self.created_at
+        result.update(picked(details, "trigger"))
+        result.update(picked(ended, "ended_at"))
+        if self.erased_at is not None:
+            result["erased_at"] = self.erased_at
+        return result
+
+    def shown_span(self, span_id):
+        """The short members that spans.ndjson has to say, and a SHA-256 of the long ones."""
+        if span_id not in self.spans:
+            return self.shown_root(span_id)
+        core, long, digest = self.spans[span_id]
+        if "status" not in core:
+            core = dict(core, status="RUNNING")
+            if self.ended is not None:
+                core["status"] = self.ended["status"]
+                core["ended_at"] = max(self.ended["ended_at"], core["started_at"])
+        return core, digest or sha256(canonical(long))
+
+    def has_root(self):
+        """A root of spans whose real root has not arrived: no fact of its own says it."""
+        started = self.started
+        is_provisional = started is not None and started.get("provisional") is True
+        return is_provisional and started["root_span_id"] not in self.spans
+
+    def shown_root(self, span_id):
+        if not self.has_root() or self.started["root_span_id"] != span_id:
+            return None
+        execution = self.shown()
+        core = picked(execution, "status", "started_at", "ended_at")
+        core.update(
+            id=span_id, execution_id=execution["id"], caused_by_span_ids=[], span_type="AGENT",
+            synthetic=True,
+        )  # fmt: skip
+        return core, sha256(canonical({"metadata": {}, "name": execution["agent_name"]}))
+
+    def span_count(self):
+        return len(self.spans) + (1 if self.has_root() else 0)
 
 
 # The Merkle tree of RFC 9162
@@ -1029,6 +1262,258 @@ def span(first, last):
     return "sequence %d" % first if first == last else "sequences %d to %d" % (first, last)
 
 
+class PackChain:
+    """
+    One chain of a pack: its links, the Merkle tree that grows with them, and the checkpoints that
+    were signed of it. `edges`, `links_file`: names of files; `noun`: what the chain is of.
+    """
+
+    def __init__(self, check, edges, links_file, note_name, noun, origin, scheme, first):
+        self.check = check
+        self.edges = edges
+        self.links_file = links_file
+        self.note_name = note_name
+        self.noun = noun
+        self.origin = origin
+        self.scheme = scheme
+        self.expected_first = first
+        self.is_open_ended = False
+        self.notes = []
+        self.roots = {}
+        self.tree_holds = True
+        self.links = 0
+        self.first = None
+        self.last = None
+        self.on_link = None
+        self.tree = Tree()
+        self.right = {"start": 0, "end": 0, "hashes": []}
+
+    def read_tree(self):
+        tree = json_of(self.check.text(self.edges))
+        if not isinstance(tree, dict):
+            return self.bad_tree("JSON")
+        left, right = tree.get("left"), tree.get("right")
+
+        def is_size(value):
+            return value == 0 and not isinstance(value, bool) or is_sequence(value)
+
+        def are_hashes(value):
+            return isinstance(value, list) and all(is_hash(item) for item in value)
+
+        is_whole = (
+            isinstance(left, dict)
+            and isinstance(right, dict)
+            and are_hashes(left.get("hashes"))
+            and are_hashes(right.get("hashes"))
+            and is_size(left.get("size"))
+            and is_size(right.get("start"))
+            and is_size(right.get("end"))
+        )
+        if not is_whole:
+            return self.bad_tree("left and right edges")
+        levels = subtree_levels(0, left["size"])
+        is_fitting = (
+            len(levels) == len(left["hashes"])
+            and right["start"] <= right["end"]
+            and len(subtree_levels(right["start"], right["end"])) == len(right["hashes"])
+        )
+        if not is_fitting:
+            return self.bad_tree("edges of their size")
+        for level, node in zip(levels, left["hashes"]):
+            self.tree.push(level, bytes.fromhex(node))
+        self.right = right
+
+    def bad_tree(self, expected):
+        self.tree_holds = False
+        if self.check.has(self.edges):
+            self.check.problem(self.edges, None, "content_mismatch", expected, "something else")
+
+    def read_notes(self):
+        check = self.check
+        for name in sorted(filter(self.note_name.fullmatch, check.source.names)):
+            text = check.text(name)
+            note = note_of(text) if text is not None else None
+            size = int(self.note_name.fullmatch(name).group(1))
+            if note is None or note["size"] != size or note["origin"] != self.origin:
+                actual = "something else"
+                if note is not None:
+                    actual = "one of %s for %d %ss" % (note["origin"], note["size"], self.noun)
+                expected = "a checkpoint of %s for %d %ss" % (self.origin, size, self.noun)
+                check.problem(name, size, "checkpoint_mismatch", expected, actual)
+                continue
+            state, _ = signature_state(note, check.keys_of_size(size))
+            if state == "bad_signature":
+                check.problem(
+                    name, size, "checkpoint_mismatch", "a signature that verifies",
+                    "one that does not",
+                )  # fmt: skip
+            elif state == "unknown_key" and not check.pinned:
+                check.problem(
+                    name, size, "checkpoint_mismatch", "a signature by a key of " + KEYS,
+                    "another key's",
+                )  # fmt: skip
+            else:
+                self.notes.append(dict(note, file=name, state=state, is_kept=False))
+
+    def keep(self, label, note, state):
+        self.notes.append(dict(note, file=label, state=state, is_kept=True))
+
+    def checked_links(self):
+        """The links one by one, each held against the one before it."""
+        check, file = self.check, self.links_file
+        self.notes.sort(key=lambda note: note["size"])
+        wanted_sizes = {note["size"] for note in self.notes}
+        first = self.expected_first
+        expected = first if is_sequence(first) else self.tree.size + 1
+        if expected != self.tree.size + 1 and self.tree_holds:
+            self.bad_tree("the tree of %d %ss on the left" % (expected - 1, self.noun))
+        previous = None
+        for line in check.lines(file):
+            self.links += 1
+            link = json_of(line)
+            if not is_link(link) or not is_link_text(link, line):
+                wanted = "the link of " + ("an event" if self.noun == "event" else "a fact")
+                check.problem(file, expected, "content_mismatch", wanted, "something else")
+                self.tree_holds = False
+                previous = None
+                expected += 1
+                continue
+            sequence = link["sequence_number"]
+            if sequence > expected:
+                check.problem(file, expected, "sequence_gap", span(expected, sequence - 1), "none")
+                self.tree_holds = False
+            elif sequence < expected:
+                reason = "duplicate_sequence" if sequence == expected - 1 else "out_of_order"
+                check.problem(
+                    file, sequence, reason, "sequence %d" % expected, "sequence %d" % sequence
+                )
+                self.tree_holds = False
+                continue
+            before = None
+            if sequence == 1:
+                before = GENESIS_HASH
+            elif previous is not None and previous["sequence_number"] == sequence - 1:
+                before = previous["hash"]
+            own_hash = link_hash(self.scheme, check.tenant, link, link["content_hash"])
+            if before is not None and link["prev_hash"] != before:
+                check.problem(file, sequence, "prev_hash_mismatch", before, link["prev_hash"])
+            elif link["hash"] != own_hash:
+                check.problem(file, sequence, "hash_mismatch", own_hash, link["hash"])
+            self.grow(link, wanted_sizes)
+            previous = link
+            expected = sequence + 1
+            yield link
+
+    def grow(self, link, wanted_sizes):
+        self.last = link
+        if self.first is None:
+            self.first = link
+        if self.on_link is not None:
+            self.on_link(link)
+        if not self.tree_holds:
+            return
+        # The tree after what is on the left, before the first link, may be asked for too.
+        if self.tree.size in wanted_sizes:
+            self.roots[self.tree.size] = self.tree.root()
+        self.tree.push(0, leaf_hash(link["hash"]))
+        if self.tree.size in wanted_sizes:
+            self.roots[self.tree.size] = self.tree.root()
+
+    def check_notes(self):
+        """The roots that were signed against the tree of the links."""
+        check, noun = self.check, self.noun
+        last = self.last["sequence_number"] if self.last else 0
+        matched = self.first["sequence_number"] - 1 if self.first else 0
+        covered = 0
+        agreeing = []
+        for note in self.notes:
+            size = note["size"]
+            own = self.root_at(size, last)
+            if own is None:
+                self.unreached(note, last)
+            elif own != note["root"]:
+                check.problem(
+                    note["file"],
+                    size,
+                    "checkpoint_mismatch",
+                    "root %s over %d %ss" % (note["root"], size, noun),
+                    "root %s: not all of the %ss %d to %d are those that were signed"
+                    % (own, noun, matched + 1, min(size, last)),
+                )
+            else:
+                matched = max(matched, min(size, last))
+                agreeing.append(size)
+                if note["state"] == "signed" or note["is_kept"]:
+                    covered = max(covered, size)
+                if note["state"] == "unknown_key":
+                    check.open.append(
+                        "The signature of %s: by a key that was not given." % note["file"]
+                    )
+        if agreeing:
+            check.checked.append(
+                "The Merkle root over %s equals %s (%s)."
+                % (
+                    self.links_file,
+                    counted(len(agreeing), "signed checkpoint"),
+                    ", ".join(counted(size, noun) for size in agreeing[-5:]),
+                )
+            )
+        if last > covered and self.tree_holds:
+            start = max(covered + 1, self.first["sequence_number"])
+            check.open.append(
+                "Nothing signed covers %s of %s: it could have been rewritten."
+                % (span(start, last), self.links_file)
+            )
+        if not self.tree_holds:
+            check.open.append(
+                "The checkpoints of %s: its links do not make a tree that could be compared."
+                % self.links_file
+            )
+
+    def root_at(self, size, last):
+        if not self.tree_holds:
+            return None
+        if size in self.roots:
+            return self.roots[size]
+        right = self.right
+        if size != right["end"] or right["start"] != last or self.tree.size != last or size <= last:
+            return None
+        tree = self.tree.copy()
+        for level, node in zip(subtree_levels(last, size), right["hashes"]):
+            tree.push(level, bytes.fromhex(node))
+        return tree.root()
+
+    def unreached(self, note, last):
+        if not self.tree_holds:
+            return
+        check, file, size = self.check, note["file"], note["size"]
+        if self.first is None or size < self.first["sequence_number"] - 1:
+            check.open.append(
+                "The checkpoint %s: it covers %s, none of them in this pack."
+                % (file, counted(size, self.noun))
+            )
+        elif self.is_open_ended or not note["is_kept"]:
+            expected = span(last + 1, size) + ", as the checkpoint says"
+            check.problem(file, last + 1, "tail_missing", expected, "none")
+        else:
+            check.open.append(
+                "The checkpoint %s: it covers %s, the pack ends at %d."
+                % (file, counted(size, self.noun), last)
+            )
+
+
+def is_link_text(link, line):
+    try:
+        return "{" + members_text(link, LINK_MEMBERS, plain_text) + "}" == line
+    except NotJson:
+        return False
+
+
+def is_open_ended(bounds):
+    """True if nothing bounds the end of the span."""
+    return bounds.get("to") == HISTORY_TO and bounds.get("to_sequence") is None
+
+
 class PackCheck:
     """One check of one pack, from its files to the verdict."""
 
@@ -1043,16 +1528,15 @@ class PackCheck:
         self.hashes = {}
         self.erasures = {}
         self.outside = {}
-        self.roots = {}
         # Raw keys that are known from elsewhere; and those that signed the manifest.
         self.trusted = {raw for _, _, raw in pinned}
         self.manifest_signers = []
-        self.tree_holds = True
         self.erased_seen = 0
         self.events = 0
-        self.links = 0
-        self.first = None
-        self.last = None
+        self.facts = 0
+        self.executions = {}
+        self.log = None
+        self.traces = None
         self.described = None
         self.tenant = None
         self.strangers = []
@@ -1111,13 +1595,20 @@ class PackCheck:
             self.problem(name, None, "file_missing", "the file " + name, "none")
         is_readable = self.manifest()
         if is_readable:
-            self.read_tree()
-            self.read_notes()
+            for chain in (self.log, self.traces):
+                chain.read_tree()
+                chain.read_notes()
+            self.read_kept()
             self.read_erasures()
             self.join_events()
             self.report()
             self.read_proofs()
-            self.check_notes()
+            self.log.check_notes()
+            self.join_facts()
+            self.check_executions()
+            self.check_spans()
+            self.check_trace_counts()
+            self.traces.check_notes()
         self.files()
         if is_readable:
             self.limits()
@@ -1162,7 +1653,22 @@ class PackCheck:
         self.complete = (
             not self.filtered and bounds["from"] == HISTORY_FROM and bounds["to"] == HISTORY_TO
         )
+        self.is_whole = bounds["from"] == HISTORY_FROM and bounds["to"] == HISTORY_TO
         self.origin = "%s/%s" % (manifest["service"], self.tenant)
+        first, first_fact = (
+            manifest.get(name)
+            for name in ("first_sequence_number", "first_trace_sequence_number")
+        )
+        self.log = PackChain(
+            self, TREE, LINKS, NOTE_NAME, "event", self.origin, SCHEME, first
+        )  # fmt: skip
+        self.log.is_open_ended = is_open_ended(bounds)
+        self.log.on_link = self.place_erasure
+        self.traces = PackChain(
+            self, TRACE_TREE, TRACE_LINKS, TRACE_NOTE_NAME, "fact", self.origin + "/traces",
+            TRACE_SCHEME, 1 if self.is_whole else first_fact,
+        )  # fmt: skip
+        self.traces.is_open_ended = self.is_whole
         own_keys = keys_of_text(self.text(KEYS) or "")
         self.own_keys = [key for key in own_keys if key[0] is not None]
         self.keys = self.pinned or self.own_keys
@@ -1192,7 +1698,7 @@ class PackCheck:
         if state == "bad_signature":
             return bad("a signature by " + who, "one that does not verify")
         digest = self.hashes[MANIFEST]
-        wanted = (self.origin + "/evidence-pack-v1", size, digest)
+        wanted = (self.origin + "/evidence-pack-v2", size, digest)
         if (note["origin"], note["size"], note["root"]) != wanted:
             return bad(
                 "the SHA-256 of %s, %s" % (MANIFEST, digest), note["origin"] + " " + note["root"]
@@ -1264,86 +1770,14 @@ class PackCheck:
                 name, None, "file_unexpected", "no file that %s does not name" % MANIFEST, name
             )
 
-    # The tree and what was signed of it
-
-    def read_tree(self):
-        self.tree = Tree()
-        self.right = {"start": 0, "end": 0, "hashes": []}
-        tree = json_of(self.text(TREE))
-        if not isinstance(tree, dict):
-            return self.bad_tree("JSON")
-        left, right = tree.get("left"), tree.get("right")
-
-        def is_size(value):
-            return value == 0 and not isinstance(value, bool) or is_sequence(value)
-
-        def are_hashes(value):
-            return isinstance(value, list) and all(is_hash(item) for item in value)
-
-        is_whole = (
-            isinstance(left, dict)
-            and isinstance(right, dict)
-            and are_hashes(left.get("hashes"))
-            and are_hashes(right.get("hashes"))
-            and is_size(left.get("size"))
-            and is_size(right.get("start"))
-            and is_size(right.get("end"))
-        )
-        if not is_whole:
-            return self.bad_tree("left and right edges")
-        levels = subtree_levels(0, left["size"])
-        is_fitting = (
-            len(levels) == len(left["hashes"])
-            and right["start"] <= right["end"]
-            and len(subtree_levels(right["start"], right["end"])) == len(right["hashes"])
-        )
-        if not is_fitting:
-            return self.bad_tree("edges of their size")
-        for level, node in zip(levels, left["hashes"]):
-            self.tree.push(level, bytes.fromhex(node))
-        self.right = right
-
-    def bad_tree(self, expected):
-        self.tree_holds = False
-        if self.has(TREE):
-            self.problem(TREE, None, "content_mismatch", expected, "something else")
-
-    def read_notes(self):
-        self.notes = []
-        for name in sorted(filter(NOTE_NAME.fullmatch, self.source.names)):
-            text = self.text(name)
-            note = note_of(text) if text is not None else None
-            size = int(re.search("[0-9]+", name).group())
-            if note is None or note["size"] != size or note["origin"] != self.origin:
-                actual = "something else"
-                if note is not None:
-                    actual = "one of %s for %d events" % (note["origin"], note["size"])
-                self.problem(
-                    name,
-                    size,
-                    "checkpoint_mismatch",
-                    "a checkpoint of %s for %d events" % (self.origin, size),
-                    actual,
-                )
-                continue
-            state, _ = signature_state(note, self.keys_of_size(size))
-            if state == "bad_signature":
-                self.problem(
-                    name, size, "checkpoint_mismatch", "a signature that verifies",
-                    "one that does not",
-                )  # fmt: skip
-            elif state == "unknown_key" and not self.pinned:
-                self.problem(
-                    name, size, "checkpoint_mismatch", "a signature by a key of " + KEYS,
-                    "another key's",
-                )  # fmt: skip
-            else:
-                self.notes.append(dict(note, file=name, state=state, is_kept=False))
+    def read_kept(self):
+        """The checkpoints that were given, each to the chain that it is of."""
         for label, text in self.kept:
             note = note_of(note_text_of(text))
             if note is None:
                 raise Unreadable("%s is no signed checkpoint" % label)
-            if note["origin"] != self.origin:
+            chains = [one for one in (self.log, self.traces) if one.origin == note["origin"]]
+            if not chains:
                 raise Unreadable(
                     "%s is a checkpoint of %s, the pack is of %s"
                     % (label, note["origin"], self.origin)
@@ -1353,9 +1787,7 @@ class PackCheck:
                 raise Unreadable("%s has a signature that does not verify" % label)
             # The pack's own key has signed what came from elsewhere: it is the service's key.
             self.trusted.update(signers)
-            self.notes.append(dict(note, file=label, state=state, is_kept=True))
-        self.wanted = {note["size"] for note in self.notes}
-        self.notes.sort(key=lambda note: note["size"])
+            chains[0].keep(label, note, state)
 
     # Erasures
 
@@ -1404,7 +1836,7 @@ class PackCheck:
         """Erasures that the links do not reach: each needs a proof that the tree holds it."""
         proven = set()
         notes = {}
-        for note in self.notes:
+        for note in self.log.notes:
             if note["state"] == "signed":
                 notes.setdefault(note["size"], note)
         for line in self.lines(PROOFS):
@@ -1436,61 +1868,7 @@ class PackCheck:
 
     # Links and events
 
-    def checked_links(self):
-        """The links one by one, each held against the one before it."""
-        first = self.described.get("first_sequence_number")
-        expected = first if is_sequence(first) else self.tree.size + 1
-        if expected != self.tree.size + 1 and self.tree_holds:
-            self.bad_tree("the tree of %d events on the left" % (expected - 1))
-        previous = None
-        for line in self.lines(LINKS):
-            self.links += 1
-            link = json_of(line)
-            if not is_link(link) or not self.is_link_text(link, line):
-                self.problem(
-                    LINKS, expected, "content_mismatch", "the link of an event", "something else"
-                )
-                self.tree_holds = False
-                previous = None
-                expected += 1
-                continue
-            sequence = link["sequence_number"]
-            if sequence > expected:
-                self.problem(LINKS, expected, "sequence_gap", span(expected, sequence - 1), "none")
-                self.tree_holds = False
-            elif sequence < expected:
-                reason = "duplicate_sequence" if sequence == expected - 1 else "out_of_order"
-                self.problem(
-                    LINKS, sequence, reason, "sequence %d" % expected, "sequence %d" % sequence
-                )
-                self.tree_holds = False
-                continue
-            before = None
-            if sequence == 1:
-                before = GENESIS_HASH
-            elif previous is not None and previous["sequence_number"] == sequence - 1:
-                before = previous["hash"]
-            own_hash = link_hash(self.tenant, link, link["content_hash"])
-            if before is not None and link["prev_hash"] != before:
-                self.problem(LINKS, sequence, "prev_hash_mismatch", before, link["prev_hash"])
-            elif link["hash"] != own_hash:
-                self.problem(LINKS, sequence, "hash_mismatch", own_hash, link["hash"])
-            self.grow(link)
-            previous = link
-            expected = sequence + 1
-            yield link
-
-    @staticmethod
-    def is_link_text(link, line):
-        try:
-            return "{" + members_text(link, LINK_MEMBERS, plain_text) + "}" == line
-        except NotJson:
-            return False
-
-    def grow(self, link):
-        self.last = link
-        if self.first is None:
-            self.first = link
+    def place_erasure(self, link):
         erasure = self.outside.pop(link["sequence_number"], None)
         if erasure is not None and erasure[1] != link["hash"]:
             self.problem(
@@ -1500,18 +1878,10 @@ class PackCheck:
                 "an erasure in the chain, %s at %d" % (link["hash"], link["sequence_number"]),
                 erasure[1],
             )
-        if not self.tree_holds:
-            return
-        # The tree after the events on the left, before the first link, may be asked for too.
-        if self.tree.size in self.wanted:
-            self.roots[self.tree.size] = self.tree.root()
-        self.tree.push(0, leaf_hash(link["hash"]))
-        if self.tree.size in self.wanted:
-            self.roots[self.tree.size] = self.tree.root()
 
     def join_events(self):
         """Events and links side by side, both ascending."""
-        links = self.checked_links()
+        links = self.log.checked_links()
         link = next(links, None)
         previous = 0
         for line in self.lines(EVENTS):
@@ -1565,7 +1935,7 @@ class PackCheck:
             pass
         if tail is not None:
             self.problem(
-                EVENTS, tail, "tail_missing", span(tail, self.last["sequence_number"]), "none"
+                EVENTS, tail, "tail_missing", span(tail, self.log.last["sequence_number"]), "none"
             )
 
     def event(self, line, event, text, link):
@@ -1597,10 +1967,10 @@ class PackCheck:
 
     # What the service says of the pack
 
-    def differs(self, what, expected, actual):
+    def differs(self, what, expected, actual, file=VERIFICATION):
         if expected != actual or isinstance(expected, bool) != isinstance(actual, bool):
             self.problem(
-                VERIFICATION,
+                file,
                 None,
                 "report_mismatch",
                 "%s %s" % (what, shown(expected)),
@@ -1628,8 +1998,8 @@ class PackCheck:
         self.differs("bounds", canonical(described["bounds"]), canonical(report["bounds"]))
         self.differs("verified_at", described["generated_at"], report.get("verified_at"))
         self.differs("head", canonical(described.get("head")), canonical(report.get("head")))
-        first = self.first["sequence_number"] if self.first else None
-        last = self.last["sequence_number"] if self.last else None
+        first = self.log.first["sequence_number"] if self.log.first else None
+        last = self.log.last["sequence_number"] if self.log.last else None
         for file in (report, described):
             said = file.get("last_sequence_number")
             self.differs("first_sequence_number", first, file.get("first_sequence_number"))
@@ -1637,9 +2007,9 @@ class PackCheck:
                 self.problem(LINKS, last + 1, "tail_missing", span(last + 1, said), "none")
                 break
             self.differs("last_sequence_number", last, said)
-        self.differs("links", self.links, described["counts"].get("links"))
+        self.differs("links", self.log.links, described["counts"].get("links"))
         self.differs("events", self.events, described["counts"].get("events"))
-        self.differs("events_checked", self.links, report.get("events_checked"))
+        self.differs("events_checked", self.log.links, report.get("events_checked"))
         if not self.filtered:
             self.differs("events_in_bounds", self.events, report.get("events_in_bounds"))
         if self.complete:
@@ -1652,7 +2022,7 @@ class PackCheck:
             erased = "; %s named in the chain" % counted(len(self.erasures), "erasure")
         self.checked.append(
             "%s of the chain of %s%s: each recomputed, and held against the one before it."
-            % (counted(self.links, "link"), self.tenant, of_span)
+            % (counted(self.log.links, "link"), self.tenant, of_span)
         )
         self.checked.append(
             "%s from %s to %s: contents, details, order and links recomputed%s."
@@ -1662,9 +2032,8 @@ class PackCheck:
 
     def head(self, report):
         """A pack without an upper bound ends at the head that it names."""
-        bounds, head, last = report["bounds"], report.get("head"), self.last
-        is_open = bounds.get("to") == HISTORY_TO and bounds.get("to_sequence") is None
-        if not is_open or last is None:
+        bounds, head, last = report["bounds"], report.get("head"), self.log.last
+        if not is_open_ended(bounds) or last is None:
             return
         own = last["sequence_number"]
         said = head.get("sequence_number") if isinstance(head, dict) else None
@@ -1698,87 +2067,197 @@ class PackCheck:
                 "status " + shown(report.get("status")),
             )  # fmt: skip
 
-    # The roots that were signed against the tree of the links
+    # Execution traces
 
-    def check_notes(self):
-        last = self.last["sequence_number"] if self.last else 0
-        matched = self.first["sequence_number"] - 1 if self.first else 0
-        covered = 0
-        agreeing = []
-        for note in self.notes:
-            size = note["size"]
-            own = self.root_at(size, last)
-            if own is None:
-                self.unreached(note, last)
-            elif own != note["root"]:
+    def join_facts(self):
+        """Facts and the links of their chain side by side, both ascending."""
+        links = self.traces.checked_links()
+        link = next(links, None)
+        previous = 0
+        for line in self.lines(FACTS):
+            self.facts += 1
+            fact = fact_of(line)
+            if fact is None:
+                place = previous + 1
+                if self.is_whole and link is not None:
+                    place = link["sequence_number"]
                 self.problem(
-                    note["file"],
-                    size,
-                    "checkpoint_mismatch",
-                    "root %s over %d events" % (note["root"], size),
-                    "root %s: not all of the events %d to %d are those that were signed"
-                    % (own, matched + 1, min(size, last)),
+                    FACTS, place, "content_mismatch", "the JSON of a fact", "bytes that are none"
                 )
+                previous = place
+                while link is not None and link["sequence_number"] <= place:
+                    link = next(links, None)
+                continue
+            sequence = fact["chain_sequence"]
+            if sequence <= previous:
+                reason = "duplicate_sequence" if sequence == previous else "out_of_order"
+                self.problem(
+                    FACTS, sequence, reason, "a sequence above %d" % previous,
+                    "sequence %d" % sequence,
+                )  # fmt: skip
+                continue
+            if self.is_whole and link is not None and sequence > link["sequence_number"]:
+                place = link["sequence_number"]
+                self.problem(FACTS, place, "sequence_gap", span(place, sequence - 1), "none")
+            while link is not None and link["sequence_number"] < sequence:
+                link = next(links, None)
+            previous = sequence
+            is_linked = link is not None and link["sequence_number"] == sequence
+            self.fact(line, fact, link if is_linked else None)
+            if is_linked:
+                link = next(links, None)
+        tail = link["sequence_number"] if self.is_whole and link is not None else None
+        for _ in links:
+            pass
+        if tail is not None:
+            end = self.traces.last["sequence_number"]
+            self.problem(FACTS, tail, "tail_missing", span(tail, end), "none")
+        for execution in self.executions.values():
+            for time, sequence in execution.undetailed.items():
+                expected = "a later fact execution.erased of " + time
+                self.problem(FACTS, sequence, "content_mismatch", expected, "none")
+
+    def fact(self, line, fact, link):
+        sequence = fact["chain_sequence"]
+        fault = fact_fault_of(line, fact, self.tenant)
+        if link is None:
+            self.problem(FACTS, sequence, "hash_mismatch", "a link in " + TRACE_LINKS, "none")
+        elif fact["prev_hash"] != link["prev_hash"]:
+            self.problem(
+                FACTS, sequence, "prev_hash_mismatch", link["prev_hash"], fact["prev_hash"]
+            )
+        elif fault is not None:
+            self.problem(FACTS, sequence, *fault)
+        elif fact["hash"] != link["hash"]:
+            expected = "%s, as %s says" % (link["hash"], TRACE_LINKS)
+            self.problem(FACTS, sequence, "hash_mismatch", expected, fact["hash"])
+        execution = self.executions.setdefault(fact["execution_id"], Execution())
+        self.fact_number(execution, fact)
+        execution.take(fact)
+
+    def fact_number(self, execution, fact):
+        """Numbers without gaps, and details that are gone only where a later fact says so."""
+        sequence, number = fact["chain_sequence"], fact["fact_number"]
+        expected = execution.facts + 1
+        if number != expected:
+            reason = "sequence_gap" if number > expected else "duplicate_sequence"
+            self.problem(
+                FACTS, sequence, reason, "fact_number %d" % expected, "fact_number %d" % number
+            )
+        execution.facts = max(execution.facts, number)
+        if fact["type"] == "execution.erased":
+            execution.undetailed.pop(fact["created_at"], None)
+        if "erased_at" in fact:
+            execution.undetailed.setdefault(fact["erased_at"], sequence)
+
+    def check_executions(self):
+        """Each execution of the file against its facts."""
+        left = set(self.executions)
+        self.execution_lines = 0
+        for line in self.lines(EXECUTIONS):
+            self.execution_lines += 1
+            value = self.trace_line(EXECUTIONS, line)
+            if value is None:
+                continue
+            wanted, known = None, value.get("id")
+            if isinstance(known, str) and known in left:
+                left.remove(known)
+                wanted = self.executions[known].shown()
+            if wanted is None or canonical(wanted) != canonical(value):
+                expected = "an execution that its facts start, once"
+                self.problem(
+                    EXECUTIONS, None, "content_mismatch",
+                    expected if wanted is None else canonical(wanted), canonical(value),
+                )  # fmt: skip
+        if left:
+            expected = "%s more, as %s says" % (counted(len(left), "execution"), FACTS)
+            self.problem(EXECUTIONS, None, "content_mismatch", expected, "none")
+
+    def check_spans(self):
+        """Each span of the file against the facts of its execution."""
+        seen = set()
+        self.span_lines = 0
+        known = 0
+        for line in self.lines(SPANS):
+            self.span_lines += 1
+            value = self.trace_line(SPANS, line)
+            if value is None:
+                continue
+            wanted = self.wanted_span(value, seen)
+            if wanted is None:
+                self.problem(
+                    SPANS, None, "content_mismatch", "a span that its facts start, once",
+                    canonical(value),
+                )  # fmt: skip
+                continue
+            known += 1
+            core, digest = wanted
+            long = {name: value[name] for name in value if name in DETAIL_MEMBERS}
+            short = {name: value[name] for name in value if name not in DETAIL_MEMBERS}
+            if canonical(core) != canonical(short):
+                self.problem(SPANS, None, "content_mismatch", canonical(core), canonical(short))
+            elif sha256(canonical(long)) != digest:
+                self.problem(
+                    SPANS, None, "content_mismatch",
+                    "the name, metadata and error that its facts say", canonical(long),
+                )  # fmt: skip
+        total = sum(execution.span_count() for execution in self.executions.values())
+        if known < total:
+            expected = "%s more, as %s says" % (counted(total - known, "span"), FACTS)
+            self.problem(SPANS, None, "content_mismatch", expected, "none")
+
+    def wanted_span(self, value, seen):
+        """What the facts say of the span of a line, the first time that it is named; else None."""
+        place = value.get("execution_id"), value.get("id")
+        if not all(isinstance(part, str) for part in place) or place in seen:
+            return None
+        seen.add(place)
+        execution = self.executions.get(place[0])
+        return execution.shown_span(place[1]) if execution is not None else None
+
+    def trace_line(self, file, line):
+        """The object of a line of executions or spans; None, and a problem, if it is none."""
+        value = json_of(line)
+        if isinstance(value, dict) and is_canonical(value):
+            return value
+        self.problem(file, None, "content_mismatch", "a JSON object", "bytes that are none")
+        return None
+
+    def check_trace_counts(self):
+        """What the manifest says of the traces against what was read."""
+        described, traces = self.described, self.traces
+        counts, head = described["counts"], described.get("trace_head")
+        first = traces.first["sequence_number"] if traces.first else None
+        last = traces.last["sequence_number"] if traces.last else None
+        for what, expected, actual in (
+            ("facts", self.facts, counts.get("facts")),
+            ("trace_links", traces.links, counts.get("trace_links")),
+            ("executions", self.execution_lines, counts.get("executions")),
+            ("spans", self.span_lines, counts.get("spans")),
+            ("first_trace_sequence_number", first, described.get("first_trace_sequence_number")),
+            ("last_trace_sequence_number", last, described.get("last_trace_sequence_number")),
+        ):
+            self.differs(what, expected, actual, MANIFEST)
+        said = head.get("sequence_number") if isinstance(head, dict) else None
+        is_same = (0 if said is None else said) == (last or 0) and not isinstance(said, bool)
+        if self.is_whole and not is_same:
+            if is_sequence(said) and said > (last or 0):
+                expected = span((last or 0) + 1, said)
+                self.problem(TRACE_LINKS, (last or 0) + 1, "tail_missing", expected, "none")
             else:
-                matched = max(matched, min(size, last))
-                agreeing.append(size)
-                if note["state"] == "signed" or note["is_kept"]:
-                    covered = max(covered, size)
-                if note["state"] == "unknown_key":
-                    self.open.append(
-                        "The signature of %s: by a key that was not given." % note["file"]
-                    )
-        if agreeing:
+                self.differs("trace_head", last, said, MANIFEST)
+        elif last is not None and is_same and head.get("hash") != traces.last["hash"]:
+            expected = "head " + shown(head.get("hash"))
+            self.problem(TRACE_LINKS, last, "hash_mismatch", expected, traces.last["hash"])
+        if traces.links > 0:
             self.checked.append(
-                "The Merkle root over the links equals %s (%s)."
+                "%s of %s and %s of their chain: each recomputed; executions and spans are what "
+                "the facts say."
                 % (
-                    counted(len(agreeing), "signed checkpoint"),
-                    ", ".join(counted(size, "event") for size in agreeing[-5:]),
+                    counted(self.facts, "fact"),
+                    counted(len(self.executions), "execution"),
+                    counted(traces.links, "link"),
                 )
-            )
-        if last > covered and self.tree_holds:
-            start = max(covered + 1, self.first["sequence_number"])
-            self.open.append(
-                "Nothing signed covers %s: it could have been rewritten."
-                % span(start, last)
-            )
-        if not self.tree_holds:
-            self.open.append(
-                "The checkpoints: the links do not make a tree that could be compared."
-            )
-
-    def root_at(self, size, last):
-        if not self.tree_holds:
-            return None
-        if size in self.roots:
-            return self.roots[size]
-        right = self.right
-        if size != right["end"] or right["start"] != last or self.tree.size != last or size <= last:
-            return None
-        tree = self.tree.copy()
-        for level, node in zip(subtree_levels(last, size), right["hashes"]):
-            tree.push(level, bytes.fromhex(node))
-        return tree.root()
-
-    def unreached(self, note, last):
-        if not self.tree_holds:
-            return
-        file, size = note["file"], note["size"]
-        if self.first is None or size < self.first["sequence_number"] - 1:
-            self.open.append(
-                "The checkpoint %s: it covers %s, none of them in this pack."
-                % (file, counted(size, "event"))
-            )
-            return
-        bounds = self.described["bounds"]
-        is_open = bounds["to"] == HISTORY_TO and bounds.get("to_sequence") is None
-        if is_open or not note["is_kept"]:
-            expected = span(last + 1, size) + ", as the checkpoint says"
-            self.problem(file, last + 1, "tail_missing", expected, "none")
-        else:
-            self.open.append(
-                "The checkpoint %s: it covers %s, the pack ends at %d."
-                % (file, counted(size, "event"), last)
             )
 
     def limits(self):
@@ -1796,20 +2275,23 @@ class PackCheck:
                 "That nothing was rewritten and signed again by a holder of the signing key. A "
                 "checkpoint that you kept earlier shows it."
             )
-        if not self.complete and self.events < self.links:
+        if not self.complete and self.events < self.log.links:
             self.open.append(
                 "That %s leaves no event of the bounds out: it holds %d of %d linked events%s; the "
                 "manifest's signature is the service's word for it."
                 % (
                     EVENTS,
                     self.events,
-                    self.links,
+                    self.log.links,
                     ", those that the filter in the manifest selected" if self.filtered else "",
                 )
             )
-        counts = self.described["counts"]
-        if any(is_sequence(counts.get(name)) for name in ("executions", "spans")):
-            self.open.append("The execution traces: only that they are the files that were signed.")
+        if self.facts < self.traces.links:
+            self.open.append(
+                "That %s leaves no execution of the period out: it holds %d of %d linked facts; "
+                "the manifest's signature is the service's word for it."
+                % (FACTS, self.facts, self.traces.links)
+            )
         if self.has("evidence.pdf"):
             self.open.append("The words of evidence.pdf: only that it is the file that was signed.")
         self.open.append("The times: created_at is the service's own clock.")
@@ -1829,6 +2311,8 @@ class PackCheck:
 
     def result(self):
         described = self.described or {}
+        first = self.log.first if self.log else None
+        last = self.log.last if self.log else None
 
         def order(problem):
             sequence = problem["sequence_number"]
@@ -1840,10 +2324,12 @@ class PackCheck:
             "generated_at": described.get("generated_at"),
             "bounds": described.get("bounds"),
             "events": self.events,
-            "links": self.links,
-            "first_sequence_number": self.first["sequence_number"] if self.first else None,
-            "last_sequence_number": self.last["sequence_number"] if self.last else None,
-            "head_hash": self.last["hash"] if self.last else None,
+            "links": self.log.links if self.log else 0,
+            "first_sequence_number": first["sequence_number"] if first else None,
+            "last_sequence_number": last["sequence_number"] if last else None,
+            "head_hash": last["hash"] if last else None,
+            "facts": self.facts,
+            "trace_links": self.traces.links if self.traces else 0,
             "problems": sorted(self.problems, key=order),
             "problems_total": self.total,
             "checked": self.checked,

@@ -58,7 +58,7 @@ export const sign = (pack: PackEditor, tenant: string, by = signer): PackEditor 
   const manifest = pack.files.get("manifest.json")
   if (manifest === undefined) return pack
   const root = createHash("sha256").update(manifest).digest("base64")
-  const text = `${SERVICE}/${tenant}/evidence-pack-v1\n${manifest.length}\n${root}\n`
+  const text = `${SERVICE}/${tenant}/evidence-pack-v2\n${manifest.length}\n${root}\n`
   return pack.set("manifest.sig", `${text}\n${by.sign(text)}`).sums()
 }
 

@@ -16,6 +16,9 @@ import { EvidenceSeal } from "../../../src/exports/EvidenceSeal.ts"
 import { boundsOf, conditionsOf, type ExportScope } from "../../../src/exports/ExportScope.ts"
 import { TraceExport } from "../../../src/exports/TraceExport.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
+import { parseFact } from "../../../src/domain/TraceFact.ts"
+import { foldFacts } from "../../../src/domain/TraceView.ts"
+import type { Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
 import type { VerifyReport } from "../../../src/verify/Verifier.ts"
 import type { TestChain } from "./Chains.ts"
 
@@ -34,8 +37,13 @@ export interface PackWishes {
   readonly generatedAt?: string
   readonly pdf?: Uint8Array
   readonly report?: Partial<VerifyReport>
+  /** Lines of the two files in place of what the facts say. */
   readonly executions?: ReadonlyArray<string>
   readonly spans?: ReadonlyArray<string>
+  /** Facts of the executions in the pack, in place of all. */
+  readonly facts?: ReadonlyArray<Placed>
+  /** Sizes at which checkpoints of the trace chain were signed, besides the whole of it. */
+  readonly traceCheckpoints?: ReadonlyArray<number>
   /** Sizes at which checkpoints were signed, besides the whole chain. */
   readonly checkpoints?: ReadonlyArray<number>
   readonly signer?: typeof signer
@@ -50,6 +58,18 @@ export const checkpointOf = (
   const frontier = Frontier.empty()
   for (const body of chain.bodies.slice(0, size)) frontier.append(parse(body).hash)
   return makeCheckpoint(by, SERVICE, chain.tenantId, frontier, GENERATED_AT)
+}
+
+/** The checkpoint of the first `size` facts. */
+export const traceCheckpointOf = (
+  facts: ReadonlyArray<Placed>,
+  tenantId: string,
+  size = facts.length,
+  by = signer
+): CheckpointRecord => {
+  const frontier = Frontier.empty()
+  for (const { hash } of facts.slice(0, size)) frontier.append(hash)
+  return makeCheckpoint(by, SERVICE, tenantId, frontier, GENERATED_AT, "traces")
 }
 
 /** Hash of a complete subtree over the events with these hashes. */
@@ -105,22 +125,27 @@ export const honestReport = (chain: TestChain, filter: EventFilter): VerifyRepor
 /** A store that holds one chain and counts what is being read from it. */
 export class PackWorld {
   readonly chain: TestChain
+  readonly facts: ReadonlyArray<Placed>
   /** Chunks that were read from the store and, at most, how many lay there unread by the pack. */
   scans = { begun: 0, ended: 0, chunks: 0 }
 
-  constructor(chain: TestChain) {
+  /** Without facts of traces the tenant has none. */
+  constructor(chain: TestChain, facts: ReadonlyArray<Placed> = []) {
     this.chain = chain
+    this.facts = facts
   }
 
   scope({ filter = {}, generatedAt = GENERATED_AT, report = {} }: PackWishes): ExportScope {
     const whole: EventFilter = { metadata: [], ...filter }
+    const head = this.facts.at(-1)
+    const traceHead = head && { sequence_number: head.chainSequence, hash: head.hash }
     return {
       tenantId: this.chain.tenantId,
       filter: whole,
       bounds: boundsOf(whole),
       conditions: conditionsOf(whole),
       verification: { ...honestReport(this.chain, whole), ...report, verified_at: generatedAt },
-      surroundings: { traceHead: undefined, vkeys: [signer.vkey], checkpoint: undefined },
+      surroundings: { traceHead, vkeys: [signer.vkey], checkpoint: undefined },
       generatedAt
     }
   }
@@ -147,39 +172,63 @@ export class PackWorld {
     })
   }
 
-  seal({ checkpoints = [], signer: by = signer }: PackWishes) {
-    const hashes = this.chain.bodies.map((body) => parse(body).hash)
-    const latest = hashes.length === 0 ? undefined : checkpointOf(this.chain, hashes.length, by)
+  seal({ checkpoints = [], signer: by = signer, traceCheckpoints = [] }: PackWishes) {
+    const { chain, facts } = this
+    const hashesOf = (tree: string) =>
+      tree.endsWith("/traces")
+        ? facts.map(({ hash }) => hash)
+        : chain.bodies.map((body) => parse(body).hash)
+    const checkpoint = (tree: string, size?: number) =>
+      tree.endsWith("/traces")
+        ? traceCheckpointOf(facts, chain.tenantId, size, by)
+        : checkpointOf(chain, size, by)
     return Layer.succeed(EvidenceSeal, {
       ready: Effect.void,
       sign: (text) => Effect.sync(() => by.sign(text)),
       vkeys: Effect.succeed([by.vkey]),
-      latest: () => Effect.succeed(latest),
-      earlier: (_, beforeSize, limit) =>
+      latest: (tree) =>
+        Effect.sync(() => (hashesOf(tree).length === 0 ? undefined : checkpoint(tree))),
+      earlier: (tree, beforeSize, limit) =>
         Effect.sync(() =>
-          [...checkpoints]
+          [...(tree.endsWith("/traces") ? traceCheckpoints : checkpoints)]
             .filter((size) => size < beforeSize)
             .sort((left, right) => right - left)
             .slice(0, limit)
-            .map((size) => checkpointOf(this.chain, size, by))
+            .map((size) => checkpoint(tree, size))
         ),
-      nodes: () =>
-        Effect.succeed({
-          node: (level, index) => nodeOf(hashes, level, index),
-          eventHash: (index) => hashes[index]!
+      nodes: (tree) =>
+        Effect.sync(() => {
+          const hashes = hashesOf(tree)
+          return {
+            node: (level, index) => nodeOf(hashes, level, index),
+            eventHash: (index) => hashes[index]!
+          }
         })
     })
   }
 
   layer(wishes: PackWishes) {
-    const { executions = [], spans = [] } = wishes
+    const chosen = wishes.facts ?? this.facts
+    const views = [...Map.groupBy(chosen, ({ executionId }) => executionId).values()].map(
+      (facts) => foldFacts(facts.map(({ body }) => parseFact(body)!))
+    )
+    const { executions = views.map(({ execution }) => JSON.stringify(execution)) } = wishes
+    const { spans = views.flatMap((view) => view.spans.map((span) => JSON.stringify(span))) } =
+      wishes
+    const between = ({ first, last }: { readonly first: number; readonly last: number }) =>
+      this.facts.filter(({ chainSequence }) => chainSequence >= first && chainSequence <= last)
     const lines = (texts: ReadonlyArray<string>) =>
       texts.length === 0 ? Stream.empty : Stream.succeed(texts)
     return Layer.mergeAll(
       this.store,
       this.seal(wishes),
       layerArchive,
-      Layer.succeed(TraceExport, { executions: () => lines(executions), spans: () => lines(spans) })
+      Layer.succeed(TraceExport, {
+        executions: () => lines(executions),
+        spans: () => lines(spans),
+        facts: () => lines(chosen.map(({ body }) => body)),
+        chain: (range) => lines(between(range).map(({ body }) => body))
+      })
     )
   }
 

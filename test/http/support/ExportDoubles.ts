@@ -184,7 +184,9 @@ export const startExports = async (
     layerExportSlots(exportsAtOnce),
     Layer.succeed(TraceExport, {
       executions: () => Stream.empty,
-      spans: () => Stream.suspend(() => state.spans)
+      spans: () => Stream.suspend(() => state.spans),
+      facts: () => Stream.empty,
+      chain: () => Stream.empty
     })
   )
   const answers = layerExportAnswers.pipe(Layer.provide(made), Layer.provide(doubles))

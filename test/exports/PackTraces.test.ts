@@ -1,0 +1,277 @@
+/**
+ * Execution traces in a pack: their facts are recomputed offline, tied to signed checkpoints, and
+ * what executions.ndjson and spans.ndjson say is what the facts say. Each change is named at its
+ * place by all verifiers.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { eraseFact, parseFact } from "../../src/domain/TraceFact.ts"
+import { FactChain, type Placed } from "../adapters/clickhouse/support/StoredFacts.ts"
+import { TestChain } from "./support/Chains.ts"
+import { PackEditor } from "./support/PackEditor.ts"
+import { sign } from "./support/PackCorpus.ts"
+import { otherSigner, PackWorld, signer, traceCheckpointOf } from "./support/PackWorld.ts"
+import { problemsOf, Verifiers, type Given, type Report } from "./support/Verifiers.ts"
+
+const FACTS = "facts.ndjson"
+const LINKS = "trace-links.ndjson"
+const EXECUTIONS = "executions.ndjson"
+const SPANS = "spans.ndjson"
+const TENANT = "acme"
+
+/** Without its details, as an erasure at the time of a later fact leaves it. */
+const erasedAt = (placed: Placed, by: Placed): Placed => ({
+  ...placed,
+  body: eraseFact(parseFact(placed.body)!, parseFact(by.body)!.created_at)
+})
+
+/** Three executions whose facts come mixed; the second one was erased. */
+const factsOf = (): ReadonlyArray<Placed> => {
+  const chain = new FactChain(TENANT)
+  chain.start("run-1")
+  chain.start("run-2")
+  chain.span("run-1", "span-1")
+  chain.event("run-1", "span-1", 1, { prompt: "hello", n: 0.1 })
+  chain.span("run-2", "span-2")
+  chain.endSpan("run-1", "span-1")
+  chain.event("run-2", "span-2", 1)
+  chain.end("run-2")
+  const erasure = chain.erase("run-2")
+  chain.start("run-3", { provisional: true })
+  chain.span("run-3", "span-3")
+  chain.end("run-1", "FAILED")
+  return chain.all.map((placed) =>
+    placed.executionId === "run-2" && placed.chainSequence < erasure.chainSequence
+      ? erasedAt(placed, erasure)
+      : placed
+  )
+}
+
+const facts = factsOf()
+const world = new PackWorld(new TestChain(TENANT, 4), facts)
+
+let verifiers: Verifiers
+let original: Buffer
+
+beforeAll(async () => {
+  verifiers = await Verifiers.open()
+  original = await world.pack({ traceCheckpoints: [5, 9] })
+})
+afterAll(() => verifiers.close())
+
+const check = (pack: PackEditor, given: Given = {}): Promise<Report> =>
+  verifiers.check(pack.zip(), given)
+
+/** What is found in a pack that the service's key has signed: what no signature would show. */
+const foundIn = async (change: (pack: PackEditor) => unknown): Promise<ReadonlyArray<string>> => {
+  const pack = new PackEditor(original)
+  change(pack)
+  const report = await check(sign(pack.settle(), TENANT), { key: signer.vkey })
+  return problemsOf(report)
+}
+
+const line = (pack: PackEditor, file: string, at: number, change: (text: string) => string) =>
+  pack.edit(file, (lines) => lines.with(at, change(lines[at]!)))
+
+describe("a pack with traces", () => {
+  it("holds every fact and link, and is authentic under the key", async () => {
+    const pack = new PackEditor(original)
+    assert.deepStrictEqual(pack.lines(FACTS), facts.map(({ body }) => body))
+    assert.strictEqual(pack.lines(LINKS).length, facts.length)
+    for (const name of ["5", "9", `${facts.length}`]) {
+      assert.isTrue(pack.files.has(`checkpoints/traces-${name}.txt`))
+    }
+    const manifest = JSON.parse(pack.text("manifest.json"))
+    assert.deepInclude(manifest.counts, { facts: 12, trace_links: 12, executions: 3, spans: 4 })
+    assert.deepStrictEqual(
+      [manifest.first_trace_sequence_number, manifest.last_trace_sequence_number], [1, 12]
+    )
+    assert.deepStrictEqual(manifest.trace_head, { sequence_number: 12, hash: facts.at(-1)!.hash })
+    const report = await check(pack, { key: signer.vkey })
+    assert.deepStrictEqual(problemsOf(report), [])
+    assert.strictEqual(report.verdict, "authentic")
+    assert.isTrue(report.checked.some((one) => one.includes("12 facts of 3 executions")))
+    assert.isFalse(report.not_established.some((one) => one.includes("trace-links")))
+  })
+
+  it("is held against a kept checkpoint of the trace chain", async () => {
+    const kept = [traceCheckpointOf(facts, TENANT, 7).note]
+    assert.strictEqual((await check(new PackEditor(original), { kept })).verdict, "authentic")
+    const others = new FactChain(TENANT)
+    for (let n = 0; n < 7; n++) others.start(`other-${n}`)
+    const other = [traceCheckpointOf(others.all, TENANT, 7).note]
+    const report = await check(new PackEditor(original), { kept: other })
+    assert.deepStrictEqual(problemsOf(report), ["kept-0.txt 7 checkpoint_mismatch"])
+    const longer = [traceCheckpointOf([...facts, ...others.all], TENANT, 14).note]
+    const cut = await check(new PackEditor(original), { kept: longer })
+    assert.deepStrictEqual(problemsOf(cut), ["kept-0.txt 13 tail_missing"])
+  })
+
+  it("of a period holds the facts of its executions and the links between them", async () => {
+    const some = facts.filter(({ executionId }) => executionId === "run-2")
+    const bounded = new PackWorld(world.chain, facts)
+    const zip = await bounded.pack({
+      filter: { from: "2020-01-01T00:00:00.000000Z" },
+      facts: some,
+      traceCheckpoints: [5]
+    })
+    const pack = new PackEditor(zip)
+    assert.deepStrictEqual(pack.lines(FACTS).length, some.length)
+    const [first, last] = [some[0]!.chainSequence, some.at(-1)!.chainSequence]
+    assert.strictEqual(pack.lines(LINKS).length, last - first + 1)
+    const report = await check(pack, { key: signer.vkey })
+    assert.deepStrictEqual(problemsOf(report), [])
+    assert.isTrue(report.not_established.some((one) => one.includes("leaves no execution")))
+  })
+})
+
+describe("a change that the service's key has signed is named", () => {
+  const cases: ReadonlyArray<
+    readonly [string, (pack: PackEditor) => unknown, ReadonlyArray<string>]
+  > = [
+    [
+      "a payload",
+      (pack) => line(pack, FACTS, 3, (text) => text.replace("hello", "hullo")),
+      [`${FACTS} 4 content_mismatch`]
+    ],
+    [
+      "a status",
+      (pack) => line(pack, FACTS, 11, (text) => text.replace("FAILED", "COMPLETED")),
+      [`${EXECUTIONS} null content_mismatch`, `${FACTS} 12 content_mismatch`]
+    ],
+    [
+      "other bytes of the same fact",
+      (pack) => line(pack, FACTS, 3, (text) => text.replace(':"hello"', ': "hello"')),
+      [`${FACTS} 4 content_mismatch`]
+    ],
+    [
+      "a fact that is no JSON",
+      (pack) => line(pack, FACTS, 3, (text) => text.slice(0, 50)),
+      [`${FACTS} 4 content_mismatch`, `${FACTS} 6 sequence_gap`]
+    ],
+    [
+      "a fact that was dropped",
+      (pack) => pack.edit(FACTS, (lines) => lines.toSpliced(3, 1)),
+      [`${FACTS} 4 sequence_gap`, `${FACTS} 6 sequence_gap`]
+    ],
+    [
+      "the last fact of an execution, dropped with its link",
+      (pack) => {
+        pack.edit(FACTS, (lines) => lines.slice(0, -1))
+        pack.edit(LINKS, (lines) => lines.slice(0, -1))
+      },
+      [`${LINKS} 12 tail_missing`, `${EXECUTIONS} null content_mismatch`]
+    ],
+    [
+      "a whole execution, dropped everywhere but from the links",
+      (pack) => {
+        for (const file of [FACTS, EXECUTIONS, SPANS]) {
+          pack.edit(file, (lines) => lines.filter((one) => !one.includes('"run-1"')))
+        }
+      },
+      [`${FACTS} 1 sequence_gap`]
+    ],
+    [
+      "a link",
+      (pack) => line(pack, LINKS, 3, (text) => text.replace(/"hash":"./, '"hash":"x')),
+      [`${LINKS} 4 content_mismatch`]
+    ],
+    [
+      "facts in another order",
+      (pack) => pack.edit(FACTS, (lines) => lines.toReversed()),
+      [`${FACTS} 11 out_of_order`]
+    ],
+    [
+      "details that are gone without a fact that says so",
+      (pack) =>
+        line(pack, FACTS, 3, (text) => eraseFact(parseFact(text)!, "2026-11-21T12:00:00.000000Z")),
+      [`${FACTS} 4 content_mismatch`]
+    ],
+    [
+      "another time of erasure",
+      (pack) =>
+        line(pack, FACTS, 1, (text) =>
+          text.replace(/"erased_at":"[^"]+"/, '"erased_at":"2026-11-21T12:00:00.000000Z"')),
+      [`${FACTS} 2 content_mismatch`]
+    ],
+    [
+      "a status of an execution",
+      (pack) => line(pack, EXECUTIONS, 0, (text) => text.replace("FAILED", "COMPLETED")),
+      [`${EXECUTIONS} null content_mismatch`]
+    ],
+    [
+      "the metadata of an execution",
+      (pack) => line(pack, EXECUTIONS, 0, (text) => text.replace('"start"', '"stop"')),
+      [`${EXECUTIONS} null content_mismatch`]
+    ],
+    [
+      "an execution more",
+      (pack) => pack.edit(EXECUTIONS, (lines) => [...lines, lines[0]!]),
+      [`${EXECUTIONS} null content_mismatch`, "manifest.json null report_mismatch"]
+    ],
+    [
+      "an execution less",
+      (pack) => pack.edit(EXECUTIONS, (lines) => lines.slice(1)),
+      [`${EXECUTIONS} null content_mismatch`]
+    ],
+    [
+      "the name of a span",
+      (pack) => line(pack, SPANS, 0, (text) => text.replace("span span-1", "span span-9")),
+      [`${SPANS} null content_mismatch`]
+    ],
+    [
+      "the error of a span",
+      (pack) => line(pack, SPANS, 0, (text) => text.replace("secret error", "no error")),
+      [`${SPANS} null content_mismatch`]
+    ],
+    [
+      "the end of a span",
+      (pack) =>
+        line(pack, SPANS, 0, (text) =>
+          text.replace(/"ended_at":"[^"]+"/, '"ended_at":"2026-11-21T12:00:00.000000Z"')),
+      [`${SPANS} null content_mismatch`]
+    ],
+    [
+      "a span less",
+      (pack) => pack.edit(SPANS, (lines) => lines.slice(1)),
+      [`${SPANS} null content_mismatch`]
+    ],
+    [
+      "another head of the trace chain",
+      (pack) =>
+        pack.json("manifest.json", (manifest) => (manifest["trace_head"]["hash"] = "0".repeat(64))),
+      [`${LINKS} 12 hash_mismatch`]
+    ],
+    [
+      "a longer trace chain",
+      (pack) =>
+        pack.json("manifest.json", (manifest) => (manifest["trace_head"]["sequence_number"] = 13)),
+      [`${LINKS} 13 tail_missing`]
+    ],
+    [
+      "edges of the trace tree",
+      (pack) => pack.set("checkpoints/traces-tree.json", "{}"),
+      ["checkpoints/traces-tree.json null content_mismatch"]
+    ],
+    [
+      "a checkpoint of events in the place of one of facts",
+      (pack) => pack.set("checkpoints/traces-4.txt", pack.text("checkpoints/4.txt")),
+      ["checkpoints/traces-4.txt 4 checkpoint_mismatch"]
+    ],
+    [
+      "a checkpoint that another key has signed",
+      (pack) =>
+        pack.set(
+          "checkpoints/traces-5.txt",
+          traceCheckpointOf(facts, TENANT, 5, otherSigner).note.replace(/\n\u2014[^]*$/, (lines) =>
+            lines.replace(/ \S+\n$/, ` ${signer.sign("x").split(" ").at(-1)}`))
+        ),
+      ["checkpoints/traces-5.txt 5 checkpoint_mismatch"]
+    ]
+  ]
+  for (const [name, change, wanted] of cases) {
+    it(`by all verifiers: ${name}`, async () => {
+      const found = await foundIn(change)
+      for (const problem of wanted) assert.include(found, problem)
+    })
+  }
+})
