@@ -6,6 +6,7 @@
 import { Effect } from "effect"
 import { Heads } from "../actors/Heads.ts"
 import type { Head } from "../actors/SequencerState.ts"
+import { treeNameOf } from "../domain/Chains.ts"
 import { canonicalize } from "../domain/CanonicalJson.ts"
 import type { EventFilter } from "../domain/EventFilter.ts"
 import { sha256Hex } from "../domain/Identifiers.ts"
@@ -54,8 +55,9 @@ export interface Surroundings {
   /** Head of the tenant's chain of trace facts: what came later is in none of its lists. */
   readonly traceHead: Pick<Head, "sequence_number" | "hash"> | undefined
   readonly vkeys: ReadonlyArray<string>
-  /** Text of the newest checkpoint. */
+  /** Text of the newest checkpoint of the events, and of the trace facts. */
   readonly checkpoint: string | undefined
+  readonly traceCheckpoint: string | undefined
 }
 
 /** How they are now; cheap, nothing is made for it. */
@@ -64,8 +66,14 @@ const surroundingsOf = Effect.fnUntraced(function*(tenantId: string) {
   const seal = yield* EvidenceSeal
   const traceHead = yield* heads.traceHead(tenantId)
   const vkeys = yield* seal.vkeys
-  const [checkpoint] = yield* seal.earlier(tenantId, Number.MAX_SAFE_INTEGER, 1)
-  const surroundings: Surroundings = { traceHead, vkeys, checkpoint: checkpoint?.note }
+  const newest = (tree: string) =>
+    Effect.map(seal.earlier(tree, Number.MAX_SAFE_INTEGER, 1), ([checkpoint]) => checkpoint?.note)
+  const surroundings: Surroundings = {
+    traceHead,
+    vkeys,
+    checkpoint: yield* newest(tenantId),
+    traceCheckpoint: yield* newest(treeNameOf(tenantId, "traces"))
+  }
   return surroundings
 })
 
@@ -99,7 +107,7 @@ const etagOf = (
   kind: ExportKind,
   { filter, tenantId }: ExportRequest,
   headHash: string | undefined,
-  { checkpoint, traceHead, vkeys }: Surroundings
+  { checkpoint, traceCheckpoint, traceHead, vkeys }: Surroundings
 ): string => {
   const parts = {
     kind,
@@ -110,7 +118,8 @@ const etagOf = (
     head: headHash ?? null,
     trace_head: traceHead?.hash ?? null,
     keys: [...vkeys].sort(),
-    checkpoint: checkpoint ?? null
+    checkpoint: checkpoint ?? null,
+    trace_checkpoint: traceCheckpoint ?? null
   }
   return `W/"${sha256Hex(canonicalize(parts)).slice(0, 32)}"`
 }

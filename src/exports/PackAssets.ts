@@ -1,6 +1,6 @@
 /**
  * The files of a pack that are the same in every pack: the verifiers, the schemas and the page that
- * explains them. They lie beside this file and are read once.
+ * explains them. They are read once.
  */
 import { readFileSync } from "node:fs"
 
@@ -31,7 +31,14 @@ const verifierPage = (program: string): string => {
   return page.replace(CHECKS_PLACE, () => checks)
 }
 
-const schemas = ["audit-event", "chain-link", "manifest", "verification"] as const
+/** Names of the schemas, and where they are. */
+const schemas = [
+  ["audit-event", "schemas"],
+  ["chain-link", "schemas"],
+  ["manifest", "schemas"],
+  ["trace-fact", "../../schemas/json"],
+  ["verification", "schemas"]
+] as const
 
 let known: ReadonlyArray<PackAsset> | undefined
 
@@ -45,8 +52,8 @@ export const packAssets = (): ReadonlyArray<PackAsset> => {
     content: Buffer.from(text)
   })
   known = [
-    ...schemas.map((name) =>
-      asset(`schema/${name}.schema.json`, read(`schemas/${name}.schema.json`))
+    ...schemas.map(([name, folder]) =>
+      asset(`schema/${name}.schema.json`, read(`${folder}/${name}.schema.json`))
     ),
     asset("verify.html", verifierPage(program)),
     asset("verify.mjs", program, true),

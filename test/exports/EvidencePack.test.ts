@@ -7,6 +7,7 @@ import { Effect, Fiber, Stream } from "effect"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { hostileItems, TestChain } from "./support/Chains.ts"
+import { tracesOf } from "./support/PackCorpus.ts"
 import { PackEditor } from "./support/PackEditor.ts"
 import { checkpointOf, PackWorld, signer, type PackWishes } from "./support/PackWorld.ts"
 import { alkVerify, problemsOf, Verifiers } from "./support/Verifiers.ts"
@@ -93,16 +94,20 @@ describe("a pack", () => {
         "erasures.ndjson",
         "executions.ndjson",
         "spans.ndjson",
+        "facts.ndjson",
+        "trace-links.ndjson",
         "checkpoints/20.txt",
         "checkpoints/40.txt",
         "checkpoints/60.txt",
         "checkpoints/tree.json",
+        "checkpoints/traces-tree.json",
         "checkpoints/erasure-proofs.ndjson",
         "keys/jwks.json",
         "keys/vkeys.txt",
         "schema/audit-event.schema.json",
         "schema/chain-link.schema.json",
         "schema/manifest.schema.json",
+        "schema/trace-fact.schema.json",
         "schema/verification.schema.json",
         "verify.html",
         "verify.mjs",
@@ -134,7 +139,9 @@ describe("a pack", () => {
 
   it("satisfies its own schemas", async () => {
     const chain = mixed(80)
-    const pack = await packOf(chain, { filter: { action: "document.read" } })
+    const pack = new PackEditor(
+      await new PackWorld(chain, tracesOf()).pack({ filter: { action: "document.read" } })
+    )
     const ajv = new Ajv2020({ strict: false, validateFormats: false })
     const schema = (name: string) => ajv.compile(
       JSON.parse(pack.text(`schema/${name}.schema.json`)) as object
@@ -148,6 +155,10 @@ describe("a pack", () => {
     for (const line of pack.lines("erasures.ndjson")) assertValid(event, JSON.parse(line))
     const link = schema("chain-link")
     for (const line of pack.lines("links.ndjson")) assertValid(link, JSON.parse(line))
+    for (const line of pack.lines("trace-links.ndjson")) assertValid(link, JSON.parse(line))
+    const fact = schema("trace-fact")
+    for (const line of pack.lines("facts.ndjson")) assertValid(fact, JSON.parse(line))
+    assert.strictEqual(pack.lines("facts.ndjson").length, 12)
   })
 
   it("says the same of the bounds everywhere", async () => {

@@ -5,10 +5,10 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { eraseFact, parseFact } from "../../src/domain/TraceFact.ts"
-import { FactChain, type Placed } from "../adapters/clickhouse/support/StoredFacts.ts"
+import { FactChain } from "../adapters/clickhouse/support/StoredFacts.ts"
 import { TestChain } from "./support/Chains.ts"
 import { PackEditor } from "./support/PackEditor.ts"
-import { sign } from "./support/PackCorpus.ts"
+import { sign, tracesOf } from "./support/PackCorpus.ts"
 import { otherSigner, PackWorld, signer, traceCheckpointOf } from "./support/PackWorld.ts"
 import { problemsOf, Verifiers, type Given, type Report } from "./support/Verifiers.ts"
 
@@ -18,35 +18,7 @@ const EXECUTIONS = "executions.ndjson"
 const SPANS = "spans.ndjson"
 const TENANT = "acme"
 
-/** Without its details, as an erasure at the time of a later fact leaves it. */
-const erasedAt = (placed: Placed, by: Placed): Placed => ({
-  ...placed,
-  body: eraseFact(parseFact(placed.body)!, parseFact(by.body)!.created_at)
-})
-
-/** Three executions whose facts come mixed; the second one was erased. */
-const factsOf = (): ReadonlyArray<Placed> => {
-  const chain = new FactChain(TENANT)
-  chain.start("run-1")
-  chain.start("run-2")
-  chain.span("run-1", "span-1")
-  chain.event("run-1", "span-1", 1, { prompt: "hello", n: 0.1 })
-  chain.span("run-2", "span-2")
-  chain.endSpan("run-1", "span-1")
-  chain.event("run-2", "span-2", 1)
-  chain.end("run-2")
-  const erasure = chain.erase("run-2")
-  chain.start("run-3", { provisional: true })
-  chain.span("run-3", "span-3")
-  chain.end("run-1", "FAILED")
-  return chain.all.map((placed) =>
-    placed.executionId === "run-2" && placed.chainSequence < erasure.chainSequence
-      ? erasedAt(placed, erasure)
-      : placed
-  )
-}
-
-const facts = factsOf()
+const facts = tracesOf()
 const world = new PackWorld(new TestChain(TENANT, 4), facts)
 
 let verifiers: Verifiers

@@ -4,6 +4,8 @@
  * The same seed always gives the same pack.
  */
 import { createHash } from "node:crypto"
+import { eraseFact, parseFact } from "../../../src/domain/TraceFact.ts"
+import { FactChain, type Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
 import { TestChain, hostileItems } from "./Chains.ts"
 import { PackEditor } from "./PackEditor.ts"
 import { checkpointOf, otherSigner, PackWorld, SERVICE, signer } from "./PackWorld.ts"
@@ -62,6 +64,31 @@ export const sign = (pack: PackEditor, tenant: string, by = signer): PackEditor 
   return pack.set("manifest.sig", `${text}\n${by.sign(text)}`).sums()
 }
 
+const FIRST_WITH_TRACES = 4
+
+/** Three executions whose facts come mixed; the second one was erased. */
+export const tracesOf = (): ReadonlyArray<Placed> => {
+  const chain = new FactChain("acme")
+  chain.start("run-1")
+  chain.start("run-2")
+  chain.span("run-1", "span-1")
+  chain.event("run-1", "span-1", 1, { prompt: "hello", n: 0.1 })
+  chain.span("run-2", "span-2")
+  chain.endSpan("run-1", "span-1")
+  chain.event("run-2", "span-2", 1)
+  chain.end("run-2")
+  const erasure = chain.erase("run-2")
+  chain.start("run-3", { provisional: true })
+  chain.span("run-3", "span-3")
+  chain.end("run-1", "FAILED")
+  const { created_at: time } = parseFact(erasure.body)!
+  return chain.all.map((placed) =>
+    placed.executionId === "run-2" && placed.chainSequence < erasure.chainSequence
+      ? { ...placed, body: eraseFact(parseFact(placed.body)!, time) }
+      : placed
+  )
+}
+
 /** The packs that are changed: without what is the same in every pack, so that they are small. */
 export const basePacks = async (): Promise<ReadonlyArray<Base>> => {
   const erased = new TestChain("acme", 9)
@@ -71,15 +98,26 @@ export const basePacks = async (): Promise<ReadonlyArray<Base>> => {
   erased.erase(12)
   const hostile = new TestChain("acme")
   for (const item of hostileItems) hostile.add(item)
+  const traces = tracesOf()
   const wishes = [
     [erased, { checkpoints: [5, 11] }],
     [erased, { filter: { fromSequence: 4, toSequence: 13 }, checkpoints: [3, 7] }],
     [erased, { filter: { outcome: "success" } }],
-    [hostile, { checkpoints: [6] }]
+    [hostile, { checkpoints: [6] }],
+    [new TestChain("acme", 2), { traceCheckpoints: [3, 8] }],
+    [
+      new TestChain("acme", 2),
+      {
+        filter: { from: "2020-01-01T00:00:00.000000Z" },
+        facts: traces.filter(({ executionId }) => executionId === "run-2"),
+        traceCheckpoints: [5]
+      }
+    ]
   ] as const
   return Promise.all(
-    wishes.map(async ([chain, wish]) => {
-      const pack = new PackEditor(await new PackWorld(chain).pack(wish))
+    wishes.map(async ([chain, wish], at) => {
+      const world = new PackWorld(chain, at < FIRST_WITH_TRACES ? [] : traces)
+      const pack = new PackEditor(await world.pack(wish))
       for (const name of pack.files.keys()) {
         if (/^(?:verify\.|schema\/|README)/.test(name)) pack.remove(name)
       }

@@ -10,6 +10,7 @@ import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreC
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import { columns } from "../../../../src/adapters/clickhouse/TraceColumns.ts"
 import { layerTraceStore } from "../../../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
+import { linkOf } from "../../../../src/domain/Link.ts"
 import type { JsonObject } from "../../../../src/domain/StrictJson.ts"
 import {
   eraseFact,
@@ -850,6 +851,13 @@ export const traceStoreContract = <E>(
                 }))
               )
             }
+            const ids = new Set(expected.map(({ id }) => id))
+            const query = { tenantId: "overlap", first: 1, last: 1_000_000 }
+            const ran = yield* Stream.runCollect(store.chain({ ...query, overlapping: { from, to } }))
+            assert.deepStrictEqual(
+              ran.flat(),
+              bodies(chain.all.filter(({ executionId }) => ids.has(executionId)))
+            )
           }))
       }))
 
@@ -930,6 +938,48 @@ export const traceStoreContract = <E>(
         const bounds = { ...WHOLE, last: last - 4 }
         const { spans } = yield* store.spans("export", "e0000", undefined, bounds)
         assert.deepStrictEqual(spans.map(({ id }) => id), ["e0000-1", "e0000-2"].slice(0, spans.length))
+      }))
+
+    it.effect("gives the facts of a chain in their order, each once, in bounded chunks", () =>
+      Effect.gen(function*() {
+        const store = yield* TraceStore
+        const tenantId = "whole-chain"
+        const chain = new FactChain(tenantId)
+        const text = "\u00e9".repeat(30_000)
+        for (let n = 0; n < 6_000; n++) {
+          if (n % 20 === 0) chain.start(`e${n}`)
+          else chain.event(`e${n % 7}`, "a", n, n % 30 === 1 ? { text } : { n })
+        }
+        chain.start("erased")
+        chain.span("erased", "b")
+        const erasure = chain.erase("erased")
+        yield* stored(chain.all)
+        yield* stored(chain.all.slice(10, 20))
+        yield* store.eraseDetails(tenantId, "erased", erasure.factNumber, timeAt(9))
+        const { length } = chain.all
+        const wanted = chain.all.map(({ body, executionId }) =>
+          executionId === "erased" && body !== erasure.body
+            ? eraseFact(parseFact(body)!, timeAt(9))
+            : body
+        )
+        const chunks = yield* Stream.runCollect(store.chain({ tenantId, first: 1, last: length }))
+        assert.deepStrictEqual(chunks.flat(), wanted)
+        assert.isAbove(chunks.length, 1)
+        for (const chunk of chunks) {
+          assert.isAtMost(chunk.length, 5_000)
+          assert.isAtMost(chunk.reduce((sum, body) => sum + Buffer.byteLength(body), 0), 9 * 1_048_576)
+        }
+        const range = { tenantId, first: 3_000, last: 3_500 }
+        const part = yield* Stream.runCollect(store.chain(range))
+        assert.deepStrictEqual(part.flat(), wanted.slice(2_999, 3_500))
+        const ends = yield* Stream.runCollect(store.chain({ ...range, isSuffix: true }))
+        assert.deepStrictEqual(
+          ends.flat().map((end) => linkOf(Buffer.from(end), "traces")),
+          wanted.slice(2_999, 3_500).map((body) => linkOf(Buffer.from(body), "traces"))
+        )
+        assert.isTrue(ends.flat().every((end) => Buffer.byteLength(end) <= 1_100))
+        const none = yield* Stream.runCollect(store.chain({ ...range, tenantId: "nobody" }))
+        assert.deepStrictEqual(none, [])
       }))
 
     it.effect("gives the events of a span in pages of bounded count and bytes", () =>
