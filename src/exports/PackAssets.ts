@@ -3,6 +3,7 @@
  * explains them. They are read once.
  */
 import { readFileSync } from "node:fs"
+import { parseJson } from "../domain/Json.ts"
 
 /** One file, as it is. */
 export interface PackAsset {
@@ -31,13 +32,28 @@ const verifierPage = (program: string): string => {
   return page.replace(CHECKS_PLACE, () => checks)
 }
 
-/** Names of the schemas, and where they are. */
+interface FactSchema {
+  readonly $defs: Readonly<Record<string, { readonly properties?: Record<string, unknown> }>>
+}
+
+/** The schema of facts on the topic, and what an erasure adds to a fact in the store. */
+const factSchema = (): string => {
+  const schema = parseJson(read("../../schemas/json/trace-fact.schema.json")) as FactSchema
+  for (const { properties } of Object.values(schema.$defs)) {
+    if (properties?.["chain_sequence"] === undefined) continue
+    properties["erased_at"] = { type: "string", format: "date-time" }
+  }
+  return `${JSON.stringify(schema, null, 2)}\n`
+}
+
+const ownSchema = (name: string) => (): string => read(`schemas/${name}.schema.json`)
+
 const schemas = [
-  ["audit-event", "schemas"],
-  ["chain-link", "schemas"],
-  ["manifest", "schemas"],
-  ["trace-fact", "../../schemas/json"],
-  ["verification", "schemas"]
+  ["audit-event", ownSchema("audit-event")],
+  ["chain-link", ownSchema("chain-link")],
+  ["manifest", ownSchema("manifest")],
+  ["trace-fact", factSchema],
+  ["verification", ownSchema("verification")]
 ] as const
 
 let known: ReadonlyArray<PackAsset> | undefined
@@ -52,9 +68,7 @@ export const packAssets = (): ReadonlyArray<PackAsset> => {
     content: Buffer.from(text)
   })
   known = [
-    ...schemas.map(([name, folder]) =>
-      asset(`schema/${name}.schema.json`, read(`${folder}/${name}.schema.json`))
-    ),
+    ...schemas.map(([name, text]) => asset(`schema/${name}.schema.json`, text())),
     asset("verify.html", verifierPage(program)),
     asset("verify.mjs", program, true),
     asset("verify.py", read("verifiers/verify.py"), true)
