@@ -8,6 +8,7 @@ import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Heads } from "../actors/Heads.ts"
 import { Keys } from "../actors/Keys.ts"
 import { Visibility } from "../actors/Visibility.ts"
+import { chains, treeNameOf } from "../domain/Chains.ts"
 import { sha256Hex } from "../domain/Identifiers.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { evidencePack } from "../exports/EvidencePack.ts"
@@ -125,7 +126,7 @@ const make = Effect.gen(function*() {
   /** What is verified now is compared with a checkpoint of now: the next export says the same. */
   const checkpointed = (tenantId: string) =>
     Effect.gen(function*() {
-      yield* seal.latest(tenantId)
+      for (const chain of chains) yield* seal.latest(treeNameOf(tenantId, chain))
       const partition = log.partitionOf(tenantId)
       const [end = 0] = yield* log.ends([{ topic: "checkpoints", partition }])
       yield* visibility.reached(partition, { checkpoints: end })

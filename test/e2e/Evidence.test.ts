@@ -289,6 +289,20 @@ describe("a share link", () => {
   })
 })
 
+/** One execution with one span and one event, ended. */
+const runAgent = async (tenant: Parameters<typeof client>[0], id: string): Promise<void> => {
+  const api = client(tenant)
+  const call = async (path: string, body: object, method = "POST") => {
+    const answer = await api.call(`/api/v1${path}`, { method, body })
+    assert.include([200, 201], answer.status, answer.text)
+  }
+  await call("/executions", { id, agent_id: "agent", metadata: { goal: "evidence" } })
+  await call(`/executions/${id}/spans`, { id: `${id}-span`, span_type: "LLM_CALL", name: "ask" })
+  await call(`/spans/${id}-span/events`, { event_type: "llm.request", payload: { prompt: "hi" } })
+  await call(`/spans/${id}-span/end`, { metadata: { tokens: 7 } }, "PUT")
+  await call(`/executions/${id}/end`, {}, "PUT")
+}
+
 /** Kept by the auditor from an earlier visit. */
 let kept: string
 let keys: string
@@ -302,6 +316,7 @@ describe("an evidence pack", () => {
     kept = file("kept.txt", await note("packed"))
     keys = await keysFile("alk-keys.json")
     await sendEvents("packed", 31, 25)
+    await runAgent("packed", "packed-run")
     first = await download(PACK, client("packed").key)
     assert.strictEqual(first.status, 200)
     packPath = file("pack.zip", first.bytes)
@@ -320,6 +335,11 @@ describe("an evidence pack", () => {
     assert.match(plain.output, /^CONSISTENT, ORIGIN NOT CHECKED/)
     const report = JSON.parse(json.output) as Json
     assert.deepInclude(report, { verdict: "authentic", tenant_id: "packed", events: 55, problems: [] })
+    const facts = new PackEditor(first.bytes).lines("facts.ndjson").length
+    assert.isAbove(facts, 4)
+    assert.deepInclude(report, { facts, trace_links: facts })
+    const open = (report["not_established"] as ReadonlyArray<string>).join()
+    assert.notInclude(open, "trace-links.ndjson")
     assert.isAbove((plain.output.match(/^Not established/gm) ?? []).length, 0)
   })
 
