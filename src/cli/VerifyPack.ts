@@ -1,6 +1,6 @@
 /**
- * `alk verify`: checks an evidence pack on the disk with the program that lies in every pack, in the
- * version of this release. Starts no part of the service and reads no configuration.
+ * `alk verify`: checks an evidence pack on the disk with the program that lies in every pack, in
+ * the version of this release. Starts no part of the service and reads no configuration.
  */
 import { Effect, Schema } from "effect"
 import { Usage, verify, type VerifyOutcome } from "../exports/verifiers/verify.mjs"

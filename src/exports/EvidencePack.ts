@@ -196,7 +196,9 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
   const links: Lines =
     within === undefined
       ? Stream.empty
-      : scanOf(parts, within).pipe(Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "events"))))
+      : scanOf(parts, within).pipe(
+          Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "events")))
+        )
   return [
     contents.lines(
       "events.ndjson",

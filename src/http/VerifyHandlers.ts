@@ -120,7 +120,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
       return link === undefined ? null : { sequence_number: sequence - 1, hash: link.hash }
     })
 
-    /** The final receipt of an id that a caller kept; undefined if the service has none (any more). */
+    /** The final receipt of an id that a caller kept; undefined if there is none (any more). */
     const storedReceipt = Effect.fnUntraced(function*(tenantId: string, id: unknown) {
       if (typeof id !== "string" || !verifyReceiptId(Redacted.value(secret), tenantId, id)) {
         return undefined

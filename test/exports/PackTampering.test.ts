@@ -407,7 +407,9 @@ describe("checkpoints", () => {
   })
 
   it("are not checked with keys in a file that is none of C2SP's", async () => {
-    const pack = edited((files) => files.set("keys/vkeys.txt", files.text("keys/jwks.json")).settle())
+    const pack = edited((files) =>
+      files.set("keys/vkeys.txt", files.text("keys/jwks.json")).settle()
+    )
     assertFound(await check(pack), "manifest.sig null signature_invalid")
   })
 

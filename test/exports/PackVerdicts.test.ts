@@ -44,7 +44,7 @@ describe("the verdict on a pack that agrees with itself", () => {
     assert.isFalse(report.not_established.some((line) => line.startsWith(ORIGIN)))
   })
 
-  it("is no more than consistent without a key or a checkpoint, and says what is missing", async () => {
+  it("is only consistent without a key or a checkpoint, and says what is missing", async () => {
     for (const zip of [original, foreign]) {
       const report = await verifiers.check(zip)
       assert.strictEqual(report.verdict, "consistent")
@@ -52,7 +52,7 @@ describe("the verdict on a pack that agrees with itself", () => {
     }
   })
 
-  it("is no more than consistent if another key signed the checkpoint that was given", async () => {
+  it("is only consistent if another key signed the checkpoint that was given", async () => {
     const report = await verifiers.check(foreign, { kept: [checkpointOf(chain, 12).note] })
     assert.strictEqual(report.verdict, "consistent")
     assert.isTrue(report.not_established.some((line) => line.startsWith(ORIGIN)))
@@ -166,7 +166,8 @@ describe("a long line costs as much as short ones of the same bytes", () => {
 
   for (const [name, make] of hostile) {
     it(`for every verifier: ${name}`, async () => {
-      const lines = (bytes: number, count: number) => Array.from({ length: count }, () => make(bytes))
+      const lines = (bytes: number, count: number) =>
+        Array.from({ length: count }, () => make(bytes))
       const long = packOf("events.ndjson", lines(LONG_BYTES, LONG_LINES))
       const short = packOf(
         "events.ndjson", lines(LONG_BYTES / SHORT_PER_LONG, LONG_LINES * SHORT_PER_LONG)

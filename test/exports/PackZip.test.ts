@@ -45,6 +45,17 @@ const changeTime = Buffer.from([0x55, 0x54, 5, 0, 1, 0, 0, 0, 0])
 
 const NAMED = { flags: 0x0808 }
 
+const unsafeNames = [
+  "../events.ndjson",
+  "/events.ndjson",
+  "a//b",
+  "a\\b",
+  "a\u0000b",
+  "C:x",
+  "é.txt",
+  "events.ndjson."
+]
+
 const ambiguous: ReadonlyArray<readonly [string, () => Buffer]> = [
   ["bytes before the first entry", () => Buffer.concat([JUNK, original])],
   [
@@ -133,11 +144,10 @@ const ambiguous: ReadonlyArray<readonly [string, () => Buffer]> = [
   ["more entries than it says", () => rawZip({ entries, count: entries.length - 1 })],
   ["a method that is none", () =>
     rawZip({ entries: atEvents({ local: { method: 12 }, central: { method: 12 } }) })],
-  ...["../events.ndjson", "/events.ndjson", "a//b", "a\\b", "a\u0000b", "C:x", "é.txt", "events.ndjson."]
-    .map((name): readonly [string, () => Buffer] => [
-      `an unsafe name: ${JSON.stringify(name)}`,
-      () => rawZip({ entries: [...entries, { name, content: JUNK }] })
-    ])
+  ...unsafeNames.map((name): readonly [string, () => Buffer] => [
+    `an unsafe name: ${JSON.stringify(name)}`,
+    () => rawZip({ entries: [...entries, { name, content: JUNK }] })
+  ])
 ]
 
 describe("a ZIP with one reading", () => {
@@ -147,11 +157,16 @@ describe("a ZIP with one reading", () => {
 
   const plain: ReadonlyArray<readonly [string, () => Buffer]> = [
     ["of other tools", () => rawZip({ entries })],
-    ["that was streamed", () => rawZip({ entries: entries.map((one) => ({ ...one, isStreamed: true })) })],
+    [
+      "that was streamed",
+      () => rawZip({ entries: entries.map((one) => ({ ...one, isStreamed: true })) })
+    ],
     [
       "with the times of files",
-      () =>
-        rawZip({ entries: atEvents({ local: { extra: changeTime }, central: { extra: changeTime } }) })
+      () => {
+        const said = { extra: changeTime }
+        return rawZip({ entries: atEvents({ local: said, central: said }) })
+      }
     ]
   ]
   for (const [name, make] of plain) {

@@ -29,7 +29,7 @@ const firstDifference = (left: string, right: string): string => {
   return `${lines[at]?.trim()} | ${others[at]?.trim()}`
 }
 
-/** Check the packs of the seeds `from` to, exclusive, `to`; every `pageEvery`th in the page, too. */
+/** Check the packs of the seeds `from` to, exclusive, `to`; each `pageEvery`th in the page, too. */
 export const agreementOf = async (
   from: number,
   to: number,

@@ -128,17 +128,23 @@ export const basePacks = async (): Promise<ReadonlyArray<Base>> => {
 
 /** JSON texts, some of which no program may take and some of which programs take differently. */
 const values: ReadonlyArray<string> = [
-  "null", "true", "false", "0", "-0", "1", "2", "1.0", "2e0", "-1", "0.5", "1e400", "1e21", "5e-324",
+  "null", "true", "false", "0", "-0", "1", "2", "1.0", "2e0", "-1", "0.5", "1e400", "1e21",
+  "5e-324",
   "9007199254740991", "9007199254740993", "123456789012345678901234567890", "1".repeat(400),
   `1${"0".repeat(5_000)}`, "01", "1.", "NaN", "Infinity", '""', '"x"', '"\\ud800"', '"\\u0000"',
-  '"\\u0061"', '"\u2028"', '"\u0085"', '"\ufeff"', '"😀"', '"\ufb33"', "[]", "{}", "[null]", '["x"]',
-  '{"__proto__":1}', '{"a":1,"a":2}', "[".repeat(200) + "]".repeat(200), "[".repeat(60) + "]".repeat(60),
-  `"${"0".repeat(64)}"`, `["${"0".repeat(64)}"]`, '"1970-01-01T00:00:00.000000Z"', '"\\"', "'x'", "{", ""
+  '"\\u0061"', '"\u2028"', '"\u0085"', '"\ufeff"', '"😀"', '"\ufb33"', "[]", "{}", "[null]",
+  '["x"]',
+  '{"__proto__":1}', '{"a":1,"a":2}', "[".repeat(200) + "]".repeat(200),
+  "[".repeat(60) + "]".repeat(60),
+  `"${"0".repeat(64)}"`, `["${"0".repeat(64)}"]`, '"1970-01-01T00:00:00.000000Z"',
+  '"\\"', "'x'", "{", ""
 ]
 
 const junkLines: ReadonlyArray<string> = [
-  "", " ", "{}", "[]", "null", "{", '{"sequence_number":3}', '{"sequence_number":99999999999999999999',
-  '"sequence_number":7', '"sequence_number":7,\r"sequence_number":8x', "\u2028", "\ufeff{}", "x".repeat(3_000)
+  "", " ", "{}", "[]", "null", "{", '{"sequence_number":3}',
+  '{"sequence_number":99999999999999999999',
+  '"sequence_number":7', '"sequence_number":7,\r"sequence_number":8x', "\u2028", "\ufeff{}",
+  "x".repeat(3_000)
 ]
 
 /** Each change of one file's text; undefined if it does not suit the file. */
@@ -151,9 +157,11 @@ const atLine = (dice: Dice, text: string, change: (lines: Array<string>, at: num
 }
 
 /** Places of the values of a JSON text, as far as they are plain. */
-const valuesOf = (text: string): ReadonlyArray<RegExpExecArray> => [
-  ...text.matchAll(/(?<=[:[,]\s{0,20})(?:"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|true|false|null|\{\}|\[\])(?=\s{0,20}[,\]}])/g)
-]
+const valuesOf = (text: string): ReadonlyArray<RegExpExecArray> => {
+  const value = String.raw`"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|true|false|null|\{\}|\[\]`
+  const place = new RegExp(String.raw`(?<=[:[,]\s{0,20})(?:${value})(?=\s{0,20}[,\]}])`, "g")
+  return [...text.matchAll(place)]
+}
 
 const membersOf = (text: string): ReadonlyArray<RegExpExecArray> => [
   ...text.matchAll(/"[a-z_]+":\s?(?:"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|true|false|null)/g)
@@ -207,7 +215,7 @@ const textChanges: Readonly<Record<string, TextChange>> = {
   }),
   "character": onOneLine((dice, line) => {
     const at = dice.below(Math.max(1, line.length))
-    const other = dice.one(["0", "a", "\"", "{", "}", ":", ",", " ", "\\", "\u00e9", "\r", "+", "="])
+    const other = dice.one([..."0a\"{}:, \\\u00e9\r+="])
     return line.slice(0, at) + other + line.slice(at + dice.below(2))
   }),
   "member dropped": onOneLine((dice, line) => {
@@ -232,7 +240,8 @@ const textChanges: Readonly<Record<string, TextChange>> = {
   }),
   "space": onOneLine((dice, line) => {
     const at = line.indexOf(":") + 1
-    return at === 0 ? undefined : line.slice(0, at) + dice.one([" ", "\t", "\u00a0"]) + line.slice(at)
+    const space = dice.one([" ", "\t", "\u00a0"])
+    return at === 0 ? undefined : line.slice(0, at) + space + line.slice(at)
   }),
   "escape": onOneLine((dice, line) => {
     const places = [...line.matchAll(/[a-z]/g)]
@@ -337,7 +346,9 @@ const entryChanges: ReadonlyArray<(dice: Dice) => Partial<RawEntry>> = [
   () => ({ padding: JUNK }),
   () => ({ isHidden: true }),
   (dice) => ({ local: { name: dice.one(["x", "../x", "manifest.json", "EVENTS.ndjson"]) } }),
-  (dice) => ({ name: dice.one(["x", "../x", "a/", "a//b", "manifest.json", "MANIFEST.json", "x."]) }),
+  (dice) => ({
+    name: dice.one(["x", "../x", "a/", "a//b", "manifest.json", "MANIFEST.json", "x."])
+  }),
   () => ({ local: { crc: 7 } }),
   () => ({ central: { crc: 7 }, local: { crc: 7 } }),
   () => ({ local: { bytes: 7 } }),

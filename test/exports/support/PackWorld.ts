@@ -145,7 +145,12 @@ export class PackWorld {
       bounds: boundsOf(whole),
       conditions: conditionsOf(whole),
       verification: { ...honestReport(this.chain, whole), ...report, verified_at: generatedAt },
-      surroundings: { traceHead, vkeys: [signer.vkey], checkpoint: undefined, traceCheckpoint: undefined },
+      surroundings: {
+        traceHead,
+        vkeys: [signer.vkey],
+        checkpoint: undefined,
+        traceCheckpoint: undefined
+      },
       generatedAt
     }
   }

@@ -852,8 +852,8 @@ export const traceStoreContract = <E>(
               )
             }
             const ids = new Set(expected.map(({ id }) => id))
-            const query = { tenantId: "overlap", first: 1, last: 1_000_000 }
-            const ran = yield* Stream.runCollect(store.chain({ ...query, overlapping: { from, to } }))
+            const all = { tenantId: "overlap", first: 1, last: 1_000_000 }
+            const ran = yield* Stream.runCollect(store.chain({ ...all, overlapping: { from, to } }))
             assert.deepStrictEqual(
               ran.flat(),
               bodies(chain.all.filter(({ executionId }) => ids.has(executionId)))
@@ -967,7 +967,8 @@ export const traceStoreContract = <E>(
         assert.isAbove(chunks.length, 1)
         for (const chunk of chunks) {
           assert.isAtMost(chunk.length, 5_000)
-          assert.isAtMost(chunk.reduce((sum, body) => sum + Buffer.byteLength(body), 0), 9 * 1_048_576)
+          const bytes = chunk.reduce((sum, body) => sum + Buffer.byteLength(body), 0)
+          assert.isAtMost(bytes, 9 * 1_048_576)
         }
         const range = { tenantId, first: 3_000, last: 3_500 }
         const part = yield* Stream.runCollect(store.chain(range))
