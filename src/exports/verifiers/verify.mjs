@@ -463,18 +463,21 @@ const isCanonical = (value) => {
   }
 }
 
-/** The event of a line, or undefined if it is none. */
-const eventOf = (line) => {
+/** The JSON value of a line that meets `is` and has an RFC 8785 text; else undefined. */
+const valueOf = (line, is) => {
   try {
-    const event = parseJson(line)
-    if (!isEvent(event)) return undefined
+    const value = parseJson(line)
+    if (!is(value)) return undefined
     // Only an escape can be an unpaired surrogate, only such numbers can be too large.
-    if (/\\u|[0-9][eE]/.test(line) || hasLongNumber(line)) canonical(event)
-    return event
+    if (/\\u|[0-9][eE]/.test(line) || hasLongNumber(line)) canonical(value)
+    return value
   } catch {
     return undefined
   }
 }
+
+/** The event of a line, or undefined if it is none. */
+const eventOf = (line) => valueOf(line, isEvent)
 
 // Trace facts (alk-trace-v1)
 
@@ -531,16 +534,7 @@ const storedFactText = (fact) =>
   `${factCoreText(fact, fact.details_hash).slice(0, -1)},${membersText(fact, FACT_SUFFIX)}}`
 
 /** The fact of a line, or undefined if it is none. */
-const factOf = (line) => {
-  try {
-    const fact = parseJson(line)
-    if (!isFact(fact)) return undefined
-    canonical(fact)
-    return fact
-  } catch {
-    return undefined
-  }
-}
+const factOf = (line) => valueOf(line, isFact)
 
 /** What is wrong with a fact by itself, or undefined. If its details may be gone is seen later. */
 const factFaultOf = (line, fact, tenant, sha256) => {

@@ -397,18 +397,22 @@ def is_link(value):
     )
 
 
-def event_of(line):
-    """The event of a line and the writer of its canonical text, or None twice if it is none."""
-    event = reader.read(line) if line is not None else None
-    if not is_event(event):
+def value_of(line, is_one):
+    """
+    The JSON value of a line that meets `is_one` and has an RFC 8785 text, and what writes that
+    text of it or a part of it; else None twice.
+    """
+    value = reader.read(line) if line is not None else None
+    if not is_one(value):
         return None, None
     if reader.is_plain:
-        return event, plain
-    try:
-        canonical(event)
-        return event, canonical
-    except NotJson:
-        return None, None
+        return value, plain
+    return (value, canonical) if is_canonical(value) else (None, None)
+
+
+def event_of(line):
+    """The event of a line and the writer of its canonical text, or None twice if it is none."""
+    return value_of(line, is_event)
 
 
 SEQUENCE_MEMBER = '"sequence_number":'
@@ -525,20 +529,20 @@ def are_details(value):
     )
 
 
-def fact_core_text(fact):
+def fact_core_text(fact, text):
     names = sorted(FACT_CORES[fact["type"]] + FACT_COMMON)
-    return "{" + members_text(fact, names, plain_text) + "}"
+    return "{" + members_text(fact, names, lambda value, _name: text(value)) + "}"
 
 
-def stored_fact_text(fact):
-    """The one text that a fact is stored as."""
-    return fact_core_text(fact)[:-1] + "," + members_text(fact, FACT_SUFFIX, plain_text) + "}"
+def stored_fact_text(core, fact, text):
+    """The one text that a fact with this text of its core is stored as."""
+    suffix = members_text(fact, FACT_SUFFIX, lambda value, _name: text(value))
+    return core[:-1] + "," + suffix + "}"
 
 
 def fact_of(line):
-    """The fact of a line, or None if it is none."""
-    fact = json_of(line)
-    return fact if is_fact(fact) and is_canonical(fact) else None
+    """The fact of a line and the writer of its canonical text, or None twice if it is none."""
+    return value_of(line, is_fact)
 
 
 def is_canonical(value):
@@ -550,14 +554,14 @@ def is_canonical(value):
         return False
 
 
-def fact_fault_of(line, fact, tenant):
+def fact_fault_of(line, fact, text, tenant):
     """What is wrong with a fact by itself, or None. If its details may be gone is seen later."""
     if fact["tenant_id"] != tenant:
         return wrong("tenant", tenant, fact["tenant_id"])
     has_details = "details" in fact
     details_hash = None
     if has_details:
-        details_hash = sha256(fact.get("details_salt", "") + "\n" + canonical(fact["details"]))
+        details_hash = sha256(fact.get("details_salt", "") + "\n" + text(fact["details"]))
     are_gone = "erased_at" in fact and not has_details
     if fact.get("details_hash") != details_hash and not are_gone:
         return wrong("details_hash", fact.get("details_hash"), details_hash)
@@ -565,13 +569,14 @@ def fact_fault_of(line, fact, tenant):
         return wrong("details_salt", None, fact["details_salt"])
     if "erased_at" in fact and not are_gone:
         return wrong("erased_at", None, fact["erased_at"])
-    content_hash = sha256(fact_core_text(fact))
+    core = fact_core_text(fact, text)
+    content_hash = sha256(core)
     if fact["content_hash"] != content_hash:
         return wrong("content_hash", fact["content_hash"], content_hash)
     own_hash = link_hash(TRACE_SCHEME, tenant, fact, content_hash, "chain_sequence")
     if fact["hash"] != own_hash:
         return "hash_mismatch", own_hash, fact["hash"]
-    if stored_fact_text(fact) != line:
+    if stored_fact_text(core, fact, text) != line:
         return (
             "content_mismatch",
             "the bytes that the service writes for this fact",
@@ -2076,7 +2081,7 @@ class PackCheck:
         previous = 0
         for line in self.lines(FACTS):
             self.facts += 1
-            fact = fact_of(line)
+            fact, text = fact_of(line)
             if fact is None:
                 place = previous + 1
                 if self.is_whole and link is not None:
@@ -2103,7 +2108,7 @@ class PackCheck:
                 link = next(links, None)
             previous = sequence
             is_linked = link is not None and link["sequence_number"] == sequence
-            self.fact(line, fact, link if is_linked else None)
+            self.fact(line, fact, text, link if is_linked else None)
             if is_linked:
                 link = next(links, None)
         tail = link["sequence_number"] if self.is_whole and link is not None else None
@@ -2117,9 +2122,9 @@ class PackCheck:
                 expected = "a later fact execution.erased of " + time
                 self.problem(FACTS, sequence, "content_mismatch", expected, "none")
 
-    def fact(self, line, fact, link):
+    def fact(self, line, fact, text, link):
         sequence = fact["chain_sequence"]
-        fault = fact_fault_of(line, fact, self.tenant)
+        fault = fact_fault_of(line, fact, text, self.tenant)
         if link is None:
             self.problem(FACTS, sequence, "hash_mismatch", "a link in " + TRACE_LINKS, "none")
         elif fact["prev_hash"] != link["prev_hash"]:
