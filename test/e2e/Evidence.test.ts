@@ -10,6 +10,7 @@ import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { createClient } from "@clickhouse/client"
+import { Ajv2020 } from "ajv/dist/2020.js"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { PackEditor } from "../exports/support/PackEditor.ts"
 import { checkChain, event, readTopic } from "../support/BlackBox.ts"
@@ -348,6 +349,10 @@ describe("an evidence pack", () => {
     const pack = new PackEditor(first.bytes)
     const report = JSON.parse(pack.text("verification.json")) as Json
     assert.deepInclude(report, { valid: true, status: "valid", assurance: "signed" })
+    const schema = JSON.parse(pack.text("schema/verification.schema.json")) as object
+    const fits = new Ajv2020({ strict: false, validateFormats: false }).compile(schema)
+    assert.isTrue(fits(report), JSON.stringify(fits.errors))
+    assert.deepInclude(report["traces"], { valid: true, scheme: "alk-trace-v1" })
     assert.deepInclude(report["bounds"], {
       from: "1970-01-01T00:00:00.000000Z",
       to: "2261-12-31T23:59:59.999999Z"

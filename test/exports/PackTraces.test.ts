@@ -220,6 +220,16 @@ describe("a change that the service's key has signed is named", () => {
       [`${LINKS} 13 tail_missing`]
     ],
     [
+      "a break of the trace chain that the service itself has found",
+      (pack) =>
+        pack.json("verification.json", (report) => {
+          const broken = { sequence_number: 7, event_id: null, reason: "content_mismatch" }
+          report["valid"] = false
+          report["traces"] = { breaks: [{ ...broken, expected: "a", actual: "b" }] }
+        }),
+      ["verification.json 7 content_mismatch"]
+    ],
+    [
       "edges of the trace tree",
       (pack) => pack.set("checkpoints/traces-tree.json", "{}"),
       ["checkpoints/traces-tree.json null content_mismatch"]

@@ -1615,7 +1615,10 @@ class PackCheck {
   /** What the service itself had found when it made the pack. */
   accusations(report) {
     const { found } = this
-    for (const broken of report.breaks) {
+    const { traces } = report
+    const ofTraces = isObject(traces) && Array.isArray(traces.breaks) ? traces.breaks : []
+    const breaks = [...report.breaks, ...ofTraces]
+    for (const broken of breaks) {
       if (isObject(broken)) {
         const sequence = isSequence(broken.sequence_number) ? broken.sequence_number : null
         found.problem(
@@ -1625,7 +1628,7 @@ class PackCheck {
     }
     const total = report.breaks_total
     const isBroken = report.valid !== true || isSequence(total)
-    if (isBroken && report.breaks.length === 0) {
+    if (isBroken && breaks.length === 0) {
       found.problem(
         VERIFICATION, null, "report_mismatch", "a valid chain", `status ${shown(report.status)}`
       )

@@ -2054,7 +2054,10 @@ class PackCheck:
 
     def accusations(self, report):
         """What the service itself had found when it made the pack."""
-        for broken in report["breaks"]:
+        traces = report.get("traces")
+        of_traces = traces.get("breaks") if isinstance(traces, dict) else None
+        breaks = report["breaks"] + (of_traces if isinstance(of_traces, list) else [])
+        for broken in breaks:
             if isinstance(broken, dict):
                 sequence = broken.get("sequence_number")
                 self.problem(
@@ -2066,7 +2069,7 @@ class PackCheck:
                 )
         total = report.get("breaks_total")
         is_broken = report.get("valid") is not True or (is_sequence(total) and total > 0)
-        if is_broken and not report["breaks"]:
+        if is_broken and not breaks:
             self.problem(
                 VERIFICATION, None, "report_mismatch", "a valid chain",
                 "status " + shown(report.get("status")),
