@@ -12,6 +12,7 @@ import {
   BATCH_ITEMS_MAX
 } from "../domain/AuditEvent.ts"
 import { exampleEvent } from "./ContractExample.ts"
+import { SUPPORTED_YEARS } from "./QueryParameters.ts"
 
 /** Characters of a tenant's name or of a label at most. */
 export const LABEL_LENGTH_MAX = 256
@@ -36,11 +37,19 @@ export const AskedSequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).
   format: "int64"
 })
 
+/** A time as it is sent. */
+export const TimeInput = Schema.String.check(
+  Schema.isPattern(new RegExp(SUPPORTED_YEARS, "u"))
+).annotate({
+  description: "RFC 3339, of the years 1970 to 2261; kept to the microsecond.",
+  format: "date-time"
+})
+
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** A second `annotate` would take the pattern out of the document, so the words come first. */
+/** A SHA-256 in words of its own. The document shows patterns with the flag `u` only. */
 export const hashOf = (description: string) =>
-  Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)).annotate({ description })
+  Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/u)).annotate({ description })
 
 export const Hash = hashOf("SHA-256, 64 lower-case hex digits.")
 

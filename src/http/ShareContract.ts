@@ -19,7 +19,7 @@ import {
 } from "../domain/Registry.ts"
 import { Authorization, RequiredScope } from "./Authorization.ts"
 import { errorsOf } from "./ContractErrors.ts"
-import { label, pageFields, Timestamp } from "./ContractSchemas.ts"
+import { label, pageFields, TimeInput, Timestamp } from "./ContractSchemas.ts"
 import { filterParameters } from "./EventParameters.ts"
 import { ifNoneMatch, Unchanged } from "./ExportContract.ts"
 import { PDF_TYPE } from "./ExportTypes.ts"
@@ -100,8 +100,8 @@ const Filters = Schema.Record(
 )
 
 export const ShareLinkInput = Schema.Struct({
-  from: Schema.optionalKey(Schema.NullOr(Timestamp)),
-  to: Schema.optionalKey(Schema.NullOr(Timestamp)),
+  from: Schema.optionalKey(Schema.NullOr(TimeInput)),
+  to: Schema.optionalKey(Schema.NullOr(TimeInput)),
   filters: Schema.optionalKey(Schema.NullOr(Filters)).annotateKey({
     description:
       "Conditions by the names of the event list's parameters, `metadata.<path>` included; not " +

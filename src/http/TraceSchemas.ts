@@ -14,8 +14,7 @@ import {
   TRACE_NAME_LENGTH_MAX,
   TRIGGER_LENGTH_MAX
 } from "../pipeline/PrepareTrace.ts"
-import { AskedSequence, Hash, hashOf, Sequence, Timestamp } from "./ContractSchemas.ts"
-import { SUPPORTED_YEARS } from "./QueryParameters.ts"
+import { AskedSequence, Hash, hashOf, Sequence, TimeInput, Timestamp } from "./ContractSchemas.ts"
 
 const optional = Schema.optionalKey
 /** Of what clients send: `null` means that it is absent. */
@@ -34,13 +33,6 @@ const id = (description: string) =>
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const Metadata = Schema.Record(Schema.String, Schema.Unknown).annotate({
   description: "Free-form; at most 32 KiB in canonical form."
-})
-/** A time as it is sent. */
-const TimeInput = Schema.String.check(
-  Schema.isPattern(new RegExp(SUPPORTED_YEARS, "u"))
-).annotate({
-  description: "RFC 3339, of the years 1970 to 2261; kept to the microsecond.",
-  format: "date-time"
 })
 const Status = Schema.Literals(executionStatuses)
 const EndStatus = Schema.Literals(terminalStatuses).annotate({

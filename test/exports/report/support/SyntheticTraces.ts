@@ -66,7 +66,10 @@ function* each<A>(size: number, valuesOf: (n: number) => ReadonlyArray<A>): Gene
 export const syntheticTraces = (size: number): Layer.Layer<TraceExport> =>
   Layer.succeed(TraceExport, {
     executions: () => linesOf(each(size, (n) => [executionAt(n)])),
-    spans: () => linesOf(each(size, spansAt))
+    spans: () => linesOf(each(size, spansAt)),
+    // A report reads neither.
+    facts: () => Stream.empty,
+    chain: () => Stream.empty
   })
 
 export const traceScope: TraceScope = {
