@@ -4,7 +4,7 @@
  * read from the start of its topic, link by link.
  */
 import { Effect, Layer, Semaphore } from "effect"
-import { chainOfTree, treeNameOf, type Chain, type ChainKey } from "../domain/Chains.ts"
+import { chainOfTree, chains, treeNameOf, type Chain, type ChainKey } from "../domain/Chains.ts"
 import { treeOfCheckpoint, type CheckpointRecord } from "../domain/Checkpoint.ts"
 import { follows, linkOf, type Link } from "../domain/Link.ts"
 import { EventLog, type LogReader, type LogRecord } from "../ports/EventLog.ts"
@@ -219,14 +219,27 @@ const make = Effect.fnUntraced(function*(isKeptForEver: boolean) {
     }
   )
 
+  const startOf = (chain: Chain, partition: number) =>
+    Effect.map(log.bounds(chain, partition), ({ start }) => ({
+      isCut: isKeptForEver && start > 0,
+      offset: start
+    }))
+  for (const chain of chains) {
+    for (let partition = 0; partition < log.partitions; partition++) {
+      const { isCut, offset } = yield* startOf(chain, partition)
+      if (!isCut) continue
+      yield* Effect.logError("records were deleted from the start of a topic that is kept for ever", {
+        topic: `alk.${chain}`,
+        partition,
+        offset
+      })
+    }
+  }
+
   return ChainEnds.of({
     head,
     checkpoint,
-    start: ({ chain, tenantId }) =>
-      Effect.map(log.bounds(chain, log.partitionOf(tenantId)), ({ start }) => ({
-        isCut: isKeptForEver && start > 0,
-        offset: start
-      }))
+    start: ({ chain, tenantId }) => startOf(chain, log.partitionOf(tenantId))
   })
 })
 

@@ -5,7 +5,7 @@
 import { Effect, Redacted, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import type { Heads } from "../actors/Heads.ts"
+import type { ChainEnds } from "../actors/ChainEnds.ts"
 import { Receipts } from "../actors/Receipts.ts"
 import { Visibility } from "../actors/Visibility.ts"
 import { treeNameOf } from "../domain/Chains.ts"
@@ -109,7 +109,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
     const verifier = yield* Verifier
     const store = yield* EventStore
     const visibility = yield* Visibility
-    const services = yield* Effect.context<EventLog | EventStore | Heads | Visibility>()
+    const services = yield* Effect.context<ChainEnds | EventLog | EventStore | Visibility>()
     const checkpoints = yield* signedCheckpoints
 
     const predecessorOf = Effect.fnUntraced(function*(tenantId: string, sequence: number) {

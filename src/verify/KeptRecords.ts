@@ -4,7 +4,7 @@
  * itself.
  */
 import { Clock, Effect } from "effect"
-import { Heads } from "../actors/Heads.ts"
+import { ChainEnds } from "../actors/ChainEnds.ts"
 import type { Head } from "../actors/SequencerState.ts"
 import { AuditEvent as AuditEventSchema, type AuditEvent } from "../domain/AuditEvent.ts"
 import { canonicalize } from "../domain/CanonicalJson.ts"
@@ -51,9 +51,9 @@ const load = Effect.fnUntraced(function*(
   tenantId: string,
   sequenceNumbers: ReadonlyArray<number>
 ) {
-  const heads = yield* Heads
+  const ends = yield* ChainEnds
   const port = yield* chainRecompute
-  const head = yield* heads.head(tenantId)
+  const head = yield* ends.head({ tenantId, chain: "events" })
   yield* caughtUp(tenantId, "events")
   const wanted = [...new Set(sequenceNumbers)].sort((left, right) => left - right)
   const found = yield* port.sample(tenantId, wanted)
@@ -387,7 +387,7 @@ export const forgedCheckpointReport = Effect.fn("KeptRecords.checkpoint")(functi
   problem: string
 ) {
   const started = yield* Clock.currentTimeMillis
-  const heads = yield* Heads
+  const ends = yield* ChainEnds
   const breaks = new Breaks()
   breaks.add({
     sequence_number: Math.max(1, treeSize),
@@ -396,7 +396,7 @@ export const forgedCheckpointReport = Effect.fn("KeptRecords.checkpoint")(functi
     expected: "a checkpoint of this chain, signed by a published key",
     actual: problem
   })
-  const head = yield* heads.head(tenantId)
+  const head = yield* ends.head({ tenantId, chain: "events" })
   const none = { sequenceNumbers: [], eventsChecked: 0, erased: 0 }
   return yield* reportOf({ tenantId, head, breaks, started, ...none })
 })
