@@ -16,6 +16,7 @@ import { PackEditor } from "../exports/support/PackEditor.ts"
 import { checkChain, event, readTopic } from "../support/BlackBox.ts"
 import { Client, readStream, type Json } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
+import { askIndependentTree } from "../support/IndependentTree.ts"
 import { readPdf } from "../support/PdfReader.ts"
 import { ADMIN_TOKEN, freshFolder, start, testKey, type Started } from "../support/Program.ts"
 
@@ -461,6 +462,79 @@ describe("a row that was changed in the database", () => {
     assert.strictEqual(code, 1)
     const { problems } = JSON.parse(output) as Json
     assert.isTrue(problems.some(({ sequence_number }: Json) => sequence_number === 8), output)
+  })
+})
+
+describe("a forged row with the id of a genuine event", () => {
+  it("is not vouched for: what is checked is the row that is shown", async () => {
+    const api = client("tampered")
+    await sendEvents("tampered", 101, 4)
+    const { body: shown } = await api.call("/v1/events/tampered-104")
+    assert.strictEqual((await api.call("/v1/verify/events/tampered-104")).body.valid, true)
+    const { sequence_number: place } = shown
+    const intruder = createClient({ url: running.store })
+    // An edited copy in the place of an earlier event, and one below the first.
+    const copy = (sequence: number) => ({
+      query: "INSERT INTO alk.events (kafka_partition, kafka_offset, sequence_number, body)"
+        + ` SELECT kafka_partition, kafka_offset, ${sequence}, replaceOne(body, 'success', 'failure')`
+        + ` FROM alk.events WHERE tenant_id = 'tampered' AND sequence_number = ${place}`
+    })
+    await intruder.command(copy(0))
+    assert.deepStrictEqual((await api.call("/v1/events/tampered-104")).body, shown)
+    assert.strictEqual((await api.call("/v1/verify/events/tampered-104")).body.valid, true)
+    const whole = (await api.call("/v1/verify")).body
+    assert.deepInclude(whole.breaks[0], { sequence_number: 0, reason: "duplicate_sequence" })
+    await intruder.command(copy(place - 1))
+    await intruder.close()
+    const forged = (await api.call("/v1/events/tampered-104")).body
+    assert.strictEqual(forged.outcome, "failure")
+    const { body: check } = await api.call("/v1/verify/events/tampered-104")
+    assert.deepInclude(check, { valid: false, status: "broken" })
+    assert.isFalse(check.content.valid)
+  })
+})
+
+describe("the chain of trace facts", () => {
+  it("is served as that of events: head, links, checkpoints and proofs", async () => {
+    const api = client("packed")
+    const started = await api.call("/api/v1/executions", {
+      body: { id: "chained", agent_id: "agent" },
+      headers: { "x-service-sync": "true" }
+    })
+    assert.strictEqual(started.status, 201, started.text)
+    const { body: chain } = await api.call("/v1/chain?chain=traces")
+    assert.deepInclude(chain, { scheme: "alk-trace-v1", tenant_id: "packed" })
+    const { text } = await api.call("/v1/chain/links?chain=traces")
+    const links = text.trim().split("\n").map((line) => JSON.parse(line) as Json)
+    assert.strictEqual(links.length, chain.length)
+    assert.deepInclude(chain.head, {
+      sequence_number: links.length,
+      hash: links.at(-1)!["hash"]
+    })
+    links.reduce((before, link) => {
+      assert.strictEqual(link["prev_hash"], before)
+      return link["hash"] as string
+    }, chain.genesis_hash as string)
+    const { body: latest } = await api.call("/v1/chain/checkpoints/latest?chain=traces")
+    assert.deepInclude(latest, { chain: "traces", tree_size: links.length })
+    assert.strictEqual(latest.note.split("\n")[0], "alk/packed/traces")
+    const hashes = links.map(({ hash }) => hash as string)
+    const { inclusion, roots } = askIndependentTree({
+      hashes,
+      sizes: [hashes.length],
+      inclusion: [[0, hashes.length]],
+      consistency: []
+    })
+    assert.strictEqual(latest.root_hash, roots[0])
+    const size = latest.tree_size
+    const proof = await api.call(
+      `/v1/chain/proofs/inclusion?chain=traces&sequence_number=1&tree_size=${size}`
+    )
+    assert.deepStrictEqual([proof.body.event_hash, proof.body.proof], [hashes[0], inclusion[0]])
+    const kept = await api.call("/v1/verify", { body: { checkpoint: latest.note } })
+    assert.deepInclude(kept.body, { valid: true, scheme: "alk-trace-v1", assurance: "signed" })
+    const { body: report } = await api.call("/v1/verify")
+    assert.deepInclude(report.traces, { valid: true, events_checked: links.length })
   })
 })
 

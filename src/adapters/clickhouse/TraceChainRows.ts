@@ -57,7 +57,9 @@ const nextSequence = (store: StoreClient, tenantId: string, from: number, last: 
     sql: `SELECT count() > 0, min(chain_sequence) FROM ${store.facts}`
       + ` WHERE tenant_id = ${parameters.string(tenantId)} AND chain_sequence`
       + ` BETWEEN ${parameters.integer(from)} AND ${parameters.integer(last)}`
-  }, (row) => (row.uint8() === 1 ? row.uint64() : undefined))
+  }, (row) => ({ isAny: row.uint8() === 1, sequence: row.uint64() })).pipe(
+    Effect.map(({ isAny, sequence }) => (isAny ? sequence : undefined))
+  )
 }
 
 interface Place {
