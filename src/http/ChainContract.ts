@@ -18,6 +18,7 @@ import {
 } from "./ProofContract.ts"
 import { Checkpoint, exampleCheckpoint } from "./ProofSchemas.ts"
 import { integerParameter } from "./QueryParameters.ts"
+import { tlogCheckpoint, tlogEntries, tlogTile } from "./TlogContract.ts"
 
 /** Query of `GET /v1/chain`. */
 export const chainParameters = { chain: chainParameter }
@@ -101,7 +102,10 @@ export class ChainApi extends HttpApiGroup.make("Chain")
     listCheckpoints,
     latestCheckpoint,
     inclusionProof,
-    consistencyProof
+    consistencyProof,
+    tlogCheckpoint,
+    tlogEntries,
+    tlogTile
   )
   .middleware(Authorization)
   .annotateMerge(

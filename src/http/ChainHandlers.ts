@@ -1,6 +1,6 @@
 /**
  * Serves the chain itself: the head as the log tells it, the links as they are stored, and what
- * `ProofHandlers` serves of its checkpoints.
+ * `ProofHandlers` and `TlogHandlers` serve of its checkpoints and tree.
  */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -24,6 +24,7 @@ import { NDJSON_TYPE } from "./MediaTypes.ts"
 import { makeProofHandlers } from "./ProofHandlers.ts"
 import { readQuery } from "./QueryParameters.ts"
 import { readableView } from "./StoreView.ts"
+import { makeTlogHandlers } from "./TlogHandlers.ts"
 
 /** One line: the link of a stored event or fact. Bytes without one are a defect of the store. */
 const linkLine = (chain: Chain, body: string): string => {
@@ -61,6 +62,7 @@ export const layerChainHandlers = HttpApiBuilder.group(
     const ends = yield* ChainEnds
     const traces = yield* TraceStore
     const proofs = yield* makeProofHandlers
+    const tlog = yield* makeTlogHandlers
     const store = yield* EventStore
     const visibility = yield* Visibility
 
@@ -73,6 +75,9 @@ export const layerChainHandlers = HttpApiBuilder.group(
       .handleRaw("latestCheckpoint", proofs.latestCheckpoint)
       .handleRaw("inclusionProof", proofs.inclusionProof)
       .handleRaw("consistencyProof", proofs.consistencyProof)
+      .handleRaw("tlogCheckpoint", tlog.tlogCheckpoint)
+      .handleRaw("tlogEntries", tlog.tlogEntries)
+      .handleRaw("tlogTile", tlog.tlogTile)
       .handleRaw(
         "getChain",
         answering(

@@ -142,6 +142,26 @@ const completeParameter = (parameter: Json): Json =>
     ? parameter
     : { ...parameter, schema: { minLength: 1, maxLength: ID_LENGTH_MAX, ...parameter["schema"] } }
 
+/** The end of a path that takes all the rest, slashes too, and its parameter in the document. */
+const REST_PATH = "/*"
+const REST_PARAMETER = "index"
+
+/** OpenAPI knows no parameter with slashes: it is named, and marked as one. */
+const namedRest = ([path, item]: [string, Json]): [string, Json] => {
+  if (!path.endsWith(REST_PATH)) return [path, item]
+  const named = (parameter: Json) =>
+    parameter["name"] === "*"
+      ? { ...parameter, name: REST_PARAMETER, "x-multi-segment": true }
+      : parameter
+  return [
+    `${path.slice(0, -1)}{${REST_PARAMETER}}`,
+    mapValues(item, (operation) => ({
+      ...operation,
+      parameters: operation.parameters.map(named)
+    }))
+  ]
+}
+
 const completeOperation = (operation: Json): Json => ({
   ...operation,
   parameters: operation["parameters"].map(completeParameter),
@@ -192,7 +212,8 @@ const closedBodies = (paths: Json, schemas: Json): ReadonlySet<string> =>
 /** The library's document, completed. */
 export const complete = (spec: Json): Json => {
   const ops = opsDocument()
-  const { components, paths, tags } = spec
+  const { components, tags } = spec
+  const paths = Object.fromEntries(Object.entries<Json>(spec["paths"]).map(namedRest))
   const tidy = mapValues(components.schemas, tidySchema)
   const closed = closedBodies(paths, tidy)
   const schemas = mapValues(tidy, (schema, name) =>

@@ -8,7 +8,7 @@ import { opsPaths } from "./OpsContract.ts"
 
 /** A path and its methods. */
 export interface Route {
-  /** `/v1/events/:id` */
+  /** `/v1/events/:id`; a `*` at its end takes the rest of the path, slashes and all. */
   readonly template: string
   readonly methods: ReadonlyArray<string>
 }
@@ -42,11 +42,12 @@ const build = (): ReadonlyArray<Route & { readonly segments: ReadonlyArray<strin
     .sort((left, right) => wildcards(left.segments) - wildcards(right.segments))
 }
 
-const isWildcard = (segment: string): boolean => segment.startsWith(":")
+const REST = "*"
+const isWildcard = (segment: string): boolean => segment.startsWith(":") || segment === REST
 const wildcards = (segments: ReadonlyArray<string>): number => segments.filter(isWildcard).length
 
 const matches = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): boolean =>
-  pattern.length === path.length &&
+  (pattern.at(-1) === REST ? pattern.length <= path.length : pattern.length === path.length) &&
   pattern.every((segment, at) => (isWildcard(segment) ? path[at] !== "" : segment === path[at]))
 
 const table = build()

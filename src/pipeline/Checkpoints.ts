@@ -29,11 +29,19 @@ import {
   verifyInclusion,
   type TreeNode
 } from "../domain/MerkleTree.ts"
+import {
+  leavesUpTo,
+  nodesBeside,
+  nodesOfTile,
+  rootWithTile,
+  TILE_WIDTH,
+  type Tile
+} from "../domain/Tile.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { CheckpointStore } from "../ports/CheckpointStore.ts"
 import type { EventLog, LogUnavailable } from "../ports/EventLog.ts"
 import { StoreUnavailable } from "../ports/EventStore.ts"
-import { HashTree, type StoredTree } from "../ports/HashTree.ts"
+import { HashTree, type TreeUnbuildable } from "../ports/HashTree.ts"
 import type { CommandLog } from "./CommandLog.ts"
 import { decided } from "./Decide.ts"
 
@@ -94,12 +102,22 @@ export interface ConsistencyProof {
   readonly proof: ReadonlyArray<string>
 }
 
+export interface ProvenTile {
+  /** One per place of the tile, from the first one on. */
+  readonly hashes: ReadonlyArray<Buffer>
+  /** The stored `hash`, 64 hex digits, behind each leaf of a tile of level 0; else empty. */
+  readonly entries: ReadonlyArray<string>
+}
+
 type Failure =
   | CheckpointMismatch
   | CheckpointTimedOut
   | LogUnavailable
   | ProofRefused
   | StoreUnavailable
+
+/** A part of a tree as the store holds it. */
+type StoreRead<S> = Effect.Effect<S, StoreUnavailable | TreeUnbuildable>
 
 type Answer<A> = Effect.Effect<A, Failure>
 
@@ -122,6 +140,8 @@ export class Checkpoints extends Context.Service<
       sequenceNumber: number,
       treeSize?: number
     ): Answer<InclusionProof>
+    /** A tile as the store holds it now, which leads to the root of a signed checkpoint. */
+    tile(tree: string, tile: Tile): Answer<ProvenTile>
     /** That one checkpoint's tree is the beginning of the other's, the newest one if not given. */
     consistency(tree: string, first: number, second?: number): Answer<ConsistencyProof>
   }
@@ -183,6 +203,8 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   const secret = Redacted.value(settings.secret)
   /** What the sequencer has just signed may not have reached the store. */
   const signed = new Remembered<CheckpointRecord>()
+  /** The largest checkpoint of a tree that was found to be genuine. */
+  const genuine = new Remembered<CheckpointRecord>()
   const asking = new Map<string, Deferred.Deferred<CheckpointRecord, Failure>>()
   const mismatches = new Remembered<number>()
   const strangers = new Remembered<number>()
@@ -224,7 +246,9 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
       return yield* mismatch(tree, record.tree_size, "it says other things than its signed note")
     }
     const refusal = yield* keys.refusal(tree, opened.checkpoint)
-    return refusal === undefined ? record : yield* mismatch(tree, record.tree_size, refusal)
+    if (refusal !== undefined) return yield* mismatch(tree, record.tree_size, refusal)
+    genuine.set(tree, larger(genuine.get(tree), record) ?? record)
+    return record
   })
 
   const held = (tree: string) =>
@@ -319,13 +343,13 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     return yield* latest(tree)
   })
 
-  /** What `build` makes of the nodes, or why that does not hold. */
-  const attempt = <A>(
+  /** What `build` makes of what is read, or why that does not hold. */
+  const attempt = <S, A>(
     tree: string,
-    nodes: ReadonlyArray<TreeNode>,
-    build: (stored: StoredTree) => A | undefined
+    read: StoreRead<S>,
+    build: (stored: S) => A | undefined
   ) =>
-    hashTree.nodes(tree, nodes).pipe(
+    read.pipe(
       Effect.map((stored) => {
         const built = build(stored)
         return built === undefined
@@ -342,24 +366,24 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     )
 
   /** A proof that holds: of what is stored, else of what is stored once it is all there, anew. */
-  const proven = Effect.fnUntraced(function*<A>(
+  const proven = Effect.fnUntraced(function*<S, A>(
     tree: string,
     { tree_size }: CheckpointRecord,
-    nodes: ReadonlyArray<TreeNode>,
-    build: (stored: StoredTree) => A | undefined
+    read: StoreRead<S>,
+    build: (stored: S) => A | undefined
   ): Effect.fn.Return<A, Failure> {
-    const first = yield* attempt(tree, nodes, build)
+    const first = yield* attempt(tree, read, build)
     if (Result.isSuccess(first)) return first.success
     const { chain, tenantId } = chainOfTree(tree)
     yield* caughtUp(tenantId, chain)
-    const second = yield* attempt(tree, nodes, build)
+    const second = yield* attempt(tree, read, build)
     if (Result.isSuccess(second)) return second.success
     const now = yield* Clock.currentTimeMillis
     if ((mismatches.get(tree) ?? 0) + RECOMPUTE_PAUSE_MS > now) {
       return yield* mismatch(tree, tree_size, second.failure)
     }
     yield* hashTree.forget(tree)
-    const third = yield* attempt(tree, nodes, build)
+    const third = yield* attempt(tree, read, build)
     if (Result.isFailure(third)) {
       mismatches.set(tree, now)
       return yield* mismatch(tree, tree_size, third.failure)
@@ -391,7 +415,8 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
       const parts = inclusionParts(index, size)
       const root = rootOf(checkpoint)
       const nodes = [{ level: 0, index }, ...parts.flat()]
-      const { eventHash, proof } = yield* proven(tree, checkpoint, nodes, (stored) => {
+      const read = hashTree.nodes(tree, nodes)
+      const { eventHash, proof } = yield* proven(tree, checkpoint, read, (stored) => {
         const proof = hashesOf(parts, stored.node)
         const eventHash = stored.eventHash(index)
         return verifyInclusion({ leaf: leafHash(eventHash), index, size, root, proof })
@@ -417,7 +442,8 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
           ? ((yield* held(tree)) ?? first)
           : yield* ofSize(tree, secondSize, "second")
       const parts = consistencyParts(first.tree_size, second.tree_size)
-      const proof = yield* proven(tree, second, parts.flat(), (stored) => {
+      const read = hashTree.nodes(tree, parts.flat())
+      const proof = yield* proven(tree, second, read, (stored) => {
         const proof = hashesOf(parts, stored.node)
         const isConsistent = verifyConsistency({
           first: first.tree_size,
@@ -429,6 +455,49 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
         return isConsistent ? toHex(proof) : undefined
       })
       return { first, second, proof }
+    }
+  )
+
+  /** A checkpoint whose tree has the tile, not necessarily the newest one. */
+  const covering = Effect.fnUntraced(function*(tree: string, tile: Tile) {
+    const known = genuine.get(tree)
+    if (known !== undefined && known.tree_size >= leavesUpTo(tile)) return known
+    const newest = yield* held(tree)
+    if (newest !== undefined && newest.tree_size >= leavesUpTo(tile)) return newest
+    const size = newest?.tree_size ?? 0
+    const message = `the newest signed checkpoint is of size ${size}, which has no such tile`
+    return yield* new ProofRefused({ code: "not_found", message })
+  })
+
+  /** The hashes of a tile and of the nodes beside it. */
+  const readTile = (tree: string, tile: Tile, beside: ReadonlyArray<TreeNode>) => {
+    if (tile.level > 0) {
+      const own = nodesOfTile(tile)
+      return Effect.map(hashTree.nodes(tree, [...own, ...beside]), ({ node }) => {
+        const hashes = own.map(({ index, level }) => node(level, index))
+        return { hashes, entries: [], node }
+      })
+    }
+    // Not from memory: a reader of entries wants to know what is stored.
+    const first = tile.index * TILE_WIDTH
+    const entries = hashTree.leaves(tree, first, first + tile.width)
+    return Effect.zipWith(entries, hashTree.nodes(tree, beside), (entries, { node }) => ({
+      hashes: entries.map(leafHash),
+      entries,
+      node
+    }))
+  }
+
+  const tile: Checkpoints["Service"]["tile"] = Effect.fn("Checkpoints.tile")(
+    function*(tree, asked) {
+      const checkpoint = yield* covering(tree, asked)
+      const size = checkpoint.tree_size
+      const read = readTile(tree, asked, nodesBeside(asked, size))
+      return yield* proven(tree, checkpoint, read, ({ entries, hashes, node }) =>
+        rootWithTile(asked, hashes, size, node).equals(rootOf(checkpoint))
+          ? { hashes, entries }
+          : undefined
+      )
     }
   )
 
@@ -458,6 +527,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     latest,
     list,
     inclusion,
+    tile,
     consistency
   })
 })

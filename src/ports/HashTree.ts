@@ -29,6 +29,15 @@ export class HashTree extends Context.Service<
       tree: string,
       nodes: ReadonlyArray<TreeNode>
     ): Effect.Effect<StoredTree, StoreUnavailable | TreeUnbuildable>
+    /**
+     * The stored `hash` (64 hex digits) behind each leaf from `first` up to, exclusive, `end`, as it
+     * is now: read from the store at every call. At most 256 of them.
+     */
+    leaves(
+      tree: string,
+      first: number,
+      end: number
+    ): Effect.Effect<ReadonlyArray<string>, StoreUnavailable | TreeUnbuildable>
     /** Drop what is kept of a tree, so that it is computed anew. */
     forget(tree: string): Effect.Effect<void, StoreUnavailable>
   }

@@ -36,7 +36,7 @@ const operations = Object.entries<any>(document.paths).flatMap(([path, methods])
 const routed = async (): Promise<Array<string>> => {
   const seen: Array<string> = []
   const name = (method: string, path: string) =>
-    seen.push(`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`)
+    seen.push(`${method} ${path.replaceAll(/:(\w+)/g, "{$1}").replace(/\*$/, "{index}")}`)
   const spying = Layer.effect(
     HttpRouter.HttpRouter,
     Effect.map(HttpRouter.make, (router): HttpRouter.HttpRouter => ({

@@ -57,9 +57,16 @@ const validatorAt = (pointer: ReadonlyArray<string>): ValidateFunction => {
   return known
 }
 
+/** True if the last parameter of a path takes all the rest of it, slashes too. */
+const takesRest = (path: string): boolean =>
+  Object.values<Json>(document["paths"][path]).some(({ parameters }) =>
+    parameters.some((parameter: Json) => parameter["x-multi-segment"] === true)
+  )
+
 const templates = Object.keys(document["paths"]).map((path) => ({
   path,
   segments: path.split("/"),
+  takesRest: takesRest(path),
   wild: (path.match(/\{/g) ?? []).length
 })).sort((left, right) => left.wild - right.wild)
 
@@ -67,8 +74,8 @@ const templates = Object.keys(document["paths"]).map((path) => ({
 const findPath = (method: string, target: string): string | undefined => {
   const given = target.replace(/[?#].*$/s, "").split("/")
   const matching = templates.filter(
-    ({ segments }) =>
-      segments.length === given.length &&
+    ({ segments, takesRest }) =>
+      (takesRest ? segments.length <= given.length : segments.length === given.length) &&
       segments.every((segment, at) =>
         segment.startsWith("{") ? given[at] !== "" : segment === given[at]
       )

@@ -26,6 +26,7 @@ import {
   type GroupSlice
 } from "./NodeGroups.ts"
 import { escapedRows } from "./RawRows.ts"
+import type { RowBinary } from "./RowBinary.ts"
 import { makeStoreClient, type StoreClient } from "./StoreClient.ts"
 
 /** Nodes that one statement computes at most: of 2^18 events, about 30 MB and 0.2 s. */
@@ -40,6 +41,8 @@ interface NodeRow {
   /** 64 hex digits, if nobody has changed it. */
   readonly hash: string
 }
+
+const toNodeRow = (row: RowBinary): NodeRow => ({ index: row.int64(), hash: row.string() })
 
 /** Groups from `first` up to, exclusive, `end`. */
 interface GroupRange {
@@ -59,27 +62,52 @@ const groupRanges = (slices: ReadonlyArray<GroupSlice>): ReadonlyArray<GroupRang
   return [...ranges.values()]
 }
 
+/** Rows of the leaves from `first` up to, exclusive, `end`. */
+const readLeaves = (
+  store: StoreClient,
+  tables: TreeTables,
+  tree: string,
+  first: number,
+  end: number
+) => {
+  const parameters = new Parameters()
+  const { condition, sequence, table } = leavesOf(tables, tree, parameters)
+  return store.read({
+    operation: "hashTree",
+    parameters,
+    sql: `SELECT ${sequence} - 1, hash FROM ${table} WHERE ${condition}`
+      + ` AND ${sequence} > ${parameters.integer(first)}`
+      + ` AND ${sequence} <= ${parameters.integer(end)}`
+  }, toNodeRow)
+}
+
 const readRange = (
   store: StoreClient,
   tables: TreeTables,
   tree: string,
   { end, first, level }: GroupRange
 ) => {
-  const parameters = new Parameters()
-  const { condition, sequence, table } = leavesOf(tables, tree, parameters)
   const [from, to] = [first * CHILDREN, end * CHILDREN]
-  const leaves = `SELECT ${sequence} - 1, hash FROM ${table} WHERE ${condition}`
-    + ` AND ${sequence} > ${parameters.integer(from)}`
-    + ` AND ${sequence} <= ${parameters.integer(to)}`
-  const nodes = `SELECT node_index, ${hexOf("hash")} FROM ${tables.nodes}`
-    + ` WHERE tree = ${parameters.string(tree)}`
-    + ` AND level = ${level} AND node_index >= ${parameters.integer(from)}`
-    + ` AND node_index < ${parameters.integer(to)}`
+  if (level === 0) return readLeaves(store, tables, tree, from, to)
+  const parameters = new Parameters()
   return store.read({
     operation: "hashTree",
     parameters,
-    sql: level === 0 ? leaves : nodes
-  }, (row): NodeRow => ({ index: row.int64(), hash: row.string() }))
+    sql: `SELECT node_index, ${hexOf("hash")} FROM ${tables.nodes}`
+      + ` WHERE tree = ${parameters.string(tree)}`
+      + ` AND level = ${level} AND node_index >= ${parameters.integer(from)}`
+      + ` AND node_index < ${parameters.integer(to)}`
+  }, toNodeRow)
+}
+
+/** What is stored at each of `count` places from `first` on. */
+const textsOf = (rows: ReadonlyArray<NodeRow>, first: number, count: number) => {
+  const texts: Array<string | undefined> = new Array(count).fill(undefined)
+  for (const { hash, index } of rows) {
+    const place = index - first
+    texts[place] = texts[place] === undefined || texts[place] === hash ? hash : "disputed"
+  }
+  return texts
 }
 
 /**
@@ -100,11 +128,7 @@ const toGroups = (
   rows: ReadonlyArray<NodeRow>,
   put: (level: GroupLevel, group: number, hashes: ReadonlyArray<string>) => void
 ): void => {
-  const texts: Array<string | undefined> = new Array((end - first) * CHILDREN).fill(undefined)
-  for (const { hash, index } of rows) {
-    const place = index - first * CHILDREN
-    texts[place] = texts[place] === undefined || texts[place] === hash ? hash : "disputed"
-  }
+  const texts = textsOf(rows, first * CHILDREN, (end - first) * CHILDREN)
   for (let group = first; group < end; group++) {
     const start = (group - first) * CHILDREN
     const hashes = knownHashes(texts.slice(start, start + CHILDREN))
@@ -214,8 +238,19 @@ const make = Effect.gen(function*() {
     }
   })
 
+  const leaves = Effect.fn("HashTree.leaves")(function*(
+    tree: string,
+    first: number,
+    end: number
+  ): Effect.fn.Return<ReadonlyArray<string>, StoreUnavailable | TreeUnbuildable> {
+    const rows = yield* readLeaves(store, tables, tree, first, end)
+    const known = knownHashes(textsOf(rows, first, end - first))
+    return first + known.length < end ? yield* unbuildable(0, first + known.length) : known
+  })
+
   return HashTree.of({
     nodes,
+    leaves,
     forget: (tree) => {
       const parameters = new Parameters()
       const removed = store.change({

@@ -74,6 +74,15 @@ const hashTree = (world: ProofWorld) =>
             : nodeHash(node(level - 1, 2 * index), node(level - 1, 2 * index + 1)))
         return Effect.succeed({ node, eventHash: (index: number) => hashes[index]! })
       }),
+    leaves: (tree, first, end) =>
+      Effect.suspend(() => {
+        const hashes = (world.hashes.get(tree) ?? []).slice(first, end)
+        return hashes.length === end - first
+          ? Effect.succeed(hashes)
+          : Effect.fail(
+              new TreeUnbuildable({ firstSequence: first + hashes.length + 1, lastSequence: end })
+            )
+      }),
     forget: () =>
       Effect.sync(() => {
         world.forgotten += 1
