@@ -1,7 +1,7 @@
 /**
- * The tiles that C2SP tlog-tiles (https://c2sp.org/tlog-tiles) cuts a Merkle tree into: their paths,
- * the tree nodes in them, and the root that a tile leads to. Knows neither where hashes come from
- * nor how tiles are served.
+ * The tiles that C2SP tlog-tiles (https://c2sp.org/tlog-tiles) cuts a Merkle tree into: their
+ * paths, the tree nodes in them, and the root that a tile leads to. Knows neither where hashes come
+ * from nor how tiles are served.
  */
 import {
   HASH_BYTES,
@@ -19,7 +19,7 @@ export const TILE_WIDTH = 2 ** TILE_HEIGHT
 
 /** `width` consecutive hashes, from the hash `index` * 256 of the level on. */
 export interface Tile {
-  /** 0: hashes of leaves; each hash of another level is the root of a full tile of the one below. */
+  /** On level 0 hashes of leaves, above it the roots of full tiles of the level below. */
   readonly level: number
   readonly index: number
   /** 1 to 256; below 256 the tile is a partial one. */

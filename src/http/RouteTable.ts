@@ -46,8 +46,11 @@ const REST = "*"
 const isWildcard = (segment: string): boolean => segment.startsWith(":") || segment === REST
 const wildcards = (segments: ReadonlyArray<string>): number => segments.filter(isWildcard).length
 
+const isAsLong = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): boolean =>
+  pattern.at(-1) === REST ? pattern.length <= path.length : pattern.length === path.length
+
 const matches = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): boolean =>
-  (pattern.at(-1) === REST ? pattern.length <= path.length : pattern.length === path.length) &&
+  isAsLong(pattern, path) &&
   pattern.every((segment, at) => (isWildcard(segment) ? path[at] !== "" : segment === path[at]))
 
 const table = build()

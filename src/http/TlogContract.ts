@@ -21,16 +21,16 @@ const chain = Schema.String.annotate({
 const index = Schema.String.annotate({
   description:
     "Index of the tile in groups of three digits, all but the last one after an `x`, and the " +
-    "width of a partial tile: `000`, `x001/x234/067`, `x001/x234/067.p/5`. It may be sent with " +
-    "its slashes as they are, as clients of tlog-tiles do, or percent-encoded."
+    "width of a partial tile: `000`, `x001/x234/067`, `x001/x234/067.p/5`. Its slashes may be " +
+    "sent as they are, as clients of tlog-tiles do, or percent-encoded."
 })
 
 const level = Schema.String.annotate({ description: "Level of the tile, 0 to 63." })
 
 const proven =
-  "404 unless the newest signed checkpoint has all of it. What is stored is read now, and nothing " +
-  "is answered that does not lead to a signed root: the answer is 503 then, and its message " +
-  "begins with `checkpoint_mismatch`."
+  "404 unless the newest signed checkpoint covers all of it. Nothing is answered that does not " +
+  "lead to a signed root: if what is stored doesn't, the answer is 503 and its message begins with " +
+  "`checkpoint_mismatch`."
 
 const responseHeaders = {
   200: {
@@ -100,8 +100,8 @@ export const tlogTile = HttpApiEndpoint.get(
       id: "tlogTile",
       summary: "A tile of C2SP tlog-tiles",
       description:
-        "256 consecutive hashes of a level, or those of a partial tile: hashes of leaves on level " +
-        `0, above that the roots of full tiles of the level below. ${proven}`,
+        "256 consecutive hashes of a level, or those of a partial tile: on level 0 hashes of " +
+        `leaves, above it the roots of full tiles of the level below. ${proven}`,
       responseHeaders
     })
   )

@@ -328,6 +328,24 @@ export const checkpointContract = (
         assert.deepInclude(behind, { firstSequence: 769, lastSequence: 1_024 })
       }))
 
+    it.effect("reads leaves as they are stored now, whatever it remembers", () =>
+      Effect.gen(function*() {
+        const tree = yield* HashTree
+        yield* fill("leaves", 1, 600)
+        const expected = (first: number, end: number) =>
+          Array.from({ length: end - first }, (_, place) => eventHash("leaves", first + place + 1))
+        for (const [first, end] of [[0, 1], [0, 256], [256, 512], [512, 600]] as const) {
+          assert.deepStrictEqual(yield* tree.leaves("leaves", first, end), expected(first, end))
+        }
+        assert.isTrue(yield* proves("leaves", 300, 600, frontierOf("leaves", 600).root()))
+        const unbuildable = (first: number, end: number) =>
+          Effect.flip(tree.leaves("leaves", first, end))
+        assert.deepInclude(yield* unbuildable(512, 601), { firstSequence: 601, lastSequence: 601 })
+        yield* fill("leaves", 300, 300, "'forged'")
+        assert.deepInclude(yield* unbuildable(256, 512), { firstSequence: 300, lastSequence: 300 })
+        assert.deepStrictEqual(yield* tree.leaves("leaves", 256, 299), expected(256, 299))
+      }))
+
     it.effect("computes anew what somebody has changed, once it is told to forget", () =>
       Effect.gen(function*() {
         const tree = yield* HashTree
