@@ -104,6 +104,18 @@ describe("a tile", () => {
     }
   })
 
+  it("is another one for another key, for pages of other origins too", async () => {
+    await api.stop()
+    api = await TestApi.start({ corsOrigins: ["https://console.example"] })
+    await append(1)
+    await get("checkpoint")
+    const { headers } = await api.call(`${PREFIX}/tile/0/000.p/1`, {
+      key: READ_KEY,
+      headers: { origin: "https://console.example" }
+    })
+    assert.sameMembers(headers["vary"]!.split(", "), ["Authorization", "Origin"])
+  })
+
   it("is not there beyond the newest signed checkpoint", async () => {
     await append(256)
     // Nothing is signed because a tile is asked for.

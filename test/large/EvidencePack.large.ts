@@ -8,7 +8,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { alkVerify, Verifiers } from "../exports/support/Verifiers.ts"
 import { Client } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
-import { residentBytes } from "../support/Memory.ts"
+import { peakWhile, residentBytes } from "../support/Memory.ts"
 import { populate } from "../support/Population.ts"
 import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
 
@@ -17,7 +17,6 @@ const EVENTS = Number(process.env["LARGE_EVENTS"] ?? 1_000_000)
 const GROWTH_MAX = 512 * 1_048_576
 /** Bytes that a verifier may need, whatever the size of the pack. */
 const VERIFIER_BYTES_MAX = 256 * 1_048_576
-const SAMPLE_MS = 200
 
 const folder = freshFolder("large-pack")
 let running: Started
@@ -37,18 +36,6 @@ afterAll(async () => {
   await running.stop()
   rmSync(folder, { recursive: true, force: true })
 })
-
-/** Peak of a process while something happens. */
-const peakWhile = async <A>(pid: number, work: Promise<A>): Promise<number> => {
-  let peak = residentBytes(pid)
-  const timer = setInterval(() => (peak = Math.max(peak, residentBytes(pid))), SAMPLE_MS)
-  try {
-    await work
-    return peak
-  } finally {
-    clearInterval(timer)
-  }
-}
 
 /** Run a verifier and return its verdict and its peak in bytes. */
 const measured = (command: string, program: string, pack: string) => {
