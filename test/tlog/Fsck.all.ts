@@ -12,7 +12,14 @@ import { populate } from "../support/Population.ts"
 import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
 import { fillSpan, openSpan } from "../support/TraceLoad.ts"
 
-const sizes = { mixed: 3_333, exact: 256, wide: 65_536, one: 1, tampered: 1_500 } as const
+const sizes = {
+  mixed: 3_333,
+  exact: 256,
+  wide: 65_536,
+  one: 1,
+  growing: 5_000,
+  tampered: 1_500
+} as const
 type Tenant = keyof typeof sizes
 const tenants = Object.keys(sizes) as ReadonlyArray<Tenant>
 
@@ -94,6 +101,25 @@ describe.skipIf(!hasGo)("fsck of tessera (skipped where Go is not installed)", (
     const [traces, events] = [await check("mixed", "traces"), await check("mixed", "events")]
     assert.strictEqual(traces.size, grown, traces.output)
     assert.strictEqual(events.size, sizes.mixed + 400, events.output)
+  })
+
+  it("finds a log in order that grows all the time", async () => {
+    let isChecked = false
+    const grow = async () => {
+      for (let round = 0; !isChecked || round < 5; round++) await populate(client("growing"), 1_000)
+    }
+    const growing = grow()
+    const found: Array<number | undefined> = []
+    for (let times = 0; times < 5; times++) {
+      const { output, size } = await check("growing", "events")
+      assert.isDefined(size, output)
+      found.push(size)
+    }
+    isChecked = true
+    await growing
+    assert.isAbove(found.at(-1)!, sizes.growing)
+    assert.deepStrictEqual(found, found.toSorted((left, right) => left! - right!))
+    assert.strictEqual((await check("growing", "events")).size, await lengthOf("growing", "events"))
   })
 
   it("finds the log of another tenant or service to be another one", async () => {
