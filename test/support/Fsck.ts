@@ -3,7 +3,7 @@
  * Go. Installed through the Go module proxy into the cache folder the first time.
  */
 import { execFile, spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { cacheDir } from "../adapters/embedded/fixtures.ts"
@@ -52,7 +52,8 @@ export const fsck = async (
   program: string,
   { key, origin, url, vkey }: LogToCheck
 ): Promise<Fsck> => {
-  const keyFile = join(freshFolder("fsck"), "key.pub")
+  const folder = freshFolder("fsck")
+  const keyFile = join(folder, "key.pub")
   writeFileSync(keyFile, vkey)
   const args = [
     `--storage_url=${url}`,
@@ -62,7 +63,10 @@ export const fsck = async (
     "--ui=false",
     "--N=4"
   ]
-  const ran = await execute(program, args, { timeout: RUN_TIMEOUT_MS, maxBuffer: 16 * 1_048_576 })
+  const options = { timeout: RUN_TIMEOUT_MS, maxBuffer: 16 * 1_048_576 }
+  const ran = await execute(program, args, options).finally(() =>
+    rmSync(folder, { recursive: true })
+  )
   const output = ran.stdout + ran.stderr
   const size = /Successfully fsck'd log with size ([0-9]+) /.exec(output)?.[1]
   const isFailed = output.includes("fsck failed")
