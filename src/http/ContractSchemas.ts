@@ -369,6 +369,11 @@ const reportFields = {
   head: Schema.NullOr(Head),
   erased_events: Count,
   assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
+  origin: optional(Schema.Literal("checked")).annotateKey({
+    description:
+      "Authentic: the chain leads to a checkpoint that the caller kept. Without it a valid answer " +
+      "says that the chain is consistent, its origin not checked."
+  }),
   notices: optional(Schema.Array(Schema.String)).annotateKey({
     description: "What is no break of the chain, and worth knowing all the same."
   }),

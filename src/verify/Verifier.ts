@@ -439,6 +439,7 @@ const verify = Effect.fn("Verifier.verify")(function*(
           )
     )
   )
+  const isKept = (request.checkpoints ?? []).length > 0
   const notices = yield* noticesOf(run.source.chain, tenantId)
   const verdict = check.verdict()
   const outcome = verdictOf(verdict.breaksTotal, verdict.eventsChecked, finished.isComplete)
@@ -459,6 +460,7 @@ const verify = Effect.fn("Verifier.verify")(function*(
     head: head ?? null,
     erased_events: verdict.erased,
     assurance: finished.isSigned && outcome.valid ? "signed" : "self_attested",
+    ...(isKept && outcome.valid ? { origin: "checked" as const } : {}),
     ...(notices.length === 0 ? {} : { notices }),
     breaks: verdict.breaks,
     breaks_total: verdict.breaksTotal,

@@ -49,6 +49,8 @@ export interface VerifyReport {
   } | null
   readonly erased_events: number
   readonly assurance: "self_attested" | "signed" | "timestamped"
+  /** Present where the chain leads to a checkpoint that the caller kept. */
+  readonly origin?: "checked"
   /** What is no break, and a reader should know all the same. */
   readonly notices?: ReadonlyArray<string>
   readonly breaks: ReadonlyArray<Break>

@@ -532,9 +532,15 @@ describe("the chain of trace facts", () => {
     )
     assert.deepStrictEqual([proof.body.event_hash, proof.body.proof], [hashes[0], inclusion[0]])
     const kept = await api.call("/v1/verify", { body: { checkpoint: latest.note } })
-    assert.deepInclude(kept.body, { valid: true, scheme: "alk-trace-v1", assurance: "signed" })
+    assert.deepInclude(kept.body, {
+      valid: true,
+      scheme: "alk-trace-v1",
+      assurance: "signed",
+      origin: "checked"
+    })
     const { body: report } = await api.call("/v1/verify")
     assert.deepInclude(report.traces, { valid: true, events_checked: links.length })
+    assert.notProperty(report, "origin")
   })
 })
 
