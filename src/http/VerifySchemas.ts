@@ -101,6 +101,9 @@ const KeptReceipt = Schema.Struct({
   receipt: Schema.Struct({
     ...Receipt.fields,
     receipt_id: optional(Receipt.fields.receipt_id),
+    ids: Schema.Array(Schema.String)
+      .check(Schema.isMaxLength(KEPT_EVENTS_MAX))
+      .annotateKey({ description: "Ids of the accepted items, as the receipt has them." }),
     status: Schema.Literal("committed")
   }).annotateKey({ description: "A committed receipt." })
 }).annotate({ identifier: "KeptReceipt" })
