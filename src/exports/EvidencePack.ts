@@ -15,7 +15,7 @@ import { Archive, type ArchiveEntry, type ArchiveFailed } from "../ports/Archive
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../ports/EventStore.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../verify/VerifyReport.ts"
-import { EvidenceSeal, type SealUnavailable } from "./EvidenceSeal.ts"
+import { EvidenceSeal, type SealedTree, type SealUnavailable } from "./EvidenceSeal.ts"
 import { eventsOf, type ExportScope } from "./ExportScope.ts"
 import { packAssets } from "./PackAssets.ts"
 import {
@@ -108,6 +108,8 @@ class Contents {
   }
   /** The facts whose links are in the pack, once that is known. */
   traces: Span | undefined
+  /** vkey of the key that signs the trees of the tenant, once that is known. */
+  treeSigner: string | undefined
 
   /** Facts on their way into the pack, and where they are in their chain. */
   placed(facts: Lines): Lines {
@@ -305,10 +307,38 @@ const entriesOfTree = Effect.fnUntraced(function*(parts: Parts) {
   return entries
 })
 
+/**
+ * The line of keys: the keys, their endorsements, and the checkpoints with which they have handed the
+ * trees over. Read after the other checkpoints, so that it covers every key that signed one of them.
+ */
+const entriesOfKeys = Effect.fnUntraced(function*({ contents, scope: { tenantId }, seal }: Parts) {
+  const events = yield* seal.signers(tenantId)
+  const traces = yield* seal.signers(treeNameOf(tenantId, "traces"))
+  const keys = yield* seal.keys
+  contents.treeSigner = events.signer
+  const vkeys = keys.map(({ vkey }) => vkey)
+  const handedOver = (prefix: string, { handOvers }: SealedTree) =>
+    handOvers.map(({ note, vkey }) => {
+      const name = `checkpoints/${prefix}hand-over-${vkeys.indexOf(vkey) + 1}.txt`
+      return contents.file(name, bytesOf(note))
+    })
+  const entries: ReadonlyArray<ArchiveEntry<PackFailure>> = [
+    ...handedOver("", events),
+    ...handedOver("traces-", traces),
+    contents.file("keys/jwks.json", bytesOf(jwksText(vkeys))),
+    contents.file("keys/vkeys.txt", bytesOf(vkeys.map((vkey) => `${vkey}\n`).join(""))),
+    ...keys.flatMap(({ endorsement }, index) =>
+      endorsement === undefined
+        ? []
+        : [contents.file(`keys/endorsement-${index + 1}.txt`, bytesOf(endorsement))]
+    )
+  ]
+  return entries
+})
+
 /** Keys, schemas, verifiers; then what the hashes of everything before are needed for. */
 const entriesOfClosing = Effect.fnUntraced(function*(parts: Parts) {
   const { contents, options, scope, seal } = parts
-  const vkeys = yield* seal.vkeys
   const { serviceName } = options
   const later = (text: () => string) => Stream.suspend(() => bytesOf(text()))
   const signature = Stream.unwrap(
@@ -318,15 +348,21 @@ const entriesOfClosing = Effect.fnUntraced(function*(parts: Parts) {
     })
   )
   const entries: ReadonlyArray<ArchiveEntry<PackFailure>> = [
-    contents.file("keys/jwks.json", bytesOf(jwksText(vkeys))),
-    contents.file("keys/vkeys.txt", bytesOf(vkeys.map((vkey) => `${vkey}\n`).join(""))),
+    ...(yield* entriesOfKeys(parts)),
     ...packAssets().map(({ content, isProgram, name }) =>
       contents.file(name, Stream.succeed(content), isProgram)
     ),
     contents.file(
       "manifest.json",
       later(() => 
-        manifestText(scope, serviceName, contents.counts, contents.files, contents.traces)
+        manifestText(
+          scope,
+          serviceName,
+          contents.counts,
+          contents.files,
+          contents.traces,
+          contents.treeSigner
+        )
       )
     ),
     contents.file("manifest.sig", signature),

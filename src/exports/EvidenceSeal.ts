@@ -15,6 +15,21 @@ export class SealUnavailable extends Schema.TaggedError<SealUnavailable>()("Seal
   message: Schema.String
 }) {}
 
+/** A key that signed for this service, and the statement of the key before it, if there is one. */
+export interface SealKey {
+  /** As C2SP writes it. */
+  readonly vkey: string
+  readonly endorsement?: string
+}
+
+/** Who signs a tree, and how it came to that. */
+export interface SealedTree {
+  /** Notes of the checkpoints with which these keys have handed the tree over. */
+  readonly handOvers: ReadonlyArray<{ readonly vkey: string; readonly note: string }>
+  /** vkey of the key that signs the tree now. */
+  readonly signer?: string
+}
+
 /** `tree` is the name of a tree, see domain/Chains. */
 export class EvidenceSeal extends Context.Service<
   EvidenceSeal,
@@ -23,8 +38,10 @@ export class EvidenceSeal extends Context.Service<
     readonly ready: Effect.Effect<void, SealUnavailable>
     /** The signature lines of a note's text, as C2SP wants them. */
     sign(noteText: string): Effect.Effect<string, SealUnavailable>
-    /** The public keys that ever signed for this service, as C2SP writes them. */
-    readonly vkeys: Effect.Effect<ReadonlyArray<string>>
+    /** The public keys that ever signed for this service, in the order in which they were added. */
+    readonly keys: Effect.Effect<ReadonlyArray<SealKey>>
+    /** The keys of a tree. */
+    signers(tree: string): Effect.Effect<SealedTree>
     /** The checkpoint of the whole chain of a tree, made now if the newest one is older. */
     latest(
       tree: string

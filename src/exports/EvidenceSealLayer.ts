@@ -4,13 +4,14 @@
  * signed by this service goes into the pack as it is, and the verifiers name it.
  */
 import { Effect, Layer } from "effect"
-import { PublishedKeys } from "../actors/PublishedKeys.ts"
+import { PublishedKeys, type PublishedKey } from "../actors/PublishedKeys.ts"
+import { TreeSigners } from "../actors/TreeSigners.ts"
 import type { Signer } from "../domain/Checkpoint.ts"
 import { isTrusted } from "../domain/KeyLine.ts"
 import { Checkpoints } from "../pipeline/Checkpoints.ts"
 import { CheckpointStore } from "../ports/CheckpointStore.ts"
 import { HashTree } from "../ports/HashTree.ts"
-import { EvidenceSeal, SealUnavailable } from "./EvidenceSeal.ts"
+import { EvidenceSeal, SealUnavailable, type SealKey } from "./EvidenceSeal.ts"
 
 const noKey = () =>
   new SealUnavailable({
@@ -19,10 +20,18 @@ const noKey = () =>
 
 const without = (message: string) => Effect.fail(new SealUnavailable({ message }))
 
+/** An endorsement goes into packs only where it holds. */
+const sealKeyOf = ({ endorsedBy, endorsement, vkey }: PublishedKey): SealKey =>
+  endorsedBy === undefined || endorsement === undefined ? { vkey } : { vkey, endorsement }
+
 /** Signs with the key of this process; without one no pack is made. */
 export const layerEvidenceSeal = (
   signer: Signer | undefined
-): Layer.Layer<EvidenceSeal, never, Checkpoints | CheckpointStore | HashTree | PublishedKeys> =>
+): Layer.Layer<
+  EvidenceSeal,
+  never,
+  Checkpoints | CheckpointStore | HashTree | PublishedKeys | TreeSigners
+> =>
   Layer.effect(
     EvidenceSeal,
     Effect.gen(function*() {
@@ -30,16 +39,28 @@ export const layerEvidenceSeal = (
       const store = yield* CheckpointStore
       const hashTree = yield* HashTree
       const keys = yield* PublishedKeys
+      const signers = yield* TreeSigners
       return EvidenceSeal.of({
         ready: signer === undefined ? Effect.fail(noKey()) : Effect.void,
         sign: (text) =>
           signer === undefined ? Effect.fail(noKey()) : Effect.sync(() => signer.sign(text)),
-        vkeys: Effect.map(keys.all, (all) => {
-          const published = all.filter(isTrusted).map(({ vkey }) => vkey)
+        keys: Effect.map(keys.all, (all) => {
+          const published = all.filter(isTrusted).map(sealKeyOf)
           // The registry may not know yet what this process has just begun to sign with.
-          return signer === undefined || published.includes(signer.vkey)
+          return signer === undefined || published.some(({ vkey }) => vkey === signer.vkey)
             ? published
-            : [...published, signer.vkey]
+            : [...published, { vkey: signer.vkey }]
+        }),
+        signers: Effect.fnUntraced(function*(tree) {
+          const all = (yield* keys.all).filter(isTrusted)
+          const handOvers: Array<{ readonly vkey: string; readonly note: string }> = []
+          for (const { keyId, vkey } of all.filter(({ next }) => next !== undefined)) {
+            const known = yield* signers.of(tree, [keyId])
+            for (const note of known.handOvers) handOvers.push({ vkey, note })
+          }
+          // Before a sequencer has said who signs, none of the keys has handed anything over.
+          const current = (yield* signers.of(tree, [])).signer ?? all[0]?.vkey
+          return { handOvers, ...(current === undefined ? {} : { signer: current }) }
         }),
         latest: (tree) =>
           checkpoints.latest(tree).pipe(

@@ -15,7 +15,7 @@ import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { StoreUnavailable } from "../ports/EventStore.ts"
 import { caughtUp } from "../verify/CaughtUp.ts"
 import { HISTORY_FROM, HISTORY_TO, Verifier, type TenantReport, type VerifyReport } from "../verify/Verifier.ts"
-import { EvidenceSeal } from "./EvidenceSeal.ts"
+import { EvidenceSeal, type SealedTree, type SealKey } from "./EvidenceSeal.ts"
 
 /** What an export can be; each has a format version of its own. */
 export const exportFormats = {
@@ -54,7 +54,9 @@ export interface ExportScope {
 export interface Surroundings {
   /** Head of the tenant's chain of trace facts: what came later is in none of its lists. */
   readonly traceHead: Pick<Head, "sequence_number" | "hash"> | undefined
-  readonly vkeys: ReadonlyArray<string>
+  /** The line of keys: in both trees, who signs and what was handed over. */
+  readonly keys: ReadonlyArray<SealKey>
+  readonly signers: ReadonlyArray<SealedTree>
   /** Text of the newest checkpoint of the events, and of the trace facts. */
   readonly checkpoint: string | undefined
   readonly traceCheckpoint: string | undefined
@@ -65,14 +67,15 @@ const surroundingsOf = Effect.fnUntraced(function*(tenantId: string) {
   const heads = yield* Heads
   const seal = yield* EvidenceSeal
   const traceHead = yield* heads.traceHead(tenantId)
-  const vkeys = yield* seal.vkeys
+  const traceTree = treeNameOf(tenantId, "traces")
   const newest = (tree: string) =>
     Effect.map(seal.earlier(tree, Number.MAX_SAFE_INTEGER, 1), ([checkpoint]) => checkpoint?.note)
   const surroundings: Surroundings = {
     traceHead,
-    vkeys,
+    keys: yield* seal.keys,
+    signers: [yield* seal.signers(tenantId), yield* seal.signers(traceTree)],
     checkpoint: yield* newest(tenantId),
-    traceCheckpoint: yield* newest(treeNameOf(tenantId, "traces"))
+    traceCheckpoint: yield* newest(traceTree)
   }
   return surroundings
 })
@@ -107,7 +110,7 @@ const etagOf = (
   kind: ExportKind,
   { filter, tenantId }: ExportRequest,
   headHash: string | undefined,
-  { checkpoint, traceCheckpoint, traceHead, vkeys }: Surroundings
+  { checkpoint, keys, signers, traceCheckpoint, traceHead }: Surroundings
 ): string => {
   const parts = {
     kind,
@@ -117,7 +120,11 @@ const etagOf = (
     conditions: conditionsOf(filter) ?? null,
     head: headHash ?? null,
     trace_head: traceHead?.hash ?? null,
-    keys: [...vkeys].sort(),
+    keys: keys.map(({ endorsement, vkey }) => [vkey, endorsement ?? null]),
+    signers: signers.map(({ handOvers, signer }) => [
+      signer ?? null,
+      handOvers.map(({ note }) => note)
+    ]),
     checkpoint: checkpoint ?? null,
     trace_checkpoint: traceCheckpoint ?? null
   }

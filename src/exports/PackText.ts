@@ -38,7 +38,8 @@ export const manifestText = (
   serviceName: string,
   counts: PackCounts,
   files: ReadonlyArray<PackFile>,
-  traces: Span | undefined
+  traces: Span | undefined,
+  treeSigner: string | undefined
 ): string => {
   const { bounds, conditions, generatedAt, surroundings, tenantId, verification } = scope
   const { traceHead } = surroundings
@@ -59,6 +60,7 @@ export const manifestText = (
       traceHead === undefined
         ? null
         : { sequence_number: traceHead.sequence_number, hash: traceHead.hash },
+    tree_signer: treeSigner ?? null,
     counts,
     files
   }
@@ -163,8 +165,10 @@ export const readmeText = (scope: ExportScope, hasPdf: boolean): string =>
     "  facts.ndjson        their facts say it, one a line, ascending, exactly as they are stored",
     "  trace-links.ndjson  the links of the chain of facts from the first to the last of them",
     "  checkpoints/        signed checkpoints of the Merkle trees of both chains, and what ties",
-    "                      the links to them",
-    "  keys/               the service's public keys, as it published them",
+    "                      the links to them; hand-over-N.txt and traces-hand-over-N.txt: the last",
+    "                      ones of the N-th key, which name the key that follows it",
+    "  keys/               the service's public keys in the order of their publication, and",
+    "                      endorsement-N.txt: the statement of the key before it for the N-th one",
     "  schema/             JSON Schemas of the files",
     "  manifest.json       what this pack is, and the SHA-256 of each file",
     "  manifest.sig        the service's signature over it",
@@ -181,6 +185,11 @@ export const readmeText = (scope: ExportScope, hasPdf: boolean): string =>
     "leaves of a Merkle tree (RFC 9162); checkpoints are its roots, signed with Ed25519 as C2SP",
     "notes. manifest.sig is such a note too: its size and root are the bytes and the SHA-256 of",
     "manifest.json.",
+    "",
+    "When the service changes its key, the old one signs that the new one follows it, and a last",
+    "checkpoint of each tree. From then on the old key may sign no larger tree, and a manifest that",
+    "it signs shows no origin by itself: the verifiers follow this line of keys from the keys that",
+    "they are given, and list it.",
     "",
     `Facts of execution traces are the same under the scheme ${TRACE_SCHEME}, in a chain and a`,
     "tree of their own: chain_sequence is their place in it, fact_number counts from 1 in each",

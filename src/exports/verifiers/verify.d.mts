@@ -11,6 +11,29 @@ export interface PackProblem {
   readonly actual: string
 }
 
+/** A key of the line of signing keys, as far as the pack and what was given show it. */
+export interface PackKey {
+  readonly name: string
+  /** 8 hex digits. */
+  readonly key_id: string
+  readonly vkey: string
+  /**
+   * Why it counts: `root` the pack begins with it, `listed` it is known from elsewhere, `endorsed` by
+   * a key that counts itself.
+   */
+  readonly trusted: "root" | "endorsed" | "listed" | "unendorsed"
+  /** True if it was given, or has signed a checkpoint that was given. */
+  readonly pinned: boolean
+  /** Key id of the key before it. */
+  readonly endorsed_by: string | null
+  /** Key id of the key that it endorsed. */
+  readonly next: string | null
+  readonly retired_at: string | null
+  /** Leaves of each tree when it was handed over to the next key; null: not known. */
+  readonly handed_over: { readonly events: number | null; readonly traces: number | null }
+  readonly signs_manifest: boolean
+}
+
 /** The answer of a check, in every verifier the same. */
 export interface PackReport {
   readonly verdict: "authentic" | "consistent" | "tampered"
@@ -25,6 +48,8 @@ export interface PackReport {
   /** Facts of execution traces, and links of their chain. */
   readonly facts: number
   readonly trace_links: number
+  /** In the order of the line: keys that were given first. */
+  readonly keys: ReadonlyArray<PackKey>
   /** The first 100, by sequence. */
   readonly problems: ReadonlyArray<PackProblem>
   readonly problems_total: number

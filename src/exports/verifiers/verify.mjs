@@ -47,8 +47,14 @@ const TRACE_TREE = "checkpoints/traces-tree.json"
 const EXECUTIONS = "executions.ndjson"
 const SPANS = "spans.ndjson"
 const KEYS = "keys/vkeys.txt"
+/** The statement with which a key endorsed the n-th one of vkeys.txt. */
+const endorsementName = (n) => `keys/endorsement-${n}.txt`
 const NOTE_NAME = /^checkpoints\/([0-9]{1,15})\.txt$/
 const TRACE_NOTE_NAME = /^checkpoints\/traces-([0-9]{1,15})\.txt$/
+/** The last checkpoint of the n-th key of vkeys.txt: it hands the tree over to the next key. */
+const HAND_OVER_NAME = /^checkpoints\/hand-over-([0-9]{1,15})\.txt$/
+const TRACE_HAND_OVER_NAME = /^checkpoints\/traces-hand-over-([0-9]{1,15})\.txt$/
+const PDF = "evidence.pdf"
 /** What every pack has; without one of them there is nothing to hold the rest against. */
 const REQUIRED = [
   MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, FACTS,
@@ -751,22 +757,67 @@ const isIncluded = (hash, eventHash, sequence, size, root, proof) => {
 
 const VKEY = /^([^\u0000-\u0020+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/u
 
-/** `{name, id, raw}` of a C2SP verification key; undefined if it is none. */
+const keyIdOf = (name, raw, sha256) =>
+  sha256(concat(utf8.encode(`${name}\n`), [1], raw)).slice(0, 8)
+
+/** `{name, id, raw, vkey}` of a C2SP verification key; undefined if it is none. */
 const keyOfVkey = (text, sha256) => {
   const [, name, id, base64] = VKEY.exec(text) ?? []
   const typed = base64 === undefined ? undefined : bytesOfBase64(base64)
   if (typed === undefined || typed.length !== 33 || typed[0] !== 1) return undefined
-  const own = sha256(concat(utf8.encode(`${name}\n`), typed)).slice(0, 8)
-  return own === id ? { name, id, raw: typed.slice(1) } : undefined
+  const raw = typed.slice(1)
+  return keyIdOf(name, raw, sha256) === id ? { name, id, raw, vkey: text } : undefined
 }
 
 const SPKI_PREFIX = "302a300506032b6570032100"
+
+/** The key as a service of this name has it. */
+const namedKey = (key, service, sha256) => {
+  if (key.name !== undefined) return key
+  // No note is signed by a name that C2SP does not allow.
+  const name = /^[^\u0000-\u0020+\ud800-\udfff]+$/u.test(service) ? service : "?"
+  const id = keyIdOf(name, key.raw, sha256)
+  const typed = btoa(String.fromCharCode(1, ...key.raw))
+  return { ...key, name, id, vkey: `${name}+${id}+${typed}` }
+}
+
+/** `x` of a JWK for Ed25519 as hex; undefined if it is none. */
+const hexOfJwk = (x) => {
+  if (typeof x !== "string" || !/^[A-Za-z0-9_-]{43}$/.test(x)) return undefined
+  const bytes = bytesOfBase64(`${x.replaceAll("-", "+").replaceAll("_", "/")}=`)
+  return bytes === undefined ? undefined : hexOf(bytes)
+}
+
+/**
+ * The keys in a text: those of bareKeysOfText, each with what alk-keys.json says of it:
+ * `endorsement` the statement of the key before it, `retiredAt` when it was replaced. An unendorsed
+ * one counts for nothing.
+ */
+const keysOfText = (text, sha256) => {
+  const keys = bareKeysOfText(text, sha256)
+  const document = /^[ \t\r\n]*\{/.test(text) && keys.length > 0 ? jsonOf(text) : undefined
+  if (!isObject(document) || !Array.isArray(document.keys)) return keys
+  const said = new Map()
+  for (const jwk of document.keys) {
+    const hex = isObject(jwk) ? hexOfJwk(jwk.x) : undefined
+    if (hex !== undefined && !said.has(hex)) said.set(hex, jwk)
+  }
+  return keys.flatMap((key) => {
+    const { endorsement, retired_at: retiredAt, trusted } = said.get(hexOf(key.raw)) ?? {}
+    if (trusted === "unendorsed") return []
+    return [{
+      ...key,
+      ...(typeof endorsement === "string" ? { endorsement } : {}),
+      ...(isTime(retiredAt) ? { retiredAt } : {})
+    }]
+  })
+}
 
 /**
  * The keys in a text, at most KEYS_MAX, each once: C2SP keys, JWKs, a PEM, or 32 bytes in base64.
  * Bare keys have no name.
  */
-const keysOfText = (text, sha256) => {
+const bareKeysOfText = (text, sha256) => {
   if (text.length > NOTE_BYTES_MAX) return []
   const named = [...new Set(text.split(/[ \t\r\n",]+/u))]
     .map((word) => keyOfVkey(word, sha256)).filter(Boolean).slice(0, KEYS_MAX)
@@ -786,8 +837,8 @@ const keysOfText = (text, sha256) => {
     .map((raw) => ({ name: undefined, id: undefined, raw }))
 }
 
-/** `{origin, size, root, text, signatures}`; undefined if it is no signed checkpoint. */
-const noteOf = (note) => {
+/** `{text, signatures}` of a signed note; undefined if it is none. */
+const splitNote = (note) => {
   const at = note.lastIndexOf("\n\n")
   if (at < 0 || !note.endsWith("\n") || note.length > NOTE_BYTES_MAX) return undefined
   const text = note.slice(0, at + 1)
@@ -800,12 +851,22 @@ const noteOf = (note) => {
     if (signatures.length === SIGNATURES_MAX) return undefined
     signatures.push({ name, id: hexOf(bytes.slice(0, 4)), bytes: bytes.slice(4) })
   }
-  const [origin, size, rootText] = text.slice(0, -1).split("\n")
+  return { text, signatures }
+}
+
+/**
+ * `{origin, size, root, extensions, text, signatures}`; undefined if it is no signed checkpoint.
+ */
+const noteOf = (note) => {
+  const split = splitNote(note)
+  if (split === undefined) return undefined
+  const { signatures, text } = split
+  const [origin, size, rootText, ...extensions] = text.slice(0, -1).split("\n")
   const root = rootText === undefined ? undefined : bytesOfBase64(rootText)
   const isSize = /^(?:0|[1-9][0-9]{0,15})$/.test(size ?? "")
   if (!origin || !isSize || root?.length !== 32) return undefined
   return Number.isSafeInteger(Number(size))
-    ? { origin, size: Number(size), root: hexOf(root), text, signatures }
+    ? { origin, size: Number(size), root: hexOf(root), extensions, text, signatures }
     : undefined
 }
 
@@ -815,30 +876,152 @@ const noteTextOf = (text) => {
   return isObject(record) && areStrings(record, "note") ? record.note : text
 }
 
-/** The key that C2SP would know as this name and this id. */
-const named = (key, name, sha256) => {
-  if (key.name !== undefined) return key
-  const id = sha256(concat(utf8.encode(`${name}\n`), [1], key.raw)).slice(0, 8)
-  return { name, id, raw: key.raw }
-}
-
 /**
  * `state` "signed", "unknown_key", "bad_signature", or "unchecked" where there is no Ed25519;
- * `signers` the raw keys in hex whose signatures verify.
+ * `signers` the vkeys whose signatures verify.
  */
 const signatureState = async (note, keys, host) => {
   const signers = []
   for (const { bytes, id, name } of note.signatures) {
-    const known = keys.map((key) => named(key, name, host.sha256))
-      .filter((key) => key.id === id && key.name === name)
+    const known = keys.filter((key) => key.id === id && key.name === name)
     for (const key of known) {
       const isSigned = await host.verifyEd25519(key.raw, utf8.encode(note.text), bytes)
       if (isSigned === undefined) return { state: "unchecked", signers: [] }
       if (!isSigned) return { state: "bad_signature", signers: [] }
-      signers.push(hexOf(key.raw))
+      signers.push(key.vkey)
     }
   }
   return { state: signers.length > 0 ? "signed" : "unknown_key", signers }
+}
+
+// The line of signing keys (alk-key-line-v1): which key may sign which size of a tree
+
+const ENDORSEMENT_FORMAT = "alk-key-endorsement-v1"
+const NEXT_KEY = "alk-next-key "
+const TIME = /^([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})\.[0-9]{6}Z$/
+
+const daysOf = (year, month) => {
+  if (month !== 2) return [4, 6, 9, 11].includes(month) ? 30 : 31
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
+}
+
+/** True if this is a time in the form that the service writes. */
+const isTime = (value) => {
+  const match = typeof value === "string" ? TIME.exec(value) : null
+  if (match === null || value < HISTORY_FROM || value > HISTORY_TO) return false
+  const [year, month, day, hour, minute, second] = match.slice(1).map(Number)
+  return month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month) && hour < 24 &&
+    minute < 60 && second < 60
+}
+
+/** What the statement of a key says of the next one, unchecked; undefined if it is none. */
+const statementOf = (note) => {
+  if (/[\u0000-\u0009\u000b-\u001f\ud800-\udfff]/u.test(note)) return undefined
+  const split = splitNote(note)
+  if (split === undefined) return undefined
+  const [format, name, id, next, time, ...more] = split.text.slice(0, -1).split("\n")
+  return format === ENDORSEMENT_FORMAT && isTime(time) && more.length === 0
+    ? { ...split, name, id, next, time }
+    : undefined
+}
+
+const isTrusted = ({ trusted }) => trusted !== "unendorsed"
+const isReplaced = ({ retiredAt }) => retiredAt !== undefined
+
+/**
+ * The standing of each key, in the order given, pinned keys that are not listed last: `trusted` is
+ * "root", "listed" (pinned), "endorsed" or "unendorsed"; `endorsedBy` the id of the key before it;
+ * `next` the key that it endorsed, and `retiredAt` when. A key endorses one successor: the first in
+ * this order. Keys may have `root` and `endorsement`.
+ */
+const keyLine = async ({ believesRoots, keys, pinned }, host) => {
+  const standings = new Map()
+  for (const key of [...keys, ...pinned]) {
+    if (standings.has(key.vkey)) continue
+    const isRoot = key.root === true && believesRoots
+    const isPinned = pinned.some(({ vkey }) => vkey === key.vkey)
+    const trusted = isRoot ? "root" : isPinned ? "listed" : "unendorsed"
+    const statement = key.endorsement === undefined ? undefined : statementOf(key.endorsement)
+    standings.set(key.vkey, { key, vkey: key.vkey, statement, trusted })
+  }
+  const line = [...standings.values()]
+  const waiting = line.filter(isTrusted)
+  for (let own = waiting.shift(); own !== undefined; own = waiting.shift()) {
+    const successor = await successorOf(line, own, host)
+    if (successor === undefined) continue
+    own.next = successor.key
+    own.retiredAt = successor.statement.time
+    successor.endorsedBy = own.key.id
+    if (isTrusted(successor)) continue
+    successor.trusted = "endorsed"
+    waiting.push(successor)
+  }
+  return line
+}
+
+/** The first key, not endorsed by another one already, whose endorsement this key has signed. */
+const successorOf = async (line, { key }, host) => {
+  for (const successor of line) {
+    const { endorsedBy, statement, vkey } = successor
+    if (statement === undefined || vkey === key.vkey || endorsedBy !== undefined) continue
+    const isOfBoth = statement.name === key.name && statement.id === key.id &&
+      statement.next === vkey
+    if (!isOfBoth) continue
+    const { state } = await signatureState(statement, [key], host)
+    if (state === "signed") return successor
+  }
+  return undefined
+}
+
+/** The key that a checkpoint names as the next one; undefined if it hands nothing over. */
+const nextKeyOf = ({ extensions }) =>
+  extensions.find((extension) => extension.startsWith(NEXT_KEY))?.slice(NEXT_KEY.length)
+
+/** The smallest of the notes, `{note, signers}`, with which a key handed over to the next one. */
+const handOverOf = ({ next, vkey }, { handOvers, origin }) => {
+  let smallest
+  for (const { note, signers } of handOvers) {
+    const isOwn = signers.includes(vkey) && note.origin === origin && nextKeyOf(note) === next?.vkey
+    if (isOwn && (smallest === undefined || note.size < smallest.size)) smallest = note
+  }
+  return smallest
+}
+
+/** True if the key that signs the tree now is this one, or one before it in the line. */
+const isStillSigning = (line, vkey, signer) => {
+  const seen = new Set()
+  let at = signer
+  while (at !== undefined && at !== vkey && !seen.has(at)) {
+    seen.add(at)
+    at = line.find((one) => one.vkey === at)?.next?.vkey
+  }
+  return at === vkey
+}
+
+/**
+ * Why this key may not have signed a tree of this size and root; undefined if it may. `tree`:
+ * `{origin, handOvers, signer}`, the vkey that signs it now.
+ */
+const signatureRefusal = (line, tree, { root, size, vkey }) => {
+  const standing = line.find((one) => one.vkey === vkey)
+  if (standing === undefined) return "its key is not published"
+  const { key: { id }, next, retiredAt } = standing
+  if (!isTrusted(standing)) {
+    return `its key ${id} is not endorsed by the key before it and not listed as trusted`
+  }
+  if (next === undefined) return undefined
+  const last = handOverOf(standing, tree)
+  if (last === undefined) {
+    if (isStillSigning(line, vkey, tree.signer)) return undefined
+    return `its key ${id} was replaced by ${next.id} at ${retiredAt} and never signed this tree`
+  }
+  if (size > last.size) {
+    return `its key ${id} was replaced by ${next.id} at ${retiredAt}, when the tree had ` +
+      `${last.size} leaves, not ${size}`
+  }
+  return size === last.size && root !== last.root
+    ? `its key ${id} handed over another tree of ${size} leaves to ${next.id}`
+    : undefined
 }
 
 // What was found
@@ -936,11 +1119,15 @@ const isOpenEnded = (bounds) => bounds.to === HISTORY_TO && (bounds.to_sequence 
  */
 class PackChain {
   /** `edges`, `links`: names of files; `noun`: what the chain is of. */
-  constructor(check, { edges, first, links, noteName, noun, origin, scheme }) {
-    Object.assign(this, { check, edges, expectedFirst: first, linksFile: links, noteName, noun,
-      origin, scheme })
+  constructor(check, { edges, first, handOverName, links, noteName, noun, origin, scheme }) {
+    Object.assign(this, { check, edges, expectedFirst: first, handOverName, linksFile: links,
+      noteName, noun, origin, scheme })
     this.found = check.found
     this.notes = []
+    /** Notes with which keys have handed the tree over, `{note, signers}`. */
+    this.handOvers = []
+    /** Size of the largest tree that agrees and that a key of now, or a kept checkpoint, shows. */
+    this.shown = 0
     this.roots = new Map()
     this.treeHolds = true
     this.links = 0
@@ -975,30 +1162,68 @@ class PackChain {
   }
 
   async readNotes() {
-    const { check, found, noteName, noun, origin } = this
-    for (const name of check.source.names.filter((name) => noteName.test(name)).sort()) {
-      const text = await check.text(name)
-      const note = text === undefined ? undefined : noteOf(text)
-      const size = Number(noteName.exec(name)[1])
-      const bad = (expected, actual) =>
-        found.problem(name, size, "checkpoint_mismatch", expected, actual)
-      if (note === undefined || note.size !== size || note.origin !== origin) {
-        const actual = note === undefined
-          ? "something else"
-          : `one of ${note.origin} for ${note.size} ${noun}s`
-        bad(`a checkpoint of ${origin} for ${size} ${noun}s`, actual)
-        continue
-      }
-      const { state } = await signatureState(note, check.keysOfSize(size), check.host)
-      if (state === "bad_signature") bad("a signature that verifies", "one that does not")
-      else if (state === "unknown_key" && check.pinned.length === 0) {
-        bad(`a signature by a key of ${KEYS}`, "another key's")
-      } else this.notes.push({ file: name, ...note, state })
+    for (const name of this.check.source.names.filter((name) => this.noteName.test(name)).sort()) {
+      await this.readNote(name, Number(this.noteName.exec(name)[1]))
+    }
+    for (const name of this.check.source.names.filter((name) => this.handOverName.test(name))
+      .sort()) {
+      await this.readNote(name)
     }
   }
 
-  keep(label, note, state) {
-    this.notes.push({ file: label, ...note, state, isKept: true })
+  /** `wanted`: the size that the name of the file says; undefined for a tree handed over. */
+  async readNote(name, wanted) {
+    const { check, found, noun, origin } = this
+    const text = await check.text(name)
+    const note = text === undefined ? undefined : noteOf(text)
+    const size = wanted ?? note?.size ?? null
+    const bad = (expected, actual) =>
+      found.problem(name, size, "checkpoint_mismatch", expected, actual)
+    if (note === undefined || note.size !== size || note.origin !== origin) {
+      const actual = note === undefined
+        ? "something else"
+        : `one of ${note.origin} for ${note.size} ${noun}s`
+      const of = wanted === undefined ? "" : ` for ${wanted} ${noun}s`
+      return bad(`a checkpoint of ${origin}${of}`, actual)
+    }
+    const isHandOver = nextKeyOf(note) !== undefined
+    if (wanted === undefined && !isHandOver) {
+      return bad("a checkpoint that names the next key", "one that names none")
+    }
+    const { signers, state } = await signatureState(note, check.keys, check.host)
+    if (state === "bad_signature") bad("a signature that verifies", "one that does not")
+    else if (state === "unknown_key" && check.pinned.length === 0) {
+      bad(`a signature by a key of ${KEYS}`, "another key's")
+    } else this.add({ file: name, ...note, state, signers, isHandOver: wanted === undefined })
+  }
+
+  add(note) {
+    this.notes.push(note)
+    if (nextKeyOf(note) !== undefined) this.handOvers.push({ note, signers: note.signers })
+  }
+
+  keep(label, note, state, signers) {
+    this.add({ file: label, ...note, state, signers, isKept: true })
+  }
+
+  /** Leaves out what its key may not have signed. */
+  judgeNotes() {
+    const { check: { line, treeSigner: signer }, found, handOvers, origin } = this
+    this.notes = this.notes.filter(({ file, root, signers, size, state }) => {
+      if (state !== "signed") return true
+      const refusals = signers.map((vkey) =>
+        signatureRefusal(line, { origin, handOvers, signer }, { vkey, size, root })
+      )
+      if (refusals.includes(undefined)) return true
+      const expected = "a signature by a key that may sign it"
+      found.problem(file, size, "checkpoint_mismatch", expected, refusals[0])
+      return false
+    })
+  }
+
+  /** Leaves of the tree that this key handed over to the next one; null if it has not. */
+  handedOver(standing) {
+    return handOverOf(standing, this)?.size ?? null
   }
 
   /** The links one by one, each held against the one before it. */
@@ -1084,6 +1309,7 @@ class PackChain {
         matched = Math.max(matched, Math.min(size, last))
         const isSigned = note.state === "signed" || isKept
         if (isSigned) covered = Math.max(covered, size)
+        if (this.check.isShownBy(note)) this.shown = Math.max(this.shown, size)
         agreeing.push(size)
         if (note.state === "unknown_key") {
           found.open.push(`The signature of ${file}: by a key that was not given.`)
@@ -1121,10 +1347,11 @@ class PackChain {
     return tree.root()
   }
 
-  unreached({ file, isKept, size }, last) {
+  unreached({ file, isHandOver, isKept, size }, last) {
     const { found, noun } = this
     const first = this.first?.sequence_number
-    if (!this.treeHolds) return
+    // A tree that was handed over outside of the links only bounds what its key may sign.
+    if (!this.treeHolds || isHandOver) return
     if (first === undefined || size < first - 1) {
       found.open.push(
         `The checkpoint ${file}: it covers ${counted(size, noun)}, none of them in this pack.`
@@ -1156,9 +1383,12 @@ class PackCheck {
     this.hashes = new Map()
     this.erasures = new Map()
     this.outside = new Map()
-    /** Keys, raw in hex, that are known from elsewhere; and those that signed the manifest. */
-    this.trusted = new Set(this.pinned.map(({ raw }) => hexOf(raw)))
+    /** vkeys that signed the manifest, and those that signed a checkpoint from elsewhere. */
     this.manifestSigners = []
+    this.keptSigners = new Set()
+    /** The line of keys, and the line that starts with what is known from elsewhere. */
+    this.line = []
+    this.originLine = []
     this.erasedSeen = 0
     this.events = 0
     this.facts = 0
@@ -1205,6 +1435,9 @@ class PackCheck {
       await traces.readTree()
       await traces.readNotes()
       await this.readKept()
+      await this.readOrigin()
+      log.judgeNotes()
+      traces.judgeNotes()
       await this.readErasures()
       await this.joinEvents()
       await this.report()
@@ -1264,27 +1497,73 @@ class PackCheck {
     this.isWhole = bounds.from === HISTORY_FROM && bounds.to === HISTORY_TO
     this.origin = `${manifest.service}/${this.tenant}`
     this.log = new PackChain(this, {
-      edges: TREE, links: LINKS, noteName: NOTE_NAME, noun: "event", origin: this.origin,
-      scheme: SCHEME, first: manifest.first_sequence_number
+      edges: TREE, links: LINKS, noteName: NOTE_NAME, handOverName: HAND_OVER_NAME,
+      noun: "event", origin: this.origin, scheme: SCHEME, first: manifest.first_sequence_number
     })
     this.log.isOpenEnded = isOpenEnded(bounds)
     this.log.onLink = (link) => this.placeErasure(link)
     this.traces = new PackChain(this, {
-      edges: TRACE_TREE, links: TRACE_LINKS, noteName: TRACE_NOTE_NAME, noun: "fact",
-      origin: `${this.origin}/traces`, scheme: TRACE_SCHEME,
-      first: this.isWhole ? 1 : manifest.first_trace_sequence_number
+      edges: TRACE_TREE, links: TRACE_LINKS, noteName: TRACE_NOTE_NAME,
+      handOverName: TRACE_HAND_OVER_NAME, noun: "fact", origin: `${this.origin}/traces`,
+      scheme: TRACE_SCHEME, first: this.isWhole ? 1 : manifest.first_trace_sequence_number
     })
     this.traces.isOpenEnded = this.isWhole
-    const keysText = (await this.text(KEYS)) ?? ""
-    this.ownKeys = keysOfText(keysText, this.sha256).filter(({ name }) => name !== undefined)
-    this.keys = this.pinned.length > 0 ? this.pinned : this.ownKeys
+    await this.readKeys()
     await this.signature(utf8.encode(text).length)
     return true
   }
 
-  /** The keys that may have signed a checkpoint of this many events, or without it the manifest. */
-  keysOfSize(_size) {
-    return this.keys
+  /**
+   * The keys of the pack and those given, and the line that they make: from the keys given, or else
+   * from what the pack itself says.
+   */
+  async readKeys() {
+    const { host, sha256 } = this
+    const texts = bareKeysOfText((await this.text(KEYS)) ?? "", sha256)
+    this.ownKeys = texts.filter(({ name }) => name !== undefined)
+    for (const [at, key] of this.ownKeys.entries()) {
+      const endorsement = await this.text(endorsementName(at + 1))
+      if (endorsement !== undefined) key.endorsement = endorsement
+      key.root = !this.has(endorsementName(at + 1))
+    }
+    const given = new Map(this.ownKeys.map((key) => [key.vkey, key]))
+    const named = this.pinned.map((key) => namedKey(key, this.described.service, sha256))
+    for (const key of named) given.set(key.vkey, { ...given.get(key.vkey), ...key })
+    this.givenKeys = [...new Set(named.map(({ vkey }) => vkey))].map((vkey) => given.get(vkey))
+    this.line = await keyLine({
+      keys: [...this.givenKeys, ...this.ownKeys],
+      pinned: this.givenKeys,
+      believesRoots: this.pinned.length === 0
+    }, host)
+    // The caller may know of a replacement without the statement that made it.
+    for (const { retiredAt, vkey } of this.givenKeys) {
+      const standing = this.line.find((one) => one.vkey === vkey)
+      standing.retiredAt ??= retiredAt
+    }
+    this.keys = this.line.filter(isTrusted).map(({ key }) => key)
+  }
+
+  /** The line that starts with the keys given, or with those that signed a kept checkpoint. */
+  async readOrigin() {
+    const { host, keptSigners, line, ownKeys, pinned } = this
+    const kept = line.filter(({ vkey }) => keptSigners.has(vkey)).map(({ key }) => key)
+    this.originLine = pinned.length > 0
+      ? line
+      : await keyLine({ keys: ownKeys, pinned: kept, believesRoots: false }, host)
+  }
+
+  /** The standing of a key in the line from elsewhere, if it counts there. */
+  standingOf(vkey) {
+    return this.originLine.find((one) => one.vkey === vkey && isTrusted(one))
+  }
+
+  /** True if a note comes from elsewhere, or is signed by a key of now that is known from there. */
+  isShownBy({ isKept, signers, state }) {
+    if (state !== "signed") return false
+    return isKept === true || signers.some((vkey) => {
+      const standing = this.standingOf(vkey)
+      return standing !== undefined && !isReplaced(standing)
+    })
   }
 
   async signature(manifestBytes) {
@@ -1296,8 +1575,10 @@ class PackCheck {
       SIGNATURE, null, "signature_invalid", expected, actual
     )
     if (note === undefined) return bad("a signed note", "something else")
-    const { signers, state } = await signatureState(note, this.keysOfSize(), this.host)
-    const who = this.pinned.length > 0 ? "the public key that was given" : `a key of ${KEYS}`
+    const { signers, state } = await signatureState(note, this.keys, this.host)
+    const who = this.pinned.length > 0
+      ? "the public key that was given, or one that it endorsed"
+      : `a key of ${KEYS}`
     if (state === "unknown_key") return bad(`a signature by ${who}`, "a signature by another key")
     if (state === "bad_signature") return bad(`a signature by ${who}`, "one that does not verify")
     const digest = this.hashes.get(MANIFEST)
@@ -1310,6 +1591,8 @@ class PackCheck {
       return
     }
     this.manifestSigners = signers
+    const { tree_signer: treeSigner } = this.described
+    this.treeSigner = typeof treeSigner === "string" ? treeSigner : signers[0]
     const [signer] = note.signatures
     found.checked.push(`${MANIFEST} is signed by ${signer.name}+${signer.id}.`)
   }
@@ -1388,15 +1671,13 @@ class PackCheck {
           `${label} is a checkpoint of ${note.origin}, the pack is of ${this.origin}`
         )
       }
-      const { signers, state } = await signatureState(
-        note, this.keysOfSize(note.size), this.host
-      )
+      const { signers, state } = await signatureState(note, this.keys, this.host)
       if (state === "bad_signature") throw new Unreadable(
         `${label} has a signature that does not verify`
       )
       // The pack's own key has signed what came from elsewhere: it is the service's key.
-      for (const signer of signers) this.trusted.add(signer)
-      chain.keep(label, note, state)
+      for (const signer of signers) this.keptSigners.add(signer)
+      chain.keep(label, note, state, signers)
     }
   }
 
@@ -1874,14 +2155,7 @@ class PackCheck {
   /** What these files can't show, whatever they hold. */
   limits() {
     const { described, found } = this
-    if (!this.isOriginChecked()) {
-      const ids = this.ownKeys.map(({ id, name }) => `${name}+${id}`).join(", ")
-      found.open.push(
-        "Who made the pack: the signatures were checked with the key inside the pack " +
-          `(${ids || "none"}), which its maker chose. Take the service's public key from the ` +
-          "service (/.well-known/alk-keys.json), or a checkpoint that you kept, and give it."
-      )
-    }
+    this.limitsOfOrigin()
     if (this.kept.length === 0) {
       found.open.push(
         "That nothing was rewritten and signed again by a holder of the signing key. A " +
@@ -1903,7 +2177,7 @@ class PackCheck {
           "it."
       )
     }
-    if (this.has("evidence.pdf")) {
+    if (this.has(PDF)) {
       found.open.push("The words of evidence.pdf: only that it is the file that was signed.")
     }
     found.open.push("The times: created_at is the service's own clock.")
@@ -1914,9 +2188,76 @@ class PackCheck {
     }
   }
 
-  /** True if a key from elsewhere, or one that signed a checkpoint from there, signed this. */
+  /** What the signature of the manifest leaves open. */
+  limitsOfOrigin() {
+    const { found, originSigner } = this
+    const replaced = originSigner !== undefined && isReplaced(originSigner)
+    if (originSigner === undefined) {
+      const ids = this.ownKeys.map(({ id, name }) => `${name}+${id}`).join(", ")
+      found.open.push(
+        "Who made the pack: the signatures were checked with the key inside the pack " +
+          `(${ids || "none"}), which its maker chose. Take the service's public key from the ` +
+          "service (/.well-known/alk-keys.json), or a checkpoint that you kept, and give it."
+      )
+    } else if (replaced) {
+      const { key: { id, name }, retiredAt } = originSigner
+      const since =
+        `its manifest is signed by ${name}+${id}, which was replaced at ${retiredAt}; a holder ` +
+        "of the replaced key can have signed it since."
+      found.open.push(this.isRecomputed()
+        ? "When and by whom the pack was put together, and that the log went no further then: " +
+          `${since} Its events and facts are those that the service signed.`
+        : `Who made the pack: ${since} Only what a pack holds in full, without ${PDF}, can be ` +
+          "shown by the trees alone, with a checkpoint that you kept or one of the next key.")
+    }
+    if (this.pinned.length === 0) {
+      const unendorsed = this.ownKeys.slice(1).filter(({ root }) => root)
+      for (const { id, name } of unendorsed) found.open.push(
+        `The key ${name}+${id}: no key of the pack has endorsed it.`
+      )
+    }
+  }
+
+  /** The standing of the key known from elsewhere that signed the manifest, one of now first. */
+  get originSigner() {
+    const standings = this.manifestSigners.map((vkey) => this.standingOf(vkey)).filter(Boolean)
+    return standings.find((standing) => !isReplaced(standing)) ?? standings[0]
+  }
+
+  /** True if the trees alone show all that the pack holds, without the word of its manifest. */
+  isRecomputed() {
+    const { log, traces } = this
+    const isShown = ({ last, shown }) => last === undefined || shown >= last.sequence_number
+    return log.links + traces.links > 0 && isShown(log) && isShown(traces) &&
+      this.events === log.links && this.facts === traces.links && !this.has(PDF)
+  }
+
+  /** True if a key known from elsewhere signed this, and is not replaced or all of it is shown. */
   isOriginChecked() {
-    return this.manifestSigners.some((signer) => this.trusted.has(signer))
+    const { originSigner } = this
+    return originSigner !== undefined && (!isReplaced(originSigner) || this.isRecomputed())
+  }
+
+  /** The line of keys as a report lists it. */
+  keysOfReport() {
+    const { log, manifestSigners, originLine, pinned, traces } = this
+    const isKnown = pinned.length > 0 || this.keptSigners.size > 0
+    const line = isKnown ? originLine : this.line
+    return line.map((standing, at) => {
+      const { endorsedBy, key: { id, name }, next, retiredAt, trusted, vkey } = standing
+      return {
+        name,
+        key_id: id,
+        vkey,
+        trusted: trusted === "root" && at > 0 ? "unendorsed" : trusted,
+        pinned: trusted === "listed",
+        endorsed_by: endorsedBy ?? null,
+        next: next?.id ?? null,
+        retired_at: retiredAt ?? null,
+        handed_over: { events: log.handedOver(standing), traces: traces.handedOver(standing) },
+        signs_manifest: manifestSigners.includes(vkey)
+      }
+    })
   }
 
   verdict() {
@@ -1940,6 +2281,7 @@ class PackCheck {
       head_hash: this.log?.last?.hash ?? null,
       facts: this.facts,
       trace_links: this.traces?.links ?? 0,
+      keys: this.described === undefined ? [] : this.keysOfReport(),
       problems,
       problems_total: found.total,
       checked: found.checked,
@@ -2237,6 +2579,21 @@ const zipSource = async (file) => {
   }
 }
 
+/** What a report says of a key, in one line. */
+const keyText = (key) => {
+  const { endorsed_by: by, handed_over: sizes, name, next, retired_at: retired } = key
+  const parts = []
+  if (key.pinned) parts.push("given, or known by a checkpoint that was given")
+  if (by !== null) parts.push(`endorsed by ${by}`)
+  if (key.trusted === "root") parts.push("the first key of the pack")
+  if (key.trusted === "unendorsed") parts.push("not endorsed by a key that counts")
+  if (key.signs_manifest) parts.push(`signs ${MANIFEST}`)
+  if (retired !== null) parts.push(`replaced${next === null ? "" : ` by ${next}`} at ${retired}`)
+  if (sizes.events !== null) parts.push(`handed over at ${counted(sizes.events, "event")}`)
+  if (sizes.traces !== null) parts.push(`handed over at ${counted(sizes.traces, "fact")}`)
+  return `${name}+${key.key_id}: ${parts.join("; ")}`
+}
+
 const unreadable = (message) => ({
   verdict: "unreadable",
   message,
@@ -2405,7 +2762,12 @@ const reportLines = (path, report) => {
     lines.push(`      expected ${printable(expected)}`, `      found    ${printable(actual)}`)
   }
   const { checked, not_established: open } = report
-  return [...lines, ...listed("Checked", checked), ...listed("Not established", open)]
+  return [
+    ...lines,
+    ...listed("Signing keys", report.keys.map(keyText)),
+    ...listed("Checked", checked),
+    ...listed("Not established", open)
+  ]
 }
 
 const EXIT_CODES = { authentic: 0, consistent: 0, tampered: 1, unreadable: 2 }

@@ -69,8 +69,14 @@ TRACE_TREE = "checkpoints/traces-tree.json"
 EXECUTIONS = "executions.ndjson"
 SPANS = "spans.ndjson"
 KEYS = "keys/vkeys.txt"
+# The statement with which a key endorsed the n-th one of vkeys.txt.
+ENDORSEMENT_NAME = "keys/endorsement-%d.txt"
 NOTE_NAME = re.compile(r"checkpoints/([0-9]{1,15})\.txt")
 TRACE_NOTE_NAME = re.compile(r"checkpoints/traces-([0-9]{1,15})\.txt")
+# The last checkpoint of the n-th key of vkeys.txt: it hands the tree over to the next key.
+HAND_OVER_NAME = re.compile(r"checkpoints/hand-over-([0-9]{1,15})\.txt")
+TRACE_HAND_OVER_NAME = re.compile(r"checkpoints/traces-hand-over-([0-9]{1,15})\.txt")
+PDF = "evidence.pdf"
 # What every pack has; without one of them there is nothing to hold the rest against.
 REQUIRED = [
     MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, FACTS,
@@ -841,16 +847,65 @@ def key_id(name, raw):
 
 
 def key_of_vkey(text):
-    """(name, id, raw) of a C2SP verification key; None if it is none."""
+    """{name, id, raw, vkey} of a C2SP verification key; None if it is none."""
     match = VKEY.fullmatch(text)
     typed = bytes_of_base64(match.group(3)) if match else None
     if typed is None or len(typed) != 33 or typed[0] != 1:
         return None
     name, raw = match.group(1), typed[1:]
-    return (name, match.group(2), raw) if key_id(name, raw) == match.group(2) else None
+    if key_id(name, raw) != match.group(2):
+        return None
+    return {"name": name, "id": match.group(2), "raw": raw, "vkey": text}
+
+
+def named_key(key, service):
+    """The key as a service of this name has it."""
+    if key["name"] is not None:
+        return key
+    # No note is signed by a name that C2SP does not allow.
+    name = service if re.fullmatch("[^\x00-\x20+\ud800-\udfff]+", service) else "?"
+    known = key_id(name, key["raw"])
+    typed = base64.b64encode(b"\x01" + key["raw"]).decode("ascii")
+    return dict(key, name=name, id=known, vkey="%s+%s+%s" % (name, known, typed))
+
+
+def raw_of_jwk(x):
+    """The bytes of `x` of a JWK for Ed25519; None if it is none."""
+    if not isinstance(x, str) or not re.fullmatch("[A-Za-z0-9_-]{43}", x):
+        return None
+    return bytes_of_base64(x.replace("-", "+").replace("_", "/") + "=")
 
 
 def keys_of_text(text):
+    """
+    The keys in a text: those of bare_keys_of_text, each with what alk-keys.json says of it:
+    `endorsement` the statement of the key before it, `retired_at` when it was replaced. An
+    unendorsed one counts for nothing.
+    """
+    keys = bare_keys_of_text(text)
+    document = json_of(text) if keys and text.lstrip(" \t\r\n").startswith("{") else None
+    if not isinstance(document, dict) or not isinstance(document.get("keys"), list):
+        return keys
+    said = {}
+    for jwk in document["keys"]:
+        raw = raw_of_jwk(jwk.get("x")) if isinstance(jwk, dict) else None
+        if raw is not None:
+            said.setdefault(raw, jwk)
+    found = []
+    for key in keys:
+        jwk = said.get(key["raw"], {})
+        if jwk.get("trusted") == "unendorsed":
+            continue
+        key = dict(key)
+        if isinstance(jwk.get("endorsement"), str):
+            key["endorsement"] = jwk["endorsement"]
+        if is_time(jwk.get("retired_at")):
+            key["retired_at"] = jwk["retired_at"]
+        found.append(key)
+    return found
+
+
+def bare_keys_of_text(text):
     """
     The keys in a text, at most KEYS_MAX, each once: C2SP keys, JWKs, a PEM, or 32 bytes in base64.
     Bare keys have no name.
@@ -873,7 +928,7 @@ def keys_of_text(text):
             raws.append(body)
         if body is not None and len(body) == 44 and body.startswith(SPKI_PREFIX):
             raws.append(body[12:])
-    return [(None, None, raw) for raw in raws if raw is not None][:KEYS_MAX]
+    return [{"name": None, "raw": raw} for raw in raws if raw is not None][:KEYS_MAX]
 
 
 def utf16_length(text):
@@ -884,8 +939,8 @@ NOTE_SIGNATURE = re.compile("\u2014 ([^\x00-\x20+]+) ([A-Za-z0-9+/=]+)")
 NOTE_SIZE = re.compile(r"0|[1-9][0-9]{0,15}")
 
 
-def note_of(note):
-    """A signed checkpoint as a dict; None if it is none."""
+def split_note(note):
+    """The text and the signatures of a signed note as a dict; None if it is none."""
     at = note.rfind("\n\n")
     if at < 0 or not note.endswith("\n") or utf16_length(note) > NOTE_BYTES_MAX:
         return None
@@ -897,19 +952,23 @@ def note_of(note):
         if data is None or len(data) <= 4 or len(signatures) == SIGNATURES_MAX:
             return None
         signatures.append((match.group(1), data[:4].hex(), data[4:]))
-    lines = text[:-1].split("\n")
+    return {"text": text, "signatures": signatures}
+
+
+def note_of(note):
+    """A signed checkpoint as a dict; None if it is none."""
+    split = split_note(note)
+    if split is None:
+        return None
+    lines = split["text"][:-1].split("\n")
     if len(lines) < 3 or not lines[0] or not NOTE_SIZE.fullmatch(lines[1]):
         return None
     root = bytes_of_base64(lines[2])
     if root is None or len(root) != 32 or int(lines[1]) > SEQUENCE_MAX:
         return None
-    return {
-        "origin": lines[0],
-        "size": int(lines[1]),
-        "root": root.hex(),
-        "text": text,
-        "signatures": signatures,
-    }
+    return dict(
+        split, origin=lines[0], size=int(lines[1]), root=root.hex(), extensions=lines[3:]
+    )
 
 
 def note_text_of(text):
@@ -921,19 +980,183 @@ def note_text_of(text):
 
 def signature_state(note, keys):
     """
-    "signed", "unknown_key" or "bad_signature", and the raw keys whose signatures verify.
+    "signed", "unknown_key" or "bad_signature", and the vkeys whose signatures verify.
     """
     signers = []
     for name, signer_id, data in note["signatures"]:
-        for key_name, known_id, raw in keys:
-            if key_name is None:
-                key_name, known_id = name, key_id(name, raw)
-            if (key_name, known_id) != (name, signer_id):
+        for key in keys:
+            if (key["name"], key["id"]) != (name, signer_id):
                 continue
-            if not verify_ed25519(raw, note["text"].encode("utf-8"), data):
+            if not verify_ed25519(key["raw"], note["text"].encode("utf-8"), data):
                 return "bad_signature", []
-            signers.append(raw)
+            signers.append(key["vkey"])
     return "signed" if signers else "unknown_key", signers
+
+
+# The line of signing keys (alk-key-line-v1): which key may sign which size of a tree
+
+ENDORSEMENT_FORMAT = "alk-key-endorsement-v1"
+NEXT_KEY = "alk-next-key "
+TIME = re.compile(
+    "([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})\\.[0-9]{6}Z"
+)
+NOT_IN_NOTES = re.compile("[\x00-\x09\x0b-\x1f\ud800-\udfff]")
+
+
+def days_of(year, month):
+    if month != 2:
+        return 30 if month in (4, 6, 9, 11) else 31
+    return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+
+
+def is_time(value):
+    """True if this is a time in the form that the service writes."""
+    match = TIME.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not HISTORY_FROM <= value <= HISTORY_TO:
+        return False
+    year, month, day, hour, minute, second = map(int, match.groups())
+    return (
+        1 <= month <= 12
+        and 1 <= day <= days_of(year, month)
+        and hour < 24
+        and minute < 60
+        and second < 60
+    )
+
+
+def statement_of(note):
+    """What the statement of a key says of the next one, unchecked; None if it is none."""
+    split = None if NOT_IN_NOTES.search(note) else split_note(note)
+    lines = split["text"][:-1].split("\n") if split else []
+    if len(lines) != 5 or lines[0] != ENDORSEMENT_FORMAT or not is_time(lines[4]):
+        return None
+    return dict(split, name=lines[1], id=lines[2], next=lines[3], time=lines[4])
+
+
+def is_trusted(standing):
+    return standing["trusted"] != "unendorsed"
+
+
+def is_replaced(standing):
+    return standing["retired_at"] is not None
+
+
+def key_line(keys, pinned, believes_roots):
+    """
+    The standing of each key, in the order given, pinned keys that are not listed last: `trusted`
+    is "root", "listed" (pinned), "endorsed" or "unendorsed"; `endorsed_by` the id of the key before
+    it; `next` the key that it endorsed, and `retired_at` when. A key endorses one successor: the
+    first in this order. Keys may have `root` and `endorsement`.
+    """
+    standings = {}
+    pinned_vkeys = {key["vkey"] for key in pinned}
+    for key in [*keys, *pinned]:
+        if key["vkey"] in standings:
+            continue
+        trusted = "listed" if key["vkey"] in pinned_vkeys else "unendorsed"
+        if key.get("root") and believes_roots:
+            trusted = "root"
+        note = key.get("endorsement")
+        standings[key["vkey"]] = {
+            "key": key,
+            "vkey": key["vkey"],
+            "statement": None if note is None else statement_of(note),
+            "trusted": trusted,
+            "endorsed_by": None,
+            "next": None,
+            "retired_at": None,
+        }
+    line = list(standings.values())
+    waiting = [standing for standing in line if is_trusted(standing)]
+    while waiting:
+        own = waiting.pop(0)
+        successor = successor_of(line, own)
+        if successor is None:
+            continue
+        own["next"] = successor["key"]
+        own["retired_at"] = successor["statement"]["time"]
+        successor["endorsed_by"] = own["key"]["id"]
+        if not is_trusted(successor):
+            successor["trusted"] = "endorsed"
+            waiting.append(successor)
+    return line
+
+
+def successor_of(line, own):
+    """The first key, not endorsed by another one already, whose endorsement this key has signed."""
+    key = own["key"]
+    for successor in line:
+        statement = successor["statement"]
+        if statement is None or successor["endorsed_by"] is not None or successor is own:
+            continue
+        said = (statement["name"], statement["id"], statement["next"])
+        if said != (key["name"], key["id"], successor["vkey"]):
+            continue
+        if signature_state(statement, [key])[0] == "signed":
+            return successor
+    return None
+
+
+def next_key_of(note):
+    """The key that a checkpoint names as the next one; None if it hands nothing over."""
+    for extension in note["extensions"]:
+        if extension.startswith(NEXT_KEY):
+            return extension[len(NEXT_KEY) :]
+    return None
+
+
+def hand_over_of(standing, origin, hand_overs):
+    """The smallest of the notes with which a key handed over to the next one; None if it has not."""
+    if standing["next"] is None:
+        return None
+    own = [
+        note
+        for note in hand_overs
+        if standing["vkey"] in note["signers"]
+        and note["origin"] == origin
+        and next_key_of(note) == standing["next"]["vkey"]
+    ]
+    return min(own, key=lambda note: note["size"]) if own else None
+
+
+def is_still_signing(line, vkey, signer):
+    """True if the key that signs the tree now is this one, or one before it in the line."""
+    nexts = {one["vkey"]: one["next"]["vkey"] for one in line if one["next"] is not None}
+    seen = set()
+    at = signer
+    while at is not None and at != vkey and at not in seen:
+        seen.add(at)
+        at = nexts.get(at)
+    return at == vkey
+
+
+def signature_refusal(line, origin, hand_overs, signer, vkey, size, root):
+    """
+    Why this key may not have signed a tree of this size and root; None if it may. `signer`: the
+    vkey that signs the tree now.
+    """
+    standing = next((one for one in line if one["vkey"] == vkey), None)
+    if standing is None:
+        return "its key is not published"
+    known = standing["key"]["id"]
+    if not is_trusted(standing):
+        return (
+            "its key %s is not endorsed by the key before it and not listed as trusted" % known
+        )
+    if standing["next"] is None:
+        return None
+    following = standing["next"]["id"]
+    replaced = "its key %s was replaced by %s at %s" % (known, following, standing["retired_at"])
+    last = hand_over_of(standing, origin, hand_overs)
+    if last is None:
+        if is_still_signing(line, vkey, signer):
+            return None
+        return replaced + " and never signed this tree"
+    if size > last["size"]:
+        return "%s, when the tree had %d leaves, not %d" % (replaced, last["size"], size)
+    if size == last["size"] and root != last["root"]:
+        return "its key %s handed over another tree of %d leaves to %s" % (known, size, following)
+    return None
 
 
 # Files
@@ -1273,17 +1496,24 @@ class PackChain:
     were signed of it. `edges`, `links_file`: names of files; `noun`: what the chain is of.
     """
 
-    def __init__(self, check, edges, links_file, note_name, noun, origin, scheme, first):
+    def __init__(
+        self, check, edges, links_file, note_name, hand_over_name, noun, origin, scheme, first
+    ):
         self.check = check
         self.edges = edges
         self.links_file = links_file
         self.note_name = note_name
+        self.hand_over_name = hand_over_name
         self.noun = noun
         self.origin = origin
         self.scheme = scheme
         self.expected_first = first
         self.is_open_ended = False
         self.notes = []
+        # Notes with which keys have handed the tree over.
+        self.hand_overs = []
+        # Size of the largest tree that agrees and that a key of now, or a kept checkpoint, shows.
+        self.shown = 0
         self.roots = {}
         self.tree_holds = True
         self.links = 0
@@ -1334,34 +1564,83 @@ class PackChain:
             self.check.problem(self.edges, None, "content_mismatch", expected, "something else")
 
     def read_notes(self):
-        check = self.check
-        for name in sorted(filter(self.note_name.fullmatch, check.source.names)):
-            text = check.text(name)
-            note = note_of(text) if text is not None else None
-            size = int(self.note_name.fullmatch(name).group(1))
-            if note is None or note["size"] != size or note["origin"] != self.origin:
-                actual = "something else"
-                if note is not None:
-                    actual = "one of %s for %d %ss" % (note["origin"], note["size"], self.noun)
-                expected = "a checkpoint of %s for %d %ss" % (self.origin, size, self.noun)
-                check.problem(name, size, "checkpoint_mismatch", expected, actual)
-                continue
-            state, _ = signature_state(note, check.keys_of_size(size))
-            if state == "bad_signature":
-                check.problem(
-                    name, size, "checkpoint_mismatch", "a signature that verifies",
-                    "one that does not",
-                )  # fmt: skip
-            elif state == "unknown_key" and not check.pinned:
-                check.problem(
-                    name, size, "checkpoint_mismatch", "a signature by a key of " + KEYS,
-                    "another key's",
-                )  # fmt: skip
-            else:
-                self.notes.append(dict(note, file=name, state=state, is_kept=False))
+        names = self.check.source.names
+        for name in sorted(filter(self.note_name.fullmatch, names)):
+            self.read_note(name, int(self.note_name.fullmatch(name).group(1)))
+        for name in sorted(filter(self.hand_over_name.fullmatch, names)):
+            self.read_note(name, None)
 
-    def keep(self, label, note, state):
-        self.notes.append(dict(note, file=label, state=state, is_kept=True))
+    def read_note(self, name, wanted):
+        """`wanted`: the size that the name of the file says; None for a tree handed over."""
+        check, noun = self.check, self.noun
+        text = check.text(name)
+        note = note_of(text) if text is not None else None
+        size = wanted
+        if wanted is None and note is not None:
+            size = note["size"]
+
+        def bad(expected, actual):
+            check.problem(name, size, "checkpoint_mismatch", expected, actual)
+
+        if note is None or note["size"] != size or note["origin"] != self.origin:
+            actual = "something else"
+            if note is not None:
+                actual = "one of %s for %d %ss" % (note["origin"], note["size"], noun)
+            of_size = "" if wanted is None else " for %d %ss" % (wanted, noun)
+            return bad("a checkpoint of %s%s" % (self.origin, of_size), actual)
+        if wanted is None and next_key_of(note) is None:
+            return bad("a checkpoint that names the next key", "one that names none")
+        state, signers = signature_state(note, check.keys)
+        if state == "bad_signature":
+            return bad("a signature that verifies", "one that does not")
+        if state == "unknown_key" and not check.pinned:
+            return bad("a signature by a key of " + KEYS, "another key's")
+        self.add(note, name, state, signers, is_hand_over=wanted is None)
+
+    def add(self, note, file, state, signers, is_hand_over=False, is_kept=False):
+        whole = dict(
+            note,
+            file=file,
+            state=state,
+            signers=signers,
+            is_hand_over=is_hand_over,
+            is_kept=is_kept,
+        )
+        self.notes.append(whole)
+        if next_key_of(note) is not None:
+            self.hand_overs.append(whole)
+
+    def refusal_of(self, note):
+        """Why none of its keys may have signed a note; None if one may, or none is known."""
+        check, refusal = self.check, None
+        for vkey in note["signers"] if note["state"] == "signed" else []:
+            found = signature_refusal(
+                check.line, self.origin, self.hand_overs, check.tree_signer, vkey, note["size"],
+                note["root"],
+            )  # fmt: skip
+            if found is None:
+                return None
+            refusal = refusal or found
+        return refusal
+
+    def judge_notes(self):
+        """Leaves out what its key may not have signed."""
+        believed = []
+        for note in self.notes:
+            refusal = self.refusal_of(note)
+            if refusal is None:
+                believed.append(note)
+                continue
+            self.check.problem(
+                note["file"], note["size"], "checkpoint_mismatch",
+                "a signature by a key that may sign it", refusal,
+            )  # fmt: skip
+        self.notes = believed
+
+    def handed_over(self, standing):
+        """Leaves of the tree that this key handed over to the next one; None if it has not."""
+        last = hand_over_of(standing, self.origin, self.hand_overs)
+        return None if last is None else last["size"]
 
     def checked_links(self):
         """The links one by one, each held against the one before it."""
@@ -1450,6 +1729,8 @@ class PackChain:
                 agreeing.append(size)
                 if note["state"] == "signed" or note["is_kept"]:
                     covered = max(covered, size)
+                if check.is_shown_by(note):
+                    self.shown = max(self.shown, size)
                 if note["state"] == "unknown_key":
                     check.open.append(
                         "The signature of %s: by a key that was not given." % note["file"]
@@ -1489,7 +1770,8 @@ class PackChain:
         return tree.root()
 
     def unreached(self, note, last):
-        if not self.tree_holds:
+        # A tree that was handed over outside of the links only bounds what its key may sign.
+        if not self.tree_holds or note["is_hand_over"]:
             return
         check, file, size = self.check, note["file"], note["size"]
         if self.first is None or size < self.first["sequence_number"] - 1:
@@ -1533,9 +1815,13 @@ class PackCheck:
         self.hashes = {}
         self.erasures = {}
         self.outside = {}
-        # Raw keys that are known from elsewhere; and those that signed the manifest.
-        self.trusted = {raw for _, _, raw in pinned}
+        # vkeys that signed the manifest, and those that signed a checkpoint from elsewhere.
         self.manifest_signers = []
+        self.kept_signers = set()
+        # The line of keys, and the line that starts with what is known from elsewhere.
+        self.line = []
+        self.origin_line = []
+        self.tree_signer = None
         self.erased_seen = 0
         self.events = 0
         self.facts = 0
@@ -1604,6 +1890,9 @@ class PackCheck:
                 chain.read_tree()
                 chain.read_notes()
             self.read_kept()
+            self.read_origin()
+            self.log.judge_notes()
+            self.traces.judge_notes()
             self.read_erasures()
             self.join_events()
             self.report()
@@ -1665,24 +1954,63 @@ class PackCheck:
             for name in ("first_sequence_number", "first_trace_sequence_number")
         )
         self.log = PackChain(
-            self, TREE, LINKS, NOTE_NAME, "event", self.origin, SCHEME, first
+            self, TREE, LINKS, NOTE_NAME, HAND_OVER_NAME, "event", self.origin, SCHEME, first
         )  # fmt: skip
         self.log.is_open_ended = is_open_ended(bounds)
         self.log.on_link = self.place_erasure
         self.traces = PackChain(
-            self, TRACE_TREE, TRACE_LINKS, TRACE_NOTE_NAME, "fact", self.origin + "/traces",
-            TRACE_SCHEME, 1 if self.is_whole else first_fact,
+            self, TRACE_TREE, TRACE_LINKS, TRACE_NOTE_NAME, TRACE_HAND_OVER_NAME, "fact",
+            self.origin + "/traces", TRACE_SCHEME, 1 if self.is_whole else first_fact,
         )  # fmt: skip
         self.traces.is_open_ended = self.is_whole
-        own_keys = keys_of_text(self.text(KEYS) or "")
-        self.own_keys = [key for key in own_keys if key[0] is not None]
-        self.keys = self.pinned or self.own_keys
+        self.read_keys()
         self.manifest_signature()
         return True
 
-    def keys_of_size(self, _size=None):
-        """The keys that may have signed a checkpoint of this size, or without it the manifest."""
-        return self.keys
+    def read_keys(self):
+        """
+        The keys of the pack and those given, and the line that they make: from the keys given, or
+        else from what the pack itself says.
+        """
+        texts = bare_keys_of_text(self.text(KEYS) or "")
+        self.own_keys = [key for key in texts if key["name"] is not None]
+        for at, key in enumerate(self.own_keys):
+            name = ENDORSEMENT_NAME % (at + 1)
+            endorsement = self.text(name)
+            if endorsement is not None:
+                key["endorsement"] = endorsement
+            key["root"] = not self.has(name)
+        own = {key["vkey"]: key for key in self.own_keys}
+        given = {}
+        for key in self.pinned:
+            key = named_key(key, self.described["service"])
+            before = given.get(key["vkey"]) or own.get(key["vkey"]) or {}
+            given[key["vkey"]] = dict(before, **key)
+        self.given_keys = list(given.values())
+        self.line = key_line([*self.given_keys, *self.own_keys], self.given_keys, not self.pinned)
+        # The caller may know of a replacement without the statement that made it.
+        for standing in self.line:
+            if standing["retired_at"] is None and standing["vkey"] in given:
+                standing["retired_at"] = given[standing["vkey"]].get("retired_at")
+        self.keys = [standing["key"] for standing in self.line if is_trusted(standing)]
+
+    def read_origin(self):
+        """The line that starts with the keys given, or with those of a kept checkpoint."""
+        kept = [one["key"] for one in self.line if one["vkey"] in self.kept_signers]
+        self.origin_line = self.line if self.pinned else key_line(self.own_keys, kept, False)
+
+    def standing_of(self, vkey):
+        """The standing of a key in the line from elsewhere, if it counts there."""
+        return next(
+            (one for one in self.origin_line if one["vkey"] == vkey and is_trusted(one)), None
+        )
+
+    def is_shown_by(self, note):
+        """True if a note comes from elsewhere, or is signed by a key of now known from there."""
+        if note["state"] != "signed":
+            return False
+        standings = filter(None, map(self.standing_of, note["signers"]))
+        return note["is_kept"] or any(not is_replaced(standing) for standing in standings)
 
     def manifest_signature(self):
         if not self.has(SIGNATURE):
@@ -1696,8 +2024,10 @@ class PackCheck:
 
         if note is None:
             return bad("a signed note", "something else")
-        state, signers = signature_state(note, self.keys_of_size())
-        who = "the public key that was given" if self.pinned else "a key of " + KEYS
+        state, signers = signature_state(note, self.keys)
+        who = "a key of " + KEYS
+        if self.pinned:
+            who = "the public key that was given, or one that it endorsed"
         if state == "unknown_key":
             return bad("a signature by " + who, "a signature by another key")
         if state == "bad_signature":
@@ -1709,6 +2039,8 @@ class PackCheck:
                 "the SHA-256 of %s, %s" % (MANIFEST, digest), note["origin"] + " " + note["root"]
             )
         self.manifest_signers = signers
+        signer = self.described.get("tree_signer")
+        self.tree_signer = signer if isinstance(signer, str) else signers[0]
         name, signer_id, _ = note["signatures"][0]
         self.checked.append("%s is signed by %s+%s." % (MANIFEST, name, signer_id))
 
@@ -1787,12 +2119,12 @@ class PackCheck:
                     "%s is a checkpoint of %s, the pack is of %s"
                     % (label, note["origin"], self.origin)
                 )
-            state, signers = signature_state(note, self.keys_of_size(note["size"]))
+            state, signers = signature_state(note, self.keys)
             if state == "bad_signature":
                 raise Unreadable("%s has a signature that does not verify" % label)
             # The pack's own key has signed what came from elsewhere: it is the service's key.
-            self.trusted.update(signers)
-            chains[0].keep(label, note, state)
+            self.kept_signers.update(signers)
+            chains[0].add(note, label, state, signers, is_kept=True)
 
     # Erasures
 
@@ -2270,14 +2602,7 @@ class PackCheck:
 
     def limits(self):
         """What these files can't show, whatever they hold."""
-        if not self.is_origin_checked():
-            ids = ", ".join("%s+%s" % (name, known) for name, known, _ in self.own_keys)
-            self.open.append(
-                "Who made the pack: the signatures were checked with the key inside the pack (%s), "
-                "which its maker chose. Take the service's public key from the service "
-                "(/.well-known/alk-keys.json), or a checkpoint that you kept, and give it."
-                % (ids or "none")
-            )
+        self.limits_of_origin()
         if not self.kept:
             self.open.append(
                 "That nothing was rewritten and signed again by a holder of the signing key. A "
@@ -2300,7 +2625,7 @@ class PackCheck:
                 "the manifest's signature is the service's word for it."
                 % (FACTS, self.facts, self.traces.links)
             )
-        if self.has("evidence.pdf"):
+        if self.has(PDF):
             self.open.append("The words of evidence.pdf: only that it is the file that was signed.")
         self.open.append("The times: created_at is the service's own clock.")
         if self.strangers:
@@ -2308,9 +2633,90 @@ class PackCheck:
                 "Files in this folder that are not of the pack: %s." % ", ".join(self.strangers)
             )
 
+    def limits_of_origin(self):
+        """What the signature of the manifest leaves open."""
+        signer = self.origin_signer()
+        if signer is None:
+            ids = ", ".join("%s+%s" % (key["name"], key["id"]) for key in self.own_keys)
+            self.open.append(
+                "Who made the pack: the signatures were checked with the key inside the pack (%s), "
+                "which its maker chose. Take the service's public key from the service "
+                "(/.well-known/alk-keys.json), or a checkpoint that you kept, and give it."
+                % (ids or "none")
+            )
+        elif is_replaced(signer):
+            since = (
+                "its manifest is signed by %s+%s, which was replaced at %s; a holder of the "
+                "replaced key can have signed it since."
+                % (signer["key"]["name"], signer["key"]["id"], signer["retired_at"])
+            )
+            if self.is_recomputed():
+                self.open.append(
+                    "When and by whom the pack was put together, and that the log went no further "
+                    "then: %s Its events and facts are those that the service signed." % since
+                )
+            else:
+                self.open.append(
+                    "Who made the pack: %s Only what a pack holds in full, without %s, can be "
+                    "shown by the trees alone, with a checkpoint that you kept or one of the next "
+                    "key." % (since, PDF)
+                )
+        if not self.pinned:
+            for key in self.own_keys[1:]:
+                if key["root"]:
+                    self.open.append(
+                        "The key %s+%s: no key of the pack has endorsed it."
+                        % (key["name"], key["id"])
+                    )
+
+    def origin_signer(self):
+        """The standing of the key from elsewhere that signed the manifest, one of now first."""
+        standings = list(filter(None, map(self.standing_of, self.manifest_signers)))
+        return next((one for one in standings if not is_replaced(one)), (standings or [None])[0])
+
+    def is_recomputed(self):
+        """True if the trees alone show all that the pack holds, without its manifest's word."""
+        return (
+            self.log.links + self.traces.links > 0
+            and all(
+                chain.last is None or chain.shown >= chain.last["sequence_number"]
+                for chain in (self.log, self.traces)
+            )
+            and self.events == self.log.links
+            and self.facts == self.traces.links
+            and not self.has(PDF)
+        )
+
     def is_origin_checked(self):
-        """True if a key from elsewhere, or one that signed a checkpoint from there, signed this."""
-        return any(signer in self.trusted for signer in self.manifest_signers)
+        """True if a key from elsewhere signed this, and is not replaced or all of it is shown."""
+        signer = self.origin_signer()
+        return signer is not None and (not is_replaced(signer) or self.is_recomputed())
+
+    def keys_of_report(self):
+        """The line of keys as a report lists it."""
+        line = self.origin_line if self.pinned or self.kept_signers else self.line
+        return [
+            {
+                "name": standing["key"]["name"],
+                "key_id": standing["key"]["id"],
+                "vkey": standing["vkey"],
+                "trusted": (
+                    "unendorsed"
+                    if standing["trusted"] == "root" and at > 0
+                    else standing["trusted"]
+                ),
+                "pinned": standing["trusted"] == "listed",
+                "endorsed_by": standing["endorsed_by"],
+                "next": None if standing["next"] is None else standing["next"]["id"],
+                "retired_at": standing["retired_at"],
+                "handed_over": {
+                    "events": self.log.handed_over(standing),
+                    "traces": self.traces.handed_over(standing),
+                },
+                "signs_manifest": standing["vkey"] in self.manifest_signers,
+            }
+            for at, standing in enumerate(line)
+        ]
 
     def verdict(self):
         if self.total:
@@ -2338,6 +2744,7 @@ class PackCheck:
             "head_hash": last["hash"] if last else None,
             "facts": self.facts,
             "trace_links": self.traces.links if self.traces else 0,
+            "keys": self.keys_of_report() if self.described else [],
             "problems": sorted(self.problems, key=order),
             "problems_total": self.total,
             "checked": self.checked,
@@ -2386,6 +2793,29 @@ EXIT_CODES = {"authentic": 0, "consistent": 0, "tampered": 1, "unreadable": 2}
 ORIGIN_NOT_CHECKED = 3
 
 
+def key_text(key):
+    """What a report says of a key, in one line."""
+    parts = []
+    if key["pinned"]:
+        parts.append("given, or known by a checkpoint that was given")
+    if key["endorsed_by"] is not None:
+        parts.append("endorsed by " + key["endorsed_by"])
+    if key["trusted"] == "root":
+        parts.append("the first key of the pack")
+    if key["trusted"] == "unendorsed":
+        parts.append("not endorsed by a key that counts")
+    if key["signs_manifest"]:
+        parts.append("signs " + MANIFEST)
+    if key["retired_at"] is not None:
+        by = "" if key["next"] is None else " by " + key["next"]
+        parts.append("replaced%s at %s" % (by, key["retired_at"]))
+    for chain, noun in (("events", "event"), ("traces", "fact")):
+        size = key["handed_over"][chain]
+        if size is not None:
+            parts.append("handed over at " + counted(size, noun))
+    return "%s+%s: %s" % (key["name"], key["key_id"], "; ".join(parts))
+
+
 def report_lines(path, report):
     verdict = report["verdict"]
     if verdict == "unreadable":
@@ -2416,9 +2846,14 @@ def report_lines(path, report):
         lines.append("  %s%s in %s" % (where, reason, file))
         lines.append("      expected " + printable(problem["expected"]))
         lines.append("      found    " + printable(problem["actual"]))
-    for title, name in (("Checked", "checked"), ("Not established", "not_established")):
-        if report[name]:
-            lines += ["", title] + ["  - " + printable(line) for line in report[name]]
+    sections = (
+        ("Signing keys", list(map(key_text, report["keys"]))),
+        ("Checked", report["checked"]),
+        ("Not established", report["not_established"]),
+    )
+    for title, texts in sections:
+        if texts:
+            lines += ["", title] + ["  - " + printable(line) for line in texts]
     return lines
 
 

@@ -8,8 +8,14 @@ import { dirname } from "node:path"
 import { Effect, Layer, Stream } from "effect"
 import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
 import type { AuditEvent } from "../../../src/domain/AuditEvent.ts"
-import { makeCheckpoint, signerOf, type CheckpointRecord } from "../../../src/domain/Checkpoint.ts"
+import {
+  makeCheckpoint,
+  signerOf,
+  type CheckpointRecord,
+  type Signer
+} from "../../../src/domain/Checkpoint.ts"
 import { matches, type EventFilter } from "../../../src/domain/EventFilter.ts"
+import { endorse, handOver } from "../../../src/domain/KeyLine.ts"
 import { Frontier, leafHash, nodeHash } from "../../../src/domain/MerkleTree.ts"
 import { evidencePack } from "../../../src/exports/EvidencePack.ts"
 import { EvidenceSeal } from "../../../src/exports/EvidenceSeal.ts"
@@ -46,7 +52,37 @@ export interface PackWishes {
   readonly traceCheckpoints?: ReadonlyArray<number>
   /** Sizes at which checkpoints were signed, besides the whole chain. */
   readonly checkpoints?: ReadonlyArray<number>
-  readonly signer?: typeof signer
+  readonly signer?: Signer
+  readonly rotation?: Rotation
+}
+
+/** A change of keys: the one before endorsed the signer of the pack and handed the trees over. */
+export interface Rotation {
+  readonly before: Signer
+  /** Sizes of the trees that it handed over; without one it handed over none. */
+  readonly events?: number
+  readonly traces?: number
+}
+
+/** When keys are replaced. */
+export const ROTATED_AT = "2026-11-20T00:00:00.000000Z"
+
+/** The first leaves of a tree. */
+const treeOf = (hashes: ReadonlyArray<string>, size: number): Frontier => {
+  const frontier = Frontier.empty()
+  for (const hash of hashes.slice(0, size)) frontier.append(hash)
+  return frontier
+}
+
+/** The note with which `before` handed the first events of a chain over to `next`. */
+export const handOverNote = (
+  chain: TestChain,
+  size: number,
+  before: Signer,
+  next: Signer
+): string => {
+  const tree = treeOf(chain.bodies.map((body) => parse(body).hash), size)
+  return handOver(before, SERVICE, chain.tenantId, tree, ROTATED_AT, next.vkey).note
 }
 
 /** The checkpoint of the first `size` events of a chain. */
@@ -55,9 +91,8 @@ export const checkpointOf = (
   size = chain.length,
   by = signer
 ): CheckpointRecord => {
-  const frontier = Frontier.empty()
-  for (const body of chain.bodies.slice(0, size)) frontier.append(parse(body).hash)
-  return makeCheckpoint(by, SERVICE, chain.tenantId, frontier, GENERATED_AT)
+  const tree = treeOf(chain.bodies.map((body) => parse(body).hash), size)
+  return makeCheckpoint(by, SERVICE, chain.tenantId, tree, GENERATED_AT)
 }
 
 /** The checkpoint of the first `size` facts. */
@@ -67,9 +102,8 @@ export const traceCheckpointOf = (
   size = facts.length,
   by = signer
 ): CheckpointRecord => {
-  const frontier = Frontier.empty()
-  for (const { hash } of facts.slice(0, size)) frontier.append(hash)
-  return makeCheckpoint(by, SERVICE, tenantId, frontier, GENERATED_AT, "traces")
+  const tree = treeOf(facts.map(({ hash }) => hash), size)
+  return makeCheckpoint(by, SERVICE, tenantId, tree, GENERATED_AT, "traces")
 }
 
 /** Hash of a complete subtree over the events with these hashes. */
@@ -147,7 +181,8 @@ export class PackWorld {
       verification: { ...honestReport(this.chain, whole), ...report, verified_at: generatedAt },
       surroundings: {
         traceHead,
-        vkeys: [signer.vkey],
+        keys: [{ vkey: signer.vkey }],
+        signers: [],
         checkpoint: undefined,
         traceCheckpoint: undefined
       },
@@ -177,20 +212,43 @@ export class PackWorld {
     })
   }
 
-  seal({ checkpoints = [], signer: by = signer, traceCheckpoints = [] }: PackWishes) {
+  seal({ checkpoints = [], rotation, signer: by = signer, traceCheckpoints = [] }: PackWishes) {
     const { chain, facts } = this
+    const signerAt = (handedOver: number | undefined, size: number) =>
+      rotation !== undefined && size <= (handedOver ?? 0) ? rotation.before : by
     const hashesOf = (tree: string) =>
       tree.endsWith("/traces")
         ? facts.map(({ hash }) => hash)
         : chain.bodies.map((body) => parse(body).hash)
     const checkpoint = (tree: string, size?: number) =>
       tree.endsWith("/traces")
-        ? traceCheckpointOf(facts, chain.tenantId, size, by)
-        : checkpointOf(chain, size, by)
+        ? traceCheckpointOf(
+            facts, chain.tenantId, size, signerAt(rotation?.traces, size ?? Infinity)
+          )
+        : checkpointOf(chain, size, signerAt(rotation?.events, size ?? Infinity))
+    const handOversOf = (tree: string) => {
+      if (rotation === undefined) return []
+      const { before, events, traces } = rotation
+      const isOfTraces = tree.endsWith("/traces")
+      const size = isOfTraces ? traces : events
+      if (size === undefined) return []
+      const own = treeOf(hashesOf(tree), size)
+      const kind = isOfTraces ? "traces" : "events"
+      const { note } = handOver(before, SERVICE, chain.tenantId, own, ROTATED_AT, by.vkey, kind)
+      return [{ vkey: before.vkey, note }]
+    }
     return Layer.succeed(EvidenceSeal, {
       ready: Effect.void,
       sign: (text) => Effect.sync(() => by.sign(text)),
-      vkeys: Effect.succeed([by.vkey]),
+      keys: Effect.succeed(
+        rotation === undefined
+          ? [{ vkey: by.vkey }]
+          : [
+              { vkey: rotation.before.vkey },
+              { vkey: by.vkey, endorsement: endorse(rotation.before, by.vkey, ROTATED_AT) }
+            ]
+      ),
+      signers: (tree) => Effect.sync(() => ({ handOvers: handOversOf(tree), signer: by.vkey })),
       latest: (tree) =>
         Effect.sync(() => (hashesOf(tree).length === 0 ? undefined : checkpoint(tree))),
       earlier: (tree, beforeSize, limit) =>

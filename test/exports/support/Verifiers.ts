@@ -1,6 +1,6 @@
 /** Every verifier over one pack: the three that lie in it, run as auditors do, and our own. */
 import { execFile } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -18,7 +18,7 @@ export interface Run {
 }
 
 export interface Given {
-  /** C2SP key. */
+  /** C2SP key, or the path of a file with keys. */
   readonly key?: string
   /** Signed checkpoints. */
   readonly kept?: ReadonlyArray<string>
@@ -45,6 +45,9 @@ export const alkVerify = async (args: ReadonlyArray<string>): Promise<Run & { te
   const report = (args.includes("--json") ? JSON.parse(text) : undefined) as Report
   return { report, exitCode, text }
 }
+
+/** What a person pastes into the page. */
+export const keyText = (key: string): string => (existsSync(key) ? readFileSync(key, "utf8") : key)
 
 export class Verifiers {
   readonly folder: string
@@ -99,7 +102,7 @@ export class Verifiers {
     ])
     const page = await this.page.check(path, {
       kept: keptPaths,
-      ...(key === undefined ? {} : { key })
+      ...(key === undefined ? {} : { key: keyText(key) })
     })
     // Programs call a checkpoint by its path, the page can only know its name.
     const unnamed = (report: Report): Report =>

@@ -7,7 +7,7 @@ import { Heads } from "../../../src/actors/Heads.ts"
 import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
 import { makeCheckpoint, type CheckpointRecord } from "../../../src/domain/Checkpoint.ts"
 import { Frontier } from "../../../src/domain/MerkleTree.ts"
-import { EvidenceSeal, SealUnavailable } from "../../../src/exports/EvidenceSeal.ts"
+import { EvidenceSeal, SealUnavailable, type SealedTree } from "../../../src/exports/EvidenceSeal.ts"
 import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
 import type { ReportInput } from "../../../src/exports/report/Report.ts"
 import { TraceExport } from "../../../src/exports/TraceExport.ts"
@@ -44,6 +44,7 @@ export class ExportWorld {
   traceHead: { readonly sequence_number: number; readonly hash: string } | undefined
   /** Keys beside the one that signs. */
   otherKeys: ReadonlyArray<string> = []
+  sealed: SealedTree = { handOvers: [], signer: SIGNER.vkey }
   /** Fingerprint of the settings of reports. */
   reportSettings = "as they come"
   /** Text of the newest checkpoint. */
@@ -78,7 +79,8 @@ const seal = (world: World, state: ExportWorld) => {
   return Layer.succeed(EvidenceSeal, {
     ready: Effect.suspend(() => (state.keyMissing ? noKey : Effect.void)),
     sign: (text) => Effect.sync(() => SIGNER.sign(text)),
-    vkeys: Effect.sync(() => [SIGNER.vkey, ...state.otherKeys]),
+    keys: Effect.sync(() => [SIGNER.vkey, ...state.otherKeys].map((vkey) => ({ vkey }))),
+    signers: () => Effect.sync(() => state.sealed),
     latest: (tenantId) =>
       Effect.sync(() => {
         const frontier = Frontier.empty()

@@ -1,0 +1,366 @@
+/**
+ * The line of signing keys in packs: what goes in, that both verifiers follow it as domain/KeyLine
+ * defines it, and what they say of packs that a replaced key has signed.
+ */
+import { execFileSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { endorse, openEndorsement } from "../../src/domain/KeyLine.ts"
+import { signerOf, type Signer } from "../../src/domain/Checkpoint.ts"
+import { publishedKeys } from "../../src/pipeline/SigningKeys.ts"
+import { keysDocument } from "../../src/http/PublicKeys.ts"
+import type { PackReport } from "../../src/exports/verifiers/verify.mjs"
+import { readVectors } from "../support/Independent.ts"
+import { KEY_LINE_VECTORS, type KeyLineVectors } from "../support/KeyLineVectors.ts"
+import { FactChain } from "../adapters/clickhouse/support/StoredFacts.ts"
+import { TestChain } from "./support/Chains.ts"
+import { sign } from "./support/PackCorpus.ts"
+import { PackEditor } from "./support/PackEditor.ts"
+import {
+  checkpointOf,
+  handOverNote,
+  otherSigner,
+  PackWorld,
+  ROTATED_AT,
+  SERVICE,
+  signer as next
+} from "./support/PackWorld.ts"
+import { problemsOf, Verifiers, type Given } from "./support/Verifiers.ts"
+
+const before = signerOf(SERVICE, Buffer.alloc(32, 6))
+const chain = new TestChain("acme", 20)
+const traces = new FactChain("acme")
+traces.start("run-1")
+traces.span("run-1", "span-1")
+traces.endSpan("run-1", "span-1")
+traces.end("run-1")
+traces.start("run-2")
+const facts = traces.all
+const rotation = { before, events: 9, traces: 4 }
+
+let verifiers: Verifiers
+/** Made after the change of keys. */
+let rotated: Buffer
+
+beforeAll(async () => {
+  verifiers = await Verifiers.open()
+  rotated = await new PackWorld(chain, facts).pack({ rotation, checkpoints: [5, 14] })
+})
+afterAll(() => verifiers.close())
+
+const registered = ({ keyId, publicKey, vkey }: Signer, endorsement?: string) => ({
+  key_id: keyId,
+  vkey,
+  public_key: publicKey,
+  added_at: `2026-11-1${endorsement === undefined ? 0 : 1}T00:00:00.000000Z`,
+  ...(endorsement === undefined ? {} : { endorsement })
+})
+
+/** alk-keys.json after the change of keys, as a file. */
+const freshKeys = (): string => {
+  const keys = publishedKeys(
+    [registered(before), registered(next, endorse(before, next.vkey, ROTATED_AT))], []
+  )
+  return verifiers.file("alk-keys.json", JSON.stringify(keysDocument(keys)))
+}
+
+const isOpen = ({ not_established: open }: PackReport, words: string) =>
+  open.some((line) => line.includes(words))
+
+const verdictOf = async (zip: Buffer, given: Given = {}) => {
+  const report = await verifiers.check(zip, given)
+  assert(report.verdict !== "unreadable")
+  return report
+}
+
+/** Files of a pack changed, and its manifest signed by a key. */
+const forged = (zip: Buffer, by: Signer, change: (pack: PackEditor) => void): Buffer => {
+  const pack = new PackEditor(zip)
+  change(pack)
+  return sign(pack.settle(), "acme", by).zip()
+}
+
+/** Without the report for people, of the time before the change of keys. */
+const madeBefore = (size = 9) =>
+  new PackWorld(chain.branch(size), facts.slice(0, 4)).pack({ signer: before })
+
+describe("a pack made after a change of keys", () => {
+  it("holds the endorsement and the trees handed over, in the order of the keys", () => {
+    const pack = new PackEditor(rotated)
+    assert.deepStrictEqual(pack.lines("keys/vkeys.txt"), [before.vkey, next.vkey])
+    const statement = openEndorsement(pack.text("keys/endorsement-2.txt"), before.vkey)
+    assert.strictEqual(statement?.nextVkey, next.vkey)
+    assert.isFalse(pack.files.has("keys/endorsement-1.txt"))
+    assert.strictEqual(
+      pack.text("checkpoints/hand-over-1.txt"), handOverNote(chain, 9, before, next)
+    )
+    assert.match(pack.text("checkpoints/traces-hand-over-1.txt"), /^alk\/acme\/traces\n4\n/)
+    assert.strictEqual(JSON.parse(pack.text("manifest.json")).tree_signer, next.vkey)
+    assert.include(pack.text("README.txt"), "hand-over-N.txt")
+  })
+
+  it("is authentic under either key and under fresh keys, and lists the line", async () => {
+    for (const key of [before.vkey, next.vkey, freshKeys()]) {
+      const report = await verdictOf(rotated, { key })
+      assert.strictEqual(report.verdict, "authentic", key)
+      assert.isTrue(report.keys.find(({ vkey }) => vkey === next.vkey)!.signs_manifest)
+    }
+    const { keys } = await verdictOf(rotated, { key: before.vkey })
+    assert.deepStrictEqual(keys, [
+      {
+        name: SERVICE,
+        key_id: before.keyId,
+        vkey: before.vkey,
+        trusted: "listed",
+        pinned: true,
+        endorsed_by: null,
+        next: next.keyId,
+        retired_at: ROTATED_AT,
+        handed_over: { events: 9, traces: 4 },
+        signs_manifest: false
+      },
+      {
+        name: SERVICE,
+        key_id: next.keyId,
+        vkey: next.vkey,
+        trusted: "endorsed",
+        pinned: false,
+        endorsed_by: before.keyId,
+        next: null,
+        retired_at: null,
+        handed_over: { events: null, traces: null },
+        signs_manifest: true
+      }
+    ])
+  })
+
+  it("is authentic with a checkpoint of the key before, and only consistent without", async () => {
+    const kept = [checkpointOf(chain, 7, before).note]
+    assert.strictEqual((await verdictOf(rotated, { kept })).verdict, "authentic")
+    const report = await verdictOf(rotated)
+    assert.strictEqual(report.verdict, "consistent")
+    assert.deepStrictEqual(report.keys.map(({ trusted }) => trusted), ["root", "endorsed"])
+  })
+
+  it("is tampered if the key before signed a tree beyond the one handed over", async () => {
+    for (const by of [next, before]) {
+      const zip = forged(rotated, by, (pack) => {
+        pack.set("checkpoints/14.txt", checkpointOf(chain, 14, before).note)
+      })
+      const report = await verdictOf(zip, { key: freshKeys() })
+      assert.deepStrictEqual(
+        problemsOf(report), ["checkpoints/14.txt 14 checkpoint_mismatch"]
+      )
+      assert.include(report.problems[0]!.actual, "when the tree had 9 leaves, not 14")
+    }
+  })
+
+  it("is tampered if a tree handed over is not that of its links", async () => {
+    const zip = forged(rotated, next, (pack) => {
+      const other = new TestChain("acme")
+      for (let n = 0; n < 9; n++) other.add({ outcome: "denied" })
+      pack.set("checkpoints/hand-over-1.txt", handOverNote(other, 9, before, next))
+    })
+    const report = await verdictOf(zip, { key: next.vkey })
+    assert.include(problemsOf(report), "checkpoints/hand-over-1.txt 9 checkpoint_mismatch")
+  })
+
+  it("shows keys that nothing endorses, and believes none of them", async () => {
+    const zip = forged(rotated, otherSigner, (pack) => {
+      pack.set("keys/vkeys.txt", `${before.vkey}\n${next.vkey}\n${otherSigner.vkey}\n`)
+      // Signed by a key that has endorsed another one already.
+      pack.set("keys/endorsement-3.txt", endorse(before, otherSigner.vkey, ROTATED_AT))
+    })
+    const report = await verdictOf(zip, { key: freshKeys() })
+    assert.include(problemsOf(report), "manifest.sig null signature_invalid")
+    assert.deepStrictEqual(
+      report.keys.map(({ trusted }) => trusted), ["listed", "listed", "unendorsed"]
+    )
+    const alone = forged(rotated, otherSigner, (pack) => {
+      pack.set("keys/vkeys.txt", `${before.vkey}\n${next.vkey}\n${otherSigner.vkey}\n`)
+    })
+    const open = await verdictOf(alone)
+    assert.strictEqual(open.verdict, "consistent")
+    assert.strictEqual(open.keys[2]!.trusted, "unendorsed")
+    assert.isTrue(isOpen(open, `${otherSigner.keyId}: no key of the pack has endorsed it`))
+  })
+})
+
+describe("a pack that a replaced key has signed", () => {
+  it("is authentic under that key alone", async () => {
+    const report = await verdictOf(await madeBefore(), { key: before.vkey })
+    assert.strictEqual(report.verdict, "authentic")
+  })
+
+  it("is not authentic with fresh keys: the key can have signed it after it was replaced", async () => {
+    const other = new TestChain("acme")
+    for (let n = 0; n < 9; n++) other.add({ outcome: "denied" })
+    const made = await new PackWorld(other).pack({ signer: before })
+    for (const zip of [made, await madeBefore()]) {
+      const report = await verdictOf(zip, { key: freshKeys() })
+      assert.strictEqual(report.verdict, "consistent")
+      assert.isTrue(isOpen(report, `${before.keyId}, which was replaced at ${ROTATED_AT}`))
+    }
+  })
+
+  it("is not authentic where the keys only say when it was replaced", async () => {
+    const { keys } = JSON.parse(readFileSync(freshKeys(), "utf8"))
+    const { endorsement, endorsed_by, ...second } = keys[1]
+    assert.strictEqual(endorsed_by, before.keyId)
+    assert.isString(endorsement)
+    const path = verifiers.file("jwks.json", JSON.stringify({ keys: [keys[0], second] }))
+    assert.strictEqual((await verdictOf(await madeBefore(), { key: path })).verdict, "consistent")
+  })
+
+  it("is authentic if its trees are proven to be those handed over", async () => {
+    const zip = await new PackWorld(chain.branch(9)).pack({ signer: before })
+    const kept = [handOverNote(chain, 9, before, next)]
+    const report = await verdictOf(zip, { key: freshKeys(), kept })
+    assert.strictEqual(report.verdict, "authentic")
+    assert.isTrue(isOpen(report, "Its events and facts are those that the service signed"))
+    // Of the trace chain nothing given shows anything.
+    const half = await verdictOf(await madeBefore(), { key: freshKeys(), kept })
+    assert.strictEqual(half.verdict, "consistent")
+  })
+
+  it("is not authentic if it says more than its trees show", async () => {
+    const kept = [handOverNote(chain, 9, before, next)]
+    const world = new PackWorld(chain.branch(9))
+    const wishes = [{ pdf: Buffer.from("%PDF-") }, { filter: { action: "document.shared" } }] as const
+    for (const wish of wishes) {
+      const zip = await world.pack({ signer: before, ...wish })
+      const report = await verdictOf(zip, { key: freshKeys(), kept })
+      assert.strictEqual(report.verdict, "consistent")
+    }
+    const shorter = await new PackWorld(chain.branch(8)).pack({
+      signer: before, filter: { toSequence: 8 }
+    })
+    const report = await verdictOf(shorter, { key: freshKeys(), kept })
+    assert.strictEqual(report.verdict, "consistent")
+  })
+
+  it("is tampered if it goes beyond the tree that was handed over", async () => {
+    const zip = await new PackWorld(chain.branch(14)).pack({ signer: before })
+    const kept = [handOverNote(chain, 9, before, next)]
+    const report = await verdictOf(zip, { key: freshKeys(), kept })
+    assert.deepStrictEqual(problemsOf(report), ["checkpoints/14.txt 14 checkpoint_mismatch"])
+  })
+
+  it("is tampered if it holds other events than those handed over", async () => {
+    const other = new TestChain("acme")
+    for (let n = 0; n < 9; n++) other.add({ outcome: "denied" })
+    const zip = await new PackWorld(other).pack({ signer: before })
+    const kept = [handOverNote(chain, 9, before, next)]
+    const report = await verdictOf(zip, { key: freshKeys(), kept })
+    assert.strictEqual(report.verdict, "tampered")
+  })
+})
+
+describe("the texts of the programs", () => {
+  it("list the line of keys", () => {
+    const path = verifiers.file("pack.zip", rotated)
+    const args = [path, "--public-key", before.vkey]
+    for (const [command, program] of [["node", "verify.mjs"], ["python3", "verify.py"]] as const) {
+      const text = execFileSync(command, [join(verifiers.folder, program), ...args]).toString()
+      assert.include(text, "\nSigning keys\n")
+      assert.include(
+        text,
+        `  - alk+${before.keyId}: given, or known by a checkpoint that was given; replaced by ` +
+          `${next.keyId} at ${ROTATED_AT}; handed over at 9 events; handed over at 4 facts\n`
+      )
+      assert.include(
+        text, `  - alk+${next.keyId}: endorsed by ${before.keyId}; signs manifest.json\n`
+      )
+    }
+  })
+})
+
+const NODE = `
+import { createHash, createPublicKey, verify as verifyBytes } from "node:crypto"
+import { readFileSync } from "node:fs"
+const [, program, input] = process.argv
+const text = readFileSync(program, "utf8")
+const begin = text.indexOf("// ---- checks: begin ----")
+const checks = text.slice(begin, text.indexOf("// ---- checks: end ----"))
+const sha256 = (data) => createHash("sha256").update(data).digest("hex")
+const host = { sha256, verifyEd25519: async (raw, message, signature) => {
+  const key = Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), raw])
+  return verifyBytes(null, message, createPublicKey({ key, format: "der", type: "spki" }), signature)
+} }
+const names = "keyLine, keyOfVkey, noteOf, signatureRefusal, signatureState"
+const made = new Function(checks + "; return { " + names + " }")()
+const { cases, origin } = JSON.parse(readFileSync(input, "utf8"))
+const answers = []
+for (const one of cases) {
+  const keyOf = ({ vkey, ...said }) => ({ ...made.keyOfVkey(vkey, sha256), ...said })
+  const pinned = one.pinned.map((vkey) => keyOf({ vkey }))
+  const keys = one.keys.map(keyOf)
+  const line = await made.keyLine({ keys, pinned, believesRoots: one.believes_roots }, host)
+  const all = line.map(({ key }) => key)
+  const handOvers = []
+  for (const text of one.hand_overs) {
+    const note = made.noteOf(text)
+    handOvers.push({ note, signers: (await made.signatureState(note, all, host)).signers })
+  }
+  const tree = { origin, handOvers, signer: one.signer ?? undefined }
+  answers.push({
+    standings: line.map(({ endorsedBy, retiredAt, trusted, vkey }) => ({
+      vkey, trusted, endorsed_by: endorsedBy ?? null, retired_at: retiredAt ?? null
+    })),
+    allowed: one.checkpoints.map(({ root_hash: root, tree_size: size, vkey }) =>
+      made.signatureRefusal(line, tree, { root, size, vkey }) === undefined)
+  })
+}
+process.stdout.write(JSON.stringify(answers))`
+
+const PYTHON = `
+import json, os, sys
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+sys.dont_write_bytecode = True
+import verify
+vectors = json.load(open(sys.argv[2], encoding="utf-8"))
+answers = []
+for one in vectors["cases"]:
+    def key_of(said):
+        return dict(verify.key_of_vkey(said["vkey"]), **said)
+    pinned = [key_of({"vkey": vkey}) for vkey in one["pinned"]]
+    line = verify.key_line([key_of(key) for key in one["keys"]], pinned, one["believes_roots"])
+    keys = [standing["key"] for standing in line]
+    hand_overs = []
+    for text in one["hand_overs"]:
+        note = verify.note_of(text)
+        hand_overs.append(dict(note, signers=verify.signature_state(note, keys)[1]))
+    names = ("vkey", "trusted", "endorsed_by", "retired_at")
+    answers.append({
+        "standings": [{name: standing[name] for name in names} for standing in line],
+        "allowed": [
+            verify.signature_refusal(line, vectors["origin"], hand_overs, one["signer"],
+                note["vkey"], note["tree_size"], note["root_hash"]) is None
+            for note in one["checkpoints"]
+        ],
+    })
+print(json.dumps(answers))
+`
+
+describe("the published cases of the line of keys", () => {
+  const { cases } = readVectors(KEY_LINE_VECTORS) as KeyLineVectors
+  const wanted = cases.map(({ checkpoints, standings }) => ({
+    standings,
+    allowed: checkpoints.map(({ allowed }) => allowed)
+  }))
+  const answers = (command: string, args: ReadonlyArray<string>, program: string): unknown =>
+    JSON.parse(execFileSync(command, [
+      ...args, join(verifiers.folder, program), join("schemas", "vectors", KEY_LINE_VECTORS)
+    ]).toString())
+
+  it("are those of verify.mjs", () => {
+    assert.deepStrictEqual(
+      answers("node", ["--input-type=module", "-e", NODE], "verify.mjs"), wanted
+    )
+  })
+
+  it("are those of verify.py", () => {
+    assert.deepStrictEqual(answers("python3", ["-c", PYTHON], "verify.py"), wanted)
+  })
+})
