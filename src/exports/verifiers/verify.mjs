@@ -1531,7 +1531,7 @@ class PackCheck {
     for (const key of named) given.set(key.vkey, { ...given.get(key.vkey), ...key })
     this.givenKeys = [...new Set(named.map(({ vkey }) => vkey))].map((vkey) => given.get(vkey))
     this.line = await keyLine({
-      keys: [...this.givenKeys, ...this.ownKeys],
+      keys: [...this.givenKeys, ...this.ownKeys.map((key) => this.unlessReplaced(key))],
       pinned: this.givenKeys,
       believesRoots: this.pinned.length === 0
     }, host)
@@ -1541,6 +1541,15 @@ class PackCheck {
       standing.retiredAt ??= retiredAt
     }
     this.keys = this.line.filter(isTrusted).map(({ key }) => key)
+  }
+
+  /** A key of the pack, without the statement of a key that the caller knows to be replaced. */
+  unlessReplaced(key) {
+    const statement = key.endorsement === undefined ? undefined : statementOf(key.endorsement)
+    const isOld = this.givenKeys.some(({ id, name, retiredAt }) =>
+      retiredAt !== undefined && id === statement?.id && name === statement.name
+    )
+    return isOld ? { ...key, endorsement: undefined } : key
   }
 
   /** The line that starts with the keys given, or with those that signed a kept checkpoint. */

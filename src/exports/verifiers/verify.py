@@ -1987,12 +1987,24 @@ class PackCheck:
             before = given.get(key["vkey"]) or own.get(key["vkey"]) or {}
             given[key["vkey"]] = dict(before, **key)
         self.given_keys = list(given.values())
-        self.line = key_line([*self.given_keys, *self.own_keys], self.given_keys, not self.pinned)
+        keys = [*self.given_keys, *map(self.unless_replaced, self.own_keys)]
+        self.line = key_line(keys, self.given_keys, not self.pinned)
         # The caller may know of a replacement without the statement that made it.
         for standing in self.line:
             if standing["retired_at"] is None and standing["vkey"] in given:
                 standing["retired_at"] = given[standing["vkey"]].get("retired_at")
         self.keys = [standing["key"] for standing in self.line if is_trusted(standing)]
+
+    def unless_replaced(self, key):
+        """A key of the pack, without the statement of a key that the caller knows is replaced."""
+        note = key.get("endorsement")
+        statement = None if note is None else statement_of(note)
+        is_old = statement is not None and any(
+            given.get("retired_at") is not None
+            and (given["id"], given["name"]) == (statement["id"], statement["name"])
+            for given in self.given_keys
+        )
+        return dict(key, endorsement=None) if is_old else key
 
     def read_origin(self):
         """The line that starts with the keys given, or with those of a kept checkpoint."""

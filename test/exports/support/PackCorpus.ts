@@ -4,11 +4,23 @@
  * The same seed always gives the same pack.
  */
 import { createHash } from "node:crypto"
+import { signerOf, type Signer } from "../../../src/domain/Checkpoint.ts"
+import { endorse } from "../../../src/domain/KeyLine.ts"
 import { eraseFact, parseFact } from "../../../src/domain/TraceFact.ts"
+import { keysDocument } from "../../../src/http/PublicKeys.ts"
+import { publishedKeys } from "../../../src/pipeline/SigningKeys.ts"
 import { FactChain, type Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
 import { TestChain, hostileItems } from "./Chains.ts"
 import { PackEditor } from "./PackEditor.ts"
-import { checkpointOf, otherSigner, PackWorld, SERVICE, signer } from "./PackWorld.ts"
+import {
+  checkpointOf,
+  handOverNote,
+  otherSigner,
+  PackWorld,
+  ROTATED_AT,
+  SERVICE,
+  signer
+} from "./PackWorld.ts"
 import { rawZip, type RawEntry, type RawZip } from "./RawZip.ts"
 
 /** One changed pack and what its verifier is given. */
@@ -28,7 +40,50 @@ export interface Mutant {
 interface Base {
   readonly chain: TestChain
   readonly zip: Buffer
+  /** What may be given as the key: C2SP keys, or the text of alk-keys.json. */
+  readonly keys: ReadonlyArray<string>
+  /** Who may sign the manifest of a changed pack. */
+  readonly signers: ReadonlyArray<Signer>
+  /** A checkpoint of this size that somebody may have kept. */
+  kept(size: number): string
 }
+
+/** The key that `signer` has replaced, in the worlds with a change of keys. */
+const replacedSigner = signerOf(SERVICE, Buffer.alloc(32, 6))
+/** Events and facts in the trees that it handed over. */
+const HANDED_OVER = { events: 8, traces: 6 }
+
+/** alk-keys.json after the change of keys. */
+const freshKeys = (): string => {
+  const published = [replacedSigner, signer].map(({ keyId, publicKey, vkey }, at) => ({
+    key_id: keyId,
+    vkey,
+    public_key: publicKey,
+    added_at: `2026-11-1${at}T00:00:00.000000Z`,
+    ...(at === 0 ? {} : { endorsement: endorse(replacedSigner, vkey, ROTATED_AT) })
+  }))
+  return JSON.stringify(keysDocument(publishedKeys(published, [])))
+}
+
+/** Of the worlds with a change of keys; kept is what the key of that time signed. */
+const rotatedBase = (chain: TestChain, zip: Buffer): Base => ({
+  chain,
+  zip,
+  keys: [replacedSigner.vkey, signer.vkey, freshKeys(), freshKeys()],
+  signers: [replacedSigner, signer, otherSigner],
+  kept: (size) =>
+    size === HANDED_OVER.events
+      ? handOverNote(chain, size, replacedSigner, signer)
+      : checkpointOf(chain, size, size < HANDED_OVER.events ? replacedSigner : signer).note
+})
+
+const plainBase = (chain: TestChain, zip: Buffer): Base => ({
+  chain,
+  zip,
+  keys: [signer.vkey],
+  signers: [otherSigner, signer, signer],
+  kept: (size) => checkpointOf(chain, size).note
+})
 
 /** Numbers from a seed (mulberry32). */
 class Dice {
@@ -65,6 +120,7 @@ export const sign = (pack: PackEditor, tenant: string, by = signer): PackEditor 
 }
 
 const FIRST_WITH_TRACES = 4
+const FIRST_ROTATED = 6
 
 /** Three executions whose facts come mixed; the second one was erased. */
 export const tracesOf = (): ReadonlyArray<Placed> => {
@@ -112,16 +168,29 @@ export const basePacks = async (): Promise<ReadonlyArray<Base>> => {
         facts: traces.filter(({ executionId }) => executionId === "run-2"),
         traceCheckpoints: [5]
       }
-    ]
+    ],
+    [
+      new TestChain("acme", 12),
+      {
+        rotation: { before: replacedSigner, ...HANDED_OVER },
+        checkpoints: [4, 10],
+        traceCheckpoints: [3, 8]
+      }
+    ],
+    // Made before the change of keys, which only those know who are given fresh keys.
+    [new TestChain("acme", HANDED_OVER.events), { signer: replacedSigner, checkpoints: [4] }]
   ] as const
   return Promise.all(
     wishes.map(async ([chain, wish], at) => {
-      const world = new PackWorld(chain, at < FIRST_WITH_TRACES ? [] : traces)
+      const hasTraces = at >= FIRST_WITH_TRACES && at !== wishes.length - 1
+      const world = new PackWorld(chain, hasTraces ? traces : [])
       const pack = new PackEditor(await world.pack(wish))
       for (const name of pack.files.keys()) {
         if (/^(?:verify\.|schema\/|README)/.test(name)) pack.remove(name)
       }
-      return { chain, zip: sign(pack.settle(), chain.tenantId).zip() }
+      const by = at === wishes.length - 1 ? replacedSigner : signer
+      const zip = sign(pack.settle(), chain.tenantId, by).zip()
+      return at < FIRST_ROTATED ? plainBase(chain, zip) : rotatedBase(chain, zip)
     })
   )
 }
@@ -302,7 +371,11 @@ const changeFiles = (dice: Dice, pack: PackEditor): string => {
 }
 
 /** Sums and manifest, and in the end the signature, as the one who changed the pack leaves them. */
-const close = (dice: Dice, pack: PackEditor, tenant: string): string => {
+const close = (
+  dice: Dice,
+  pack: PackEditor,
+  { chain: { tenantId: tenant }, signers }: Base
+): string => {
   try {
     switch (dice.below(5)) {
       case 0:
@@ -317,7 +390,7 @@ const close = (dice: Dice, pack: PackEditor, tenant: string): string => {
         sign(pack.settle(), tenant)
         return "signed with the real key"
       default:
-        sign(pack, tenant, dice.once(3) ? otherSigner : signer)
+        sign(pack, tenant, dice.one(signers))
         return "manifest signed as it is"
     }
   } catch {
@@ -411,11 +484,16 @@ const changeZip = (dice: Dice, pack: PackEditor): readonly [string, Buffer] => {
 /** The pack of a seed. */
 export const mutantOf = (seed: number, bases: ReadonlyArray<Base>): Mutant => {
   const dice = new Dice(seed)
-  const { chain, zip: original } = dice.one(bases)
+  const base = dice.one(bases)
+  const { chain, zip: original } = base
   const pack = new PackEditor(original)
   const given = dice.below(4)
-  const key = given === 1 ? signer.vkey : undefined
-  const kept = given === 2 ? [checkpointOf(chain, 1 + dice.below(chain.length)).note] : []
+  const isRotated = base.signers.includes(replacedSigner)
+  // What fresh keys say of a replaced key is weighed against kept checkpoints.
+  const hasKey = given === 1 || (isRotated && given === 3)
+  const hasKept = given === 2 || (isRotated && given === 3)
+  const key = hasKey ? dice.one(base.keys) : undefined
+  const kept = hasKept ? [base.kept(1 + dice.below(chain.length))] : []
   const story: Array<string> = []
   const isOfZip = dice.once(4)
   const changes = isOfZip ? dice.below(2) : 1 + dice.below(2)
@@ -423,7 +501,7 @@ export const mutantOf = (seed: number, bases: ReadonlyArray<Base>): Mutant => {
     story.push(dice.once(5) ? changeFiles(dice, pack) : changeText(dice, pack))
     if (pack.files.size === 0) break
   }
-  story.push(close(dice, pack, chain.tenantId))
+  story.push(close(dice, pack, base))
   const [ofZip, zip] = isOfZip ? changeZip(dice, pack) : (["", pack.zip()] as const)
   const before = new PackEditor(original).files
   const names = new Set([...before.keys(), ...pack.files.keys()])
