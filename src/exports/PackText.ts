@@ -141,7 +141,7 @@ export const readmeText = (scope: ExportScope, hasPdf: boolean): string =>
     "The programs also take the name of a ZIP or of a folder. Their verdicts and exit codes:",
     "",
     "  authentic    0  everything agrees, and a key or checkpoint that you gave shows who made it",
-    "  consistent   0  everything agrees; who made it was not checked (3 with --require-origin)",
+    "  consistent   0  everything agrees; who made it is not shown (3 with --require-origin)",
     "  tampered     1  something does not agree",
     "  unreadable   2  there is no verdict on its content",
     "",

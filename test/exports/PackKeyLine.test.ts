@@ -284,6 +284,24 @@ describe("the texts of the programs", () => {
   })
 })
 
+describe("the page", () => {
+  it("lists the line of keys", async () => {
+    const path = verifiers.file("pack.zip", rotated)
+    await verifiers.page.check(path, { key: before.vkey })
+    const lines = await verifiers.page.page.locator(".keys li").allTextContents()
+    assert.lengthOf(lines, 2)
+    assert.include(lines[0], `replaced by ${next.keyId} at ${ROTATED_AT}; handed over at 9 events`)
+    assert.include(lines[1], `endorsed by ${before.keyId}; signs manifest.json`)
+  })
+
+  it("says why a pack of a replaced key shows no origin", async () => {
+    const path = verifiers.file("pack.zip", await madeBefore())
+    await verifiers.page.check(path, { key: readFileSync(freshKeys(), "utf8") })
+    const sentence = await verifiers.page.page.textContent(".sentence")
+    assert.include(sentence, `its key ${before.keyId} was replaced at ${ROTATED_AT}`)
+  })
+})
+
 const NODE = `
 import { createHash, createPublicKey, verify as verifyBytes } from "node:crypto"
 import { readFileSync } from "node:fs"

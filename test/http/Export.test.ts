@@ -380,6 +380,8 @@ describe("both", () => {
       { traceHead: { sequence_number: 1, hash: "a".repeat(64) } },
       { traceHead: { sequence_number: 2, hash: "b".repeat(64) } },
       { otherKeys: ["alk+00000000+other"] },
+      { sealed: { handOvers: [], signer: "alk+00000000+other" } },
+      { sealed: { handOvers: [{ vkey: "alk+00000000+other", note: "a tree handed over" }] } },
       { checkpoint: "the newest checkpoint" },
       { checkpoint: "a newer one" }
     ]
@@ -392,7 +394,12 @@ describe("both", () => {
       etag = answer.headers.etag!
       assert.strictEqual((await get(path, { "if-none-match": etag })).status, 304)
     }
-    Object.assign(state, { traceHead: undefined, otherKeys: [], checkpoint: undefined })
+    Object.assign(state, {
+      traceHead: undefined,
+      otherKeys: [],
+      sealed: { handOvers: [] },
+      checkpoint: undefined
+    })
   })
 
   it("change their ETag with the chain, and with what is in them", async () => {

@@ -2726,7 +2726,7 @@ checks the folder that it lies in.
 
 Verdicts and exit codes
   authentic    0  everything agrees, and a key or checkpoint that you gave shows who made it
-  consistent   0  everything agrees; who made it was not checked (3 with --require-origin)
+  consistent   0  everything agrees; who made it is not shown (3 with --require-origin)
   tampered     1  something does not agree
   unreadable   2  there is no verdict on its content
 `
