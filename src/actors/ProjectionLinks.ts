@@ -61,7 +61,10 @@ const storedLast = Effect.fnUntraced(function*(chain: Chain, tenantId: string) {
       }
 })
 
-/** The predecessor of a record, if its topic holds it. */
+/**
+ * The end of the chain before a record, if its topic holds the record's predecessor: that one, or
+ * what follows it already if the record is an old one once more.
+ */
 const predecessorOf = Effect.fnUntraced(function*(
   reader: LogReader,
   { partition, topic }: { readonly partition: number; readonly topic: Chain },
@@ -71,17 +74,27 @@ const predecessorOf = Effect.fnUntraced(function*(
   const log = yield* EventLog
   const { start } = yield* log.bounds(topic, partition)
   let found: Link | undefined
+  let from = offset
   for (let end = offset; end > start && found === undefined; end -= STEP_OFFSETS) {
-    const from = Math.max(start, end - STEP_OFFSETS)
+    from = Math.max(start, end - STEP_OFFSETS)
     yield* scan(reader, { topic, partition, offset: from }, end, (records) => {
       for (const { key, value } of records) {
         if (value === null || key?.toString() !== next.tenantId) continue
         const link = linkOf(value, topic)
-        if (link !== undefined && isBefore(link, next)) found = link
+        if (link !== undefined && isBefore(link, next)) found ??= link
       }
     })
   }
-  return found
+  let last = found
+  if (last === undefined) return undefined
+  yield* scan(reader, { topic, partition, offset: from }, offset, (records) => {
+    for (const { key, value } of records) {
+      if (value === null || key?.toString() !== next.tenantId) continue
+      const link = linkOf(value, topic)
+      if (link !== undefined && last !== undefined && isBefore(last, link)) last = link
+    }
+  })
+  return last
 })
 
 const chainOf = (topic: string): Chain | undefined =>

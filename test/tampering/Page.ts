@@ -1,0 +1,102 @@
+/** `docs/tampering.md`, made of the cases. */
+import { tablesAsAWhole, type Case, type Outcome } from "./Cases.ts"
+
+const shown = (outcome: Outcome): string => {
+  if ("harmless" in outcome) return `does not matter: ${outcome.harmless}`
+  if ("unseen" in outcome) return `**not found yet**: ${outcome.unseen}`
+  return `found: ${outcome.found.map(({ at, chain, reason }) => `${chain} ${at} \`${reason}\``)
+    .join(", ")}`
+}
+
+const row = ({ isPacked, isSmall, other, restarted, running, what }: Case): string => {
+  const ofOther = other === undefined ? "" : ` The other tenant: ${shown(other)}.`
+  const marks = [...(isSmall === true ? ["small"] : []), ...(isPacked === true ? ["pack"] : [])]
+  return `| ${what} | ${shown(running)}${ofOther} |`
+    + ` ${restarted === undefined ? "the same" : shown(restarted)} | ${marks.join(", ")} |`
+}
+
+const section = ([on, cases]: readonly [string, ReadonlyArray<Case>]): string =>
+  [
+    `### ${on}`,
+    "",
+    "| what is done | while the service runs | after a restart | also |",
+    "|---|---|---|---|",
+    ...cases.map(row)
+  ].join("\n")
+
+const HEAD = `# The tamper matrix
+
+What alk says when its tables and topics are changed behind its back. The chains are
+tamper-evident: a change is found and located. It can't be prevented by somebody who may write to
+the database and to Kafka.
+
+Each row below is a case of \`test/tampering/Cases.ts\`, and a test compares this page with it. A
+case has a tenant of its own with 12 audit events, 17 trace facts and signed checkpoints. The test
+tampers while the service runs, verifies both chains, writes an event and an execution more,
+starts sequencer, projection and verification anew, and verifies again. "Found" means that \`GET
+/v1/verify\` is not valid and names this chain, sequence and reason. "Does not matter" means that
+both chains are valid and signed, and that the answers about the tenant's events and executions
+are byte for byte those of before. A tenant that nothing is done to is valid all the while, and
+what is written afterwards is projected and valid.
+
+\`npm test\` runs the cases that are marked "small", \`npm run test:all\` all of them. For those
+marked "pack" an evidence pack is made as well: \`alk verify\` has to call it tampered, and the
+report's verdict has to be broken.`
+
+const LIMITS = `## What can't be found, or only later
+
+- Who may write to \`alk.events\` or \`alk.traces\` can append a record that links. It is valid
+  until the sequencer writes its own next record, which then does not link, or until the next
+  signed checkpoint. Keep producers other than alk off its topics.
+- The row of a record that did not link can be deleted from \`conflicts\` or \`fact_conflicts\`.
+  The record itself stays on the topic and is in no answer.
+- A receipt is the answer to its sender. Changes to stored receipts are found by who kept the
+  receipt, with \`POST /v1/verify\`.
+- Verification compares with the newest checkpoint. A change of an older one in the table is found
+  by its reader, because the signature does not hold.
+- A record on \`alk.events\` that does not link, written while no sequencer runs: the sequencer
+  refuses the partition at its next start and names the offset. No case of the matrix does that.
+- Who holds the signing key and may write everywhere can make a new history. A checkpoint that was
+  kept elsewhere does not lead to it.
+
+## Records removed from a topic
+
+Kafka removes records from the start of a partition only (\`DeleteRecords\`, retention). No
+request removes records from its end: that takes the broker's files, or deleting the topic and
+writing it again.
+
+- The start of \`alk.events\` or \`alk.traces\` removed although they are kept for ever: the
+  verification says so in \`notices\`, and what is stored stays (\`test/tampering/Cuts.test.ts\`).
+- The last record of \`alk.events\` lost: the head in \`alk.state\` is expected all the same, and
+  the verification says \`tail_missing\` (\`test/integration/SetAside.test.ts\`).
+- The start of \`alk.checkpoints\`, \`alk.receipts\`, \`alk.commands\` or \`alk.quarantine\`
+  removed: both chains stay valid and signed, and the service goes on
+  (\`test/tampering/Cuts.test.ts\`).
+- \`alk.state\` lost as a whole: the next start rebuilds it from the other topics, and the numbers
+  go on. A verification in the seconds before it is rebuilt can say that the chain is broken
+  (\`test/tampering/Cuts.test.ts\`).
+- \`alk.progress\` lost, or \`alk.registry\`: no test of the matrix. The registry holds API keys
+  and the line of signing keys; back it up.`
+
+const counted = (cases: ReadonlyArray<Case>): string => {
+  const kind = (name: "found" | "harmless" | "unseen") =>
+    cases.filter(({ running }) => name in running).length
+  return `${cases.length} cases: ${kind("found")} found and located, ${kind("harmless")} that`
+    + ` do not matter, ${kind("unseen")} not found until the next record. ${
+      cases.filter(({ isSmall }) => isSmall === true).length
+    } are in the small form, ${
+      cases.filter(({ isPacked }) => isPacked === true).length
+    } with an evidence pack.`
+}
+
+/** The whole page. */
+export const pageOf = (cases: ReadonlyArray<Case>): string =>
+  [
+    HEAD,
+    counted(cases),
+    LIMITS,
+    "## The cases",
+    ...[...Map.groupBy(cases, ({ on }) => on)].map(section),
+    "### Tables without a case for each column",
+    [...tablesAsAWhole].map(([table, why]) => `- \`${table}\`: ${why}`).join("\n")
+  ].join("\n\n") + "\n"
