@@ -16,6 +16,7 @@ import { COMMAND_HEADER } from "../domain/Receipt.ts"
 import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
 import { checkNotOlder, readRegistryRecord } from "../domain/Registry.ts"
 import { RegistryTable } from "../domain/RegistryTable.ts"
+import { linkOf } from "../domain/Link.ts"
 import { microsOf } from "../domain/Timestamp.ts"
 import type { TopicKind } from "../domain/Topics.ts"
 import { parseFact } from "../domain/TraceFact.ts"
@@ -151,12 +152,86 @@ const parseEvent = ({ value }: LogRecord): StoredEvent | undefined => {
 
 type Comparison = "equal" | "behind" | { readonly ahead: string }
 
+/** A record's place in its chain, and what it says to follow. */
+interface Place extends Head {
+  readonly tenantId: string
+  readonly prevHash: string
+}
+
+/**
+ * Chains as the records of a topic continue them. A record that does not continue its chain was not
+ * written by a sequencer: it is passed over, unless the chain ends below it.
+ */
+class ChainWalk {
+  readonly heads: Map<string, Head>
+  /** By tenant the highest number of those that were passed over, with their offsets. */
+  readonly #strays = new Map<string, { readonly number: number; readonly offset: number }>()
+  passedOver = 0
+
+  constructor(heads: ReadonlyMap<string, Head> = new Map()) {
+    this.heads = new Map(heads)
+  }
+
+  /**
+   * True if the record continues its chain; undefined is what is no record at all. `isCut`: the
+   * start of the topic is gone, so a chain may begin anywhere.
+   */
+  take(place: Place | undefined, offset: number, isCut = false): place is Place {
+    const head = place && this.heads.get(place.tenantId)
+    const continues =
+      place !== undefined &&
+      (head === undefined
+        ? isCut || (place.sequence_number === 1 && place.prevHash === GENESIS_HASH)
+        : place.sequence_number === head.sequence_number + 1 && place.prevHash === head.hash)
+    if (!continues) {
+      this.#passOver(place, offset)
+      return false
+    }
+    const { created_at, hash, sequence_number, tenantId } = place
+    this.heads.set(tenantId, { sequence_number, hash, created_at })
+    return true
+  }
+
+  /** Offset of a record beyond the end of its chain: what lies between is missing. */
+  get missingBefore(): number | undefined {
+    for (const [tenantId, { number, offset }] of this.#strays) {
+      if (number > (this.heads.get(tenantId)?.sequence_number ?? 0)) return offset
+    }
+    return undefined
+  }
+
+  #passOver(place: Place | undefined, offset: number): void {
+    this.passedOver += 1
+    if (place === undefined) return
+    const known = this.#strays.get(place.tenantId)
+    if (known !== undefined && known.number >= place.sequence_number) return
+    this.#strays.set(place.tenantId, { number: place.sequence_number, offset })
+  }
+}
+
+const passedOver = (partition: number, topic: Expected["topic"], { passedOver: records }: ChainWalk) =>
+  records === 0
+    ? Effect.void
+    : Effect.logError("records that no sequencer has written are passed over", {
+        topic: `alk.${topic}`,
+        partition,
+        records
+      })
+
 /** What the changelog says of a topic that holds chains. */
 interface Expected {
   readonly topic: "events" | "traces"
   readonly next: number
   /** Undefined if the changelog does not tell all of them. */
   readonly heads: ReadonlyMap<string, Head> | undefined
+}
+
+/** A record as its chain has it; undefined for what is none of the tenant that its key names. */
+const chainPlaceOf = (topic: Expected["topic"], { key, value }: LogRecord): Place | undefined => {
+  const link = value === null ? undefined : linkOf(value, topic)
+  if (link === undefined || link.tenantId !== key?.toString()) return undefined
+  const { createdAt, hash, prevHash, sequenceNumber, tenantId } = link
+  return { tenantId, sequence_number: sequenceNumber, hash, created_at: createdAt, prevHash }
 }
 
 /** A record's place in its chain. */
@@ -187,13 +262,15 @@ const compareWithTopic = (
     const from = Math.max(start, next - 1)
     let last: LogRecord | undefined
     let newer = 0
+    const walk = new ChainWalk(heads)
     yield* scan(reader, { topic, partition, offset: from }, end, (records) => {
       for (const record of records) {
         if (record.offset === next - 1) last = record
-        else newer += 1
+        else if (walk.take(chainPlaceOf(topic, record), record.offset)) newer += 1
       }
     })
     if (newer > 0) return "behind"
+    yield* passedOver(partition, topic, walk)
     if (next === 0 || start >= next) return "equal"
     if (last === undefined) return { ahead: `alk.${topic} holds no record at offset ${next - 1}` }
     const { hash, number, tenantId } = placeOf(topic, last)
@@ -262,43 +339,44 @@ interface Chains {
   readonly eventsNext: number
 }
 
+/** Refuses chains of which a part is missing; says what was passed over. */
+const checkWhole = Effect.fnUntraced(function*(
+  partition: number,
+  topic: Expected["topic"],
+  walk: ChainWalk
+) {
+  const missing = walk.missingBefore
+  if (missing !== undefined) {
+    return yield* refuse(
+      partition,
+      `alk.${topic} is damaged: offset ${missing} does not link to the record before it`
+    )
+  }
+  yield* passedOver(partition, topic, walk)
+})
+
 /** Read every chain of the partition again, checking each link. */
 const readChains = ({ log, partition, reader }: Restoring) =>
   Effect.gen(function*() {
-    const heads = new Map<string, Head>()
+    const walk = new ChainWalk()
     const trees = new Map<string, Frontier>()
     const byId = new Map<string, number>()
     let eventsNext = 0
-    let broken: string | undefined
     const { end, start } = yield* log.bounds("events", partition)
     yield* scan(reader, { topic: "events", partition, offset: start }, end, (records) => {
       for (const record of records) {
         const event = parseEvent(record)
-        if (event === undefined) {
-          broken ??= `offset ${record.offset} holds no event`
-          continue
-        }
-        const before = heads.get(event.tenant_id)
-        const links =
-          before === undefined
-            ? start > 0 || (event.sequence_number === 1 && event.prev_hash === GENESIS_HASH)
-            : event.sequence_number === before.sequence_number + 1 &&
-              event.prev_hash === before.hash
-        if (!links) broken ??= `offset ${record.offset} does not link to the event before it`
-        heads.set(event.tenant_id, {
-          sequence_number: event.sequence_number,
-          hash: event.hash,
-          created_at: event.created_at
-        })
+        const place = event && chainPlaceOf("events", record)
+        if (!walk.take(place, record.offset, start > 0) || event === undefined) continue
         if (event.sequence_number === 1) trees.set(event.tenant_id, Frontier.empty())
         trees.get(event.tenant_id)?.append(event.hash)
         byId.set(dedupKeyOf(event.tenant_id, event.id), event.sequence_number)
         eventsNext = record.offset + 1
       }
     })
-    if (broken !== undefined) return yield* refuse(partition, `alk.events is damaged: ${broken}`)
+    yield* checkWhole(partition, "events", walk)
     const ends = { eventsNext: eventsNext === 0 ? start : eventsNext }
-    return { heads, trees, byId, ...ends } satisfies Chains
+    return { heads: walk.heads, trees, byId, ...ends } satisfies Chains
   })
 
 /**
@@ -307,29 +385,15 @@ const readChains = ({ log, partition, reader }: Restoring) =>
  */
 const readTraceChains = ({ log, partition, reader }: Restoring, byId: Map<string, number>) =>
   Effect.gen(function*() {
-    const traceHeads = new Map<string, Head>()
+    const walk = new ChainWalk()
     const trees = new Map<string, Frontier>()
     const { end, start } = yield* log.bounds("traces", partition)
     let tracesNext = start
-    let broken: string | undefined
     yield* scan(reader, { topic: "traces", partition, offset: start }, end, (records) => {
       for (const record of records) {
         const fact = parseFact(record.value?.toString() ?? "")
-        const before = fact && traceHeads.get(fact.tenant_id)
-        const links =
-          fact !== undefined &&
-          (before === undefined
-            ? start > 0 || (fact.chain_sequence === 1 && fact.prev_hash === GENESIS_HASH)
-            : fact.chain_sequence === before.sequence_number + 1 && fact.prev_hash === before.hash)
-        if (!links) {
-          broken ??= `offset ${record.offset} does not link to the fact before it`
-          continue
-        }
-        traceHeads.set(fact.tenant_id, {
-          sequence_number: fact.chain_sequence,
-          hash: fact.hash,
-          created_at: fact.created_at
-        })
+        const place = fact && chainPlaceOf("traces", record)
+        if (!walk.take(place, record.offset, start > 0) || fact === undefined) continue
         const name = treeNameOf(fact.tenant_id, "traces")
         if (fact.chain_sequence === 1) trees.set(name, Frontier.empty())
         trees.get(name)?.append(fact.hash)
@@ -339,8 +403,8 @@ const readTraceChains = ({ log, partition, reader }: Restoring, byId: Map<string
         tracesNext = record.offset + 1
       }
     })
-    if (broken !== undefined) return yield* refuse(partition, `alk.traces is damaged: ${broken}`)
-    return { traceHeads, traceTrees: trees, tracesNext }
+    yield* checkWhole(partition, "traces", walk)
+    return { traceHeads: walk.heads, traceTrees: trees, tracesNext }
   })
 
 /** The newest checkpoint of each tree, as the topic has them. */

@@ -54,8 +54,9 @@ const LIMITS = `## What can't be found, or only later
   receipt, with \`POST /v1/verify\`.
 - Verification compares with the newest checkpoint. A change of an older one in the table is found
   by its reader, because the signature does not hold.
-- A record on \`alk.events\` that does not link, written while no sequencer runs: the sequencer
-  refuses the partition at its next start and names the offset. No case of the matrix does that.
+- Where \`alk.state\` is lost too, a record on \`alk.events\` with a number beyond the end of its chain
+  looks like a hole in the chain: the sequencer refuses the partition at its next start and names
+  the offset. Other records that do not link are passed over (\`test/tampering/Replay.test.ts\`).
 - Who holds the signing key and may write everywhere can make a new history. A checkpoint that was
   kept elsewhere does not lead to it.
 

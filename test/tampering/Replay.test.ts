@@ -1,17 +1,24 @@
 /** A genuine record once more, as the first of its tenant that a projection reads after its start. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { AuditEvent } from "../../src/domain/AuditEvent.ts"
+import { startExecution } from "../actors/support/Traces.ts"
 import {
   events,
   project,
   rewritten,
   sequence,
+  sequenceUntil,
+  submit,
   TENANT,
   topicBodies,
   verify,
   withView
 } from "../integration/support/Evidence.ts"
-import { append } from "../support/Log.ts"
+import { append, loseTopic, readAll } from "../support/Log.ts"
+import { traceCommand } from "../support/TracePartition.ts"
+
+const execution = (id: string) => traceCommand(TENANT, [startExecution(id)])
 
 describe("an old record once more while nothing is projected", () => {
   it.live("is no part of the list, and what comes after it is", () =>
@@ -31,4 +38,64 @@ describe("an old record once more while nothing is projected", () => {
       })
     )
   )
+})
+
+describe("records that do not link, written while no sequencer runs", () => {
+  const written = Effect.gen(function*() {
+    yield* submit(execution("first"))
+    yield* sequence(10, events(10))
+    const bodies = yield* topicBodies
+    const facts = yield* readAll("traces")
+    const at = (topic: "events" | "traces", value: string | Buffer | null) =>
+      ({ topic, partition: 0, key: TENANT, value })
+    yield* append([
+      at("events", bodies[4]!),
+      at("events", "junk"),
+      at("events", null),
+      at("traces", facts[1]!.value),
+      at("traces", "junk")
+    ])
+    return bodies
+  })
+  const goesOn = (bodies: ReadonlyArray<string>) =>
+    Effect.gen(function*() {
+      yield* submit(execution("second"), events(1))
+      // Three of the records are the forged ones.
+      yield* sequenceUntil(
+        Effect.map(readAll("events"), ({ length }) => length === bodies.length + 4)
+      )
+      const listed = (yield* project()).bodies
+      assert.strictEqual(listed.length, bodies.length + 1)
+      const last = JSON.parse(listed.at(-1)!) as AuditEvent
+      const before = JSON.parse(bodies.at(-1)!) as AuditEvent
+      assert.deepStrictEqual(
+        [last.sequence_number, last.prev_hash],
+        [before.sequence_number + 1, before.hash]
+      )
+    })
+
+  it.live("do not stop the next one", () =>
+    withView(() => Effect.flatMap(written, goesOn)))
+
+  it.live("do not stop one that has to read the chains again", () =>
+    withView((prefix) =>
+      Effect.gen(function*() {
+        const bodies = yield* written
+        yield* loseTopic(prefix, "state")
+        yield* goesOn(bodies)
+      })
+    ))
+
+  it.live("stop it where a part of the chain is missing", () =>
+    withView((prefix) =>
+      Effect.gen(function*() {
+        const bodies = yield* written
+        const later = rewritten(bodies, 10, 12).bodies[11]!
+        yield* append([{ topic: "events", partition: 0, key: TENANT, value: later }])
+        yield* loseTopic(prefix, "state")
+        yield* submit(events(1))
+        const refused = yield* Effect.flip(sequenceUntil(Effect.succeed(false)))
+        assert.match(String((refused as Error).message), /alk\.events is damaged: offset \d+ does not link/)
+      })
+    ))
 })
