@@ -39,7 +39,7 @@ both chains are valid and signed, and that the answers about the tenant's events
 are byte for byte those of before. A tenant that nothing is done to is valid all the while, and
 what is written afterwards is projected and valid.
 
-\`npm test\` runs the cases that are marked "small", \`npm run test:all\` all of them. For those
+\`npm test\` runs the cases that are marked "small", \`npm run test:faults\` all of them. For those
 marked "pack" an evidence pack is made as well: \`alk verify\` has to call it tampered, and the
 report's verdict has to be broken.`
 

@@ -1,7 +1,7 @@
 /** The whole tamper matrix. */
 import { describe, it } from "@effect/vitest"
-import { cases } from "./Cases.ts"
-import { runMatrix } from "./Matrix.ts"
+import { cases } from "../tampering/Cases.ts"
+import { runMatrix } from "../tampering/Matrix.ts"
 
 describe("the tamper matrix", () => {
   it.live("finds what is changed in tables, through the running service and after a restart", () =>
