@@ -24,7 +24,8 @@ const own: Read = (text) => parseJsonWith(text, Number)
 const ofVerifier = (): Read => {
   const program = readFileSync("src/exports/verifiers/verify.mjs", "utf8")
   const section = /^\/\/ JSON$(.*?)^\/\/ RFC 8785/ms.exec(program)![1]!
-  return new Function(`${section}\nreturn parseJson`)() as Read
+  const depth = /^const DEPTH_MAX = \d+$/m.exec(program)![0]
+  return new Function(`${depth}\n${section}\nreturn parseJson`)() as Read
 }
 
 const readers: ReadonlyArray<readonly [string, Read]> = [
@@ -127,7 +128,7 @@ const inOrder = (value: unknown): unknown => {
   })
 }
 
-describe.each(readers)("%s", (_name, read) => {
+describe.each(readers)("%s", (name, read) => {
   it("reads what an armed engine misreads", () => {
     for (const { canonical, name, text } of victims()) {
       arm(text, canonical)
@@ -203,8 +204,17 @@ describe.each(readers)("%s", (_name, read) => {
     assert.isUndefined(value["admin"])
   })
 
-  it("reads a million levels without running out of stack", () => {
+  it("reads a million levels without running out of stack, or refuses them", () => {
     const levels = 1_000_000
+    if (name === "parseJson of verify.mjs") {
+      // No pack is nested that deep: 128 levels are read, one more is refused.
+      const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`
+      assert.notStrictEqual(outcomeOf(read, nested(128)), "refused")
+      for (const depth of [129, levels]) {
+        assert.strictEqual(outcomeOf(read, nested(depth)), "refused")
+      }
+      return
+    }
     let value = read(`${"[".repeat(levels)}{"\\u0061":1}${"]".repeat(levels)}`)
     for (let level = 0; level < levels; level++) value = (value as ReadonlyArray<unknown>)[0]
     assert.deepStrictEqual(value, { a: 1 })
