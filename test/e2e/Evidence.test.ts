@@ -664,13 +664,16 @@ describe("a rotated key", () => {
     assert.strictEqual(consistent.status, 200, consistent.text)
     const both = await keysFile("both-keys.json")
     const path = file("rotated.zip", (await download(`${PACK}?pdf=false`, api.key)).bytes)
-    const [older, newer, unknown] = await Promise.all([
+    const [older, newer, byTheOldKey] = await Promise.all([
       alkVerify(packPath, "--public-key", both, "--checkpoint", kept),
       alkVerify(path, "--public-key", both, "--checkpoint", kept),
       alkVerify(path, "--public-key", keys)
     ])
     assert.deepStrictEqual([older.code, newer.code], [0, 0], older.output + newer.output)
-    assert.strictEqual(unknown.code, 1, unknown.output)
+    // The key that was kept endorses the one that signs now.
+    assert.strictEqual(byTheOldKey.code, 0, byTheOldKey.output)
+    assert.match(byTheOldKey.output, /^AUTHENTIC/)
+    assert.match(byTheOldKey.output, /endorsed by [0-9a-f]{8}; signs manifest\.json/)
     const acts = await systemActs()
     assert.strictEqual(acts.filter(({ action }) => action === "signing_key.added").length, 2)
   })
