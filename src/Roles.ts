@@ -229,6 +229,8 @@ const layerSelfVerification = ({ selfVerifyEventsPerSecond }: Config) =>
             ...chainOfTree(tree),
             fromSequence,
             requireHead: true,
+            // What is outside of the chain is looked for with the first slice of each pass.
+            onlySpan: fromSequence > 1,
             ...(toSequence === undefined ? {} : { toSequence })
           })
       )

@@ -13,7 +13,7 @@ import { GENESIS_HASH, SCHEME } from "../domain/HashChain.ts"
 import { linkOf } from "../domain/Link.ts"
 import { TRACE_SCHEME } from "../domain/TraceFact.ts"
 import { Checkpoints } from "../pipeline/Checkpoints.ts"
-import { EventStore, type StoredRow, type StoreUnavailable } from "../ports/EventStore.ts"
+import { EventStore, type StoreUnavailable } from "../ports/EventStore.ts"
 import { TraceStore } from "../ports/TraceStore.ts"
 import { answering, json } from "./Answer.ts"
 import { Api } from "./Api.ts"
@@ -45,12 +45,6 @@ const askedLinks = (target: string) => {
   const { values } = readQuery(target, linkParameters)
   const { chain = "events", from_sequence: first = 1, limit = Number.MAX_SAFE_INTEGER } = values
   return { chain, first, last: Math.min(Number.MAX_SAFE_INTEGER, first + limit - 1) }
-}
-
-/** Stored JSON of facts by sequence, each once although erasing leaves two rows for a moment. */
-const factBodies = (rows: ReadonlyArray<StoredRow>): ReadonlyArray<string> => {
-  const links = rows.map(({ body }) => linkOf(Buffer.from(body), "traces")?.hash)
-  return rows.filter((_, at) => at === 0 || links[at] !== links[at - 1]).map(({ body }) => body)
 }
 
 /** The handlers of ChainApi. */
@@ -117,7 +111,7 @@ export const layerChainHandlers = HttpApiBuilder.group(
             const chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable> =
               chain === "events"
                 ? store.scan({ tenantId, filter, order: "asc" }, final)
-                : traces.chainRows(tenantId, first, last).pipe(Stream.map(factBodies))
+                : traces.chain({ tenantId, first, last, isSuffix: true })
             return HttpServerResponse.stream(
               chunks.pipe(
                 Stream.filter((bodies) => bodies.length > 0),

@@ -68,6 +68,13 @@ export interface ChainSource {
   copies(first: number, last: number): Effect.Effect<ReadonlyArray<number>, Failure>
   /** Records of the topic that do not link. */
   readonly conflicts: Effect.Effect<ReadonlyArray<ConflictRow>, StoreUnavailable>
-  /** What can be said once all rows of a range were judged. */
-  conclude(first: number, last: number): Effect.Effect<ReadonlyArray<Break>, Failure>
+  /**
+   * What can be said once all rows of a range were judged; `onlySpan` leaves out what is not about
+   * its rows.
+   */
+  conclude(
+    first: number,
+    last: number,
+    onlySpan: boolean
+  ): Effect.Effect<ReadonlyArray<Break>, Failure>
 }

@@ -178,10 +178,15 @@ const undetailedBreak = ({ fact, row }: Undetailed): Break => ({
 })
 
 /** That the ids of spans lead to the executions that the facts say. */
-const indexBreaks = Effect.fnUntraced(function*(tenantId: string, first: number, last: number) {
+const indexBreaks = Effect.fnUntraced(function*(
+  tenantId: string,
+  first: number,
+  last: number,
+  onlySpan: boolean
+) {
   const store = yield* TraceStore
   const unindexed = yield* store.unindexed(tenantId, first, last, INDEX_FAULTS_MAX)
-  const stray = yield* store.strayIndex(tenantId, INDEX_FAULTS_MAX)
+  const stray = onlySpan ? [] : yield* store.strayIndex(tenantId, INDEX_FAULTS_MAX)
   const wrong = (sequence: number, expected: string, actual: string): Break => ({
     sequence_number: sequence,
     event_id: null,
@@ -217,10 +222,10 @@ export const factSource = Effect.fnUntraced(function*(tenantId: string) {
     extent: store.extent(tenantId),
     copies: (first, last) => store.copies(tenantId, first, last, COPIES_MAX),
     conflicts: store.conflicts(tenantId, CONFLICTS_MAX),
-    conclude: (first, last) =>
+    conclude: (first, last, onlySpan) =>
       Effect.gen(function*() {
         yield* unexplained(tenantId, open)
-        const index = yield* indexBreaks(tenantId, first, last)
+        const index = yield* indexBreaks(tenantId, first, last, onlySpan)
         return [...open.open.map(undetailedBreak), ...index]
       }).pipe(Effect.provideContext(context))
   }

@@ -357,7 +357,7 @@ const conclude = Effect.fnUntraced(function*(
   if (!onlySpan || span.first < 1 || span.last > headAt) yield* checkOutside(run, headAt)
   if (!isEmpty) {
     yield* checkCopies(run)
-    for (const found of yield* source.conclude(span.first, endsAt)) check.broken(found)
+    for (const found of yield* source.conclude(span.first, endsAt, onlySpan)) check.broken(found)
   }
   const isCovered = checkRoots(run, signed, headAt)
   if (isCovered || isEmpty || endsAt < span.first) return isCovered

@@ -27,13 +27,17 @@ export class CopyGuard {
     this.#store = store
   }
 
-  /** True if a read has to merge; `final` says so without asking. */
-  merges(tenantId: string, final: boolean): Effect.Effect<boolean, StoreUnavailable> {
+  /** True if a read, named by its operation, has to merge; `final` says so without asking. */
+  merges(
+    operation: string,
+    tenantId: string,
+    final: boolean
+  ): Effect.Effect<boolean, StoreUnavailable> {
     if (final) return Effect.succeed(true)
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const known = this.#counted.get(tenantId)
       if (known !== undefined && known.until > now) return Effect.succeed(known.merge)
-      return this.#hasCopies(tenantId).pipe(
+      return this.#hasCopies(operation, tenantId).pipe(
         Effect.tap((merge) =>
           Effect.map(Clock.currentTimeMillis, (end) => {
             const until = end + Math.max(BELIEVED_MS, TIMES_AS_LONG * (end - now))
@@ -52,10 +56,10 @@ export class CopyGuard {
     }
   }
 
-  #hasCopies(tenantId: string) {
+  #hasCopies(operation: string, tenantId: string) {
     const parameters = new Parameters()
     return this.#store.readOne({
-      operation: "copies",
+      operation,
       parameters,
       sql: "SELECT count() > max(sequence_number) - min(sequence_number) + 1"
         + ` FROM ${this.#store.events} WHERE tenant_id = ${parameters.string(tenantId)}`

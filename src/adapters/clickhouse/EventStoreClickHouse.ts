@@ -46,10 +46,17 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
   Effect.map(ClickHouseConnection, (connection) => {
     const store = makeStoreClient(connection)
     const copies = new CopyGuard(store)
-    const page = makePage(store)
-    const keysetPages = makeKeysetPages(store)
+    /** A read of the list, which merges rows where a tenant has copies. */
+    const guarded = <Query extends { readonly tenantId: string }, A, E>(
+      operation: string,
+      read: (query: Query, merge: boolean) => Effect.Effect<A, E>
+    ) =>
+    (query: Query, final: boolean) =>
+      Effect.flatMap(
+        copies.merges(operation, query.tenantId, final),
+        (merge) => read(query, merge)
+      )
     const scan = makeScan(store)
-    const stats = makeStats(store)
     return EventStore.of({
       migrate: store.changeBy("migrate", () => migrate(connection.client, connection.place)),
       ping: makePing(store),
@@ -60,17 +67,14 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       mergeDuplicates: makeMergeDuplicates(store),
       eraseDetails: makeEraseDetails(store),
       eraseAgain: makeEraseAgain(store),
-      page: (query, final) =>
-        Effect.flatMap(copies.merges(query.tenantId, final), (merge) => page(query, merge)),
-      keysetPages: (query, final) =>
-        Effect.flatMap(copies.merges(query.tenantId, final), (merge) => keysetPages(query, merge)),
+      page: guarded("page", makePage(store)),
+      keysetPages: guarded("keysetPages", makeKeysetPages(store)),
       scan: (query, final) =>
         Stream.unwrap(
-          Effect.map(copies.merges(query.tenantId, final), (merge) => scan(query, merge))
+          Effect.map(copies.merges("scan", query.tenantId, final), (merge) => scan(query, merge))
         ),
       byId: makeById(store),
-      stats: (query, final) =>
-        Effect.flatMap(copies.merges(query.tenantId, final), (merge) => stats(query, merge)),
+      stats: guarded("stats", makeStats(store)),
       receipt: makeReceipt(store),
       sequenceSpan: makeSequenceSpan(store),
       rows: makeRows(store),

@@ -2,8 +2,9 @@
  * A tenant's chain of trace facts in its own order, whatever execution a fact is of: in pieces of
  * bounded size. First the sizes of what comes next, then the texts of as many as fit.
  */
-import { Effect, Option, Stream } from "effect"
+import { Stream } from "effect"
 import type { ChainQuery, TraceStore } from "../../ports/TraceStore.ts"
+import { inWindows, nextSequence } from "./ChainWindows.ts"
 import { Parameters } from "./EventFilterSql.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "./EventPages.ts"
 import { overlappingExecutions } from "./ExecutionSql.ts"
@@ -15,24 +16,24 @@ const SUFFIX_BYTES = 1_024
 /** Each fact once, the newest version of it. */
 const IN_ORDER = "ORDER BY chain_sequence, hash, version DESC LIMIT 1 BY chain_sequence, hash"
 
+/** Facts of the tenant, and of executions that count, whatever their sequence. */
 const conditionOf = (
   store: StoreClient,
   { last, overlapping, tenantId }: ChainQuery,
-  from: number,
   parameters: Parameters
 ): string => {
   const tenant = `tenant_id = ${parameters.string(tenantId)}`
+  if (overlapping === undefined) return tenant
   const upTo = `chain_sequence <= ${parameters.integer(last)}`
-  const range = `${tenant} AND chain_sequence >= ${parameters.integer(from)} AND ${upTo}`
-  if (overlapping === undefined) return range
   const { from: start, to } = overlapping
   const executions = overlappingExecutions(store, start, to, `${tenant} AND ${upTo}`, parameters)
-  return `${range} AND execution_id IN (SELECT id FROM (${executions}))`
+  return `${tenant} AND execution_id IN (SELECT id FROM (${executions}))`
 }
 
-const chunk = (store: StoreClient, query: ChainQuery, from: number) => {
+const chunk = (store: StoreClient, query: ChainQuery, from: number, to: number) => {
   const parameters = new Parameters()
-  const condition = conditionOf(store, query, from, parameters)
+  const condition = conditionOf(store, query, parameters)
+    + ` AND chain_sequence BETWEEN ${parameters.integer(from)} AND ${parameters.integer(to)}`
   const text = query.isSuffix === true ? `right(body, ${SUFFIX_BYTES})` : "body"
   // The last sequence before which less than a chunk's bytes come: one fact always does.
   const end = "SELECT max(chain_sequence) FROM (SELECT chain_sequence, sum(bytes) OVER"
@@ -50,10 +51,11 @@ const chunk = (store: StoreClient, query: ChainQuery, from: number) => {
 }
 
 export const makeChain = (store: StoreClient): TraceStore["Service"]["chain"] => (query) =>
-  Stream.paginate(query.first, (from) =>
-    Effect.map(chunk(store, query, from), (rows) => {
-      const last = rows.at(-1)
-      return last === undefined
-        ? [[], Option.none<number>()] as const
-        : [[rows.map(({ body }) => body)], Option.some(last.sequence + 1)] as const
-    }))
+  inWindows({
+    first: query.first,
+    last: query.last,
+    rows: (from, end) => chunk(store, query, from, end),
+    sequenceOf: ({ sequence }) => sequence,
+    next: (from) =>
+      nextSequence(store, from, query.last, (parameters) => conditionOf(store, query, parameters))
+  }).pipe(Stream.map((rows) => rows.map(({ body }) => body)))

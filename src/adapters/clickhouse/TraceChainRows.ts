@@ -3,23 +3,16 @@
  * chain, although the table is in that of executions, and whether the index of span ids agrees with
  * the facts. Judges nothing.
  */
-import { Effect, Option, Stream } from "effect"
+import { Effect } from "effect"
 import type { StoredRow } from "../../ports/EventStore.ts"
 import type { FactTime, TraceStore } from "../../ports/TraceStore.ts"
+import { inWindows, nextSequence } from "./ChainWindows.ts"
 import { Parameters } from "./EventFilterSql.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "./EventPages.ts"
 import type { StoreClient } from "./StoreClient.ts"
 import { disagreement } from "./TraceColumns.ts"
 
 type Store = TraceStore["Service"]
-
-/**
- * Sequences that are looked at together. Facts of many executions lie apart, so each look reads
- * more than it gives; facts with large payloads fill a chunk with few.
- */
-const WINDOW_MIN = 64
-const WINDOW_START = 1_024
-const WINDOW_MAX = 4_096
 
 /** Rows of a window up to the bytes of a chunk; rows that share a sequence come together. */
 const windowRows = (store: StoreClient, tenantId: string, first: number, last: number) => {
@@ -49,44 +42,16 @@ const windowRows = (store: StoreClient, tenantId: string, first: number, last: n
   }))
 }
 
-const nextSequence = (store: StoreClient, tenantId: string, from: number, last: number) => {
-  const parameters = new Parameters()
-  return store.readOne({
-    operation: "chainRows",
-    parameters,
-    sql: `SELECT count() > 0, min(chain_sequence) FROM ${store.facts}`
-      + ` WHERE tenant_id = ${parameters.string(tenantId)} AND chain_sequence`
-      + ` BETWEEN ${parameters.integer(from)} AND ${parameters.integer(last)}`
-  }, (row) => ({ isAny: row.uint8() === 1, sequence: row.uint64() })).pipe(
-    Effect.map(({ isAny, sequence }) => (isAny ? sequence : undefined))
-  )
-}
-
-interface Place {
-  readonly from: number
-  readonly window: number
-}
-
 export const makeChainRows = (store: StoreClient): Store["chainRows"] =>
   (tenantId, first, last) =>
-    Stream.paginate({ from: first, window: WINDOW_START } as Place, ({ from, window }) =>
-      Effect.gen(function*() {
-        const end = Math.min(last, from + window - 1)
-        const rows = from > last ? [] : yield* windowRows(store, tenantId, from, end)
-        const reached = rows.at(-1)?.sequenceNumber
-        if (reached === undefined) {
-          const next = end >= last ? undefined : yield* nextSequence(store, tenantId, end + 1, last)
-          const place = next === undefined ? Option.none<Place>() : Option.some({ from: next, window })
-          return [[], place] as const
-        }
-        const wanted = reached < end ? rows.length : 2 * window
-        const place: Place = {
-          from: reached + 1,
-          window: Math.max(WINDOW_MIN, Math.min(WINDOW_MAX, wanted))
-        }
-        return [[rows], Option.some(place)] as const
-      })
-    )
+    inWindows({
+      first,
+      last,
+      rows: (from, end) => windowRows(store, tenantId, from, end),
+      sequenceOf: ({ sequenceNumber }) => sequenceNumber,
+      next: (from) => nextSequence(store, from, last, (parameters) =>
+        `tenant_id = ${parameters.string(tenantId)}`)
+    })
 
 export const makeFactFrom = (store: StoreClient): Store["factFrom"] => (tenantId, sequence) => {
   const parameters = new Parameters()
