@@ -156,4 +156,22 @@ describe("a change of the signing key", () => {
       }))
     )
   )
+
+  it.live("leaves only the newest key believed where the registry with the line of keys is lost", () =>
+    withView((prefix) =>
+      asService({ prefix }, Effect.gen(function*() {
+        yield* write("acme", 3)
+        yield* started(a, 3)
+        yield* started(b, 3, a)
+        yield* loseTopic(prefix, "registry")
+        yield* write("acme", 1)
+        yield* started(b, 4)
+        const [before, after] = [yield* treeOf("acme", 3), yield* treeOf("acme", 4)]
+        assert.isUndefined(yield* refusalOf(b, "acme", after))
+        // Nothing says any more what the first key was.
+        assert.isDefined(yield* refusalOf(a, "acme", before))
+        assert.isDefined(yield* refusalOf(a, "acme", after))
+      }))
+    )
+  )
 })

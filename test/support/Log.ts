@@ -132,8 +132,14 @@ export const loseTopic = (
           configEntries: [{ name: "cleanup.policy", value: policy }]
         }
       ],
-      waitForLeaders: true
+      waitForLeaders: false
     })
+    // kafkajs retries while there is no leader, but not while the broker does not know the topic.
+    for (let left = 100; left > 0; left--) {
+      const known = await admin.fetchTopicOffsets(name).catch(() => undefined)
+      if (known !== undefined) break
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
     await admin.disconnect()
   })
 

@@ -563,6 +563,16 @@ const keysOfReceipts: typeof keysOfEvents = [
 const besideRows: ReadonlyArray<Case> = [
   {
     on: "receipts",
+    what: "row added: the first one once more",
+    statements: (target) => {
+      const { database } = target
+      return [`INSERT INTO ${database}.receipts SELECT * FROM ${database}.receipts`
+        + ` WHERE ${receiptRow(target)} LIMIT 1`]
+    },
+    running: harmless(RECEIPT)
+  },
+  {
+    on: "receipts",
     what: "all rows deleted",
     isSmall: true,
     statements: (target) => [remove(`${target.database}.receipts`, receiptRow(target))],
@@ -724,7 +734,27 @@ const checkpointRecords: ReadonlyArray<Case> = [
   ...(more as Partial<Case>)
 }))
 
+const genuineReceipt = genuine("receipts", ({ value }, tenantId) =>
+  JSON.parse(String(value)).tenant_id === tenantId)
+
 const besideTopics: ReadonlyArray<Case> = [
+  {
+    on: "alk.receipts",
+    what: "receipt forged: the genuine one, failed",
+    isSmall: true,
+    records: (target) => {
+      const { key, value, ...rest } = genuineReceipt(target)
+      const receipt = { ...JSON.parse(String(value)), status: "failed" }
+      return [["receipts", { ...rest, key, value: JSON.stringify(receipt) }]]
+    },
+    running: harmless(RECEIPT)
+  },
+  {
+    on: "alk.receipts",
+    what: "genuine record once more",
+    records: (target) => [["receipts", genuineReceipt(target)]],
+    running: harmless(RECEIPT)
+  },
   {
     on: "alk.receipts",
     what: "junk",

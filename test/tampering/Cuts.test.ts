@@ -5,7 +5,7 @@ import type { TopicKind } from "../../src/domain/Topics.ts"
 import { withView } from "../integration/support/Evidence.ts"
 import { asService } from "../support/Authenticated.ts"
 import { deleteBelow, loseTopic, readAll } from "../support/Log.ts"
-import { EVENTS, populate, running, verifyTenant, writeMore } from "./World.ts"
+import { answersOf, EVENTS, populate, running, verifyTenant, writeMore } from "./World.ts"
 
 const TENANT = "acme"
 
@@ -67,6 +67,24 @@ describe("a topic whose start was removed", () => {
             sequences,
             Array.from({ length: EVENTS + 1 }, (_, index) => index + 1)
           )
+        }))
+      }))
+    ), 600_000)
+
+  it.live("is written again if it is alk.progress, lost as a whole: nothing is projected twice", () =>
+    withView((prefix) =>
+      asService({ prefix }, Effect.gen(function*() {
+        yield* Effect.scoped(Effect.andThen(running, populate([TENANT], () => false)))
+        yield* loseTopic(prefix, "progress")
+        yield* Effect.scoped(Effect.gen(function*() {
+          const service = yield* running
+          yield* writeMore([TENANT], "x9")
+          const report = yield* verifyTenant(TENANT).pipe(Effect.provideContext(service))
+          assert.deepStrictEqual(
+            [report.valid, report.assurance, report.events_checked],
+            [true, "signed", EVENTS + 1]
+          )
+          assert.isTrue((yield* answersOf(TENANT).pipe(Effect.provideContext(service))).isCounted)
         }))
       }))
     ), 600_000)

@@ -76,8 +76,10 @@ writing it again.
 - \`alk.state\` lost as a whole: the next start rebuilds it from the other topics, and the numbers
   go on. A verification in the seconds before it is rebuilt can say that the chain is broken
   (\`test/tampering/Cuts.test.ts\`).
-- \`alk.progress\` lost, or \`alk.registry\`: no test of the matrix. The registry holds API keys
-  and the line of signing keys; back it up.`
+- \`alk.progress\` lost as a whole: it is written again, and no event is projected twice
+  (\`test/tampering/Cuts.test.ts\`).
+- \`alk.registry\` lost: API keys have to be made again, and checkpoints are believed of the key in
+  use only, not of those before it (\`test/integration/KeyChange.test.ts\`). Back it up.`
 
 const counted = (cases: ReadonlyArray<Case>): string => {
   const kind = (name: "found" | "harmless" | "unseen") =>
