@@ -6,29 +6,19 @@
 import { Effect, Layer, Semaphore } from "effect"
 import { chainOfTree, chains, treeNameOf, type Chain, type ChainKey } from "../domain/Chains.ts"
 import { treeOfCheckpoint, type CheckpointRecord } from "../domain/Checkpoint.ts"
-import { follows, linkOf, type Link } from "../domain/Link.ts"
+import { follows, type Link } from "../domain/Link.ts"
 import { EventLog, type LogReader, type LogRecord } from "../ports/EventLog.ts"
 import { ChainEnds } from "./ChainEnds.ts"
+import { headOfLink, linkOfRecord } from "./ChainRecord.ts"
 import { headOf, Heads } from "./Heads.ts"
 import { scan } from "./PartitionScan.ts"
-import { readCheckpoint, type Head } from "./SequencerState.ts"
+import { readCheckpoint } from "./SequencerState.ts"
 import { TopicTail, type Gathered } from "./TopicTail.ts"
 
 /** Tenants whose chain was read link by link that are remembered. */
 const WALKS_MAX = 1_000
 /** Newest checkpoints of a tree that are kept; if none of so many is genuine, all are read again. */
 const RECORDS_MAX = 64
-
-const toHead = ({ createdAt, hash, sequenceNumber }: Link): Head => ({
-  sequence_number: sequenceNumber,
-  hash,
-  created_at: createdAt
-})
-
-const linkOfRecord = (chain: Chain, { key, value }: LogRecord): Link | undefined => {
-  const link = value === null ? undefined : linkOf(value, chain)
-  return link !== undefined && link.tenantId === key?.toString() ? link : undefined
-}
 
 /** Records of one tenant in a range of offsets. */
 interface Run {
@@ -185,7 +175,7 @@ const make = Effect.fnUntraced(function*(isKeptForEver: boolean) {
     // Everything of the chain has left the topic.
     if (run === undefined) return said
     const last = run.isLinked ? run.last : yield* walked(key)
-    if (last !== undefined && last.sequenceNumber >= wanted) return toHead(last)
+    if (last !== undefined && last.sequenceNumber >= wanted) return headOfLink(last)
     // The topic has lost its end: what is missing from it is expected all the same.
     yield* Effect.logError("alk.state says more of a chain than its topic holds", {
       tenantId,

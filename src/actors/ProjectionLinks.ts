@@ -5,10 +5,11 @@
  */
 import { Effect } from "effect"
 import type { Chain } from "../domain/Chains.ts"
-import { linkOf, type Link } from "../domain/Link.ts"
+import { follows, linkOf, type Link } from "../domain/Link.ts"
 import { EventLog, type Fetched, type LogReader, type LogRecord } from "../ports/EventLog.ts"
 import { EventStore } from "../ports/EventStore.ts"
 import { TraceStore } from "../ports/TraceStore.ts"
+import { linkOfRecord } from "./ChainRecord.ts"
 import { scan } from "./PartitionScan.ts"
 
 /** Tenants whose last link is remembered, so that the next one can be checked. */
@@ -31,11 +32,6 @@ export class Links {
 }
 
 export type ChainLinks = Readonly<Record<Chain, Links>>
-
-const isBefore = (link: Link, next: Link): boolean =>
-  link.tenantId === next.tenantId &&
-  link.sequenceNumber === next.sequenceNumber - 1 &&
-  link.hash === next.prevHash
 
 /** The tenant's link with the highest sequence, as the store has it. */
 const storedLast = Effect.fnUntraced(function*(chain: Chain, tenantId: string) {
@@ -78,20 +74,18 @@ const predecessorOf = Effect.fnUntraced(function*(
   for (let end = offset; end > start && found === undefined; end -= STEP_OFFSETS) {
     from = Math.max(start, end - STEP_OFFSETS)
     yield* scan(reader, { topic, partition, offset: from }, end, (records) => {
-      for (const { key, value } of records) {
-        if (value === null || key?.toString() !== next.tenantId) continue
-        const link = linkOf(value, topic)
-        if (link !== undefined && isBefore(link, next)) found ??= link
+      for (const record of records) {
+        const link = linkOfRecord(topic, record)
+        if (link?.tenantId === next.tenantId && follows(next, link)) found ??= link
       }
     })
   }
   let last = found
   if (last === undefined) return undefined
   yield* scan(reader, { topic, partition, offset: from }, offset, (records) => {
-    for (const { key, value } of records) {
-      if (value === null || key?.toString() !== next.tenantId) continue
-      const link = linkOf(value, topic)
-      if (link !== undefined && last !== undefined && isBefore(last, link)) last = link
+    for (const record of records) {
+      const link = linkOfRecord(topic, record)
+      if (link?.tenantId === next.tenantId && follows(link, last)) last = link
     }
   })
   return last
@@ -126,7 +120,7 @@ export const learnLinks = Effect.fnUntraced(function*(
     if (chain === undefined) continue
     for (const [tenantId, { link, offset }] of unknownIn(links[chain], chain, records)) {
       const stored = yield* storedLast(chain, tenantId)
-      const isDoubtful = stored !== undefined && link !== undefined && !isBefore(stored, link)
+      const isDoubtful = stored !== undefined && link !== undefined && !follows(link, stored)
       const before = isDoubtful
         ? yield* predecessorOf(reader, { partition, topic: chain }, offset, link)
         : undefined

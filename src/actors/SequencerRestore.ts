@@ -8,7 +8,6 @@ import { chains, treeNameOf, type Chain } from "../domain/Chains.ts"
 import { openNote, treeOfCheckpoint, type CheckpointRecord } from "../domain/Checkpoint.ts"
 import { decodeCommand, dedupKeyOf, WRITER_HEADER, type Command } from "../domain/Command.ts"
 import { readMark } from "../domain/CommandWriter.ts"
-import { GENESIS_HASH } from "../domain/HashChain.ts"
 import { NEXT_KEY } from "../domain/KeyLine.ts"
 import { Frontier } from "../domain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../domain/Identifiers.ts"
@@ -16,7 +15,7 @@ import { COMMAND_HEADER } from "../domain/Receipt.ts"
 import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
 import { checkNotOlder, readRegistryRecord } from "../domain/Registry.ts"
 import { RegistryTable } from "../domain/RegistryTable.ts"
-import { linkOf } from "../domain/Link.ts"
+import { follows, type Link } from "../domain/Link.ts"
 import { microsOf } from "../domain/Timestamp.ts"
 import type { TopicKind } from "../domain/Topics.ts"
 import { parseFact } from "../domain/TraceFact.ts"
@@ -30,6 +29,7 @@ import type {
   TransactionalWriter,
   WriterFenced
 } from "../ports/EventLog.ts"
+import { headOfLink, linkOfRecord } from "./ChainRecord.ts"
 import { reportMalformed, scanEach, takeEach, type Malformed } from "./Malformed.ts"
 import { scan, scanUntil } from "./PartitionScan.ts"
 import { PackedWindow, type WindowEntry } from "./PackedWindow.ts"
@@ -152,12 +152,6 @@ const parseEvent = ({ value }: LogRecord): StoredEvent | undefined => {
 
 type Comparison = "equal" | "behind" | { readonly ahead: string }
 
-/** A record's place in its chain, and what it says to follow. */
-interface Place extends Head {
-  readonly tenantId: string
-  readonly prevHash: string
-}
-
 /**
  * Chains as the records of a topic continue them. A record that does not continue its chain was not
  * written by a sequencer: it is passed over, unless the chain ends below it.
@@ -176,19 +170,15 @@ class ChainWalk {
    * True if the record continues its chain; undefined is what is no record at all. `isCut`: the
    * start of the topic is gone, so a chain may begin anywhere.
    */
-  take(place: Place | undefined, offset: number, isCut = false): place is Place {
-    const head = place && this.heads.get(place.tenantId)
-    const continues =
-      place !== undefined &&
-      (head === undefined
-        ? isCut || (place.sequence_number === 1 && place.prevHash === GENESIS_HASH)
-        : place.sequence_number === head.sequence_number + 1 && place.prevHash === head.hash)
-    if (!continues) {
-      this.#passOver(place, offset)
+  take(link: Link | undefined, offset: number, isCut = false): link is Link {
+    const head = link && this.heads.get(link.tenantId)
+    const before = head && { sequenceNumber: head.sequence_number, hash: head.hash }
+    const isFirstLeft = isCut && head === undefined
+    if (link === undefined || !(isFirstLeft || follows(link, before))) {
+      this.#passOver(link, offset)
       return false
     }
-    const { created_at, hash, sequence_number, tenantId } = place
-    this.heads.set(tenantId, { sequence_number, hash, created_at })
+    this.heads.set(link.tenantId, headOfLink(link))
     return true
   }
 
@@ -200,12 +190,12 @@ class ChainWalk {
     return undefined
   }
 
-  #passOver(place: Place | undefined, offset: number): void {
+  #passOver(link: Link | undefined, offset: number): void {
     this.passedOver += 1
-    if (place === undefined) return
-    const known = this.#strays.get(place.tenantId)
-    if (known !== undefined && known.number >= place.sequence_number) return
-    this.#strays.set(place.tenantId, { number: place.sequence_number, offset })
+    if (link === undefined) return
+    const known = this.#strays.get(link.tenantId)
+    if (known !== undefined && known.number >= link.sequenceNumber) return
+    this.#strays.set(link.tenantId, { number: link.sequenceNumber, offset })
   }
 }
 
@@ -226,28 +216,6 @@ interface Expected {
   readonly heads: ReadonlyMap<string, Head> | undefined
 }
 
-/** A record as its chain has it; undefined for what is none of the tenant that its key names. */
-const chainPlaceOf = (topic: Expected["topic"], { key, value }: LogRecord): Place | undefined => {
-  const link = value === null ? undefined : linkOf(value, topic)
-  if (link === undefined || link.tenantId !== key?.toString()) return undefined
-  const { createdAt, hash, prevHash, sequenceNumber, tenantId } = link
-  return { tenantId, sequence_number: sequenceNumber, hash, created_at: createdAt, prevHash }
-}
-
-/** A record's place in its chain. */
-const placeOf = (topic: Expected["topic"], record: LogRecord) => {
-  if (topic === "events") {
-    const event = parseEvent(record)
-    return {
-      tenantId: event?.tenant_id ?? "",
-      number: event?.sequence_number ?? 0,
-      hash: event?.hash
-    }
-  }
-  const fact = parseFact(record.value?.toString() ?? "")
-  return { tenantId: fact?.tenant_id ?? "", number: fact?.chain_sequence ?? 0, hash: fact?.hash }
-}
-
 /** Does the changelog end where the topic ends, and with the same hash? */
 const compareWithTopic = (
   { log, partition, reader }: Restoring,
@@ -266,21 +234,23 @@ const compareWithTopic = (
     yield* scan(reader, { topic, partition, offset: from }, end, (records) => {
       for (const record of records) {
         if (record.offset === next - 1) last = record
-        else if (walk.take(chainPlaceOf(topic, record), record.offset)) newer += 1
+        else if (walk.take(linkOfRecord(topic, record), record.offset)) newer += 1
       }
     })
     if (newer > 0) return "behind"
     yield* passedOver(partition, topic, walk)
     if (next === 0 || start >= next) return "equal"
     if (last === undefined) return { ahead: `alk.${topic} holds no record at offset ${next - 1}` }
-    const { hash, number, tenantId } = placeOf(topic, last)
+    const link = linkOfRecord(topic, last)
+    const tenantId = link?.tenantId ?? last.key?.toString() ?? ""
     const head = heads.get(tenantId)
-    return head?.hash === hash && head?.sequence_number === number
+    return link !== undefined && head?.hash === link.hash &&
+      head.sequence_number === link.sequenceNumber
       ? "equal"
       : {
           ahead:
             `the head of ${tenantId} is ${head?.sequence_number ?? 0} in alk.state and ` +
-            `${number} in alk.${topic}, or its hash differs`
+            `${link?.sequenceNumber ?? 0} in alk.${topic}, or its hash differs`
         }
   })
 
@@ -366,8 +336,8 @@ const readChains = ({ log, partition, reader }: Restoring) =>
     yield* scan(reader, { topic: "events", partition, offset: start }, end, (records) => {
       for (const record of records) {
         const event = parseEvent(record)
-        const place = event && chainPlaceOf("events", record)
-        if (!walk.take(place, record.offset, start > 0) || event === undefined) continue
+        const link = event && linkOfRecord("events", record)
+        if (!walk.take(link, record.offset, start > 0) || event === undefined) continue
         if (event.sequence_number === 1) trees.set(event.tenant_id, Frontier.empty())
         trees.get(event.tenant_id)?.append(event.hash)
         byId.set(dedupKeyOf(event.tenant_id, event.id), event.sequence_number)
@@ -392,8 +362,8 @@ const readTraceChains = ({ log, partition, reader }: Restoring, byId: Map<string
     yield* scan(reader, { topic: "traces", partition, offset: start }, end, (records) => {
       for (const record of records) {
         const fact = parseFact(record.value?.toString() ?? "")
-        const place = fact && chainPlaceOf("traces", record)
-        if (!walk.take(place, record.offset, start > 0) || fact === undefined) continue
+        const link = fact && linkOfRecord("traces", record)
+        if (!walk.take(link, record.offset, start > 0) || fact === undefined) continue
         const name = treeNameOf(fact.tenant_id, "traces")
         if (fact.chain_sequence === 1) trees.set(name, Frontier.empty())
         trees.get(name)?.append(fact.hash)
@@ -570,12 +540,13 @@ const treesOf = ({ log, partition, reader }: Restoring, chain: Chain, names: Rea
     const { end, start } = yield* log.bounds(chain, partition)
     yield* scan(reader, { topic: chain, partition, offset: start }, end, (records) => {
       for (const record of records) {
-        const { hash, number, tenantId } = placeOf(chain, record)
-        const name = treeNameOf(tenantId, chain)
-        if (hash === undefined || !names.has(name)) continue
-        const tree = number === 1 ? Frontier.empty() : trees.get(name)
-        if (tree === undefined || tree.size !== number - 1) continue
-        tree.append(hash)
+        const link = linkOfRecord(chain, record)
+        if (link === undefined) continue
+        const name = treeNameOf(link.tenantId, chain)
+        if (!names.has(name)) continue
+        const tree = trees.get(name) ?? Frontier.empty()
+        if (tree.size !== link.sequenceNumber - 1) continue
+        tree.append(link.hash)
         trees.set(name, tree)
       }
     })

@@ -58,8 +58,11 @@ export const linkOf = (body: Buffer, chain: Chain = "events"): Link | undefined 
     : undefined
 }
 
+/** The link that another one may follow, as far as that takes. */
+export type Before = Pick<Link, "sequenceNumber" | "hash">
+
 /** True if a link is the next one of the chain, or the first one. */
-export const follows = (link: Link, before: Link | undefined): boolean =>
+export const follows = (link: Link, before: Before | undefined): boolean =>
   before === undefined
     ? link.sequenceNumber === 1 && link.prevHash === GENESIS_HASH
     : link.sequenceNumber === before.sequenceNumber + 1 && link.prevHash === before.hash
