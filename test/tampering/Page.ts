@@ -27,7 +27,7 @@ const section = ([on, cases]: readonly [string, ReadonlyArray<Case>]): string =>
 const HEAD = `# The tamper matrix
 
 What alk says when its tables and topics are changed behind its back. The chains are
-tamper-evident: a change is found and located. It can't be prevented by somebody who may write to
+tamper-evident: a change is found and located. alk can't prevent a change by whoever may write to
 the database and to Kafka.
 
 Each row below is a case of \`test/tampering/Cases.ts\`, and a test compares this page with it. A

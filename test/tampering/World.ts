@@ -8,10 +8,7 @@ import { runProjection } from "../../src/actors/Projection.ts"
 import { runSequencer } from "../../src/actors/Sequencer.ts"
 import type { AuditEvent } from "../../src/domain/AuditEvent.ts"
 import type { Command } from "../../src/domain/Command.ts"
-import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../src/domain/Erasure.ts"
 import { emptyFilter } from "../../src/domain/EventFilter.ts"
-import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
-import { prepareItem } from "../../src/pipeline/Prepare.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
 import { Verifier } from "../../src/verify/Verifier.ts"
@@ -23,10 +20,9 @@ import {
   startExecution,
   startSpan
 } from "../actors/support/Traces.ts"
-import { eventually, layerVerification } from "../integration/support/Evidence.ts"
+import { erasureOf, eventually, layerVerification } from "../integration/support/Evidence.ts"
 import { ingestCommand, commandRecord } from "../support/Events.ts"
 import { append, readAll } from "../support/Log.ts"
-import { TEST_SECRET } from "../support/Program.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { intruder } from "../support/Store.ts"
 import { allFacts } from "../support/StoredTraces.ts"
@@ -92,28 +88,6 @@ export type Running = Effect.Success<typeof running>
 
 const submit = (commands: ReadonlyArray<Command>) =>
   append(commands.map((command) => commandRecord(command)))
-
-const erasureOf = ({ content_hash, id, sequence_number, tenant_id }: AuditEvent): Command => {
-  const prepared = prepareItem(
-    {
-      actor: { id: "key_1", type: "system" },
-      action: ERASURE_ACTION,
-      resource: { id, type: ERASURE_RESOURCE_TYPE },
-      outcome: "success",
-      metadata: { reason: "asked for", sequence_number, content_hash }
-    },
-    {
-      index: 0,
-      mode: "single",
-      tenantId: tenant_id,
-      acceptedAt: formatMicros(nowMicros()),
-      secret: TEST_SECRET,
-      isOwn: true
-    }
-  )
-  if ("error" in prepared) throw new Error(prepared.error.message)
-  return { ...ingestCommand(tenant_id, 0), events: [prepared.ok] }
-}
 
 const checkpoint = (tenantId: string): Command =>
   ({ ...ingestCommand(tenantId, 0), kind: "checkpoint" })

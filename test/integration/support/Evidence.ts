@@ -49,7 +49,7 @@ export const events = (count: number): Command => ingestCommand(TENANT, count)
 export const wantCheckpoint = (): Command => ({ ...ingestCommand(TENANT, 0), kind: "checkpoint" })
 
 /** The command that erases an event's details. */
-export const erasureOf = ({ content_hash, id, sequence_number }: AuditEvent): Command => {
+export const erasureOf = ({ content_hash, id, sequence_number, tenant_id }: AuditEvent): Command => {
   const prepared = prepareItem(
     {
       actor: { id: "key_1", type: "system" },
@@ -61,14 +61,14 @@ export const erasureOf = ({ content_hash, id, sequence_number }: AuditEvent): Co
     {
       index: 0,
       mode: "single",
-      tenantId: TENANT,
+      tenantId: tenant_id,
       acceptedAt: formatMicros(nowMicros()),
       secret: TEST_SECRET,
       isOwn: true
     }
   )
   if ("error" in prepared) throw new Error(prepared.error.message)
-  return { ...ingestCommand(TENANT, 0), events: [prepared.ok] }
+  return { ...ingestCommand(tenant_id, 0), events: [prepared.ok] }
 }
 
 const textsOf = (topic: "checkpoints" | "events") =>
