@@ -16,9 +16,9 @@ import {
   handOverName,
   handOverRecord,
   signerRecord,
-  type SequencerState,
-  type StateRecord
+  type SequencerState
 } from "./SequencerState.ts"
+import type { StateRecord } from "./StateRecord.ts"
 import type { CheckpointSigner } from "./SequencerStep.ts"
 
 /** Who signs, and who did until now: the key before, while the change is under way. */

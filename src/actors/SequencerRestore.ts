@@ -48,10 +48,10 @@ import {
   type Head,
   type Replay,
   type SequencerState,
-  type StateRecord,
   type TreeSigner,
   type Windows
 } from "./SequencerState.ts"
+import type { StateRecord } from "./StateRecord.ts"
 
 /** The partition can't be sequenced without risking its chains; a person has to look. */
 export class PartitionRefused extends Schema.TaggedError<PartitionRefused>()("PartitionRefused", {
@@ -459,8 +459,6 @@ const readCommands = ({ log, partition, reader }: Restoring, chains: Chains, app
         try {
           take(decodeCommand(record.value))
         } catch {
-          // An unreadable command stands in quarantine; it left nothing to remember.
-          continue
         }
       }
     })

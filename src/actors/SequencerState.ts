@@ -15,6 +15,7 @@ import {
   unpackEntries,
   type WindowEntry
 } from "./PackedWindow.ts"
+import type { StateRecord } from "./StateRecord.ts"
 import { isTraceKey, TraceState } from "./TraceState.ts"
 
 /** Window entries in one record of a snapshot; 40 bytes each. */
@@ -126,12 +127,6 @@ export const emptyState = (
   tracesForgotten: 0,
   totals: { events: 0, facts: 0, writers: 0 }
 })
-
-/** One record of `alk.state`; a null value is a tombstone. */
-export interface StateRecord {
-  readonly key: string
-  readonly value: string | Buffer | null
-}
 
 export const META_KEY = "meta"
 export const OWNER_KEY = "owner"

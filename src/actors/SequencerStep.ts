@@ -47,9 +47,9 @@ import {
   writerRecord,
   type Head,
   type SequencerState,
-  type StateRecord,
   type Totals
 } from "./SequencerState.ts"
+import type { StateRecord } from "./StateRecord.ts"
 
 /** A record of `alk.commands` with its place and its bytes: a command, or what of it could be read. */
 export type Arrival =

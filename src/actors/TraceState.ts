@@ -6,7 +6,7 @@
 import { RecordFields, RecordUnreadable } from "../domain/RecordFields.ts"
 import { parseFact, executionStatuses, type TraceStatus } from "../domain/TraceFact.ts"
 import type { LoadedExecution } from "../ports/TraceStore.ts"
-import type { StateRecord } from "./SequencerState.ts"
+import type { StateRecord } from "./StateRecord.ts"
 import { ExecutionEntry, type ExecutionHeader, type SpanEntry } from "./TraceEntry.ts"
 
 /** Executions and spans in memory, per partition; about 500 bytes each. */
@@ -88,17 +88,17 @@ export const isTraceKey = (key: string): boolean =>
   key.startsWith(EXECUTION_PREFIX) || key.startsWith(SPAN_PREFIX)
 
 /** Ids may hold any character; in a key a slash separates them. */
-const escape = (id: string): string =>
+const escapeId = (id: string): string =>
   id.includes("%") || id.includes("/") ? id.replaceAll("%", "%25").replaceAll("/", "%2F") : id
 
-const unescape = (text: string): string =>
+const unescapeId = (text: string): string =>
   text.includes("%") ? text.replaceAll("%2F", "/").replaceAll("%25", "%") : text
 
 const executionKey = (tenantId: string, executionId: string): string =>
-  `${EXECUTION_PREFIX}${tenantId}/${escape(executionId)}`
+  `${EXECUTION_PREFIX}${tenantId}/${escapeId(executionId)}`
 
 const spanKey = ({ executionId, tenantId }: ExecutionEntry, spanId: string): string =>
-  `${SPAN_PREFIX}${tenantId}/${escape(executionId)}/${escape(spanId)}`
+  `${SPAN_PREFIX}${tenantId}/${escapeId(executionId)}/${escapeId(spanId)}`
 
 const executionRecord = (entry: ExecutionEntry, lastOffset: number): StateRecord => {
   const { header } = entry
@@ -273,13 +273,13 @@ export class TraceState {
     let staged = this.#staged.get(name)
     if (staged === undefined) {
       if (value === null) return
-      const executionId = unescape(execution)
+      const executionId = unescapeId(execution)
       staged = { tenantId, executionId, execution: undefined, spans: new Map() }
       this.#staged.set(name, staged)
     }
     if (!isSpan) staged.execution = stored as StoredExecution | undefined
-    else if (stored === undefined) staged.spans.delete(unescape(span!))
-    else staged.spans.set(unescape(span!), stored as StoredSpan)
+    else if (stored === undefined) staged.spans.delete(unescapeId(span!))
+    else staged.spans.set(unescapeId(span!), stored as StoredSpan)
     if (staged.execution === undefined && staged.spans.size === 0) this.#staged.delete(name)
   }
 

@@ -33,13 +33,13 @@ const jsonLines = Logger.make((options) => {
   process.stdout.write(`${JSON.stringify(line)}\n`)
 })
 
-const valueOf = (value: unknown): string =>
+const textOfValue = (value: unknown): string =>
   typeof value === "string" && /^[^\s"]+$/.test(value) ? value : JSON.stringify(value)
 
 const forPeople = Logger.make((options) => {
   const { message, ...fields } = fieldsOf(options)
   const time = options.date.toISOString().slice(11, 23)
-  const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${valueOf(value)}`)
+  const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${textOfValue(value)}`)
   const level = levelOf(options.logLevel).toUpperCase().padEnd(5)
   process.stdout.write(`${time} ${level} ${String(message)}${rest.join("")}\n`)
 })

@@ -24,7 +24,7 @@ export type OtlpEncoding = typeof JSON_TYPE | typeof PROTOBUF_TYPE
 
 /** The encoding of a request by its `Content-Type`; JSON if that is missing or neither. */
 export const encodingOf = (contentType: string | undefined): OtlpEncoding =>
-  contentType?.split(";")[0]!.trim().toLowerCase() === PROTOBUF_TYPE ? PROTOBUF_TYPE : JSON_TYPE
+  contentType?.split(";", 1)[0]?.trim().toLowerCase() === PROTOBUF_TYPE ? PROTOBUF_TYPE : JSON_TYPE
 
 /** The answer to an export of which `rejected` spans were refused. */
 export const exportAnswer = (

@@ -4,7 +4,7 @@
  * how much memory it takes. What the bytes say is none of its business.
  */
 import { Effect, Stream } from "effect"
-import { HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import type { Transform } from "node:stream"
 import { constants, createBrotliDecompress, createGunzip, createZstdDecompress } from "node:zlib"
 import { ApiError, refusable } from "./ApiError.ts"

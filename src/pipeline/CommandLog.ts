@@ -20,7 +20,7 @@ import {
   SEND_BYTES_MAX,
   SEND_RECORDS_MAX
 } from "../domain/Topics.ts"
-import { EventLog, LogUnavailable, type LogAppender, type NewRecord } from "../ports/EventLog.ts"
+import { EventLog, type LogUnavailable, type LogAppender, type NewRecord } from "../ports/EventLog.ts"
 
 /** The queue is full or the log did not acknowledge in time. */
 export class CommandLogBusy extends Schema.TaggedError<CommandLogBusy>()("CommandLogBusy", {

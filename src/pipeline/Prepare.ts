@@ -119,10 +119,10 @@ export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The member's value; null is absent. */
-export const valueOf = (object: Fields, name: string): unknown => object[name] ?? undefined
+export const memberOf = (object: Fields, name: string): unknown => object[name] ?? undefined
 
 const requireObject = (item: Fields, name: string, example: string): Fields => {
-  const value = valueOf(item, name)
+  const value = memberOf(item, name)
   if (value === undefined) return refuse("missing_field", name, `required; send ${example}`)
   return isObject(value) ? value : refuse("invalid_value", name, `must be an object, ${example}`)
 }
@@ -135,7 +135,7 @@ export const checkId = (value: unknown, path: string): string =>
     : refuse("invalid_value", path, `must be a string of ${ID_FORM}`)
 
 export const requireId = (object: Fields, name: string, path: string): string => {
-  const value = valueOf(object, name)
+  const value = memberOf(object, name)
   return value === undefined
     ? refuse("missing_field", path, `required; send a string of ${ID_FORM}`)
     : checkId(value, path)
@@ -147,7 +147,7 @@ export const optionalText = (
   path: string,
   lengthMax: number
 ): string | undefined => {
-  const value = valueOf(object, name)
+  const value = memberOf(object, name)
   if (value === undefined) return undefined
   if (typeof value === "string" && isText(value, lengthMax)) return value
   return refuse("invalid_value", path, `must be a string of at most ${lengthMax} characters`)
@@ -271,21 +271,21 @@ const quoteIfPresent = (text: string | undefined): string | undefined =>
 
 const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Checked => {
   const isBatch = options.mode === "batch"
-  const clientId = valueOf(item, "id")
+  const clientId = memberOf(item, "id")
   const id = clientId === undefined ? generatedId(options) : checkId(clientId, "id")
-  const timestamp = checkTimestamp(valueOf(item, "timestamp"), options.acceptedAt)
+  const timestamp = checkTimestamp(memberOf(item, "timestamp"), options.acceptedAt)
   const actor = requireObject(item, "actor", "{\"id\": …, \"type\": …}")
   const actorId = requireId(actor, "id", "actor.id")
   const email = optionalText(actor, "email", "actor.email", EMAIL_LENGTH_MAX)
   const defaultType = email === undefined ? "system" : "human"
   const actorType = oneOf(
-    valueOf(actor, "type"),
+    memberOf(actor, "type"),
     "actor.type",
     ACTOR_TYPES,
     isBatch ? defaultType : undefined
   )
   const action = checkAction(
-    valueOf(item, "action"),
+    memberOf(item, "action"),
     limits.actionLengthMax,
     options.isOwn === true
   )
@@ -294,12 +294,12 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
   const resourceType = requireId(resource, "type", "resource.type")
   const name = optionalText(resource, "name", "resource.name", NAME_LENGTH_MAX)
   const outcome = oneOf(
-    valueOf(item, "outcome"),
+    memberOf(item, "outcome"),
     "outcome",
     OUTCOMES,
     isBatch ? "success" : undefined
   )
-  const metadata = checkMetadata(valueOf(item, "metadata"), limits.metadataBytesMax)
+  const metadata = checkMetadata(memberOf(item, "metadata"), limits.metadataBytesMax)
   const warnings: Array<string> = []
   addWarnings(warnings, item, ITEM_FIELDS, "")
   addWarnings(warnings, actor, ACTOR_FIELDS, "actor.")
@@ -328,7 +328,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
 
 /** A member as it was sent, if it was: the stored text may be a default. Null was not sent. */
 const sentMember = (object: Fields, name: string, text: string | undefined): string =>
-  valueOf(object, name) === undefined ? "" : `,"${name}":${text}`
+  memberOf(object, name) === undefined ? "" : `,"${name}":${text}`
 
 /** The members that are not null. */
 export const withoutNulls = (object: Fields): Fields =>
@@ -387,7 +387,7 @@ const finish = (checked: Checked, options: PrepareOptions, limits: PrepareLimits
     prepared.detailsSalt = salt
     prepared.detailsHash = hashOfDetails
   }
-  if (valueOf(item, "id") !== undefined) {
+  if (memberOf(item, "id") !== undefined) {
     prepared.dedupKey = dedupKeyOf(tenantId, id)
     prepared.fingerprint = hash("sha256", secret + sent, "hex").slice(0, FINGERPRINT_LENGTH)
   }

@@ -31,7 +31,7 @@ import {
   Refusal,
   requireId,
   tooLarge,
-  valueOf,
+  memberOf,
   withoutNulls,
   type Fields,
   type PrepareError
@@ -126,7 +126,7 @@ const targetOf: Readonly<Partial<Record<OperationName, keyof typeof ID_FIELDS>>>
 const sizedFields = ["metadata", "payload", "error"]
 
 const instantOf = (item: Fields, name: string): string | undefined => {
-  const value = valueOf(item, name)
+  const value = memberOf(item, name)
   if (value === undefined) return undefined
   return (
     (typeof value === "string" ? parseTimestamp(value) : undefined) ??
@@ -140,7 +140,7 @@ const instantOf = (item: Fields, name: string): string | undefined => {
 }
 
 const optionalId = (item: Fields, name: string): string | undefined => {
-  const value = valueOf(item, name)
+  const value = memberOf(item, name)
   return value === undefined ? undefined : checkId(value, name)
 }
 
@@ -152,10 +152,10 @@ const requireText = (item: Fields, name: string, lengthMax: number): string => {
 }
 
 const statusOf = (item: Fields): TerminalStatus =>
-  oneOf(valueOf(item, "status"), "status", terminalStatuses, "COMPLETED") as TerminalStatus
+  oneOf(memberOf(item, "status"), "status", terminalStatuses, "COMPLETED") as TerminalStatus
 
 const spanTypeOf = (item: Fields): string => {
-  const value = valueOf(item, "span_type")
+  const value = memberOf(item, "span_type")
   const form =
     `a name like TOOL_CALL: capital letters, digits and _, at most ${SPAN_TYPE_LENGTH_MAX}`
   if (value === undefined) return refuse("missing_field", "span_type", `required; send ${form}`)
@@ -166,7 +166,7 @@ const spanTypeOf = (item: Fields): string => {
 
 const causesOf = (item: Fields): ReadonlyArray<string> => {
   const name = "caused_by_span_ids"
-  const value = valueOf(item, name)
+  const value = memberOf(item, name)
   if (value === undefined) return []
   if (!Array.isArray(value)) return refuse("invalid_value", name, "must be an array of span ids")
   if (value.length > CAUSES_MAX) {
@@ -183,10 +183,10 @@ const causesOf = (item: Fields): ReadonlyArray<string> => {
 }
 
 const metadataOf = (item: Fields, { limits }: PrepareTraceOptions): string | undefined =>
-  checkMetadata(valueOf(item, "metadata"), limits.metadataBytesMax)
+  checkMetadata(memberOf(item, "metadata"), limits.metadataBytesMax)
 
 const payloadOf = (item: Fields, { limits }: PrepareTraceOptions): string | undefined => {
-  const value = valueOf(item, "payload")
+  const value = memberOf(item, "payload")
   if (value === undefined) return undefined
   if (!isObject(value)) return refuse("invalid_value", "payload", "must be an object")
   const text = canonicalize(value as JsonObject)
@@ -196,7 +196,7 @@ const payloadOf = (item: Fields, { limits }: PrepareTraceOptions): string | unde
 }
 
 const errorOf = (item: Fields): string | undefined => {
-  const value = valueOf(item, "error")
+  const value = memberOf(item, "error")
   if (value === undefined) return undefined
   if (typeof value !== "string" && !isObject(value)) {
     return refuse("invalid_value", "error", "must be a string or an object")
@@ -411,7 +411,7 @@ const refuseOversized = (item: Fields, { limits }: PrepareTraceOptions): void =>
 }
 
 const operationName = (item: Fields): OperationName =>
-  oneOf(valueOf(item, "op"), "op", batchOperations, undefined) as OperationName
+  oneOf(memberOf(item, "op"), "op", batchOperations, undefined) as OperationName
 
 /** Where the id of what an operation is about comes from. */
 export type Target =

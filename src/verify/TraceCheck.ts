@@ -8,8 +8,7 @@ import { GENESIS_HASH } from "../domain/HashChain.ts"
 import { recomputeFact, type RecomputedFact, type TraceFact } from "../domain/TraceFact.ts"
 import type { FactLink, StoredFactRow } from "../ports/TraceStore.ts"
 import { contentFaults } from "./FactSource.ts"
-import type { TraceBreak } from "./TraceVerifier.ts"
-import { BREAKS_MAX, type BreakReason } from "./VerifyReport.ts"
+import { BREAKS_MAX, type BreakReason, type TraceBreak } from "./VerifyReport.ts"
 
 const ABSENT = "none"
 

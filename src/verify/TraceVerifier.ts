@@ -5,10 +5,10 @@
  */
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
 import { ChainEnds } from "../actors/ChainEnds.ts"
-import { Visibility } from "../actors/Visibility.ts"
+import type { Visibility } from "../actors/Visibility.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { parseFact, TRACE_SCHEME, type TraceFact } from "../domain/TraceFact.ts"
-import { EventLog, LogUnavailable, type LogReader } from "../ports/EventLog.ts"
+import { EventLog, type LogUnavailable, type LogReader } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
 import { TraceStore, type StoredFactRow } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
@@ -17,7 +17,7 @@ import {
   HISTORY_FROM,
   HISTORY_TO,
   verdictOf,
-  type Break,
+  type TraceBreak,
   type VerifyReport
 } from "./VerifyReport.ts"
 
@@ -28,11 +28,6 @@ export interface TraceVerifyReport extends Omit<VerifyReport, "scheme" | "breaks
   /** Facts of every type; `events_checked` says the same, since facts are this chain's records. */
   readonly facts_checked: number
   readonly breaks: ReadonlyArray<TraceBreak>
-}
-
-export interface TraceBreak extends Break {
-  /** Place among the execution's own facts, where there is one. */
-  readonly fact_number: number | null
 }
 
 export class TraceVerifier extends Context.Service<

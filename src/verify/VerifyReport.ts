@@ -19,6 +19,12 @@ export interface Break {
   readonly actual: string
 }
 
+/** A break of an execution. */
+export interface TraceBreak extends Break {
+  /** Place among the execution's own facts, where there is one. */
+  readonly fact_number: number | null
+}
+
 /** Breaks that a report lists; it counts them all. */
 export const BREAKS_MAX = 100
 

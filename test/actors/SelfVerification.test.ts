@@ -162,7 +162,10 @@ describe("self-verification", () => {
 
   it.effect("is off at a rate of 0", () => {
     let asked = 0
-    const check = (slice: Slice) => Effect.sync(() => (asked++, fine(slice)))
+    const check = (slice: Slice) => Effect.sync(() => {
+      asked++
+      return fine(slice)
+    })
     return patrolling(new Map([["acme", 100]]), check, 0, () =>
       Effect.map(TestClock.adjust("1 minute"), () => assert.strictEqual(asked, 0))
     )

@@ -11,9 +11,9 @@ import {
   HEAD_PREFIX,
   replay,
   snapshot,
-  type SequencerState,
-  type StateRecord
+  type SequencerState
 } from "../../src/actors/SequencerState.ts"
+import type { StateRecord } from "../../src/actors/StateRecord.ts"
 import {
   advance,
   CHECKPOINT_INTERVAL_MS,

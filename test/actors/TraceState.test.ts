@@ -1,7 +1,7 @@
 /** What the sequencer keeps of executions, what it lets go, and what a restart finds. */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { StateRecord } from "../../src/actors/SequencerState.ts"
+import type { StateRecord } from "../../src/actors/StateRecord.ts"
 import { TraceDraft } from "../../src/actors/TraceDraft.ts"
 import { closesCycle } from "../../src/actors/TraceEntry.ts"
 import { isTraceKey, traceRecords, TraceState } from "../../src/actors/TraceState.ts"

@@ -10,9 +10,9 @@ import {
   metaRecord,
   ownerRecord,
   signerRecord,
-  snapshot,
-  type StateRecord
+  snapshot
 } from "../../src/actors/SequencerState.ts"
+import type { StateRecord } from "../../src/actors/StateRecord.ts"
 import {
   advance,
   stateRecords,

@@ -291,7 +291,10 @@ describe("lines", () => {
   ]
   for (const [name, change, problems] of cases) {
     it(`are found and named: ${name}`, async () => {
-      const report = await check(edited((pack) => (change(pack), pack.settle())))
+      const report = await check(edited((pack) => {
+        change(pack)
+        return pack.settle()
+      }))
       assertFound(report, ...problems)
       const first = problems[0]!.split(" ")[1]!
       assert.strictEqual(Math.min(...sequencesOf(report)), Number(first))
@@ -303,7 +306,7 @@ describe("lines", () => {
     const pack = edited((files) => {
       files.edit(EVENTS, (lines) => lines.slice(0, VICTIM - 1))
       files.edit(LINKS, (lines) => lines.slice(0, VICTIM - 1))
-      fit(files, shorter).settle()
+      resized(files, shorter).settle()
     })
     assertFound(
       await check(pack),
@@ -317,7 +320,7 @@ describe("lines", () => {
 })
 
 /** Make everything that counts and names fit a chain that is no longer the signed one. */
-const fit = (pack: PackEditor, told: Chain): PackEditor => {
+const resized = (pack: PackEditor, told: Chain): PackEditor => {
   const { created_at, hash, sequence_number } = told.event(told.length)
   const head = { sequence_number, hash, created_at }
   const count = told.length
@@ -343,7 +346,7 @@ const rewritten = (from: number): { pack: PackEditor; told: Chain } => {
   const pack = edited((files) => {
     files.setLines(EVENTS, told.bodies)
     files.setLines(LINKS, told.bodies.map(linkLine))
-    fit(files, told).settle()
+    resized(files, told).settle()
   })
   return { pack, told }
 }

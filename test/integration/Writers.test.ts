@@ -256,7 +256,7 @@ describe("the transactional writer", () => {
   )
 
   it.live("expects the partitions of the previous transaction, at the price of one marker", () =>
-    withLog((prefix) =>
+    withLog((_prefix) =>
       Effect.gen(function*() {
         const log = yield* EventLog
         const writer = yield* log.writer("w")

@@ -1,5 +1,5 @@
 /** The bounded reads of a trace store over facts in memory, for doubles of the port. */
-import { Effect, Stream } from "effect"
+import { type Effect, Stream } from "effect"
 import { microsOf } from "../../src/domain/Timestamp.ts"
 import type { TraceFact } from "../../src/domain/TraceFact.ts"
 import type { StoreUnavailable } from "../../src/ports/EventStore.ts"

@@ -190,7 +190,7 @@ const groupings: Readonly<
 
 /** Register the tests. `target` is asked when they run. */
 export const otlpBlackBox = (target: () => OtlpTarget): void => {
-  const send = async (encoding: Encoding, run: AgentRun, spans: ReadonlyArray<ReadableSpan>) => {
+  const send = async (encoding: Encoding, spans: ReadonlyArray<ReadableSpan>) => {
     const { key, url } = target()
     await deliver(exporterTo(url, key, encoding), spans)
   }
@@ -200,14 +200,14 @@ export const otlpBlackBox = (target: () => OtlpTarget): void => {
       for (const [name, group] of Object.entries(groupings)) {
         it(`is the right execution: ${encoding}, ${name}`, async () => {
           const run = await recordAgentRun(agentId())
-          for (const spans of group(run.spans)) await send(encoding, run, spans)
+          for (const spans of group(run.spans)) await send(encoding, spans)
           await checkAgentRun(target(), run)
         })
       }
 
       it(`is the same execution however many exporters send it at once: ${encoding}`, async () => {
         const run = await recordAgentRun(agentId())
-        await Promise.all(run.spans.map((span) => send(encoding, run, [span])))
+        await Promise.all(run.spans.map((span) => send(encoding, [span])))
         await checkAgentRun(target(), run)
       })
     }
@@ -224,7 +224,7 @@ export const otlpBlackBox = (target: () => OtlpTarget): void => {
       const run = await recordAgentRun(agentId())
       const [root] = run.spans.filter(({ name }) => name === ROOT)
       const below = run.spans.find(({ name }) => name === "retrieval stations")!
-      await send("json", run, [below])
+      await send("json", [below])
       const found = await ok(client, "/api/v1/executions?agent_id=planner-service&page_size=1000")
       const early = found["executions"].find(
         ({ metadata }: Json) => metadata.trace_id === run.traceId
@@ -232,8 +232,8 @@ export const otlpBlackBox = (target: () => OtlpTarget): void => {
       assert.strictEqual(early.status, "RUNNING")
       const { nodes } = await ok(client, `/api/v1/executions/${early.id}/dag`)
       assert.strictEqual(nodes.filter(({ missing }: Json) => missing === true).length, 1)
-      await send("json", run, run.spans.filter((span) => span !== root && span !== below))
-      await send("json", run, [root!])
+      await send("json", run.spans.filter((span) => span !== root && span !== below))
+      await send("json", [root!])
       const execution = await executionOf(client, run.agentId)
       assert.strictEqual(execution["id"], early.id)
       await checkAgentRun(target(), run)

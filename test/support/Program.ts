@@ -49,7 +49,6 @@ const readyIn = (output: string): ReadyLine | undefined => {
       const found = { ...parsed.annotations, ...parsed }
       if (found.message === "ready") return found
     } catch {
-      continue
     }
   }
   return undefined

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChainEnds } from "../../src/actors/ChainEnds.ts"
-import { Heads } from "../../src/actors/Heads.ts"
+import type { Heads } from "../../src/actors/Heads.ts"
 import { noProgress, Visibility } from "../../src/actors/Visibility.ts"
 import {
   BLOCK_EVENTS,
@@ -13,10 +13,10 @@ import {
   ChainRecompute,
   type RecomputedBlock
 } from "../../src/ports/ChainRecompute.ts"
-import { EventLog } from "../../src/ports/EventLog.ts"
+import type { EventLog } from "../../src/ports/EventLog.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
 import { EventStore, StoreUnavailable, type ConflictRow } from "../../src/ports/EventStore.ts"
-import { layerVerifier, Verifier, type VerifyProgress } from "../../src/verify/Verifier.ts"
+import { layerVerifier, type Verifier, type VerifyProgress } from "../../src/verify/Verifier.ts"
 import { Chain } from "./support/Chains.ts"
 import { layerLog, LogWorld } from "./support/LogWorld.ts"
 import { found, verify as verifyAtOnce } from "./support/StoredChains.ts"

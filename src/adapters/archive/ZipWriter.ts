@@ -7,7 +7,7 @@ import { once } from "node:events"
 import { PassThrough } from "node:stream"
 import { NodeStream } from "@effect/platform-node"
 import { ZipArchive } from "archiver"
-import { Cause, Effect, Exit, Stream } from "effect"
+import { type Cause, Effect, Exit, Stream } from "effect"
 import { ArchiveFailed, type ArchiveEntry } from "../../ports/Archive.ts"
 
 /** The first moment that a ZIP can name: an archive's age is said inside it, not by its entries. */

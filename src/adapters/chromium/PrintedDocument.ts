@@ -17,7 +17,7 @@ const POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; font-src data:; img-src data:; base-uri 'none'; "
   + "form-action 'none'"
 
-const escape = (text: string): string =>
+const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
 const tooLarge = (message: string) =>
@@ -32,9 +32,9 @@ const markupOf = ({ body, language, styles, title }: PdfDocument): string => {
     throw new PdfFailed({ reason: "refused", message, cause: undefined })
   }
   return (
-    `<!doctype html><html lang="${escape(language)}"><head><meta charset="utf-8">` +
+    `<!doctype html><html lang="${escapeHtml(language)}"><head><meta charset="utf-8">` +
     `<meta http-equiv="Content-Security-Policy" content="${POLICY}">` +
-    `<title>${escape(title)}</title><style>${styles}</style></head><body>${body}</body></html>`
+    `<title>${escapeHtml(title)}</title><style>${styles}</style></head><body>${body}</body></html>`
   )
 }
 

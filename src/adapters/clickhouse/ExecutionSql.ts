@@ -24,7 +24,7 @@ const ENDED = "type = 'execution.ended'"
 const STATUS_CODE = `indexOf(['${terminalStatuses.join("', '")}'], status)`
 
 const codeOf = (status: TraceStatus): number =>
-  terminalStatuses.findIndex((terminal) => terminal === status) + 1
+  (terminalStatuses as ReadonlyArray<TraceStatus>).indexOf(status) + 1
 
 /** The facts of the tenant's executions themselves, nothing of their spans. */
 export const ofTenant = (tenantId: string, parameters: Parameters): string =>

@@ -30,7 +30,7 @@ export const defaultReportSettings: ReportSettings = {
 /** SHA-256 over the settings. */
 export const fingerprintOf = ({ logo, mapping, organisation }: ReportSettings): string =>
   sha256Hex(
-    JSON.stringify([mapping, organisation ?? null, logo && logo.bytes.toString("base64")])
+    JSON.stringify([mapping, organisation ?? null, logo?.bytes.toString("base64")])
   )
 
 /** Bytes of the file with the mapping. */

@@ -470,7 +470,7 @@ const isCanonical = (value) => {
 }
 
 /** The JSON value of a line that meets `is` and has an RFC 8785 text; else undefined. */
-const valueOf = (line, is) => {
+const jsonOfLine = (line, is) => {
   try {
     const value = parseJson(line)
     if (!is(value)) return undefined
@@ -483,7 +483,7 @@ const valueOf = (line, is) => {
 }
 
 /** The event of a line, or undefined if it is none. */
-const eventOf = (line) => valueOf(line, isEvent)
+const eventOf = (line) => jsonOfLine(line, isEvent)
 
 // Trace facts (alk-trace-v1)
 
@@ -540,7 +540,7 @@ const storedFactText = (fact) =>
   `${factCoreText(fact, fact.details_hash).slice(0, -1)},${membersText(fact, FACT_SUFFIX)}}`
 
 /** The fact of a line, or undefined if it is none. */
-const factOf = (line) => valueOf(line, isFact)
+const factOf = (line) => jsonOfLine(line, isFact)
 
 /** What is wrong with a fact by itself, or undefined. If its details may be gone is seen later. */
 const factFaultOf = (line, fact, tenant, sha256) => {
@@ -1611,7 +1611,7 @@ class PackCheck {
     const { found } = this
     for (const name of this.source.names) {
       if (this.hashes.has(name) || !this.isListed(name)) continue
-      for await (const _ of this.reading(name)) continue
+      for await (const _ of this.reading(name)) ;
     }
     const sums = new Map()
     const text = this.has(SUMS) ? await this.text(SUMS) : ""
@@ -2163,7 +2163,7 @@ class PackCheck {
 
   /** What these files can't show, whatever they hold. */
   limits() {
-    const { described, found } = this
+    const { found } = this
     this.limitsOfOrigin()
     if (this.kept.length === 0) {
       found.open.push(
@@ -2752,7 +2752,6 @@ const VERDICTS = {
 
 const reportLines = (path, report) => {
   const { bounds, problems, problems_total: total, verdict } = report
-  const first = total > problems.length ? `, the first ${problems.length}` : ""
   if (verdict === "unreadable") return [`UNREADABLE  ${path}`, `  ${printable(report.message)}`]
   const lines = [`${VERDICTS[verdict]}  ${path}`]
   if (bounds !== null) {

@@ -38,7 +38,7 @@ const integerOf = (value: bigint): JsonValue => {
   return Number.isSafeInteger(number) ? number : String(value)
 }
 
-const valueOf = (any: AnyValue | undefined, level: number, path: string): JsonValue => {
+const jsonOf = (any: AnyValue | undefined, level: number, path: string): JsonValue => {
   const value = any?.value
   switch (value?.case) {
     case undefined:
@@ -56,7 +56,7 @@ const valueOf = (any: AnyValue | undefined, level: number, path: string): JsonVa
     case "arrayValue":
       checkLevel(level, path)
       return value.value.values.map((element, index) =>
-        valueOf(element, level + 1, `${path}[${index}]`)
+        jsonOf(element, level + 1, `${path}[${index}]`)
       )
     case "kvlistValue":
       return attributesOf(value.value.values, level, path)
@@ -82,7 +82,7 @@ export const attributesOf = (
   for (const { key, value } of pairs) {
     const at = `${path}[${excerpt(key)}]`
     if (entries.has(key)) throw new Unstorable(`${at}: this key stands twice; send it once`)
-    entries.set(textOf(key, at), valueOf(value, level + 1, at))
+    entries.set(textOf(key, at), jsonOf(value, level + 1, at))
   }
   // Unlike an assignment this makes a member of every key, `__proto__` included.
   return Object.fromEntries(entries)

@@ -5,7 +5,8 @@
  */
 import { applyTraces, type TracesApplied } from "../../../src/actors/TraceStep.ts"
 import { TraceDraft, type EventMark } from "../../../src/actors/TraceDraft.ts"
-import type { Head, StateRecord } from "../../../src/actors/SequencerState.ts"
+import type { Head } from "../../../src/actors/SequencerState.ts"
+import type { StateRecord } from "../../../src/actors/StateRecord.ts"
 import { traceRecords, TraceState, type EvictionLimits } from "../../../src/actors/TraceState.ts"
 import { wantedOf, type TraceCommand, type Wanted } from "../../../src/actors/TraceWanted.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"

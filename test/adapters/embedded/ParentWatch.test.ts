@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, type Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { parentGone } from "../../../src/adapters/embedded/ParentWatch.ts"
 

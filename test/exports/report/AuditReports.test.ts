@@ -507,7 +507,10 @@ describe("the document of a report", () => {
   const documents: Array<PdfDocument> = []
   const recording = ManagedRuntime.make(
     Layer.succeed(PdfRenderer, {
-      render: (document) => Effect.sync(() => (documents.push(document), new Uint8Array()))
+      render: (document) => Effect.sync(() => {
+        documents.push(document)
+        return new Uint8Array()
+      })
     })
   )
 

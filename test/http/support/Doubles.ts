@@ -28,13 +28,13 @@ import { Readiness } from "../../../src/http/Readiness.ts"
 import { layerKeys } from "../../../src/pipeline/Administration.ts"
 import {
   CommandLog,
-  CommandLogBusy,
-  CommandTooLarge
+  type CommandLogBusy,
+  type CommandTooLarge
 } from "../../../src/pipeline/CommandLog.ts"
 import { EventErasures } from "../../../src/pipeline/EventErasures.ts"
 import { layerShareLinks } from "../../../src/pipeline/ShareLinks.ts"
 import { layerSystemActs } from "../../../src/pipeline/SystemActs.ts"
-import { EventLog, LogUnavailable } from "../../../src/ports/EventLog.ts"
+import { EventLog, type LogUnavailable } from "../../../src/ports/EventLog.ts"
 import {
   EventStore,
   StatsTooLarge,

@@ -27,7 +27,7 @@ import {
   type VerifyReport
 } from "../../../src/verify/Verifier.ts"
 import { nodeOf } from "../../exports/support/PackWorld.ts"
-import { layerDoubles, World } from "./Doubles.ts"
+import { layerDoubles, type World } from "./Doubles.ts"
 import { SIGNER } from "./ProofDoubles.ts"
 import { loggerTo, TestApi, type LogLine } from "./TestApi.ts"
 

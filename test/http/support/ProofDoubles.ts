@@ -2,7 +2,7 @@
  * Checkpoints and proofs of a test server: the real service over the chain of the world, with
  * stores in memory and switches for what may have been changed in them.
  */
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer, type Redacted } from "effect"
 import { PublishedKeys } from "../../../src/actors/PublishedKeys.ts"
 import { signerOf, type CheckpointRecord } from "../../../src/domain/Checkpoint.ts"
 import { leafHash, nodeHash } from "../../../src/domain/MerkleTree.ts"

@@ -325,7 +325,7 @@ export const storeContract = <E>(
         const numbers = [...new Set([
           0, 1, -1, 0.1, 1e20, 1e21, -1e20, 1e22, 5e-324, 1.7976931348623157e308, 1e-7, 1e-6, 0.001,
           2 ** 53, -(2 ** 63), 2 ** 63, 2 ** 64, 18446744073709550000, 12345678901234567000,
-          123456789012345680000, 0.0000012345678901234567, 333333333.33333329, 4.35, 1e15, 1e16,
+          123456789012345680000, 0.0000012345678901234567, Number("333333333.33333329"), 4.35, 1e15, 1e16,
           ...fc.sample(fc.double({ noNaN: true, noDefaultInfinity: true }), filters / 4),
           ...fc.sample(fc.integer(), filters / 10)
         ].map((number) => number === 0 ? 0 : number))]
@@ -377,7 +377,7 @@ export const storeContract = <E>(
         const events = samples.map((sample, index) =>
           storedEvent("stats", index + 1, { ...sample, timestamp: timeAt(index * 1_801) }))
         yield* stored(events)
-        const valueOf: Record<StatsDimension, (event: AuditEvent) => string> = {
+        const statisticOf: Record<StatsDimension, (event: AuditEvent) => string> = {
           action: (event) => event.action,
           outcome: (event) => event.outcome,
           actor_type: (event) => event.actor.type,
@@ -390,19 +390,19 @@ export const storeContract = <E>(
         const filter = { ...emptyFilter, fromSequence: 3 }
         const counted = events.filter((event) => matches(filter, event))
         const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
-        for (const groupBy of Object.keys(valueOf) as Array<StatsDimension>) {
+        for (const groupBy of Object.keys(statisticOf) as Array<StatsDimension>) {
           for (const interval of ["minute", "hour", "day"] as const) {
             const limit = 2
-            const groups = [...Map.groupBy(counted, valueOf[groupBy])]
+            const groups = [...Map.groupBy(counted, statisticOf[groupBy])]
               .map(([key, members]) => ({ key, count: members.length }))
               .sort((a, b) => b.count - a.count || byBytes(a.key, b.key))
               .slice(0, limit)
             const shown = new Set(groups.map(({ key }) => key))
             const buckets = [...Map.groupBy(
-              counted.filter((event) => shown.has(valueOf[groupBy](event))),
+              counted.filter((event) => shown.has(statisticOf[groupBy](event))),
               (event) =>
                 `${event.timestamp.slice(0, lengths[interval])}${endings[interval]} ${
-                  valueOf[groupBy](event)
+                  statisticOf[groupBy](event)
                 }`
             )]
               .map(([key, members]) => ({
