@@ -116,7 +116,7 @@ const kafkaSettings = (
 })
 
 /** kafkajs speaks outside of Effect: its lines become debug lines of ours. */
-const kafkaLog = Effect.gen(function*() {
+const kafkaLog = Effect.gen(function* () {
   const context = yield* Effect.context()
   return (message: string, detail: object) => {
     Effect.runForkWith(context)(Effect.logDebug(message, detail))
@@ -124,7 +124,7 @@ const kafkaLog = Effect.gen(function*() {
 })
 
 /** A broker of our own, or the addresses of somebody else's. */
-const bootstrapOf = Effect.fnUntraced(function*(
+const bootstrapOf = Effect.fnUntraced(function* (
   config: Config,
   folder: DataFolder["Service"] | undefined,
   report: Report
@@ -145,7 +145,7 @@ const bootstrapOf = Effect.fnUntraced(function*(
 const MARKER_FILE = "authenticated-from.json"
 
 /** The log, its internal records authenticated with the secret. */
-const logOf = Effect.fnUntraced(function*(
+const logOf = Effect.fnUntraced(function* (
   config: Config,
   brokers: ReadonlyArray<string>,
   secret: Redacted.Redacted,
@@ -189,7 +189,7 @@ const layerStores = Layer.mergeAll(
 type Stores = Layer.Success<typeof layerStores>
 
 /** The query store, its schema up to date where this process needs it. */
-const storesOf = Effect.fnUntraced(function*(
+const storesOf = Effect.fnUntraced(function* (
   config: Config,
   engine: ChdbEngine["Service"] | undefined
 ) {
@@ -202,7 +202,7 @@ const storesOf = Effect.fnUntraced(function*(
 })
 
 /** The engine, the server in front of it for other processes, and the store on top. */
-const storePartsOf = Effect.fnUntraced(function*(
+const storePartsOf = Effect.fnUntraced(function* (
   config: Config,
   folder: DataFolder["Service"] | undefined
 ) {
@@ -220,7 +220,7 @@ const storePartsOf = Effect.fnUntraced(function*(
 /** The rounds that this process goes over all chains. */
 const layerSelfVerification = ({ selfVerifyEventsPerSecond }: Config) =>
   Layer.effectDiscard(
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const verifier = yield* Verifier
       yield* runSelfVerification(
         { eventsPerSecond: selfVerifyEventsPerSecond },
@@ -284,7 +284,7 @@ const apiOf = (
 }
 
 /** Who signs here: the key of the configuration, or the one in the data folder. */
-const signerOf = Effect.fnUntraced(function*(
+const signerOf = Effect.fnUntraced(function* (
   { serviceName, signingKeyFile }: Config,
   folder: DataFolder["Service"] | undefined
 ) {
@@ -293,7 +293,7 @@ const signerOf = Effect.fnUntraced(function*(
 })
 
 /** Who signed here until now, while the change to another key is under way. */
-const previousOf = Effect.fnUntraced(function*(
+const previousOf = Effect.fnUntraced(function* (
   { previousKeyFile, serviceName, signingKeyFile }: Config,
   folder: DataFolder["Service"] | undefined
 ) {
@@ -316,10 +316,13 @@ const finishRotation = (
         : Effect.void
     ),
     Effect.andThen(
-      Effect.logInfo("the signing key is changed everywhere; the one before is not needed any more", {
-        from: previous.keyId,
-        to: signer.keyId
-      })
+      Effect.logInfo(
+        "the signing key is changed everywhere; the one before is not needed any more",
+        {
+          from: previous.keyId,
+          to: signer.keyId
+        }
+      )
     ),
     Effect.catchCause((cause) =>
       Effect.logWarning("the change of the signing key could not be finished", { cause })
@@ -331,7 +334,7 @@ class SigningKeyMissing extends Schema.TaggedError<SigningKeyMissing>()("Signing
   message: Schema.String
 }) {}
 
-const sequencerSettings = Effect.fnUntraced(function*(
+const sequencerSettings = Effect.fnUntraced(function* (
   config: Config,
   signer: Signer | undefined,
   previous: Signer | undefined,
@@ -340,9 +343,9 @@ const sequencerSettings = Effect.fnUntraced(function*(
   if (signer === undefined) {
     return yield* new SigningKeyMissing({
       message:
-        "ALK_SIGNING_KEY_FILE: a process with the role sequencer and no data folder of its own " +
-        "needs the key that signs checkpoints, the same for all; make one with: openssl genpkey " +
-        "-algorithm ed25519 -out <file>"
+        "ALK_SIGNING_KEY_FILE: a process with the role sequencer and no data folder of its own "
+        + "needs the key that signs checkpoints, the same for all; make one with: openssl genpkey "
+        + "-algorithm ed25519 -out <file>"
     })
   }
   const settings: SequencerSettings = {
@@ -367,11 +370,11 @@ export interface Places {
 const FIRST_TENANT = "default"
 
 /** An API that nobody can sign in to is a mistake that nothing else would show. */
-const warnOfLockedDoors = Effect.fnUntraced(function*(config: Config, keys: Keys["Service"]) {
+const warnOfLockedDoors = Effect.fnUntraced(function* (config: Config, keys: Keys["Service"]) {
   if (config.adminToken !== undefined || (yield* keys.tenants).length > 0) return
   yield* Effect.logWarning(
-    "nobody can use this API: there is no key, and no ALK_ADMIN_TOKEN to make one; " +
-      "set that or ALK_BOOTSTRAP_KEYS"
+    "nobody can use this API: there is no key, and no ALK_ADMIN_TOKEN to make one; "
+      + "set that or ALK_BOOTSTRAP_KEYS"
   )
 })
 
@@ -379,7 +382,7 @@ const warnOfLockedDoors = Effect.fnUntraced(function*(config: Config, keys: Keys
  * The first start of an installation of its own that nobody has given a key: a tenant and a key, so
  * that the first request needs no administration.
  */
-const firstKeyOf = Effect.fnUntraced(function*(config: Config, keys: Keys["Service"]) {
+const firstKeyOf = Effect.fnUntraced(function* (config: Config, keys: Keys["Service"]) {
   const alone = embedsBroker(config) && has(config, "sequencer")
   if (!alone || config.bootstrapKeys.length > 0) return undefined
   const others = (yield* keys.tenants).filter(({ id }) => id !== FIRST_TENANT)
@@ -399,7 +402,7 @@ const firstKeyOf = Effect.fnUntraced(function*(config: Config, keys: Keys["Servi
 type Workers = Record<string, Effect.Effect<ReadonlySet<number>>>
 
 /** Health and metrics of a process that serves no API, where they are wanted. */
-const workerUrl = Effect.fnUntraced(function*({ http, workerPort }: Config, workers: Workers) {
+const workerUrl = Effect.fnUntraced(function* ({ http, workerPort }: Config, workers: Workers) {
   if (workerPort === undefined) return undefined
   const working = Effect.all(workers).pipe(
     Effect.map((running) =>
@@ -419,7 +422,10 @@ const SETTLE_TIMEOUT = "15 seconds"
 const settled = (workers: ReadonlyArray<Effect.Effect<ReadonlySet<number>>>, partitions: number) =>
   Effect.forEach(workers, (running) =>
     running.pipe(
-      Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: (own) => own.size >= partitions })
+      Effect.repeat({
+        schedule: Schedule.spaced("50 millis"),
+        until: (own) => own.size >= partitions
+      })
     )
   ).pipe(Effect.timeoutOption(SETTLE_TIMEOUT), Effect.asVoid)
 
@@ -427,7 +433,7 @@ const settled = (workers: ReadonlyArray<Effect.Effect<ReadonlySet<number>>>, par
  * Start every role of the process. The parts stand in the caller's scope: closing it stops them in
  * the reverse order, the broker last.
  */
-export const startRoles = Effect.fnUntraced(function*(config: Config, report: Report) {
+export const startRoles = Effect.fnUntraced(function* (config: Config, report: Report) {
   silenceNegativeTimeoutWarning()
   // Before anything runs: what is wrong with a file of the configuration stops the start.
   const reportSettings = yield* readReportSettings(config.report)
@@ -488,26 +494,26 @@ export const startRoles = Effect.fnUntraced(function*(config: Config, report: Re
 })
 
 /** `alk rotate-key`: in the data folder that this configuration means, with nothing started. */
-export const rotateKey = Effect.fnUntraced(function*(config: Config, report: Report) {
+export const rotateKey = Effect.fnUntraced(function* (config: Config, report: Report) {
   if (config.signingKeyFile !== undefined) {
     return yield* new SigningKeyMissing({
       message:
-        `rotate-key: ALK_SIGNING_KEY_FILE names ${config.signingKeyFile}; replace that file, ` +
-        "name the old one in ALK_SIGNING_KEY_PREVIOUS_FILE and start the processes that sign again"
+        `rotate-key: ALK_SIGNING_KEY_FILE names ${config.signingKeyFile}; replace that file, `
+        + "name the old one in ALK_SIGNING_KEY_PREVIOUS_FILE and start the processes that sign again"
     })
   }
   const folder = yield* DataFolder.open(config.dataDir)
   const { after, before } = yield* rotateSigningKey(config.serviceName, folder.path)
   report(
-    `key ${after} signs from the next start on` +
-      (before === undefined
+    `key ${after} signs from the next start on`
+      + (before === undefined
         ? ""
         : `; ${before} endorses it then, and what it has signed until then stays verifiable`)
   )
 }, Effect.scoped)
 
 /** `alk repair`: on the log that this configuration means, with nothing else started. */
-export const repairPartition = Effect.fnUntraced(function*(
+export const repairPartition = Effect.fnUntraced(function* (
   config: Config,
   args: ReadonlyArray<string>,
   report: Report

@@ -32,24 +32,24 @@ export interface KafkaSasl {
 export type KafkaConfig =
   | { readonly _tag: "Embedded"; readonly port: number }
   | {
-    readonly _tag: "External"
-    readonly brokers: ReadonlyArray<string>
-    /** Without a file the system's certificate authorities are trusted. */
-    readonly tls: { readonly caFile: string | undefined } | undefined
-    readonly sasl: KafkaSasl | undefined
-  }
+      readonly _tag: "External"
+      readonly brokers: ReadonlyArray<string>
+      /** Without a file the system's certificate authorities are trusted. */
+      readonly tls: { readonly caFile: string | undefined } | undefined
+      readonly sasl: KafkaSasl | undefined
+    }
 
 /** chDB in this process, or a ClickHouse server (or the `store` role of another process). */
 export type ClickHouseConfig =
   | { readonly _tag: "Embedded" }
   | {
-    readonly _tag: "External"
-    readonly url: string
-    readonly user: string | undefined
-    readonly password: Redacted.Redacted | undefined
-    /** Name for ON CLUSTER; with it tables use the Replicated engines. */
-    readonly cluster: string | undefined
-  }
+      readonly _tag: "External"
+      readonly url: string
+      readonly user: string | undefined
+      readonly password: Redacted.Redacted | undefined
+      /** Name for ON CLUSTER; with it tables use the Replicated engines. */
+      readonly cluster: string | undefined
+    }
 
 /** What the environment said, checked and frozen. Paths are absolute. */
 export interface Config {
@@ -173,9 +173,10 @@ interface Kind<A> {
 
 /** Without a unit it is a port. */
 const integer = (minimum: number, maximum: number, unit?: string): Kind<number> => ({
-  allowed: unit === undefined
-    ? `an integer from ${minimum} to ${maximum}`
-    : `${minimum} to ${maximum} ${unit}`,
+  allowed:
+    unit === undefined
+      ? `an integer from ${minimum} to ${maximum}`
+      : `${minimum} to ${maximum} ${unit}`,
   parse: (text) => {
     if (!/^\d{1,15}$/.test(text)) return Result.fail("is not an integer")
     const value = Number(text)
@@ -186,7 +187,8 @@ const integer = (minimum: number, maximum: number, unit?: string): Kind<number> 
 
 const text = (pattern: RegExp, allowed: string): Kind<string> => ({
   allowed,
-  parse: (value) => pattern.test(value) ? Result.succeed(value) : Result.fail("is not of that form")
+  parse: (value) =>
+    pattern.test(value) ? Result.succeed(value) : Result.fail("is not of that form")
 })
 
 const secretText = (lengthMin: number, allowed: string): Kind<Redacted.Redacted> => ({
@@ -248,7 +250,7 @@ const url = (allowed: string, refuse: (url: URL) => string | undefined): Kind<st
   }
 })
 
-const pathOfUrl = (parsed: URL) => parsed.pathname === "/" ? undefined : "has a path"
+const pathOfUrl = (parsed: URL) => (parsed.pathname === "/" ? undefined : "has a path")
 
 const origin: Kind<string> = {
   allowed: "an origin such as https://console.example.com, or *",
@@ -306,10 +308,10 @@ const bootstrapKey: Kind<BootstrapKey> = {
     const unknown = named.find((name) => !(scopes as ReadonlyArray<string>).includes(name))
     return unknown === undefined
       ? Result.succeed({
-        key: Redacted.make(key),
-        tenantId,
-        scopes: scopes.filter((scope) => named.includes(scope))
-      })
+          key: Redacted.make(key),
+          tenantId,
+          scopes: scopes.filter((scope) => named.includes(scope))
+        })
       : Result.fail("has a scope that is neither read nor write")
   }
 }
@@ -658,7 +660,10 @@ const unprefixedNames = Object.keys(variables).filter((name) =>
 
 /** What other programs call the same. */
 const otherNames: ReadonlyArray<readonly [names: RegExp, meant: Name]> = [
-  [/^KAFKA_(?:BROKERS?_)?(?:BOOTSTRAP(?:_SERVERS?)?|SERVERS?|HOSTS?|UR[IL]S?|LIST)$/, "KAFKA_BROKERS"],
+  [
+    /^KAFKA_(?:BROKERS?_)?(?:BOOTSTRAP(?:_SERVERS?)?|SERVERS?|HOSTS?|UR[IL]S?|LIST)$/,
+    "KAFKA_BROKERS"
+  ],
   [/^CLICKHOUSE_(?:HOST|URI|ADDR(?:ESS)?|ENDPOINT|SERVERS?|DSN)$/, "CLICKHOUSE_URL"],
   [/^CLICKHOUSE_DB$/, "CLICKHOUSE_DATABASE"]
 ]
@@ -674,11 +679,13 @@ const nearMisses = (environment: Environment): ReadonlyArray<string> =>
   Object.keys(environment).flatMap((name) => {
     if (Object.hasOwn(variables, name) || name.startsWith("ALK_")) return []
     const meant =
-      otherNames.find(([names]) => names.test(name))?.[1] ??
-      nearestName(name, unprefixedNames, unprefixedMistakes)
+      otherNames.find(([names]) => names.test(name))?.[1]
+      ?? nearestName(name, unprefixedNames, unprefixedMistakes)
     return meant === undefined || !isSet(environment, name) || isSet(environment, meant)
       ? []
-      : [`${name} is no variable of alk; did you mean ${meant}? Unset it if it is not meant for alk`]
+      : [
+          `${name} is no variable of alk; did you mean ${meant}? Unset it if it is not meant for alk`
+        ]
   })
 
 /** What one variable asks of another. */
@@ -772,27 +779,31 @@ const kafkaOf = (values: Values, absolute: (path: string) => string): KafkaConfi
   return {
     _tag: "External",
     brokers: values.KAFKA_BROKERS,
-    tls: values.KAFKA_TLS === "true"
-      ? { caFile: values.KAFKA_TLS_CA_FILE && absolute(values.KAFKA_TLS_CA_FILE) }
-      : undefined,
-    sasl: KAFKA_SASL_MECHANISM && KAFKA_SASL_USERNAME && KAFKA_SASL_PASSWORD
-      ? {
-        mechanism: KAFKA_SASL_MECHANISM,
-        username: KAFKA_SASL_USERNAME,
-        password: KAFKA_SASL_PASSWORD
-      }
-      : undefined
+    tls:
+      values.KAFKA_TLS === "true"
+        ? { caFile: values.KAFKA_TLS_CA_FILE && absolute(values.KAFKA_TLS_CA_FILE) }
+        : undefined,
+    sasl:
+      KAFKA_SASL_MECHANISM && KAFKA_SASL_USERNAME && KAFKA_SASL_PASSWORD
+        ? {
+            mechanism: KAFKA_SASL_MECHANISM,
+            username: KAFKA_SASL_USERNAME,
+            password: KAFKA_SASL_PASSWORD
+          }
+        : undefined
   }
 }
 
 const clickHouseOf = (values: Values): ClickHouseConfig =>
-  values.CLICKHOUSE_URL === undefined ? { _tag: "Embedded" } : {
-    _tag: "External",
-    url: values.CLICKHOUSE_URL,
-    user: values.CLICKHOUSE_USER,
-    password: values.CLICKHOUSE_PASSWORD,
-    cluster: values.CLICKHOUSE_CLUSTER
-  }
+  values.CLICKHOUSE_URL === undefined
+    ? { _tag: "Embedded" }
+    : {
+        _tag: "External",
+        url: values.CLICKHOUSE_URL,
+        user: values.CLICKHOUSE_USER,
+        password: values.CLICKHOUSE_PASSWORD,
+        cluster: values.CLICKHOUSE_CLUSTER
+      }
 
 const limitsOf = (values: Values): Config["limits"] => ({
   bodyBytesMax: values.ALK_BODY_BYTES_MAX,
@@ -894,11 +905,13 @@ export const parseConfig = (
 
 /** The `Config` of this process. */
 export const loadConfig: Effect.Effect<Config, ConfigInvalid> = Effect.suspend(() =>
-  Effect.fromResult(parseConfig(process.env, {
-    workingDirectory: process.cwd(),
-    homeDirectory: homedir(),
-    terminal: process.stdout.isTTY === true
-  }))
+  Effect.fromResult(
+    parseConfig(process.env, {
+      workingDirectory: process.cwd(),
+      homeDirectory: homedir(),
+      terminal: process.stdout.isTTY === true
+    })
+  )
 )
 
 /** Two spaces, the longest name, and one more. */

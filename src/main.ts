@@ -24,7 +24,7 @@ const layerLogger = (config: Config) =>
   )
 
 const serve = (config: Config) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     yield* noteKeyConfusion()
     const places = yield* startRoles(config, say)
     yield* announce(config, places)
@@ -40,7 +40,7 @@ const helpOf: Readonly<Record<string, string>> = {
   verify: VERIFY_HELP
 }
 
-const program = Effect.gen(function*() {
+const program = Effect.gen(function* () {
   const [command, ...rest] = process.argv.slice(2)
   const wantsHelp = process.argv.includes("--help") || process.argv.includes("-h")
   if (wantsHelp) return yield* print(helpOf[command ?? ""] ?? HELP())

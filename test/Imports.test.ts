@@ -42,7 +42,9 @@ const filesBelow = (folder: string): ReadonlyArray<string> =>
   })
 
 const importsOf = (file: string): ReadonlyArray<string> =>
-  [...readFileSync(file, "utf8").matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map((match) => match[1]!)
+  [...readFileSync(file, "utf8").matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(
+    (match) => match[1]!
+  )
 
 describe("imports", () => {
   for (const [folder, targets] of Object.entries(allowed)) {
@@ -56,7 +58,8 @@ describe("imports", () => {
           const target = join(file, "..", name).split("/").slice(1)
           if (target.length === 1) {
             // Roles and config stand beside the folders; types of Roles are what cli shows.
-            const fine = shared.includes(target[0]!) || (folder === "cli" && target[0] === "Roles.ts")
+            const fine =
+              shared.includes(target[0]!) || (folder === "cli" && target[0] === "Roles.ts")
             return fine && folder !== "domain" && folder !== "ports" ? [] : [`${file} -> ${name}`]
           }
           return targets.includes(target[0]!) ? [] : [`${file} -> ${name}`]
@@ -68,7 +71,9 @@ describe("imports", () => {
 
   it("never name a place outside the project", () => {
     const outside = filesBelow("src").filter((file) =>
-      importsOf(file).some((name) => name.startsWith("/") || join(file, "..", name).startsWith(".."))
+      importsOf(file).some(
+        (name) => name.startsWith("/") || join(file, "..", name).startsWith("..")
+      )
     )
     assert.deepStrictEqual(outside, [])
   })

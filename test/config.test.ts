@@ -124,7 +124,10 @@ describe("parseConfig", () => {
     })
     assert.deepStrictEqual(
       bootstrapKeys.map(({ key, tenantId, scopes }) => [Redacted.value(key), tenantId, scopes]),
-      [[KEY, "acme", ["read", "write"]], [second, "b_2-c", ["read"]]]
+      [
+        [KEY, "acme", ["read", "write"]],
+        [second, "b_2-c", ["read"]]
+      ]
     )
   })
 
@@ -158,18 +161,18 @@ describe("parseConfig", () => {
 
 describe("ConfigInvalid", () => {
   const refused: ReadonlyArray<readonly [Record<string, string>, string]> = [
-    [{ PORT: "70000" }, "PORT=\"70000\" is too large; allowed: an integer from 0 to 65535"],
-    [{ PORT: "80a" }, "PORT=\"80a\" is not an integer"],
-    [{ PORT: "-1" }, "PORT=\"-1\" is not an integer"],
-    [{ HOST: "a b" }, "HOST=\"a b\""],
-    [{ ALK_ROLES: "api,writer" }, "ALK_ROLES=\"api,writer\" has an item, number 2,"],
-    [{ ALK_PARTITIONS: "0" }, "ALK_PARTITIONS=\"0\" is too small; allowed: 1 to 1024 partitions"],
+    [{ PORT: "70000" }, 'PORT="70000" is too large; allowed: an integer from 0 to 65535'],
+    [{ PORT: "80a" }, 'PORT="80a" is not an integer'],
+    [{ PORT: "-1" }, 'PORT="-1" is not an integer'],
+    [{ HOST: "a b" }, 'HOST="a b"'],
+    [{ ALK_ROLES: "api,writer" }, 'ALK_ROLES="api,writer" has an item, number 2,'],
+    [{ ALK_PARTITIONS: "0" }, 'ALK_PARTITIONS="0" is too small; allowed: 1 to 1024 partitions'],
     [{ ALK_CACHE_DIR: "/a:b" }, "allowed: a path without a colon"],
     [{ ALK_CACHE_DIR: "/srv/.data/cache" }, "two separate folders"],
     [{ ALK_DATA_DIR: "/home/you/.cache/alk/data" }, "two separate folders"],
     [{ ALK_PUBLIC_URL: "ftp://x" }, "is neither http nor https"],
     [{ ALK_CORS_ORIGINS: "https://a.example/path" }, "is not an origin"],
-    [{ ALK_SERVICE_NAME: "a/b" }, "ALK_SERVICE_NAME=\"a/b\""],
+    [{ ALK_SERVICE_NAME: "a/b" }, 'ALK_SERVICE_NAME="a/b"'],
     [{ ALK_EVENTS_RETENTION: "2 weeks" }, "allowed: forever, or a number with m, h or d"],
     [{ ALK_TOPIC_PREFIX: "a b" }, "ALK_TOPIC_PREFIX"],
     [{ KAFKA_BROKERS: "host", ALK_SECRET: SECRET }, "allowed: host:port"],
@@ -179,10 +182,13 @@ describe("ConfigInvalid", () => {
     [{ KAFKA_TLS: "yes" }, "allowed: true, false"],
     [{ CLICKHOUSE_URL: "localhost:8123" }, "CLICKHOUSE_URL"],
     [{ CLICKHOUSE_URL: "http://h:1/db" }, "has a path"],
-    [{ CLICKHOUSE_DATABASE: "a-b" }, "CLICKHOUSE_DATABASE=\"a-b\""],
+    [{ CLICKHOUSE_DATABASE: "a-b" }, 'CLICKHOUSE_DATABASE="a-b"'],
     [{ ALK_CHROMIUM_SANDBOX: "maybe" }, "allowed: auto, required, off"],
     [{ ALK_QUOTA_FAILED_KEYS: "-1" }, "ALK_QUOTA_FAILED_KEYS"],
-    [{ ALK_ADMIN_TOKEN: "eight888" }, "at least 24 characters; make one with: openssl rand -hex 16"],
+    [
+      { ALK_ADMIN_TOKEN: "eight888" },
+      "at least 24 characters; make one with: openssl rand -hex 16"
+    ],
     [{ LOG_LEVEL: "trace" }, "allowed: debug, info, warn, error"],
     [{ ALK_PARTITION: "4" }, "ALK_PARTITION is unknown; did you mean ALK_PARTITIONS?"],
     [{ ALK_SOMETHING_ELSE: "" }, "ALK_SOMETHING_ELSE is unknown"],
@@ -213,7 +219,10 @@ describe("ConfigInvalid", () => {
   ]
   it.each(refused)("refuses %j", (environment, part) => {
     const problems = problemsOf(environment)
-    assert.isTrue(problems.some((problem) => problem.includes(part)), problems.join("\n"))
+    assert.isTrue(
+      problems.some((problem) => problem.includes(part)),
+      problems.join("\n")
+    )
   })
 
   it("leaves alone what other programs, container platforms and images are set with", () => {
@@ -303,7 +312,10 @@ describe("configHelp", () => {
         problems.some((problem) => problem.startsWith(name)) || name.endsWith("_PASSWORD"),
         name
       )
-      assert.isFalse(problems.some((problem) => problem.startsWith(`${name} is unknown`)), name)
+      assert.isFalse(
+        problems.some((problem) => problem.startsWith(`${name} is unknown`)),
+        name
+      )
     }
   })
 })

@@ -10,7 +10,7 @@ import { Visibility } from "./Visibility.ts"
 export type ShownTopic = "events" | "traces" | "checkpoints"
 
 /** Asks how far the tenant's partition reaches now; what comes back waits until that is shown. */
-export const catchingUp = Effect.fnUntraced(function*(tenantId: string, topic: ShownTopic) {
+export const catchingUp = Effect.fnUntraced(function* (tenantId: string, topic: ShownTopic) {
   const log = yield* EventLog
   const visibility = yield* Visibility
   const partition = log.partitionOf(tenantId)
@@ -19,7 +19,7 @@ export const catchingUp = Effect.fnUntraced(function*(tenantId: string, topic: S
 })
 
 /** True once everything that is committed now in the tenant's partition is shown, false if late. */
-export const isCaughtUp = Effect.fnUntraced(function*(
+export const isCaughtUp = Effect.fnUntraced(function* (
   tenantId: string,
   topic: ShownTopic,
   within: Duration.Input

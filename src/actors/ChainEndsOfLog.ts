@@ -113,7 +113,7 @@ interface Tails {
   readonly checkpoints: TopicTail<Records>
 }
 
-const make = Effect.fnUntraced(function*(isKeptForEver: boolean) {
+const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
   const log = yield* EventLog
   const heads = yield* Heads
   const shared = yield* log.reader
@@ -134,7 +134,7 @@ const make = Effect.fnUntraced(function*(isKeptForEver: boolean) {
   const walks = new Map<string, Walk>()
 
   /** From the start of the topic, or from where the last walk ended. */
-  const walked = Effect.fnUntraced(function*({ chain, tenantId }: ChainKey) {
+  const walked = Effect.fnUntraced(function* ({ chain, tenantId }: ChainKey) {
     const partition = log.partitionOf(tenantId)
     const name = treeNameOf(tenantId, chain)
     const { end, start } = yield* log.bounds(chain, partition)
@@ -159,7 +159,7 @@ const make = Effect.fnUntraced(function*(isKeptForEver: boolean) {
     return last
   })
 
-  const head: ChainEnds["Service"]["head"] = Effect.fn("ChainEnds.head")(function*(key) {
+  const head: ChainEnds["Service"]["head"] = Effect.fn("ChainEnds.head")(function* (key) {
     // How far back the tail has to be read; not believed beyond that.
     const said = yield* headOf(heads, key)
     if (said === undefined) return undefined
@@ -187,7 +187,7 @@ const make = Effect.fnUntraced(function*(isKeptForEver: boolean) {
   })
 
   const checkpoint: ChainEnds["Service"]["checkpoint"] = Effect.fn("ChainEnds.checkpoint")(
-    function*(tree, isGenuine) {
+    function* (tree, isGenuine) {
       const partition = log.partitionOf(chainOfTree(tree).tenantId)
       const found = yield* tails[partition]!.checkpoints.ask((records) => {
         const ofTree = records.of(tree)
@@ -218,11 +218,14 @@ const make = Effect.fnUntraced(function*(isKeptForEver: boolean) {
     for (let partition = 0; partition < log.partitions; partition++) {
       const { isCut, offset } = yield* startOf(chain, partition)
       if (!isCut) continue
-      yield* Effect.logError("records were deleted from the start of a topic that is kept for ever", {
-        topic: `alk.${chain}`,
-        partition,
-        offset
-      })
+      yield* Effect.logError(
+        "records were deleted from the start of a topic that is kept for ever",
+        {
+          topic: `alk.${chain}`,
+          partition,
+          offset
+        }
+      )
     }
   }
 

@@ -13,7 +13,7 @@ import { scan } from "./PartitionScan.ts"
 const WINDOW_OFFSETS = 10_000
 
 /** `rowOf`: the row of a record; undefined for one that is no checkpoint. */
-export const repairCheckpoints = Effect.fn("CheckpointRepair")(function*(
+export const repairCheckpoints = Effect.fn("CheckpointRepair")(function* (
   reader: LogReader,
   partition: number,
   upTo: number,

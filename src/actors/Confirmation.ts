@@ -43,7 +43,7 @@ interface LastConfirmed {
 type Partition = Pick<Position, "topic" | "partition">
 
 /** Digests of the rows that are what the topic's records have become. */
-const confirmedIn = Effect.fnUntraced(function*(
+const confirmedIn = Effect.fnUntraced(function* (
   reader: LogReader,
   position: Position,
   below: number,
@@ -56,16 +56,22 @@ const confirmedIn = Effect.fnUntraced(function*(
     if (rows === undefined) return
     const text = value ?? Buffer.alloc(0)
     const digest = sha256Hex(text)
-    const own = rows.filter(({ body, digest: known }) =>
-      known === digest || (body !== undefined && isOf(text.toString(), body)))
-    if (own.length > 0) found.set(offset, own.map(({ digest: known }) => known))
+    const own = rows.filter(
+      ({ body, digest: known }) =>
+        known === digest || (body !== undefined && isOf(text.toString(), body))
+    )
+    if (own.length > 0)
+      found.set(
+        offset,
+        own.map(({ digest: known }) => known)
+      )
   }
   yield* scan(reader, position, below, (records) => records.forEach(take))
   return found
 })
 
 /** Walk down from the topic's end, or the highest row, to the first row that the topic confirms. */
-const lastConfirmed = Effect.fnUntraced(function*(
+const lastConfirmed = Effect.fnUntraced(function* (
   reader: LogReader,
   partition: Partition,
   bounds: { readonly start: number; readonly end: number },
@@ -75,7 +81,7 @@ const lastConfirmed = Effect.fnUntraced(function*(
 ) {
   let highest: number | undefined =
     top < bounds.end ? top : yield* rows.highest(partition.partition, bounds.end)
-  for (let window = 1;; window = Math.min(WINDOW_OFFSETS_MAX, window * WINDOW_GROWTH)) {
+  for (let window = 1; ; window = Math.min(WINDOW_OFFSETS_MAX, window * WINDOW_GROWTH)) {
     if (highest === undefined || highest < bounds.start) return undefined
     const from = Math.max(bounds.start, highest + 1 - window)
     const stored = Map.groupBy(
@@ -94,7 +100,7 @@ const lastConfirmed = Effect.fnUntraced(function*(
   }
 })
 
-const report = Effect.fnUntraced(function*(
+const report = Effect.fnUntraced(function* (
   { partition, topic }: Partition,
   rows: TopicRows,
   denied: ReadonlyArray<DeniedRows>
@@ -111,14 +117,16 @@ const report = Effect.fnUntraced(function*(
 
 /** The topic's end as far as rows below it are about to be missing. */
 const wholeAgainAt = (denied: ReadonlyArray<DeniedRows>): number =>
-  Math.max(0, ...denied.map(({ lastOffset, reason }) =>
-    reason === "beyond_end" ? 0 : lastOffset + 1))
+  Math.max(
+    0,
+    ...denied.map(({ lastOffset, reason }) => (reason === "beyond_end" ? 0 : lastOffset + 1))
+  )
 
 /**
  * Where the rows of a partition end, as far as the topic confirms them; those above are set aside.
  * `announce` is run before anything goes.
  */
-export const confirm = Effect.fnUntraced(function*<E, R>(
+export const confirm = Effect.fnUntraced(function* <E, R>(
   reader: LogReader,
   partition: Partition,
   rows: TopicRows,

@@ -180,11 +180,12 @@ class Followed {
       this.decisions.delete(attempt)
       Deferred.doneUnsafe(waiting, Effect.succeed(decision))
     }
-    if (kind === "outcome") this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", {
-      value,
-      partition,
-      offset
-    })
+    if (kind === "outcome")
+      this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", {
+        value,
+        partition,
+        offset
+      })
   }
 
   #keep(receiptId: string, kept: Kept): void {
@@ -219,7 +220,7 @@ const toDecision = (kind: string | undefined, value: Buffer, offset: number): De
  * From where each topic is followed: everything of the compacted ones; of the receipts what the
  * store may not hold yet.
  */
-const startPositions = Effect.fnUntraced(function*(followed: Followed, reader: LogReader) {
+const startPositions = Effect.fnUntraced(function* (followed: Followed, reader: LogReader) {
   const log = yield* EventLog
   const partitions = Array.from({ length: log.partitions }, (_, partition) => partition)
   const compacted = [
@@ -246,7 +247,7 @@ const startPositions = Effect.fnUntraced(function*(followed: Followed, reader: L
   }
 })
 
-const catchUp = Effect.fnUntraced(function*(
+const catchUp = Effect.fnUntraced(function* (
   followed: Followed,
   reader: LogReader,
   end: number,
@@ -261,7 +262,7 @@ const catchUp = Effect.fnUntraced(function*(
 })
 
 /** A position that has left the log (expired receipts): go on where the log begins. */
-const moveToStart = Effect.fnUntraced(function*(followed: Followed) {
+const moveToStart = Effect.fnUntraced(function* (followed: Followed) {
   const log = yield* EventLog
   for (const [key, { offset, partition, topic }] of followed.positions) {
     const { start } = yield* log.bounds(topic, partition)
@@ -271,7 +272,7 @@ const moveToStart = Effect.fnUntraced(function*(followed: Followed) {
 
 /** Whatever ends it, it begins again after a while, and says meanwhile that it does not follow. */
 const followForEver = (followed: Followed, reader: LogReader) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const positions = [...followed.positions.values()]
     const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
     const fetched = yield* reader.fetch(positions, limits)
@@ -316,7 +317,10 @@ const makeReceipts = (
   followed: Followed,
   log: EventLog["Service"],
   store: EventStore["Service"],
-  barrier: (topics: ReadonlyArray<TopicKind>, partition: number) => Effect.Effect<void, LogUnavailable>
+  barrier: (
+    topics: ReadonlyArray<TopicKind>,
+    partition: number
+  ) => Effect.Effect<void, LogUnavailable>
 ): Receipts["Service"] => {
   const isVisible = (receipt: Receipt, partition: number) => {
     const { events_next, traces_next } = followed.progress[partition]!
@@ -324,7 +328,7 @@ const makeReceipts = (
   }
   const finalOf = (receipt: Receipt): ReceiptState => ({ status: receipt.status, receipt })
   const find = (tenantId: string, receiptId: string) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const kept = followed.receiptOf(receiptId)
       if (kept !== undefined && "receipt_id" in kept) {
         return kept.tenant_id === tenantId ? kept : undefined
@@ -343,7 +347,7 @@ const makeReceipts = (
   const unavailable = (message: string) =>
     new StoreUnavailable({ operation: "receipt", cause: new Error(message) })
   const state: Receipts["Service"]["state"] = (tenantId, receiptId) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const partition = log.partitionOf(tenantId)
       const isFinal = (receipt: Receipt) =>
         receipt.status === "failed" || isVisible(receipt, partition)
@@ -379,7 +383,7 @@ const makeReceipts = (
   })
 }
 
-const make = Effect.gen(function*() {
+const make = Effect.gen(function* () {
   const log = yield* EventLog
   const store = yield* EventStore
   const reader = yield* log.reader
@@ -388,7 +392,7 @@ const make = Effect.gen(function*() {
   yield* Effect.forkScoped(followForEver(followed, reader))
   const partitionOfTree = (tree: string) => log.partitionOf(chainOfTree(tree).tenantId)
   const barrier = (topics: ReadonlyArray<TopicKind>, partition: number) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ends = yield* log.ends(topics.map((topic) => ({ topic, partition })))
       yield* followed.until(() =>
         topics.every(
@@ -414,10 +418,10 @@ const make = Effect.gen(function*() {
           followed.until(() => {
             const progress = followed.progress[partition]!
             return (
-              progress.events_next >= events &&
-              progress.receipts_next >= receipts &&
-              progress.traces_next >= traces &&
-              progress.checkpoints_next >= checkpoints
+              progress.events_next >= events
+              && progress.receipts_next >= receipts
+              && progress.traces_next >= traces
+              && progress.checkpoints_next >= checkpoints
             )
           })
       })

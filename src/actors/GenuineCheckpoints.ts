@@ -29,11 +29,11 @@ export const saysItsNote = (
   record: CheckpointRecord,
   note: OpenedCheckpoint
 ): boolean =>
-  note.origin === `${serviceName}/${tree}` &&
-  treeOfCheckpoint(record) === tree &&
-  record.tree_size === note.treeSize &&
-  record.root_hash === note.rootHash &&
-  note.keyIds.includes(record.key_id)
+  note.origin === `${serviceName}/${tree}`
+  && treeOfCheckpoint(record) === tree
+  && record.tree_size === note.treeSize
+  && record.root_hash === note.rootHash
+  && note.keyIds.includes(record.key_id)
 
 /** What the note of a record says; undefined unless one of the keys signed it and it says the same. */
 export const openRecord = (
@@ -49,7 +49,7 @@ export const openRecord = (
 }
 
 /** The newest one of a tree on the topic; undefined if there is none. */
-export const newestGenuine = Effect.fn("GenuineCheckpoints.newest")(function*(
+export const newestGenuine = Effect.fn("GenuineCheckpoints.newest")(function* (
   ends: ChainEnds["Service"],
   keys: PublishedKeys["Service"],
   serviceName: string,

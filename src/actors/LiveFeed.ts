@@ -3,17 +3,7 @@
  * subscribers, each event serialised once. A subscriber that can't keep up is closed and resumes by
  * its last id; it never slows the others.
  */
-import {
-  Context,
-  Effect,
-  Layer,
-  Option,
-  RcMap,
-  Schedule,
-  Schema,
-  Stream,
-  type Scope
-} from "effect"
+import { Context, Effect, Layer, Option, RcMap, Schedule, Schema, Stream, type Scope } from "effect"
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { matches, type EventFilter } from "../domain/EventFilter.ts"
 import { parseJson } from "../domain/Json.ts"
@@ -169,7 +159,7 @@ export const readForEver = (
   )
 }
 
-const makeFeed = Effect.fnUntraced(function*(partition: number) {
+const makeFeed = Effect.fnUntraced(function* (partition: number) {
   const log = yield* EventLog
   const reader = yield* log.reader
   const { end } = yield* log.bounds("events", partition)
@@ -177,16 +167,13 @@ const makeFeed = Effect.fnUntraced(function*(partition: number) {
   const deliver = (record: LogRecord) => feed.deliver(record)
   yield* Effect.forkScoped(readForEver(reader, "events", partition, end, deliver))
   yield* Effect.forkScoped(
-    Effect.sync(() => feed.keepAlive()).pipe(
-      Effect.delay(KEEP_ALIVE),
-      Effect.forever
-    )
+    Effect.sync(() => feed.keepAlive()).pipe(Effect.delay(KEEP_ALIVE), Effect.forever)
   )
   return feed
 })
 
 /** The stored events behind the resume point up to the start point, from the store. */
-const replayFrom = Effect.fnUntraced(function*(subscription: Subscription, head: number) {
+const replayFrom = Effect.fnUntraced(function* (subscription: Subscription, head: number) {
   const { after, filter, tenantId } = subscription
   const store = yield* EventStore
   const visibility = yield* Visibility
@@ -215,7 +202,7 @@ const replayFrom = Effect.fnUntraced(function*(subscription: Subscription, head:
   return Stream.unwrap(Effect.map(inTime, (reached) => replay(Option.isSome(reached))))
 })
 
-const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number, limits: ReaderLimits) {
+const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: ReaderLimits) {
   const context = yield* Effect.context<EventLog | EventStore | Visibility>()
   const log = yield* EventLog
   const heads = yield* Heads
@@ -240,7 +227,7 @@ const makeLiveFeed = Effect.fnUntraced(function*(streamsMax: number, limits: Rea
       ),
       () => count(tenantId, -1)
     )
-  const subscribe: LiveFeed["Service"]["subscribe"] = Effect.fnUntraced(function*(subscription) {
+  const subscribe: LiveFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
     const { after, filter, keyId, onStalled, tenantId } = subscription
     yield* admit(tenantId)
     const feed = yield* RcMap.get(feeds, log.partitionOf(tenantId))

@@ -43,7 +43,7 @@ export const takeEach = (
 }
 
 /** Say and count them. */
-export const reportMalformed = Effect.fnUntraced(function*(malformed: ReadonlyArray<Malformed>) {
+export const reportMalformed = Effect.fnUntraced(function* (malformed: ReadonlyArray<Malformed>) {
   for (const { offset, partition, reason, topic } of malformed.slice(0, LINES_MAX)) {
     yield* Effect.logError(`a malformed record of alk.${topic} is passed over`, {
       topic,
@@ -63,7 +63,7 @@ export const reportMalformed = Effect.fnUntraced(function*(malformed: ReadonlyAr
 })
 
 /** Take the committed records of [position.offset, end), in order. */
-export const scanEach = Effect.fnUntraced(function*(
+export const scanEach = Effect.fnUntraced(function* (
   reader: LogReader,
   position: Position,
   end: number,

@@ -32,8 +32,8 @@ const parentOf = (
   entry: ExecutionEntry | undefined,
   { parentSpanId }: RecordOtlpSpan
 ): string | undefined =>
-  parentSpanId ??
-  (entry === undefined || entry.header.provisional ? undefined : entry.header.rootSpanId)
+  parentSpanId
+  ?? (entry === undefined || entry.header.provisional ? undefined : entry.header.rootSpanId)
 
 /** Before a span without a parent has come, another id stands for the root. */
 const recordExecution = (

@@ -155,10 +155,10 @@ export class PackedWindow {
   #sameKey(slot: number, words: ReadonlyArray<number>): boolean {
     const at = slot * WORDS
     return (
-      this.#ring[at] === words[0] &&
-      this.#ring[at + 1] === words[1] &&
-      this.#ring[at + 2] === words[2] &&
-      this.#ring[at + 3] === words[3]
+      this.#ring[at] === words[0]
+      && this.#ring[at + 1] === words[1]
+      && this.#ring[at + 2] === words[2]
+      && this.#ring[at + 3] === words[3]
     )
   }
 

@@ -22,7 +22,7 @@ export const scan = (
   end: number,
   each: (records: ReadonlyArray<LogRecord>) => void
 ): Effect.Effect<void, LogUnavailable | OffsetOutOfRange> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     let offset = position.offset
     while (offset < end) {
       const [fetched] = yield* reader.fetch([{ ...position, offset }], {
@@ -43,7 +43,7 @@ export const scanUntil = (
   each: (records: ReadonlyArray<LogRecord>) => void,
   done: () => boolean
 ): Effect.Effect<void, LogUnavailable | OffsetOutOfRange> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     let offset = position.offset
     while (!done()) {
       const [fetched] = yield* reader.fetch([{ ...position, offset }], {

@@ -110,7 +110,7 @@ const publish = (appender: LogAppender, views: ReadonlyArray<Pick<View, "progres
       )
 
 const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: number) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const { end, start } = yield* log.bounds("progress", partition)
     let last = noProgress(partition)
     const position = { topic: "progress" as const, partition, offset: start }
@@ -124,7 +124,7 @@ const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: nu
  * How far the store is confirmed by the topics; what a topic denies is set aside. Readers of the
  * store are told before rows are removed; `told` is the progress that they know.
  */
-const recover = Effect.fnUntraced(function*(
+const recover = Effect.fnUntraced(function* (
   assignment: Assignment,
   reader: LogReader,
   appender: LogAppender,
@@ -149,7 +149,10 @@ const recover = Effect.fnUntraced(function*(
   const traces = yield* confirmed("traces", isFactOf)
   const caughtUpAt = before.rebuilding
     ? ends
-    : { events: Math.min(ends.events, events.wholeAt), traces: Math.min(ends.traces, traces.wholeAt) }
+    : {
+        events: Math.min(ends.events, events.wholeAt),
+        traces: Math.min(ends.traces, traces.wholeAt)
+      }
   const progress: Progress = {
     partition,
     events_next: events.next,
@@ -208,10 +211,10 @@ const refusalOf = (link: Link, tenantId: string, before: Link | undefined) =>
     : link.sequenceNumber < 1
       ? "sequence_mismatch"
       : before !== undefined && link.sequenceNumber !== before.sequenceNumber + 1
-      ? "sequence_mismatch"
-      : before !== undefined && link.prevHash !== before.hash
-        ? "prev_hash_mismatch"
-        : undefined
+        ? "sequence_mismatch"
+        : before !== undefined && link.prevHash !== before.hash
+          ? "prev_hash_mismatch"
+          : undefined
 
 /** Bytes that end a field or a row on their way into the store; they can't stand in compact JSON. */
 const LINE_FEED = 10
@@ -383,7 +386,10 @@ export const toInserts = <Row extends { readonly body: Buffer }>(
 }
 
 /** Time and size of what was stored, and a loud word on what was not. */
-const measured = Effect.fnUntraced(function*<E, R>(rows: number, insert: Effect.Effect<void, E, R>) {
+const measured = Effect.fnUntraced(function* <E, R>(
+  rows: number,
+  insert: Effect.Effect<void, E, R>
+) {
   const started = yield* Clock.currentTimeMillis
   yield* insert
   if (rows === 0) return
@@ -391,7 +397,7 @@ const measured = Effect.fnUntraced(function*<E, R>(rows: number, insert: Effect.
   yield* Metric.update(flushSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
 })
 
-const insertEvents = Effect.fnUntraced(function*({ conflicts, events }: Sorted) {
+const insertEvents = Effect.fnUntraced(function* ({ conflicts, events }: Sorted) {
   const store = yield* EventStore
   for (const { erase, rows } of events) {
     if (erase !== undefined) yield* store.eraseDetails(erase.tenantId, erase.erasures)
@@ -417,7 +423,7 @@ const reportConflicts = (topic: string, conflicts: ReadonlyArray<ConflictRow>) =
     { discard: true }
   )
 
-const insertFacts = Effect.fnUntraced(function*({ factConflicts, facts }: Sorted) {
+const insertFacts = Effect.fnUntraced(function* ({ factConflicts, facts }: Sorted) {
   const store = yield* TraceStore
   for (const { erase, rows } of facts) {
     if (erase !== undefined) {
@@ -433,12 +439,12 @@ const insertFacts = Effect.fnUntraced(function*({ factConflicts, facts }: Sorted
   yield* reportConflicts("alk.traces", factConflicts)
 })
 
-const insertCheckpoints = Effect.fnUntraced(function*({ checkpoints }: Sorted) {
+const insertCheckpoints = Effect.fnUntraced(function* ({ checkpoints }: Sorted) {
   const store = yield* CheckpointStore
   for (const rows of toInserts(checkpoints)) yield* store.insert(rows)
 })
 
-const insertReceipts = Effect.fnUntraced(function*({ receipts }: Sorted) {
+const insertReceipts = Effect.fnUntraced(function* ({ receipts }: Sorted) {
   const store = yield* EventStore
   const inserts = Effect.forEach(toInserts(receipts), (rows) => store.insertReceipts(rows), {
     discard: true
@@ -458,7 +464,7 @@ type ProjectedTopic = keyof typeof progressMembers
 const isProjected = (topic: string): topic is ProjectedTopic => topic in progressMembers
 
 /** Take what was fetched of some topics into the views, and tell the readers where it has moved. */
-const tell = Effect.fnUntraced(function*(
+const tell = Effect.fnUntraced(function* (
   appender: LogAppender,
   views: Views,
   fetched: ReadonlyArray<Fetched>,
@@ -482,7 +488,7 @@ const tell = Effect.fnUntraced(function*(
 })
 
 /** What a fetch holds, by where it goes. */
-const sort = Effect.fnUntraced(function*(
+const sort = Effect.fnUntraced(function* (
   views: Views,
   links: ChainLinks,
   fetched: ReadonlyArray<Fetched>
@@ -512,7 +518,7 @@ const sort = Effect.fnUntraced(function*(
 })
 
 /** Bring one fetch into the store and tell the readers. */
-const project = Effect.fnUntraced(function*(
+const project = Effect.fnUntraced(function* (
   assignment: Assignment,
   appender: LogAppender,
   views: Views,
@@ -535,36 +541,39 @@ const project = Effect.fnUntraced(function*(
 })
 
 /** Once every insert of unknown outcome must have ended: stop merging on reads, if nothing is there twice. */
-const settle = Effect.fnUntraced(function*(
-  assignment: Assignment,
-  appender: LogAppender,
-  view: View,
-  settings: ProjectionSettings
-) {
-  const store = yield* EventStore
-  const traceStore = yield* TraceStore
-  yield* Effect.sleep(settings.settleMs)
-  const { duplicates_from, final, trace_duplicates_from } = view.progress
-  const { partition } = view
-  if (!final) return
-  yield* store.eraseAgain(partition, duplicates_from)
-  const events = yield* store.hasDuplicates(partition, duplicates_from)
-  const facts = yield* traceStore.hasDuplicates(partition, trace_duplicates_from)
-  if (events || facts) {
-    yield* Effect.logWarning("rows stand in the store twice: reads merge them until it has", {
-      partition
-    })
-    if (events) yield* store.mergeDuplicates
-    if (facts) yield* traceStore.mergeDuplicates
-    return yield* Effect.fail("not settled" as const)
-  }
-  yield* stillOwned(assignment)
-  view.progress = { ...view.progress, final: false }
-  yield* publish(appender, [view])
-}, Effect.retry(Schedule.spaced("30 seconds")))
+const settle = Effect.fnUntraced(
+  function* (
+    assignment: Assignment,
+    appender: LogAppender,
+    view: View,
+    settings: ProjectionSettings
+  ) {
+    const store = yield* EventStore
+    const traceStore = yield* TraceStore
+    yield* Effect.sleep(settings.settleMs)
+    const { duplicates_from, final, trace_duplicates_from } = view.progress
+    const { partition } = view
+    if (!final) return
+    yield* store.eraseAgain(partition, duplicates_from)
+    const events = yield* store.hasDuplicates(partition, duplicates_from)
+    const facts = yield* traceStore.hasDuplicates(partition, trace_duplicates_from)
+    if (events || facts) {
+      yield* Effect.logWarning("rows stand in the store twice: reads merge them until it has", {
+        partition
+      })
+      if (events) yield* store.mergeDuplicates
+      if (facts) yield* traceStore.mergeDuplicates
+      return yield* Effect.fail("not settled" as const)
+    }
+    yield* stillOwned(assignment)
+    view.progress = { ...view.progress, final: false }
+    yield* publish(appender, [view])
+  },
+  Effect.retry(Schedule.spaced("30 seconds"))
+)
 
 /** At the start and every hour: checkpoints that the store has lost come back. */
-const repairing = Effect.fnUntraced(function*(view: View) {
+const repairing = Effect.fnUntraced(function* (view: View) {
   const { partition } = view
   const log = yield* EventLog
   const reader = yield* log.reader
@@ -593,7 +602,7 @@ const positionsOf = (views: Views): ReadonlyArray<Position> =>
   ])
 
 /** Project the given partitions until something fails. */
-const follow = Effect.fnUntraced(function*(
+const follow = Effect.fnUntraced(function* (
   assignment: Assignment,
   previous: Map<number, Progress>,
   settings: ProjectionSettings,
@@ -634,13 +643,10 @@ export interface ProjectionStatus {
   readonly running: Effect.Effect<ReadonlySet<number>>
 }
 
-const backOff = Schedule.min([
-  Schedule.exponential("100 millis"),
-  Schedule.spaced("2 seconds")
-])
+const backOff = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("2 seconds")])
 
 /** Follow the group's assignments and project them for as long as the scope is open. */
-export const runProjection = Effect.fnUntraced(function*(settings: ProjectionSettings) {
+export const runProjection = Effect.fnUntraced(function* (settings: ProjectionSettings) {
   const log = yield* EventLog
   const running = yield* Ref.make<ReadonlySet<number>>(new Set())
   const previous = new Map<number, Progress>()

@@ -34,11 +34,19 @@ export class Links {
 export type ChainLinks = Readonly<Record<Chain, Links>>
 
 /** The tenant's link with the highest sequence, as the store has it. */
-const storedLast = Effect.fnUntraced(function*(chain: Chain, tenantId: string) {
+const storedLast = Effect.fnUntraced(function* (chain: Chain, tenantId: string) {
   if (chain === "events") {
     const store = yield* EventStore
-    const query = { tenantId, filter: { metadata: [] }, order: "desc", offset: 0, limit: 1 } as const
-    const { bodies: [body] } = yield* store.page(query, false)
+    const query = {
+      tenantId,
+      filter: { metadata: [] },
+      order: "desc",
+      offset: 0,
+      limit: 1
+    } as const
+    const {
+      bodies: [body]
+    } = yield* store.page(query, false)
     return body === undefined ? undefined : linkOf(Buffer.from(body))
   }
   const store = yield* TraceStore
@@ -61,7 +69,7 @@ const storedLast = Effect.fnUntraced(function*(chain: Chain, tenantId: string) {
  * The end of the chain before a record, if its topic holds the record's predecessor: that one, or
  * what follows it already if the record is an old one once more.
  */
-const predecessorOf = Effect.fnUntraced(function*(
+const predecessorOf = Effect.fnUntraced(function* (
   reader: LogReader,
   { partition, topic }: { readonly partition: number; readonly topic: Chain },
   offset: number,
@@ -110,7 +118,7 @@ const unknownIn = (
 }
 
 /** Learn the last link of tenants that were not seen since the start. */
-export const learnLinks = Effect.fnUntraced(function*(
+export const learnLinks = Effect.fnUntraced(function* (
   links: ChainLinks,
   reader: LogReader,
   fetched: ReadonlyArray<Fetched>

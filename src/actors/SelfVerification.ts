@@ -193,7 +193,7 @@ const unavailableLogged = (failure: LogUnavailable | StoreUnavailable) =>
   Effect.logWarning("self-verification waits", failure.operation, failure.cause)
 
 /** Go the rounds for as long as the scope is open. */
-export const runSelfVerification = Effect.fnUntraced(function*(
+export const runSelfVerification = Effect.fnUntraced(function* (
   { eventsPerSecond }: SelfVerificationSettings,
   check: CheckSlice
 ) {
@@ -203,7 +203,7 @@ export const runSelfVerification = Effect.fnUntraced(function*(
   const eventsMax = Math.max(1, Math.min(SLICE_EVENTS_MAX, eventsPerSecond))
 
   /** Check one slice, take down what it says, and rest until it has had its time. */
-  const walk = Effect.fnUntraced(function*(patrol: Patrol, slice: Slice, head: number) {
+  const walk = Effect.fnUntraced(function* (patrol: Patrol, slice: Slice, head: number) {
     const started = yield* Clock.currentTimeMillis
     const report = yield* check(slice)
     const now = yield* Clock.currentTimeMillis
@@ -211,16 +211,14 @@ export const runSelfVerification = Effect.fnUntraced(function*(
     if (report.breaks_total > 0) yield* Metric.update(breaksFound, report.breaks_total)
     yield* speakUp(patrol, report)
     const after = afterSlice(patrol, slice, head, report, now)
-    const all = yield* Ref.updateAndGet(patrols, (known) =>
-      new Map(known).set(patrol.tree, after)
-    )
+    const all = yield* Ref.updateAndGet(patrols, (known) => new Map(known).set(patrol.tree, after))
     yield* showPatrols(all)
     const dueMs = (Math.max(slice.events, report.events_checked) / eventsPerSecond) * 1_000
     yield* Effect.sleep(Math.max(PAUSE_MS_MIN, dueMs - (now - started)))
   })
 
   /** One slice of a chain; false if nothing was due. */
-  const visit = Effect.fnUntraced(function*(tree: string) {
+  const visit = Effect.fnUntraced(function* (tree: string) {
     const head = (yield* headOf(heads, chainOfTree(tree)))?.sequence_number ?? 0
     const now = yield* Clock.currentTimeMillis
     const known = yield* Ref.get(patrols)
@@ -231,7 +229,7 @@ export const runSelfVerification = Effect.fnUntraced(function*(
     return true
   })
 
-  const round = Effect.gen(function*() {
+  const round = Effect.gen(function* () {
     let worked = false
     for (const tree of yield* heads.trees) {
       const done = yield* visit(tree).pipe(

@@ -130,8 +130,8 @@ const arrivalOf = (record: LogRecord, partition: number): Arrival | PartitionRef
     return new PartitionRefused({
       partition,
       message:
-        `the command at offset ${record.offset} has format ${format}, this program reads up to ` +
-        `${FORMAT_VERSION}: upgrade the sequencers first`
+        `the command at offset ${record.offset} has format ${format}, this program reads up to `
+        + `${FORMAT_VERSION}: upgrade the sequencers first`
     })
   }
   const { offset, value } = record
@@ -282,7 +282,7 @@ export const toChunks = (arrivals: ReadonlyArray<Arrival>): ReadonlyArray<Array<
 }
 
 const report = (changes: Changes, partition: number) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     if (changes.events.length > 0) yield* Metric.update(committedEvents, changes.events.length)
     const facts = changes.traces.facts.length
     if (facts > 0) yield* Metric.update(committedFacts, facts)
@@ -297,7 +297,7 @@ const report = (changes: Changes, partition: number) =>
   })
 
 /** Write changes in one transaction; only then do they enter the state. */
-const commit = Effect.fnUntraced(function*(
+const commit = Effect.fnUntraced(function* (
   writer: TransactionalWriter,
   state: SequencerState,
   changes: Changes,
@@ -313,7 +313,7 @@ const commit = Effect.fnUntraced(function*(
   yield* report(changes, state.partition)
 })
 
-const commitChunk = Effect.fnUntraced(function*(
+const commitChunk = Effect.fnUntraced(function* (
   writer: TransactionalWriter,
   state: SequencerState,
   keeper: TraceKeeper,
@@ -328,7 +328,7 @@ const commitChunk = Effect.fnUntraced(function*(
 })
 
 /** Let go of executions that the store shows, and write that down. */
-const forget = Effect.fnUntraced(function*(
+const forget = Effect.fnUntraced(function* (
   writer: TransactionalWriter,
   state: SequencerState,
   keeper: TraceKeeper
@@ -370,7 +370,7 @@ const makeCheckpoints = (
   settings: SequencerSettings
 ) =>
   lookedFor(CHECKPOINT_LOOK_MICROS, (now) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const changes = stepCheckpoints(state, settings, formatMicros(now))
       if (changes !== undefined) yield* commit(writer, state, changes, settings)
       return false
@@ -384,7 +384,7 @@ const makePurge = (
   settings: SequencerSettings
 ) =>
   lookedFor(PURGE_LOOK_MICROS, (now) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const changes = stepPurge(state, formatMicros(now))
       if (changes === undefined) return false
       const links = changes.registry.length
@@ -414,7 +414,7 @@ export const runSequencer = (
   settings: SequencerSettings,
   ready: (partition: number) => Effect.Effect<void>
 ): Effect.Effect<never, SequencerFailure, EventLog> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const log = yield* EventLog
     const writer = yield* log.writer(`sequencer-${partition}`)
     const reader = yield* log.reader

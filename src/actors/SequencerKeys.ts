@@ -79,11 +79,11 @@ const take = (state: SequencerState, checkpoint: CheckpointRecord): void => {
 }
 
 const isRetired = (state: SequencerState, { signer }: KeyChange): boolean =>
-  state.signer?.previous === signer.vkey ||
-  [...state.handOvers.values()].some(({ key_id }) => key_id === signer.keyId)
+  state.signer?.previous === signer.vkey
+  || [...state.handOvers.values()].some(({ key_id }) => key_id === signer.keyId)
 
 /** Hand every tree over to the key that signs now, once, and remember which one that is. */
-export const changeKey = Effect.fnUntraced(function*(
+export const changeKey = Effect.fnUntraced(function* (
   writer: TransactionalWriter,
   state: SequencerState,
   change: KeyChange
@@ -94,8 +94,8 @@ export const changeKey = Effect.fnUntraced(function*(
     return yield* new PartitionRefused({
       partition,
       message:
-        `the signing key ${signer.keyId} has handed its trees over to another one, and what it signs ` +
-        "since is refused: start this process with the newest key"
+        `the signing key ${signer.keyId} has handed its trees over to another one, and what it signs `
+        + "since is refused: start this process with the newest key"
     })
   }
   const isDone = previous === undefined || before?.previous === previous.vkey
@@ -118,9 +118,9 @@ export const changeKey = Effect.fnUntraced(function*(
     })
   } else if (before !== undefined) {
     yield* Effect.logError(
-      `the signing key has changed to ${signer.keyId} without an endorsement by the key before it: ` +
-        "what it signs is refused until that key endorses it (ALK_SIGNING_KEY_PREVIOUS_FILE) or " +
-        "ALK_TRUSTED_KEYS lists it",
+      `the signing key has changed to ${signer.keyId} without an endorsement by the key before it: `
+        + "what it signs is refused until that key endorses it (ALK_SIGNING_KEY_PREVIOUS_FILE) or "
+        + "ALK_TRUSTED_KEYS lists it",
       { partition }
     )
   }

@@ -81,7 +81,7 @@ const toNew = (partition: number, record: StateRecord) => ({
 
 /** Replay the changelog up to the record that this owner has just written. */
 const readChangelog = ({ log, partition, reader, windows, writer }: Restoring) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const owner = crypto.randomUUID()
     yield* writer.commit([], () => [toNew(partition, ownerRecord(owner))])
     const gathered = emptyReplay(partition, log.partitions, windows)
@@ -114,7 +114,7 @@ const readChangelog = ({ log, partition, reader, windows, writer }: Restoring) =
   })
 
 /** Compaction may have removed a head for an older copy of it: then the heads add up to less. */
-const isComplete = Effect.fnUntraced(function*({ state, totals }: Replay) {
+const isComplete = Effect.fnUntraced(function* ({ state, totals }: Replay) {
   const found = totalsOf(state)
   if (totals === undefined) return true
   const names = ["events", "facts", "writers"] as const
@@ -199,7 +199,11 @@ class ChainWalk {
   }
 }
 
-const passedOver = (partition: number, topic: Expected["topic"], { passedOver: records }: ChainWalk) =>
+const passedOver = (
+  partition: number,
+  topic: Expected["topic"],
+  { passedOver: records }: ChainWalk
+) =>
   records === 0
     ? Effect.void
     : Effect.logError("records that no sequencer has written are passed over", {
@@ -221,7 +225,7 @@ const compareWithTopic = (
   { log, partition, reader }: Restoring,
   { heads, next, topic }: Expected
 ): Effect.Effect<Comparison, LogUnavailable | OffsetOutOfRange> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const { end, start } = yield* log.bounds(topic, partition)
     if (next > end) {
       return { ahead: `alk.state expects alk.${topic} up to offset ${next}, it ends at ${end}` }
@@ -244,19 +248,20 @@ const compareWithTopic = (
     const link = linkOfRecord(topic, last)
     const tenantId = link?.tenantId ?? last.key?.toString() ?? ""
     const head = heads.get(tenantId)
-    return link !== undefined && head?.hash === link.hash &&
-      head.sequence_number === link.sequenceNumber
+    return link !== undefined
+      && head?.hash === link.hash
+      && head.sequence_number === link.sequenceNumber
       ? "equal"
       : {
           ahead:
-            `the head of ${tenantId} is ${head?.sequence_number ?? 0} in alk.state and ` +
-            `${link?.sequenceNumber ?? 0} in alk.${topic}, or its hash differs`
+            `the head of ${tenantId} is ${head?.sequence_number ?? 0} in alk.state and `
+            + `${link?.sequenceNumber ?? 0} in alk.${topic}, or its hash differs`
         }
   })
 
 /** `isWhole` is false if records of the changelog could not be read: then it can only be behind. */
 const compareWithTopics = (restoring: Restoring, state: SequencerState, isWhole: boolean) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const events = yield* compareWithTopic(restoring, {
       topic: "events",
       next: state.eventsNext,
@@ -280,7 +285,7 @@ const commandOffsetOf = (record: LogRecord): number => {
 
 /** Offset of the last command whose outcome stands in the topics; -1 if none ever did. */
 const lastApplied = ({ log, partition, reader }: Restoring) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     let applied = -1
     for (const topic of ["receipts", "quarantine"] as const) {
       const { end, start } = yield* log.bounds(topic, partition)
@@ -296,8 +301,8 @@ const lastApplied = ({ log, partition, reader }: Restoring) =>
     if (commands.start === commands.end) return commands.end - 1
     return yield* refuse(
       partition,
-      `alk.state is lost and the receipts that name the commands applied have expired, while ` +
-        `alk.commands still holds ${commands.end - commands.start} commands: see 'alk repair --help'`
+      `alk.state is lost and the receipts that name the commands applied have expired, while `
+        + `alk.commands still holds ${commands.end - commands.start} commands: see 'alk repair --help'`
     )
   })
 
@@ -310,7 +315,7 @@ interface Chains {
 }
 
 /** Refuses chains of which a part is missing; says what was passed over. */
-const checkWhole = Effect.fnUntraced(function*(
+const checkWhole = Effect.fnUntraced(function* (
   partition: number,
   topic: Expected["topic"],
   walk: ChainWalk
@@ -327,7 +332,7 @@ const checkWhole = Effect.fnUntraced(function*(
 
 /** Read every chain of the partition again, checking each link. */
 const readChains = ({ log, partition, reader }: Restoring) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const walk = new ChainWalk()
     const trees = new Map<string, Frontier>()
     const byId = new Map<string, number>()
@@ -354,7 +359,7 @@ const readChains = ({ log, partition, reader }: Restoring) =>
  * asked for is loaded from the store once that has caught up.
  */
 const readTraceChains = ({ log, partition, reader }: Restoring, byId: Map<string, number>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const walk = new ChainWalk()
     const trees = new Map<string, Frontier>()
     const { end, start } = yield* log.bounds("traces", partition)
@@ -379,7 +384,7 @@ const readTraceChains = ({ log, partition, reader }: Restoring, byId: Map<string
 
 /** The newest checkpoint of each tree, as the topic has them. */
 const readCheckpoints = ({ log, partition, reader }: Restoring) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const checkpoints = new Map<string, CheckpointRecord>()
     const naming: Array<CheckpointRecord> = []
     const { end, start } = yield* log.bounds("checkpoints", partition)
@@ -395,7 +400,7 @@ const readCheckpoints = ({ log, partition, reader }: Restoring) =>
 
 /** Those of the checkpoints with which a published key has handed a tree over. */
 const readHandOvers = (restoring: Restoring, naming: ReadonlyArray<CheckpointRecord>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const handOvers = new Map<string, CheckpointRecord>()
     if (naming.length === 0) return handOvers
     const registry = new RegistryTable()
@@ -420,7 +425,7 @@ interface Remembered {
 
 /** What the commands still in the topic say of client ids, idempotency keys and writers. */
 const readCommands = ({ log, partition, reader }: Restoring, chains: Chains, applied: number) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const dedup = new Map<string, WindowEntry>()
     const idempotency: Array<WindowEntry> = []
     const writers = new Map<string, number>()
@@ -458,8 +463,7 @@ const readCommands = ({ log, partition, reader }: Restoring, chains: Chains, app
         count(record)
         try {
           take(decodeCommand(record.value))
-        } catch {
-        }
+        } catch {}
       }
     })
     const older = [...chains.byId]
@@ -484,7 +488,7 @@ const rebuild = (
   outdated: ReadonlySet<string>,
   before: TreeSigner | undefined
 ) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const { log, partition, windows, writer } = restoring
     yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
     const applied = yield* lastApplied(restoring)
@@ -533,7 +537,7 @@ const rebuild = (
 
 /** The tree over a chain as its topic holds it; undefined if the topic does not begin with it. */
 const treesOf = ({ log, partition, reader }: Restoring, chain: Chain, names: ReadonlySet<string>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const trees = new Map<string, Frontier>()
     const { end, start } = yield* log.bounds(chain, partition)
     yield* scan(reader, { topic: chain, partition, offset: start }, end, (records) => {
@@ -553,13 +557,16 @@ const treesOf = ({ log, partition, reader }: Restoring, chain: Chain, names: Rea
 
 /** Trees that an earlier version did not keep are read from the topics once, and written down. */
 const growTrees = (restoring: Restoring, state: SequencerState, names: ReadonlySet<string>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     if (names.size === 0) return
     const { partition, writer } = restoring
-    yield* Effect.logWarning("reading Merkle trees from the topics that the state does not have yet", {
-      partition,
-      trees: names.size
-    })
+    yield* Effect.logWarning(
+      "reading Merkle trees from the topics that the state does not have yet",
+      {
+        partition,
+        trees: names.size
+      }
+    )
     const records: Array<StateRecord> = []
     for (const chain of chains) {
       const heads = chain === "events" ? state.heads : state.traceHeads
@@ -581,7 +588,7 @@ const growTrees = (restoring: Restoring, state: SequencerState, names: ReadonlyS
 
 /** What `alk.registry` holds, for the partition that writes it. */
 const readRegistry = ({ log, reader }: Restoring, registry: RegistryTable) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const { end, start } = yield* log.bounds("registry", 0)
     const position = { topic: "registry" as const, partition: 0, offset: start }
     yield* scanEach(reader, position, end, ({ key, value }) => {
@@ -597,35 +604,35 @@ const checkPartitions = ({ log, partition }: Restoring, gathered: Replay) =>
     ? Effect.void
     : refuse(
         partition,
-        `alk.state was written with ${gathered.partitions} partitions, the topics have ` +
-          `${log.partitions}: set ALK_PARTITIONS back`
+        `alk.state was written with ${gathered.partitions} partitions, the topics have `
+          + `${log.partitions}: set ALK_PARTITIONS back`
       )
 
 /** The next command must still be there, and must not lie behind the end of the log. */
 const checkPosition = ({ log, partition }: Restoring, state: SequencerState) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const { end, start } = yield* log.bounds("commands", partition)
     const next = state.applied + 1
     const topic: TopicKind = "commands"
     if (next < start) {
       return yield* refuse(
         partition,
-        `alk.${topic} starts at offset ${start}, but ${next} is the next to apply: ` +
-          `${start - next} acknowledged commands have expired unread. See 'alk repair --help'`
+        `alk.${topic} starts at offset ${start}, but ${next} is the next to apply: `
+          + `${start - next} acknowledged commands have expired unread. See 'alk repair --help'`
       )
     }
     if (next > end) {
       return yield* refuse(
         partition,
-        `alk.${topic} ends at offset ${end}, but ${state.applied} was applied already: the topic ` +
-          `has lost records. See 'alk repair --help'`
+        `alk.${topic} ends at offset ${end}, but ${state.applied} was applied already: the topic `
+          + `has lost records. See 'alk repair --help'`
       )
     }
   })
 
 /** The state to go on from, agreed with the topics. */
 export const restore = (restoring: Restoring): Effect.Effect<SequencerState, RestoreFailure> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const { log, partition, writer } = restoring
     const { gathered, isWhole, keys } = yield* readChangelog(restoring)
     yield* checkPartitions(restoring, gathered)

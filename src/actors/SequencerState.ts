@@ -292,7 +292,6 @@ export const headRecord = (
   return { key: `${headPrefixes[chain]}${tenantId}`, value: JSON.stringify(stored) }
 }
 
-
 export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord => ({
   key: `${CHECKPOINT_PREFIX}${treeOfCheckpoint(checkpoint)}`,
   value: JSON.stringify(checkpoint)
@@ -356,11 +355,7 @@ export interface Replay {
   readonly treeless: Set<string>
 }
 
-export const emptyReplay = (
-  partition: number,
-  partitions: number,
-  windows: Windows
-): Replay => ({
+export const emptyReplay = (partition: number, partitions: number, windows: Windows): Replay => ({
   state: emptyState(partition, partitions, windows),
   dedup: new Map(),
   idempotency: new Map(),

@@ -292,10 +292,7 @@ const appendEvent = (
   }
 }
 
-const withErrors = (
-  command: Command,
-  more: ReadonlyArray<ItemError>
-): ReadonlyArray<ItemError> =>
+const withErrors = (command: Command, more: ReadonlyArray<ItemError>): ReadonlyArray<ItemError> =>
   more.length === 0
     ? command.errors
     : [...command.errors, ...more].sort((left, right) => left.index - right.index)
@@ -319,8 +316,8 @@ const applyEvents = (draft: Draft, command: Command, now: string): Applied => {
         index: event.index,
         code: "id_conflict",
         message:
-          `id: ${JSON.stringify(event.id)} belongs to an event with other content ` +
-          `(sequence_number ${earlier.number}); send a new id`
+          `id: ${JSON.stringify(event.id)} belongs to an event with other content `
+          + `(sequence_number ${earlier.number}); send a new id`
       })
       continue
     }
@@ -404,12 +401,7 @@ const failure = (
   command_offset: offset
 })
 
-const decideOn = (
-  draft: Draft,
-  attempt: string,
-  receipt: DecidedReceipt,
-  probe = false
-): void => {
+const decideOn = (draft: Draft, attempt: string, receipt: DecidedReceipt, probe = false): void => {
   draft.decided.push({
     receipt,
     attempt,
@@ -425,8 +417,8 @@ const isRepeat = (draft: Draft, command: Command): boolean => {
   if (idempotency === undefined) return false
   const remembered = draft.findIdempotent(idempotency.key)
   if (
-    remembered === undefined ||
-    remembered.number <= microsOf(command.receivedAt) - RETENTION_MICROS
+    remembered === undefined
+    || remembered.number <= microsOf(command.receivedAt) - RETENTION_MICROS
   ) {
     return false
   }
@@ -602,12 +594,7 @@ const setAside = (draft: Draft, { offset, value }: Arrival, reason: string): voi
   draft.quarantined.push({ offset, reason, value })
 }
 
-const quarantine = (
-  draft: Draft,
-  arrival: Arrival,
-  reason: string,
-  now: string
-): void => {
+const quarantine = (draft: Draft, arrival: Arrival, reason: string, now: string): void => {
   setAside(draft, arrival, reason)
   const error = { code: "unreadable_command", message: `quarantined: ${reason}` }
   if ("command" in arrival) {

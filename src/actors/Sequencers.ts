@@ -72,7 +72,7 @@ const keepRunning = (
   running: Ref.Ref<ReadonlySet<number>>,
   current: SubscriptionRef.SubscriptionRef<number>
 ) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     yield* runUntilFenced(partition, settings, running)
     const fenced = yield* SubscriptionRef.get(current)
     yield* SubscriptionRef.changes(current).pipe(
@@ -91,13 +91,13 @@ export interface SequencersStatus {
 }
 
 /** Follow the assignments of the group for as long as the scope is open. */
-export const runSequencers = Effect.fnUntraced(function*(settings: SequencerSettings) {
+export const runSequencers = Effect.fnUntraced(function* (settings: SequencerSettings) {
   const log = yield* EventLog
   const fibers = yield* FiberMap.make<number>()
   const running = yield* Ref.make<ReadonlySet<number>>(new Set())
   const current = yield* SubscriptionRef.make(0)
   let previous: ReadonlyArray<number> = []
-  const follow = Effect.fnUntraced(function*({ generation, partitions }: Assignment) {
+  const follow = Effect.fnUntraced(function* ({ generation, partitions }: Assignment) {
     yield* Effect.logDebug("sequencer assignment", { generation, partitions })
     for (const partition of previous) {
       if (!partitions.includes(partition)) yield* FiberMap.remove(fibers, partition)
@@ -109,10 +109,8 @@ export const runSequencers = Effect.fnUntraced(function*(settings: SequencerSett
       yield* FiberMap.run(fibers, partition, sequencer, { onlyIfMissing: true })
     }
   })
-  yield* log.membership(SEQUENCER_GROUP).pipe(
-    Stream.runForEach(follow),
-    Effect.retry(Schedule.spaced("1 second")),
-    Effect.forkScoped
-  )
+  yield* log
+    .membership(SEQUENCER_GROUP)
+    .pipe(Stream.runForEach(follow), Effect.retry(Schedule.spaced("1 second")), Effect.forkScoped)
   return { running: Ref.get(running) } satisfies SequencersStatus
 })

@@ -94,4 +94,5 @@ export const spanChunks = (
     Effect.map(
       spansFrom(store, at, from, bounds),
       ({ next, spans }) => [[spans], Option.fromUndefinedOr(next)] as const
-    ))
+    )
+  )

@@ -36,12 +36,7 @@ export class TopicTail<G extends Gathered> {
   readonly #oneAtATime = Semaphore.makeUnsafe(1)
   #range: { low: number; high: number; gathered: G } | undefined
 
-  constructor(
-    log: EventLog["Service"],
-    reader: LogReader,
-    place: TailPlace,
-    empty: () => G
-  ) {
+  constructor(log: EventLog["Service"], reader: LogReader, place: TailPlace, empty: () => G) {
     this.#log = log
     this.#reader = reader
     this.#place = place
@@ -55,7 +50,7 @@ export class TopicTail<G extends Gathered> {
   ask<A>(
     answer: (gathered: G, isWhole: boolean) => A | undefined
   ): Effect.Effect<A | undefined, LogUnavailable> {
-    const asked = Effect.gen({ self: this }, function*() {
+    const asked = Effect.gen({ self: this }, function* () {
       const { end, start } = yield* this.#log.bounds(this.#place.topic, this.#place.partition)
       const range = yield* this.#upTo(end, start)
       for (let step = STEP_OFFSETS; ; step = Math.min(2 * step, STEP_OFFSETS_MAX)) {
@@ -72,7 +67,7 @@ export class TopicTail<G extends Gathered> {
   }
 
   /** The range that reaches to the end. */
-  readonly #upTo = Effect.fnUntraced({ self: this }, function*(end: number, start: number) {
+  readonly #upTo = Effect.fnUntraced({ self: this }, function* (end: number, start: number) {
     const known = this.#range
     if (known === undefined || end - known.high > JUMP_OFFSETS || known.low < start) {
       this.#range = { low: end, high: end, gathered: this.#empty() }
@@ -85,7 +80,7 @@ export class TopicTail<G extends Gathered> {
     return known
   })
 
-  readonly #read = Effect.fnUntraced({ self: this }, function*(from: number, to: number) {
+  readonly #read = Effect.fnUntraced({ self: this }, function* (from: number, to: number) {
     const gathered = this.#empty()
     yield* this.#scan(from, to, gathered)
     return gathered

@@ -97,8 +97,8 @@ export class TraceDraft implements TraceMemory, TraceChanges {
 
   execution(tenantId: string, executionId: string): ExecutionEntry | undefined {
     return (
-      this.#entries.get(keyText(tenantId, executionId)) ??
-      this.#state.execution(tenantId, executionId)
+      this.#entries.get(keyText(tenantId, executionId))
+      ?? this.#state.execution(tenantId, executionId)
     )
   }
 

@@ -3,15 +3,7 @@
  * folded view per execution that has subscribers, each change serialised once. A subscriber that
  * can't keep up is closed and resumes by its last id; it never slows the others.
  */
-import {
-  Context,
-  Effect,
-  Layer,
-  RcMap,
-  Schema,
-  Stream,
-  type Scope
-} from "effect"
+import { Context, Effect, Layer, RcMap, Schema, Stream, type Scope } from "effect"
 import { parseJson } from "../domain/Json.ts"
 import { eraseFact, parseFact, type TraceFact } from "../domain/TraceFact.ts"
 import { foldFacts, TraceView, type TraceChange } from "../domain/TraceView.ts"
@@ -283,7 +275,7 @@ class PartitionFeed {
   }
 }
 
-const makePartitionFeed = Effect.fnUntraced(function*(partition: number) {
+const makePartitionFeed = Effect.fnUntraced(function* (partition: number) {
   const log = yield* EventLog
   const reader = yield* log.reader
   const { end } = yield* log.bounds("traces", partition)
@@ -302,7 +294,7 @@ const notInTime = new LogUnavailable({
 })
 
 /** Succeeds when the store shows everything that the log holds of the tenant's partition now. */
-const caughtUp = Effect.fnUntraced(function*(tenantId: string) {
+const caughtUp = Effect.fnUntraced(function* (tenantId: string) {
   if (!(yield* isCaughtUp(tenantId, "traces", REPLAY_TIMEOUT))) return yield* notInTime
 })
 
@@ -310,7 +302,7 @@ const caughtUp = Effect.fnUntraced(function*(tenantId: string) {
 const SEPARATOR = "\n"
 
 const makeRoom = (feeds: RcMap.RcMap<number, PartitionFeed, LogUnavailable>) =>
-  Effect.fnUntraced(function*(key: string) {
+  Effect.fnUntraced(function* (key: string) {
     const [tenantId = "", executionId = ""] = key.split(SEPARATOR)
     const log = yield* EventLog
     const store = yield* TraceStore
@@ -342,7 +334,7 @@ const settled = (rows: ReadonlyArray<StoredFactRow>): ReadonlyArray<StoredFactRo
 }
 
 /** The changes behind the resume point up to the head, from the store. */
-const replayOf = Effect.fnUntraced(function*(subscription: TraceSubscription, head: number) {
+const replayOf = Effect.fnUntraced(function* (subscription: TraceSubscription, head: number) {
   const { after, executionId, tenantId } = subscription
   if (after === undefined || after >= head) return Stream.empty
   const store = yield* TraceStore
@@ -359,12 +351,10 @@ const replayOf = Effect.fnUntraced(function*(subscription: TraceSubscription, he
     ),
     Stream.flatMap((chunk) => Stream.fromIterable(chunk))
   )
-  return Stream.unwrap(
-    Effect.as(caughtUp(tenantId), messages).pipe(Effect.provideContext(context))
-  )
+  return Stream.unwrap(Effect.as(caughtUp(tenantId), messages).pipe(Effect.provideContext(context)))
 })
 
-const makeTraceFeed = Effect.gen(function*() {
+const makeTraceFeed = Effect.gen(function* () {
   const context = yield* Effect.context<EventLog | TraceStore | Visibility>()
   const heads = yield* Heads
   const keys = yield* Keys
@@ -374,7 +364,7 @@ const makeTraceFeed = Effect.gen(function*() {
   const feeds = yield* RcMap.make({ lookup: makePartitionFeed, idleTimeToLive: IDLE_TIME })
   const rooms = yield* RcMap.make({ lookup: makeRoom(feeds) })
 
-  const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function*(subscription) {
+  const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
     const { after, executionId, keyId, onStalled, tenantId } = subscription
     yield* live.admit(tenantId)
     const { final } = visibility.of(tenantId)

@@ -94,47 +94,45 @@ export class TraceKeeper {
   }
 
   /** Tombstones of what may leave by now; to be written before anything else is. */
-  readonly leave: Effect.Effect<
-    ReadonlyArray<StateRecord>,
-    LogUnavailable | OffsetOutOfRange
-  > = Effect.suspend(() => {
-    const now = nowMicros()
-    const { traces } = this.#state
-    if (now - this.#lookedAt < LOOK_MICROS || traces.size === 0) return Effect.succeed([])
-    this.#lookedAt = now
-    return this.#follow().pipe(
-      Effect.map(() => {
-        if (this.#progress.rebuilding) return []
-        const leaving = traces.evictable(this.#progress.traces_next, now, IDLE_MICROS)
-        if (leaving.length === 0) return []
-        const { forgotten, records } = traces.evict(leaving)
-        // As many as leave at once: there may be more, so look again with the next chunk.
-        if (records.length >= EVICTED_ENTRIES_MAX) this.#lookedAt = 0
-        this.#state.tracesForgotten = Math.max(this.#state.tracesForgotten, forgotten)
-        return records
-      })
-    )
-  })
+  readonly leave: Effect.Effect<ReadonlyArray<StateRecord>, LogUnavailable | OffsetOutOfRange> =
+    Effect.suspend(() => {
+      const now = nowMicros()
+      const { traces } = this.#state
+      if (now - this.#lookedAt < LOOK_MICROS || traces.size === 0) return Effect.succeed([])
+      this.#lookedAt = now
+      return this.#follow().pipe(
+        Effect.map(() => {
+          if (this.#progress.rebuilding) return []
+          const leaving = traces.evictable(this.#progress.traces_next, now, IDLE_MICROS)
+          if (leaving.length === 0) return []
+          const { forgotten, records } = traces.evict(leaving)
+          // As many as leave at once: there may be more, so look again with the next chunk.
+          if (records.length >= EVICTED_ENTRIES_MAX) this.#lookedAt = 0
+          this.#state.tracesForgotten = Math.max(this.#state.tracesForgotten, forgotten)
+          return records
+        })
+      )
+    })
 
   /**
    * What the store holds of them, asked while it held everything that may have been forgotten: a
    * view that is dropped is said to be rebuilding before anything of it goes.
    */
-  readonly #load = Effect.fnUntraced({ self: this }, function*(
-    store: TraceLookup,
-    { executions, spans }: Wanted
-  ) {
-    for (;;) {
-      yield* this.#caughtUp(store)
-      this.#rebuilt = false
-      const loaded = yield* store.load(executions, spans)
-      yield* this.#follow()
-      if (!this.#rebuilt) return loaded
+  readonly #load = Effect.fnUntraced(
+    { self: this },
+    function* (store: TraceLookup, { executions, spans }: Wanted) {
+      for (;;) {
+        yield* this.#caughtUp(store)
+        this.#rebuilt = false
+        const loaded = yield* store.load(executions, spans)
+        yield* this.#follow()
+        if (!this.#rebuilt) return loaded
+      }
     }
-  })
+  )
 
   /** Until the store shows everything that may have been forgotten. */
-  readonly #caughtUp = Effect.fnUntraced({ self: this }, function*(store: TraceLookup) {
+  readonly #caughtUp = Effect.fnUntraced({ self: this }, function* (store: TraceLookup) {
     const { partition, tracesForgotten } = this.#state
     for (;;) {
       yield* this.#follow()

@@ -33,8 +33,8 @@ export const executionHasEnded = (
 ): TraceRefusal =>
   refuse(
     "already_ended",
-    `execution_id: ${named(id)} has ended as ${status} at ${endedAt} and takes nothing more; ` +
-      "start a new execution"
+    `execution_id: ${named(id)} has ended as ${status} at ${endedAt} and takes nothing more; `
+      + "start a new execution"
   )
 
 export const spanHasEnded = (id: string, status: string): TraceRefusal =>
@@ -50,27 +50,27 @@ export const endedOtherwise = (
 ): TraceRefusal =>
   refuse(
     "already_ended",
-    `status: ${what} ${named(id)} has ended as ${status}, and that stays; to repeat the end send ` +
-      status
+    `status: ${what} ${named(id)} has ended as ${status}, and that stays; to repeat the end send `
+      + status
   )
 
 export const tooManySpans = (executionId: string): TraceRefusal =>
   refuse(
     "too_many_spans",
-    `execution_id: ${named(executionId)} has ${SPANS_MAX} spans, the most that an execution may ` +
-      "have; start a new execution"
+    `execution_id: ${named(executionId)} has ${SPANS_MAX} spans, the most that an execution may `
+      + "have; start a new execution"
   )
 
 export const tooManyLinks = (spanId: string): TraceRefusal =>
   refuse(
     "too_many_spans",
-    `span_id: ${named(spanId)} follows from more spans than one request can check for a cycle; ` +
-      "send fewer spans at once, or fewer caused_by_span_ids"
+    `span_id: ${named(spanId)} follows from more spans than one request can check for a cycle; `
+      + "send fewer spans at once, or fewer caused_by_span_ids"
   )
 
 export const cycleOf = (spanId: string): TraceRefusal =>
   refuse(
     "cycle_detected",
-    `span_id: ${named(spanId)} would follow from itself through its parent_span_id or ` +
-      "caused_by_span_ids; leave out what closes the cycle"
+    `span_id: ${named(spanId)} would follow from itself through its parent_span_id or `
+      + "caused_by_span_ids; leave out what closes the cycle"
   )

@@ -267,8 +267,7 @@ export class TraceState {
       throw new RecordUnreadable(`its key does not name ${isSpan ? "a span" : "an execution"}`)
     }
     // Read before anything changes.
-    const stored =
-      value === null ? undefined : isSpan ? readSpan(value) : readExecution(value)
+    const stored = value === null ? undefined : isSpan ? readSpan(value) : readExecution(value)
     const name = `${tenantId}/${execution}`
     let staged = this.#staged.get(name)
     if (staged === undefined) {

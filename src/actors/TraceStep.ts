@@ -59,8 +59,8 @@ const startExecution = (command: CommandDraft, operation: StartExecution): Trace
     if (startedAtGiven && header.startedAtGiven && startedAt !== header.startedAt) {
       return refuse(
         "idempotency_conflict",
-        `started_at: execution ${named(executionId)} was started with ${header.startedAt}; ` +
-          "send that, or start another one under a new idempotency_key or id"
+        `started_at: execution ${named(executionId)} was started with ${header.startedAt}; `
+          + "send that, or start another one under a new idempotency_key or id"
       )
     }
     return { outcome: "existing", execution_id: executionId, span_id: header.rootSpanId }
@@ -158,16 +158,16 @@ const isSameSpan = (entry: ExecutionEntry, span: SpanEntry, operation: StartSpan
   const isErased = span.factNumber < entry.header.erasedThrough
   const { causedBy, details, spanType, startedAt, startedAtGiven } = operation
   const isAlike =
-    span.parent === parentOf(entry, operation) &&
-    span.spanType === spanType &&
-    span.causes.length === causedBy.length &&
-    span.causes.every((cause, at) => cause === causedBy[at]) &&
-    span.startedAtGiven === startedAtGiven &&
-    (!startedAtGiven || span.startedAt === startedAt)
+    span.parent === parentOf(entry, operation)
+    && span.spanType === spanType
+    && span.causes.length === causedBy.length
+    && span.causes.every((cause, at) => cause === causedBy[at])
+    && span.startedAtGiven === startedAtGiven
+    && (!startedAtGiven || span.startedAt === startedAt)
   if (!isAlike || isErased) return isAlike
   return (
-    span.details !== undefined &&
-    factDetailsHash(span.details.salt, details.text) === span.details.hash
+    span.details !== undefined
+    && factDetailsHash(span.details.salt, details.text) === span.details.hash
   )
 }
 
@@ -198,8 +198,8 @@ const startSpan = (
     const field = absent === parent ? "parent_span_id" : "caused_by_span_ids"
     return refuse(
       "not_found",
-      `${field}: ${named(absent)} is no span of execution ${named(executionId)}; start it first, ` +
-        "or send both in one batch"
+      `${field}: ${named(absent)} is no span of execution ${named(executionId)}; start it first, `
+        + "or send both in one batch"
     )
   }
   const closes = closesCycle(entry, spanId, [parent, ...causedBy], command.links)
@@ -276,8 +276,8 @@ const addEvent = (command: CommandDraft, operation: AddSpanEvent): TraceDecision
       ? { outcome: "existing", ...ids, sequence_number: earlier.number }
       : refuse(
           "id_conflict",
-          `id: ${named(eventId)} belongs to a trace event with other content ` +
-            `(sequence_number ${earlier.number}); send a new id`
+          `id: ${named(eventId)} belongs to a trace event with other content `
+            + `(sequence_number ${earlier.number}); send a new id`
         )
   }
   if (span.status !== "RUNNING") return spanHasEnded(spanId, span.status)

@@ -20,7 +20,10 @@ const fieldsOf = (options: Logger.Options<unknown>): Fields => {
   for (const part of parts) if (isFields(part)) Object.assign(fields, part)
   const annotations = options.fiber.getRef(References.CurrentLogAnnotations)
   const cause = options.cause.reasons.length === 0 ? {} : { cause: Cause.pretty(options.cause) }
-  const message = parts.filter((part) => !isFields(part)).map(textOf).join(" ")
+  const message = parts
+    .filter((part) => !isFields(part))
+    .map(textOf)
+    .join(" ")
   return { message, ...fields, ...annotations, ...cause }
 }
 

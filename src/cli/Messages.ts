@@ -7,18 +7,21 @@ import { configHelp, type Config } from "../config.ts"
 import type { Places } from "../Roles.ts"
 
 const SAMPLE =
-  `{"actor":{"id":"alice","type":"human"},"action":"document.read",` +
-  `"resource":{"id":"doc-1","type":"document"},"outcome":"success"}`
+  `{"actor":{"id":"alice","type":"human"},"action":"document.read",`
+  + `"resource":{"id":"doc-1","type":"document"},"outcome":"success"}`
 
 /** A line that works when it is pasted. */
 const curlLine = (url: string, key: string): string =>
-  `curl -X POST '${url}/v1/events?sync=true' -H 'Authorization: Bearer ${key}' ` +
-  `-H 'Content-Type: application/json' -d '${SAMPLE}'`
+  `curl -X POST '${url}/v1/events?sync=true' -H 'Authorization: Bearer ${key}' `
+  + `-H 'Content-Type: application/json' -d '${SAMPLE}'`
 
 const keyLines = ({ firstKey }: Places): ReadonlyArray<string> =>
   firstKey === undefined
     ? []
-    : [`  API key    ${firstKey}`, "             tenant default, read and write; shown only this once"]
+    : [
+        `  API key    ${firstKey}`,
+        "             tenant default, read and write; shown only this once"
+      ]
 
 const banner = (config: Config, places: Places): ReadonlyArray<string> => {
   const { dataDir, roles } = config
@@ -31,14 +34,16 @@ const banner = (config: Config, places: Places): ReadonlyArray<string> => {
       : !roles.includes("api")
         ? [`  health     ${url}/healthz`, `  metrics    ${url}/metrics`]
         : [
-          `  API        ${url}`,
-          `  reference  ${url}/docs`,
-          `  readiness  ${url}/readyz`,
-          `  metrics    ${url}/metrics`
-        ]),
+            `  API        ${url}`,
+            `  reference  ${url}/docs`,
+            `  readiness  ${url}/readyz`,
+            `  metrics    ${url}/metrics`
+          ]),
     ...(kafka === undefined
       ? []
-      : [`  Kafka      ${kafka}, public topics ${config.topics.prefix}.events, .traces, .checkpoints`]),
+      : [
+          `  Kafka      ${kafka}, public topics ${config.topics.prefix}.events, .traces, .checkpoints`
+        ]),
     ...(store === undefined ? [] : [`  store      ${store} (CLICKHOUSE_URL of other processes)`]),
     `  data       ${dataDir}`,
     ...keyLines(places),

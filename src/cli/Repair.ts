@@ -40,7 +40,7 @@ const toPartition = (args: ReadonlyArray<string>, partitions: number) => {
 }
 
 /** Clear the changelog of a partition. Fences the partition's sequencer. */
-export const clearChangelog = Effect.fn("Repair.clearChangelog")(function*(
+export const clearChangelog = Effect.fn("Repair.clearChangelog")(function* (
   args: ReadonlyArray<string>
 ) {
   const log = yield* EventLog

@@ -9,8 +9,8 @@ import { engineConfusesKeys } from "../domain/Json.ts"
 export const noteKeyConfusion = (isConfused = engineConfusesKeys()): Effect.Effect<void> =>
   isConfused
     ? Effect.logInfo(
-      "JSON.parse of this Node confuses keys that are written with an escape " +
-        "(nodejs/node#63785); alk reads them by itself and is not affected",
-      { node: process.version, v8: process.versions.v8 }
-    )
+        "JSON.parse of this Node confuses keys that are written with an escape "
+          + "(nodejs/node#63785); alk reads them by itself and is not affected",
+        { node: process.version, v8: process.versions.v8 }
+      )
     : Effect.void

@@ -328,10 +328,7 @@ export const asyncApiDocument = (place: AsyncApiPlace): JsonRecord => ({
     ({ name }) => name,
     (topic) => channel(topic, place)
   ),
-  operations: forEachTopic(
-    ({ schema }) => `append${schema}`,
-    operation
-  ),
+  operations: forEachTopic(({ schema }) => `append${schema}`, operation),
   components: {
     messages: forEachTopic(
       ({ message: name }) => name,

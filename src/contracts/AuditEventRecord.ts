@@ -43,9 +43,9 @@ export const auditEventRecord: RecordContract = {
   topic: "events",
   title: "Audit event",
   description:
-    "One stored event, exactly the JSON that the API returns for it until its details are " +
-    "erased. No other members exist in this version: what is not listed here is not covered by " +
-    "the hashes.",
+    "One stored event, exactly the JSON that the API returns for it until its details are "
+    + "erased. No other members exist in this version: what is not listed here is not covered by "
+    + "the hashes.",
   key: tenant("The tenant_id. Kafka's default partitioner (murmur2) places it."),
   headers: Headers,
   value: Value

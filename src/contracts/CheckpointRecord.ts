@@ -31,8 +31,8 @@ export const checkpointRecord: RecordContract = {
   topic: "checkpoints",
   title: "Checkpoint",
   description:
-    "The size and the Merkle root of one of a tenant's two chains, signed. A kept checkpoint shows " +
-    "later whether the chain before it was rewritten. Only `note` is signed; the rest repeats it.",
+    "The size and the Merkle root of one of a tenant's two chains, signed. A kept checkpoint shows "
+    + "later whether the chain before it was rewritten. Only `note` is signed; the rest repeats it.",
   key: tenant("The tenant_id."),
   headers: Schema.Struct({
     ce_specversion: Schema.Literal("1.0"),

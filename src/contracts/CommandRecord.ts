@@ -16,7 +16,17 @@ import {
 import type { RegistryOperation } from "../domain/Registry.ts"
 import { MAC_HEADER } from "../domain/RecordMac.ts"
 import { FORMAT_HEADER } from "../domain/Topics.ts"
-import { form, formatHeader, hex16, macHeader, natural, tenant, tenantOrProbe, text, time } from "./Forms.ts"
+import {
+  form,
+  formatHeader,
+  hex16,
+  macHeader,
+  natural,
+  tenant,
+  tenantOrProbe,
+  text,
+  time
+} from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 import { ApiKeyValue, ShareLinkValue, SigningKeyValue, TenantValue } from "./RegistryRecord.ts"
 import { TraceLine } from "./TraceLine.ts"
@@ -105,8 +115,8 @@ const FIELDS = [
 
 const EventLine = form(
   new RegExp(
-    String.raw`^(?:0|[1-9][0-9]*)\t[0-9a-f]{64}\t(?:-|[0-9a-f]{32})\t(?:-|[0-9a-f]{64})` +
-      String.raw`\t(?:-|[0-9a-f]{32})\t(?:-|[0-9a-f]{32})\t"[^\t\n]+"\t\{"id":[^\t\n]+$`,
+    String.raw`^(?:0|[1-9][0-9]*)\t[0-9a-f]{64}\t(?:-|[0-9a-f]{32})\t(?:-|[0-9a-f]{64})`
+      + String.raw`\t(?:-|[0-9a-f]{32})\t(?:-|[0-9a-f]{32})\t"[^\t\n]+"\t\{"id":[^\t\n]+$`,
     "u"
   ),
   `One event: ${FIELDS.join(", ")}; with one tab between two fields.`
@@ -117,10 +127,10 @@ export const commandRecord: RecordContract = {
   topic: "commands",
   title: "Command",
   description:
-    "One accepted request of up to 1000 events, validated and hashed. The value is UTF-8 text: a " +
-    "first line of compact JSON, described here, then a line of the form of $defs/eventLine for " +
-    "each event, or in a command of the kind trace one like $defs/traceLine for each operation, " +
-    "in the order of the request. Lines are separated by one line feed.",
+    "One accepted request of up to 1000 events, validated and hashed. The value is UTF-8 text: a "
+    + "first line of compact JSON, described here, then a line of the form of $defs/eventLine for "
+    + "each event, or in a command of the kind trace one like $defs/traceLine for each operation, "
+    + "in the order of the request. Lines are separated by one line feed.",
   key: tenantOrProbe("The tenant; probes are written to each partition explicitly."),
   headers: Schema.Struct({
     [FORMAT_HEADER]: formatHeader,

@@ -45,8 +45,8 @@ const link = {
 
 /** The value of the record, byte for byte. */
 export const exampleValue: string =
-  bodyText(texts) +
-  appendSuffix({ ...link, hash: linkHash(link), detailsSalt, detailsHash: ownDetailsHash })
+  bodyText(texts)
+  + appendSuffix({ ...link, hash: linkHash(link), detailsSalt, detailsHash: ownDetailsHash })
 
 /** The same, read. */
 export const exampleEvent: AuditEvent = Schema.decodeUnknownSync(AuditEvent)(

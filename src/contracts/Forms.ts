@@ -20,9 +20,10 @@ export const hex16 = (description: string) => form(/^[0-9a-f]{32}$/u, descriptio
 
 /** UTC with microseconds; texts sort as times do. */
 export const time = (description: string) =>
-  Schema.String.check(
-    Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/u)
-  ).annotate({ description, format: "date-time" })
+  Schema.String.check(Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/u)).annotate({
+    description,
+    format: "date-time"
+  })
 
 /** Counts, offsets, indexes: from 0. */
 export const natural = (description: string) => Schema.Natural.annotate({ description })

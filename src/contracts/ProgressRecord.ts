@@ -20,7 +20,9 @@ export const progressRecord: RecordContract = {
       events_next: natural("Every record of alk.events below this offset can be queried."),
       receipts_next: natural("Every record of alk.receipts below this offset can be queried."),
       traces_next: natural("Every record of alk.traces below this offset can be queried."),
-      checkpoints_next: natural("Every record of alk.checkpoints below this offset can be queried."),
+      checkpoints_next: natural(
+        "Every record of alk.checkpoints below this offset can be queried."
+      ),
       final: Schema.Boolean.annotate({
         description: "Rows may stand in the store twice: readers must merge while reading."
       }),

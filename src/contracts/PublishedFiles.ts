@@ -24,9 +24,6 @@ export const publishedFiles = (): ReadonlyMap<string, string> =>
       json(jsonSchemaOf(contract))
     ]),
     ["schemas/criteria.schema.json", json(criteriaSchema())],
-    [
-      "schemas/criteria.json",
-      json({ $schema: "criteria.schema.json", ...defaultMapping })
-    ],
+    ["schemas/criteria.json", json({ $schema: "criteria.schema.json", ...defaultMapping })],
     ["schemas/asyncapi.yaml", asyncApiYaml(defaultPlace)]
   ])

@@ -16,8 +16,8 @@ export const quarantineRecord: RecordContract = {
   topic: "quarantine",
   title: "Quarantined command",
   description:
-    "The bytes of a command that could not be read or applied, unchanged. They may be anything; " +
-    "described here is their base64 text.",
+    "The bytes of a command that could not be read or applied, unchanged. They may be anything; "
+    + "described here is their base64 text.",
   key: digits("Offset of the command on alk.commands, same partition."),
   headers: Schema.Struct({
     [COMMAND_HEADER]: digits("The same offset."),
@@ -31,8 +31,8 @@ export const markerRecord: RecordContract = {
   topic: "quarantine",
   title: "Marker of authenticated records",
   description:
-    "Written once, to partition 0: from these offsets on a record of alk.registry, alk.commands, " +
-    "alk.state or alk.progress needs a MAC. It stands here because the topic is not compacted.",
+    "Written once, to partition 0: from these offsets on a record of alk.registry, alk.commands, "
+    + "alk.state or alk.progress needs a MAC. It stands here because the topic is not compacted.",
   key: Schema.Literal(MARKER_KEY),
   headers: Schema.Struct({ [MAC_HEADER]: macHeader }),
   value: exactly<Marker>()(

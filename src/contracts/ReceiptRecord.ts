@@ -106,8 +106,8 @@ export const receiptRecord: RecordContract = {
   topic: "receipts",
   title: "Receipt",
   description:
-    "The final outcome of one command, written in the transaction that appended its events. Of " +
-    "the kind probe it answers a readiness probe, which appends nothing.",
+    "The final outcome of one command, written in the transaction that appended its events. Of "
+    + "the kind probe it answers a readiness probe, which appends nothing.",
   key: tenantOrProbe("The tenant_id."),
   headers: headers(["outcome", "probe"]),
   value: ReceiptValue

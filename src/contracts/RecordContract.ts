@@ -20,8 +20,7 @@ export interface RecordContract {
   readonly parts?: Readonly<Record<string, Schema.Constraint>>
 }
 
-type Same<A, B> =
-  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 
 /**
  * The schema as it is, if its type is A to the last optional member. With any other schema the

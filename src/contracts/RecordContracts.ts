@@ -6,12 +6,7 @@ import { progressRecord } from "./ProgressRecord.ts"
 import { markerRecord, quarantineRecord } from "./QuarantineRecord.ts"
 import { receiptRecord, verdictRecord } from "./ReceiptRecord.ts"
 import type { RecordContract } from "./RecordContract.ts"
-import {
-  apiKeyRecord,
-  shareLinkRecord,
-  signingKeyRecord,
-  tenantRecord
-} from "./RegistryRecord.ts"
+import { apiKeyRecord, shareLinkRecord, signingKeyRecord, tenantRecord } from "./RegistryRecord.ts"
 import {
   appliedRecord,
   executionRecord,

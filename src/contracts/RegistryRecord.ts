@@ -76,14 +76,14 @@ export const SigningKeyValue = exactly<SigningKey>()(
     root: Schema.optionalKey(
       Schema.Boolean.annotate({
         description:
-          "True for the first key of the service, which needs no endorsement. Absent where a " +
-          "version without endorsements has written it."
+          "True for the first key of the service, which needs no endorsement. Absent where a "
+          + "version without endorsements has written it."
       })
     ),
     endorsement: Schema.optionalKey(
       text(
-        "Statement of the key before it, a C2SP signed note: alk-key-endorsement-v1, service, key " +
-          "id, this vkey, time; one a line."
+        "Statement of the key before it, a C2SP signed note: alk-key-endorsement-v1, service, key "
+          + "id, this vkey, time; one a line."
       )
     )
   }).annotate({ identifier: "SigningKey" })
@@ -94,9 +94,9 @@ export const shareLinkRecord: RecordContract = {
   topic: "registry",
   title: "Share link",
   description:
-    "A link that lets its bearer fetch one document; its scope was fixed when it was made. " +
-    "Written by the sequencer of the tenant _system only. Some time after its end a record " +
-    "without a value removes it.",
+    "A link that lets its bearer fetch one document; its scope was fixed when it was made. "
+    + "Written by the sequencer of the tenant _system only. Some time after its end a record "
+    + "without a value removes it.",
   key: form(new RegExp(`^link/${KEY_ID}$`, "u"), "`link/<id>`"),
   headers: macHeaders,
   value: ShareLinkValue
@@ -127,8 +127,8 @@ export const apiKeyRecord: RecordContract = {
   topic: "registry",
   title: "API key",
   description:
-    "An API key: what it may do, and the hash that it is recognised by. Written by the sequencer " +
-    "of the tenant _system only; a revoked key is kept with revoked_at.",
+    "An API key: what it may do, and the hash that it is recognised by. Written by the sequencer "
+    + "of the tenant _system only; a revoked key is kept with revoked_at.",
   key: form(new RegExp(`^key/${KEY_ID}$`, "u"), "`key/<id>`"),
   headers: macHeaders,
   value: ApiKeyValue

@@ -48,8 +48,8 @@ export const ownerRecord: RecordContract = {
   topic: "state",
   title: "State: owner",
   description:
-    "The first thing that a new owner of the partition writes: it has read all there is once it " +
-    "reads this again.",
+    "The first thing that a new owner of the partition writes: it has read all there is once it "
+    + "reads this again.",
   key: fixedKey(OWNER_KEY),
   headers: macHeaders,
   value: Schema.Struct({
@@ -153,12 +153,9 @@ export const executionRecord: RecordContract = {
   topic: "state",
   title: "State: execution",
   description:
-    "An execution that the sequencer has in memory: one that runs, or has ended and is not yet " +
-    "known to be in the store. In the key, `/` and `%` in ids are percent-encoded.",
-  key: form(
-    /^x\/[a-z0-9][a-z0-9_-]{0,62}\/[^/]+$/u,
-    "`x/<tenant_id>/<execution_id>`"
-  ),
+    "An execution that the sequencer has in memory: one that runs, or has ended and is not yet "
+    + "known to be in the store. In the key, `/` and `%` in ids are percent-encoded.",
+  key: form(/^x\/[a-z0-9][a-z0-9_-]{0,62}\/[^/]+$/u, "`x/<tenant_id>/<execution_id>`"),
   headers: macHeaders,
   value: exactly<StoredExecution>()(
     Schema.Struct({
@@ -215,8 +212,8 @@ export const handOverRecord: RecordContract = {
   topic: "state",
   title: "State: tree handed over",
   description:
-    "The last checkpoint of a tree by a signing key that was replaced. Its note names the next key: " +
-    "what the old one signs of larger trees is refused.",
+    "The last checkpoint of a tree by a signing key that was replaced. Its note names the next key: "
+    + "what the old one signs of larger trees is refused.",
   key: form(
     new RegExp(
       `^${HAND_OVER_PREFIX}[0-9a-f]{8}/(?:[a-z0-9][a-z0-9_-]{0,62}|_system)(?:/traces)?$`,
@@ -250,8 +247,8 @@ export const writerRecord: RecordContract = {
   topic: "state",
   title: "State: writer of commands",
   description:
-    "How far the commands of one writer were applied: a command with a number that is not above " +
-    "this one is a copy.",
+    "How far the commands of one writer were applied: a command with a number that is not above "
+    + "this one is a copy.",
   key: form(
     new RegExp(`^${WRITER_PREFIX}[0-9]{1,16}-[0-9a-f]{8}$`, "u"),
     `\`${WRITER_PREFIX}<microseconds since 1970 of its start>-<random>\``
@@ -265,9 +262,9 @@ export const windowRecord: RecordContract = {
   topic: "state",
   title: "State: window",
   description:
-    "Entries of the window of client ids (dedup) or of Idempotency-Keys (idem) that one " +
-    `transaction added. The value is binary: ${ENTRY_BYTES} bytes per entry, 16 of key, 16 of ` +
-    "mark, 8 of number (unsigned, big-endian). Described here is what it unpacks to, in order.",
+    "Entries of the window of client ids (dedup) or of Idempotency-Keys (idem) that one "
+    + `transaction added. The value is binary: ${ENTRY_BYTES} bytes per entry, 16 of key, 16 of `
+    + "mark, 8 of number (unsigned, big-endian). Described here is what it unpacks to, in order.",
   key: form(
     new RegExp(`^(?:${DEDUP_PREFIX}|${IDEMPOTENCY_PREFIX})(?:0|[1-9][0-9]*)$`, "u"),
     "Window, and the number of its first entry, counted from the partition's first ever."

@@ -45,8 +45,8 @@ const cores = {
       provisional: Schema.optionalKey(
         Schema.Literal(true).annotate({
           description:
-            "The root of these OpenTelemetry spans has not arrived. Another fact of this type " +
-            "follows when it has, and stands from then on."
+            "The root of these OpenTelemetry spans has not arrived. Another fact of this type "
+            + "follows when it has, and stands from then on."
         })
       )
     })
@@ -189,8 +189,8 @@ export const traceFactRecord: RecordContract = {
   topic: "traces",
   title: "Trace fact",
   description:
-    "One fact about an execution, told apart by `type`. No other members exist in this version: " +
-    "what is not listed here is not covered by the hashes.",
+    "One fact about an execution, told apart by `type`. No other members exist in this version: "
+    + "what is not listed here is not covered by the hashes.",
   key: tenant("The tenant_id. Kafka's default partitioner (murmur2) places it."),
   headers: Schema.Struct({
     ce_specversion: Schema.Literal("1.0").annotate({ description: "Version of CloudEvents." }),

@@ -77,8 +77,8 @@ const TimestampInput = Schema.String.check(
   })
 ).annotate({
   description:
-    "When it happened, RFC 3339; an offset is converted to UTC, more than six fraction digits " +
-    "are cut. Without it, the time of acceptance.",
+    "When it happened, RFC 3339; an offset is converted to UTC, more than six fraction digits "
+    + "are cut. Without it, the time of acceptance.",
   examples: ["2026-11-21T10:00:01.5+01:00"]
 })
 
@@ -108,8 +108,8 @@ const ActionInput = Schema.String.check(
   })
 ).annotate({
   description:
-    "What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined " +
-    `by dots. Actions that start with ${RESERVED_ACTION_PREFIX} are the service's own.`,
+    "What was done, as noun.verb: two or more segments of ASCII letters, digits, _ and -, joined "
+    + `by dots. Actions that start with ${RESERVED_ACTION_PREFIX} are the service's own.`,
   examples: ["document.read"]
 })
 
@@ -134,9 +134,9 @@ const optional = <S extends Schema.Constraint>(schema: S) =>
 
 const MetadataInput = Schema.JsonObject.annotate({
   description:
-    `Anything else, as a JSON object of at most ${METADATA_BYTES_MAX} bytes and ${NESTING_MAX} ` +
-    "levels; can be erased. Numbers that a double can't hold exactly are refused: send them as " +
-    "strings.",
+    `Anything else, as a JSON object of at most ${METADATA_BYTES_MAX} bytes and ${NESTING_MAX} `
+    + "levels; can be erased. Numbers that a double can't hold exactly are refused: send them as "
+    + "strings.",
   examples: [{ ip: "192.0.2.1" }]
 })
 
@@ -162,8 +162,8 @@ export const ResourceInput = Schema.Struct({
 
 const idInput = optional(
   Id(
-    "Names the event. Sending the same event under the same id again adds nothing; without it " +
-      "the service makes a UUIDv7.",
+    "Names the event. Sending the same event under the same id again adds nothing; without it "
+      + "the service makes a UUIDv7.",
     "evt-1"
   )
 )

@@ -129,11 +129,8 @@ export const signerOf = (serviceName: string, pemOrSeed: string | Buffer): Signe
 }
 
 /** The first line of the checkpoints of a tenant's tree. */
-export const originOf = (
-  serviceName: string,
-  tenantId: string,
-  chain: Chain = "events"
-): string => `${serviceName}/${treeNameOf(tenantId, chain)}`
+export const originOf = (serviceName: string, tenantId: string, chain: Chain = "events"): string =>
+  `${serviceName}/${treeNameOf(tenantId, chain)}`
 
 /** Name of the tree that a checkpoint is of. */
 export const treeOfCheckpoint = ({ chain = "events", tenant_id }: CheckpointRecord): string =>
@@ -308,8 +305,8 @@ export const openText = (note: string, vkeys: ReadonlyArray<string>): OpenedText
     const known = keys.filter((key) => key.keyId === keyId && key.name === name)
     if (known.length === 0 || keyIds.includes(keyId)) continue
     const isSigned =
-      signature.length === SIGNATURE_BYTES &&
-      known.some(({ key }) => verifyBytes(null, text, key, signature))
+      signature.length === SIGNATURE_BYTES
+      && known.some(({ key }) => verifyBytes(null, text, key, signature))
     if (!isSigned) {
       return refusal("bad_signature", `the signature of ${name}+${keyId} is not of this text`)
     }

@@ -102,9 +102,9 @@ const NONE = "-"
 const FIELDS = 8
 
 const encodeEvent = (event: PreparedEvent): string =>
-  `${event.index}\t${event.contentHash}\t${event.detailsSalt ?? NONE}\t${event.detailsHash ?? NONE}` +
-  `\t${event.dedupKey ?? NONE}\t${event.fingerprint ?? NONE}\t${JSON.stringify(event.id)}` +
-  `\t${event.body}`
+  `${event.index}\t${event.contentHash}\t${event.detailsSalt ?? NONE}\t${event.detailsHash ?? NONE}`
+  + `\t${event.dedupKey ?? NONE}\t${event.fingerprint ?? NONE}\t${JSON.stringify(event.id)}`
+  + `\t${event.body}`
 
 /** The value of the command's record. Compact JSON holds no raw tab or line feed. */
 export const encodeCommand = (command: Command): string => {
@@ -162,14 +162,14 @@ const isHeader = (value: unknown): value is CommandHeader => {
   if (typeof value !== "object" || value === null) return false
   const header = value as Partial<Record<keyof Command, unknown>>
   return (
-    commandKinds.includes(header.kind as CommandKind) &&
-    typeof header.tenantId === "string" &&
-    typeof header.receiptId === "string" &&
-    typeof header.attempt === "string" &&
-    typeof header.receivedAt === "string" &&
-    MICROS_FORM.test(header.receivedAt) &&
-    Array.isArray(header.errors) &&
-    Array.isArray(header.warnings)
+    commandKinds.includes(header.kind as CommandKind)
+    && typeof header.tenantId === "string"
+    && typeof header.receiptId === "string"
+    && typeof header.attempt === "string"
+    && typeof header.receivedAt === "string"
+    && MICROS_FORM.test(header.receivedAt)
+    && Array.isArray(header.errors)
+    && Array.isArray(header.warnings)
   )
 }
 

@@ -21,9 +21,9 @@ export const erasureOf = (event: AuditEvent): Erasure | undefined => {
   const { action, metadata } = event
   if (action !== ERASURE_ACTION || metadata === undefined) return undefined
   const { content_hash, reason, sequence_number } = metadata as Partial<Record<string, unknown>>
-  return typeof sequence_number === "number" &&
-    typeof content_hash === "string" &&
-    typeof reason === "string"
+  return typeof sequence_number === "number"
+    && typeof content_hash === "string"
+    && typeof reason === "string"
     ? { reason, sequence_number, content_hash }
     : undefined
 }

@@ -125,28 +125,28 @@ const isUnsetOr = <A>(condition: A | undefined, value: A): boolean =>
   condition === undefined || condition === value
 
 const matchesFields = (filter: EventFilter, event: AuditEvent): boolean =>
-  isUnsetOr(filter.id, event.id) &&
-  isUnsetOr(filter.actorId, event.actor.id) &&
-  isUnsetOr(filter.actorType, event.actor.type) &&
-  isUnsetOr(filter.action, event.action) &&
-  isUnsetOr(filter.resourceId, event.resource.id) &&
-  isUnsetOr(filter.resourceType, event.resource.type) &&
-  isUnsetOr(filter.outcome, event.outcome) &&
-  (filter.actionPrefix === undefined || event.action.startsWith(filter.actionPrefix))
+  isUnsetOr(filter.id, event.id)
+  && isUnsetOr(filter.actorId, event.actor.id)
+  && isUnsetOr(filter.actorType, event.actor.type)
+  && isUnsetOr(filter.action, event.action)
+  && isUnsetOr(filter.resourceId, event.resource.id)
+  && isUnsetOr(filter.resourceType, event.resource.type)
+  && isUnsetOr(filter.outcome, event.outcome)
+  && (filter.actionPrefix === undefined || event.action.startsWith(filter.actionPrefix))
 
 /** Canonical times sort as texts. */
 const matchesBounds = (filter: EventFilter, event: AuditEvent): boolean =>
-  (filter.from === undefined || event.timestamp >= filter.from) &&
-  (filter.to === undefined || event.timestamp <= filter.to) &&
-  (filter.fromSequence === undefined || event.sequence_number >= filter.fromSequence) &&
-  (filter.toSequence === undefined || event.sequence_number <= filter.toSequence)
+  (filter.from === undefined || event.timestamp >= filter.from)
+  && (filter.to === undefined || event.timestamp <= filter.to)
+  && (filter.fromSequence === undefined || event.sequence_number >= filter.fromSequence)
+  && (filter.toSequence === undefined || event.sequence_number <= filter.toSequence)
 
 const matchesSearch = (q: string, event: AuditEvent): boolean =>
   !q.includes(SEPARATOR) && searchText(event).includes(withoutCase(q))
 
 /** True if the stored event satisfies every condition of the filter. */
 export const matches = (filter: EventFilter, event: AuditEvent): boolean =>
-  matchesFields(filter, event) &&
-  matchesBounds(filter, event) &&
-  filter.metadata.every((condition) => matchesMetadata(event.metadata ?? {}, condition)) &&
-  (filter.q === undefined || matchesSearch(filter.q, event))
+  matchesFields(filter, event)
+  && matchesBounds(filter, event)
+  && filter.metadata.every((condition) => matchesMetadata(event.metadata ?? {}, condition))
+  && (filter.q === undefined || matchesSearch(filter.q, event))

@@ -160,7 +160,9 @@ const edgesOf = (spans: ReadonlyMap<string, Span>): ReadonlyArray<GraphEdge> => 
   return edges
 }
 
-const followersOf = (edges: ReadonlyArray<GraphEdge>): ReadonlyMap<string, ReadonlyArray<string>> => {
+const followersOf = (
+  edges: ReadonlyArray<GraphEdge>
+): ReadonlyMap<string, ReadonlyArray<string>> => {
   const followers = new Map<string, Array<string>>()
   for (const { source, target } of edges) {
     const known = followers.get(source)
@@ -216,9 +218,9 @@ const criticalPath = (
       // On a cycle, which the sequencer never lets in, whatever comes later in the order.
       if (followed === undefined) continue
       const isLater =
-        next === undefined ||
-        followed.end > nextEnd ||
-        (followed.end === nextEnd && isBefore(follower, next))
+        next === undefined
+        || followed.end > nextEnd
+        || (followed.end === nextEnd && isBefore(follower, next))
       if (!isLater) continue
       next = follower
       nextEnd = followed.end

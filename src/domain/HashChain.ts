@@ -34,29 +34,29 @@ const member = (name: string, text: string | undefined): string =>
 
 /** The stored JSON up to and including `metadata`, without the closing brace. */
 export const bodyText = (texts: EventTexts): string =>
-  `{"id":${texts.id},"timestamp":${texts.timestamp}` +
-  `,"actor":{"id":${texts.actorId},"type":${texts.actorType}${member("email", texts.actorEmail)}}` +
-  `,"action":${texts.action}` +
-  `,"resource":{"id":${texts.resourceId},"type":${texts.resourceType}` +
-  `${member("name", texts.resourceName)}},"outcome":${texts.outcome}` +
-  member("metadata", texts.metadata)
+  `{"id":${texts.id},"timestamp":${texts.timestamp}`
+  + `,"actor":{"id":${texts.actorId},"type":${texts.actorType}${member("email", texts.actorEmail)}}`
+  + `,"action":${texts.action}`
+  + `,"resource":{"id":${texts.resourceId},"type":${texts.resourceType}`
+  + `${member("name", texts.resourceName)}},"outcome":${texts.outcome}`
+  + member("metadata", texts.metadata)
 
 /** RFC 8785 text of the details, the part that may be erased; undefined if the event has none. */
 export const detailsText = (texts: EventTexts): string | undefined => {
   const members =
-    member("actor_email", texts.actorEmail) +
-    member("metadata", texts.metadata) +
-    member("resource_name", texts.resourceName)
+    member("actor_email", texts.actorEmail)
+    + member("metadata", texts.metadata)
+    + member("resource_name", texts.resourceName)
   return members === "" ? undefined : `{${members.slice(1)}}`
 }
 
 /** RFC 8785 text of the core, the part that stays. */
 export const coreText = (texts: EventTexts, detailsHash: string | undefined): string =>
-  `{"action":${texts.action},"actor":{"id":${texts.actorId},"type":${texts.actorType}}` +
-  (detailsHash === undefined ? "" : `,"details_hash":${quote(detailsHash)}`) +
-  `,"id":${texts.id},"outcome":${texts.outcome}` +
-  `,"resource":{"id":${texts.resourceId},"type":${texts.resourceType}}` +
-  `,"timestamp":${texts.timestamp}}`
+  `{"action":${texts.action},"actor":{"id":${texts.actorId},"type":${texts.actorType}}`
+  + (detailsHash === undefined ? "" : `,"details_hash":${quote(detailsHash)}`)
+  + `,"id":${texts.id},"outcome":${texts.outcome}`
+  + `,"resource":{"id":${texts.resourceId},"type":${texts.resourceType}}`
+  + `,"timestamp":${texts.timestamp}}`
 
 /** 64 hex digits over salt (32 hex digits) and the RFC 8785 text of the details. */
 export const detailsHash = (salt: string, details: string): string =>
@@ -79,8 +79,8 @@ export interface LinkInput {
 export const linkHash = (link: LinkInput): string =>
   digest(
     "sha256",
-    `${SCHEME}\n${link.tenantId}\n${link.sequenceNumber}\n${link.createdAt}\n${link.contentHash}` +
-      `\n${link.prevHash}`,
+    `${SCHEME}\n${link.tenantId}\n${link.sequenceNumber}\n${link.createdAt}\n${link.contentHash}`
+      + `\n${link.prevHash}`,
     "hex"
   )
 
@@ -95,12 +95,12 @@ export interface Suffix extends LinkInput {
 
 /** The end of the stored JSON, from `,"tenant_id"` to the closing brace. */
 export const appendSuffix = (suffix: Suffix): string =>
-  `,"tenant_id":${quote(suffix.tenantId)},"sequence_number":${suffix.sequenceNumber}` +
-  `,"created_at":${quote(suffix.createdAt)},"prev_hash":"${suffix.prevHash}"` +
-  (suffix.detailsSalt === undefined ? "" : `,"details_salt":"${suffix.detailsSalt}"`) +
-  (suffix.detailsHash === undefined ? "" : `,"details_hash":"${suffix.detailsHash}"`) +
-  `,"content_hash":"${suffix.contentHash}","hash":"${suffix.hash}"` +
-  (suffix.erasedAt === undefined ? "}" : `,"erased_at":${quote(suffix.erasedAt)}}`)
+  `,"tenant_id":${quote(suffix.tenantId)},"sequence_number":${suffix.sequenceNumber}`
+  + `,"created_at":${quote(suffix.createdAt)},"prev_hash":"${suffix.prevHash}"`
+  + (suffix.detailsSalt === undefined ? "" : `,"details_salt":"${suffix.detailsSalt}"`)
+  + (suffix.detailsHash === undefined ? "" : `,"details_hash":"${suffix.detailsHash}"`)
+  + `,"content_hash":"${suffix.contentHash}","hash":"${suffix.hash}"`
+  + (suffix.erasedAt === undefined ? "}" : `,"erased_at":${quote(suffix.erasedAt)}}`)
 
 /** What stored JSON hashes to, whatever hashes it claims to have. */
 export interface Recomputed {
@@ -131,18 +131,18 @@ const areStringsOrAbsent = (object: Fields, ...names: ReadonlyArray<string>): bo
 
 /** The types that hashing needs; whether the values make sense is the hashes' business. */
 const isEvent = (value: unknown): value is AuditEvent =>
-  isObject(value) &&
-  areStrings(value, "id", "timestamp", "action", "outcome") &&
-  areStrings(value, "tenant_id", "created_at", "prev_hash", "content_hash", "hash") &&
-  areStringsOrAbsent(value, "details_salt", "details_hash", "erased_at") &&
-  typeof value["sequence_number"] === "number" &&
-  isObject(value["actor"]) &&
-  areStrings(value["actor"], "id", "type") &&
-  areStringsOrAbsent(value["actor"], "email") &&
-  isObject(value["resource"]) &&
-  areStrings(value["resource"], "id", "type") &&
-  areStringsOrAbsent(value["resource"], "name") &&
-  (value["metadata"] === undefined || isObject(value["metadata"]))
+  isObject(value)
+  && areStrings(value, "id", "timestamp", "action", "outcome")
+  && areStrings(value, "tenant_id", "created_at", "prev_hash", "content_hash", "hash")
+  && areStringsOrAbsent(value, "details_salt", "details_hash", "erased_at")
+  && typeof value["sequence_number"] === "number"
+  && isObject(value["actor"])
+  && areStrings(value["actor"], "id", "type")
+  && areStringsOrAbsent(value["actor"], "email")
+  && isObject(value["resource"])
+  && areStrings(value["resource"], "id", "type")
+  && areStringsOrAbsent(value["resource"], "name")
+  && (value["metadata"] === undefined || isObject(value["metadata"]))
 
 const quoteIfPresent = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : quote(text)
@@ -158,8 +158,7 @@ const textsOf = (event: AuditEvent): EventTexts => ({
   resourceType: quote(event.resource.type),
   resourceName: quoteIfPresent(event.resource.name),
   outcome: quote(event.outcome),
-  metadata:
-    event.metadata === undefined ? undefined : canonicalize(event.metadata as JsonObject)
+  metadata: event.metadata === undefined ? undefined : canonicalize(event.metadata as JsonObject)
 })
 
 const storedSuffix = (event: AuditEvent): string =>
@@ -218,8 +217,8 @@ export const eraseEvent = (event: AuditEvent, erasedAt: string): string => {
   const { details_salt: _salt, erased_at: _erasedAt, ...kept } = event
   const texts = textsOf(kept)
   return (
-    bodyText({ ...texts, actorEmail: undefined, resourceName: undefined, metadata: undefined }) +
-    storedSuffix({ ...kept, erased_at: erasedAt })
+    bodyText({ ...texts, actorEmail: undefined, resourceName: undefined, metadata: undefined })
+    + storedSuffix({ ...kept, erased_at: erasedAt })
   )
 }
 
@@ -243,10 +242,7 @@ const mismatch = (
 })
 
 /** The fields about details have to agree with the details that are there. */
-const detailsFault = (
-  { detailsHash, event }: Recomputed,
-  isErased: boolean
-): Fault | undefined => {
+const detailsFault = ({ detailsHash, event }: Recomputed, isErased: boolean): Fault | undefined => {
   const areGone = isErased && detailsHash === undefined
   if (event.details_hash !== detailsHash && !areGone) {
     return mismatch("details_hash", event.details_hash, detailsHash)

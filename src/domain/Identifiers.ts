@@ -40,8 +40,8 @@ const VARIANTS = "89ab"
 const toUuid = (hex: string, version: "7" | "8"): string => {
   const variant = VARIANTS[Number.parseInt(hex[16]!, 16) & 3]!
   return (
-    `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${version}${hex.slice(13, 16)}` +
-    `-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+    `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${version}${hex.slice(13, 16)}`
+    + `-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
   )
 }
 

@@ -24,12 +24,12 @@ const isSpace = (code: number): boolean =>
 
 /** The place of the quote that ends the string with a backslash at `slash`; -1 without one. */
 const endOfString = (text: string, slash: number): number => {
-  let quote = text.indexOf("\"", slash)
+  let quote = text.indexOf('"', slash)
   while (quote !== -1) {
     let before = quote
     while (before > slash && text.charCodeAt(before - 1) === BACKSLASH) before -= 1
     if ((quote - before) % 2 === 0) return quote
-    quote = text.indexOf("\"", quote + 1)
+    quote = text.indexOf('"', quote + 1)
   }
   return -1
 }
@@ -213,7 +213,11 @@ class Reader {
   }
 }
 
-const LITERALS = [["true", true], ["false", false], ["null", null]] as const
+const LITERALS = [
+  ["true", true],
+  ["false", false],
+  ["null", null]
+] as const
 
 /**
  * The value of a JSON text. Throws SyntaxError. `isKeyEscaped`: what hasEscapedKey says, from who

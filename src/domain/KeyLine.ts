@@ -53,11 +53,11 @@ export const openEndorsement = (note: string, vkey: string): Endorsement | undef
     .slice(0, -1)
     .split("\n")
   const isStatement =
-    format === ENDORSEMENT_FORMAT &&
-    serviceName === name &&
-    oldKeyId === keyId &&
-    parseTimestamp(time) === time &&
-    more.length === 0
+    format === ENDORSEMENT_FORMAT
+    && serviceName === name
+    && oldKeyId === keyId
+    && parseTimestamp(time) === time
+    && more.length === 0
   return isStatement ? { serviceName: name, keyId, nextVkey, time } : undefined
 }
 
@@ -249,8 +249,8 @@ export const signatureRefusal = (
   }
   if (treeSize > last.treeSize) {
     return (
-      `its key ${keyId} was replaced by ${successor} at ${retiredAt}, when the tree had ` +
-      `${last.treeSize} leaves, not ${treeSize}`
+      `its key ${keyId} was replaced by ${successor} at ${retiredAt}, when the tree had `
+      + `${last.treeSize} leaves, not ${treeSize}`
     )
   }
   return treeSize === last.treeSize && rootHash !== last.rootHash

@@ -41,12 +41,12 @@ export const linkOf = (body: Buffer, chain: Chain = "events"): Link | undefined 
   }
   const { content_hash, created_at, hash, prev_hash, tenant_id } = suffix
   const sequence = chain === "events" ? suffix.sequence_number : suffix.chain_sequence
-  return typeof tenant_id === "string" &&
-    typeof sequence === "number" &&
-    typeof created_at === "string" &&
-    typeof prev_hash === "string" &&
-    typeof content_hash === "string" &&
-    typeof hash === "string"
+  return typeof tenant_id === "string"
+    && typeof sequence === "number"
+    && typeof created_at === "string"
+    && typeof prev_hash === "string"
+    && typeof content_hash === "string"
+    && typeof hash === "string"
     ? {
         tenantId: tenant_id,
         sequenceNumber: sequence,

@@ -93,9 +93,9 @@ export class Frontier {
     const size = Number(digits)
     const bytes = Buffer.from(base64 ?? "", "base64")
     const isWhole =
-      Number.isSafeInteger(size) &&
-      bytes.length === peaksOf(size) * HASH_BYTES &&
-      bytes.toString("base64") === base64
+      Number.isSafeInteger(size)
+      && bytes.length === peaksOf(size) * HASH_BYTES
+      && bytes.toString("base64") === base64
     if (!isWhole) throw new FrontierUnreadable(`not a frontier: ${text.slice(0, 80)}`)
     const peaks: Array<Buffer> = []
     for (let at = 0; at < bytes.length; at += HASH_BYTES) {
@@ -320,9 +320,9 @@ export interface ConsistencyClaim {
 
 /** Where no proof is needed: nothing before, or nothing in between. */
 const verifyTrivial = ({ first, firstRoot, proof, second, secondRoot }: ConsistencyClaim) =>
-  proof.length === 0 &&
-  (first === second ? firstRoot.equals(secondRoot) : firstRoot.equals(EMPTY_ROOT)) &&
-  (first > 0 || firstRoot.equals(EMPTY_ROOT))
+  proof.length === 0
+  && (first === second ? firstRoot.equals(secondRoot) : firstRoot.equals(EMPTY_ROOT))
+  && (first > 0 || firstRoot.equals(EMPTY_ROOT))
 
 /** RFC 9162, section 2.1.4.2. */
 export const verifyConsistency = (claim: ConsistencyClaim): boolean => {

@@ -29,10 +29,10 @@ export const editDistance = (left: string, right: string): number => {
     for (let column = 1; column <= right.length; column++) {
       const isSame = left[line - 1] === right[column - 1]
       const isSwapped =
-        line > 1 &&
-        column > 1 &&
-        left[line - 1] === right[column - 2] &&
-        left[line - 2] === right[column - 1]
+        line > 1
+        && column > 1
+        && left[line - 1] === right[column - 2]
+        && left[line - 2] === right[column - 1]
       next.push(
         Math.min(
           row[column - 1]! + (isSame ? 0 : 1),

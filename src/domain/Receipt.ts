@@ -90,10 +90,12 @@ export const readReceipt = (value: Buffer | string): Receipt => {
   fields.optional(sequences, (name) => fields.integer(name))
   const items = ["errors", "warnings", "duplicates", "results"].filter((name) => fields.has(name))
   for (const name of items) {
-    for (const item of fields.list(name)) new RecordFields(item, `receipt: ${name}`).integer("index")
+    for (const item of fields.list(name))
+      new RecordFields(item, `receipt: ${name}`).integer("index")
   }
   fields.list("errors")
-  for (const name of ["error", "checkpoint", "trace_checkpoint"].filter((name) => fields.has(name))) fields.object(name)
+  for (const name of ["error", "checkpoint", "trace_checkpoint"].filter((name) => fields.has(name)))
+    fields.object(name)
   return fields.value as unknown as Receipt
 }
 

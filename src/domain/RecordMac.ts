@@ -51,7 +51,9 @@ const padded = (key: Buffer, byte: number): Buffer => {
 const lengthOf = (part: string | Buffer | null | undefined): number =>
   part === null || part === undefined
     ? 0
-    : typeof part === "string" ? Buffer.byteLength(part) : part.length
+    : typeof part === "string"
+      ? Buffer.byteLength(part)
+      : part.length
 
 /** Writes parts one after the other, each with its length before it. */
 class Framed {

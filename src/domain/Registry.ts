@@ -400,7 +400,10 @@ export const isOfRevokedKey = (registry: RegistryReader, { created_by }: ShareLi
   registry.key(created_by)?.revoked_at !== undefined
 
 /** True if one of the keys has endorsed this one, and none before it. */
-const isEndorsed = (keys: ReadonlyArray<SigningKey>, { endorsement, vkey }: SigningKey): boolean => {
+const isEndorsed = (
+  keys: ReadonlyArray<SigningKey>,
+  { endorsement, vkey }: SigningKey
+): boolean => {
   if (endorsement === undefined) return false
   return keys.some((key) => {
     const names = (note: string | undefined) =>
@@ -429,7 +432,10 @@ const decideSigningKey = (registry: RegistryReader, wanted: SigningKey): Registr
 }
 
 /** The single writer's verdict: what an operation changes, or why it may not. */
-export const decide = (registry: RegistryReader, operation: RegistryOperation): RegistryDecision => {
+export const decide = (
+  registry: RegistryReader,
+  operation: RegistryOperation
+): RegistryDecision => {
   switch (operation.op) {
     case "create_link": {
       const { link } = operation

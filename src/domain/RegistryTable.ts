@@ -13,7 +13,9 @@ import type {
 } from "./Registry.ts"
 
 /** Keys or links: what has an id, belongs to a tenant and is found by a hash. */
-class Owned<Entry extends { readonly id: string; readonly tenant_id: string; readonly hash: string }> {
+class Owned<
+  Entry extends { readonly id: string; readonly tenant_id: string; readonly hash: string }
+> {
   readonly byId = new Map<string, Entry>()
   readonly #byTenant = new Map<string, Map<string, Entry>>()
   readonly #byHash = new Map<string, Entry>()

@@ -29,9 +29,7 @@ export interface JsonProblem {
   readonly message: string
 }
 
-export type StrictResult =
-  | { readonly value: JsonValue }
-  | { readonly problem: JsonProblem }
+export type StrictResult = { readonly value: JsonValue } | { readonly problem: JsonProblem }
 
 export type StrictBatch =
   | {
@@ -251,7 +249,7 @@ interface ItemSpan {
   readonly problem: JsonProblem | undefined
 }
 
-const STRING_ESCAPES = "\"\\/bfnrt"
+const STRING_ESCAPES = '"\\/bfnrt'
 const LITERALS = ["true", "false", "null"]
 
 /**
@@ -326,7 +324,7 @@ class Scanner {
         return true
       }
       if (code !== (isObject ? RIGHT_BRACE : RIGHT_BRACKET)) {
-        this.#expected(isObject ? "\",\" or \"}\"" : "\",\" or \"]\"")
+        this.#expected(isObject ? '"," or "}"' : '"," or "]"')
       }
       this.#close()
     }
@@ -378,7 +376,7 @@ class Scanner {
       this.#checkText(key, "the key")
     }
     this.#skipSpace()
-    if (this.#text.charCodeAt(this.#at) !== COLON) this.#expected("\":\"")
+    if (this.#text.charCodeAt(this.#at) !== COLON) this.#expected('":"')
     this.#at += 1
     this.#skipSpace()
   }
@@ -454,11 +452,11 @@ class Scanner {
   /** True where a value of the array that holds the items begins or has just ended. */
   #isAtItem(): boolean {
     return (
-      this.#member !== undefined &&
-      this.#isObject.length === LEVELS_ABOVE_BATCHED - 1 &&
-      this.#frames[0]!.step === this.#member &&
-      this.#frames[0]!.keys !== undefined &&
-      this.#frames[1]!.keys === undefined
+      this.#member !== undefined
+      && this.#isObject.length === LEVELS_ABOVE_BATCHED - 1
+      && this.#frames[0]!.step === this.#member
+      && this.#frames[0]!.keys !== undefined
+      && this.#frames[1]!.keys === undefined
     )
   }
 
@@ -610,5 +608,7 @@ export const parseStrictLines = (body: Buffer, itemsMax: number): StrictBatch =>
     if (!isBlank(line)) lines.push(line)
     start = end + 1
   }
-  return checkCount(lines.length, "lines", itemsMax) ?? { items: lines.map(parseStrict), beside: [] }
+  return (
+    checkCount(lines.length, "lines", itemsMax) ?? { items: lines.map(parseStrict), beside: [] }
+  )
 }

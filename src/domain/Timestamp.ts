@@ -75,12 +75,11 @@ export const parseTimestamp = (text: string): string | undefined => {
   const last = text[text.length - 1]
   if (last !== "Z" && last !== "z") return withOffset(text)
   if (!isSupportedYear(year)) return undefined
-  const isCanonical =
-    text.length === CANONICAL_LENGTH && last === "Z" && text[TIME_MARK_AT] === "T"
+  const isCanonical = text.length === CANONICAL_LENGTH && last === "Z" && text[TIME_MARK_AT] === "T"
   return isCanonical
     ? text
-    : `${text.slice(0, TIME_MARK_AT)}T${text.slice(HOUR_AT, FRACTION_AT)}` +
-        `.${microsText(text, text.length - 1)}Z`
+    : `${text.slice(0, TIME_MARK_AT)}T${text.slice(HOUR_AT, FRACTION_AT)}`
+        + `.${microsText(text, text.length - 1)}Z`
 }
 
 /** Microseconds since the epoch (an integer, not negative) in canonical form. */

@@ -158,42 +158,42 @@ export const factCoreText = (core: FactCore, detailsHash: string | undefined): s
   switch (core.type) {
     case "execution.started":
       return (
-        `{"agent_id":${quote(core.agent_id)},${hash}${execution}` +
-        (core.provisional === true ? ',"provisional":true' : "") +
-        `,"root_span_id":${quote(core.root_span_id)},"source":"${core.source}"` +
-        `,"started_at":"${core.started_at}","started_at_given":${core.started_at_given}` +
-        `,"type":"execution.started"}`
+        `{"agent_id":${quote(core.agent_id)},${hash}${execution}`
+        + (core.provisional === true ? ',"provisional":true' : "")
+        + `,"root_span_id":${quote(core.root_span_id)},"source":"${core.source}"`
+        + `,"started_at":"${core.started_at}","started_at_given":${core.started_at_given}`
+        + `,"type":"execution.started"}`
       )
     case "execution.ended":
       return (
-        `{${hash}"ended_at":"${core.ended_at}",${execution},"status":"${core.status}"` +
-        `,"type":"execution.ended"}`
+        `{${hash}"ended_at":"${core.ended_at}",${execution},"status":"${core.status}"`
+        + `,"type":"execution.ended"}`
       )
     case "execution.erased":
       return (
-        `{${hash}"erased_by":${quote(core.erased_by)},${execution}` +
-        `,"reason":${quote(core.reason)},"type":"execution.erased"}`
+        `{${hash}"erased_by":${quote(core.erased_by)},${execution}`
+        + `,"reason":${quote(core.reason)},"type":"execution.erased"}`
       )
     case "span.started":
       return (
-        `{"caused_by_span_ids":[${core.caused_by_span_ids.map(quote).join(",")}],${hash}${execution}` +
-        (core.parent_span_id === undefined
+        `{"caused_by_span_ids":[${core.caused_by_span_ids.map(quote).join(",")}],${hash}${execution}`
+        + (core.parent_span_id === undefined
           ? ""
-          : `,"parent_span_id":${quote(core.parent_span_id)}`) +
-        `,"span_id":${quote(core.span_id)},"span_type":${quote(core.span_type)}` +
-        `,"started_at":"${core.started_at}","started_at_given":${core.started_at_given}` +
-        `,"type":"span.started"}`
+          : `,"parent_span_id":${quote(core.parent_span_id)}`)
+        + `,"span_id":${quote(core.span_id)},"span_type":${quote(core.span_type)}`
+        + `,"started_at":"${core.started_at}","started_at_given":${core.started_at_given}`
+        + `,"type":"span.started"}`
       )
     case "span.ended":
       return (
-        `{${hash}"ended_at":"${core.ended_at}",${execution},"span_id":${quote(core.span_id)}` +
-        `,"status":"${core.status}","type":"span.ended"}`
+        `{${hash}"ended_at":"${core.ended_at}",${execution},"span_id":${quote(core.span_id)}`
+        + `,"status":"${core.status}","type":"span.ended"}`
       )
     case "span.event":
       return (
-        `{${hash}"event_id":${quote(core.event_id)},"event_type":${quote(core.event_type)}` +
-        `,${execution},"sequence_number":${core.sequence_number}` +
-        `,"span_id":${quote(core.span_id)},"timestamp":"${core.timestamp}","type":"span.event"}`
+        `{${hash}"event_id":${quote(core.event_id)},"event_type":${quote(core.event_type)}`
+        + `,${execution},"sequence_number":${core.sequence_number}`
+        + `,"span_id":${quote(core.span_id)},"timestamp":"${core.timestamp}","type":"span.event"}`
       )
   }
 }
@@ -210,8 +210,8 @@ export interface FactPlace {
 export const factLinkHash = (place: FactPlace, contentHash: string): string =>
   digest(
     "sha256",
-    `${TRACE_SCHEME}\n${place.tenantId}\n${place.chainSequence}\n${place.createdAt}` +
-      `\n${contentHash}\n${place.prevHash}`,
+    `${TRACE_SCHEME}\n${place.tenantId}\n${place.chainSequence}\n${place.createdAt}`
+      + `\n${contentHash}\n${place.prevHash}`,
     "hex"
   )
 
@@ -230,13 +230,11 @@ export const storeFact = (
   const contentHash = digest("sha256", text, "hex")
   const hash = factLinkHash(place, contentHash)
   const body =
-    text.slice(0, -1) +
-    (details === undefined
-      ? ""
-      : `,"details":${details.text},"details_salt":"${details.salt}"`) +
-    `,"tenant_id":${quote(place.tenantId)},"chain_sequence":${place.chainSequence}` +
-    `,"created_at":"${place.createdAt}","prev_hash":"${place.prevHash}"` +
-    `,"content_hash":"${contentHash}","hash":"${hash}"}`
+    text.slice(0, -1)
+    + (details === undefined ? "" : `,"details":${details.text},"details_salt":"${details.salt}"`)
+    + `,"tenant_id":${quote(place.tenantId)},"chain_sequence":${place.chainSequence}`
+    + `,"created_at":"${place.createdAt}","prev_hash":"${place.prevHash}"`
+    + `,"content_hash":"${contentHash}","hash":"${hash}"}`
   return { body, hash }
 }
 
@@ -244,10 +242,10 @@ export const storeFact = (
 export const eraseFact = (fact: TraceFact, erasedAt: string): string => {
   const core = factCoreText(fact, fact.details_hash)
   return (
-    core.slice(0, -1) +
-    `,"tenant_id":${quote(fact.tenant_id)},"chain_sequence":${fact.chain_sequence}` +
-    `,"created_at":"${fact.created_at}","prev_hash":"${fact.prev_hash}"` +
-    `,"content_hash":"${fact.content_hash}","hash":"${fact.hash}","erased_at":"${erasedAt}"}`
+    core.slice(0, -1)
+    + `,"tenant_id":${quote(fact.tenant_id)},"chain_sequence":${fact.chain_sequence}`
+    + `,"created_at":"${fact.created_at}","prev_hash":"${fact.prev_hash}"`
+    + `,"content_hash":"${fact.content_hash}","hash":"${fact.hash}","erased_at":"${erasedAt}"}`
   )
 }
 
@@ -281,21 +279,26 @@ const isFact = (value: unknown): value is TraceFact => {
   if (!isObject(value) || !factTypes.includes(value["type"] as FactType)) return false
   const type = value["type"] as FactType
   const strings = [
-    "execution_id", "tenant_id", "created_at", "prev_hash", "content_hash", "hash",
+    "execution_id",
+    "tenant_id",
+    "created_at",
+    "prev_hash",
+    "content_hash",
+    "hash",
     ...stringsOf[type]
   ]
   const causes = value["caused_by_span_ids"]
   return (
-    strings.every((name) => typeof value[name] === "string") &&
-    ["parent_span_id", "details_salt", "details_hash", "erased_at"].every(
+    strings.every((name) => typeof value[name] === "string")
+    && ["parent_span_id", "details_salt", "details_hash", "erased_at"].every(
       (name) => value[name] === undefined || typeof value[name] === "string"
-    ) &&
-    typeof value["fact_number"] === "number" &&
-    typeof value["chain_sequence"] === "number" &&
-    (type !== "span.event" || typeof value["sequence_number"] === "number") &&
-    (type !== "span.started" ||
-      (Array.isArray(causes) && causes.every((cause) => typeof cause === "string"))) &&
-    (value["details"] === undefined || isObject(value["details"]))
+    )
+    && typeof value["fact_number"] === "number"
+    && typeof value["chain_sequence"] === "number"
+    && (type !== "span.event" || typeof value["sequence_number"] === "number")
+    && (type !== "span.started"
+      || (Array.isArray(causes) && causes.every((cause) => typeof cause === "string")))
+    && (value["details"] === undefined || isObject(value["details"]))
   )
 }
 

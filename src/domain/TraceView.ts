@@ -160,8 +160,7 @@ export class TraceView {
     const { details, execution_id, parent_span_id, span_id, started_at } = started
     const implied = ended === undefined ? this.#ended : undefined
     const status = ended?.status ?? implied?.status ?? "RUNNING"
-    const endedAt =
-      ended?.ended_at ?? (implied && later(implied.ended_at, started_at))
+    const endedAt = ended?.ended_at ?? (implied && later(implied.ended_at, started_at))
     const error = ended?.details?.error
     const erasedAt = started.erased_at ?? ended?.erased_at
     return {

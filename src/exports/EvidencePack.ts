@@ -224,7 +224,11 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
           : contents.placed(traces.facts(traceScope)),
       "facts"
     ),
-    contents.lines("trace-links.ndjson", Stream.suspend(() => traceLinks(parts)), "trace_links")
+    contents.lines(
+      "trace-links.ndjson",
+      Stream.suspend(() => traceLinks(parts)),
+      "trace_links"
+    )
   ]
 }
 
@@ -232,9 +236,9 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
 const traceLinks = ({ contents, scope: { tenantId }, traces }: Parts): Lines =>
   contents.traces === undefined
     ? Stream.empty
-    : traces.chain({ tenantId, ...contents.traces }).pipe(
-        Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "traces")))
-      )
+    : traces
+        .chain({ tenantId, ...contents.traces })
+        .pipe(Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "traces"))))
 
 /** Proofs that the erasures behind the span stand in the tree that was signed. */
 const proofLines = (parts: Parts, span: Span, size: number): Lines =>
@@ -250,7 +254,7 @@ const proofLines = (parts: Parts, span: Span, size: number): Lines =>
   )
 
 /** Checkpoints of a tree, the edges that tie a span of links to them, and the size they end at. */
-const treeOf = Effect.fnUntraced(function*(
+const treeOf = Effect.fnUntraced(function* (
   seal: EvidenceSeal["Service"],
   tree: string,
   span: Span,
@@ -278,7 +282,7 @@ const edgesText = (edges: TreeEdges): string => `${JSON.stringify(edges, null, 2
  * Checkpoints, edges and proofs. The newest checkpoint is asked for once more, after the events:
  * one that was erased meanwhile is excused by an erasure that only a newer checkpoint covers.
  */
-const entriesOfTree = Effect.fnUntraced(function*(parts: Parts) {
+const entriesOfTree = Effect.fnUntraced(function* (parts: Parts) {
   const { checkpoint, contents, scope, seal } = parts
   const { tenantId } = scope
   const span = spanOf(scope)
@@ -311,7 +315,7 @@ const entriesOfTree = Effect.fnUntraced(function*(parts: Parts) {
  * The line of keys: the keys, their endorsements, and the checkpoints with which they have handed the
  * trees over. Read after the other checkpoints, so that it covers every key that signed one of them.
  */
-const entriesOfKeys = Effect.fnUntraced(function*({ contents, scope: { tenantId }, seal }: Parts) {
+const entriesOfKeys = Effect.fnUntraced(function* ({ contents, scope: { tenantId }, seal }: Parts) {
   const events = yield* seal.signers(tenantId)
   const traces = yield* seal.signers(treeNameOf(tenantId, "traces"))
   const keys = yield* seal.keys
@@ -337,7 +341,7 @@ const entriesOfKeys = Effect.fnUntraced(function*({ contents, scope: { tenantId 
 })
 
 /** Keys, schemas, verifiers; then what the hashes of everything before are needed for. */
-const entriesOfClosing = Effect.fnUntraced(function*(parts: Parts) {
+const entriesOfClosing = Effect.fnUntraced(function* (parts: Parts) {
   const { contents, options, scope, seal } = parts
   const { serviceName } = options
   const later = (text: () => string) => Stream.suspend(() => bytesOf(text()))
@@ -354,7 +358,7 @@ const entriesOfClosing = Effect.fnUntraced(function*(parts: Parts) {
     ),
     contents.file(
       "manifest.json",
-      later(() => 
+      later(() =>
         manifestText(
           scope,
           serviceName,
@@ -380,10 +384,7 @@ const entriesOf = (parts: Parts): Stream.Stream<ArchiveEntry<PackFailure>, PackF
   const { pdf } = options
   const opening: ReadonlyArray<ArchiveEntry<PackFailure>> = [
     contents.file("README.txt", bytesOf(readmeText(scope, pdf !== undefined))),
-    contents.file(
-      "verification.json",
-      bytesOf(verificationText(scope.verification))
-    ),
+    contents.file("verification.json", bytesOf(verificationText(scope.verification))),
     ...(pdf === undefined ? [] : [contents.file("evidence.pdf", Stream.succeed(pdf))])
   ]
   return Stream.fromIterable([...opening, ...entriesOfLog(parts)]).pipe(
@@ -398,7 +399,7 @@ const entriesOf = (parts: Parts): Stream.Stream<ArchiveEntry<PackFailure>, PackF
  * The ZIP of a scope as a stream of bytes. Whoever stops reading it stops the work behind it. What
  * a pack can't do without is asked for before its first byte.
  */
-export const evidencePack = Effect.fn("EvidencePack.make")(function*(
+export const evidencePack = Effect.fn("EvidencePack.make")(function* (
   scope: ExportScope,
   options: PackOptions
 ) {
@@ -407,8 +408,7 @@ export const evidencePack = Effect.fn("EvidencePack.make")(function*(
   const seal = yield* EvidenceSeal
   const traces = yield* TraceExport
   yield* seal.ready
-  const checkpoint =
-    spanOf(scope) === undefined ? undefined : yield* seal.latest(scope.tenantId)
+  const checkpoint = spanOf(scope) === undefined ? undefined : yield* seal.latest(scope.tenantId)
   const contents = new Contents()
   const parts: Parts = { scope, options, contents, store, seal, traces, checkpoint }
   const bytes: Bytes = archive.zip(entriesOf(parts))

@@ -34,7 +34,7 @@ export const layerEvidenceSeal = (
 > =>
   Layer.effect(
     EvidenceSeal,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const checkpoints = yield* Checkpoints
       const store = yield* CheckpointStore
       const hashTree = yield* HashTree
@@ -51,7 +51,7 @@ export const layerEvidenceSeal = (
             ? published
             : [...published, { vkey: signer.vkey }]
         }),
-        signers: Effect.fnUntraced(function*(tree) {
+        signers: Effect.fnUntraced(function* (tree) {
           const all = (yield* keys.all).filter(isTrusted)
           const handOvers: Array<{ readonly vkey: string; readonly note: string }> = []
           for (const { keyId, vkey } of all.filter(({ next }) => next !== undefined)) {

@@ -14,7 +14,13 @@ import type { JsonObject } from "../domain/StrictJson.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { StoreUnavailable } from "../ports/EventStore.ts"
 import { caughtUp } from "../verify/CaughtUp.ts"
-import { HISTORY_FROM, HISTORY_TO, Verifier, type TenantReport, type VerifyReport } from "../verify/Verifier.ts"
+import {
+  HISTORY_FROM,
+  HISTORY_TO,
+  Verifier,
+  type TenantReport,
+  type VerifyReport
+} from "../verify/Verifier.ts"
 import { EvidenceSeal, type SealedTree, type SealKey } from "./EvidenceSeal.ts"
 
 /** What an export can be; each has a format version of its own. */
@@ -63,7 +69,7 @@ export interface Surroundings {
 }
 
 /** How they are now; cheap, nothing is made for it. */
-const surroundingsOf = Effect.fnUntraced(function*(tenantId: string) {
+const surroundingsOf = Effect.fnUntraced(function* (tenantId: string) {
   const heads = yield* Heads
   const seal = yield* EvidenceSeal
   const traceHead = yield* heads.traceHead(tenantId)
@@ -140,7 +146,7 @@ const timeless = (report: TenantReport, bounds: Bounds, generatedAt: string): Te
 }
 
 /** The weak ETag that an export would have now. Cheap: nothing of it is made. */
-export const currentEtag = Effect.fn("ExportScope.currentEtag")(function*(
+export const currentEtag = Effect.fn("ExportScope.currentEtag")(function* (
   kind: ExportKind,
   request: ExportRequest
 ) {
@@ -157,7 +163,7 @@ export const scopeEtag = (kind: ExportKind, scope: ExportScope): string =>
  * Verify the span that the bounds mean and fix the scope of an export; fails if the verification
  * can't be finished. `generatedAt`, canonical form, is now unless it is given.
  */
-export const openScope = Effect.fn("ExportScope.open")(function*(
+export const openScope = Effect.fn("ExportScope.open")(function* (
   request: ExportRequest,
   generatedAt: string = formatMicros(nowMicros())
 ) {

@@ -41,25 +41,28 @@ export const noEdges: TreeEdges = {
  * The edges around the links `first` to `last` in the tree of `size` events. A chain that is broken
  * makes no tree; its pack says so by edges that don't fit.
  */
-export const treeEdges = Effect.fn("PackTree.edges")(function*(
-  tenantId: string,
-  { first, last, size }: { readonly first: number; readonly last: number; readonly size: number }
-) {
-  const seal = yield* EvidenceSeal
-  const left = subtreesOf(0, first - 1)
-  const right = subtreesOf(last, size)
-  if (left.length + right.length === 0) {
-    return { ...noEdges, right: { start: last, end: size, hashes: [] } } satisfies TreeEdges
-  }
-  const tree = yield* seal.nodes(tenantId, [...left, ...right])
-  const hashes = (nodes: ReadonlyArray<TreeNode>) =>
-    nodes.map(({ index, level }) => tree.node(level, index).toString("hex"))
-  const edges: TreeEdges = {
-    left: { size: first - 1, hashes: hashes(left) },
-    right: { start: last, end: size, hashes: hashes(right) }
-  }
-  return edges
-}, Effect.catchTag("TreeUnbuildable", () => Effect.succeed(noEdges)))
+export const treeEdges = Effect.fn("PackTree.edges")(
+  function* (
+    tenantId: string,
+    { first, last, size }: { readonly first: number; readonly last: number; readonly size: number }
+  ) {
+    const seal = yield* EvidenceSeal
+    const left = subtreesOf(0, first - 1)
+    const right = subtreesOf(last, size)
+    if (left.length + right.length === 0) {
+      return { ...noEdges, right: { start: last, end: size, hashes: [] } } satisfies TreeEdges
+    }
+    const tree = yield* seal.nodes(tenantId, [...left, ...right])
+    const hashes = (nodes: ReadonlyArray<TreeNode>) =>
+      nodes.map(({ index, level }) => tree.node(level, index).toString("hex"))
+    const edges: TreeEdges = {
+      left: { size: first - 1, hashes: hashes(left) },
+      right: { start: last, end: size, hashes: hashes(right) }
+    }
+    return edges
+  },
+  Effect.catchTag("TreeUnbuildable", () => Effect.succeed(noEdges))
+)
 
 /** A line of `checkpoints/erasure-proofs.ndjson`. */
 export interface ErasureProof {
@@ -69,17 +72,18 @@ export interface ErasureProof {
 }
 
 /** Inclusion proofs of these events in the tree of `size` events; none if there is no such tree. */
-export const inclusionProofs = Effect.fn("PackTree.proofs")(function*(
-  tenantId: string,
-  sequences: ReadonlyArray<number>,
-  size: number
-) {
-  const seal = yield* EvidenceSeal
-  const parts = sequences.map((sequence) => inclusionParts(sequence - 1, size))
-  const tree = yield* seal.nodes(tenantId, parts.flat(2))
-  return parts.map((proof, at): ErasureProof => ({
-    sequence_number: sequences[at]!,
-    tree_size: size,
-    proof: hashesOf(proof, tree.node).map((hash) => hash.toString("hex"))
-  }))
-}, Effect.catchTag("TreeUnbuildable", () => Effect.succeed<ReadonlyArray<ErasureProof>>([])))
+export const inclusionProofs = Effect.fn("PackTree.proofs")(
+  function* (tenantId: string, sequences: ReadonlyArray<number>, size: number) {
+    const seal = yield* EvidenceSeal
+    const parts = sequences.map((sequence) => inclusionParts(sequence - 1, size))
+    const tree = yield* seal.nodes(tenantId, parts.flat(2))
+    return parts.map(
+      (proof, at): ErasureProof => ({
+        sequence_number: sequences[at]!,
+        tree_size: size,
+        proof: hashesOf(proof, tree.node).map((hash) => hash.toString("hex"))
+      })
+    )
+  },
+  Effect.catchTag("TreeUnbuildable", () => Effect.succeed<ReadonlyArray<ErasureProof>>([]))
+)

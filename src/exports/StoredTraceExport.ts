@@ -11,18 +11,22 @@ import { TraceExport, type TraceScope } from "./TraceExport.ts"
 
 /** By start; equal starts in the order of arrival. */
 const inOrder = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> =>
-  spans.toSorted((left, right) => Number(left.started_at > right.started_at)
-    - Number(left.started_at < right.started_at))
+  spans.toSorted(
+    (left, right) =>
+      Number(left.started_at > right.started_at) - Number(left.started_at < right.started_at)
+  )
 
 const toLines = (values: ReadonlyArray<unknown>): ReadonlyArray<string> =>
   values.map((value) => JSON.stringify(value))
 
 const executionLines = (store: TraceStore["Service"], scope: TraceScope) =>
-  store.overlapping({ ...scope, selection: "execution" }).pipe(
-    Stream.map((found) =>
-      toLines(found.flatMap(({ facts }) => foldFacts(factsOf(facts)).execution ?? []))
+  store
+    .overlapping({ ...scope, selection: "execution" })
+    .pipe(
+      Stream.map((found) =>
+        toLines(found.flatMap(({ facts }) => foldFacts(factsOf(facts)).execution ?? []))
+      )
     )
-  )
 
 const spanLines = (store: TraceStore["Service"], scope: TraceScope) => {
   const { last, tenantId } = scope

@@ -65,8 +65,8 @@ const createKey = HttpApiEndpoint.post("createKey", "/v1/admin/tenants/:tenant/k
     id: "createKey",
     summary: "Create an API key",
     description:
-      "The key is shown in this answer only; its SHA-256 is kept. 429 `rate_limited` where the " +
-      `tenant has ${KEYS_MAX} keys that are not revoked: revoke some.`,
+      "The key is shown in this answer only; its SHA-256 is kept. 429 `rate_limited` where the "
+      + `tenant has ${KEYS_MAX} keys that are not revoked: revoke some.`,
     responseHeaders: { 201: createdHeaders }
   })
 )
@@ -106,9 +106,9 @@ const revokeKey = HttpApiEndpoint.delete("revokeKey", "/v1/admin/tenants/:tenant
     id: "revokeKey",
     summary: "Revoke an API key",
     description:
-      "Takes effect within a second; open streams of the key are closed, and the share links that " +
-      "were made with it are revoked with it. The log of this act in the chain of the tenant " +
-      "`_system` says how many and which. 404 if it is revoked already."
+      "Takes effect within a second; open streams of the key are closed, and the share links that "
+      + "were made with it are revoked with it. The log of this act in the chain of the tenant "
+      + "`_system` says how many and which. 404 if it is revoked already."
   })
 )
 

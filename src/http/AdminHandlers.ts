@@ -39,11 +39,7 @@ export const refuseUnknown = (
 }
 
 /** The JSON object in a body, whose members are known; throws ApiError. */
-export const objectOf = (
-  bytes: Buffer,
-  known: ReadonlyArray<string>,
-  what: string
-): JsonObject => {
+export const objectOf = (bytes: Buffer, known: ReadonlyArray<string>, what: string): JsonObject => {
   const read = parseStrict(bytes)
   if ("problem" in read) {
     const { code, message } = read.problem
@@ -115,7 +111,7 @@ const shownKey = ({ created_at, hint, id, label, revoked_at, scopes, tenant_id }
   ...(revoked_at === undefined ? {} : { revoked_at })
 })
 
-const readObject = Effect.fnUntraced(function*(
+const readObject = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   known: ReadonlyArray<string>,
   what: string
@@ -130,22 +126,26 @@ const TENANTS_PATH = "/v1/admin/tenants"
 const newestFirst = (keys: ReadonlyArray<ApiKey>): ReadonlyArray<ApiKey> =>
   keys.toSorted((left, right) =>
     left.created_at === right.created_at
-      ? left.id < right.id ? 1 : -1
-      : left.created_at < right.created_at ? 1 : -1
+      ? left.id < right.id
+        ? 1
+        : -1
+      : left.created_at < right.created_at
+        ? 1
+        : -1
   )
 
 /** The handlers of AdminApi. */
 export const layerAdminHandlers = HttpApiBuilder.group(
   Api,
   "Admin",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const keys = yield* Keys
     const { publicUrl } = yield* ApiSettings
 
-    const keysOf = Effect.fnUntraced(function*(tenantId: string) {
+    const keysOf = Effect.fnUntraced(function* (tenantId: string) {
       return (yield* keys.keysOf(tenantId)) ?? (yield* notFound("tenant"))
     })
-    const keyIn = Effect.fnUntraced(function*(tenantId: string, keyId: string) {
+    const keyIn = Effect.fnUntraced(function* (tenantId: string, keyId: string) {
       const known = (yield* keysOf(tenantId)).find(({ id }) => id === keyId)
       return known ?? (yield* notFound("key"))
     })
@@ -154,7 +154,7 @@ export const layerAdminHandlers = HttpApiBuilder.group(
       .handleRaw(
         "createTenant",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const object = yield* readObject(request, TENANT_FIELDS, "a tenant")
             const tenant = yield* keys.createTenant(yield* refusable(() => tenantOf(object)))
             const headers = createdAt(publicUrl, TENANTS_PATH, tenant.id)
@@ -165,7 +165,7 @@ export const layerAdminHandlers = HttpApiBuilder.group(
       .handleRaw(
         "listTenants",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const page = yield* refusable(() => readResourcePage(request.url))
             const all = yield* keys.tenants
             return resourcePage(request, publicUrl, page, "tenants", all, (tenant) => tenant)
@@ -175,7 +175,7 @@ export const layerAdminHandlers = HttpApiBuilder.group(
       .handleRaw(
         "getTenant",
         answering(
-          Effect.fnUntraced(function*({ params: { tenant: tenantId } }) {
+          Effect.fnUntraced(function* ({ params: { tenant: tenantId } }) {
             const tenant = (yield* keys.tenants).find(({ id }) => id === tenantId)
             return json(tenant ?? (yield* notFound("tenant")))
           })
@@ -184,7 +184,7 @@ export const layerAdminHandlers = HttpApiBuilder.group(
       .handleRaw(
         "createKey",
         answering(
-          Effect.fnUntraced(function*({ params: { tenant: tenantId }, request }) {
+          Effect.fnUntraced(function* ({ params: { tenant: tenantId }, request }) {
             yield* keysOf(tenantId)
             const object = yield* readObject(request, KEY_FIELDS, "a key")
             const wanted = yield* refusable(() => keyOf(object))
@@ -207,7 +207,7 @@ export const layerAdminHandlers = HttpApiBuilder.group(
       .handleRaw(
         "listKeys",
         answering(
-          Effect.fnUntraced(function*({ params: { tenant }, request }) {
+          Effect.fnUntraced(function* ({ params: { tenant }, request }) {
             const known = newestFirst(yield* keysOf(tenant))
             const page = yield* refusable(() => readResourcePage(request.url))
             return resourcePage(request, publicUrl, page, "keys", known, shownKey)

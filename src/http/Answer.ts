@@ -44,8 +44,8 @@ const toApiError = (failure: Failure): ApiError => {
     case "CommandLogBusy":
       return unavailable(
         failure.maybeWritten
-          ? "the log did not acknowledge in time; the request may still have been stored, so " +
-              "retry it with the same event ids or the same Idempotency-Key"
+          ? "the log did not acknowledge in time; the request may still have been stored, so "
+              + "retry it with the same event ids or the same Idempotency-Key"
           : "the service is overloaded and stored nothing of this request; try again"
       )
     case "CommandTooLarge":
@@ -61,8 +61,8 @@ const toApiError = (failure: Failure): ApiError => {
       return new ApiError({
         code: "invalid_range",
         message:
-          `interval: more than ${failure.bucketsMax} buckets; ask for a coarser interval or a ` +
-          "shorter time",
+          `interval: more than ${failure.bucketsMax} buckets; ask for a coarser interval or a `
+          + "shorter time",
         field: "interval"
       })
     case "StoreUnavailable":
@@ -158,4 +158,3 @@ export const json = (
   body: unknown,
   options: AnswerOptions = {}
 ): HttpServerResponse.HttpServerResponse => jsonText(JSON.stringify(body), options)
-

@@ -82,9 +82,7 @@ export type ErrorForm = "object" | "text"
 
 /** service.md promises a string on these paths, whatever the status. */
 export const errorFormOf = (path: string): ErrorForm =>
-  path === "/api/v1" ||
-  path.startsWith("/api/v1/") ||
-  path === "/v1/events/batch"
+  path === "/api/v1" || path.startsWith("/api/v1/") || path === "/v1/events/batch"
     ? "text"
     : "object"
 

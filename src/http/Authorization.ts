@@ -37,9 +37,9 @@ export class Authorization extends HttpApiMiddleware.Service<
       HttpApiSecurity.annotateMerge(
         OpenApi.annotations({
           description:
-            "An API key, `svc_live_` or `alk_live_` and 43 base62 characters, with the scopes " +
-            "`read` and `write`. The admin token works on the read routes and shows the tenant " +
-            "`_system`.",
+            "An API key, `svc_live_` or `alk_live_` and 43 base62 characters, with the scopes "
+            + "`read` and `write`. The admin token works on the read routes and shows the tenant "
+            + "`_system`.",
           format: "svc_live_… or alk_live_…"
         })
       )
@@ -78,7 +78,7 @@ type Answer = Effect.Effect<
 >
 
 /** The principal behind the credential, if it may call the endpoint. */
-const admit = Effect.fnUntraced(function*(
+const admit = Effect.fnUntraced(function* (
   keys: Keys["Service"],
   failed: FailedCredentials["Service"],
   token: string,
@@ -104,7 +104,7 @@ const admit = Effect.fnUntraced(function*(
 export const layerAuthorization: Layer.Layer<Authorization, never, Keys | FailedCredentials> =
   Layer.effect(
     Authorization,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const keys = yield* Keys
       const failed = yield* FailedCredentials
       return Authorization.of({
@@ -135,7 +135,7 @@ export const layerAdminAuthorization: Layer.Layer<
   Keys | FailedCredentials
 > = Layer.effect(
   AdminAuthorization,
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const keys = yield* Keys
     const failed = yield* FailedCredentials
     return AdminAuthorization.of({

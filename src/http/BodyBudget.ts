@@ -20,16 +20,16 @@ export const BODY_BUDGET_DEFAULT = 128 * 1_048_576
 
 const used = (): ApiError =>
   unavailable(
-    "the request bodies in flight have used up the memory that they may take together " +
-      "(ALK_BODY_BUDGET_BYTES); nothing of this request was stored, so try again"
+    "the request bodies in flight have used up the memory that they may take together "
+      + "(ALK_BODY_BUDGET_BYTES); nothing of this request was stored, so try again"
   )
 
 const tooSlow = (): ApiError =>
   new ApiError({
     code: "unavailable",
     message:
-      `the body arrived with less than ${SLOW_BYTES_PER_SECOND} bytes per second while others ` +
-      "needed its room; nothing of this request was stored, so try again",
+      `the body arrived with less than ${SLOW_BYTES_PER_SECOND} bytes per second while others `
+      + "needed its room; nothing of this request was stored, so try again",
     headers: { connection: "close" }
   })
 

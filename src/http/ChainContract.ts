@@ -46,18 +46,20 @@ const SignedChain = Schema.Struct({
 }).annotate({
   identifier: "Chain",
   description: "The tenant's chain as the log tells it.",
-  examples: [{
-    scheme: "alk-chain-v1",
-    tenant_id: exampleEvent.tenant_id,
-    length: 1,
-    genesis_hash: exampleEvent.prev_hash,
-    head: {
-      sequence_number: exampleEvent.sequence_number,
-      hash: exampleEvent.hash,
-      created_at: exampleEvent.created_at
-    },
-    checkpoint: exampleCheckpoint
-  }]
+  examples: [
+    {
+      scheme: "alk-chain-v1",
+      tenant_id: exampleEvent.tenant_id,
+      length: 1,
+      genesis_hash: exampleEvent.prev_hash,
+      head: {
+        sequence_number: exampleEvent.sequence_number,
+        hash: exampleEvent.hash,
+        created_at: exampleEvent.created_at
+      },
+      checkpoint: exampleCheckpoint
+    }
+  ]
 })
 
 const Links = ChainLink.annotate({
@@ -74,8 +76,8 @@ const getChain = HttpApiEndpoint.get("getChain", "/v1/chain", {
       id: "getChain",
       summary: "The tenant's chain",
       description:
-        "Length and head as the log tells them, independent of the query store, and the newest " +
-        "signed checkpoint if there is one.",
+        "Length and head as the log tells them, independent of the query store, and the newest "
+        + "signed checkpoint if there is one.",
       query: chainParameters
     })
   )
@@ -113,4 +115,3 @@ export class ChainApi extends HttpApiGroup.make("Chain")
       description: "The hash chain itself, its signed checkpoints and their proofs."
     })
   ) {}
-

@@ -51,7 +51,7 @@ const askedLinks = (target: string) => {
 export const layerChainHandlers = HttpApiBuilder.group(
   Api,
   "Chain",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const checkpoints = yield* Checkpoints
     const ends = yield* ChainEnds
     const traces = yield* TraceStore
@@ -75,7 +75,7 @@ export const layerChainHandlers = HttpApiBuilder.group(
       .handleRaw(
         "getChain",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const { tenantId } = yield* CurrentPrincipal
             const { values } = yield* refusable(() => readQuery(request.url, chainParameters))
             const { chain = "events" } = values
@@ -103,15 +103,15 @@ export const layerChainHandlers = HttpApiBuilder.group(
       .handleRaw(
         "getChainLinks",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const { tenantId } = yield* CurrentPrincipal
             const { chain, first, last } = yield* refusable(() => askedLinks(request.url))
             const { final } = yield* readableView(visibility, tenantId)
             const filter = { ...emptyFilter, fromSequence: first, toSequence: last }
-            const chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable> =
-              chain === "events"
-                ? store.scan({ tenantId, filter, order: "asc" }, final)
-                : traces.chain({ tenantId, first, last, isSuffix: true })
+            const chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable> = chain
+            === "events"
+              ? store.scan({ tenantId, filter, order: "asc" }, final)
+              : traces.chain({ tenantId, first, last, isSuffix: true })
             return HttpServerResponse.stream(
               chunks.pipe(
                 Stream.filter((bodies) => bodies.length > 0),

@@ -4,12 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import {
-  errorCodes,
-  errorStatuses,
-  type ErrorForm,
-  type ErrorStatus
-} from "./ApiError.ts"
+import { errorCodes, errorStatuses, type ErrorForm, type ErrorStatus } from "./ApiError.ts"
 
 const Code = Schema.Literals(errorCodes).annotate({
   description: "What was wrong, one of a closed list."
@@ -81,8 +76,8 @@ const meanings: Readonly<Record<ErrorStatus, string>> = {
   422: "The `Idempotency-Key` was used before with another body.",
   429: "A quota of the tenant is used up.",
   503:
-    "The service can't do it for now. A write may still have happened: retry it with the same " +
-    "event ids or the same `Idempotency-Key`."
+    "The service can't do it for now. A write may still have happened: retry it with the same "
+    + "event ids or the same `Idempotency-Key`."
 }
 
 /** What a status means, with the codes that come with it. */

@@ -255,8 +255,8 @@ export const Receipt = Schema.Struct({
 }).annotate({
   identifier: "Receipt",
   description:
-    "`pending` until the events are durable, chained and visible to `GET /v1/events`; what is " +
-    "known only then is absent before. `committed` and `failed` are final.",
+    "`pending` until the events are durable, chained and visible to `GET /v1/events`; what is "
+    + "known only then is absent before. `committed` and `failed` are final.",
   examples: [
     {
       receipt_id: receiptId,
@@ -281,9 +281,9 @@ export const Stats = Schema.Struct({
   }),
   other: Count.annotate({ description: "Events in groups beyond `limit`." }),
   buckets: optional(
-    Schema.Array(
-      Schema.Struct({ start: Timestamp, key: Schema.String, count: Count })
-    ).annotate({ description: "Only with `interval`; ascending, without empty ones." })
+    Schema.Array(Schema.Struct({ start: Timestamp, key: Schema.String, count: Count })).annotate({
+      description: "Only with `interval`; ascending, without empty ones."
+    })
   ),
   total: Count
 }).annotate({
@@ -371,8 +371,8 @@ const reportFields = {
   assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
   origin: optional(Schema.Literal("checked")).annotateKey({
     description:
-      "Authentic: the chain leads to a checkpoint that the caller kept. Without it a valid answer " +
-      "says that the chain is consistent, its origin not checked."
+      "Authentic: the chain leads to a checkpoint that the caller kept. Without it a valid answer "
+      + "says that the chain is consistent, its origin not checked."
   }),
   notices: optional(Schema.Array(Schema.String)).annotateKey({
     description: "What is no break of the chain, and worth knowing all the same."
@@ -381,8 +381,8 @@ const reportFields = {
   breaks_total: Count,
   unchecked: optional(Schema.Array(Schema.String)).annotateKey({
     description:
-      "Only for a receipt that the caller kept: its members that could not be compared with " +
-      "anything, because the service has no such receipt (any more)."
+      "Only for a receipt that the caller kept: its members that could not be compared with "
+      + "anything, because the service has no such receipt (any more)."
   }),
   verified_at: Timestamp,
   duration_ms: Schema.Finite
@@ -397,8 +397,8 @@ export const VerifyReport = Schema.Struct({
     })
   ).annotateKey({
     description:
-      "The tenant's chain of trace facts, where both chains were asked for: `valid` is true only " +
-      "if both are. All other fields, `status` too, are about the events."
+      "The tenant's chain of trace facts, where both chains were asked for: `valid` is true only "
+      + "if both are. All other fields, `status` too, are about the events."
   })
 }).annotate({
   identifier: "VerifyReport",

@@ -34,8 +34,8 @@ export const ErasedEvent = Schema.Struct({
   ...AuditEvent.fields,
   topic_copy_until: Schema.NullOr(Timestamp).annotate({
     description:
-      "Until when the topics keep what was erased, the request that brought it included; null: as " +
-      "long as alk.events keeps it, which has no end as it is configured."
+      "Until when the topics keep what was erased, the request that brought it included; null: as "
+      + "long as alk.events keeps it, which has no end as it is configured."
   })
 }).annotate({
   identifier: "ErasedEvent",
@@ -63,10 +63,10 @@ const eraseEvent = HttpApiEndpoint.post("eraseEvent", "/v1/events/:id/erase", {
       id: "eraseEvent",
       summary: "Erase the details of an event",
       description:
-        "Takes actor.email, resource.name and metadata out of every answer, every export and the " +
-        "database, and appends an event `alk.event.erased` to the tenant's log. Chain and proofs " +
-        "stay valid. Of several events with this id all are erased. Again: 200, and nothing " +
-        "changes. The service's own events can't be erased.",
+        "Takes actor.email, resource.name and metadata out of every answer, every export and the "
+        + "database, and appends an event `alk.event.erased` to the tenant's log. Chain and proofs "
+        + "stay valid. Of several events with this id all are erased. Again: 200, and nothing "
+        + "changes. The service's own events can't be erased.",
       query: eventParameters,
       headers: idempotencyHeader
     })

@@ -38,10 +38,7 @@ const DAY_MS = 86_400_000
  * Until when the topics keep what stands in them since a time: the public one for its retention,
  * and the request that brought it for as long as commands are kept.
  */
-export const topicCopyUntil = (
-  since: string,
-  retentionMs: number | "forever"
-): string | null => {
+export const topicCopyUntil = (since: string, retentionMs: number | "forever"): string | null => {
   if (retentionMs === "forever") return null
   const longest = Math.max(retentionMs, COMMANDS_RETENTION_DAYS * DAY_MS)
   return formatMicros(microsOf(since) + longest * 1_000)
@@ -51,13 +48,13 @@ export const topicCopyUntil = (
 export const layerErasureHandlers = HttpApiBuilder.group(
   Api,
   "Erasure",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const { topicRetentionMs } = yield* ApiSettings
     const erasures = yield* EventErasures
     const store = yield* EventStore
     const visibility = yield* Visibility
 
-    const shown = Effect.fnUntraced(function*(
+    const shown = Effect.fnUntraced(function* (
       tenantId: string,
       id: string,
       sequence: number | undefined,
@@ -71,7 +68,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
     return handlers.handleRaw(
       "eraseEvent",
       answering(
-        Effect.fnUntraced(function*({ params: { id }, request }) {
+        Effect.fnUntraced(function* ({ params: { id }, request }) {
           const { keyId, tenantId } = yield* CurrentPrincipal
           const path = `/v1/events/${encodeURIComponent(id)}/erase`
           const { key, sequence } = yield* refusable(() => ({

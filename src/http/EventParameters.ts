@@ -24,8 +24,8 @@ export const filterParameters = {
   }),
   action: textParameter({
     description:
-      "Exact action, or everything below a prefix: `document.*`. The `*` stands only after a " +
-      "dot, at the end.",
+      "Exact action, or everything below a prefix: `document.*`. The `*` stands only after a "
+      + "dot, at the end.",
     example: "document.*"
   }),
   resource_id: textParameter({ description: "Exact `resource.id`." }),
@@ -43,8 +43,8 @@ export const filterParameters = {
   }),
   q: textParameter({
     description:
-      "Case-insensitive substring of action, actor.id, actor.email, resource.id, resource.type, " +
-      "resource.name or any string in metadata.",
+      "Case-insensitive substring of action, actor.id, actor.email, resource.id, resource.type, "
+      + "resource.name or any string in metadata.",
     maxLength: SEARCH_LENGTH_MAX
   })
 }
@@ -54,8 +54,8 @@ export const unfilteredHints = (what: string): Readonly<Record<string, string>> 
   Object.fromEntries(
     [...Object.keys(filterParameters), "metadata."].map((name) => [
       name,
-      `${what} covers every event of a range; filters are parameters of GET /v1/events and of the ` +
-        "exports"
+      `${what} covers every event of a range; filters are parameters of GET /v1/events and of the `
+        + "exports"
     ])
   )
 

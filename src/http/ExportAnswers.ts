@@ -103,7 +103,7 @@ const unprintable = (message: string, retryAfterSeconds?: number): ApiError =>
       : { headers: { "retry-after": String(retryAfterSeconds) } })
   })
 
-const make = Effect.gen(function*() {
+const make = Effect.gen(function* () {
   const { publicUrl, serviceName } = yield* ApiSettings
   const acts = yield* SystemActs
   const keys = yield* Keys
@@ -113,19 +113,12 @@ const make = Effect.gen(function*() {
   const slots = yield* ExportSlots
   const visibility = yield* Visibility
   const services = yield* Effect.context<
-    | Archive
-    | EventLog
-    | EventStore
-    | EvidenceSeal
-    | Heads
-    | TraceExport
-    | Verifier
-    | Visibility
+    Archive | EventLog | EventStore | EvidenceSeal | Heads | TraceExport | Verifier | Visibility
   >()
 
   /** What is verified now is compared with a checkpoint of now: the next export says the same. */
   const checkpointed = (tenantId: string) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       for (const chain of chains) yield* seal.latest(treeNameOf(tenantId, chain))
       const partition = log.partitionOf(tenantId)
       const [end = 0] = yield* log.ends([{ topic: "checkpoints", partition }])
@@ -139,7 +132,7 @@ const make = Effect.gen(function*() {
     apiVersion: API_VERSION
   })
 
-  const inputOf = Effect.fnUntraced(function*(
+  const inputOf = Effect.fnUntraced(function* (
     scope: ExportScope,
     request: ReportRequest,
     final: boolean
@@ -172,9 +165,7 @@ const make = Effect.gen(function*() {
           Effect.fail(unprintable("too many documents wait to be printed", retryAfterSeconds)),
         PdfFailed: (failure) =>
           Effect.logWarning("a PDF could not be printed", failure.reason, failure.cause).pipe(
-            Effect.andThen(
-              Effect.fail(unprintable(`it could not be printed: ${failure.message}`))
-            )
+            Effect.andThen(Effect.fail(unprintable(`it could not be printed: ${failure.message}`)))
           )
       })
     )
@@ -218,7 +209,7 @@ const make = Effect.gen(function*() {
     "content-disposition": `attachment; filename="${fileName(kind, serviceName, tenantId, time)}"`
   })
 
-  const answer = Effect.fnUntraced(function*(
+  const answer = Effect.fnUntraced(function* (
     kind: ExportKind,
     request: Request,
     order: ExportOrder
@@ -244,12 +235,7 @@ const make = Effect.gen(function*() {
     const pdf = report === undefined ? undefined : yield* print(report)
     const options = {
       contentType: types[kind],
-      headers: headersOf(
-        kind,
-        tenantId,
-        tagged(kind, scopeEtag(kind, scope)),
-        scope.generatedAt
-      )
+      headers: headersOf(kind, tenantId, tagged(kind, scopeEtag(kind, scope)), scope.generatedAt)
     }
     yield* order.permit ?? Effect.void
     if (kind === "pdf") {

@@ -58,10 +58,10 @@ const evidencePack = HttpApiEndpoint.get("exportEvidencePack", "/v1/export/evide
       id: "exportEvidencePack",
       summary: "Evidence pack",
       description:
-        "Everything that an auditor needs to check a part of the log without the service, " +
-        "streamed. Without bounds it covers what verification covers: the full supported " +
-        "history, future-dated events included. The PDF and verification.json have identical " +
-        "bounds.",
+        "Everything that an auditor needs to check a part of the log without the service, "
+        + "streamed. Without bounds it covers what verification covers: the full supported "
+        + "history, future-dated events included. The PDF and verification.json have identical "
+        + "bounds.",
       query: packParameters,
       metadata: true,
       headers: ifNoneMatch,
@@ -84,8 +84,8 @@ const auditPdf = HttpApiEndpoint.get("exportPdf", "/v1/export/pdf", {
       id: "exportPdf",
       summary: "SOC 2 audit report",
       description:
-        "The report for people: period, verdict, population, integrity, statistics, exceptions, " +
-        "samples. 503 `pdf_unavailable` where there is no Chromium to print it.",
+        "The report for people: period, verdict, population, integrity, statistics, exceptions, "
+        + "samples. 503 `pdf_unavailable` where there is no Chromium to print it.",
       query: pdfParameters,
       metadata: true,
       headers: ifNoneMatch,

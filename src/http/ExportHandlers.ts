@@ -19,7 +19,7 @@ const askedWith = (id: string) => ({ kind: "API key" as const, id })
 export const layerExportHandlers = HttpApiBuilder.group(
   Api,
   "Export",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const answers = yield* ExportAnswers
     const { url: ownUrl } = yield* HttpListener
 
@@ -27,7 +27,7 @@ export const layerExportHandlers = HttpApiBuilder.group(
       .handleRaw(
         "exportEvidencePack",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const { keyId, tenantId } = yield* CurrentPrincipal
             const { filter, withPdf } = yield* refusable(() => {
               const { metadata, values } = readQuery(request.url, packParameters, {
@@ -43,7 +43,7 @@ export const layerExportHandlers = HttpApiBuilder.group(
       .handleRaw(
         "exportPdf",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const { keyId, tenantId } = yield* CurrentPrincipal
             const filter = yield* refusable(() => {
               const { metadata, values } = readQuery(request.url, pdfParameters, {

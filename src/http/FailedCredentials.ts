@@ -42,8 +42,8 @@ const tooMany = (wait: number): ApiError =>
   new ApiError({
     code: "rate_limited",
     message:
-      `too many wrong keys from this address, and this one is wrong too; try again in ${wait} s ` +
-      "with a right one",
+      `too many wrong keys from this address, and this one is wrong too; try again in ${wait} s `
+      + "with a right one",
     headers: { "retry-after": String(wait) }
   })
 
@@ -56,7 +56,7 @@ const counting = (perMinute: number): FailedCredentials["Service"] => {
   /** Addresses whose guesses are being slowed down and have been logged. */
   const slowed = new Set<string>()
   return FailedCredentials.of({
-    refusal: Effect.fnUntraced(function*(unauthenticated) {
+    refusal: Effect.fnUntraced(function* (unauthenticated) {
       const request = yield* HttpServerRequest.HttpServerRequest
       const network = clientNetwork(Option.getOrElse(request.remoteAddress, () => "unknown"))
       const { admitted, left } = buckets.take(network, 1, performance.now())

@@ -19,18 +19,15 @@ export class HttpListener extends Context.Service<
 /** Addresses that mean all of the machine's: nothing that a client could connect to. */
 const anyAddresses: ReadonlySet<string> = new Set(["0.0.0.0", "::"])
 
-export const layerListener: Layer.Layer<
-  HttpListener,
-  never,
-  ApiSettings | HttpServer.HttpServer
-> = Layer.effect(
-  HttpListener,
-  Effect.gen(function*() {
-    const { host } = yield* ApiSettings
-    const { address } = yield* HttpServer.HttpServer
-    if (address._tag === "UnixPathAddress") return yield* Effect.die("listening on no port")
-    const reachable = anyAddresses.has(host) ? "127.0.0.1" : host
-    const authority = reachable.includes(":") ? `[${reachable}]` : reachable
-    return HttpListener.of({ port: address.port, url: `http://${authority}:${address.port}` })
-  })
-)
+export const layerListener: Layer.Layer<HttpListener, never, ApiSettings | HttpServer.HttpServer> =
+  Layer.effect(
+    HttpListener,
+    Effect.gen(function* () {
+      const { host } = yield* ApiSettings
+      const { address } = yield* HttpServer.HttpServer
+      if (address._tag === "UnixPathAddress") return yield* Effect.die("listening on no port")
+      const reachable = anyAddresses.has(host) ? "127.0.0.1" : host
+      const authority = reachable.includes(":") ? `[${reachable}]` : reachable
+      return HttpListener.of({ port: address.port, url: `http://${authority}:${address.port}` })
+    })
+  )

@@ -34,9 +34,9 @@ export const syncParameters = {
 export const idempotencyHeader: Readonly<Record<string, HeaderParameter>> = {
   "Idempotency-Key": {
     description:
-      "Names this request within tenant, method and path. The same key with the same body gives " +
-      "the first answer again, with another body 422. Only 2xx answers are remembered, for 7 " +
-      "days. Such a request waits for the sequencer's decision, 10 s at most, else 503.",
+      "Names this request within tenant, method and path. The same key with the same body gives "
+      + "the first answer again, with another body 422. Only 2xx answers are remembered, for 7 "
+      + "days. Such a request waits for the sequencer's decision, 10 s at most, else 503.",
     schema: {
       type: "string",
       minLength: 1,
@@ -49,8 +49,8 @@ export const idempotencyHeader: Readonly<Record<string, HeaderParameter>> = {
 const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
   [SYNC_HEADER]: {
     description:
-      "Wait until the events are committed. If that takes longer than 10 s, the answer is the " +
-      "202 of asynchronous ingest.",
+      "Wait until the events are committed. If that takes longer than 10 s, the answer is the "
+      + "202 of asynchronous ingest.",
     schema: { type: "string", enum: ["true"] }
   },
   ...idempotencyHeader
@@ -80,9 +80,9 @@ const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
       id: "createEvent",
       summary: "Record one event",
       description:
-        "Asynchronous by default: 202 when the event is durable. With sync, 201 and the stored " +
-        "event when it is chained and visible to the list, 200 if it was stored before, 409 if " +
-        "its id belongs to an event with other content.",
+        "Asynchronous by default: 202 when the event is durable. With sync, 201 and the stored "
+        + "event when it is chained and visible to the list, 200 if it was stored before, 409 if "
+        + "its id belongs to an event with other content.",
       query: syncParameters,
       headers: ingestHeaders,
       responseHeaders: { 201: createdHeaders, 202: acceptedHeaders }
@@ -103,9 +103,9 @@ const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
       id: "createEvents",
       summary: "Record up to 1000 events",
       description:
-        "The request as a whole is refused only if it can't be read. What is wrong with an item " +
-        "stands in `errors`, and the other items go through. With sync, 200 when everything is " +
-        "chained and visible to the list.",
+        "The request as a whole is refused only if it can't be read. What is wrong with an item "
+        + "stands in `errors`, and the other items go through. With sync, 200 when everything is "
+        + "chained and visible to the list.",
       query: syncParameters,
       headers: ingestHeaders,
       responseHeaders: { 202: acceptedHeaders }
@@ -123,8 +123,8 @@ const getReceipt = HttpApiEndpoint.get("getReceipt", "/v1/receipts/:id", {
       id: "getReceipt",
       summary: "What became of an ingest request",
       description:
-        "Poll until `status` is `committed` or `failed`. Known to every process from the moment " +
-        "of the 202; kept for 7 days at least. A read or a write scope will do.",
+        "Poll until `status` is `committed` or `failed`. Known to every process from the moment "
+        + "of the 202; kept for 7 days at least. A read or a write scope will do.",
       responseHeaders: { 200: { "Retry-After": "Only while `pending`." } }
     })
   )

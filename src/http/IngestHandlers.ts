@@ -39,11 +39,7 @@ import {
 } from "./ApiError.ts"
 import { ApiSettings } from "./ApiSettings.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
-import {
-  IDEMPOTENCY_KEY_LENGTH_MAX,
-  SYNC_HEADER,
-  syncParameters
-} from "./IngestContract.ts"
+import { IDEMPOTENCY_KEY_LENGTH_MAX, SYNC_HEADER, syncParameters } from "./IngestContract.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "./MediaTypes.ts"
 import { ingestAnswered } from "./Metrics.ts"
 import { Quota } from "./Quota.ts"
@@ -103,7 +99,8 @@ const singleItem = ({ bytes }: ReceivedBody): StrictResult => {
 }
 
 /** An item's message begins with the path of the field at fault. */
-export const fieldOf = (message: string): string | undefined => /^[\w.[\]-]+(?=: )/.exec(message)?.[0]
+export const fieldOf = (message: string): string | undefined =>
+  /^[\w.[\]-]+(?=: )/.exec(message)?.[0]
 
 /** How the two ingest routes differ before the pipeline. */
 interface RequestKind {
@@ -218,11 +215,7 @@ const singleWritten = (items: PreparedItems, receiptId: string, accepted: Accept
   )
 
 /** The stored event; what was sent but not stored is said behind its own members. */
-const singleVisible = (
-  items: PreparedItems,
-  stored: string,
-  options: AnswerOptions
-) =>
+const singleVisible = (items: PreparedItems, stored: string, options: AnswerOptions) =>
   jsonText(
     items.warnings.length === 0
       ? stored
@@ -247,7 +240,7 @@ const pendingReceipt = (receiptId: string) => {
 export const layerIngestHandlers = HttpApiBuilder.group(
   Api,
   "Ingest",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const { limits, publicUrl, secret: redacted } = yield* ApiSettings
     const accepted = acceptedAt(publicUrl)
     const ingest = yield* Ingest
@@ -258,7 +251,7 @@ export const layerIngestHandlers = HttpApiBuilder.group(
     const secret = Redacted.value(redacted)
 
     /** Read, prepare and ingest; counted once the log has it. */
-    const run = Effect.fnUntraced(function*(
+    const run = Effect.fnUntraced(function* (
       request: HttpServerRequest.HttpServerRequest,
       path: string,
       kind: RequestKind
@@ -294,7 +287,7 @@ export const layerIngestHandlers = HttpApiBuilder.group(
     })
 
     /** Where the one event of a receipt is stored; a conflict of its id has appended nothing. */
-    const storedEvent = Effect.fnUntraced(function*(tenantId: string, receipt: Receipt) {
+    const storedEvent = Effect.fnUntraced(function* (tenantId: string, receipt: Receipt) {
       const [conflict] = receipt.errors
       if (conflict !== undefined) {
         return yield* new ApiError({ code: "id_conflict", message: conflict.message, field: "id" })
@@ -313,7 +306,7 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       .handleRaw(
         "createEvent",
         answering(
-          Effect.fnUntraced(function*({ endpoint, request }) {
+          Effect.fnUntraced(function* ({ endpoint, request }) {
             const { items, outcome, tenantId } = yield* run(request, endpoint.path, single)
             if (outcome.kind === "written") {
               return singleWritten(items, outcome.receiptId, accepted)
@@ -328,7 +321,7 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       .handleRaw(
         "createEvents",
         answering(
-          Effect.fnUntraced(function*({ endpoint, request }) {
+          Effect.fnUntraced(function* ({ endpoint, request }) {
             const { items, outcome } = yield* run(request, endpoint.path, batch)
             return outcome.kind === "written"
               ? batchWritten(items, outcome.receiptId, accepted)
@@ -339,7 +332,7 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       .handleRaw(
         "getReceipt",
         answering(
-          Effect.fnUntraced(function*({ params: { id } }) {
+          Effect.fnUntraced(function* ({ params: { id } }) {
             const { tenantId } = yield* CurrentPrincipal
             if (!verifyReceiptId(secret, tenantId, id)) return yield* notFound("receipt")
             const state = yield* receipts.state(tenantId, id)

@@ -73,10 +73,7 @@ export const ingestAnswered = (request: {
     [
       Metric.update(acceptedItems, request.accepted),
       itemsRejected(countByCode(request.rejected), { accepted: request.accepted }),
-      Metric.update(
-        Metric.withAttributes(ingestSeconds, { until: request.until }),
-        request.seconds
-      )
+      Metric.update(Metric.withAttributes(ingestSeconds, { until: request.until }), request.seconds)
     ],
     { discard: true }
   )

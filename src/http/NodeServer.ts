@@ -95,8 +95,8 @@ const endWith = (
 }
 
 const hasUnreadBody = ({ complete, headers }: IncomingMessage): boolean =>
-  !complete &&
-  (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0)
+  !complete
+  && (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0)
 
 /** One connection as the server follows it. */
 interface Connection {

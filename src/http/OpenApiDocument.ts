@@ -74,19 +74,17 @@ const decided = (schema: Json): Json => {
 /** An object schema that names no members allows any. */
 const open = (schema: Json): Json => {
   const isFree =
-    [schema["type"]].flat().includes("object") &&
-    schema["properties"] === undefined &&
-    schema["patternProperties"] === undefined &&
-    schema["additionalProperties"] === undefined
+    [schema["type"]].flat().includes("object")
+    && schema["properties"] === undefined
+    && schema["patternProperties"] === undefined
+    && schema["additionalProperties"] === undefined
   return isFree ? { ...schema, additionalProperties: true } : schema
 }
 
 /** Answers may gain members: no object of names is closed, but for bodies that refuse them. */
 const opened = (schema: Json): Json => {
   const { additionalProperties, ...rest } = schema
-  return additionalProperties === false && schema["patternProperties"] === undefined
-    ? rest
-    : schema
+  return additionalProperties === false && schema["patternProperties"] === undefined ? rest : schema
 }
 
 const tidySchema = (schema: unknown): unknown => {
@@ -132,7 +130,8 @@ const completeResponse = (status: string, response: Json): Json => ({
 
 const completeResponses = (responses: Json): Json => {
   const refused = responses["401"]
-  const missing = refused === undefined ? [] : COMMON_STATUSES.filter((status) => !responses[status])
+  const missing =
+    refused === undefined ? [] : COMMON_STATUSES.filter((status) => !responses[status])
   const all = { ...responses, ...Object.fromEntries(missing.map((status) => [status, refused])) }
   return mapValues(all, (response, status) => completeResponse(status, response))
 }

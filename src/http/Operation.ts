@@ -56,11 +56,11 @@ const metadataParameter: Json = {
   in: "query",
   required: false,
   description:
-    "Conditions on metadata, each a parameter of its own: `metadata.<path>=<value>`. Dots walk " +
-    "nested objects, a key that holds the dots is tried first; at most 6 segments. Strings are " +
-    "compared as they are, numbers, booleans and null by their JSON text, an array matches if " +
-    "one of its elements does, as does an array in it. Dots don't walk into the objects of an " +
-    "array, and an object matches nothing.",
+    "Conditions on metadata, each a parameter of its own: `metadata.<path>=<value>`. Dots walk "
+    + "nested objects, a key that holds the dots is tried first; at most 6 segments. Strings are "
+    + "compared as they are, numbers, booleans and null by their JSON text, an array matches if "
+    + "one of its elements does, as does an array in it. Dots don't walk into the objects of an "
+    + "array, and an object matches nothing.",
   style: "form",
   explode: true,
   schema: {

@@ -100,8 +100,8 @@ const schemas: Json = {
               type: "string",
               enum: ["root", "endorsed", "listed", "unendorsed"],
               description:
-                "Why its signatures count: the service began with it, the key before it has " +
-                "endorsed it, or the operator lists it. Those of an unendorsed key are refused."
+                "Why its signatures count: the service began with it, the key before it has "
+                + "endorsed it, or the operator lists it. Those of an unendorsed key are refused."
             }
           },
           "A JSON Web Key (RFC 7517, RFC 8037), with what it counts for.",
@@ -109,8 +109,8 @@ const schemas: Json = {
             endorsed_by: text("kid of the key before it."),
             endorsement: text("The statement of that key, as a C2SP signed note."),
             retired_at: text(
-              "When it endorsed the next key. What it signed of a tree since that tree was handed " +
-                "over is refused."
+              "When it endorsed the next key. What it signed of a tree since that tree was handed "
+                + "over is refused."
             )
           }
         )
@@ -121,7 +121,9 @@ const schemas: Json = {
   )
 }
 
-const cached = { "Cache-Control": { description: "How long to keep it.", schema: { type: "string" } } }
+const cached = {
+  "Cache-Control": { description: "How long to keep it.", schema: { type: "string" } }
+}
 const tagged = {
   ...cached,
   ETag: { description: "For `If-None-Match`.", schema: { type: "string" } }

@@ -47,7 +47,7 @@ const referencePage = Effect.promise(async () => {
 
 /** Made when it is first asked for. */
 const layerReference = HttpRouter.use(
-  Effect.fnUntraced(function*(router) {
+  Effect.fnUntraced(function* (router) {
     const answer = yield* Effect.cached(
       Effect.map(referencePage, (text) =>
         staticAnswer({ text, contentType: "text/html; charset=utf-8" })
@@ -58,7 +58,7 @@ const layerReference = HttpRouter.use(
 )
 
 const layerPages = HttpRouter.use(
-  Effect.fnUntraced(function*(router) {
+  Effect.fnUntraced(function* (router) {
     const { publicUrl, serviceName } = yield* ApiSettings
     const document = openApiDocument()
     const openApi = staticAnswer({
@@ -99,7 +99,7 @@ const layerPages = HttpRouter.use(
 )
 
 const layerHealth = HttpRouter.use(
-  Effect.fnUntraced(function*(router) {
+  Effect.fnUntraced(function* (router) {
     const readiness = yield* Readiness
     const feed = yield* LiveFeed
     const bodies = yield* Bodies
@@ -127,7 +127,7 @@ const layerHealth = HttpRouter.use(
       "GET",
       "/metrics",
       withoutQuery(
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           yield* liveSubscribers(yield* feed.subscribers)
           yield* bodyBytesInFlight(bodies.bytes)
           return yield* metricsAnswer
@@ -141,11 +141,5 @@ const layerHealth = HttpRouter.use(
 export const layerOpsRoutes: Layer.Layer<
   never,
   never,
-  | HttpRouter.HttpRouter
-  | ApiSettings
-  | Bodies
-  | Draining
-  | LiveFeed
-  | PublishedKeys
-  | Readiness
+  HttpRouter.HttpRouter | ApiSettings | Bodies | Draining | LiveFeed | PublishedKeys | Readiness
 > = Layer.mergeAll(layerReference, layerPages, layerHealth, layerPublicKeys)

@@ -27,8 +27,8 @@ const ExportRequest = Schema.Struct({
 }).annotate({
   identifier: "ExportTraceServiceRequest",
   description:
-    "`opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest` in OTLP's JSON mapping: " +
-    "ids in hex, enums as numbers (names are understood), 64-bit integers as strings or numbers.",
+    "`opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest` in OTLP's JSON mapping: "
+    + "ids in hex, enums as numbers (names are understood), 64-bit integers as strings or numbers.",
   examples: [
     {
       resourceSpans: [
@@ -96,12 +96,12 @@ const exportTraces = HttpApiEndpoint.post("exportTraces", "/v1/traces", {
       id: "exportTraces",
       summary: "Export OpenTelemetry spans (OTLP/HTTP)",
       description:
-        "One execution per trace id, named and ended by the span without a parent; spans, their " +
-        "events and links become spans, trace events and causes. Spans may come in any order, in " +
-        "several requests, and again: the same id is the same span, and a repeated export adds " +
-        "nothing. Answered when everything is stored and visible; 503 if that takes longer than " +
-        "10 s: send the same again. The answer has the request's encoding. Refusals are " +
-        "`google.rpc.Status` messages, in JSON together with the error body of the other routes."
+        "One execution per trace id, named and ended by the span without a parent; spans, their "
+        + "events and links become spans, trace events and causes. Spans may come in any order, in "
+        + "several requests, and again: the same id is the same span, and a repeated export adds "
+        + "nothing. Answered when everything is stored and visible; 503 if that takes longer than "
+        + "10 s: send the same again. The answer has the request's encoding. Refusals are "
+        + "`google.rpc.Status` messages, in JSON together with the error body of the other routes."
     })
   )
 

@@ -11,9 +11,7 @@ import {
   RetryInfoSchema
 } from "../pipeline/otlp/gen/google/rpc/error_details_pb.js"
 import { StatusSchema, type Status } from "../pipeline/otlp/gen/google/rpc/status_pb.js"
-import {
-  ExportTraceServiceResponseSchema
-} from "../pipeline/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import { ExportTraceServiceResponseSchema } from "../pipeline/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import { errorStatuses, RETRY_AFTER_SECONDS, type ErrorCode } from "./ApiError.ts"
 import { JSON_TYPE } from "./MediaTypes.ts"
 

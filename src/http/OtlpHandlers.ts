@@ -10,9 +10,7 @@ import type { ItemError } from "../domain/Command.ts"
 import { parseJson } from "../domain/Json.ts"
 import type { RecordOtlpSpan } from "../domain/TraceOperation.ts"
 import { COMMIT_TIMEOUT_MS, Ingest } from "../pipeline/Ingest.ts"
-import type {
-  ExportTraceServiceRequest
-} from "../pipeline/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import type { ExportTraceServiceRequest } from "../pipeline/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import { decodeJson, decodeProtobuf } from "../pipeline/otlp/Decode.ts"
 import {
   countSpans,
@@ -91,13 +89,13 @@ const judged = (
 export const layerOtlpHandlers = HttpApiBuilder.group(
   Api,
   "OpenTelemetry",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const { limits } = yield* ApiSettings
     const ingest = yield* Ingest
     const quota = yield* Quota
 
     /** Write one command, and wait until it can be read; what the sequencer refused of it. */
-    const record = Effect.fnUntraced(function*(
+    const record = Effect.fnUntraced(function* (
       tenantId: string,
       traces: ReadonlyArray<RecordOtlpSpan>
     ) {
@@ -113,7 +111,7 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
     return handlers.handleRaw(
       "exportTraces",
       answering(
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function* ({ request }) {
           const { tenantId } = yield* CurrentPrincipal
           const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
           const received = yield* decode(body)
@@ -157,7 +155,7 @@ const refusalIn = (response: HttpServerResponse.HttpServerResponse): Refusal | u
 export const layerOtlpRefusals: Layer.Layer<OtlpRefusals> = Layer.succeed(
   OtlpRefusals,
   OtlpRefusals.of((handler) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const response = yield* handler
       const refusal = refusalIn(response)

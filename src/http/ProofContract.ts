@@ -62,8 +62,8 @@ export const inclusionParameters = {
   tree_size: integerParameter({
     minimum: 1,
     description:
-      "Size of a checkpoint. By default the newest one, or one that is made now if that one lies " +
-      "before the event."
+      "Size of a checkpoint. By default the newest one, or one that is made now if that one lies "
+      + "before the event."
   })
 }
 
@@ -111,21 +111,20 @@ export const latestCheckpoint = HttpApiEndpoint.get(
       id: "latestCheckpoint",
       summary: "A signed checkpoint of the whole chain",
       description:
-        "Signed now if the chain has grown since the newest one. With `Accept: text/plain` the " +
-        "signed note itself. 404 while the chain is empty.",
+        "Signed now if the chain has grown since the newest one. With `Accept: text/plain` the "
+        + "signed note itself. 404 while the chain is empty.",
       query: latestParameters
     })
   )
 
 const notAProof =
-  "Nothing is answered that does not verify against the signed root: if the stored events don't " +
-  "lead there, the answer is 503 and its message begins with `checkpoint_mismatch`."
+  "Nothing is answered that does not verify against the signed root: if the stored events don't "
+  + "lead there, the answer is 503 and its message begins with `checkpoint_mismatch`."
 
-export const inclusionProof = HttpApiEndpoint.get(
-  "inclusionProof",
-  "/v1/chain/proofs/inclusion",
-  { success: InclusionProof, error: errorsOf("object", 400, 401, 403, 404, 503) }
-)
+export const inclusionProof = HttpApiEndpoint.get("inclusionProof", "/v1/chain/proofs/inclusion", {
+  success: InclusionProof,
+  error: errorsOf("object", 400, 401, 403, 404, 503)
+})
   .annotate(RequiredScope, ["read"])
   .annotateMerge(
     operation({

@@ -43,11 +43,7 @@ const refusalOf = ({ code, field, message }: ProofRefused): ApiError =>
 
 /** The failures of proofs as refusals; what all routes may fail with stays as it is. */
 export const refusingProofs = <A, R>(
-  effect: Effect.Effect<
-    A,
-    CheckpointMismatch | CheckpointTimedOut | ProofRefused | Failure,
-    R
-  >
+  effect: Effect.Effect<A, CheckpointMismatch | CheckpointTimedOut | ProofRefused | Failure, R>
 ): Effect.Effect<A, Failure, R> =>
   effect.pipe(
     Effect.catchTag("ProofRefused", (refused) => Effect.fail(refusalOf(refused))),
@@ -75,14 +71,14 @@ const linkHeader = (
 }
 
 /** The handlers of the routes in `ProofContract`, by the names of their endpoints. */
-export const makeProofHandlers = Effect.gen(function*() {
+export const makeProofHandlers = Effect.gen(function* () {
   const checkpoints = yield* Checkpoints
   const visibility = yield* Visibility
   const { publicUrl } = yield* ApiSettings
 
   return {
     listCheckpoints: answering(
-      Effect.fnUntraced(function*({ request }: Input) {
+      Effect.fnUntraced(function* ({ request }: Input) {
         const { tenantId } = yield* CurrentPrincipal
         const { values } = yield* refusable(() => readQuery(request.url, checkpointParameters))
         const { before_size, chain = "events", limit = CHECKPOINTS_DEFAULT } = values
@@ -94,12 +90,16 @@ export const makeProofHandlers = Effect.gen(function*() {
           })
         )
         const smallest = found.length < limit ? undefined : found.at(-1)?.tree_size
-        const link = linkHeader(`${publicUrl ?? ""}/v1/chain/checkpoints`, { chain, limit }, smallest)
+        const link = linkHeader(
+          `${publicUrl ?? ""}/v1/chain/checkpoints`,
+          { chain, limit },
+          smallest
+        )
         return json({ checkpoints: found }, { headers: { link } })
       })
     ),
     latestCheckpoint: answering(
-      Effect.fnUntraced(function*({ request }: Input) {
+      Effect.fnUntraced(function* ({ request }: Input) {
         const { tenantId } = yield* CurrentPrincipal
         const { values } = yield* refusable(() => readQuery(request.url, latestParameters))
         const type = yield* negotiated(request, checkpointTypes, "a checkpoint comes")
@@ -111,7 +111,7 @@ export const makeProofHandlers = Effect.gen(function*() {
       })
     ),
     inclusionProof: answering(
-      Effect.fnUntraced(function*({ request }: Input) {
+      Effect.fnUntraced(function* ({ request }: Input) {
         const { tenantId } = yield* CurrentPrincipal
         const { sequence, tree, treeSize } = yield* refusable(() => {
           const { values } = readQuery(request.url, inclusionParameters)
@@ -137,7 +137,7 @@ export const makeProofHandlers = Effect.gen(function*() {
       })
     ),
     consistencyProof: answering(
-      Effect.fnUntraced(function*({ request }: Input) {
+      Effect.fnUntraced(function* ({ request }: Input) {
         const { tenantId } = yield* CurrentPrincipal
         const { first, second, tree } = yield* refusable(() => {
           const { values } = readQuery(request.url, consistencyParameters)

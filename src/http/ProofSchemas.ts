@@ -20,8 +20,8 @@ export const exampleCheckpoint: CheckpointRecord = {
   root_hash: "67dccfd19774bcfc6ae7e4494a9af32d0dab21353f8251660dd993c0b44b7d6b",
   created_at: "2026-11-21T10:00:02.000000Z",
   note:
-    "alk/acme\n1\nZ9zP0Zd0vPxq5+RJSprzLQ2rITU/glFmDdmTwLRLfWs=\n\n— alk WrdLoBSP02oqwTKCV+cC" +
-    "M5Dzinm5+i0F986oaCea12AD4egHQkKyVkx3FEWYkaCkoAbhyTiUrL5kelaDKAGnrY0cbww=\n"
+    "alk/acme\n1\nZ9zP0Zd0vPxq5+RJSprzLQ2rITU/glFmDdmTwLRLfWs=\n\n— alk WrdLoBSP02oqwTKCV+cC"
+    + "M5Dzinm5+i0F986oaCea12AD4egHQkKyVkx3FEWYkaCkoAbhyTiUrL5kelaDKAGnrY0cbww=\n"
 }
 
 /** One event later. */
@@ -31,8 +31,8 @@ export const laterCheckpoint: CheckpointRecord = {
   root_hash: "d9e37eca72fb13bdc25091a7e0d6e9071b4bb0b68a1053f2016f52b27814c051",
   created_at: "2026-11-21T10:00:12.000000Z",
   note:
-    "alk/acme\n2\n2eN+ynL7E73CUJGn4NbpBxtLsLaKEFPyAW9SsngUwFE=\n\n— alk WrdLoOMnvGerErMiAoob" +
-    "UU7ddGuyACMLMSmpFJZLNyzaRljcCi/qSuZMcwDRPR6y+7OKL1F2tDhSmuvlj1GnLrijpws=\n"
+    "alk/acme\n2\n2eN+ynL7E73CUJGn4NbpBxtLsLaKEFPyAW9SsngUwFE=\n\n— alk WrdLoOMnvGerErMiAoob"
+    + "UU7ddGuyACMLMSmpFJZLNyzaRljcCi/qSuZMcwDRPR6y+7OKL1F2tDhSmuvlj1GnLrijpws=\n"
 }
 
 const secondLeaf = "fdba52da7fcdb1ccc9d1c2aad2c5bea427c075b0e9cc5b5db86efd9d4942b4ed"
@@ -75,8 +75,8 @@ export const Checkpoint = Schema.Struct({
   }),
   note: Schema.String.annotate({
     description:
-      "C2SP signed note (tlog-checkpoint, Ed25519) with size and root: a kept note proves any " +
-      "later change of what it covers. It does not cover `created_at`."
+      "C2SP signed note (tlog-checkpoint, Ed25519) with size and root: a kept note proves any "
+      + "later change of what it covers. It does not cover `created_at`."
   })
 }).annotate({ identifier: "Checkpoint", examples: [exampleCheckpoint] })
 

@@ -38,18 +38,15 @@ export const keysDocument = (keys: ReadonlyArray<PublishedKey>) => ({
 })
 
 /** The route, added to the router. */
-export const layerPublicKeys: Layer.Layer<
-  never,
-  never,
-  HttpRouter.HttpRouter | PublishedKeys
-> = HttpRouter.use(
-  Effect.fnUntraced(function*(router) {
-    const published = yield* PublishedKeys
-    const headers = { "cache-control": `public, max-age=${MAX_AGE_SECONDS}` }
-    yield* router.add(
-      "GET",
-      PUBLIC_KEYS_PATH,
-      withoutQuery(Effect.map(published.all, (keys) => json(keysDocument(keys), { headers })))
-    )
-  })
-)
+export const layerPublicKeys: Layer.Layer<never, never, HttpRouter.HttpRouter | PublishedKeys> =
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const published = yield* PublishedKeys
+      const headers = { "cache-control": `public, max-age=${MAX_AGE_SECONDS}` }
+      yield* router.add(
+        "GET",
+        PUBLIC_KEYS_PATH,
+        withoutQuery(Effect.map(published.all, (keys) => json(keysDocument(keys), { headers })))
+      )
+    })
+  )

@@ -38,8 +38,8 @@ export const listParameters = {
     minimum: 1,
     default: PAGE_DEFAULT,
     description:
-      "`page` times `page_size` is at most 10,000,000; further on use `after_sequence` or " +
-      "`before_sequence`. Another page than 1 is refused together with those."
+      "`page` times `page_size` is at most 10,000,000; further on use `after_sequence` or "
+      + "`before_sequence`. Another page than 1 is refused together with those."
   }),
   page_size: integerParameter({
     minimum: 1,
@@ -89,15 +89,15 @@ const eventId = {
 
 const EventLines = Schema.String.annotate({
   description:
-    "Every match, one event per line, in order; pages are ignored. `after_sequence` or " +
-    "`before_sequence` goes on where a stream broke off."
+    "Every match, one event per line, in order; pages are ignored. `after_sequence` or "
+    + "`before_sequence` goes on where a stream broke off."
 }).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
 
 const EventTable = Schema.String.annotate({
   description:
-    "Every match, RFC 4180, always with a header, in order; pages are ignored. `after_sequence` " +
-    "or `before_sequence` goes on where a table broke off. A value that " +
-    `a spreadsheet would take for a formula has a leading '. Columns: ${CSV_COLUMNS.join(",")}`
+    "Every match, RFC 4180, always with a header, in order; pages are ignored. `after_sequence` "
+    + "or `before_sequence` goes on where a table broke off. A value that "
+    + `a spreadsheet would take for a formula has a leading '. Columns: ${CSV_COLUMNS.join(",")}`
 }).pipe(HttpApiSchema.asText({ contentType: CSV_TYPE }))
 
 const formHint = "the header Accept chooses the form, as in Accept: text/csv"
@@ -112,8 +112,8 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
       id: "listEvents",
       summary: "List events",
       description:
-        "Filters are exact, case-sensitive, and combine with AND. `Accept` chooses between a " +
-        "page of JSON and a stream of every match as NDJSON or CSV.",
+        "Filters are exact, case-sensitive, and combine with AND. `Accept` chooses between a "
+        + "page of JSON and a stream of every match as NDJSON or CSV.",
       query: listParameters,
       metadata: true,
       hints: { accept: formHint, csv: formHint, format: formHint, output: formHint },
@@ -147,10 +147,10 @@ const getEvent = HttpApiEndpoint.get("getEvent", "/v1/events/:id", {
       id: "getEvent",
       summary: "One event",
       description:
-        "Past the window in which duplicates are found, two events may have one id: the one " +
-        "with the lowest sequence number is shown unless `sequence_number` picks another. The ids " +
-        "`batch`, `stats` and `stream` are names of routes: read such an event with " +
-        "`GET /v1/events?id=`.",
+        "Past the window in which duplicates are found, two events may have one id: the one "
+        + "with the lowest sequence number is shown unless `sequence_number` picks another. The ids "
+        + "`batch`, `stats` and `stream` are names of routes: read such an event with "
+        + "`GET /v1/events?id=`.",
       query: eventParameters
     })
   )

@@ -119,8 +119,8 @@ const linksOf = (
 
 const pageResponse = (asked: ListRequest, { bodies, total }: EventPage, link: string) =>
   jsonText(
-    `{"events":[${bodies.join(",")}],"total":${total},` +
-      `"page":${asked.page},"page_size":${asked.pageSize}}`,
+    `{"events":[${bodies.join(",")}],"total":${total},`
+      + `"page":${asked.page},"page_size":${asked.pageSize}}`,
     { headers: { link } }
   )
 
@@ -154,7 +154,7 @@ const streamResponse = (
 export const layerQueryHandlers = HttpApiBuilder.group(
   Api,
   "Query",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const { publicUrl } = yield* ApiSettings
     const store = yield* EventStore
     const visibility = yield* Visibility
@@ -163,7 +163,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
       .handleRaw(
         "listEvents",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const { tenantId } = yield* CurrentPrincipal
             const asked = yield* refusable(() => listRequest(request.url))
             const type = yield* negotiated(request, listTypes, "events come")
@@ -201,7 +201,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
       .handleRaw(
         "getEventStats",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const { tenantId } = yield* CurrentPrincipal
             const { filter, values } = yield* refusable(() => {
               const query = readQuery(request.url, statsParameters, { metadata: true })
@@ -227,7 +227,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
       .handleRaw(
         "getEvent",
         answering(
-          Effect.fnUntraced(function*({ params: { id }, request }) {
+          Effect.fnUntraced(function* ({ params: { id }, request }) {
             const { tenantId } = yield* CurrentPrincipal
             const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
             if (!isClientId(id)) return yield* notFound("event")

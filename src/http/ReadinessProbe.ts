@@ -34,7 +34,7 @@ const probeCommand = (attempt: string): Command => ({
 /** How far a probe came on one partition. */
 type Reach = "log" | "sequencer" | "projection" | "ready"
 
-const make = Effect.fnUntraced(function*(roles: ReadonlyArray<string>) {
+const make = Effect.fnUntraced(function* (roles: ReadonlyArray<string>) {
   const log = yield* EventLog
   const commands = yield* CommandLog
   const receipts = yield* Receipts
@@ -43,10 +43,10 @@ const make = Effect.fnUntraced(function*(roles: ReadonlyArray<string>) {
   const store = yield* EventStore
   const partitions = Array.from({ length: log.partitions }, (_, partition) => partition)
 
-  const probe = Effect.fnUntraced(function*(partition: number) {
+  const probe = Effect.fnUntraced(function* (partition: number) {
     const reach = yield* Ref.make<Reach>("log")
     const attempt = crypto.randomUUID()
-    yield* Effect.gen(function*() {
+    yield* Effect.gen(function* () {
       const decided = yield* receipts.expect(attempt)
       yield* commands.submit(probeCommand(attempt), partition)
       yield* Ref.set(reach, "sequencer")
@@ -63,17 +63,14 @@ const make = Effect.fnUntraced(function*(roles: ReadonlyArray<string>) {
     return yield* Ref.get(reach)
   })
 
-  const look = Effect.gen(function*() {
+  const look = Effect.gen(function* () {
     const reached = yield* Effect.forEach(partitions, probe, { concurrency: "unbounded" })
     const pinged = yield* Effect.exit(store.ping.pipe(Effect.timeoutOption(PROBE_TIMEOUT)))
     const storeAnswers = Exit.isSuccess(pinged) && Option.isSome(pinged.value)
-    const stuck = (reach: Reach) =>
-      partitions.filter((partition) => reached[partition] === reach)
+    const stuck = (reach: Reach) => partitions.filter((partition) => reached[partition] === reach)
     const part = (name: Reach) => {
       const waiting = stuck(name)
-      return waiting.length === 0
-        ? { state: "ready" }
-        : { state: "not ready", partitions: waiting }
+      return waiting.length === 0 ? { state: "ready" } : { state: "not ready", partitions: waiting }
     }
     const interrupted = following.interrupted()
     const follows = interrupted === undefined
@@ -93,11 +90,11 @@ const make = Effect.fnUntraced(function*(roles: ReadonlyArray<string>) {
     return report
   })
 
-  const last = yield* Ref.make<{ readonly at: number; readonly report: ReadinessReport } | undefined>(
-    undefined
-  )
+  const last = yield* Ref.make<
+    { readonly at: number; readonly report: ReadinessReport } | undefined
+  >(undefined)
   const one = yield* Semaphore.make(1)
-  const check = Effect.gen(function*() {
+  const check = Effect.gen(function* () {
     const known = yield* Ref.get(last)
     if (known !== undefined && (yield* Clock.currentTimeMillis) - known.at < FRESH_MS) {
       return known.report
@@ -112,5 +109,8 @@ const make = Effect.fnUntraced(function*(roles: ReadonlyArray<string>) {
 /** `roles` are those of this process, shown as they are. */
 export const layerReadiness = (
   roles: ReadonlyArray<string>
-): Layer.Layer<Readiness, never, EventLog | CommandLog | Receipts | Visibility | Following | EventStore> =>
-  Layer.effect(Readiness, make(roles))
+): Layer.Layer<
+  Readiness,
+  never,
+  EventLog | CommandLog | Receipts | Visibility | Following | EventStore
+> => Layer.effect(Readiness, make(roles))

@@ -191,9 +191,7 @@ const received = (
 ): Effect.Effect<Buffer, ApiError> => {
   const gathered = new Gathered(account, limit)
   const reading = request.stream.pipe(
-    Stream.mapError(
-      () => new ApiError({ code: "invalid_request", message: "the body broke off" })
-    ),
+    Stream.mapError(() => new ApiError({ code: "invalid_request", message: "the body broke off" })),
     Stream.runForEachArray((pieces) => {
       for (const piece of pieces) {
         const refusal = gathered.add(piece)
@@ -215,7 +213,7 @@ export interface ReceivedBody {
 }
 
 /** Read the body of a request, at most `limit` bytes after decompression. */
-export const readBody = Effect.fnUntraced(function*(
+export const readBody = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   accepted: ReadonlyArray<string>,
   limit: number

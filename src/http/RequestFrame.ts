@@ -29,9 +29,9 @@ const CLIENT_GONE = 499
 const quietRoutes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"])
 /** Reading the reference page must ask nobody else for anything. */
 const DOCS_POLICY =
-  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
-  "img-src 'self' data: blob:; font-src data:; connect-src 'self'; base-uri 'none'; " +
-  "form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+  + "img-src 'self' data: blob:; font-src data:; connect-src 'self'; base-uri 'none'; "
+  + "form-action 'none'; frame-ancestors 'none'"
 
 /** What the router makes of a request. */
 type App<E> = Effect.Effect<
@@ -74,8 +74,8 @@ const answered = (app: App<unknown>, method: string, path: string): App<never> =
       return isStopped(cause)
         ? errorResponse(
             unavailable(
-              "the service stops and could not finish this request in time; a write may have " +
-                "been stored, so retry it with the same event ids or the same Idempotency-Key"
+              "the service stops and could not finish this request in time; a write may have "
+                + "been stored, so retry it with the same event ids or the same Idempotency-Key"
             )
           )
         : Effect.failCause(cause as Cause.Cause<never>)
@@ -150,14 +150,14 @@ const factsOf = (request: HttpServerRequest.HttpServerRequest, path: string): Re
 })
 
 /** The frame of this process's requests. */
-export const makeRequestFrame = Effect.gen(function*() {
+export const makeRequestFrame = Effect.gen(function* () {
   const settings = yield* ApiSettings
   const bodies = yield* Bodies
   const allowOrigins: (app: App<unknown>) => App<unknown> =
     settings.corsOrigins.length === 0 ? (app) => app : cors(settings.corsOrigins)
 
   return (app: App<unknown>) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const incoming = NodeHttpServerRequest.toIncomingMessage(request)
       const path = pathOf(request.url)
@@ -191,10 +191,7 @@ export const makeRequestFrame = Effect.gen(function*() {
           status = response.status
           return completed(response, facts, hasEndlessRest(incoming))
         }),
-        Effect.provideService(
-          HttpServerRequest.HttpServerRequest,
-          withSemicolons(request, path)
-        ),
+        Effect.provideService(HttpServerRequest.HttpServerRequest, withSemicolons(request, path)),
         Effect.provideService(CurrentRequest, facts),
         Effect.provideService(CurrentBody, body),
         Effect.annotateLogs(identity)

@@ -50,8 +50,8 @@ const isAsLong = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): 
   pattern.at(-1) === REST ? pattern.length <= path.length : pattern.length === path.length
 
 const matches = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): boolean =>
-  isAsLong(pattern, path) &&
-  pattern.every((segment, at) => (isWildcard(segment) ? path[at] !== "" : segment === path[at]))
+  isAsLong(pattern, path)
+  && pattern.every((segment, at) => (isWildcard(segment) ? path[at] !== "" : segment === path[at]))
 
 const table = build()
 

@@ -41,7 +41,7 @@ const layerRouter = HttpRouter.layer.pipe(
 )
 
 const layerServing = Layer.unwrap(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const router = yield* HttpRouter.HttpRouter
     const frame = yield* makeRequestFrame
     return HttpServer.serve(frame(router.asHttpEffect()))
@@ -78,13 +78,7 @@ const layerDrain = Layer.effectDiscard(
  */
 export const layerServer = layerDrain.pipe(
   Layer.provideMerge(layerServing),
-  Layer.provide([
-    Bodies.layer,
-    Draining.layer,
-    layerFailedCredentials,
-    layerQuota,
-    layerWrites
-  ]),
+  Layer.provide([Bodies.layer, Draining.layer, layerFailedCredentials, layerQuota, layerWrites]),
   Layer.provideMerge(layerListener),
   Layer.provideMerge(layerNode)
 )

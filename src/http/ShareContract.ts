@@ -104,8 +104,8 @@ export const ShareLinkInput = Schema.Struct({
   to: Schema.optionalKey(Schema.NullOr(TimeInput)),
   filters: Schema.optionalKey(Schema.NullOr(Filters)).annotateKey({
     description:
-      "Conditions by the names of the event list's parameters, `metadata.<path>` included; not " +
-      "from and to."
+      "Conditions by the names of the event list's parameters, `metadata.<path>` included; not "
+      + "from and to."
   }),
   expires_in: Schema.optionalKey(
     Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: EXPIRES_IN_MAX })))
@@ -176,10 +176,10 @@ const createLink = HttpApiEndpoint.post("createShareLink", "/v1/share/links", {
       id: "createShareLink",
       summary: "Make a share link",
       description:
-        "What the link shows is fixed now; its bearer needs no API key and can change nothing of " +
-        "it. It ends with the key that makes it: revoking that key revokes the link. Making, using " +
-        "and revoking are logged in the chain of the tenant `_system`. 429 `rate_limited` where " +
-        `the tenant has ${LINKS_MAX} links that can be used: revoke some.`,
+        "What the link shows is fixed now; its bearer needs no API key and can change nothing of "
+        + "it. It ends with the key that makes it: revoking that key revokes the link. Making, using "
+        + "and revoking are logged in the chain of the tenant `_system`. 429 `rate_limited` where "
+        + `the tenant has ${LINKS_MAX} links that can be used: revoke some.`,
       responseHeaders: { 201: createdHeaders }
     })
   )
@@ -194,8 +194,8 @@ const listLinks = HttpApiEndpoint.get("listShareLinks", "/v1/share/links", {
       id: "listShareLinks",
       summary: "List the share links",
       description:
-        "Newest first; no tokens are shown. Links that have ended are listed for " +
-        `${ENDED_LINK_KEPT_DAYS} days more, the newest ${ENDED_LINKS_MAX} of them.`,
+        "Newest first; no tokens are shown. Links that have ended are listed for "
+        + `${ENDED_LINK_KEPT_DAYS} days more, the newest ${ENDED_LINKS_MAX} of them.`,
       query: resourcePageParameters,
       responseHeaders: resourcePageHeaders
     })
@@ -250,9 +250,9 @@ const sharePdf = HttpApiEndpoint.get("exportSharedPdf", "/v1/share/export/pdf", 
     id: "exportSharedPdf",
     summary: "The document of a share link",
     description:
-      "Takes no parameters: what it shows was fixed when the link was made. Each document counts " +
-      "as one use; 304 and HEAD don't. 401 for a token that is unknown, expired, revoked or used " +
-      "up; it opens no other route.",
+      "Takes no parameters: what it shows was fixed when the link was made. Each document counts "
+      + "as one use; 304 and HEAD don't. 401 for a token that is unknown, expired, revoked or used "
+      + "up; it opens no other route.",
     headers: ifNoneMatch
   })
 )

@@ -139,7 +139,7 @@ export const SHARE_EXPORT_PATH = "/v1/share/export/pdf"
 export const layerShareLinksHandlers = HttpApiBuilder.group(
   Api,
   "ShareLinks",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const { publicUrl } = yield* ApiSettings
     const { url: ownUrl } = yield* HttpListener
     const links = yield* ShareLinks
@@ -148,7 +148,7 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
       .handleRaw(
         "createShareLink",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const { keyId, tenantId } = yield* CurrentPrincipal
             const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
             const input = yield* refusable(() => inputOf(bytes))
@@ -163,7 +163,7 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
       .handleRaw(
         "listShareLinks",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const { tenantId } = yield* CurrentPrincipal
             const page = yield* refusable(() => readResourcePage(request.url))
             const all = yield* links.list(tenantId)
@@ -174,7 +174,7 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
       .handleRaw(
         "getShareLink",
         answering(
-          Effect.fnUntraced(function*({ params: { id } }) {
+          Effect.fnUntraced(function* ({ params: { id } }) {
             const { tenantId } = yield* CurrentPrincipal
             const link = yield* links.get(tenantId, id)
             return link === undefined ? yield* notFound("share link") : json(shown(link))
@@ -184,7 +184,7 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
       .handleRaw(
         "revokeShareLink",
         answering(
-          Effect.fnUntraced(function*({ params: { id } }) {
+          Effect.fnUntraced(function* ({ params: { id } }) {
             const { keyId, tenantId } = yield* CurrentPrincipal
             const link = yield* links.get(tenantId, id)
             if (link === undefined) return yield* notFound("share link")
@@ -202,37 +202,37 @@ export const layerShareAuthorization: Layer.Layer<
   never,
   ShareLinks | FailedCredentials
 > = Layer.effect(
-    ShareAuthorization,
-    Effect.gen(function*() {
-      const links = yield* ShareLinks
-      const failed = yield* FailedCredentials
-      return ShareAuthorization.of({
-        share_token: (handler, { credential, endpoint }) => {
-          const token = Redacted.value(credential)
-          return links.find(token).pipe(
-            Effect.matchEffect({
-              onFailure: ({ message }) => {
-                const refusal = new ApiError({
-                  code: "unauthenticated",
-                  message: `${message}; send its token as Authorization: Bearer shr_…`
-                })
-                if (token === "") return errorResponse(refusal)
-                return Effect.flatMap(failed.refusal(refusal), errorResponse)
-              },
-              onSuccess: (link) =>
-                Effect.provideService(withKnownQuery(endpoint, handler), CurrentShareLink, link)
-            })
-          )
-        }
-      })
+  ShareAuthorization,
+  Effect.gen(function* () {
+    const links = yield* ShareLinks
+    const failed = yield* FailedCredentials
+    return ShareAuthorization.of({
+      share_token: (handler, { credential, endpoint }) => {
+        const token = Redacted.value(credential)
+        return links.find(token).pipe(
+          Effect.matchEffect({
+            onFailure: ({ message }) => {
+              const refusal = new ApiError({
+                code: "unauthenticated",
+                message: `${message}; send its token as Authorization: Bearer shr_…`
+              })
+              if (token === "") return errorResponse(refusal)
+              return Effect.flatMap(failed.refusal(refusal), errorResponse)
+            },
+            onSuccess: (link) =>
+              Effect.provideService(withKnownQuery(endpoint, handler), CurrentShareLink, link)
+          })
+        )
+      }
     })
-  )
+  })
+)
 
 /** The handlers of ShareExportApi. */
 export const layerShareExportHandlers = HttpApiBuilder.group(
   Api,
   "ShareExport",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const answers = yield* ExportAnswers
     const links = yield* ShareLinks
     const { url: ownUrl } = yield* HttpListener
@@ -240,7 +240,7 @@ export const layerShareExportHandlers = HttpApiBuilder.group(
     return handlers.handleRaw(
       "exportSharedPdf",
       answering(
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function* ({ request }) {
           const link = yield* CurrentShareLink
           // Counted when there is something to hand out; whoever was faster to the last use has it.
           const permit = links

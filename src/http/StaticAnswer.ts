@@ -63,7 +63,7 @@ export const staticAnswer = ({ contentType, headers = {}, text }: StaticText) =>
     made.set(coding, promise)
     return promise
   }
-  return Effect.gen(function*() {
+  return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const coding =
       bytes.length < COMPRESS_BYTES_MIN ? "identity" : codingOf(request.headers["accept-encoding"])

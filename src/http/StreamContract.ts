@@ -25,10 +25,10 @@ export const streamParameters = {
 
 const EventStream = Schema.String.annotate({
   description:
-    "`event: audit.event`, `id:` the sequence number, `data:` the AuditEvent on one line; " +
-    "`retry: 3000` first, a comment every 15 s. Under a filter an `id:` without data moves the " +
-    `resume point, at most once for ${MARK_EVENTS} events that were passed over; browsers show no ` +
-    "event for it, and clients that do (httpx-sse) give it empty data."
+    "`event: audit.event`, `id:` the sequence number, `data:` the AuditEvent on one line; "
+    + "`retry: 3000` first, a comment every 15 s. Under a filter an `id:` without data moves the "
+    + `resume point, at most once for ${MARK_EVENTS} events that were passed over; browsers show no `
+    + "event for it, and clients that do (httpx-sse) give it empty data."
 }).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
 
 const MIB = 1_048_576
@@ -41,9 +41,9 @@ const closedWhen = (): string => {
 
 /** What becomes of a stream whose reader is slow, in words. */
 export const slowReaders =
-  `A burst alone closes no stream. A reader that ${closedWhen()} is closed and resumes with its ` +
-  "last id; so is the one furthest behind when all together take too much memory. Revoking the " +
-  "key closes the stream."
+  `A burst alone closes no stream. A reader that ${closedWhen()} is closed and resumes with its `
+  + "last id; so is the one furthest behind when all together take too much memory. Revoking the "
+  + "key closes the stream."
 
 const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
   success: EventStream,
@@ -55,9 +55,9 @@ const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
       id: "streamEvents",
       summary: "Follow new events",
       description:
-        "Server-Sent Events, live only unless resumed. The headers are sent once the start point " +
-        "is fixed: every event committed after that is delivered. " +
-        slowReaders,
+        "Server-Sent Events, live only unless resumed. The headers are sent once the start point "
+        + "is fixed: every event committed after that is delivered. "
+        + slowReaders,
       query: streamParameters,
       metadata: true,
       headers: {

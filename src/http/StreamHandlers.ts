@@ -48,14 +48,14 @@ export const resumePoint = (
 export const layerStreamHandlers = HttpApiBuilder.group(
   Api,
   "Stream",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const feed = yield* LiveFeed
     const draining = yield* Draining
 
     return handlers.handleRaw(
       "streamEvents",
       answering(
-        Effect.fnUntraced(function*({ request }) {
+        Effect.fnUntraced(function* ({ request }) {
           const { keyId, tenantId } = yield* CurrentPrincipal
           const { after, filter } = yield* refusable(() => {
             const { metadata, values } = readQuery(request.url, streamParameters, {

@@ -29,7 +29,7 @@ const cachingOf = (tile: Tile): string =>
 const isChain = (name: string): name is Chain => (chains as ReadonlyArray<string>).includes(name)
 
 /** Name of the tree of the caller's tenant. */
-const treeOf = Effect.fnUntraced(function*(chain: string) {
+const treeOf = Effect.fnUntraced(function* (chain: string) {
   const { tenantId } = yield* CurrentPrincipal
   if (!isChain(chain)) return yield* notFound("log: its name is events or traces")
   return { tenantId, tree: treeNameOf(tenantId, chain) }
@@ -38,8 +38,8 @@ const treeOf = Effect.fnUntraced(function*(chain: string) {
 const noTile = new ApiError({
   code: "not_found",
   message:
-    "there is no such path of a tile; C2SP tlog-tiles writes it <level>/<index>[.p/<width>] with " +
-    "an index like x001/x234/067"
+    "there is no such path of a tile; C2SP tlog-tiles writes it <level>/<index>[.p/<width>] with "
+    + "an index like x001/x234/067"
 })
 
 interface Asked {
@@ -50,12 +50,12 @@ interface Asked {
 }
 
 /** The handlers of the routes in `TlogContract`, by the names of their endpoints. */
-export const makeTlogHandlers = Effect.gen(function*() {
+export const makeTlogHandlers = Effect.gen(function* () {
   const checkpoints = yield* Checkpoints
   const visibility = yield* Visibility
 
   /** What `toBytes` makes of the tile, with the headers of tiles. */
-  const tile = Effect.fnUntraced(function*(
+  const tile = Effect.fnUntraced(function* (
     { chain, index, level }: Asked,
     toBytes: (tile: ProvenTile) => Buffer
   ) {
@@ -72,7 +72,7 @@ export const makeTlogHandlers = Effect.gen(function*() {
 
   return {
     tlogCheckpoint: answering(
-      Effect.fnUntraced(function*({ params }: { readonly params: { readonly chain: string } }) {
+      Effect.fnUntraced(function* ({ params }: { readonly params: { readonly chain: string } }) {
         const { tree } = yield* treeOf(params.chain)
         const { note } = yield* refusingProofs(checkpoints.latest(tree))
         return HttpServerResponse.text(note, { contentType: `${NOTE_TYPE}; charset=utf-8` })
@@ -85,7 +85,9 @@ export const makeTlogHandlers = Effect.gen(function*() {
         )
     ),
     tlogTile: answering(
-      ({ params }: {
+      ({
+        params
+      }: {
         readonly params: { readonly chain: string; readonly level: string; readonly "*": string }
       }) =>
         tile({ chain: params.chain, level: params.level, index: params["*"] }, ({ hashes }) =>

@@ -47,8 +47,8 @@ const toApiError = (failure: TraceFailure): ApiError => {
       return new ApiError({
         code: "payload_too_large",
         message:
-          `what the execution says of itself and of running spans is over ${FOLLOWED_BYTES_MAX} ` +
-          "bytes, more than can be followed; read its spans from /api/v1/executions/{id}/spans"
+          `what the execution says of itself and of running spans is over ${FOLLOWED_BYTES_MAX} `
+          + "bytes, more than can be followed; read its spans from /api/v1/executions/{id}/spans"
       })
     case "ExecutionUnknown":
       return notFound("execution")
@@ -64,8 +64,8 @@ const toApiError = (failure: TraceFailure): ApiError => {
       return refusal(failure)
     case "TraceUndecided":
       return unavailable(
-        "the request is stored, but did not become visible in time; it may still happen, so retry " +
-          "with the same ids or the same key"
+        "the request is stored, but did not become visible in time; it may still happen, so retry "
+          + "with the same ids or the same key"
       )
   }
 }

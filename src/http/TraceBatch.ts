@@ -14,14 +14,14 @@ import { severalOperations, TraceRequests, type TraceInput } from "./TraceReques
 const MEMBER = "operations"
 
 /** The handler of the batch. */
-export const makeTraceBatchHandlers = Effect.gen(function*() {
+export const makeTraceBatchHandlers = Effect.gen(function* () {
   const { publicUrl } = yield* ApiSettings
   const accepted = acceptedAt(publicUrl)
   const requests = yield* TraceRequests
   const writes = yield* TraceWrites
 
   return {
-    createTraces: Effect.fnUntraced(function*(input: TraceInput) {
+    createTraces: Effect.fnUntraced(function* (input: TraceInput) {
       const sync = yield* refusable(() => wantsSync(input.request))
       const operations = yield* requests.read(
         input,

@@ -110,8 +110,8 @@ const syncHeader: Readonly<Record<string, HeaderParameter>> = {
 }
 
 const VISIBLE =
-  "Answered when it is durable and visible to every read; if that takes longer than 10 s, 503: it " +
-  "may still happen, so retry with the same ids or the same key."
+  "Answered when it is durable and visible to every read; if that takes longer than 10 s, 503: it "
+  + "may still happen, so retry with the same ids or the same key."
 
 const executionId = {
   id: Schema.String.annotate({ description: "Id of the execution, percent-encoded." })
@@ -136,8 +136,8 @@ const startExecution = HttpApiEndpoint.post("startExecution", "/api/v1/execution
       id: "startExecution",
       summary: "Start an execution",
       description:
-        "With its root span. 201, or 200 with the stored execution if it was started before under " +
-        `the same agent and key; 409 if that had another explicit start. ${VISIBLE}`,
+        "With its root span. 201, or 200 with the stored execution if it was started before under "
+        + `the same agent and key; 409 if that had another explicit start. ${VISIBLE}`,
       headers: idempotencyHeader,
       responseHeaders: { 201: createdHeaders }
     })
@@ -181,8 +181,8 @@ const endExecution = HttpApiEndpoint.put("endExecution", "/api/v1/executions/:id
       id: "endExecution",
       summary: "End an execution",
       description:
-        "The body may be missing. The first end stays: the same status again is 200 and changes " +
-        `nothing, another one 409. Spans that still run end with it. ${VISIBLE}`,
+        "The body may be missing. The first end stays: the same status again is 200 and changes "
+        + `nothing, another one 409. Spans that still run end with it. ${VISIBLE}`,
       optionalBody: true,
       headers: idempotencyHeader
     })
@@ -200,8 +200,8 @@ const eraseExecution = HttpApiEndpoint.post("eraseExecution", "/api/v1/execution
       id: "eraseExecution",
       summary: "Erase what an execution says",
       description:
-        "Names, trigger, metadata, payloads and errors of the execution, its spans and events are " +
-        `gone from every answer and from the database; the chain still verifies. ${VISIBLE}`,
+        "Names, trigger, metadata, payloads and errors of the execution, its spans and events are "
+        + `gone from every answer and from the database; the chain still verifies. ${VISIBLE}`,
       headers: idempotencyHeader
     })
   )
@@ -218,17 +218,17 @@ const startSpan = HttpApiEndpoint.post("startSpan", "/api/v1/executions/:id/span
       id: "startSpan",
       summary: "Start a span",
       description:
-        "201, or 200 if the same span was started before. Parent and causes are spans of the same " +
-        `execution. ${VISIBLE}`,
+        "201, or 200 if the same span was started before. Parent and causes are spans of the same "
+        + `execution. ${VISIBLE}`,
       headers: idempotencyHeader,
       responseHeaders: { 201: createdHeaders }
     })
   )
 
 const PAGED =
-  "Complete up to 10,000 of them and 4 MiB; beyond that `next_cursor`, and the `Link` header, say " +
-  "where to go on. With `Accept: application/x-ndjson` every one as a line, from `cursor` on; a " +
-  "transfer that breaks off is aborted, never ended."
+  "Complete up to 10,000 of them and 4 MiB; beyond that `next_cursor`, and the `Link` header, say "
+  + "where to go on. With `Accept: application/x-ndjson` every one as a line, from `cursor` on; a "
+  + "transfer that breaks off is aborted, never ended."
 const pageLink = { 200: { Link: "first and next page (RFC 8288)." } }
 
 const SpanLines = Schema.String.annotate({
@@ -266,17 +266,17 @@ const getDag = HttpApiEndpoint.get("getDag", "/api/v1/executions/:id/dag", {
       id: "getDag",
       summary: "What caused what",
       description:
-        "Spans as nodes, parents and causes as edges, in topological order. 413 for an execution " +
-        "of more than 10,000 spans, 50,000 edges, or 16 Mi characters of names and errors: its " +
-        "spans can be read from `/api/v1/executions/{id}/spans`, page by page or as NDJSON."
+        "Spans as nodes, parents and causes as edges, in topological order. 413 for an execution "
+        + "of more than 10,000 spans, 50,000 edges, or 16 Mi characters of names and errors: its "
+        + "spans can be read from `/api/v1/executions/{id}/spans`, page by page or as NDJSON."
     })
   )
 
 const TraceStream = Schema.String.annotate({
   description:
-    "`event: execution.updated`, `span.updated` or `trace.event` with the Execution, Span or trace " +
-    "event on one line of `data:`; `id:` the chain sequence of the fact behind it, on the last " +
-    "message of a fact that changed several; `retry: 3000` first, a comment every 15 s."
+    "`event: execution.updated`, `span.updated` or `trace.event` with the Execution, Span or trace "
+    + "event on one line of `data:`; `id:` the chain sequence of the fact behind it, on the last "
+    + "message of a fact that changed several; `retry: 3000` first, a comment every 15 s."
 }).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
 
 const streamExecution = HttpApiEndpoint.get("streamExecution", "/api/v1/executions/:id/stream", {
@@ -290,9 +290,9 @@ const streamExecution = HttpApiEndpoint.get("streamExecution", "/api/v1/executio
       id: "streamExecution",
       summary: "Follow an execution",
       description:
-        "Server-Sent Events, live only unless resumed. Every change committed after the headers is " +
-          `delivered. ${slowReaders} 413 while the execution and its running spans say more than ` +
-          "64 MiB.",
+        "Server-Sent Events, live only unless resumed. Every change committed after the headers is "
+        + `delivered. ${slowReaders} 413 while the execution and its running spans say more than `
+        + "64 MiB.",
       query: traceStreamParameters,
       headers: {
         [LAST_EVENT_ID_HEADER]: {
@@ -315,8 +315,8 @@ const verifyExecution = HttpApiEndpoint.get("verifyExecution", "/api/v1/executio
       id: "verifyExecution",
       summary: "Verify an execution",
       description:
-        "Recomputes every fact of the execution and its link to the tenant's chain of facts. A " +
-        "finished check answers 200, whatever it found."
+        "Recomputes every fact of the execution and its link to the tenant's chain of facts. A "
+        + "finished check answers 200, whatever it found."
     })
   )
 
@@ -331,9 +331,9 @@ const getSpan = HttpApiEndpoint.get("getSpan", "/api/v1/spans/:id", {
       id: "getSpan",
       summary: "One span",
       description:
-        "With its events, by `sequence_number`: all of them, or the first 10,000 or 4 MiB, and " +
-        "then `next_cursor` and the `Link` header say where to go on, at " +
-        "`/api/v1/spans/{id}/events`. `events_total` counts all.",
+        "With its events, by `sequence_number`: all of them, or the first 10,000 or 4 MiB, and "
+        + "then `next_cursor` and the `Link` header say where to go on, at "
+        + "`/api/v1/spans/{id}/events`. `events_total` counts all.",
       responseHeaders: { 200: { Link: "first and next page of its events (RFC 8288)." } }
     })
   )
@@ -350,8 +350,8 @@ const endSpan = HttpApiEndpoint.put("endSpan", "/api/v1/spans/:id/end", {
       id: "endSpan",
       summary: "End a span",
       description:
-        "The body may be missing. The first end stays: the same status again is 200 and changes " +
-        `nothing, another one 409. ${VISIBLE}`,
+        "The body may be missing. The first end stays: the same status again is 200 and changes "
+        + `nothing, another one 409. ${VISIBLE}`,
       optionalBody: true,
       headers: idempotencyHeader
     })
@@ -376,8 +376,8 @@ const addTraceEvents = HttpApiEndpoint.post("addTraceEvents", "/api/v1/spans/:id
       id: "addTraceEvents",
       summary: "Record what happened in a span",
       description:
-        "One event: 201 and the event, 200 if it was stored before. `{events: [...]}`, up to 1000: " +
-        `200 and a result per event. ${VISIBLE}`,
+        "One event: 201 and the event, 200 if it was stored before. `{events: [...]}`, up to 1000: "
+        + `200 and a result per event. ${VISIBLE}`,
       headers: idempotencyHeader
     })
   )
@@ -409,9 +409,9 @@ const createTraces = HttpApiEndpoint.post("createTraces", "/api/v1/traces/batch"
       id: "createTraces",
       summary: "Up to 1000 operations at once",
       description:
-        "What is wrong with an operation stands in `errors`, and the others go through; parents " +
-        "and causes may stand anywhere in the same request. 202 when it is durable; with sync, 200 " +
-        "with a result per operation when everything can be read.",
+        "What is wrong with an operation stands in `errors`, and the others go through; parents "
+        + "and causes may stand anywhere in the same request. 202 when it is durable; with sync, 200 "
+        + "with a result per operation when everything can be read.",
       query: syncParameters,
       headers: { ...syncHeader, ...idempotencyHeader },
       responseHeaders: {

@@ -53,7 +53,7 @@ export const readBack = <A>(value: A | undefined) =>
     : Effect.succeed(value)
 
 /** Submit one operation, wait until it can be read, and count it. */
-export const writeOne = Effect.fnUntraced(function*(write: ReadWrite) {
+export const writeOne = Effect.fnUntraced(function* (write: ReadWrite) {
   const writes = yield* TraceWrites
   const startedAt = performance.now()
   const result = yield* refusing(writes.single(write))
@@ -142,7 +142,7 @@ const largePage = (
 }
 
 /** The handlers of the routes below `/api/v1/executions`, but for the stream. */
-export const makeExecutionHandlers = Effect.gen(function*() {
+export const makeExecutionHandlers = Effect.gen(function* () {
   const { publicUrl, topicRetentionMs } = yield* ApiSettings
   const requests = yield* TraceRequests
   const store = yield* TraceStore
@@ -155,7 +155,7 @@ export const makeExecutionHandlers = Effect.gen(function*() {
     Effect.provideService(writeOne(operation), TraceWrites, writes)
 
   return {
-    startExecution: Effect.fnUntraced(function*(input: TraceInput) {
+    startExecution: Effect.fnUntraced(function* (input: TraceInput) {
       const operation = yield* requests.read(
         input,
         { op: "execution.start", id: undefined },
@@ -168,14 +168,14 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       return json(execution, { status: 201, headers })
     }),
 
-    endExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
+    endExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
       const target = targetAt("execution.end", yield* idOf(input, "execution"))
       const operation = yield* requests.read(input, target, optionalOperation)
       const { execution_id } = yield* write(operation)
       return json(yield* readBack(yield* reads.execution(operation.tenantId, execution_id)))
     }),
 
-    eraseExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
+    eraseExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
       const target = targetAt("execution.erase", yield* idOf(input, "execution"))
       const operation = yield* requests.read(input, target, oneOperation)
       const { execution_id } = yield* write(operation)
@@ -184,7 +184,7 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       return json({ ...execution, topic_copy_until: topicCopyUntil(since, topicRetentionMs) })
     }),
 
-    listExecutions: Effect.fnUntraced(function*({ request }: TraceInput) {
+    listExecutions: Effect.fnUntraced(function* ({ request }: TraceInput) {
       const { tenantId } = yield* CurrentPrincipal
       const asked = yield* refusable(() => listRequest(request.url))
       const { final } = yield* readableView(visibility, tenantId)
@@ -199,7 +199,7 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       return json({ executions, ...rest }, { headers: { link } })
     }),
 
-    getExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
+    getExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
       const id = yield* idOf(input, "execution")
       yield* readableView(visibility, tenantId)
@@ -207,7 +207,7 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       return execution === undefined ? yield* notFound("execution") : json(execution)
     }),
 
-    startSpan: Effect.fnUntraced(function*(input: TraceInputOf) {
+    startSpan: Effect.fnUntraced(function* (input: TraceInputOf) {
       const target = targetAt("span.start", yield* idOf(input, "execution"))
       const operation = yield* requests.read(input, target, oneOperation)
       const { execution_id, outcome, span_id = "" } = yield* write(operation)
@@ -216,7 +216,7 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       return json(span, { status: 201, headers: createdAt(publicUrl, SPANS_PATH, span.id) })
     }),
 
-    listSpans: Effect.fnUntraced(function*(input: TraceInputOf) {
+    listSpans: Effect.fnUntraced(function* (input: TraceInputOf) {
       const { request } = input
       const { tenantId } = yield* CurrentPrincipal
       const id = yield* idOf(input, "execution")
@@ -241,7 +241,7 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       )
     }),
 
-    getDag: Effect.fnUntraced(function*(input: TraceInputOf) {
+    getDag: Effect.fnUntraced(function* (input: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
       const id = yield* idOf(input, "execution")
       const { final } = yield* readableView(visibility, tenantId)
@@ -249,7 +249,7 @@ export const makeExecutionHandlers = Effect.gen(function*() {
       return jsonText(yield* graphText(tenantId, id, execution))
     }),
 
-    verifyExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
+    verifyExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
       const id = yield* idOf(input, "execution")
       yield* readableView(visibility, tenantId)

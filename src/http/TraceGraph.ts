@@ -18,8 +18,8 @@ const tooLarge = (what: string): ApiError =>
   new ApiError({
     code: "payload_too_large",
     message:
-      `the execution has ${what}, more than one graph may have; read its spans instead, page by ` +
-      "page or with Accept: application/x-ndjson from /api/v1/executions/{id}/spans"
+      `the execution has ${what}, more than one graph may have; read its spans instead, page by `
+      + "page or with Accept: application/x-ndjson from /api/v1/executions/{id}/spans"
   })
 
 const detailsOf = ({ error, name }: SpanOutline): FactDetails => ({
@@ -58,7 +58,7 @@ const fold = (view: TraceView) => {
 export const traceGraphs = (store: TraceStore["Service"]) => {
   const turns = Semaphore.makeUnsafe(AT_ONCE)
   return (tenantId: string, executionId: string, execution: ReadonlyArray<string>) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const view = foldFacts(execution.flatMap((body) => parseFact(body) ?? []))
       if (view.execution === undefined) return yield* notFound("execution")
       const spans = yield* store.spanCount(tenantId, executionId)

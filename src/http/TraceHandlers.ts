@@ -17,7 +17,7 @@ import { makeTraceStreamHandlers } from "./TraceStream.ts"
 export const layerTraceHandlers = HttpApiBuilder.group(
   Api,
   "Executions",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const executions = yield* makeExecutionHandlers
     const spans = yield* makeSpanHandlers
     const { streamExecution } = yield* makeTraceStreamHandlers

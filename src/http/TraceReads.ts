@@ -3,13 +3,7 @@
  * answer needs and folds them. Decides nothing; what is not there is undefined.
  */
 import { Effect, Option, Stream } from "effect"
-import {
-  CHUNK,
-  factsOf,
-  spanChunks,
-  spansFrom,
-  type SpansFrom
-} from "../actors/SpanPages.ts"
+import { CHUNK, factsOf, spanChunks, spansFrom, type SpansFrom } from "../actors/SpanPages.ts"
 import type { Visibility } from "../actors/Visibility.ts"
 import {
   foldFacts,
@@ -123,7 +117,7 @@ export const traceReads = (
       ),
     execution: (tenantId, executionId) =>
       Effect.map(executionFacts(tenantId, executionId), (facts) => foldFacts(facts).execution),
-    span: Effect.fnUntraced(function*(tenantId, spanId) {
+    span: Effect.fnUntraced(function* (tenantId, spanId) {
       const executionId = yield* store.executionOfSpan(tenantId, spanId)
       return executionId === undefined ? undefined : yield* spanIn(tenantId, executionId, spanId)
     }),
@@ -137,13 +131,14 @@ export const traceReads = (
         Effect.map(
           store.spanEvents(tenantId, span, from, CHUNK),
           ({ facts, next }) => [[facts], Option.fromUndefinedOr(next)] as const
-        )),
-    spans: Effect.fnUntraced(function*(tenantId, executionId, after, bounds) {
+        )
+      ),
+    spans: Effect.fnUntraced(function* (tenantId, executionId, after, bounds) {
       const execution = yield* executionFacts(tenantId, executionId)
       if (execution.length === 0) return undefined
       return yield* spansFrom(store, { tenantId, executionId, execution }, after, bounds)
     }),
-    allSpans: Effect.fnUntraced(function*(tenantId, executionId, after) {
+    allSpans: Effect.fnUntraced(function* (tenantId, executionId, after) {
       const execution = yield* executionFacts(tenantId, executionId)
       if (execution.length === 0) return undefined
       return spanChunks(store, { tenantId, executionId, execution }, after)

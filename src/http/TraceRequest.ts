@@ -116,11 +116,11 @@ export class TraceRequests extends Context.Service<
 >()("alk/http/TraceRequests") {
   static readonly layer = Layer.effect(
     TraceRequests,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { limits, secret } = yield* ApiSettings
       const quota = yield* Quota
       return TraceRequests.of({
-        read: Effect.fnUntraced(function*({ endpoint, request }, target, operationsOf, waits) {
+        read: Effect.fnUntraced(function* ({ endpoint, request }, target, operationsOf, waits) {
           const { keyId, tenantId } = yield* CurrentPrincipal
           const path = pathOf(endpoint.path, target?.id)
           const key = yield* refusable(() => idempotencyKey(request, path))

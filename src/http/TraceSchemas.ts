@@ -44,8 +44,8 @@ const SpanType = Schema.String.check(
   Schema.isMaxLength(SPAN_TYPE_LENGTH_MAX)
 ).annotate({
   description:
-    "AGENT, LLM_CALL, TOOL_CALL, RETRIEVAL, RERANK, EMBEDDING, PLANNING, MEMORY, WORKFLOW, " +
-    "GUARDRAIL, EVALUATION, PROMPT, HUMAN_APPROVAL, HANDOFF, CUSTOM, or any other such name."
+    "AGENT, LLM_CALL, TOOL_CALL, RETRIEVAL, RERANK, EMBEDDING, PLANNING, MEMORY, WORKFLOW, "
+    + "GUARDRAIL, EVALUATION, PROMPT, HUMAN_APPROVAL, HANDOFF, CUSTOM, or any other such name."
 })
 const EventType = id("A dotted lower-case name like `llm.request`; any other is kept as it is.")
 const ErasedAt = Timestamp.annotate({ description: "When its details were erased." })
@@ -242,7 +242,10 @@ export const EraseInput = Schema.Struct({
     Schema.isMinLength(1),
     Schema.isMaxLength(REASON_LENGTH_MAX)
   ).annotate({ description: "Kept in the chain, whatever else goes." })
-}).annotate({ identifier: "TraceEraseInput", examples: [{ reason: "request of the data subject" }] })
+}).annotate({
+  identifier: "TraceEraseInput",
+  examples: [{ reason: "request of the data subject" }]
+})
 
 const OperationName = Schema.Literals([
   "execution.start",
@@ -402,9 +405,7 @@ export const TraceBatchResult = Schema.Struct({
       receipt_id: receiptId,
       status: "committed",
       ...exampleCounts,
-      results: [
-        { index: 0, op: "execution.start", outcome: "created", execution_id: executionId }
-      ]
+      results: [{ index: 0, op: "execution.start", outcome: "created", execution_id: executionId }]
     }
   ]
 })

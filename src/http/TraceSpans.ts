@@ -29,7 +29,7 @@ import {
 } from "./TraceRequest.ts"
 
 /** The handlers of the routes below `/api/v1/spans`. */
-export const makeSpanHandlers = Effect.gen(function*() {
+export const makeSpanHandlers = Effect.gen(function* () {
   const { publicUrl = "" } = yield* ApiSettings
   const requests = yield* TraceRequests
   const store = yield* TraceStore
@@ -48,7 +48,7 @@ export const makeSpanHandlers = Effect.gen(function*() {
     }
   }
 
-  const addEvent = Effect.fnUntraced(function*(operation: ReadWrite) {
+  const addEvent = Effect.fnUntraced(function* (operation: ReadWrite) {
     const { tenantId } = operation
     const { execution_id, outcome, sequence_number = 0 } = yield* write(operation)
     const event = yield* readBack(yield* reads.eventIn(tenantId, execution_id, sequence_number))
@@ -56,7 +56,7 @@ export const makeSpanHandlers = Effect.gen(function*() {
   })
 
   return {
-    getSpan: Effect.fnUntraced(function*(input: TraceInputOf) {
+    getSpan: Effect.fnUntraced(function* (input: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
       const id = yield* idOf(input, "span")
       yield* readableView(visibility, tenantId)
@@ -65,22 +65,21 @@ export const makeSpanHandlers = Effect.gen(function*() {
       const at = { executionId: span.execution_id, spanId: id }
       const bounds = { itemsMax: TRACE_PAGE_SIZE, bytesMax: TRACE_PAGE_BYTES_MAX }
       const found = yield* reads.events(tenantId, at, undefined, bounds)
-      const counts =
-        found.next && (yield* store.eventCounts(tenantId, at.executionId, id))
+      const counts = found.next && (yield* store.eventCounts(tenantId, at.executionId, id))
       const target = `/api/v1/spans/${encodeURIComponent(id)}/events`
       const { body, headers } = pageOf(found, target)
       const total = counts?.get(id) ?? found.events.length
       return json({ span, ...body, events_total: total }, { headers })
     }),
 
-    endSpan: Effect.fnUntraced(function*(input: TraceInputOf) {
+    endSpan: Effect.fnUntraced(function* (input: TraceInputOf) {
       const id = yield* idOf(input, "span")
       const operation = yield* requests.read(input, targetAt("span.end", id), optionalOperation)
       const { execution_id } = yield* write(operation)
       return json(yield* readBack(yield* reads.spanIn(operation.tenantId, execution_id, id)))
     }),
 
-    addTraceEvents: Effect.fnUntraced(function*(input: TraceInputOf) {
+    addTraceEvents: Effect.fnUntraced(function* (input: TraceInputOf) {
       const target = targetAt("span.event", yield* idOf(input, "span"))
       const operation = yield* requests.read(input, target, oneOrSeveralEvents)
       return operation.kind === "one"
@@ -88,7 +87,7 @@ export const makeSpanHandlers = Effect.gen(function*() {
         : batchVisible(yield* refusing(writes.several(operation)))
     }),
 
-    listTraceEvents: Effect.fnUntraced(function*(input: TraceInputOf) {
+    listTraceEvents: Effect.fnUntraced(function* (input: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
       const id = yield* idOf(input, "span")
       const { request } = input

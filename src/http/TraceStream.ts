@@ -18,13 +18,13 @@ import { traceStreamParameters } from "./TraceContract.ts"
 import { idOf, type TraceInputOf } from "./TraceRequest.ts"
 
 /** The handler of the stream. */
-export const makeTraceStreamHandlers = Effect.gen(function*() {
+export const makeTraceStreamHandlers = Effect.gen(function* () {
   const draining = yield* Draining
   const feed = yield* TraceFeed
   const visibility = yield* Visibility
 
   return {
-    streamExecution: Effect.fnUntraced(function*(input: TraceInputOf) {
+    streamExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
       const { request } = input
       const { keyId, tenantId } = yield* CurrentPrincipal
       const after = yield* refusable(() => {

@@ -38,7 +38,7 @@ export const transfer = <E>(
   of: TransferOf
 ): Stream.Stream<Uint8Array, E> =>
   Stream.unwrap(
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const stalledMs = yield* StalledAfter
       const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
       let sent = 0
@@ -60,7 +60,8 @@ export const transfer = <E>(
               })
             )
           )
-        ))
+        )
+      )
       return Stream.onExit(watched, (exit) => {
         socket.off("timeout", stalled)
         // The end of the answer may still wait for the client.

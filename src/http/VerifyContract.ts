@@ -24,16 +24,16 @@ const timeLimit = integerParameter({
   minimum: 1,
   maximum: TIME_LIMIT_SECONDS_MAX,
   description:
-    "Seconds after which the check ends as `incomplete`, with what it has found; resume with " +
-    "`from_sequence` one behind `last_sequence_number`."
+    "Seconds after which the check ends as `incomplete`, with what it has found; resume with "
+    + "`from_sequence` one behind `last_sequence_number`."
 })
 
 /** Query of `GET /v1/verify`. */
 export const verifyParameters = {
   chain: choiceParameter(chains, {
     description:
-      "Only this chain: the audit events, or the trace facts. Without it both are verified, " +
-      "unless sequences bound the range: those are of the events then."
+      "Only this chain: the audit events, or the trace facts. Without it both are verified, "
+      + "unless sequences bound the range: those are of the events then."
   }),
   from: filterParameters.from,
   to: filterParameters.to,
@@ -59,12 +59,12 @@ const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
       id: "verifyChain",
       summary: "Verify a range of the chain",
       description:
-        "Recomputes contents, links and the head over the sequence span that covers the bounds; " +
-        "without bounds over the full supported history, future-dated events included, and the " +
-        "tenant's trace facts too. The expected head is the last record of the chain's topic. A " +
-        "finished check answers 200, whatever it found; so does one that was not finished, with " +
-        `\`status\` \`incomplete\`. \`Accept: ${NDJSON_TYPE}\` gives a line of progress about ` +
-        "every second, and the report last.",
+        "Recomputes contents, links and the head over the sequence span that covers the bounds; "
+        + "without bounds over the full supported history, future-dated events included, and the "
+        + "tenant's trace facts too. The expected head is the last record of the chain's topic. A "
+        + "finished check answers 200, whatever it found; so does one that was not finished, with "
+        + `\`status\` \`incomplete\`. \`Accept: ${NDJSON_TYPE}\` gives a line of progress about `
+        + "every second, and the report last.",
       query: verifyParameters,
       hints: unfilteredHints("verification")
     })
@@ -81,10 +81,10 @@ const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
       id: "verifyKept",
       summary: "Verify what you kept",
       description:
-        `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds ` +
-        "at its sequence (erased since is fine); a receipt, whose events and `head_hash` have to " +
-        "stand where it says; or a signed checkpoint, to whose root the chain has to lead from " +
-        "its start. `expected` is what you kept, `actual` what is stored.",
+        `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds `
+        + "at its sequence (erased since is fine); a receipt, whose events and `head_hash` have to "
+        + "stand where it says; or a signed checkpoint, to whose root the chain has to lead from "
+        + "its start. `expected` is what you kept, `actual` what is stored.",
       query: keptParameters
     })
   )
@@ -100,8 +100,8 @@ const verifyEvent = HttpApiEndpoint.get("verifyEvent", "/v1/verify/events/:id", 
       id: "verifyEvent",
       summary: "Verify one event",
       description:
-        "Its content, its link to the event before it, and, where a signed checkpoint covers it, " +
-        "the proof that it stands in the checkpoint's tree.",
+        "Its content, its link to the event before it, and, where a signed checkpoint covers it, "
+        + "the proof that it stands in the checkpoint's tree.",
       query: eventParameters
     })
   )

@@ -103,7 +103,7 @@ const wantsLines = (request: Request) =>
 export const layerVerifyHandlers = HttpApiBuilder.group(
   Api,
   "Verify",
-  Effect.fnUntraced(function*(handlers) {
+  Effect.fnUntraced(function* (handlers) {
     const { limits, secret } = yield* ApiSettings
     const receipts = yield* Receipts
     const verifier = yield* Verifier
@@ -112,7 +112,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
     const services = yield* Effect.context<ChainEnds | EventLog | EventStore | Visibility>()
     const checkpoints = yield* signedCheckpoints
 
-    const predecessorOf = Effect.fnUntraced(function*(tenantId: string, sequence: number) {
+    const predecessorOf = Effect.fnUntraced(function* (tenantId: string, sequence: number) {
       if (sequence <= 1) return null
       const rows = yield* Stream.runCollect(store.rows(tenantId, sequence - 1, sequence - 1))
       const [row] = rows.flat()
@@ -121,7 +121,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
     })
 
     /** The final receipt of an id that a caller kept; undefined if there is none (any more). */
-    const storedReceipt = Effect.fnUntraced(function*(tenantId: string, id: unknown) {
+    const storedReceipt = Effect.fnUntraced(function* (tenantId: string, id: unknown) {
       if (typeof id !== "string" || !verifyReceiptId(Redacted.value(secret), tenantId, id)) {
         return undefined
       }
@@ -135,7 +135,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
         : Effect.map(verifier.verifyTenant(request), (report) => json(report))
 
     /** The chain from its start up to the checkpoint's size has to lead to its root. */
-    const answerCheckpoint = Effect.fnUntraced(function*(
+    const answerCheckpoint = Effect.fnUntraced(function* (
       tenantId: string,
       note: string,
       timeLimitMs: number | undefined,
@@ -163,7 +163,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
       .handleRaw(
         "verifyChain",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const { tenantId } = yield* CurrentPrincipal
             const asked = yield* refusable(() => verifyRequest(request.url))
             const inLines = yield* wantsLines(request)
@@ -174,7 +174,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
       .handleRaw(
         "verifyKept",
         answering(
-          Effect.fnUntraced(function*({ request }) {
+          Effect.fnUntraced(function* ({ request }) {
             const { tenantId } = yield* CurrentPrincipal
             const timeLimit = yield* refusable(
               () => readQuery(request.url, keptParameters).values.time_limit
@@ -199,7 +199,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
       .handleRaw(
         "verifyEvent",
         answering(
-          Effect.fnUntraced(function*({ params: { id }, request }) {
+          Effect.fnUntraced(function* ({ params: { id }, request }) {
             const { tenantId } = yield* CurrentPrincipal
             const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
             if (!isClientId(id)) return yield* notFound("event")

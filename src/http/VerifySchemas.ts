@@ -50,11 +50,13 @@ export const VerifyProgressLine = Schema.Struct({
 }).annotate({ identifier: "VerifyProgress" })
 
 /** Progress about once a second, the report as the last line. */
-export const VerifyLines = Schema.Union([VerifyProgressLine, VerifyReport]).annotate({
-  description:
-    "One line of progress about every second; the schema is that of one line. The last line is " +
-    "the VerifyReport."
-}).pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
+export const VerifyLines = Schema.Union([VerifyProgressLine, VerifyReport])
+  .annotate({
+    description:
+      "One line of progress about every second; the schema is that of one line. The last line is "
+      + "the VerifyReport."
+  })
+  .pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
 
 const KeptTime = Schema.String.check(
   Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/u)

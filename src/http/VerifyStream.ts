@@ -34,7 +34,7 @@ export type OnProgress = (progress: VerifyProgress) => Effect.Effect<void>
 export const reportLines = <E, R>(
   check: (onProgress: OnProgress) => Effect.Effect<VerifyReport, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const scope = yield* Scope.make()
     const lines = yield* Queue.bounded<string, E | Cause.Done>(LINES_MAX)
     let toldAt = yield* Clock.currentTimeMillis
@@ -55,10 +55,9 @@ export const reportLines = <E, R>(
       Effect.onError(() => close)
     )
     const text = Stream.concat(Stream.succeed(first), Stream.fromQueue(lines))
-    return HttpServerResponse.stream(
-      text.pipe(Stream.encodeText, Stream.ensuring(close)),
-      { contentType: NDJSON_TYPE }
-    )
+    return HttpServerResponse.stream(text.pipe(Stream.encodeText, Stream.ensuring(close)), {
+      contentType: NDJSON_TYPE
+    })
   }) as Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
 const isDone = (error: unknown): error is Cause.Done =>

@@ -25,7 +25,7 @@ export interface WorkerServerSettings {
 
 const layerRoutes = ({ working }: WorkerServerSettings) =>
   HttpRouter.use(
-    Effect.fnUntraced(function*(router) {
+    Effect.fnUntraced(function* (router) {
       yield* router.add(
         "GET",
         "/healthz",
@@ -52,7 +52,7 @@ const failed = (cause: Cause.Cause<unknown>) =>
 const layerServing = Layer.unwrap(
   Effect.map(HttpRouter.HttpRouter, (router) =>
     HttpServer.serve(
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         const id = requestIdOf(headers["x-request-id"])
         const response = yield* Effect.catchCause(router.asHttpEffect(), failed).pipe(

@@ -101,7 +101,7 @@ const describe = (
   }
 }
 
-const make = Effect.fnUntraced(function*(settings: KeySettings) {
+const make = Effect.fnUntraced(function* (settings: KeySettings) {
   const view = yield* RegistryView
   const acts = yield* SystemActs
   const adminHash =
@@ -143,10 +143,8 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
     return [...known.values()].sort((left, right) => (left.id < right.id ? -1 : 1))
   }
 
-  const act = (
-    operation: Parameters<typeof describe>[0],
-    links: ReadonlyArray<ShareLink> = []
-  ) => acts.act(operation, describe(operation, links))
+  const act = (operation: Parameters<typeof describe>[0], links: ReadonlyArray<ShareLink> = []) =>
+    acts.act(operation, describe(operation, links))
 
   return Keys.of({
     authenticate,
@@ -208,5 +206,4 @@ const make = Effect.fnUntraced(function*(settings: KeySettings) {
 /** Keys of the registry, of the configuration, and the admin token. */
 export const layerKeys = (
   settings: KeySettings
-): Layer.Layer<Keys, never, RegistryView | SystemActs> =>
-  Layer.effect(Keys, make(settings))
+): Layer.Layer<Keys, never, RegistryView | SystemActs> => Layer.effect(Keys, make(settings))

@@ -63,8 +63,7 @@ export const authenticated = (
     })),
     writer: (name) =>
       Effect.map(log.writer(name), (writer) => ({
-        commit: (first, then) =>
-          writer.commit(first.map(sign), (placed) => then(placed).map(sign))
+        commit: (first, then) => writer.commit(first.map(sign), (placed) => then(placed).map(sign))
       }))
   }
 }

@@ -135,11 +135,7 @@ export class Checkpoints extends Context.Service<
       page: { readonly beforeSize?: number; readonly limit: number }
     ): Answer<ReadonlyArray<CheckpointRecord>>
     /** That a leaf is part of the tree of a checkpoint, the newest one if no size is given. */
-    inclusion(
-      tree: string,
-      sequenceNumber: number,
-      treeSize?: number
-    ): Answer<InclusionProof>
+    inclusion(tree: string, sequenceNumber: number, treeSize?: number): Answer<InclusionProof>
     /** A tile as the store holds it now, which leads to the root of a signed checkpoint. */
     tile(tree: string, tile: Tile): Answer<ProvenTile>
     /** That one checkpoint's tree is the beginning of the other's, the newest one if not given. */
@@ -193,7 +189,7 @@ const noSuchCheckpoint = (field: string, treeSize: number): ProofRefused =>
     message: `there is no checkpoint of size ${treeSize}; /v1/chain/checkpoints lists them`
   })
 
-const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
+const make = Effect.fnUntraced(function* (settings: CheckpointSettings) {
   const context = yield* Effect.context<CommandLog | EventLog | Receipts | Visibility>()
   const ends = yield* ChainEnds
   const heads = yield* Heads
@@ -209,18 +205,23 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   const mismatches = new Remembered<number>()
   const strangers = new Remembered<number>()
 
-  const mismatch = Effect.fnUntraced(function*(tree: string, treeSize: number, reason: string) {
+  const mismatch = Effect.fnUntraced(function* (tree: string, treeSize: number, reason: string) {
     const failure = new CheckpointMismatch({ tree, treeSize, reason })
     yield* Effect.logError(failure.message, { tree })
     return yield* failure
   })
 
   /** A checkpoint that a published key has signed, and may have, for this tree, as it says. */
-  const checked = Effect.fnUntraced(function*(
+  const checked = Effect.fnUntraced(function* (
     tree: string,
     record: CheckpointRecord
   ): Effect.fn.Return<CheckpointRecord, CheckpointMismatch | LogUnavailable> {
-    const open = Effect.map(keys.all, (all) => openNote(record.note, all.map(({ vkey }) => vkey)))
+    const open = Effect.map(keys.all, (all) =>
+      openNote(
+        record.note,
+        all.map(({ vkey }) => vkey)
+      )
+    )
     const isUnknown = (opened: OpenedNote) =>
       "refusal" in opened && opened.refusal === "unknown_key"
     let opened = yield* open
@@ -252,13 +253,13 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   })
 
   const held = (tree: string) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const published = yield* newestGenuine(ends, keys, settings.serviceName, tree)
       const newest = larger(published?.record, signed.get(tree))
       return newest === undefined ? undefined : yield* checked(tree, newest)
     })
 
-  const sign = Effect.fnUntraced(function*(tree: string) {
+  const sign = Effect.fnUntraced(function* (tree: string) {
     const { chain, tenantId } = chainOfTree(tree)
     const command: Command = {
       kind: "checkpoint",
@@ -304,7 +305,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
       )
     })
 
-  const latest = Effect.fn("Checkpoints.latest")(function*(
+  const latest = Effect.fn("Checkpoints.latest")(function* (
     tree: string
   ): Effect.fn.Return<CheckpointRecord, Failure> {
     const head = yield* headOf(heads, chainOfTree(tree))
@@ -319,14 +320,14 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   })
 
   /** The store holds what the log holds of this tenant now. */
-  const caughtUp = Effect.fnUntraced(function*(tenantId: string, topic: "checkpoints" | Chain) {
+  const caughtUp = Effect.fnUntraced(function* (tenantId: string, topic: "checkpoints" | Chain) {
     if (yield* isCaughtUp(tenantId, topic, VISIBLE_TIMEOUT)) return
     const cause = new Error(`the store has not caught up with the ${topic}`)
     return yield* new StoreUnavailable({ operation: "proof", cause })
   }, Effect.provideContext(context))
 
   /** The checkpoint of a size; one that was just made may still be on its way. */
-  const ofSize = Effect.fnUntraced(function*(tree: string, treeSize: number, field: string) {
+  const ofSize = Effect.fnUntraced(function* (tree: string, treeSize: number, field: string) {
     const own = signed.get(tree)
     const known = own?.tree_size === treeSize ? own : yield* store.ofSize(tree, treeSize)
     if (known !== undefined) return yield* checked(tree, known)
@@ -337,18 +338,14 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   })
 
   /** The newest checkpoint, or if it doesn't reach this far, one that is made now. */
-  const reaching = Effect.fnUntraced(function*(tree: string, sequenceNumber: number) {
+  const reaching = Effect.fnUntraced(function* (tree: string, sequenceNumber: number) {
     const newest = yield* held(tree)
     if (newest !== undefined && newest.tree_size >= sequenceNumber) return newest
     return yield* latest(tree)
   })
 
   /** What `build` makes of what is read, or why that does not hold. */
-  const attempt = <S, A>(
-    tree: string,
-    read: StoreRead<S>,
-    build: (stored: S) => A | undefined
-  ) =>
+  const attempt = <S, A>(tree: string, read: StoreRead<S>, build: (stored: S) => A | undefined) =>
     read.pipe(
       Effect.map((stored) => {
         const built = build(stored)
@@ -366,7 +363,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
     )
 
   /** A proof that holds: of what is stored, else of what is stored once it is all there, anew. */
-  const proven = Effect.fnUntraced(function*<S, A>(
+  const proven = Effect.fnUntraced(function* <S, A>(
     tree: string,
     { tree_size }: CheckpointRecord,
     read: StoreRead<S>,
@@ -396,7 +393,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   })
 
   const inclusion: Checkpoints["Service"]["inclusion"] = Effect.fn("Checkpoints.inclusion")(
-    function*(tree, sequenceNumber, treeSize) {
+    function* (tree, sequenceNumber, treeSize) {
       const checkpoint =
         treeSize === undefined
           ? yield* reaching(tree, sequenceNumber)
@@ -428,7 +425,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   )
 
   const consistency: Checkpoints["Service"]["consistency"] = Effect.fn("Checkpoints.consistency")(
-    function*(tree, firstSize, secondSize) {
+    function* (tree, firstSize, secondSize) {
       if (secondSize !== undefined && firstSize > secondSize) {
         return yield* new ProofRefused({
           code: "invalid_range",
@@ -459,7 +456,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   )
 
   /** A checkpoint whose tree has the tile, not necessarily the newest one. */
-  const covering = Effect.fnUntraced(function*(tree: string, tile: Tile) {
+  const covering = Effect.fnUntraced(function* (tree: string, tile: Tile) {
     const known = genuine.get(tree)
     if (known !== undefined && known.tree_size >= leavesUpTo(tile)) return known
     const newest = yield* held(tree)
@@ -489,7 +486,7 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   }
 
   const tile: Checkpoints["Service"]["tile"] = Effect.fn("Checkpoints.tile")(
-    function*(tree, asked) {
+    function* (tree, asked) {
       const checkpoint = yield* covering(tree, asked)
       const size = checkpoint.tree_size
       const read = readTile(tree, asked, nodesBeside(asked, size))
@@ -502,25 +499,27 @@ const make = Effect.fnUntraced(function*(settings: CheckpointSettings) {
   )
 
   /** Rows that are no checkpoints of this tree are left out, and logged. */
-  const list: Checkpoints["Service"]["list"] = Effect.fn("Checkpoints.list")(function*(tree, page) {
-    yield* keys.caughtUp
-    const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
-    const records = yield* store.list(tree, page)
-    const genuine: Array<CheckpointRecord> = []
-    for (const record of records) {
-      const opened = openRecord(settings.serviceName, tree, record, vkeys)
-      const refusal = opened && (yield* keys.refusal(tree, opened))
-      if (opened !== undefined && refusal === undefined) genuine.push(record)
+  const list: Checkpoints["Service"]["list"] = Effect.fn("Checkpoints.list")(
+    function* (tree, page) {
+      yield* keys.caughtUp
+      const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
+      const records = yield* store.list(tree, page)
+      const genuine: Array<CheckpointRecord> = []
+      for (const record of records) {
+        const opened = openRecord(settings.serviceName, tree, record, vkeys)
+        const refusal = opened && (yield* keys.refusal(tree, opened))
+        if (opened !== undefined && refusal === undefined) genuine.push(record)
+      }
+      const forged = records.length - genuine.length
+      if (forged > 0) {
+        yield* Effect.logError("checkpoints in the store are not signed by this service", {
+          tree,
+          forged
+        })
+      }
+      return genuine
     }
-    const forged = records.length - genuine.length
-    if (forged > 0) {
-      yield* Effect.logError("checkpoints in the store are not signed by this service", {
-        tree,
-        forged
-      })
-    }
-    return genuine
-  })
+  )
 
   return Checkpoints.of({
     held,

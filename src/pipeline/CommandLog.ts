@@ -20,7 +20,12 @@ import {
   SEND_BYTES_MAX,
   SEND_RECORDS_MAX
 } from "../domain/Topics.ts"
-import { EventLog, type LogUnavailable, type LogAppender, type NewRecord } from "../ports/EventLog.ts"
+import {
+  EventLog,
+  type LogUnavailable,
+  type LogAppender,
+  type NewRecord
+} from "../ports/EventLog.ts"
 
 /** The queue is full or the log did not acknowledge in time. */
 export class CommandLogBusy extends Schema.TaggedError<CommandLogBusy>()("CommandLogBusy", {
@@ -68,8 +73,8 @@ class Mailbox {
 
   isFull(more: number): boolean {
     return (
-      this.#waiting.length >= QUEUE_COMMANDS_MAX ||
-      (this.#waiting.length > 0 && this.#bytes + more > QUEUE_BYTES_MAX)
+      this.#waiting.length >= QUEUE_COMMANDS_MAX
+      || (this.#waiting.length > 0 && this.#bytes + more > QUEUE_BYTES_MAX)
     )
   }
 
@@ -109,7 +114,7 @@ const numbered = (writer: CommandWriter, { record }: Waiting): NewRecord => ({
   headers: { ...record.headers, [WRITER_HEADER]: writer.next(nowMicros()) }
 })
 
-const write = Effect.fnUntraced(function*(
+const write = Effect.fnUntraced(function* (
   mailbox: Mailbox,
   appender: LogAppender,
   writer: CommandWriter
@@ -147,7 +152,7 @@ const wait = (mailbox: Mailbox, record: NewRecord, bytes: number) =>
     )
   })
 
-const make = Effect.gen(function*() {
+const make = Effect.gen(function* () {
   const log = yield* EventLog
   const appender = yield* log.appender
   const mailbox = new Mailbox()

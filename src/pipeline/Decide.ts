@@ -10,17 +10,19 @@ import { CommandLog } from "./CommandLog.ts"
 import { withdraw } from "./Ingest.ts"
 
 /** Succeeds when the command is durable; `operation` names it where that fails. */
-export const submitted = Effect.fnUntraced(function*(command: Command, operation: string) {
+export const submitted = Effect.fnUntraced(function* (command: Command, operation: string) {
   const commands = yield* CommandLog
-  yield* commands.submit(command).pipe(
-    Effect.catchTag(["CommandLogBusy", "CommandTooLarge"], (cause) =>
-      Effect.fail(new LogUnavailable({ operation, cause }))
+  yield* commands
+    .submit(command)
+    .pipe(
+      Effect.catchTag(["CommandLogBusy", "CommandTooLarge"], (cause) =>
+        Effect.fail(new LogUnavailable({ operation, cause }))
+      )
     )
-  )
 })
 
 /** The receipt of the command, or none if no sequencer has decided in time: it may still happen. */
-export const decided = Effect.fnUntraced(function*(
+export const decided = Effect.fnUntraced(function* (
   command: Command,
   operation: string,
   within: Duration.Input

@@ -94,13 +94,13 @@ const erasureEvent = (
   return prepared.ok
 }
 
-const make = Effect.fnUntraced(function*(secret: string) {
+const make = Effect.fnUntraced(function* (secret: string) {
   const ingest = yield* Ingest
   const store = yield* EventStore
   const visibility = yield* Visibility
 
   /** The events with this id that come after one of them, in the order of the chain. */
-  const named = Effect.fnUntraced(function*(tenantId: string, id: string, afterSequence: number) {
+  const named = Effect.fnUntraced(function* (tenantId: string, id: string, afterSequence: number) {
     const { final } = visibility.of(tenantId)
     const filter = { ...emptyFilter, id }
     const { bodies } = yield* store.page(
@@ -111,11 +111,11 @@ const make = Effect.fnUntraced(function*(secret: string) {
   })
 
   /** What there is to erase, as much of it as one request may. */
-  const targetsOf = Effect.fnUntraced(function*(tenantId: string, eventId: string) {
+  const targetsOf = Effect.fnUntraced(function* (tenantId: string, eventId: string) {
     const targets: Array<AuditEvent> = []
     let reserved: EventReserved | undefined
     let isKnown = false
-    for (let after = 0; targets.length < BATCH_ITEMS_MAX;) {
+    for (let after = 0; targets.length < BATCH_ITEMS_MAX; ) {
       const found = yield* named(tenantId, eventId, after)
       for (const event of found) {
         const { action, erased_at } = event
@@ -134,7 +134,7 @@ const make = Effect.fnUntraced(function*(secret: string) {
     return targets.slice(0, BATCH_ITEMS_MAX)
   })
 
-  const erase = Effect.fn("EventErasures.erase")(function*(request: ErasureRequest) {
+  const erase = Effect.fn("EventErasures.erase")(function* (request: ErasureRequest) {
     const { eventId, idempotency, tenantId } = request
     const targets = yield* targetsOf(tenantId, eventId)
     // With a key the sequencer has to say whether it is the first time, whatever there is to erase.

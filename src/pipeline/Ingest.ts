@@ -185,13 +185,13 @@ const nameReceipt = (
   return { receiptId, receivedAt: receivedAtOf(receiptId) ?? formatMicros(nowMicros()) }
 }
 
-const make = Effect.fnUntraced(function*(secret: string) {
+const make = Effect.fnUntraced(function* (secret: string) {
   const commands = yield* CommandLog
   const receipts = yield* Receipts
 
   /** The final receipt of an earlier attempt, as soon as there is one. */
   const earlier = (tenantId: string, receiptId: string) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       for (;;) {
         const state = yield* receipts.state(tenantId, receiptId)
         if (state.status !== "pending") return state.receipt
@@ -200,7 +200,7 @@ const make = Effect.fnUntraced(function*(secret: string) {
     })
 
   /** Wait for what a decision promises, until the deadline. */
-  const settle = Effect.fnUntraced(function*(
+  const settle = Effect.fnUntraced(function* (
     request: IngestRequest,
     receiptId: string,
     decision: Decision,
@@ -223,7 +223,7 @@ const make = Effect.fnUntraced(function*(secret: string) {
     return { kind, receipt: receipt.value }
   })
 
-  const ingest = Effect.fn("Ingest.ingest")(function*(
+  const ingest = Effect.fn("Ingest.ingest")(function* (
     request: IngestRequest
   ): Effect.fn.Return<IngestOutcome, IngestFailure> {
     const { idempotency, items, tenantId } = request

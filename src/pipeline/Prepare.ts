@@ -24,13 +24,7 @@ import {
   detailsText,
   type EventTexts
 } from "../domain/HashChain.ts"
-import {
-  derivedUuid,
-  ID_LENGTH_MAX,
-  isClientId,
-  randomHex,
-  uuidv7
-} from "../domain/Identifiers.ts"
+import { derivedUuid, ID_LENGTH_MAX, isClientId, randomHex, uuidv7 } from "../domain/Identifiers.ts"
 import { unknownField } from "../domain/NearestName.ts"
 import type { JsonObject } from "../domain/StrictJson.ts"
 import { parseTimestamp } from "../domain/Timestamp.ts"
@@ -179,8 +173,8 @@ const checkAction = (value: unknown, lengthMax: number, isOwn: boolean): string 
     return refuse(
       "invalid_action",
       "action",
-      "must be two or more segments of ASCII letters, digits, _ and - joined by dots, " +
-        `like document.read, at most ${lengthMax} characters`
+      "must be two or more segments of ASCII letters, digits, _ and - joined by dots, "
+        + `like document.read, at most ${lengthMax} characters`
     )
   }
   return !isOwn && value.startsWith(RESERVED_ACTION_PREFIX)
@@ -191,12 +185,12 @@ const checkAction = (value: unknown, lengthMax: number, isOwn: boolean): string 
 const checkTimestamp = (value: unknown, acceptedAt: string): string => {
   if (value === undefined) return acceptedAt
   return (
-    (typeof value === "string" ? parseTimestamp(value) : undefined) ??
-    refuse(
+    (typeof value === "string" ? parseTimestamp(value) : undefined)
+    ?? refuse(
       "invalid_timestamp",
       "timestamp",
-      "must be an existing RFC 3339 date-time of the years 1970 to 2261, " +
-        "like 2026-01-31T12:00:00.123456Z"
+      "must be an existing RFC 3339 date-time of the years 1970 to 2261, "
+        + "like 2026-01-31T12:00:00.123456Z"
     )
   )
 }
@@ -227,11 +221,7 @@ const shownPath = (path: string): string =>
   path.length > WARNING_LENGTH_MAX ? `${path.slice(0, WARNING_LENGTH_MAX)}…` : path
 
 /** Refuse a member that is not known, with the name that was probably meant. */
-export const refuseUnknown = (
-  object: Fields,
-  known: ReadonlyArray<string>,
-  what: string
-): void => {
+export const refuseUnknown = (object: Fields, known: ReadonlyArray<string>, what: string): void => {
   for (const key in object) {
     if (known.includes(key)) continue
     refuse("invalid_value", shownPath(key === "" ? '""' : key), unknownField(key, known, what))
@@ -274,7 +264,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
   const clientId = memberOf(item, "id")
   const id = clientId === undefined ? generatedId(options) : checkId(clientId, "id")
   const timestamp = checkTimestamp(memberOf(item, "timestamp"), options.acceptedAt)
-  const actor = requireObject(item, "actor", "{\"id\": …, \"type\": …}")
+  const actor = requireObject(item, "actor", '{"id": …, "type": …}')
   const actorId = requireId(actor, "id", "actor.id")
   const email = optionalText(actor, "email", "actor.email", EMAIL_LENGTH_MAX)
   const defaultType = email === undefined ? "system" : "human"
@@ -289,7 +279,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
     limits.actionLengthMax,
     options.isOwn === true
   )
-  const resource = requireObject(item, "resource", "{\"id\": …, \"type\": …}")
+  const resource = requireObject(item, "resource", '{"id": …, "type": …}')
   const resourceId = requireId(resource, "id", "resource.id")
   const resourceType = requireId(resource, "type", "resource.type")
   const name = optionalText(resource, "name", "resource.name", NAME_LENGTH_MAX)
@@ -345,22 +335,22 @@ const sentText = ({ actor, item, resource, texts, warnings }: Checked): string =
     return canonicalize({ ...withoutNulls(item), ...parts } as JsonObject)
   }
   const actorMembers =
-    sentMember(actor, "email", texts.actorEmail) +
-    sentMember(actor, "id", texts.actorId) +
-    sentMember(actor, "type", texts.actorType)
+    sentMember(actor, "email", texts.actorEmail)
+    + sentMember(actor, "id", texts.actorId)
+    + sentMember(actor, "type", texts.actorType)
   const resourceMembers =
-    sentMember(resource, "id", texts.resourceId) +
-    sentMember(resource, "name", texts.resourceName) +
-    sentMember(resource, "type", texts.resourceType)
+    sentMember(resource, "id", texts.resourceId)
+    + sentMember(resource, "name", texts.resourceName)
+    + sentMember(resource, "type", texts.resourceType)
   const { timestamp } = item
   return (
-    `{"action":${texts.action},"actor":{${actorMembers.slice(1)}}` +
-    sentMember(item, "id", texts.id) +
-    sentMember(item, "metadata", texts.metadata) +
-    sentMember(item, "outcome", texts.outcome) +
-    `,"resource":{${resourceMembers.slice(1)}}` +
-    sentMember(item, "timestamp", typeof timestamp === "string" ? quote(timestamp) : undefined) +
-    "}"
+    `{"action":${texts.action},"actor":{${actorMembers.slice(1)}}`
+    + sentMember(item, "id", texts.id)
+    + sentMember(item, "metadata", texts.metadata)
+    + sentMember(item, "outcome", texts.outcome)
+    + `,"resource":{${resourceMembers.slice(1)}}`
+    + sentMember(item, "timestamp", typeof timestamp === "string" ? quote(timestamp) : undefined)
+    + "}"
   )
 }
 

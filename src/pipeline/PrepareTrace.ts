@@ -92,21 +92,31 @@ export interface PrepareTraceOptions {
   readonly limits: TraceLimits
 }
 
-export type PreparedTrace =
-  | { readonly ok: TraceOperation }
-  | { readonly error: PrepareError }
+export type PreparedTrace = { readonly ok: TraceOperation } | { readonly error: PrepareError }
 
 const ID_FIELDS = { execution: "execution_id", span: "span_id" } as const
 
 /** What each operation may say, its ids aside; an end that was misspelt would be final. */
 const knownFields: Readonly<Record<OperationName, ReadonlyArray<string>>> = {
   "execution.start": [
-    "id", "agent_id", "agent_name", "trigger", "metadata", "idempotency_key", "started_at"
+    "id",
+    "agent_id",
+    "agent_name",
+    "trigger",
+    "metadata",
+    "idempotency_key",
+    "started_at"
   ],
   "execution.end": ["status", "ended_at", "metadata"],
   "execution.erase": ["reason"],
   "span.start": [
-    "id", "parent_span_id", "caused_by_span_ids", "span_type", "name", "started_at", "metadata",
+    "id",
+    "parent_span_id",
+    "caused_by_span_ids",
+    "span_type",
+    "name",
+    "started_at",
+    "metadata",
     "idempotency_key"
   ],
   "span.end": ["status", "ended_at", "error", "metadata"],
@@ -129,12 +139,12 @@ const instantOf = (item: Fields, name: string): string | undefined => {
   const value = memberOf(item, name)
   if (value === undefined) return undefined
   return (
-    (typeof value === "string" ? parseTimestamp(value) : undefined) ??
-    refuse(
+    (typeof value === "string" ? parseTimestamp(value) : undefined)
+    ?? refuse(
       "invalid_timestamp",
       name,
-      "must be an existing RFC 3339 date-time of the years 1970 to 2261, " +
-        "like 2026-01-31T12:00:00.123456Z"
+      "must be an existing RFC 3339 date-time of the years 1970 to 2261, "
+        + "like 2026-01-31T12:00:00.123456Z"
     )
   )
 }
@@ -156,8 +166,7 @@ const statusOf = (item: Fields): TerminalStatus =>
 
 const spanTypeOf = (item: Fields): string => {
   const value = memberOf(item, "span_type")
-  const form =
-    `a name like TOOL_CALL: capital letters, digits and _, at most ${SPAN_TYPE_LENGTH_MAX}`
+  const form = `a name like TOOL_CALL: capital letters, digits and _, at most ${SPAN_TYPE_LENGTH_MAX}`
   if (value === undefined) return refuse("missing_field", "span_type", `required; send ${form}`)
   const isName =
     typeof value === "string" && value.length <= SPAN_TYPE_LENGTH_MAX && SPAN_TYPE_FORM.test(value)
@@ -318,8 +327,8 @@ const startSpan = (
   const startedAt = instantOf(item, "started_at")
   const metadata = metadataOf(item, options)
   const known =
-    clientId ??
-    (key === undefined ? undefined : derivedUuid("alk-span", tenantId, executionId, key))
+    clientId
+    ?? (key === undefined ? undefined : derivedUuid("alk-span", tenantId, executionId, key))
   const { fresh, id } =
     known === undefined ? generatedId("span", options) : { id: known, fresh: false }
   return {

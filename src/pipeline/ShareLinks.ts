@@ -62,18 +62,18 @@ const sameHash = (left: string, right: string): boolean =>
 
 const now = (): string => formatMicros(nowMicros())
 
-const make = Effect.gen(function*() {
+const make = Effect.gen(function* () {
   const view = yield* RegistryView
   const acts = yield* SystemActs
-  const own = (tenantId: string): ReadonlyArray<ShareLink> =>
-    [...view.registry().linksOf(tenantId)]
+  const own = (tenantId: string): ReadonlyArray<ShareLink> => [...view.registry().linksOf(tenantId)]
 
   return ShareLinks.of({
     create: ({ expiresInSeconds, filter, keyId, label, maxUses, tenantId }) =>
       Effect.suspend((): Effect.Effect<CreatedLink, TooManyLinks | SystemActFailure> => {
         const token = newShareToken()
         const created_at = now()
-        if (usableLinks(view.registry(), tenantId, created_at) >= LINKS_MAX) return Effect.fail(new TooManyLinks({ limit: LINKS_MAX }))
+        if (usableLinks(view.registry(), tenantId, created_at) >= LINKS_MAX)
+          return Effect.fail(new TooManyLinks({ limit: LINKS_MAX }))
         const link: ShareLink = {
           id: `lnk_${uuidv7()}`,
           tenant_id: tenantId,
@@ -122,10 +122,10 @@ const make = Effect.gen(function*() {
       Effect.suspend(() => {
         const hash = sha256Hex(token)
         const link = view.registry().linkOfHash(hash)
-        return link === undefined ||
-          !sameHash(link.hash, hash) ||
-          isOfRevokedKey(view.registry(), link) ||
-          linkRefusal(link, now()) !== undefined
+        return link === undefined
+          || !sameHash(link.hash, hash)
+          || isOfRevokedKey(view.registry(), link)
+          || linkRefusal(link, now()) !== undefined
           ? Effect.fail(unusable())
           : Effect.succeed(link)
       }),

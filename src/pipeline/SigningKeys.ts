@@ -36,12 +36,14 @@ export const publishedKeys = (
   return sorted.flatMap(({ added_at, endorsement, public_key, vkey }) => {
     const standing = line.find((one) => one.vkey === vkey)
     if (standing === undefined) return []
-    return [{
-      ...standing,
-      publicKey: public_key,
-      addedAt: added_at,
-      ...(endorsement === undefined ? {} : { endorsement })
-    }]
+    return [
+      {
+        ...standing,
+        publicKey: public_key,
+        addedAt: added_at,
+        ...(endorsement === undefined ? {} : { endorsement })
+      }
+    ]
   })
 }
 
@@ -61,7 +63,7 @@ const refusalBy = (
   return refusal
 }
 
-const make = Effect.fnUntraced(function*(trusted: ReadonlyArray<string>) {
+const make = Effect.fnUntraced(function* (trusted: ReadonlyArray<string>) {
   const view = yield* RegistryView
   const signers = yield* TreeSigners
   let known: ReadonlyArray<SigningKey> = []
@@ -75,7 +77,7 @@ const make = Effect.fnUntraced(function*(trusted: ReadonlyArray<string>) {
     return published
   })
 
-  const judged = Effect.fnUntraced(function*(tree: string, opened: OpenedCheckpoint) {
+  const judged = Effect.fnUntraced(function* (tree: string, opened: OpenedCheckpoint) {
     const keys = yield* all
     const { handOvers, signer } = yield* signers.of(tree, opened.keyIds)
     // Before a sequencer has said who signs, none of the keys has handed anything over.
@@ -113,7 +115,7 @@ export const layerPublishedKeys = (
  * Ask for a key to be published, endorsed by the key before it where that one is given; it changes
  * nothing if it is already. Waits for no decision.
  */
-export const publishSigningKey = Effect.fn("SigningKeys.publish")(function*(
+export const publishSigningKey = Effect.fn("SigningKeys.publish")(function* (
   signer: Signer,
   secret: Redacted.Redacted,
   previous?: Signer
@@ -145,7 +147,7 @@ export const publishSigningKey = Effect.fn("SigningKeys.publish")(function*(
 const CHANGE_POLL = "1 second"
 
 /** Succeeds when every partition is signed with the key, and the one before has endorsed it. */
-export const keyChanged = Effect.fn("SigningKeys.changed")(function*(
+export const keyChanged = Effect.fn("SigningKeys.changed")(function* (
   { keyId, vkey }: Signer,
   previous: Signer
 ) {
@@ -162,7 +164,7 @@ export const keyChanged = Effect.fn("SigningKeys.changed")(function*(
       return undefined
     }
   }
-  const look = Effect.fnUntraced(function*(
+  const look = Effect.fnUntraced(function* (
     position: Pick<Position, "topic" | "partition">,
     key: string,
     take: (record: LogRecord) => void
@@ -172,7 +174,7 @@ export const keyChanged = Effect.fn("SigningKeys.changed")(function*(
       records.filter((record) => record.key?.toString() === key).forEach(take)
     )
   })
-  const lookAtAll = Effect.gen(function*() {
+  const lookAtAll = Effect.gen(function* () {
     for (const partition of partitions.filter((one) => !changed.has(one))) {
       yield* look({ topic: "state", partition }, SIGNER_KEY, (record) => {
         const signer = read(record, readTreeSigner)
@@ -183,8 +185,8 @@ export const keyChanged = Effect.fn("SigningKeys.changed")(function*(
     }
     yield* look({ topic: "registry", partition: 0 }, `signing_key/${keyId}`, (record) => {
       const endorsement = read(record, (value) => RecordFields.of(value, "key").text("endorsement"))
-      isEndorsed ||= endorsement !== undefined
-        && openEndorsement(endorsement, previous.vkey)?.nextVkey === vkey
+      isEndorsed ||=
+        endorsement !== undefined && openEndorsement(endorsement, previous.vkey)?.nextVkey === vkey
     })
     return isEndorsed && changed.size === partitions.length
   })

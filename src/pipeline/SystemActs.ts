@@ -68,14 +68,14 @@ export const systemCommand = (redacted: Redacted.Redacted, act: SystemAct): Comm
 
 const refusals = ["not_found", "limit_reached"] as const
 
-const make = Effect.fnUntraced(function*(secret: Redacted.Redacted) {
+const make = Effect.fnUntraced(function* (secret: Redacted.Redacted) {
   const view = yield* RegistryView
   const context = yield* Effect.context<CommandLog | Receipts>()
 
   return SystemActs.of({
     log: (act) =>
       submitted(systemCommand(secret, act), "administer").pipe(Effect.provideContext(context)),
-    act: Effect.fnUntraced(function*(operation, act) {
+    act: Effect.fnUntraced(function* (operation, act) {
       const command: Command = { ...systemCommand(secret, act), kind: "registry", operation }
       const receipt = yield* decided(command, "administer", DECISION_TIMEOUT).pipe(
         Effect.provideContext(context)

@@ -93,7 +93,7 @@ interface Found {
   readonly isForeign: boolean
 }
 
-const findMarker = Effect.fnUntraced(function*(taking: TakingOver, reader: LogReader) {
+const findMarker = Effect.fnUntraced(function* (taking: TakingOver, reader: LogReader) {
   let marker: Marker | undefined
   let isForeign = false
   const take = ({ headers, key, value }: LogRecord) => {
@@ -107,7 +107,7 @@ const findMarker = Effect.fnUntraced(function*(taking: TakingOver, reader: LogRe
 })
 
 /** The copy, if this service has written it. */
-const readCopy = Effect.fnUntraced(function*<E>(taking: TakingOver<E>) {
+const readCopy = Effect.fnUntraced(function* <E>(taking: TakingOver<E>) {
   const text = yield* taking.copy?.read ?? Effect.succeed(undefined)
   if (text === undefined) return undefined
   try {
@@ -137,7 +137,7 @@ const places = ({ log }: TakingOver): ReadonlyArray<Pick<Position, "topic" | "pa
   )
 
 /** True if one of the records there carries a MAC of this service. */
-const holdsMacs = Effect.fnUntraced(function*(
+const holdsMacs = Effect.fnUntraced(function* (
   { log, mac, prefix }: TakingOver,
   reader: LogReader,
   { partition, topic }: Pick<Position, "topic" | "partition">
@@ -149,8 +149,8 @@ const holdsMacs = Effect.fnUntraced(function*(
   yield* scan(reader, { topic, partition, offset }, end, (records) => {
     found ||= records.some(
       ({ headers, key, value }) =>
-        headers[MAC_HEADER] !== undefined &&
-        mac.refusal({ topic: name, partition, key, value, headers }) === undefined
+        headers[MAC_HEADER] !== undefined
+        && mac.refusal({ topic: name, partition, key, value, headers }) === undefined
     )
   })
   return found
@@ -159,20 +159,20 @@ const holdsMacs = Effect.fnUntraced(function*(
 const foreign = (prefix: string) =>
   new TakeOverRefused({
     message:
-      `${topicName(prefix, QUARANTINE.topic)} says that another ALK_SECRET authenticates these ` +
-      "topics: set the secret back to the one that they were written with"
+      `${topicName(prefix, QUARANTINE.topic)} says that another ALK_SECRET authenticates these `
+      + "topics: set the secret back to the one that they were written with"
   })
 
 const lostMarker = (prefix: string, place: string) =>
   new TakeOverRefused({
     message:
-      `${prefix}.${place} holds authenticated records, but their marker is gone from ` +
-      `${topicName(prefix, QUARANTINE.topic)}: the topic was shortened or replaced. Restore it; ` +
-      "nothing is taken over a second time"
+      `${prefix}.${place} holds authenticated records, but their marker is gone from `
+      + `${topicName(prefix, QUARANTINE.topic)}: the topic was shortened or replaced. Restore it; `
+      + "nothing is taken over a second time"
   })
 
 /** Take over what is there now, and write that down. Runs after every other one was fenced. */
-const takeOverNow = Effect.fnUntraced(function*(
+const takeOverNow = Effect.fnUntraced(function* (
   taking: TakingOver,
   reader: LogReader,
   writer: Effect.Success<ReturnType<EventLog["Service"]["writer"]>>,
@@ -206,15 +206,15 @@ const report = (marker: Marker, known: Marker | undefined) => {
   const offsets = Object.fromEntries(offsetsOf(marker))
   if (known !== undefined) {
     return Effect.logError(
-      "the marker of authenticated records was gone from alk.quarantine and is written again from " +
-        "the data folder: the topics were shortened or replaced. No record is taken over anew",
+      "the marker of authenticated records was gone from alk.quarantine and is written again from "
+        + "the data folder: the topics were shortened or replaced. No record is taken over anew",
       { offsets }
     )
   }
   return Object.values(offsets).some((offset) => offset > 0)
     ? Effect.logWarning(
-        "internal records of an older version are taken over, once: those below these offsets count " +
-          "without a MAC, every later one needs one",
+        "internal records of an older version are taken over, once: those below these offsets count "
+          + "without a MAC, every later one needs one",
         { offsets }
       )
     : Effect.logDebug("internal records are authenticated from the first on")
@@ -224,7 +224,7 @@ const report = (marker: Marker, known: Marker | undefined) => {
  * Where records without a MAC end. The first process that asks decides; others that start at the same
  * time read what it has written.
  */
-export const takeOver = Effect.fn("TakeOver")(function*<E>(taking: TakingOver<E>) {
+export const takeOver = Effect.fn("TakeOver")(function* <E>(taking: TakingOver<E>) {
   const reader = yield* taking.log.reader
   const kept = yield* readCopy(taking)
   const found = yield* findMarker(taking, reader)
@@ -232,7 +232,7 @@ export const takeOver = Effect.fn("TakeOver")(function*<E>(taking: TakingOver<E>
   if (marker === undefined && found.isForeign) return yield* foreign(taking.prefix)
   if (marker === undefined) {
     // Once this writer is there, no earlier one can write a marker any more.
-    marker = yield* Effect.gen(function*() {
+    marker = yield* Effect.gen(function* () {
       const writer = yield* taking.log.writer("take-over")
       const again = yield* findMarker(taking, reader)
       if (again.marker !== undefined) return again.marker
@@ -264,9 +264,9 @@ const compareWithCopy = (marker: Marker, kept: Marker): Effect.Effect<void> => {
   return later.length === 0
     ? Effect.void
     : Effect.logError(
-        "records without a MAC were taken over a second time, at " +
-          `${marker.taken_over_at} after ${kept.taken_over_at}: this process refuses what was ` +
-          "taken over since",
+        "records without a MAC were taken over a second time, at "
+          + `${marker.taken_over_at} after ${kept.taken_over_at}: this process refuses what was `
+          + "taken over since",
         { partitions: later }
       )
 }

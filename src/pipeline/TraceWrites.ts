@@ -6,12 +6,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Receipt } from "../domain/Receipt.ts"
 import type { TraceErrorCode, TraceResult } from "../domain/TraceOperation.ts"
-import {
-  Ingest,
-  type Idempotency,
-  type IngestFailure,
-  type IngestOutcome
-} from "./Ingest.ts"
+import { Ingest, type Idempotency, type IngestFailure, type IngestOutcome } from "./Ingest.ts"
 import type { PreparedTraces } from "./PrepareTrace.ts"
 
 /** Every reason for which the sequencer refuses an operation. */
@@ -58,9 +53,7 @@ export class TraceWrites extends Context.Service<
   TraceWrites,
   {
     /** One operation: what became of it, once that can be read. */
-    single(
-      write: TraceWrite
-    ): Effect.Effect<TraceResult, TraceRefused | TraceWriteFailure>
+    single(write: TraceWrite): Effect.Effect<TraceResult, TraceRefused | TraceWriteFailure>
     /** Several: the final receipt, once everything that it tells of can be read. */
     several(write: TraceWrite): Effect.Effect<Receipt, TraceWriteFailure>
     /** Several, without waiting or, with `visible`, for at most the time of a commit. */
@@ -74,10 +67,10 @@ export class TraceWrites extends Context.Service<
 const isTraceErrorCode = (code: string): code is TraceErrorCode =>
   (traceErrorCodes as ReadonlyArray<string>).includes(code)
 
-const make = Effect.gen(function*() {
+const make = Effect.gen(function* () {
   const ingest = yield* Ingest
 
-  const batch: TraceWrites["Service"]["batch"] = Effect.fnUntraced(function*(write, until) {
+  const batch: TraceWrites["Service"]["batch"] = Effect.fnUntraced(function* (write, until) {
     const outcome = yield* ingest.ingest({ ...write, until })
     switch (outcome.kind) {
       case "written":
@@ -92,12 +85,12 @@ const make = Effect.gen(function*() {
     }
   })
 
-  const several: TraceWrites["Service"]["several"] = Effect.fnUntraced(function*(write) {
+  const several: TraceWrites["Service"]["several"] = Effect.fnUntraced(function* (write) {
     const outcome = yield* batch(write, "visible")
     return outcome.kind === "visible" ? outcome.receipt : yield* new TraceUndecided()
   })
 
-  const single: TraceWrites["Service"]["single"] = Effect.fnUntraced(function*(write) {
+  const single: TraceWrites["Service"]["single"] = Effect.fnUntraced(function* (write) {
     const { errors, receipt_id, results } = yield* several(write)
     const [refused] = errors
     if (refused !== undefined) {

@@ -23,8 +23,6 @@ export class Archive extends Context.Service<
   Archive,
   {
     /** The bytes of a ZIP; a reader that stops stops the entries too. */
-    zip<E>(
-      entries: Stream.Stream<ArchiveEntry<E>, E>
-    ): Stream.Stream<Uint8Array, E | ArchiveFailed>
+    zip<E>(entries: Stream.Stream<ArchiveEntry<E>, E>): Stream.Stream<Uint8Array, E | ArchiveFailed>
   }
 >()("alk/Archive") {}

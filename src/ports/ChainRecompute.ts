@@ -70,9 +70,7 @@ export class ChainRecompute extends Context.Service<
   ChainRecompute,
   {
     /** The blocks of a range that hold any row, ascending. Memory grows with the range: 2^18. */
-    blocks(
-      query: RecomputeQuery
-    ): Effect.Effect<ReadonlyArray<RecomputedBlock>, StoreUnavailable>
+    blocks(query: RecomputeQuery): Effect.Effect<ReadonlyArray<RecomputedBlock>, StoreUnavailable>
     /** The rows of these sequences as verification sees them, ascending. */
     sample(
       tenantId: string,

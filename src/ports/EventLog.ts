@@ -135,9 +135,7 @@ export class EventLog extends Context.Service<
     readonly reader: Effect.Effect<LogReader, LogUnavailable, Scope.Scope>
     readonly appender: Effect.Effect<LogAppender, LogUnavailable, Scope.Scope>
     /** Fences every earlier writer of the same name. */
-    writer(
-      name: string
-    ): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope>
+    writer(name: string): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope>
     /**
      * Membership of a group that shares out the partitions of `commands`: an assignment each time
      * the group is balanced anew, an empty one when this member has lost the group.

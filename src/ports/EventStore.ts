@@ -156,10 +156,7 @@ export class EventStore extends Context.Service<
     insertReceipts(rows: ReadonlyArray<ReceiptRow>): Effect.Effect<void, StoreUnavailable>
     insertConflicts(rows: ReadonlyArray<ConflictRow>): Effect.Effect<void, StoreUnavailable>
     /** True if an offset at or above `fromOffset` stands in the partition more than once. */
-    hasDuplicates(
-      partition: number,
-      fromOffset: number
-    ): Effect.Effect<boolean, StoreUnavailable>
+    hasDuplicates(partition: number, fromOffset: number): Effect.Effect<boolean, StoreUnavailable>
     /** Merge physically what stands in the store twice. Expensive; for rare repairs. */
     readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
     /**
@@ -198,10 +195,7 @@ export class EventStore extends Context.Service<
       sequenceNumber: number | undefined,
       final: boolean
     ): Effect.Effect<FoundEvent | undefined, StoreUnavailable>
-    stats(
-      query: StatsQuery,
-      final: boolean
-    ): Effect.Effect<Stats, StatsTooLarge | StoreUnavailable>
+    stats(query: StatsQuery, final: boolean): Effect.Effect<Stats, StatsTooLarge | StoreUnavailable>
     receipt(
       tenantId: string,
       receiptId: string

@@ -66,8 +66,6 @@ export class PdfRenderer extends Context.Service<
      * The document as a tagged PDF with outline. The same document gives the same bytes. At most
      * `PDF_BYTES_MAX` bytes.
      */
-    render(
-      document: PdfDocument
-    ): Effect.Effect<Uint8Array, PdfUnavailable | PdfBusy | PdfFailed>
+    render(document: PdfDocument): Effect.Effect<Uint8Array, PdfUnavailable | PdfBusy | PdfFailed>
   }
 >()("alk/PdfRenderer") {}

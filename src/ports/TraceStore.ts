@@ -340,8 +340,6 @@ export class TraceStore extends Context.Service<
      * Facts of executions that overlap [from, to] by their times, by start then id, for exports: in
      * chunks of whole executions, or of a large one without its spans; bounded memory.
      */
-    overlapping(
-      query: OverlapQuery
-    ): Stream.Stream<ReadonlyArray<ExecutionFacts>, StoreUnavailable>
+    overlapping(query: OverlapQuery): Stream.Stream<ReadonlyArray<ExecutionFacts>, StoreUnavailable>
   }
 >()("alk/TraceStore") {}

@@ -11,7 +11,7 @@ import { EventLog, LogUnavailable } from "../ports/EventLog.ts"
 const CATCH_UP_TIMEOUT = "10 seconds"
 
 /** Succeeds once everything of the tenant that is committed now can be read. */
-export const caughtUp = Effect.fnUntraced(function*(tenantId: string, topic: ShownTopic) {
+export const caughtUp = Effect.fnUntraced(function* (tenantId: string, topic: ShownTopic) {
   const log = yield* EventLog
   const visibility = yield* Visibility
   const inTime = yield* isCaughtUp(tenantId, topic, CATCH_UP_TIMEOUT)

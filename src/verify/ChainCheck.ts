@@ -79,10 +79,10 @@ export class ChainCheck {
     }
     const previous = this.#previous
     return (
-      previous !== undefined &&
-      previous.sequenceNumber + 1 === block.first &&
-      previous.hashes.length === 1 &&
-      previous.hashes[0] === block.prevHash
+      previous !== undefined
+      && previous.sequenceNumber + 1 === block.first
+      && previous.hashes.length === 1
+      && previous.hashes[0] === block.prevHash
     )
   }
 
@@ -232,9 +232,9 @@ export class ChainCheck {
   #isBeside(sequenceNumber: number, hash: string | undefined): boolean {
     const previous = this.#previous
     return (
-      previous?.sequenceNumber === sequenceNumber &&
-      hash !== undefined &&
-      previous.hashes.includes(hash)
+      previous?.sequenceNumber === sequenceNumber
+      && hash !== undefined
+      && previous.hashes.includes(hash)
     )
   }
 

@@ -7,11 +7,7 @@ import { Effect } from "effect"
 import type { AuditEvent } from "../domain/AuditEvent.ts"
 import { ERASURE_RESOURCE_TYPE, erasureOf } from "../domain/Erasure.ts"
 import { faultOf, recompute } from "../domain/HashChain.ts"
-import {
-  SAMPLE_ROWS_MAX,
-  type ChainRecompute,
-  type ErasedRow
-} from "../ports/ChainRecompute.ts"
+import { SAMPLE_ROWS_MAX, type ChainRecompute, type ErasedRow } from "../ports/ChainRecompute.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
 
@@ -63,8 +59,8 @@ export class Erasures {
   /** The same for the stored JSON of an event; false for one that does not say it was erased. */
   coversEvent({ content_hash, erased_at, id, sequence_number }: AuditEvent): boolean {
     return (
-      erased_at !== undefined &&
-      this.covers({
+      erased_at !== undefined
+      && this.covers({
         sequenceNumber: sequence_number,
         id,
         contentHash: content_hash,
@@ -77,7 +73,7 @@ export class Erasures {
 type Recompute = ChainRecompute["Service"]
 
 /** Ask for as many at a time as one question may name. */
-const learn = Effect.fnUntraced(function*(
+const learn = Effect.fnUntraced(function* (
   into: Erasures,
   recompute: Recompute,
   tenantId: string,
@@ -93,7 +89,7 @@ const learn = Effect.fnUntraced(function*(
  * Look up who has erased these events. The details go a moment before the event that says so is
  * stored, and that one stands in the log by then: where none is found, the store is waited for.
  */
-export const learnErasures = Effect.fnUntraced(function*(
+export const learnErasures = Effect.fnUntraced(function* (
   recompute: Recompute,
   tenantId: string,
   sequenceNumbers: ReadonlyArray<number>

@@ -30,7 +30,7 @@ export interface CheckedProof {
  * The proof for an event of a signed tree; undefined if the store can't make one. One that does not
  * hold is made anew, in case it was the tree that was kept, not the event, that somebody changed.
  */
-export const checkedProof = Effect.fnUntraced(function*(
+export const checkedProof = Effect.fnUntraced(function* (
   checkpoints: Checkpoints,
   tree: string,
   { rootHash, treeSize }: SignedCheckpoint,
@@ -51,7 +51,7 @@ export const checkedProof = Effect.fnUntraced(function*(
 })
 
 /** By the newest checkpoint; undefined while none covers the event. */
-export const inclusionOf = Effect.fn("EventInclusion.of")(function*(
+export const inclusionOf = Effect.fn("EventInclusion.of")(function* (
   checkpoints: Checkpoints,
   tree: string,
   sequenceNumber: number,

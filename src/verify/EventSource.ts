@@ -121,34 +121,36 @@ const agrees = (
 }
 
 /** Over the tenant's rows in the store. */
-export const eventSource = Effect.fnUntraced(function*(
+export const eventSource = Effect.fnUntraced(function* (
   tenantId: string,
   port: ChainRecompute["Service"]
 ) {
   const store = yield* EventStore
   const context = yield* Effect.context<EventLog | Visibility>()
-  const trusted: ChainSource["trusted"] = Effect.fnUntraced(
-    function*(first, last, { from, to }, tree) {
-      const range = { tenantId, fromSequence: first, toSequence: last, from, to, tree }
-      const perfect = (yield* port.blocks(range)).filter((block) => block.perfect)
-      const gone = perfect.flatMap(({ erased }) => erased.map((row) => row.sequenceNumber))
-      const erasures = yield* learnErasures(port, tenantId, gone)
-      const found = perfect.filter(({ erased }) => erased.every((row) => erasures.covers(row)))
-      const wanted = sampleOf(found)
-      const rows = yield* port.sample(tenantId, wanted)
-      // Of them some may have been erased since.
-      const sampled = yield* erasuresOfRows(port, tenantId, rows)
-      if (!agrees(tenantId, wanted, rows, found.at(-1)?.lastHash, sampled)) {
-        yield* Effect.logError("the store and the program recompute events differently", {
-          firstSequence: first,
-          lastSequence: last
-        })
-        return new Map<number, RecomputedBlock>()
-      }
-      return new Map(found.map((block) => [block.block, block]))
-    },
-    Effect.provideContext(context)
-  )
+  const trusted: ChainSource["trusted"] = Effect.fnUntraced(function* (
+    first,
+    last,
+    { from, to },
+    tree
+  ) {
+    const range = { tenantId, fromSequence: first, toSequence: last, from, to, tree }
+    const perfect = (yield* port.blocks(range)).filter((block) => block.perfect)
+    const gone = perfect.flatMap(({ erased }) => erased.map((row) => row.sequenceNumber))
+    const erasures = yield* learnErasures(port, tenantId, gone)
+    const found = perfect.filter(({ erased }) => erased.every((row) => erasures.covers(row)))
+    const wanted = sampleOf(found)
+    const rows = yield* port.sample(tenantId, wanted)
+    // Of them some may have been erased since.
+    const sampled = yield* erasuresOfRows(port, tenantId, rows)
+    if (!agrees(tenantId, wanted, rows, found.at(-1)?.lastHash, sampled)) {
+      yield* Effect.logError("the store and the program recompute events differently", {
+        firstSequence: first,
+        lastSequence: last
+      })
+      return new Map<number, RecomputedBlock>()
+    }
+    return new Map(found.map((block) => [block.block, block]))
+  }, Effect.provideContext(context))
   const source: ChainSource = {
     chain: "events",
     scheme: SCHEME,

@@ -4,7 +4,13 @@
  */
 import { Effect, Stream } from "effect"
 import type { Visibility } from "../actors/Visibility.ts"
-import { parseFact, recomputeFact, TRACE_SCHEME, type RecomputedFact, type TraceFact } from "../domain/TraceFact.ts"
+import {
+  parseFact,
+  recomputeFact,
+  TRACE_SCHEME,
+  type RecomputedFact,
+  type TraceFact
+} from "../domain/TraceFact.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { TraceStore, type FactTime } from "../ports/TraceStore.ts"
@@ -123,7 +129,7 @@ const judged = (tenantId: string, row: StoredRow, open: Undetaileds): JudgedRow 
 }
 
 /** The first fact that was recorded at a time or later, by halving: times never decrease. */
-const firstAt = Effect.fnUntraced(function*(
+const firstAt = Effect.fnUntraced(function* (
   tenantId: string,
   isThere: (fact: FactTime) => boolean,
   highest: number
@@ -143,7 +149,7 @@ const firstAt = Effect.fnUntraced(function*(
   return low
 })
 
-const spanOf = Effect.fnUntraced(function*(tenantId: string, { from, to }: TimeBounds) {
+const spanOf = Effect.fnUntraced(function* (tenantId: string, { from, to }: TimeBounds) {
   const store = yield* TraceStore
   const { highest, rows } = yield* store.extent(tenantId)
   if (rows === 0) return undefined
@@ -153,7 +159,7 @@ const spanOf = Effect.fnUntraced(function*(tenantId: string, { from, to }: TimeB
 })
 
 /** Erasures may lie behind the range, or be stored a moment later than what they erase. */
-const unexplained = Effect.fnUntraced(function*(tenantId: string, open: Undetaileds) {
+const unexplained = Effect.fnUntraced(function* (tenantId: string, open: Undetaileds) {
   const store = yield* TraceStore
   for (const isAgain of [false, true]) {
     if (open.open.length === 0) return
@@ -178,7 +184,7 @@ const undetailedBreak = ({ fact, row }: Undetailed): Break => ({
 })
 
 /** That the ids of spans lead to the executions that the facts say. */
-const indexBreaks = Effect.fnUntraced(function*(
+const indexBreaks = Effect.fnUntraced(function* (
   tenantId: string,
   first: number,
   last: number,
@@ -205,7 +211,7 @@ const indexBreaks = Effect.fnUntraced(function*(
 })
 
 /** Over the tenant's rows in the store. */
-export const factSource = Effect.fnUntraced(function*(tenantId: string) {
+export const factSource = Effect.fnUntraced(function* (tenantId: string) {
   const store = yield* TraceStore
   const context = yield* Effect.context<EventLog | TraceStore | Visibility>()
   const open = new Undetaileds()
@@ -223,7 +229,7 @@ export const factSource = Effect.fnUntraced(function*(tenantId: string) {
     copies: (first, last) => store.copies(tenantId, first, last, COPIES_MAX),
     conflicts: store.conflicts(tenantId, CONFLICTS_MAX),
     conclude: (first, last, onlySpan) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* unexplained(tenantId, open)
         const index = yield* indexBreaks(tenantId, first, last, onlySpan)
         return [...open.open.map(undetailedBreak), ...index]

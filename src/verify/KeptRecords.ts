@@ -47,7 +47,7 @@ interface Stored {
 
 const ABSENT = "none"
 
-const load = Effect.fnUntraced(function*(
+const load = Effect.fnUntraced(function* (
   tenantId: string,
   sequenceNumbers: ReadonlyArray<number>
 ) {
@@ -150,7 +150,8 @@ const unknownMembers = (
   schema: { readonly fields: object },
   path = ""
 ): ReadonlyArray<string> =>
-  Object.keys(value).filter((name) => !Object.hasOwn(schema.fields, name))
+  Object.keys(value)
+    .filter((name) => !Object.hasOwn(schema.fields, name))
     .map((name) => `${path}${name}`)
 
 /** Members that no stored event has, so that no hash covers them; sorted. */
@@ -176,18 +177,22 @@ const keptFaults = (
   return [
     ...(surplus.length === 0
       ? []
-      : [{
-          reason: "content_mismatch" as const,
-          expected: "the members of an event and no others",
-          actual: surplus.join(", ")
-        }]),
+      : [
+          {
+            reason: "content_mismatch" as const,
+            expected: "the members of an event and no others",
+            actual: surplus.join(", ")
+          }
+        ]),
     ...(fault === undefined ? [] : [fault]),
     ...(isElsewhere
-      ? [{
-          reason: "content_mismatch" as const,
-          expected: `tenant ${tenantId}`,
-          actual: `tenant ${event.tenant_id}`
-        }]
+      ? [
+          {
+            reason: "content_mismatch" as const,
+            expected: `tenant ${tenantId}`,
+            actual: `tenant ${event.tenant_id}`
+          }
+        ]
       : [])
   ]
 }
@@ -203,7 +208,7 @@ interface Outcome {
   readonly started: number
 }
 
-const reportOf = Effect.fnUntraced(function*(outcome: Outcome) {
+const reportOf = Effect.fnUntraced(function* (outcome: Outcome) {
   const { breaks, erased, eventsChecked, head, sequenceNumbers, started, tenantId } = outcome
   const { unchecked = [] } = outcome
   const sorted = [...sequenceNumbers].sort((left, right) => left - right)
@@ -232,7 +237,7 @@ const reportOf = Effect.fnUntraced(function*(outcome: Outcome) {
  * Events that somebody kept, in whatever spelling: each recomputed, and compared with what the
  * chain holds at its sequence. One that was erased since is fine.
  */
-export const verifyKeptEvents = Effect.fn("KeptRecords.events")(function*(
+export const verifyKeptEvents = Effect.fn("KeptRecords.events")(function* (
   tenantId: string,
   events: ReadonlyArray<AuditEvent>
 ) {
@@ -327,7 +332,7 @@ const compareReceipt = (kept: KeptReceipt, stored: Receipt, breaks: Breaks): voi
  * A receipt that a caller kept: its events where it says, the hash after them, and every other
  * member against the receipt as it is `stored` (undefined if there is none).
  */
-export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function*(
+export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function* (
   tenantId: string,
   kept: KeptReceipt,
   storedReceipt: Receipt | undefined
@@ -381,7 +386,7 @@ export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function*(
 })
 
 /** A checkpoint that nobody known has signed, or that is about something else. */
-export const forgedCheckpointReport = Effect.fn("KeptRecords.checkpoint")(function*(
+export const forgedCheckpointReport = Effect.fn("KeptRecords.checkpoint")(function* (
   tenantId: string,
   treeSize: number,
   problem: string

@@ -20,9 +20,7 @@ const parsed = (body: string): AuditEvent | undefined => {
 }
 
 /** Over any event store. */
-export const recomputeInProgram = (
-  store: EventStore["Service"]
-): ChainRecompute["Service"] => ({
+export const recomputeInProgram = (store: EventStore["Service"]): ChainRecompute["Service"] => ({
   blocks: () => Effect.succeed([]),
   sample: (tenantId, sequenceNumbers) =>
     Effect.forEach(sequenceNumbers, (sequence) =>
@@ -48,7 +46,7 @@ export const recomputeInProgram = (
 
 /** The store's own recomputation where it is provided, else the program's. */
 export const chainRecompute: Effect.Effect<ChainRecompute["Service"], never, EventStore> =
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const store = yield* EventStore
     const provided = yield* Effect.serviceOption(ChainRecompute)
     return Option.getOrElse(provided, () => recomputeInProgram(store))

@@ -82,16 +82,21 @@ export const signedCheckpoints: Effect.Effect<SignedCheckpoints["Service"]> = Ef
   Option.getOrElse(() => SignedCheckpoints.none)
 )
 
-const make = Effect.fnUntraced(function*(serviceName: string) {
+const make = Effect.fnUntraced(function* (serviceName: string) {
   const store = yield* CheckpointStore
   const keys = yield* PublishedKeys
   const ends = yield* ChainEnds
   const hashTree = yield* HashTree
 
   const openedNow = (note: string) =>
-    Effect.map(keys.all, (all) => openNote(note, all.map(({ vkey }) => vkey)))
+    Effect.map(keys.all, (all) =>
+      openNote(
+        note,
+        all.map(({ vkey }) => vkey)
+      )
+    )
 
-  const open: SignedCheckpoints["Service"]["open"] = Effect.fnUntraced(function*(tree, note) {
+  const open: SignedCheckpoints["Service"]["open"] = Effect.fnUntraced(function* (tree, note) {
     let opened = yield* openedNow(note)
     if ("refusal" in opened && opened.refusal === "unknown_key") {
       // This process may not have heard of a new key yet.
@@ -126,7 +131,7 @@ const make = Effect.fnUntraced(function*(serviceName: string) {
   return SignedCheckpoints.of({
     open,
     published,
-    newestAtOrBelow: Effect.fnUntraced(function*(tree, treeSize) {
+    newestAtOrBelow: Effect.fnUntraced(function* (tree, treeSize) {
       const record = yield* store.atOrBelow(tree, treeSize)
       if (record === undefined) return undefined
       const claimed = record.tree_size
@@ -137,7 +142,7 @@ const make = Effect.fnUntraced(function*(serviceName: string) {
         ? opened
         : { treeSize: claimed, problem: `its note is about ${opened.treeSize} events` }
     }),
-    inclusion: Effect.fnUntraced(function*(tree, sequenceNumber, treeSize, anew) {
+    inclusion: Effect.fnUntraced(function* (tree, sequenceNumber, treeSize, anew) {
       if (anew) yield* hashTree.forget(tree)
       const parts = inclusionParts(sequenceNumber - 1, treeSize)
       return yield* hashTree.nodes(tree, parts.flat()).pipe(

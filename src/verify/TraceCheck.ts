@@ -161,7 +161,10 @@ export class TraceCheck {
     const stated = [fact.tenant_id, fact.execution_id, fact.chain_sequence].join(", ")
     const isElsewhere = stated !== place
     if (isElsewhere) this.#report(fact, "content_mismatch", place, stated)
-    for (const { actual, expected, reason } of contentFaults(isElsewhere ? [] : wrongColumns, found)) {
+    for (const { actual, expected, reason } of contentFaults(
+      isElsewhere ? [] : wrongColumns,
+      found
+    )) {
       this.#report(fact, reason, expected, actual)
     }
   }
@@ -216,10 +219,7 @@ export class TraceCheck {
   }
 
   /** What follows in the tenant's chain points at this fact; whether it is there is asked apart. */
-  #checkNext(
-    fact: TraceFact,
-    next: ReadonlyArray<Pick<FactLink, "prevHash">> | undefined
-  ): void {
+  #checkNext(fact: TraceFact, next: ReadonlyArray<Pick<FactLink, "prevHash">> | undefined): void {
     if (next === undefined || next.some(({ prevHash }) => prevHash === fact.hash)) return
     const expected = `${next[0]!.prevHash}, as the next fact says`
     this.#report(fact, "hash_mismatch", expected, fact.hash)

@@ -54,7 +54,7 @@ const sequencesAround = (rows: ReadonlyArray<StoredFactRow>): ReadonlyArray<numb
 ]
 
 /** The tenant's records of the topic between two offsets. */
-const recordsOf = Effect.fnUntraced(function*(
+const recordsOf = Effect.fnUntraced(function* (
   reader: LogReader,
   tenantId: string,
   from: number,
@@ -78,7 +78,7 @@ const recordsOf = Effect.fnUntraced(function*(
 })
 
 /** What the log says at sequences that the store has lost; what it has let go of itself is absent. */
-const lostFacts = Effect.fnUntraced(function*(
+const lostFacts = Effect.fnUntraced(function* (
   tenantId: string,
   missing: ReadonlyArray<number>,
   head: number
@@ -108,7 +108,7 @@ const lostFacts = Effect.fnUntraced(function*(
 }, Effect.scoped)
 
 /** Facts of this execution behind its last one that are not in the store; true if all is known. */
-const checkTail = Effect.fnUntraced(function*(
+const checkTail = Effect.fnUntraced(function* (
   check: TraceCheck,
   tenantId: string,
   executionId: string,
@@ -130,20 +130,22 @@ const checkTail = Effect.fnUntraced(function*(
   return missing.length < MISSING_MAX && missing.every((sequence) => facts.has(sequence))
 })
 
-const verify = Effect.fn("TraceVerifier.verify")(function*(tenantId: string, executionId: string) {
+const verify = Effect.fn("TraceVerifier.verify")(function* (tenantId: string, executionId: string) {
   const startedAt = yield* Clock.currentTimeMillis
   const ends = yield* ChainEnds
   const store = yield* TraceStore
   const head = yield* ends.head({ tenantId, chain: "traces" })
   yield* caughtUp(tenantId, "traces")
   const check = new TraceCheck(tenantId, executionId, head)
-  yield* store.rows(tenantId, executionId).pipe(
-    Stream.runForEach((rows) =>
-      Effect.map(store.links(tenantId, sequencesAround(rows)), (links) =>
-        check.rows(rows, neighboursOf(links))
+  yield* store
+    .rows(tenantId, executionId)
+    .pipe(
+      Stream.runForEach((rows) =>
+        Effect.map(store.links(tenantId, sequencesAround(rows)), (links) =>
+          check.rows(rows, neighboursOf(links))
+        )
       )
     )
-  )
   if (check.checked === 0) return undefined
   const isComplete = yield* checkTail(check, tenantId, executionId, head?.sequence_number ?? 0)
   const newest = yield* ends.head({ tenantId, chain: "traces" })
@@ -181,7 +183,7 @@ export const layerTraceVerifier: Layer.Layer<
   ChainEnds | EventLog | TraceStore | Visibility
 > = Layer.effect(
   TraceVerifier,
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const context = yield* Effect.context<ChainEnds | EventLog | TraceStore | Visibility>()
     return TraceVerifier.of({
       verify: (tenantId, executionId) =>

@@ -93,9 +93,7 @@ export class Verifier extends Context.Service<
      * Fails only if nothing could be checked. What fails after a part of the chain was checked ends
      * the report as `incomplete`.
      */
-    verify(
-      request: VerifyRequest
-    ): Effect.Effect<VerifyReport, StoreUnavailable | LogUnavailable>
+    verify(request: VerifyRequest): Effect.Effect<VerifyReport, StoreUnavailable | LogUnavailable>
     /**
      * Both chains of a tenant, or the one that is asked for. Bounds by sequence are those of one
      * chain: of the events, unless another one is asked for.
@@ -142,7 +140,7 @@ interface Run {
   readonly endsAt: number
 }
 
-const spanOf = Effect.fnUntraced(function*(
+const spanOf = Effect.fnUntraced(function* (
   { from, fromSequence, to, toSequence = SEQUENCE_MAX }: VerifyRequest,
   source: ChainSource
 ) {
@@ -173,7 +171,7 @@ const checkRows = ({ check, source }: Run, first: number, last: number) =>
 /**
  * Check a chunk: take the blocks that the store has recomputed, go through the rows of the others.
  */
-const checkChunk = Effect.fnUntraced(function*(run: Run, first: number, last: number) {
+const checkChunk = Effect.fnUntraced(function* (run: Run, first: number, last: number) {
   const { endsAt, request, source, span, treeSizes } = run
   const { from = HISTORY_FROM, to = HISTORY_TO } = request
   const inProgram = request.recompute === "program" || endsAt - span.first < SMALL_SPAN_EVENTS
@@ -182,7 +180,7 @@ const checkChunk = Effect.fnUntraced(function*(run: Run, first: number, last: nu
     ? new Map()
     : yield* source.trusted(first, last, { from, to }, withTree)
   let unchecked = first
-  for (let at = first; at <= last;) {
+  for (let at = first; at <= last; ) {
     const block = blockOf(at)
     const end = Math.min(last, (block + 1) * BLOCK_EVENTS)
     const found = trusted.get(block)
@@ -206,12 +204,12 @@ const chunkEnd = ({ endsAt, request, treeSizes }: Run, first: number): number =>
 }
 
 /** Check the whole span; false if that was not possible in the time given. */
-const checkSpan = Effect.fnUntraced(function*(run: Run, started: number) {
+const checkSpan = Effect.fnUntraced(function* (run: Run, started: number) {
   const { check, endsAt, request, span } = run
   const { onProgress, timeLimitMs = Infinity } = request
   // One row more in front: the first link must point at it.
   if (span.first > 1 && span.first <= endsAt) yield* checkRows(run, span.first - 1, span.first - 1)
-  for (let first = span.first; first <= endsAt;) {
+  for (let first = span.first; first <= endsAt; ) {
     if ((yield* Clock.currentTimeMillis) - started >= timeLimitMs) return false
     const last = chunkEnd(run, first)
     yield* checkChunk(run, first, last)
@@ -225,7 +223,7 @@ const checkSpan = Effect.fnUntraced(function*(run: Run, started: number) {
 })
 
 /** Rows outside of 1 to the head as it is now: there are none that the log knows of. */
-const checkOutside = Effect.fnUntraced(function*({ check, request, source }: Run, head: number) {
+const checkOutside = Effect.fnUntraced(function* ({ check, request, source }: Run, head: number) {
   const { lowest, highest, rows } = yield* source.extent
   if (rows === 0) return
   if (lowest < 1) check.below(lowest)
@@ -238,14 +236,14 @@ const checkOutside = Effect.fnUntraced(function*({ check, request, source }: Run
 })
 
 /** True while the projection says that its inserts may have stored rows of this chain twice. */
-const mayRepeat = Effect.fnUntraced(function*({ request }: Run) {
+const mayRepeat = Effect.fnUntraced(function* ({ request }: Run) {
   const log = yield* EventLog
   const visibility = yield* Visibility
   return visibility.partition(log.partitionOf(request.tenantId)).final
 })
 
 /** Copies of a row that no insert of the projection has made. */
-const checkCopies = Effect.fnUntraced(function*(run: Run) {
+const checkCopies = Effect.fnUntraced(function* (run: Run) {
   const { check, endsAt, source, span } = run
   if (yield* mayRepeat(run)) return
   const found = yield* source.copies(span.first, endsAt)
@@ -257,7 +255,7 @@ const checkCopies = Effect.fnUntraced(function*(run: Run) {
 })
 
 /** The checkpoints to compare with: the newest that the span reaches, and those of the caller. */
-const checkpointsOf = Effect.fnUntraced(function*(
+const checkpointsOf = Effect.fnUntraced(function* (
   checkpoints: SignedCheckpoints["Service"],
   { checkpoints: given = [] }: VerifyRequest,
   tree: string,
@@ -267,7 +265,7 @@ const checkpointsOf = Effect.fnUntraced(function*(
   const forged = []
   const published = yield* checkpoints.published(tree)
   if (published !== undefined) signed.push(published)
-  for (let size = last; size > 0 && forged.length < FORGED_MAX;) {
+  for (let size = last; size > 0 && forged.length < FORGED_MAX; ) {
     const found = yield* checkpoints.newestAtOrBelow(tree, size)
     if (found === undefined) break
     if (!isForged(found)) {
@@ -305,14 +303,17 @@ const checkRoots = (
  * That the first and the last event of the span, which the links in between tie together, stand in
  * a signed tree that reaches that far; undefined if there is none.
  */
-const checkInclusion = Effect.fnUntraced(function*(
+const checkInclusion = Effect.fnUntraced(function* (
   { check, checkpoints, endsAt, source, span, tree }: Run,
   hashes: { readonly first: string; readonly last: string }
 ) {
   const newest = yield* checkpoints.published(tree)
   if (newest === undefined || newest.treeSize < endsAt) return false
   const { rootHash, treeSize } = newest
-  const ends = new Map([[span.first, hashes.first], [endsAt, hashes.last]])
+  const ends = new Map([
+    [span.first, hashes.first],
+    [endsAt, hashes.last]
+  ])
   for (const [sequence, hash] of ends) {
     const checked = yield* checkedProof(checkpoints, tree, newest, sequence, hash)
     if (checked === undefined) return false
@@ -328,7 +329,7 @@ const checkInclusion = Effect.fnUntraced(function*(
 })
 
 /** Recomputed hashes of the first and the last event of a span that was checked to its end. */
-const endHashes = Effect.fnUntraced(function*(run: Run) {
+const endHashes = Effect.fnUntraced(function* (run: Run) {
   const { check, endsAt, source, span } = run
   const { breaksTotal, last, lastHash } = check.verdict()
   if (breaksTotal > 0 || last !== endsAt || lastHash === undefined) return undefined
@@ -338,7 +339,7 @@ const endHashes = Effect.fnUntraced(function*(run: Run) {
 })
 
 /** Everything that can be said once the whole span was gone through. */
-const conclude = Effect.fnUntraced(function*(
+const conclude = Effect.fnUntraced(function* (
   run: Run,
   head: Head | undefined,
   signed: ReadonlyArray<SignedCheckpoint>
@@ -366,23 +367,23 @@ const conclude = Effect.fnUntraced(function*(
 })
 
 const sourceOf = (chain: Chain, tenantId: string, port: Recompute) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     return chain === "events" ? yield* eventSource(tenantId, port) : yield* factSource(tenantId)
   })
 
 /** What a reader should know that is no break of the chain. */
-const noticesOf = Effect.fnUntraced(function*(chain: Chain, tenantId: string) {
+const noticesOf = Effect.fnUntraced(function* (chain: Chain, tenantId: string) {
   const ends = yield* ChainEnds
   const { isCut, offset } = yield* ends.start({ tenantId, chain })
   return isCut
     ? [
-        `alk.${chain} is kept for ever, but its partition of this tenant begins at offset ` +
-          `${offset}: records were deleted from its start`
+        `alk.${chain} is kept for ever, but its partition of this tenant begins at offset `
+          + `${offset}: records were deleted from its start`
       ]
     : []
 })
 
-const start = Effect.fnUntraced(function*(
+const start = Effect.fnUntraced(function* (
   request: VerifyRequest,
   port: Recompute,
   checkpoints: SignedCheckpoints["Service"]
@@ -417,7 +418,7 @@ const start = Effect.fnUntraced(function*(
   return { run, head, signed: found.signed }
 })
 
-const verify = Effect.fn("Verifier.verify")(function*(
+const verify = Effect.fn("Verifier.verify")(function* (
   request: VerifyRequest,
   port: Recompute,
   checkpoints: SignedCheckpoints["Service"]
@@ -426,7 +427,7 @@ const verify = Effect.fn("Verifier.verify")(function*(
   const started = yield* Clock.currentTimeMillis
   const { head, run, signed } = yield* start(request, port, checkpoints)
   const { check } = run
-  const finished = yield* Effect.gen(function*() {
+  const finished = yield* Effect.gen(function* () {
     if (!(yield* checkSpan(run, started))) return { isComplete: false, isSigned: false }
     return { isComplete: true, isSigned: yield* conclude(run, head, signed) }
   }).pipe(
@@ -470,7 +471,7 @@ const verify = Effect.fn("Verifier.verify")(function*(
   return report
 })
 
-const verifyTenant = Effect.fn("Verifier.verifyTenant")(function*(
+const verifyTenant = Effect.fn("Verifier.verifyTenant")(function* (
   request: VerifyRequest,
   ofChain: Verifier["Service"]["verify"]
 ): Effect.fn.Return<TenantReport, StoreUnavailable | LogUnavailable> {
@@ -493,8 +494,10 @@ export const layerVerifier: Layer.Layer<
   ChainEnds | EventLog | EventStore | TraceStore | Visibility
 > = Layer.effect(
   Verifier,
-  Effect.gen(function*() {
-    const context = yield* Effect.context<ChainEnds | EventLog | EventStore | TraceStore | Visibility>()
+  Effect.gen(function* () {
+    const context = yield* Effect.context<
+      ChainEnds | EventLog | EventStore | TraceStore | Visibility
+    >()
     const port = yield* chainRecompute
     const checkpoints = yield* signedCheckpoints
     const ofChain = (request: VerifyRequest) =>

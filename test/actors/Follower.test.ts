@@ -39,7 +39,7 @@ const registry: Fetched = {
 }
 
 it.live("a follower survives errors and defects of its reader", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const seen: Array<string | undefined> = []
     let interrupted: () => string | undefined = () => undefined
     const answers: Array<ReturnType<LogReader["fetch"]>> = [
@@ -66,11 +66,16 @@ it.live("a follower survives errors and defects of its reader", () =>
       })
     })
     const following = yield* Layer.build(
-      layerFollower.pipe(Layer.provide([log, Layer.mock(EventStore, {
-        migrate: Effect.void,
-        ping: Effect.void,
-        mergeDuplicates: Effect.void
-      })]))
+      layerFollower.pipe(
+        Layer.provide([
+          log,
+          Layer.mock(EventStore, {
+            migrate: Effect.void,
+            ping: Effect.void,
+            mergeDuplicates: Effect.void
+          })
+        ])
+      )
     )
     interrupted = Context.get(following, Following).interrupted
     const view = Context.get(following, RegistryView)
@@ -90,14 +95,22 @@ const stateRecord = (offset: number, key: string, sequence: number | null): LogR
   offset,
   timestamp: 0,
   key: Buffer.from(key),
-  value: sequence === null ? null : Buffer.from(
-    JSON.stringify({ sequence_number: sequence, hash: "ab".repeat(32), created_at: T, tree: null })
-  ),
+  value:
+    sequence === null
+      ? null
+      : Buffer.from(
+          JSON.stringify({
+            sequence_number: sequence,
+            hash: "ab".repeat(32),
+            created_at: T,
+            tree: null
+          })
+        ),
   headers: {}
 })
 
 it.live("a head never goes back, unless the changelog was cleared", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const written = [
       stateRecord(0, "head/acme", 7),
       stateRecord(1, "trace-head/acme", 4),
@@ -113,23 +126,35 @@ it.live("a head never goes back, unless the changelog was cleared", () =>
       bootstrap: "nowhere",
       partitionOf: () => 0,
       bounds: (topic) => Effect.succeed({ start: 0, end: topic === "state" ? end : 0 }),
-      ends: (positions) => Effect.succeed(positions.map(({ topic }) => topic === "state" ? end : 0)),
+      ends: (positions) =>
+        Effect.succeed(positions.map(({ topic }) => (topic === "state" ? end : 0))),
       appender: Effect.never,
       reader: Effect.succeed({
         fetch: ([position]: ReadonlyArray<Position>) =>
           position!.topic === "state" && position!.offset === 0
-            ? Effect.succeed([{
-                ...position!, records: written, nextOffset: end, stableEnd: end, logStart: 0
-              }])
+            ? Effect.succeed([
+                {
+                  ...position!,
+                  records: written,
+                  nextOffset: end,
+                  stableEnd: end,
+                  logStart: 0
+                }
+              ])
             : Effect.never
       })
     })
     const following = yield* Layer.build(
-      layerFollower.pipe(Layer.provide([log, Layer.mock(EventStore, {
-        migrate: Effect.void,
-        ping: Effect.void,
-        mergeDuplicates: Effect.void
-      })]))
+      layerFollower.pipe(
+        Layer.provide([
+          log,
+          Layer.mock(EventStore, {
+            migrate: Effect.void,
+            ping: Effect.void,
+            mergeDuplicates: Effect.void
+          })
+        ])
+      )
     )
     const heads = Context.get(following, Heads)
     assert.strictEqual((yield* heads.head("acme"))?.sequence_number, 7)

@@ -46,7 +46,10 @@ describe("an event that erases another one", () => {
     chain.erase(8)
     const [first, second, third] = [6, 7, 9].map((sequence) => targets(chain, sequence)!)
     const both = erasedTogether(first!, second!)!
-    assert.deepStrictEqual(both.erasures.map(({ sequenceNumber }) => sequenceNumber), [2, 5])
+    assert.deepStrictEqual(
+      both.erasures.map(({ sequenceNumber }) => sequenceNumber),
+      [2, 5]
+    )
     assert.strictEqual(both.askedBy, 6)
     // Event 8 is stored only after what 6 and 7 ask for was erased.
     assert.isUndefined(erasedTogether(both, third!))

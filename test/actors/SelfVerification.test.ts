@@ -51,7 +51,11 @@ describe("the rounds on one chain", () => {
 
   it("go from the first event to the head in whole blocks, then pause", () => {
     const { patrol, slices } = walk(newPatrol("acme", 7_000), 7_000, 10)
-    assert.deepStrictEqual(ranges(slices), [[1, 2_048], [2_049, 4_096], [4_097, undefined]])
+    assert.deepStrictEqual(ranges(slices), [
+      [1, 2_048],
+      [2_049, 4_096],
+      [4_097, undefined]
+    ])
     assert.deepStrictEqual([patrol.next, patrol.lastPassAt], [1, 2_000])
     assert.isUndefined(planSlice(patrol, 7_000, 600_000, 3_000))
     assert.strictEqual(planSlice(patrol, 7_000, 700_000, 3_000)?.fromSequence, 1)
@@ -111,7 +115,7 @@ const patrolling = <A, E, R>(
     const length = lengths.get(tenantId) ?? 0
     return { sequence_number: length, hash: "f".repeat(64), created_at: "" }
   }
-  return Effect.gen(function*() {
+  return Effect.gen(function* () {
     yield* runSelfVerification({ eventsPerSecond }, check)
     return yield* test(errors)
   }).pipe(
@@ -136,9 +140,12 @@ describe("self-verification", () => {
         slices.push(slice)
         return fine(slice)
       })
-    const lengths = new Map([["acme", 20_000], ["globex", 6_000]])
+    const lengths = new Map([
+      ["acme", 20_000],
+      ["globex", 6_000]
+    ])
     return patrolling(lengths, check, 2_048, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* TestClock.adjust("5 seconds")
         const events = slices.reduce((sum, slice) => sum + slice.events, 0)
         assert.isAtMost(events, 6 * 2_048)
@@ -146,7 +153,11 @@ describe("self-verification", () => {
         yield* TestClock.adjust("20 seconds")
         for (const [tenantId, length] of lengths) {
           const own = slices.filter((slice) => slice.tree === tenantId)
-          assert.strictEqual(own.reduce((sum, slice) => sum + slice.events, 0), length, tenantId)
+          assert.strictEqual(
+            own.reduce((sum, slice) => sum + slice.events, 0),
+            length,
+            tenantId
+          )
           own.reduce((next, slice) => {
             assert.strictEqual(slice.fromSequence, next, tenantId)
             return next + slice.events
@@ -162,10 +173,11 @@ describe("self-verification", () => {
 
   it.effect("is off at a rate of 0", () => {
     let asked = 0
-    const check = (slice: Slice) => Effect.sync(() => {
-      asked++
-      return fine(slice)
-    })
+    const check = (slice: Slice) =>
+      Effect.sync(() => {
+        asked++
+        return fine(slice)
+      })
     return patrolling(new Map([["acme", 100]]), check, 0, () =>
       Effect.map(TestClock.adjust("1 minute"), () => assert.strictEqual(asked, 0))
     )
@@ -173,17 +185,22 @@ describe("self-verification", () => {
 
   it.effect("says the first break of a tenant aloud, and no other", () => {
     const check = (slice: Slice) =>
-      Effect.sync(() =>
-        slice.tree === "acme" ? broken(slice, slice.fromSequence) : fine(slice)
-      )
-    return patrolling(new Map([["acme", 9_000], ["globex", 9_000]]), check, 3_000, (errors) =>
-      TestClock.adjust("30 seconds").pipe(
-        Effect.map(() => {
-          assert.strictEqual(errors.length, 1)
-          assert.include(errors[0], "acme")
-          assert.include(errors[0], "content_mismatch")
-        })
-      )
+      Effect.sync(() => (slice.tree === "acme" ? broken(slice, slice.fromSequence) : fine(slice)))
+    return patrolling(
+      new Map([
+        ["acme", 9_000],
+        ["globex", 9_000]
+      ]),
+      check,
+      3_000,
+      (errors) =>
+        TestClock.adjust("30 seconds").pipe(
+          Effect.map(() => {
+            assert.strictEqual(errors.length, 1)
+            assert.include(errors[0], "acme")
+            assert.include(errors[0], "content_mismatch")
+          })
+        )
     )
   })
 
@@ -197,7 +214,7 @@ describe("self-verification", () => {
         return Effect.succeed(fine(slice))
       })
     return patrolling(new Map([["acme", 10_240]]), check, 1_024, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* TestClock.adjust("3 seconds")
         const before = slices.length
         assert.isAbove(before, 1)

@@ -133,8 +133,8 @@ const only = ({ decided }: Changes): CheckpointRecord | undefined => decided[0]?
 /** The roots are those of the first events of each chain, and the notes are signed. */
 const assertTrue = (partition: Partition): void => {
   for (const [tree, hashes] of partition.hashes) {
-    const own = partition.made.filter(({ chain, tenant_id }) =>
-      tree === (chain === "traces" ? `${tenant_id}/traces` : tenant_id)
+    const own = partition.made.filter(
+      ({ chain, tenant_id }) => tree === (chain === "traces" ? `${tenant_id}/traces` : tenant_id)
     )
     const { roots } = askIndependentTree({
       hashes,
@@ -142,7 +142,10 @@ const assertTrue = (partition: Partition): void => {
       inclusion: [],
       consistency: []
     })
-    assert.deepStrictEqual(own.map(({ root_hash }) => root_hash), roots)
+    assert.deepStrictEqual(
+      own.map(({ root_hash }) => root_hash),
+      roots
+    )
     for (const { note, root_hash: rootHash, tree_size: treeSize } of own) {
       assert.deepStrictEqual(openNote(note, [signer.vkey]), {
         checkpoint: {
@@ -285,13 +288,22 @@ describe("the command checkpoint of a tenant with traces", () => {
 
   it("by the clock, too", () => {
     const partition = new Partition()
-    partition.apply([{ tenantId: "acme", events: 1 }, { tenantId: "acme", events: 0, executions: 1 }])
+    partition.apply([
+      { tenantId: "acme", events: 1 },
+      { tenantId: "acme", events: 0, executions: 1 }
+    ])
     const made = partition.byClock(NOW)!.checkpoints
-    assert.sameMembers(made.map(({ chain }) => chain ?? "events"), ["events", "traces"])
+    assert.sameMembers(
+      made.map(({ chain }) => chain ?? "events"),
+      ["events", "traces"]
+    )
     assert.isUndefined(partition.byClock(later(CHECKPOINT_INTERVAL_MS)))
     partition.apply([{ tenantId: "acme", events: 0, executions: 1 }])
     const again = partition.byClock(later(CHECKPOINT_INTERVAL_MS + 1))!.checkpoints
-    assert.deepStrictEqual(again.map(({ chain }) => chain), ["traces"])
+    assert.deepStrictEqual(
+      again.map(({ chain }) => chain),
+      ["traces"]
+    )
     assertTrue(partition)
   })
 })
@@ -335,13 +347,19 @@ describe("the tree of a chain", () => {
 
   it("survives in a snapshot, as a rebuild writes it", () => {
     const partition = new Partition()
-    partition.apply([{ tenantId: "acme", events: 77 }, { tenantId: "acme", events: "checkpoint" }])
+    partition.apply([
+      { tenantId: "acme", events: 77 },
+      { tenantId: "acme", events: "checkpoint" }
+    ])
     const copy = new Partition()
     copy.write(snapshot(partition.state))
     copy.restart()
     assert.deepStrictEqual(copy.state.checkpoints, partition.state.checkpoints)
     for (const [tenantId, hashes] of partition.hashes) copy.hashes.set(tenantId, [...hashes])
-    copy.apply([{ tenantId: "acme", events: 23 }, { tenantId: "acme", events: "checkpoint" }])
+    copy.apply([
+      { tenantId: "acme", events: 23 },
+      { tenantId: "acme", events: "checkpoint" }
+    ])
     assert.strictEqual(copy.made[0]?.tree_size, 100)
     assertTrue(copy)
   })
@@ -384,16 +402,25 @@ describe("checkpoints by the clock", () => {
   it("are made of chains that have grown, not more often than every 10 seconds", () => {
     const partition = new Partition()
     assert.isUndefined(partition.byClock(NOW))
-    partition.apply([{ tenantId: "acme", events: 3 }, { tenantId: "globex", events: 1 }])
+    partition.apply([
+      { tenantId: "acme", events: 3 },
+      { tenantId: "globex", events: 1 }
+    ])
     const first = partition.byClock(NOW)!
-    assert.sameMembers(first.checkpoints.map((made) => made.tenant_id), ["acme", "globex"])
+    assert.sameMembers(
+      first.checkpoints.map((made) => made.tenant_id),
+      ["acme", "globex"]
+    )
     assert.deepStrictEqual([first.applied, first.decided.length], [partition.state.applied, 0])
     assert.isUndefined(partition.byClock(later(3_600_000)))
     partition.apply([{ tenantId: "acme", events: 1 }])
     partition.restart()
     assert.isUndefined(partition.byClock(later(CHECKPOINT_INTERVAL_MS - 1)))
     const second = partition.byClock(later(CHECKPOINT_INTERVAL_MS))!
-    assert.deepStrictEqual(second.checkpoints.map((made) => made.tenant_id), ["acme"])
+    assert.deepStrictEqual(
+      second.checkpoints.map((made) => made.tenant_id),
+      ["acme"]
+    )
     assert.strictEqual(partition.state.checkpoints.get("acme")?.tree_size, 4)
     assertTrue(partition)
   })
@@ -420,8 +447,14 @@ describe("checkpoints by the clock", () => {
       counts.push(changes.checkpoints.length)
       partition.restart()
     }
-    assert.strictEqual(counts.reduce((sum, count) => sum + count, 0), tenants.length)
+    assert.strictEqual(
+      counts.reduce((sum, count) => sum + count, 0),
+      tenants.length
+    )
     assert.isAtMost(Math.max(...counts), 500)
-    assert.sameMembers(partition.made.map(({ tenant_id }) => tenant_id), tenants)
+    assert.sameMembers(
+      partition.made.map(({ tenant_id }) => tenant_id),
+      tenants
+    )
   })
 })

@@ -262,7 +262,10 @@ describe("step", () => {
   })
 
   it("never goes back in time when the clock does", () => {
-    const first = toArrival({ tenant: 0, items: [{ id: 1, content: 0 }], key: undefined, body: 0 }, 0)
+    const first = toArrival(
+      { tenant: 0, items: [{ id: 1, content: 0 }], key: undefined, body: 0 },
+      0
+    )
     const second = toArrival(
       { tenant: 0, items: [{ id: 2, content: 0 }], key: undefined, body: 0 },
       1
@@ -277,7 +280,11 @@ describe("step", () => {
   it("counts what it refuses itself by code, and not what validation has refused", () => {
     const named = { tenant: 0, key: undefined, body: 0 }
     const first = toArrival({ ...named, items: [{ id: 1, content: 0 }] }, 0)
-    const items = [{ id: 1, content: 1 }, { id: 1, content: 0 }, { id: 1, content: 2 }]
+    const items = [
+      { id: 1, content: 1 },
+      { id: 1, content: 0 },
+      { id: 1, content: 2 }
+    ]
     const second = toArrival({ ...named, items }, 1) as Arrival & { command: Command }
     const rejected = { index: 9, code: "missing_field", message: "actor: required" }
     const command = { ...second.command, errors: [rejected] }
@@ -289,7 +296,10 @@ describe("step", () => {
 
   it("sets a command aside on which the step fails twice, and goes on behind it", () => {
     const arrivals = [0, 1, 2].map((offset) =>
-      toArrival({ tenant: 0, items: [{ id: undefined, content: 0 }], key: undefined, body: 0 }, offset)
+      toArrival(
+        { tenant: 0, items: [{ id: undefined, content: 0 }], key: undefined, body: 0 },
+        offset
+      )
     )
     const [first, poison, last] = arrivals as [Arrival, Arrival & { command: Command }, Arrival]
     const idempotency = { key: "0".repeat(32), body: "0".repeat(32), forgetConflict: false }

@@ -42,7 +42,7 @@ const closedFor = (reason: CloseReason) =>
 
 describe("a reader that reads", () => {
   it.live("gets a burst of many times what may wait for long", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const readers = new Readers()
       const reader = yield* began(readers)
       const reading = yield* Effect.forkChild(collected(reader, 8_000))
@@ -56,19 +56,22 @@ describe("a reader that reads", () => {
   )
 
   it.live("gets everything in order, what came before the start point was fixed too", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const readers = new Readers(limits)
       const reader = yield* openReader<LiveMessage>(readers, { details })
       for (let n = 1; n <= 4; n++) reader.deliver(message(n, 10))
       reader.begin(2)
       for (let n = 5; n <= 9; n++) reader.deliver(message(n, 10))
       const seen = yield* collected(reader, 7)
-      assert.deepStrictEqual(seen.map(([digit]) => digit), ["3", "4", "5", "6", "7", "8", "9"])
+      assert.deepStrictEqual(
+        seen.map(([digit]) => digit),
+        ["3", "4", "5", "6", "7", "8", "9"]
+      )
     }).pipe(Effect.scoped)
   )
 
   it.live("is not late because it has waited for its start point", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const reader = yield* openReader<LiveMessage>(new Readers(limits), { details })
       for (let n = 1; n <= 4; n++) reader.deliver(message(n))
       yield* Effect.sleep(limits.lateMs * 2)
@@ -81,7 +84,7 @@ describe("a reader that reads", () => {
   )
 
   it.live("has comments without an empty line, and marks where much was passed over", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const reader = yield* began(new Readers(), () => false)
       reader.keepAlive()
       for (let n = 1; n < MARK_EVENTS; n++) reader.deliver(message(n, 1))
@@ -113,7 +116,7 @@ describe("a reader that does not read", () => {
       reader: Subscriber<LiveMessage>
     ) => Effect.Effect<void, never, Scope.Scope>
   ) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const before = yield* closedFor(reason)
       lines.length = 0
       const readers = new Readers(limits)
@@ -139,7 +142,7 @@ describe("a reader that does not read", () => {
 
   it.live("is closed when it is behind for too long", () =>
     closed("late", (_, reader) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         reader.deliver(message(1))
         reader.deliver(message(2))
         yield* Effect.sleep(limits.lateMs * 2)
@@ -151,7 +154,7 @@ describe("a reader that does not read", () => {
 
   it.live("is closed when it is the furthest behind and all of them take too much", () =>
     closed("memory", (readers, reader) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const other = yield* began(readers)
         for (let n = 1; n <= 8; n++) reader.deliver(message(n))
         for (let n = 1; n <= 7; n++) other.deliver(message(n))
@@ -164,7 +167,7 @@ describe("a reader that does not read", () => {
   )
 
   it.live("is closed when its connection stalls", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       let stall = (): void => {}
       const reader = yield* openReader<LiveMessage>(new Readers(limits), {
         details,
@@ -180,7 +183,7 @@ describe("a reader that does not read", () => {
   )
 
   it.live("gives nothing to the log when it just goes", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       lines.length = 0
       const readers = new Readers(limits)
       yield* Effect.scoped(Effect.map(began(readers), (reader) => reader.deliver(message(1))))

@@ -21,7 +21,7 @@ import { TraceView } from "../../src/domain/TraceView.ts"
 import { FeedWorld, layerFeeds } from "./support/FeedDoubles.ts"
 
 const TENANT = "acme"
-const RUN = "run \"1\" é"
+const RUN = 'run "1" é'
 
 /** Without what the chain of facts gives them. */
 type Bare<C = FactCore> = C extends FactCore
@@ -127,7 +127,13 @@ const messagesOf = (text: string): ReadonlyArray<Message> =>
       const id = field("id")
       return data === undefined
         ? []
-        : [{ event: field("event")!, id: id === undefined ? undefined : Number(id), data: JSON.parse(data) }]
+        : [
+            {
+              event: field("event")!,
+              id: id === undefined ? undefined : Number(id),
+              data: JSON.parse(data)
+            }
+          ]
     })
 
 const text = (bytes: Iterable<Uint8Array>): string =>
@@ -190,7 +196,7 @@ const dice = (seed: number) => () => {
 
 /** Commit and project at a pace of their own. */
 const produce = (world: FeedWorld, facts: ReadonlyArray<TraceFact>, random: () => number) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     for (const fact of facts) {
       world.commit(fact)
       if (random() < 0.5) world.project(Math.ceil(random() * 4))
@@ -202,18 +208,18 @@ const produce = (world: FeedWorld, facts: ReadonlyArray<TraceFact>, random: () =
 
 /** Follow from a resume point, breaking off and resuming by the last id, until `last` is seen. */
 const follow = (after: number, last: number, random: () => number) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const feed = yield* TraceFeed
     const seen: Array<Message> = []
     let position = after
     while (position < last) {
-      const connection = Effect.gen(function*() {
+      const connection = Effect.gen(function* () {
         const bytes = yield* feed.subscribe({ ...subscription, after: position })
         const chunks = 2 + Math.floor(random() * 12)
         yield* bytes.pipe(
           Stream.take(chunks),
           Stream.runForEach((piece) =>
-            Effect.gen(function*() {
+            Effect.gen(function* () {
               for (const message of messagesOf(text([piece]))) {
                 seen.push(message)
                 position = message.id ?? position
@@ -241,7 +247,7 @@ describe("following an execution", () => {
       const last = mine.at(-1)!.chain_sequence
       for (const fact of facts.slice(0, 4)) world.commit(fact)
       world.project()
-      return Effect.gen(function*() {
+      return Effect.gen(function* () {
         const clients = yield* Effect.forEach([0, 0, 1, 2], (after) =>
           Effect.forkChild(follow(after, last, random))
         )
@@ -265,7 +271,7 @@ describe("following an execution", () => {
       const last = own(facts).at(-1)!.chain_sequence
       for (const fact of facts.slice(0, 6)) world.commit(fact)
       world.project()
-      const client = Effect.gen(function*() {
+      const client = Effect.gen(function* () {
         const feed = yield* TraceFeed
         yield* Effect.sleep(Math.floor(random() * 20))
         const bytes = yield* feed.subscribe(subscription)
@@ -286,7 +292,7 @@ describe("following an execution", () => {
         const after = own(facts.slice(committed))
         assert.isAtMost(first, after[0]?.chain_sequence ?? last)
       }).pipe(Effect.scoped)
-      return Effect.gen(function*() {
+      return Effect.gen(function* () {
         const clients = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(client))
         const rest = facts.slice(6)
         yield* produce(world, rest.slice(0, -1), random)
@@ -306,7 +312,7 @@ describe("following an execution", () => {
     writer.end()
     for (const fact of writer.facts) world.commit(fact)
     world.project()
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       const feed = yield* TraceFeed
       const bytes = yield* feed.subscribe({ ...subscription, after: 3 })
       const pieces = yield* bytes.pipe(Stream.take(2), Stream.runCollect)
@@ -330,7 +336,7 @@ describe("following an execution", () => {
     writer.span("s")
     for (const fact of writer.facts) world.commit(fact)
     world.project()
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       const feed = yield* TraceFeed
       const bytes = yield* feed.subscribe(subscription)
       const live = yield* Effect.forkChild(bytes.pipe(Stream.take(4), Stream.runCollect))
@@ -364,7 +370,7 @@ describe("the end of a stream", () => {
     // Half of what is sent: the one who reads never has so much waiting.
     const limits = { ...READER_LIMITS, bytesMax: 3 * 1_048_576 }
     const big = { text: "x".repeat(60_000) }
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       const feed = yield* TraceFeed
       const slow = yield* feed.subscribe(subscription)
       const fast = yield* feed.subscribe(subscription)
@@ -387,7 +393,10 @@ describe("the end of a stream", () => {
       const seen = messagesOf(text(yield* Fiber.join(reading)))
       assert.isBelow(seen.length, 100)
       const after = seen.at(-1)?.id ?? 3
-      assert.deepStrictEqual(seen.map(({ id }) => id), Array.from(seen, (_, n) => n + 4))
+      assert.deepStrictEqual(
+        seen.map(({ id }) => id),
+        Array.from(seen, (_, n) => n + 4)
+      )
       const resumed = yield* feed.subscribe({ ...subscription, after })
       const rest = yield* resumed.pipe(Stream.take(101 - seen.length), Stream.runCollect)
       assert.deepStrictEqual(
@@ -407,7 +416,7 @@ describe("the end of a stream", () => {
     writer.start()
     for (const fact of writer.facts) world.commit(fact)
     world.project()
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       const feed = yield* TraceFeed
       const bytes = yield* feed.subscribe(subscription)
       yield* Deferred.succeed(world.revoked, undefined)
@@ -418,7 +427,7 @@ describe("the end of a stream", () => {
 
 describe("what is refused", () => {
   const failure = (wanted: Partial<TraceSubscription>) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const feed = yield* TraceFeed
       const { _tag } = yield* feed.subscribe({ ...subscription, ...wanted }).pipe(Effect.flip)
       return _tag
@@ -432,19 +441,23 @@ describe("what is refused", () => {
     return world
   }
 
-  it.live("is an execution that is not there, another tenant's, and a place beyond the head", () => {
-    const world = started()
-    return Effect.gen(function*() {
-      assert.strictEqual(yield* failure({ executionId: "nobody" }), "ExecutionUnknown")
-      assert.strictEqual(yield* failure({ tenantId: "globex" }), "ExecutionUnknown")
-      assert.strictEqual(yield* failure({ after: 3 }), "ResumePointInvalid")
-      assert.strictEqual(world.fetches.get(0), undefined)
-    }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
-  })
+  it.live(
+    "is an execution that is not there, another tenant's, and a place beyond the head",
+    () => {
+      const world = started()
+      return Effect.gen(function* () {
+        assert.strictEqual(yield* failure({ executionId: "nobody" }), "ExecutionUnknown")
+        assert.strictEqual(yield* failure({ tenantId: "globex" }), "ExecutionUnknown")
+        assert.strictEqual(yield* failure({ after: 3 }), "ResumePointInvalid")
+        assert.strictEqual(world.fetches.get(0), undefined)
+      }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+    }
+  )
 
   for (const isEnded of [false, true]) {
-    const name = isEnded ? "is no execution whose many large spans have ended" :
-      "is an execution whose running spans say more than may be kept"
+    const name = isEnded
+      ? "is no execution whose many large spans have ended"
+      : "is an execution whose running spans say more than may be kept"
     it.live(name, () => {
       const writer = new Writer()
       writer.start()
@@ -456,7 +469,7 @@ describe("what is refused", () => {
       const world = new FeedWorld()
       for (const fact of writer.facts) world.commit(fact)
       world.project()
-      return Effect.gen(function*() {
+      return Effect.gen(function* () {
         if (!isEnded) return assert.strictEqual(yield* failure({}), "ExecutionTooLarge")
         const feed = yield* TraceFeed
         yield* Effect.scoped(feed.subscribe(subscription))
@@ -466,7 +479,7 @@ describe("what is refused", () => {
 
   it.live("is one stream too many, those of events counted too", () => {
     const world = started()
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       const feed = yield* TraceFeed
       const live = yield* LiveFeed
       const events = yield* Scope.make()
@@ -490,7 +503,7 @@ describe("what is refused", () => {
     const writer = new Writer()
     writer.start("other")
     for (const fact of writer.facts) world.commit(fact)
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       const refused = yield* Effect.forkChild(failure({}))
       yield* TestClock.adjust("11 seconds")
       assert.strictEqual(yield* Fiber.join(refused), "LogUnavailable")
@@ -499,7 +512,7 @@ describe("what is refused", () => {
 
   it.live("leaves partitions alone that nobody follows", () => {
     const world = started()
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       const feed = yield* TraceFeed
       yield* Effect.sleep(10)
       assert.strictEqual(world.fetches.size, 0)

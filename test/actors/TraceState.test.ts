@@ -250,7 +250,10 @@ describe("a loaded execution", () => {
       spans: []
     })
     assert.deepStrictEqual(
-      memory.state.evict([entry]).records.map(({ key }) => key).sort(),
+      memory.state
+        .evict([entry])
+        .records.map(({ key }) => key)
+        .sort(),
       ["s/acme/e/b", "s/acme/e/c", "x/acme/e"]
     )
   })

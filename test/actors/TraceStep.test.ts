@@ -238,7 +238,12 @@ describe("start of a span", () => {
       startSpan("e", "fine")
     )
     assert.deepStrictEqual(outcomes(done), [
-      "cycle_detected", "cycle_detected", "cycle_detected", "not_found", "cycle_detected", "created"
+      "cycle_detected",
+      "cycle_detected",
+      "cycle_detected",
+      "not_found",
+      "cycle_detected",
+      "created"
     ])
     assert.include(messageOf(done), '"a"')
     assert.deepStrictEqual(

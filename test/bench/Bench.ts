@@ -43,15 +43,32 @@ const operations = (id: string, n: number): ReadonlyArray<Json> => {
   const ended = "2026-11-21T10:00:05.000000Z"
   const spans = Array.from({ length: SPANS }, (_, span) => `${id}-${span}`)
   return [
-    { op: "execution.start", id, agent_id: `agent-${n % 100}`, agent_name: "Planner",
-      started_at: started, metadata: { release: "1.4.2", customer: n } },
+    {
+      op: "execution.start",
+      id,
+      agent_id: `agent-${n % 100}`,
+      agent_name: "Planner",
+      started_at: started,
+      metadata: { release: "1.4.2", customer: n }
+    },
     ...spans.flatMap((span, index) => [
-      { op: "span.start", execution_id: id, id: span, name: `step ${index}`,
+      {
+        op: "span.start",
+        execution_id: id,
+        id: span,
+        name: `step ${index}`,
         span_type: index % 2 ? "TOOL_CALL" : "LLM_CALL",
-        started_at: started, metadata: { model: "m-1", temperature: 0.5 },
-        ...(index === 0 ? {} : { caused_by_span_ids: [spans[index - 1]] }) },
-      { op: "span.event", span_id: span, event_type: "llm.response", timestamp: started,
-        payload: { text: "The answer to the question, in a sentence or two.", tokens: 40 + n } },
+        started_at: started,
+        metadata: { model: "m-1", temperature: 0.5 },
+        ...(index === 0 ? {} : { caused_by_span_ids: [spans[index - 1]] })
+      },
+      {
+        op: "span.event",
+        span_id: span,
+        event_type: "llm.response",
+        timestamp: started,
+        payload: { text: "The answer to the question, in a sentence or two.", tokens: 40 + n }
+      },
       { op: "span.end", span_id: span, ended_at: ended }
     ]),
     { op: "execution.end", execution_id: id, ended_at: ended, metadata: { cost: 0.01 } }
@@ -129,7 +146,8 @@ const endToEnd = async (): Promise<number> => {
 const RUN_MARK = "@run@"
 const traceBody = JSON.stringify({
   operations: Array.from({ length: EXECUTIONS_PER_BATCH }, (_, n) =>
-    operations(`${RUN_MARK}-${n}`, n)).flat()
+    operations(`${RUN_MARK}-${n}`, n)
+  ).flat()
 })
 let traceRuns = 0
 
@@ -251,8 +269,8 @@ const page = async (query: string): Promise<number> => {
 
 try {
   console.log(
-    `alk bench: ${EVENTS} events in batches of ${BATCH}, ${CLIENTS} clients, ${TENANTS} tenants; ` +
-      `program, broker, ClickHouse and load on one machine`
+    `alk bench: ${EVENTS} events in batches of ${BATCH}, ${CLIENTS} clients, ${TENANTS} tenants; `
+      + `program, broker, ClickHouse and load on one machine`
   )
   await endToEnd()
   const { body } = await client(tenants[0]!).call("/v1/events?page_size=1000")
@@ -265,10 +283,14 @@ try {
   const kafka = await repeat("records/s of Kafka's ProducerPerformance", () =>
     kafkaAlone(jars, bytes)
   )
-  const insert = await repeat("rows/s of bare inserts into the same table", () => insertAlone(sample))
+  const insert = await repeat("rows/s of bare inserts into the same table", () =>
+    insertAlone(sample)
+  )
   ratio("end to end, of what Kafka alone takes", whole, kafka)
   ratio("end to end, of what ClickHouse alone takes", whole, insert)
-  console.log(`    30,000 events/s are ${(30_000 / median(whole.values)).toFixed(2)} of the median run`)
+  console.log(
+    `    30,000 events/s are ${(30_000 / median(whole.values)).toFixed(2)} of the median run`
+  )
   await traces()
   const traced = await repeat("operations/s on traces, until they can be read", traces)
   ratio("traces, of events", traced, whole)
@@ -288,8 +310,8 @@ try {
   ratio("a filtered page, in empty requests", filtered, health)
   const { body: all } = await client(tenants[0]!).call("/v1/events?page_size=1")
   console.log(
-    `    over ${all.total} events of the tenant; 50 ms are ` +
-      `${(50 / median(filtered.values)).toFixed(2)} of the median`
+    `    over ${all.total} events of the tenant; 50 ms are `
+      + `${(50 / median(filtered.values)).toFixed(2)} of the median`
   )
 } finally {
   await program.stop()

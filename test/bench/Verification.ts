@@ -93,7 +93,7 @@ const services = layerVerifier.pipe(
 )
 
 /** Store the chain; keeps the first bodies. */
-const fill = Effect.gen(function*() {
+const fill = Effect.gen(function* () {
   const events = yield* EventStore
   yield* events.migrate
   const chain = new Chain(TENANT)
@@ -111,14 +111,14 @@ const fill = Effect.gen(function*() {
 })
 
 const verify = (request: Partial<VerifyRequest>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const verifier = yield* Verifier
     const report = yield* verifier.verify({ tenantId: TENANT, requireHead: true, ...request })
     if (!report.valid) throw new Error(JSON.stringify(report.breaks.slice(0, 3)))
     return report
   })
 
-const bench = Effect.gen(function*() {
+const bench = Effect.gen(function* () {
   const bodies = yield* fill
   const context = yield* Effect.context<Verifier>()
   const run = (request: Partial<VerifyRequest>) => () =>

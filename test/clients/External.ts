@@ -20,8 +20,8 @@ const EXAMPLES = process.env["EXAMPLES"] ?? "20"
 const BATCHES = ["createEvents", "createTraces", "addTraceEvents"]
   .map(
     (id) =>
-      `[[operations]]\ninclude-operation-id = "${id}"\n` +
-      "[operations.checks.negative_data_rejection]\nenabled = false\n"
+      `[[operations]]\ninclude-operation-id = "${id}"\n`
+      + "[operations.checks.negative_data_rejection]\nenabled = false\n"
   )
   .join("")
 /** A stream never ends, so no request for one does: its tests are in `test/http/Stream.test.ts`. */
@@ -32,8 +32,8 @@ const run = (
   args: ReadonlyArray<string>,
   environment: Readonly<Record<string, string>> = {}
 ): boolean =>
-  spawnSync(program, args, { stdio: "inherit", env: { ...process.env, ...environment } })
-    .status === 0
+  spawnSync(program, args, { stdio: "inherit", env: { ...process.env, ...environment } }).status
+  === 0
 
 /** The folder with the programs of the tools, installed if they are not there yet. */
 const tools = (): string => {
@@ -43,8 +43,8 @@ const tools = (): string => {
   if (existsSync(join(programs, "schemathesis"))) return programs
   mkdirSync(folder, { recursive: true })
   const installed =
-    run("python3", ["-m", "venv", folder]) &&
-    run(join(programs, "pip"), ["install", "--quiet", ...TOOLS])
+    run("python3", ["-m", "venv", folder])
+    && run(join(programs, "pip"), ["install", "--quiet", ...TOOLS])
   if (installed) return programs
   rmSync(folder, { recursive: true, force: true })
   throw new Error(`can't install ${TOOLS.join(" and ")}`)
@@ -56,11 +56,11 @@ const python = (programs: string, { url }: Started): boolean => {
   const config = join(folder, "config.yml")
   writeFileSync(
     config,
-    "content_type_overrides:\n" +
-      ["application/zip", "application/pdf"]
+    "content_type_overrides:\n"
+      + ["application/zip", "application/pdf"]
         .map((type) => `  ${type}: application/octet-stream\n`)
-        .join("") +
-      ["application/x-ndjson", "application/yaml"]
+        .join("")
+      + ["application/x-ndjson", "application/yaml"]
         .map((type) => `  ${type}: text/plain\n`)
         .join("")
   )
@@ -74,9 +74,9 @@ const python = (programs: string, { url }: Started): boolean => {
         config
       ]),
       { PATH: path }
-    ) &&
-    run(join(programs, "python"), ["-m", "compileall", "-q", generated]) &&
-    run(join(programs, "python"), [resolve("test/clients/usage.py"), url, KEY], {
+    )
+    && run(join(programs, "python"), ["-m", "compileall", "-q", generated])
+    && run(join(programs, "python"), [resolve("test/clients/usage.py"), url, KEY], {
       PYTHONPATH: folder
     })
   rmSync(folder, { recursive: true, force: true })

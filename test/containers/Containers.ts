@@ -39,10 +39,12 @@ export interface Started {
 }
 
 /** What compose mounts as a secret. */
-const signingKey = generateKeyPairSync("ed25519").privateKey.export({
-  format: "pem",
-  type: "pkcs8"
-}).toString()
+const signingKey = generateKeyPairSync("ed25519")
+  .privateKey.export({
+    format: "pem",
+    type: "pkcs8"
+  })
+  .toString()
 
 const milliseconds = (duration: string): number => Number(duration.replace(/s$/, "")) * 1_000
 

@@ -75,12 +75,7 @@ const read = (prefix: string, topic: TopicKind, ...more: ReadonlyArray<string>) 
   Effect.promise(async () => {
     const { stderr, stdout } = await run(
       process.execPath,
-      [
-        "test/independent/kafka_reader.mjs",
-        inject("bootstrap"),
-        topicName(prefix, topic),
-        ...more
-      ],
+      ["test/independent/kafka_reader.mjs", inject("bootstrap"), topicName(prefix, topic), ...more],
       { maxBuffer: OUTPUT_BYTES_MAX }
     )
     const lines = stdout.split("\n").filter((line) => line !== "")
@@ -239,12 +234,12 @@ const unreadable: NewRecord = {
 
 const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition)
 
-const countOf = Effect.fnUntraced(function*(topic: TopicKind) {
+const countOf = Effect.fnUntraced(function* (topic: TopicKind) {
   const all = yield* Effect.forEach(partitions, (partition) => readAll(topic, partition))
   return all.flat().length
 })
 
-const until = Effect.fnUntraced(function*(topic: TopicKind, count: number) {
+const until = Effect.fnUntraced(function* (topic: TopicKind, count: number) {
   while ((yield* countOf(topic)) < count) yield* Effect.sleep("20 millis")
 })
 
@@ -252,34 +247,38 @@ const runForAWhile = <A, E, R>(actor: Effect.Effect<A, E, R>) =>
   Effect.forkScoped(Effect.scoped(actor))
 
 /** Let sequencers and a projection work on all commands, with aborted transactions around them. */
-const produce = Effect.fnUntraced(function*(prefix: string) {
-  const commandLog = yield* CommandLog
-  const abort = Effect.forEach(["events", "traces"] as const, (topic) =>
-    leaveTransaction(prefix, topic, ["aborted", "aborted"], "abort")
-  )
-  yield* abort
-  for (const one of commands) yield* commandLog.submit(one)
-  yield* append([unreadable])
-  const sequencers = yield* Effect.forEach(partitions, (partition) =>
-    runForAWhile(runSequencer(partition, settings, () => Effect.void))
-  )
-  yield* until("receipts", commands.length + 1)
-  yield* Effect.forEach(sequencers, Fiber.interrupt)
-  yield* abort
-  // A second owner of each partition goes on where the first one stopped, with a key of its own.
-  yield* commandLog.submit(command("acme", 2))
-  yield* commandLog.submit(traces("globex", [endExecution("runs on")]))
-  const signer = signerOf("alk", Buffer.alloc(32, 8))
-  const changed = { ...settings, signer, previous: settings.signer }
-  yield* Effect.forEach(partitions, (partition) =>
-    runForAWhile(runSequencer(partition, changed, () => Effect.void))
-  )
-  yield* until("receipts", commands.length + 3)
-  yield* abort
-  yield* abort
-  yield* runProjection({ settleMs: 0 })
-  yield* until("progress", PARTITIONS)
-}, Effect.provide(layerCommandLog), Effect.provide(storeOfNothing))
+const produce = Effect.fnUntraced(
+  function* (prefix: string) {
+    const commandLog = yield* CommandLog
+    const abort = Effect.forEach(["events", "traces"] as const, (topic) =>
+      leaveTransaction(prefix, topic, ["aborted", "aborted"], "abort")
+    )
+    yield* abort
+    for (const one of commands) yield* commandLog.submit(one)
+    yield* append([unreadable])
+    const sequencers = yield* Effect.forEach(partitions, (partition) =>
+      runForAWhile(runSequencer(partition, settings, () => Effect.void))
+    )
+    yield* until("receipts", commands.length + 1)
+    yield* Effect.forEach(sequencers, Fiber.interrupt)
+    yield* abort
+    // A second owner of each partition goes on where the first one stopped, with a key of its own.
+    yield* commandLog.submit(command("acme", 2))
+    yield* commandLog.submit(traces("globex", [endExecution("runs on")]))
+    const signer = signerOf("alk", Buffer.alloc(32, 8))
+    const changed = { ...settings, signer, previous: settings.signer }
+    yield* Effect.forEach(partitions, (partition) =>
+      runForAWhile(runSequencer(partition, changed, () => Effect.void))
+    )
+    yield* until("receipts", commands.length + 3)
+    yield* abort
+    yield* abort
+    yield* runProjection({ settleMs: 0 })
+    yield* until("progress", PARTITIONS)
+  },
+  Effect.provide(layerCommandLog),
+  Effect.provide(storeOfNothing)
+)
 
 const bytesOf = ({ value, value_base64 }: Line): Buffer | undefined =>
   value_base64 !== undefined
@@ -342,16 +341,14 @@ const checkChain = (events: ReadonlyArray<Record<string, unknown>>): void => {
     const { content_hash, created_at, prev_hash, sequence_number, tenant_id } = event
     assert.strictEqual(sequence_number, index + 1)
     assert.strictEqual(prev_hash, prevHash)
-    const linked = [
-      "alk-chain-v1", tenant_id, sequence_number, created_at, content_hash, prev_hash
-    ]
+    const linked = ["alk-chain-v1", tenant_id, sequence_number, created_at, content_hash, prev_hash]
     assert.strictEqual(event["hash"], hash("sha256", linked.join("\n"), "hex"))
     prevHash = String(event["hash"])
   })
 }
 
 /** The facts of all tenants, judged by an implementation that shares no code with alk. */
-const checkTraces = Effect.fnUntraced(function*(prefix: string) {
+const checkTraces = Effect.fnUntraced(function* (prefix: string) {
   const { lines, stderr } = yield* read(prefix, "traces")
   assert.strictEqual(stderr, "")
   checkFacts(lines.map(({ value }) => value!))
@@ -376,7 +373,7 @@ describe("a direct subscriber", () => {
   it.live("finds every record of every topic in exactly one schema, and the chains whole", () =>
     withLog(
       (prefix) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           yield* asService({ prefix }, produce(prefix))
           const seen = new Set<string>()
           for (const topic of topicKinds) {
@@ -403,7 +400,10 @@ describe("a direct subscriber", () => {
           assert.strictEqual(lines.length, 16)
           yield* checkTraces(prefix)
           const filtered = yield* read(prefix, "events", "--tenant", "acme")
-          assert.deepStrictEqual(filtered.lines, lines.filter(({ key }) => key === "acme"))
+          assert.deepStrictEqual(
+            filtered.lines,
+            lines.filter(({ key }) => key === "acme")
+          )
         }),
       PARTITIONS
     )
@@ -412,9 +412,13 @@ describe("a direct subscriber", () => {
   it.live("reads to the end of empty partitions and of aborted tails, not past what is open", () =>
     withLog(
       (prefix) =>
-        Effect.gen(function*() {
-          const event = (value: string): NewRecord =>
-            ({ topic: "events", partition: 0, key: "acme", value })
+        Effect.gen(function* () {
+          const event = (value: string): NewRecord => ({
+            topic: "events",
+            partition: 0,
+            key: "acme",
+            value
+          })
           const values = read(prefix, "events").pipe(
             Effect.map(({ lines }) => lines.map(({ value }) => value))
           )

@@ -67,7 +67,14 @@ describe("the compose file", () => {
   it("runs two api, two sequencers and one projection, alike but for the role", () => {
     const roles = own.map(([, { environment }]) => environment["ALK_ROLES"]!)
     assert.deepStrictEqual(roles, ["api", "api", "sequencer", "sequencer", "projection"])
-    const rest = own.map(([, { environment: { ALK_ROLES: _role, ...others } }]) => others)
+    const rest = own.map(
+      ([
+        ,
+        {
+          environment: { ALK_ROLES: _role, ...others }
+        }
+      ]) => others
+    )
     for (const others of rest) assert.deepStrictEqual(others, rest[0])
   })
 
@@ -131,7 +138,9 @@ describe("the compose file", () => {
     assert.sameMembers([...example.keys()], [...references().keys()])
     for (const [name, value] of example) assert.strictEqual(value, "", name)
     const secrets = /(?:SECRET|PASSWORD|TOKEN|KEYS):/
-    for (const line of read(COMPOSE_FILE).split("\n").filter((text) => secrets.test(text))) {
+    for (const line of read(COMPOSE_FILE)
+      .split("\n")
+      .filter((text) => secrets.test(text))) {
       assert.match(line, /: \$\{[A-Z_]+:(?:\?[^}]+|-)\}$/)
     }
     for (const name of Object.keys(filled)) {
@@ -156,7 +165,10 @@ describe("the compose file", () => {
     )
     const { environment } = compose.services["kafka"]!
     const property = (name: string): string =>
-      name.replace(/^KAFKA_/, "").toLowerCase().replaceAll("_", ".")
+      name
+        .replace(/^KAFKA_/, "")
+        .toLowerCase()
+        .replaceAll("_", ".")
     const told = new Map(
       Object.entries(environment).map(([name, value]) => [property(name), value])
     )
@@ -180,9 +192,15 @@ describe("the compose file", () => {
       assert.isDefined(embedded.get(name), name)
       assert.strictEqual(told.get(name), embedded.get(name), name)
     }
-    const listeners = told.get("listeners")!.split(",").map((listener) => listener.split(":")[0])
+    const listeners = told
+      .get("listeners")!
+      .split(",")
+      .map((listener) => listener.split(":")[0])
     const protocols = told.get("listener.security.protocol.map")!.split(",")
-    assert.sameMembers(protocols.map((entry) => entry.split(":")[0]), listeners)
+    assert.sameMembers(
+      protocols.map((entry) => entry.split(":")[0]),
+      listeners
+    )
   })
 })
 

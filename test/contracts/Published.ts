@@ -58,14 +58,11 @@ export interface PlainRecord {
 }
 
 /** Which of these schemas know the record by its key and headers. */
-export const kindsOf = (
-  record: PlainRecord,
-  names: ReadonlyArray<string>
-): ReadonlyArray<string> =>
+export const kindsOf = (record: PlainRecord, names: ReadonlyArray<string>): ReadonlyArray<string> =>
   names.filter(
     (name) =>
-      faultIn(name, record.key, "key") === undefined &&
-      faultIn(name, record.headers, "headers") === undefined
+      faultIn(name, record.key, "key") === undefined
+      && faultIn(name, record.headers, "headers") === undefined
   )
 
 const WINDOW_ENTRY_BYTES = 40

@@ -85,7 +85,7 @@ const command = (
 const item = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
   actor: { id: "u\u2028ser 😀", type: "human", email: "a@example.com\n" },
   action: "document.read",
-  resource: { id: "d\"oc\\1", type: "document", name: "tab\tand\nline" },
+  resource: { id: 'd"oc\\1', type: "document", name: "tab\tand\nline" },
   outcome: "success",
   metadata: { "a\tb": ["\n", 1.5, null, { deep: true }], z: {} },
   ...more
@@ -279,10 +279,17 @@ describe("records of the program pass their schema", () => {
   })
 
   it("events and their headers", () => {
-    assertValid("audit-event", changes.events.map(({ body }) => JSON.parse(body)))
+    assertValid(
+      "audit-event",
+      changes.events.map(({ body }) => JSON.parse(body))
+    )
     const headers = changes.events.map((event) => auditEventHeaders("alk", event))
     assertValid("audit-event", headers, "headers")
-    assertValid("audit-event", changes.events.map(({ tenantId }) => tenantId), "key")
+    assertValid(
+      "audit-event",
+      changes.events.map(({ tenantId }) => tenantId),
+      "key"
+    )
     assert.sameMembers(
       [...new Set(changes.events.map(({ tenantId }) => tenantId))],
       ["acme", SYSTEM_TENANT]
@@ -293,7 +300,10 @@ describe("records of the program pass their schema", () => {
     assertValid("receipt", receipts)
     const all = receipts as ReadonlyArray<Record<string, unknown>>
     for (const member of ["duplicates", "warnings", "error", "head_hash", "committed_at"]) {
-      assert.isTrue(all.some((receipt) => member in receipt), member)
+      assert.isTrue(
+        all.some((receipt) => member in receipt),
+        member
+      )
     }
   })
 
@@ -307,7 +317,11 @@ describe("records of the program pass their schema", () => {
     const names = publishedNames.filter((name) => name.startsWith("state-"))
     const seen = new Set<string>()
     for (const { key: stateKey, value } of state) {
-      const record = { key: stateKey, headers: { "alk-mac": "ab".repeat(32) }, value: Buffer.from(value ?? "") }
+      const record = {
+        key: stateKey,
+        headers: { "alk-mac": "ab".repeat(32) },
+        value: Buffer.from(value ?? "")
+      }
       const kinds = kindsOf(record, names)
       assert.strictEqual(kinds.length, 1, stateKey)
       assert.isUndefined(faultInValue(kinds[0]!, record.value), stateKey)
@@ -318,12 +332,10 @@ describe("records of the program pass their schema", () => {
 
   it("the registry, keys and values", () => {
     const entries = changes.registry.filter((change) => change.kind !== "removed")
-    assert.sameMembers([...new Set(entries.map(entryOf))], [
-      "registry-tenant",
-      "registry-api-key",
-      "registry-share-link",
-      "registry-signing-key"
-    ])
+    assert.sameMembers(
+      [...new Set(entries.map(entryOf))],
+      ["registry-tenant", "registry-api-key", "registry-share-link", "registry-signing-key"]
+    )
     for (const entry of entries) {
       assertValid(entryOf(entry), [JSON.parse(registryValue(entry))])
       assertValid(entryOf(entry), [registryKey(entry)], "key")
@@ -346,7 +358,7 @@ describe("records of the program pass their schema", () => {
 const NULLABLE = new Set(["tree", "ended_at", "parent_span_id", "details"])
 
 /** The value with one thing changed, each in turn. */
-const broken = function*(value: unknown, path = ""): Generator<readonly [string, unknown]> {
+const broken = function* (value: unknown, path = ""): Generator<readonly [string, unknown]> {
   if (typeof value !== "object" || value === null || path.endsWith("/metadata")) return
   if (Array.isArray(value)) {
     for (const [index, member] of value.entries()) {

@@ -12,7 +12,11 @@ import { publishedFiles } from "../../src/contracts/PublishedFiles.ts"
 import { exactly } from "../../src/contracts/RecordContract.ts"
 import { recordContracts } from "../../src/contracts/RecordContracts.ts"
 import { toYaml } from "../../src/contracts/Yaml.ts"
-import { auditEventHeaders, checkpointHeaders, traceFactHeaders } from "../../src/domain/CloudEvent.ts"
+import {
+  auditEventHeaders,
+  checkpointHeaders,
+  traceFactHeaders
+} from "../../src/domain/CloudEvent.ts"
 import { exampleCheckpoint } from "../../src/contracts/ExampleCheckpoint.ts"
 import { recompute } from "../../src/domain/HashChain.ts"
 import { recomputeFact } from "../../src/domain/TraceFact.ts"
@@ -164,7 +168,10 @@ describe("the AsyncAPI document", () => {
     assert.strictEqual(document.channels.events.address, "alk.events")
     assert.strictEqual(document.channels.traces.address, "alk.traces")
     const operations = Object.values<any>(document.operations)
-    assert.deepStrictEqual(operations.map(({ action }) => action), ["send", "send", "send"])
+    assert.deepStrictEqual(
+      operations.map(({ action }) => action),
+      ["send", "send", "send"]
+    )
     assert.strictEqual(document.servers.kafka.protocol, "kafka")
   })
 
@@ -188,10 +195,7 @@ describe("the AsyncAPI document", () => {
       if (part === "key" || part === "headers") continue
       assert.deepStrictEqual(schemas[part], moved(definition))
     }
-    assert.deepStrictEqual(
-      Object.keys(schemas[`${own}Headers`].properties),
-      Object.keys(headers)
-    )
+    assert.deepStrictEqual(Object.keys(schemas[`${own}Headers`].properties), Object.keys(headers))
   })
 
   it("uses schemas that draft 7, which AsyncAPI builds on, reads the same way", () => {

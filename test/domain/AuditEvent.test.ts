@@ -86,9 +86,9 @@ describe("the JSON Schema of the contract", () => {
   })
 
   it("uses only regular expressions that other languages share", () => {
-    const text = JSON.stringify([AuditEventInput, AuditEvent].map((schema) =>
-      Schema.toJsonSchemaDocument(schema)
-    ))
+    const text = JSON.stringify(
+      [AuditEventInput, AuditEvent].map((schema) => Schema.toJsonSchemaDocument(schema))
+    )
     const patterns = [...text.matchAll(/"pattern":"((?:[^"\\]|\\.)*)"/g)].map(([, found]) => found!)
     assert.isAbove(patterns.length, 5)
     for (const pattern of patterns) assert.notInclude(pattern, "\\\\u")

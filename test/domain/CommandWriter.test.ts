@@ -45,7 +45,7 @@ describe("a command", () => {
         const withCopies = [...headers]
         for (const header of headers) {
           const first = withCopies.indexOf(header)
-          const at = first + 1 + (places.next().value as number) % (withCopies.length - first)
+          const at = first + 1 + ((places.next().value as number) % (withCopies.length - first))
           withCopies.splice(at, 0, header)
         }
         assert.sameMembers(applying(withCopies, now), headers)
@@ -64,8 +64,17 @@ describe("a command", () => {
 
   it("has a mark of one form only", () => {
     assert.deepStrictEqual(readMark("17-0a0b0c0d/3"), { writer: "17-0a0b0c0d", number: 3 })
-    for (const wrong of ["", "17-0a0b0c0d", "17-0a0b0c0d/0", "17-0a0b0c0d/03", "x/1", "1/2/3",
-      "17-0a0b0c0d/1e3", "17-0A0B0C0D/1", "17-0a0b0c0d/9007199254740993"]) {
+    for (const wrong of [
+      "",
+      "17-0a0b0c0d",
+      "17-0a0b0c0d/0",
+      "17-0a0b0c0d/03",
+      "x/1",
+      "1/2/3",
+      "17-0a0b0c0d/1e3",
+      "17-0A0B0C0D/1",
+      "17-0a0b0c0d/9007199254740993"
+    ]) {
       assert.isUndefined(readMark(wrong), wrong)
     }
   })

@@ -68,13 +68,22 @@ describe("matches", () => {
       actorId: "User_1",
       actionPrefix: "document.",
       q: "red",
-      metadata: [{ path: "n", value: "7" }, { path: "Tags", value: "Red" }]
+      metadata: [
+        { path: "n", value: "7" },
+        { path: "Tags", value: "Red" }
+      ]
     }
     assert.isTrue(holds(all))
     assert.isFalse(holds({ ...all, actorId: "other" }))
     assert.isFalse(holds({ ...all, q: "green" }))
     assert.isFalse(
-      holds({ ...all, metadata: [{ path: "n", value: "7" }, { path: "Tags", value: "red" }] })
+      holds({
+        ...all,
+        metadata: [
+          { path: "n", value: "7" },
+          { path: "Tags", value: "red" }
+        ]
+      })
     )
   })
 
@@ -133,7 +142,7 @@ describe("metadata conditions", () => {
     assert.isFalse(hasMetadata({}, "constructor.name", "Object"))
     assert.isFalse(hasMetadata({}, "__proto__", "null"))
     assert.isFalse(hasMetadata({}, "toString", "{}"))
-    assert.isTrue(hasMetadata(JSON.parse("{\"__proto__\":{\"a\":1}}"), "__proto__.a", "1"))
+    assert.isTrue(hasMetadata(JSON.parse('{"__proto__":{"a":1}}'), "__proto__.a", "1"))
     assert.isTrue(hasMetadata({ "": { "": "x" } }, ".", "x"))
   })
 
@@ -150,7 +159,10 @@ describe("metadataPathCandidates", () => {
   it("lists the ways to cut a path, longest key first", () => {
     assert.deepStrictEqual(metadataPathCandidates("a"), [["a"]])
     assert.deepStrictEqual(metadataPathCandidates("a.b.c"), [
-      ["a.b.c"], ["a.b", "c"], ["a", "b.c"], ["a", "b", "c"]
+      ["a.b.c"],
+      ["a.b", "c"],
+      ["a", "b.c"],
+      ["a", "b", "c"]
     ])
   })
 
@@ -168,8 +180,17 @@ describe("metadataPathCandidates", () => {
 
 describe("q", () => {
   it.each([
-    "document.SHARE", "user_1", "ann@example.COM", "DOC_1", "document", "STRA",
-    "straße", "192.0", "red", "hidden", "treasure"
+    "document.SHARE",
+    "user_1",
+    "ann@example.COM",
+    "DOC_1",
+    "document",
+    "STRA",
+    "straße",
+    "192.0",
+    "red",
+    "hidden",
+    "treasure"
   ])("finds %s", (q) => assert.isTrue(holds({ q })))
 
   it.each(["tags", "deep", "evt-1", "success", "human", "acme", "7", "strasse", "linkuser", "\0"])(
@@ -193,8 +214,13 @@ describe("q", () => {
           assert.isTrue(holds({ q: upper ? part.toUpperCase() : part }, named))
         }
         const texts = [
-          event.action, event.actor.id, event.actor.email!, event.resource.id, event.resource.type,
-          name, value
+          event.action,
+          event.actor.id,
+          event.actor.email!,
+          event.resource.id,
+          event.resource.type,
+          name,
+          value
         ]
         const expected = texts.some((one) => one.toLowerCase().includes(q.toLowerCase()))
         assert.strictEqual(holds({ q }, named), expected)
@@ -203,9 +229,20 @@ describe("q", () => {
   })
 
   it("searches texts that are joined by U+0000", () => {
-    assert.deepStrictEqual(new Set(searchText(event).split("\0")), new Set([
-      "document.share.link", "user_1", "ann@example.com", "doc_1", "document", "straße οδοσ",
-      "192.0.2.1", "red", "hidden", "treasure"
-    ]))
+    assert.deepStrictEqual(
+      new Set(searchText(event).split("\0")),
+      new Set([
+        "document.share.link",
+        "user_1",
+        "ann@example.com",
+        "doc_1",
+        "document",
+        "straße οδοσ",
+        "192.0.2.1",
+        "red",
+        "hidden",
+        "treasure"
+      ])
+    )
   })
 })

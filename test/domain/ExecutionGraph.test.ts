@@ -86,8 +86,8 @@ describe("the graph of an execution", () => {
         while (naive.length < ids.length) {
           const free = ids.filter(
             (id) =>
-              !naive.includes(id) &&
-              edges.every(({ source, target }) => target !== id || naive.includes(source))
+              !naive.includes(id)
+              && edges.every(({ source, target }) => target !== id || naive.includes(source))
           )
           naive.push(free.sort((left, right) => (key(left) < key(right) ? -1 : 1))[0]!)
         }
@@ -156,8 +156,14 @@ describe("the graph of an execution", () => {
       { id: "join", parent: "r", causes: ["a", "b"], start: 31, end: 90 }
     )
     assert.deepStrictEqual(idsOf(nodes), ["r", "a", "b", "join"])
-    assert.deepStrictEqual(nodes.map(({ depth }) => depth), [0, 1, 1, 1])
-    assert.deepStrictEqual(nodes.map(({ event_count }) => event_count), [0, 2, 0, 0])
+    assert.deepStrictEqual(
+      nodes.map(({ depth }) => depth),
+      [0, 1, 1, 1]
+    )
+    assert.deepStrictEqual(
+      nodes.map(({ event_count }) => event_count),
+      [0, 2, 0, 0]
+    )
     assert.deepStrictEqual(
       edges.map(({ id }) => id),
       ["parent:r:a", "parent:r:b", "parent:r:join", "caused_by:a:join", "caused_by:b:join"]
@@ -182,7 +188,10 @@ describe("the graph of an execution", () => {
     const below = graph("r", { id: "r" }, { id: "a", parent: "gone", start: 4 })
     assert.deepStrictEqual(idsOf(below.nodes), ["r", "gone", "a"])
     assert.isTrue(below.nodes[1]!.missing)
-    assert.deepStrictEqual(below.nodes.map(({ depth }) => depth), [0, 1, 2])
+    assert.deepStrictEqual(
+      below.nodes.map(({ depth }) => depth),
+      [0, 1, 2]
+    )
     const above = graph("r", { id: "r", causes: ["gone"] }, { id: "a", parent: "gone" })
     assert.deepStrictEqual(idsOf(above.nodes), ["gone", "a", "r"])
     const far = graph(
@@ -215,10 +224,12 @@ describe("the graph of an execution", () => {
   })
 
   it("takes a chain, and a fan, of 20,000 spans", () => {
-    const chain = Array.from({ length: 20_000 }, (_, n): Shape =>
-      n === 0
-        ? { id: "s0" }
-        : { id: `s${n}`, parent: `s${n - 1}`, causes: n > 1 ? [`s${n - 2}`] : [], start: n }
+    const chain = Array.from(
+      { length: 20_000 },
+      (_, n): Shape =>
+        n === 0
+          ? { id: "s0" }
+          : { id: `s${n}`, parent: `s${n - 1}`, causes: n > 1 ? [`s${n - 2}`] : [], start: n }
     )
     const deep = graph("s0", ...chain)
     assert.strictEqual(deep.nodes.at(-1)!.depth, 19_999)

@@ -218,9 +218,17 @@ const plain = vectors.chain[0]!.event
 /** Every place of a stored event that an answer shows, from the schema. */
 const shownPaths = Object.keys(AuditEvent.fields).flatMap((name) =>
   name === "actor"
-    ? [["actor", "id"], ["actor", "type"], ["actor", "email"]]
+    ? [
+        ["actor", "id"],
+        ["actor", "type"],
+        ["actor", "email"]
+      ]
     : name === "resource"
-      ? [["resource", "id"], ["resource", "type"], ["resource", "name"]]
+      ? [
+          ["resource", "id"],
+          ["resource", "type"],
+          ["resource", "name"]
+        ]
       : [[name]]
 )
 
@@ -243,7 +251,7 @@ describe("recompute", () => {
   })
 
   it("notices every other byte: the text is exact no more, or a hash differs", () => {
-    const other = fc.constantFrom("", " ", "0", "x", "\"")
+    const other = fc.constantFrom("", " ", "0", "x", '"')
     fc.assert(
       fc.property(storedEvent, fc.nat(), other, (stored, place, put) => {
         const at = place % stored.length
@@ -301,7 +309,7 @@ describe("recompute", () => {
   })
 
   it("does not take the last of two members for the first", () => {
-    const twice = stringify(plain).replace("\"outcome\":\"success\"", "\"outcome\":\"failure\",$&")
+    const twice = stringify(plain).replace('"outcome":"success"', '"outcome":"failure",$&')
     const { event, exact } = recomputed(twice)
     assert.strictEqual(event.outcome, "success")
     assert.isFalse(exact)
@@ -358,8 +366,14 @@ describe("eraseEvent", () => {
   it("leaves nothing of the details, and every hash as it is", () => {
     for (const event of events) {
       const erased = eraseEvent(event, ERASED_AT)
-      const { actor, details_salt: _salt, erased_at: _at, metadata: _metadata, resource, ...kept } =
-        event
+      const {
+        actor,
+        details_salt: _salt,
+        erased_at: _at,
+        metadata: _metadata,
+        resource,
+        ...kept
+      } = event
       assert.deepStrictEqual(JSON.parse(erased), {
         ...kept,
         actor: { id: actor.id, type: actor.type },
@@ -406,16 +420,16 @@ describe("eraseEvent", () => {
 
 describe("detailsText and coreText", () => {
   const texts = (present: ReadonlyArray<boolean>): EventTexts => ({
-    id: "\"i\"",
-    timestamp: "\"t\"",
-    actorId: "\"a\"",
-    actorType: "\"human\"",
-    actorEmail: present[0] === true ? "\"e\"" : undefined,
-    action: "\"x.y\"",
-    resourceId: "\"r\"",
-    resourceType: "\"d\"",
-    resourceName: present[1] === true ? "\"\"" : undefined,
-    outcome: "\"success\"",
+    id: '"i"',
+    timestamp: '"t"',
+    actorId: '"a"',
+    actorType: '"human"',
+    actorEmail: present[0] === true ? '"e"' : undefined,
+    action: '"x.y"',
+    resourceId: '"r"',
+    resourceType: '"d"',
+    resourceName: present[1] === true ? '""' : undefined,
+    outcome: '"success"',
     metadata: present[2] === true ? "{}" : undefined
   })
 

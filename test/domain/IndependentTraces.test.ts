@@ -17,7 +17,7 @@ import {
 } from "../actors/support/Traces.ts"
 import { judgeFacts } from "../support/IndependentTrace.ts"
 
-const HOSTILE = "“ü” \t\n\u0001\"\\/ 😀 \u2028"
+const HOSTILE = '“ü” \t\n\u0001"\\/ 😀 \u2028'
 
 /** Every type of fact, from the API and from OpenTelemetry, in one chain. */
 const chain = (): ReadonlyArray<string> => {

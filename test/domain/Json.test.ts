@@ -50,32 +50,33 @@ interface Made {
 }
 
 const unit = (character: string): string =>
-  Array.from({ length: character.length }, (_, at) =>
-    `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`).join("")
+  Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`
+  ).join("")
 
 /** A character of a key and one of its spellings. */
 const spelled = fc
-  .tuple(
-    fc.constantFrom(..."\\\"/\nu01azé名😀 ", "\ud800"),
-    fc.boolean()
-  )
+  .tuple(fc.constantFrom(...'\\"/\nu01azé名😀 ', "\ud800"), fc.boolean())
   .map(([character, isEscaped]) => {
     const short = character === "/" ? "\\/" : JSON.stringify(character).slice(1, -1)
     return { character, spelling: isEscaped ? unit(character) : short }
   })
 
-const key = fc.oneof(
-  { weight: 9, arbitrary: fc.array(spelled, { maxLength: 4 }) },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom("__proto__", "constructor", "10", "9").map((name) => [
-      { character: name, spelling: unit(name[0]!) + name.slice(1) }
-    ])
-  }
-).map((parts) => ({
-  key: parts.map(({ character }) => character).join(""),
-  literal: `"${parts.map(({ spelling }) => spelling).join("")}"`
-}))
+const key = fc
+  .oneof(
+    { weight: 9, arbitrary: fc.array(spelled, { maxLength: 4 }) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .constantFrom("__proto__", "constructor", "10", "9")
+        .map((name) => [{ character: name, spelling: unit(name[0]!) + name.slice(1) }])
+    }
+  )
+  .map((parts) => ({
+    key: parts.map(({ character }) => character).join(""),
+    literal: `"${parts.map(({ spelling }) => spelling).join("")}"`
+  }))
 
 const scalar: fc.Arbitrary<Made> = fc
   .oneof(
@@ -158,7 +159,11 @@ describe.each(readers)("%s", (name, read) => {
 
   it("refuses exactly what JSON.parse does not take", () => {
     const noise = fc.constantFrom(
-      "", ..."\"{}[],:\\/0123-+.eEtfnu \t\n\r\u0000\u000b\u00a0\u2028\ufeff", "\\u00", "01", "tru"
+      "",
+      ...'"{}[],:\\/0123-+.eEtfnu \t\n\r\u0000\u000b\u00a0\u2028\ufeff',
+      "\\u00",
+      "01",
+      "tru"
     )
     fc.assert(
       fc.property(jsonText, fc.nat(), fc.nat({ max: 2 }), noise, (text, place, cut, put) => {
@@ -172,15 +177,50 @@ describe.each(readers)("%s", (name, read) => {
   })
 
   it.each([
-    "", " ", "{", "[", "}", "]", "{]", "[}", "[1,]", "[,1]", "[1 2]", "{\"\\u0061\"}",
-    "{\"\\u0061\" 1}", "{\"\\u0061\":}", "{\"\\u0061\":1,}", "{\"\\u0061\":1,,\"b\":2}",
-    "{\"\\u0061\":1 \"b\":2}", "{'a':1}", "{\"\\x61\":1}", "{\"\\u006\":1}", "{\"\\u0061\":1}}",
-    "{\"\\u0061\":1}x", "{\"\\u0061\":1", "\"\\", "\"\\\"", "{\"\\u0061\":01}",
-    "{\"\\u0061\":1.}", "{\"\\u0061\":.1}", "{\"\\u0061\":+1}", "{\"\\u0061\":-}",
-    "{\"\\u0061\":1e}", "{\"\\u0061\":1e+}", "{\"\\u0061\":0x1}", "{\"\\u0061\":NaN}",
-    "{\"\\u0061\":Infinity}", "{\"\\u0061\":undefined}", "{\"\\u0061\":True}",
-    "{\"\\u0061\":nul}", "{\"\\u0061\":\"a\nb\"}", "{\"\\u0061\":\"\\v\"}",
-    "\ufeff{\"\\u0061\":1}", "{\"\\u0061\":1}\u00a0", "{\"\\u0061\n\":1}", "{\\\"a\":1}"
+    "",
+    " ",
+    "{",
+    "[",
+    "}",
+    "]",
+    "{]",
+    "[}",
+    "[1,]",
+    "[,1]",
+    "[1 2]",
+    '{"\\u0061"}',
+    '{"\\u0061" 1}',
+    '{"\\u0061":}',
+    '{"\\u0061":1,}',
+    '{"\\u0061":1,,"b":2}',
+    '{"\\u0061":1 "b":2}',
+    "{'a':1}",
+    '{"\\x61":1}',
+    '{"\\u006":1}',
+    '{"\\u0061":1}}',
+    '{"\\u0061":1}x',
+    '{"\\u0061":1',
+    '"\\',
+    '"\\"',
+    '{"\\u0061":01}',
+    '{"\\u0061":1.}',
+    '{"\\u0061":.1}',
+    '{"\\u0061":+1}',
+    '{"\\u0061":-}',
+    '{"\\u0061":1e}',
+    '{"\\u0061":1e+}',
+    '{"\\u0061":0x1}',
+    '{"\\u0061":NaN}',
+    '{"\\u0061":Infinity}',
+    '{"\\u0061":undefined}',
+    '{"\\u0061":True}',
+    '{"\\u0061":nul}',
+    '{"\\u0061":"a\nb"}',
+    '{"\\u0061":"\\v"}',
+    '\ufeff{"\\u0061":1}',
+    '{"\\u0061":1}\u00a0',
+    '{"\\u0061\n":1}',
+    '{\\"a":1}'
   ])("refuses %j with a SyntaxError", (text) => {
     assert.strictEqual(outcomeOf(JSON.parse, text), "refused")
     assert.strictEqual(outcomeOf(read, text), "refused")
@@ -188,16 +228,12 @@ describe.each(readers)("%s", (name, read) => {
 
   it("takes the last of keys that are the same, at the place of the first", () => {
     const text =
-      "{\"a\":1,\"b\":2,\"\\u0061\":3,\"2\":4,\"\\u0031\":5," +
-      "\"__proto__\":6,\"\\u005f_proto__\":7}"
-    assert.strictEqual(
-      JSON.stringify(read(text)),
-      "{\"1\":5,\"2\":4,\"a\":3,\"b\":2,\"__proto__\":7}"
-    )
+      '{"a":1,"b":2,"\\u0061":3,"2":4,"\\u0031":5,' + '"__proto__":6,"\\u005f_proto__":7}'
+    assert.strictEqual(JSON.stringify(read(text)), '{"1":5,"2":4,"a":3,"b":2,"__proto__":7}')
   })
 
   it("keeps __proto__ as a key of its own, and no other object gets it", () => {
-    const text = "{\"\\u005f_proto__\":{\"admin\":true},\"\\u0061\":{}}"
+    const text = '{"\\u005f_proto__":{"admin":true},"\\u0061":{}}'
     const value = read(text) as Record<string, unknown>
     assert.deepStrictEqual(Object.keys(value), ["__proto__", "a"])
     assert.strictEqual(Object.getPrototypeOf(value), Object.prototype)
@@ -239,13 +275,13 @@ describe("hasEscapedKey", () => {
   })
 
   it.each([
-    ["{\"a\":\"\\\\\"}", false],
-    ["{\"a\":\"\\\\\\\"\",\"b\":1}", false],
-    ["{\"a\":\"\\\":\",\"b\":1}", false],
-    ["[\"\\n\" , \":\"]", false],
-    ["{\"a\":\"\\\\\",\"\\\\\":1}", true],
-    ["{\"a\":\"\\n\",\"b\\\"\" \n\t\r :1}", true],
-    ["{\"\\\\\\\"\\\\\":1}", true]
+    ['{"a":"\\\\"}', false],
+    ['{"a":"\\\\\\"","b":1}', false],
+    ['{"a":"\\":","b":1}', false],
+    ['["\\n" , ":"]', false],
+    ['{"a":"\\\\","\\\\":1}', true],
+    ['{"a":"\\n","b\\"" \n\t\r :1}', true],
+    ['{"\\\\\\"\\\\":1}', true]
   ])("of %s is %s", (text, expected) => {
     JSON.parse(text)
     assert.strictEqual(hasEscapedKey(text), expected)
@@ -259,14 +295,14 @@ describe("hasEscapedKey", () => {
 
   it.each([
     ["backslashes", (n: number) => `["${"\\\\".repeat(n)}"]`],
-    ["quotes", (n: number) => `["${"\\\"".repeat(n)}"]`],
-    ["both in turn", (n: number) => `["${"\\\\\\\"".repeat(n)}"]`],
-    ["short strings", (n: number) => `[${"\"\\n\",".repeat(n)}{"\\u0061":1}]`],
-    ["escaped keys", (n: number) => `{${"\"\\u0061\":1,".repeat(n)}"b":1}`],
+    ["quotes", (n: number) => `["${'\\"'.repeat(n)}"]`],
+    ["both in turn", (n: number) => `["${'\\\\\\"'.repeat(n)}"]`],
+    ["short strings", (n: number) => `[${'"\\n",'.repeat(n)}{"\\u0061":1}]`],
+    ["escaped keys", (n: number) => `{${'"\\u0061":1,'.repeat(n)}"b":1}`],
     ["digits", (n: number) => `{"\\u0061":${"1".repeat(n)}}`],
     ["spaces after a string", (n: number) => `["\\n"${" ".repeat(n)}]`],
     ["backslashes that are no JSON", (n: number) => "\\".repeat(n)],
-    ["a string without an end", (n: number) => `["${"\\\"".repeat(n)}`]
+    ["a string without an end", (n: number) => `["${'\\"'.repeat(n)}`]
   ])("takes time in proportion to the length of %s", (_name, make) => {
     const [short, long] = [make(30_000), make(480_000)]
     for (let time = 0; time < 5; time++) seconds(short)
@@ -277,7 +313,7 @@ describe("hasEscapedKey", () => {
 
 describe("parseJsonWith", () => {
   it("hands over every number as it is written, and nothing else", () => {
-    const text = "{\"\\u0061\":[12345678901234567890,-0,1.50E+3,\"7\",true],\"b\":{\"c\":0}}"
+    const text = '{"\\u0061":[12345678901234567890,-0,1.50E+3,"7",true],"b":{"c":0}}'
     const value = parseJsonWith(text, (source) => `<${source}>`)
     assert.deepStrictEqual(value, {
       a: ["<12345678901234567890>", "<-0>", "<1.50E+3>", "7", true],

@@ -131,19 +131,26 @@ describe("a line of keys", () => {
 
   it("lets a retired key sign no tree larger than what it handed over", () => {
     const line = keyLine({
-      keys: [{ vkey: a.vkey, root: true }, { vkey: b.vkey, endorsement: endorse(a, b.vkey, T) }],
+      keys: [
+        { vkey: a.vkey, root: true },
+        { vkey: b.vkey, endorsement: endorse(a, b.vkey, T) }
+      ],
       pinned: [],
       believesRoots: true
     })
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 40 }), (last, size) => {
-        const { note } = handOver(a, "alk", "acme", treeOf(last), T, b.vkey)
-        const tree = { origin: "alk/acme", handOvers: [note] }
-        const made = makeCheckpoint(a, "alk", "acme", treeOf(size), T)
-        const signed = { vkey: a.vkey, treeSize: size, rootHash: made.root_hash }
-        assert.strictEqual(signatureRefusal(line, tree, signed) === undefined, size <= last)
-        assert.isUndefined(signatureRefusal(line, tree, { ...signed, vkey: b.vkey }))
-      })
+      fc.property(
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer({ min: 1, max: 40 }),
+        (last, size) => {
+          const { note } = handOver(a, "alk", "acme", treeOf(last), T, b.vkey)
+          const tree = { origin: "alk/acme", handOvers: [note] }
+          const made = makeCheckpoint(a, "alk", "acme", treeOf(size), T)
+          const signed = { vkey: a.vkey, treeSize: size, rootHash: made.root_hash }
+          assert.strictEqual(signatureRefusal(line, tree, signed) === undefined, size <= last)
+          assert.isUndefined(signatureRefusal(line, tree, { ...signed, vkey: b.vkey }))
+        }
+      )
     )
   })
 })

@@ -43,13 +43,15 @@ const hexOf = (hashes: ReadonlyArray<Buffer>) => hashes.map((one) => one.toStrin
 const seed = Math.floor(Math.random() * 2 ** 31)
 
 /** Size, then two numbers within it. */
-const places = fc.integer({ min: 1, max: LEAVES_MAX }).chain((size) =>
-  fc.tuple(
-    fc.constant(size),
-    fc.integer({ min: 0, max: size - 1 }),
-    fc.integer({ min: 1, max: size })
+const places = fc
+  .integer({ min: 1, max: LEAVES_MAX })
+  .chain((size) =>
+    fc.tuple(
+      fc.constant(size),
+      fc.integer({ min: 0, max: size - 1 }),
+      fc.integer({ min: 1, max: size })
+    )
   )
-)
 
 describe("a Merkle tree", () => {
   const hashes = eventHashes(seed, LEAVES_MAX)
@@ -214,10 +216,20 @@ describe("a Merkle tree", () => {
   })
 
   it("asks for no leaf or size that there is not", () => {
-    for (const [index, size] of [[0, 0], [3, 3], [-1, 3], [0.5, 3], [0, 2 ** 53]] as const) {
+    for (const [index, size] of [
+      [0, 0],
+      [3, 3],
+      [-1, 3],
+      [0.5, 3],
+      [0, 2 ** 53]
+    ] as const) {
       assert.throws(() => inclusionParts(index, size), RangeError)
     }
-    for (const [first, second] of [[4, 3], [-1, 3], [1, 1.5]] as const) {
+    for (const [first, second] of [
+      [4, 3],
+      [-1, 3],
+      [1, 1.5]
+    ] as const) {
       assert.throws(() => consistencyParts(first, second), RangeError)
     }
     assert.throws(() => rootPart(-1), RangeError)
@@ -261,9 +273,21 @@ describe("a frontier", () => {
     assert.strictEqual(Frontier.decode("0:").size, 0)
     const base64 = text.slice(2)
     const refused = [
-      "", ":", "0", "1:", "0:AAAA", `7:${base64}`, `06:${base64}`, `6:${base64}=`,
-      `6: ${base64}`, `6:${base64.slice(4)}`, `-6:${base64}`, `6.0:${base64}`, "9007199254740992:",
-      text.replaceAll("+", "-").replaceAll("/", "_").replace("6:", "6:-"), `${text}\n`
+      "",
+      ":",
+      "0",
+      "1:",
+      "0:AAAA",
+      `7:${base64}`,
+      `06:${base64}`,
+      `6:${base64}=`,
+      `6: ${base64}`,
+      `6:${base64.slice(4)}`,
+      `-6:${base64}`,
+      `6.0:${base64}`,
+      "9007199254740992:",
+      text.replaceAll("+", "-").replaceAll("/", "_").replace("6:", "6:-"),
+      `${text}\n`
     ]
     for (const one of refused) assert.throws(() => Frontier.decode(one), FrontierUnreadable)
   })

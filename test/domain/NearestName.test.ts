@@ -10,7 +10,10 @@ const recursive = (left: string, right: string): number => {
   if (left === "" || right === "") return left.length + right.length
   const same = left.at(-1) === right.at(-1) ? 0 : 1
   const swapped =
-    left.length > 1 && right.length > 1 && left.at(-1) === right.at(-2) && left.at(-2) === right.at(-1)
+    left.length > 1
+    && right.length > 1
+    && left.at(-1) === right.at(-2)
+    && left.at(-2) === right.at(-1)
       ? recursive(left.slice(0, -2), right.slice(0, -2)) + 1
       : Infinity
   return Math.min(

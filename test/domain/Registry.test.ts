@@ -27,8 +27,7 @@ import { RecordUnreadable } from "../../src/domain/RecordFields.ts"
 import { RegistryDraft, RegistryTable } from "../../src/domain/RegistryTable.ts"
 
 /** Minutes after midnight as a time. */
-const at = (minute: number): string =>
-  `2026-11-21T00:${String(minute).padStart(2, "0")}:00.000000Z`
+const at = (minute: number): string => `2026-11-21T00:${String(minute).padStart(2, "0")}:00.000000Z`
 
 const link = (id: string, more: Partial<ShareLink> = {}): ShareLink => ({
   id,
@@ -105,7 +104,8 @@ describe("share links", () => {
       .map(({ expires, id, max_uses }) =>
         create(
           link(id, { expires_at: at(expires), ...(max_uses === undefined ? {} : { max_uses }) })
-        )),
+        )
+      ),
     fc
       .record({ id: fc.constantFrom(...ids), minute: fc.integer({ min: 0, max: 59 }) })
       .map(({ id, minute }) => revoke(id, minute)),
@@ -116,7 +116,8 @@ describe("share links", () => {
           minute: fc.integer({ min: 0, max: 59 }),
           tenant: fc.constantFrom("acme", "acme", "globex")
         })
-        .map(({ id, minute, tenant }) => use(id, minute, tenant)))
+        .map(({ id, minute, tenant }) => use(id, minute, tenant))
+    )
   )
 
   it("are never used too often, too late, after their end, or by another tenant", () => {
@@ -139,10 +140,10 @@ describe("share links", () => {
             const { expires_at = "", max_uses = Infinity } = made.get(link_id) ?? {}
             const before = uses.get(link_id) ?? 0
             const isAllowed =
-              tenant_id === "acme" &&
-              !revoked.has(link_id) &&
-              used_at < expires_at &&
-              before < max_uses
+              tenant_id === "acme"
+              && !revoked.has(link_id)
+              && used_at < expires_at
+              && before < max_uses
             assert.strictEqual(granted[index], isAllowed)
             if (isAllowed) uses.set(link_id, before + 1)
           }
@@ -252,12 +253,17 @@ describe("signing keys", () => {
   it("are published once, and none of them ever goes", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom("0a", "0b", "0c")), (ids) => {
-        const operations = ids.map((id): RegistryOperation => ({
-          op: "add_signing_key",
-          signing_key: signingKey(id)
-        }))
+        const operations = ids.map(
+          (id): RegistryOperation => ({
+            op: "add_signing_key",
+            signing_key: signingKey(id)
+          })
+        )
         const { granted, registry } = apply(operations)
-        assert.deepStrictEqual(granted, ids.map((id, index) => ids.indexOf(id) === index))
+        assert.deepStrictEqual(
+          granted,
+          ids.map((id, index) => ids.indexOf(id) === index)
+        )
         const published = [...new Set(ids)].map((id) => signingKey(id).key_id)
         assert.sameMembers([...registry.signingKeys.keys()], published)
       })
@@ -289,7 +295,12 @@ describe("limits", () => {
     const said = refusal(registry, key("one-more"))
     assert.strictEqual(said?.code, "limit_reached")
     assert.match(said!.message, new RegExp(`${KEYS_MAX} keys.*revoke some`))
-    const gone = { op: "revoke_key", tenant_id: "acme", key_id: "key_7", revoked_at: at(1) } as const
+    const gone = {
+      op: "revoke_key",
+      tenant_id: "acme",
+      key_id: "key_7",
+      revoked_at: at(1)
+    } as const
     apply([gone], registry)
     assert.isUndefined(refusal(registry, key("one-more")))
   })
@@ -301,32 +312,42 @@ const later = (days: number): string =>
 
 describe("links that have ended", () => {
   const purged = (registry: Registry, now: string, limit = 10_000) =>
-    linksToPurge(registry, now, limit).map(({ key }) => key).sort()
+    linksToPurge(registry, now, limit)
+      .map(({ key }) => key)
+      .sort()
 
   it("leave a month after they expired or were revoked, and those that can be used stay", () => {
-    const registry = new RegistryTable().take([
-      link("usable", { expires_at: later(1_000) }),
-      link("used-up", { expires_at: later(20), max_uses: 1, uses: 1 }),
-      link("expired", { expires_at: later(10) }),
-      link("revoked", { expires_at: later(1_000), revoked_at: later(5) }),
-      link("revoked-late", { expires_at: later(3), revoked_at: later(9) })
-    ].map((made): RegistryChange => ({ kind: "link", link: made })))
+    const registry = new RegistryTable().take(
+      [
+        link("usable", { expires_at: later(1_000) }),
+        link("used-up", { expires_at: later(20), max_uses: 1, uses: 1 }),
+        link("expired", { expires_at: later(10) }),
+        link("revoked", { expires_at: later(1_000), revoked_at: later(5) }),
+        link("revoked-late", { expires_at: later(3), revoked_at: later(9) })
+      ].map((made): RegistryChange => ({ kind: "link", link: made }))
+    )
     assert.deepStrictEqual(purged(registry, later(32)), [])
     assert.deepStrictEqual(purged(registry, later(33)), ["link/revoked-late"])
     assert.deepStrictEqual(purged(registry, later(35)), ["link/revoked", "link/revoked-late"])
-    assert.deepStrictEqual(
-      purged(registry, later(60)),
-      ["link/expired", "link/revoked", "link/revoked-late", "link/used-up"]
-    )
+    assert.deepStrictEqual(purged(registry, later(60)), [
+      "link/expired",
+      "link/revoked",
+      "link/revoked-late",
+      "link/used-up"
+    ])
     assert.strictEqual(purged(registry, later(60), 2).length, 2)
     registry.take(linksToPurge(registry, later(60), 10))
     assert.deepStrictEqual([...registry.links.keys()], ["usable"])
-    assert.deepStrictEqual([...registry.linksOf("acme")].map(({ id }) => id), ["usable"])
+    assert.deepStrictEqual(
+      [...registry.linksOf("acme")].map(({ id }) => id),
+      ["usable"]
+    )
   })
 
   it("leave earlier where a tenant has many of them, the oldest first", () => {
     const made = Array.from({ length: ENDED_LINKS_MAX + 3 }, (_, n) =>
-      link(`l${n}`, { created_at: later(n), expires_at: later(5_000), revoked_at: later(4_000) }))
+      link(`l${n}`, { created_at: later(n), expires_at: later(5_000), revoked_at: later(4_000) })
+    )
     const changes = made.map((one): RegistryChange => ({ kind: "link", link: one }))
     const registry = new RegistryTable().take(changes.toReversed())
     assert.deepStrictEqual(purged(registry, later(4_001)), ["link/l0", "link/l1", "link/l2"])
@@ -374,18 +395,23 @@ const id = fc.constantFrom("a", "b", "c", "d")
 const tenantId = fc.constantFrom("acme", "globex")
 const hash = fc.constantFrom(...["1", "2", "3", "4", "5", "6"].map((digit) => digit.repeat(64)))
 const anyChange: fc.Arbitrary<RegistryChange> = fc.oneof(
-  fc.record({ id, tenant_id: tenantId, hash, uses: fc.nat(3) }).map(
-    ({ id: own, ...more }): RegistryChange => ({ kind: "link", link: link(own, more) })),
-  fc.record({ id, tenant_id: tenantId, hash }).map(
-    ({ id: own, ...more }): RegistryChange => ({ kind: "key", key: apiKey(own, more) })),
-  tenantId.map((own): RegistryChange =>
-    ({ kind: "tenant", tenant: { id: own, created_at: at(0) } })),
+  fc
+    .record({ id, tenant_id: tenantId, hash, uses: fc.nat(3) })
+    .map(({ id: own, ...more }): RegistryChange => ({ kind: "link", link: link(own, more) })),
+  fc
+    .record({ id, tenant_id: tenantId, hash })
+    .map(({ id: own, ...more }): RegistryChange => ({ kind: "key", key: apiKey(own, more) })),
+  tenantId.map(
+    (own): RegistryChange => ({ kind: "tenant", tenant: { id: own, created_at: at(0) } })
+  ),
   id.map((own): RegistryChange => ({ kind: "signing_key", signing_key: signingKey(own) })),
-  fc.record({ kind: fc.constantFrom("link", "key", "tenant", "signing_key"), id }).map(
-    ({ id: own, kind }): RegistryChange => ({ kind: "removed", key: `${kind}/${own}` }))
+  fc
+    .record({ kind: fc.constantFrom("link", "key", "tenant", "signing_key"), id })
+    .map(({ id: own, kind }): RegistryChange => ({ kind: "removed", key: `${kind}/${own}` }))
 )
 
-const idsOf = (entries: Iterable<{ readonly id: string }>) => [...entries].map((one) => one.id).sort()
+const idsOf = (entries: Iterable<{ readonly id: string }>) =>
+  [...entries].map((one) => one.id).sort()
 
 describe("the registry in memory", () => {
   it("is what the pure definition says, whatever is changed in place", () => {
@@ -416,8 +442,10 @@ describe("the registry in memory", () => {
         const links = [...pure.links.values()]
         for (const one of links) {
           const isAlone = links.filter((other) => other.hash === one.hash).length === 1
-          const held = changes.filter((change) =>
-            change.kind === "link" && change.link.hash === one.hash && change.link.id !== one.id)
+          const held = changes.filter(
+            (change) =>
+              change.kind === "link" && change.link.hash === one.hash && change.link.id !== one.id
+          )
           if (isAlone && held.length === 0) assert.strictEqual(table.linkOfHash(one.hash), one)
         }
         // A draft over the first changes with the others in front of it reads the same.
@@ -477,7 +505,10 @@ describe("records of alk.registry", () => {
     assert.strictEqual(registryKey(entries[3]), "link/lnk_a")
     const table = new RegistryTable().take(entries)
     table.take([{ kind: "link", link: link("lnk_a", { uses: 2 }) }])
-    assert.deepStrictEqual([...table.links.values()].map(({ uses }) => uses), [2])
+    assert.deepStrictEqual(
+      [...table.links.values()].map(({ uses }) => uses),
+      [2]
+    )
   })
 
   it("of kinds that this version does not know are passed over", () => {
@@ -495,25 +526,37 @@ describe("records of alk.registry", () => {
     const wrong = (entry: object, ...names: ReadonlyArray<string>) =>
       names.flatMap((name) =>
         [null, 1, {}, [], "", true, "x y\u0000", "9".repeat(400)].map((value) =>
-          JSON.stringify({ ...entry, [name]: value })))
+          JSON.stringify({ ...entry, [name]: value })
+        )
+      )
     const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
-      ["key/key_1", [
-        ...["", "no JSON", "null", "[]", "1", '"text"', "{}", "{", "\u0000"],
-        ...wrong(apiKey("key_1"), "id", "tenant_id", "hash", "created_at", "revoked_at"),
-        ...["admin", "read", 1, null, {}, ["admin"], [1]].map((scopes) =>
-          JSON.stringify({ ...apiKey("key_1"), scopes })),
-        JSON.stringify(apiKey("key_2"))
-      ]],
-      ["link/lnk_1", [
-        ...wrong(link("lnk_1"), "id", "tenant_id", "hash", "created_at", "expires_at"),
-        ...[1e300, -1, 1.5, "1", null, 2 ** 53].map((uses) =>
-          JSON.stringify({ ...link("lnk_1"), uses })),
-        JSON.stringify(link("lnk_1")).replace('"uses":0', '"uses":1e999'),
-        ...[0, -1, 1e300, "3", null].map((max_uses) =>
-          JSON.stringify({ ...link("lnk_1"), max_uses })),
-        ...[null, [], {}, { metadata: {} }, { metadata: [1] }, { metadata: [], from: 5 }].map(
-          (filter) => JSON.stringify({ ...link("lnk_1"), filter }))
-      ]],
+      [
+        "key/key_1",
+        [
+          ...["", "no JSON", "null", "[]", "1", '"text"', "{}", "{", "\u0000"],
+          ...wrong(apiKey("key_1"), "id", "tenant_id", "hash", "created_at", "revoked_at"),
+          ...["admin", "read", 1, null, {}, ["admin"], [1]].map((scopes) =>
+            JSON.stringify({ ...apiKey("key_1"), scopes })
+          ),
+          JSON.stringify(apiKey("key_2"))
+        ]
+      ],
+      [
+        "link/lnk_1",
+        [
+          ...wrong(link("lnk_1"), "id", "tenant_id", "hash", "created_at", "expires_at"),
+          ...[1e300, -1, 1.5, "1", null, 2 ** 53].map((uses) =>
+            JSON.stringify({ ...link("lnk_1"), uses })
+          ),
+          JSON.stringify(link("lnk_1")).replace('"uses":0', '"uses":1e999'),
+          ...[0, -1, 1e300, "3", null].map((max_uses) =>
+            JSON.stringify({ ...link("lnk_1"), max_uses })
+          ),
+          ...[null, [], {}, { metadata: {} }, { metadata: [1] }, { metadata: [], from: 5 }].map(
+            (filter) => JSON.stringify({ ...link("lnk_1"), filter })
+          )
+        ]
+      ],
       ["tenant/acme", ["{}", '{"id":"globex","created_at":""}', '{"id":"acme"}']],
       ["signing_key/0000000a", wrong(signingKey("0a"), "key_id", "vkey", "added_at").slice(0, 5)]
     ]

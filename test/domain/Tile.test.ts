@@ -31,8 +31,7 @@ for (let below = levels[0]!; below.length > 1; below = levels.at(-1)!) {
   levels.push(parents)
 }
 const node = (level: number, index: number): Buffer => levels[level]![index]!
-const hashesOfTile = (tile: Tile) =>
-  nodesOfTile(tile).map(({ index, level }) => node(level, index))
+const hashesOfTile = (tile: Tile) => nodesOfTile(tile).map(({ index, level }) => node(level, index))
 
 const sizes = [
   ...[1, 2, 3, 255, 256, 257, 511, 512, 513, 65_535, 65_536, 65_537, 65_793, LEAVES_MAX],

@@ -38,8 +38,8 @@ const almost = fc
   })
   .map(
     (part) =>
-      `${pad(part.year, 4)}-${pad(part.month)}-${pad(part.day)}${part.mark}${pad(part.hour)}:` +
-      `${pad(part.minute)}:${pad(part.second)}${part.fraction}${part.zone}`
+      `${pad(part.year, 4)}-${pad(part.month)}-${pad(part.day)}${part.mark}${pad(part.hour)}:`
+      + `${pad(part.minute)}:${pad(part.second)}${part.fraction}${part.zone}`
   )
 
 /** Microseconds of the years in which a double holds every one of them. */
@@ -52,7 +52,10 @@ describe("parseTimestamp", () => {
 
   it("reads and refuses what the Python implementation reads and refuses", () => {
     const texts = [...fc.sample(almost, 5_000)]
-    const answers = askIndependent("timestamps", texts.map((text) => Buffer.from(text)))
+    const answers = askIndependent(
+      "timestamps",
+      texts.map((text) => Buffer.from(text))
+    )
     texts.forEach((text, index) => assert.strictEqual(parseTimestamp(text), answers[index], text))
   })
 

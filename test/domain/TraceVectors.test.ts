@@ -52,19 +52,19 @@ const firstBreak = (texts: ReadonlyArray<string>): number | undefined => {
     numbers.set(fact.execution_id, number)
     const isExcused = all.some(
       (other) =>
-        other.type === "execution.erased" &&
-        other.execution_id === fact.execution_id &&
-        other.fact_number > fact.fact_number &&
-        other.created_at === fact.erased_at
+        other.type === "execution.erased"
+        && other.execution_id === fact.execution_id
+        && other.fact_number > fact.fact_number
+        && other.created_at === fact.erased_at
     )
     const isWhole =
-      recomputed.contentHash === fact.content_hash &&
-      recomputed.hash === fact.hash &&
-      (fact.details === undefined || recomputed.detailsHash === fact.details_hash) &&
-      (fact.details_hash === undefined || fact.details !== undefined || isExcused) &&
-      fact.chain_sequence === place + 1 &&
-      fact.fact_number === number &&
-      fact.prev_hash === (before?.hash ?? GENESIS_HASH)
+      recomputed.contentHash === fact.content_hash
+      && recomputed.hash === fact.hash
+      && (fact.details === undefined || recomputed.detailsHash === fact.details_hash)
+      && (fact.details_hash === undefined || fact.details !== undefined || isExcused)
+      && fact.chain_sequence === place + 1
+      && fact.fact_number === number
+      && fact.prev_hash === (before?.hash ?? GENESIS_HASH)
     if (!isWhole) return fact.chain_sequence
     before = fact
   }

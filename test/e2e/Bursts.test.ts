@@ -55,43 +55,56 @@ const closedReaders = async (): Promise<number> => {
 }
 
 describe("a burst of 8 x 1,000 large events", () => {
-  it("reaches a reader that reads whole, on one connection", async () => {
-    const batch = Array.from({ length: BATCH_EVENTS }, (_, n) => ({
-      ...event(n),
-      metadata: { text: TEXT }
-    }))
-    const messages = await readStream(`${program.url}/v1/events/stream`, key, {
-      opened: async () => {
-        const answers = await Promise.all(Array.from({ length: BATCHES }, () => client.batch(batch)))
-        for (const { status, text } of answers) assert.strictEqual(status, 202, text)
-      },
-      done: (seen) => seen.length >= TOTAL,
-      timeoutMs: TIMEOUT_MS - 20_000
-    })
-    const ids = messages.map(({ id }) => Number(id))
-    assert.deepStrictEqual(ids, Array.from({ length: TOTAL }, (_, n) => n + 1))
-    assert.strictEqual(await closedReaders(), 0)
-  }, TIMEOUT_MS)
+  it(
+    "reaches a reader that reads whole, on one connection",
+    async () => {
+      const batch = Array.from({ length: BATCH_EVENTS }, (_, n) => ({
+        ...event(n),
+        metadata: { text: TEXT }
+      }))
+      const messages = await readStream(`${program.url}/v1/events/stream`, key, {
+        opened: async () => {
+          const answers = await Promise.all(
+            Array.from({ length: BATCHES }, () => client.batch(batch))
+          )
+          for (const { status, text } of answers) assert.strictEqual(status, 202, text)
+        },
+        done: (seen) => seen.length >= TOTAL,
+        timeoutMs: TIMEOUT_MS - 20_000
+      })
+      const ids = messages.map(({ id }) => Number(id))
+      assert.deepStrictEqual(
+        ids,
+        Array.from({ length: TOTAL }, (_, n) => n + 1)
+      )
+      assert.strictEqual(await closedReaders(), 0)
+    },
+    TIMEOUT_MS
+  )
 
-  it("closes a reader that does not read, with a metric and a line in the log", async () => {
-    const { hostname, port } = new URL(program.url)
-    const socket = connect({ host: hostname, port: Number(port) })
-    await once(socket, "connect")
-    socket.pause().on("error", () => {})
-    socket.write(
-      "GET /v1/events/stream?after_sequence=0 HTTP/1.1\r\nHost: a\r\n" +
-        `Authorization: Bearer ${key}\r\n\r\n`
-    )
-    const until = Date.now() + 90_000
-    while ((await closedReaders()) === 0 && Date.now() < until) await sleep(500)
-    assert.strictEqual(await closedReaders(), 1)
-    const said = program.output().split("\n")
-    const lines = said.filter((line) => line.includes("a live stream was closed"))
-    assert.strictEqual(lines.length, 1)
-    assert.include(lines[0]!, '"reason":"stalled"')
-    assert.include(lines[0]!, '"tenant":"bursts"')
-    const { text } = await client.call("/metrics")
-    assert.match(text, /^alk_live_subscribers(?:\{.*\})? 0$/m)
-    socket.destroy()
-  }, TIMEOUT_MS)
+  it(
+    "closes a reader that does not read, with a metric and a line in the log",
+    async () => {
+      const { hostname, port } = new URL(program.url)
+      const socket = connect({ host: hostname, port: Number(port) })
+      await once(socket, "connect")
+      socket.pause().on("error", () => {})
+      socket.write(
+        "GET /v1/events/stream?after_sequence=0 HTTP/1.1\r\nHost: a\r\n"
+          + `Authorization: Bearer ${key}\r\n\r\n`
+      )
+      const until = Date.now() + 90_000
+      while ((await closedReaders()) === 0 && Date.now() < until) await sleep(500)
+      assert.strictEqual(await closedReaders(), 1)
+      const said = program.output().split("\n")
+      const lines = said.filter((line) => line.includes("a live stream was closed"))
+      assert.strictEqual(lines.length, 1)
+      assert.include(lines[0]!, '"reason":"stalled"')
+      assert.include(lines[0]!, '"tenant":"bursts"')
+      const { text } = await client.call("/metrics")
+      assert.match(text, /^alk_live_subscribers(?:\{.*\})? 0$/m)
+      socket.destroy()
+    },
+    TIMEOUT_MS
+  )
 })

@@ -82,7 +82,10 @@ const assertNothingLost = async (
   const ids = all.map(({ id }) => id as string)
   assert.strictEqual(new Set(ids).size, ids.length)
   const stored = new Set(ids)
-  assert.deepStrictEqual(acknowledged.filter((id) => !stored.has(id)), [])
+  assert.deepStrictEqual(
+    acknowledged.filter((id) => !stored.has(id)),
+    []
+  )
   assert.strictEqual(ids.length, attempts.size * 3)
 }
 
@@ -143,7 +146,10 @@ describe("what it tells of itself", () => {
     assert.notInclude(running.output(), keyOf("population"))
     assert.notInclude(running.output(), ADMIN_TOKEN)
     // Some of these tests send items that are rejected: a warning each, and no other.
-    const warnings = running.output().split("\n").filter((line) => line.includes('"level":"warn"'))
+    const warnings = running
+      .output()
+      .split("\n")
+      .filter((line) => line.includes('"level":"warn"'))
     for (const line of warnings) assert.include(line, '"items were rejected"')
   })
 })
@@ -236,7 +242,7 @@ describe("the start", () => {
     })
     // The program closes its standard input: what is still on the way has nowhere to go.
     child.stdin.on("error", () => undefined)
-    child.stdin.write("7\t7\t{\"garbage\":true}\n".repeat(1_000))
+    child.stdin.write('7\t7\t{"garbage":true}\n'.repeat(1_000))
     let output = ""
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()))
     const ended = new Promise((resolve) => child.once("exit", resolve))
@@ -245,7 +251,7 @@ describe("the start", () => {
       const line = output.split("\n").find((entry) => entry.includes('"message":"ready"'))!
       const { url } = JSON.parse(line) as { readonly url: string }
       const api = new Client(url, keyOf("stdin"))
-      child.stdin.write("8\t8\t{\"garbage\":true}\n".repeat(1_000))
+      child.stdin.write('8\t8\t{"garbage":true}\n'.repeat(1_000))
       await api.batch([event(1), event(2)], { headers: { "x-service-sync": "true" } })
       const { body } = await api.call("/v1/verify")
       assert.strictEqual(body.valid, true)

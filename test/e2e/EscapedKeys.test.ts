@@ -61,8 +61,8 @@ const attacked = async (path: string, raw: string, options: Options = {}): Promi
 }
 
 const eventText = (id: string, metadata: string): string =>
-  `{"id":"${id}","actor":{"id":"a","type":"human"},"action":"document.read",` +
-  `"resource":{"id":"r","type":"t"},"outcome":"success","metadata":${metadata}}`
+  `{"id":"${id}","actor":{"id":"a","type":"human"},"action":"document.read",`
+  + `"resource":{"id":"r","type":"t"},"outcome":"success","metadata":${metadata}}`
 
 const linesOf = (text: string): ReadonlyArray<string> =>
   text.split("\n").filter((line) => line !== "")
@@ -133,7 +133,10 @@ describe("what is handed out of them", () => {
     const messages = await readStream(stream, api().key, {
       done: (seen) => seen.length >= bodies.length
     })
-    assert.deepStrictEqual(messages.map(({ data }) => data), bodies)
+    assert.deepStrictEqual(
+      messages.map(({ data }) => data),
+      bodies
+    )
     const csv = await api().call("/v1/events?order=asc", { headers: { accept: "text/csv" } })
     for (const body of bodies) {
       const start = body.indexOf('"metadata":') + '"metadata":'.length
@@ -161,7 +164,8 @@ describe("what is handed out of them", () => {
     assert.isTrue(body.valid, text)
     // As somebody may have written the same events down: with other escapes.
     const kept = (await stored()).map((event) =>
-      event.replaceAll("名前", "\\u540d\\u524d").replaceAll('"/"', '"\\/"'))
+      event.replaceAll("名前", "\\u540d\\u524d").replaceAll('"/"', '"\\/"')
+    )
     const answer = await attacked("/v1/verify", `{"events":[${kept.join(",")}]}`)
     assert.include(answer.text, '"valid":true')
     const pack = await fetch(`${running.url}/v1/export/evidence-pack`, {
@@ -202,13 +206,17 @@ describe("a trace with such keys", () => {
 
   it("keeps them in a batch of operations, and the chain verifies", async () => {
     const all = victims()
-    const operations = all.map(({ text }, n) =>
-      `{"op":"execution.end","execution_id":"${nameOf(n)}","metadata":${text}}`)
+    const operations = all.map(
+      ({ text }, n) => `{"op":"execution.end","execution_id":"${nameOf(n)}","metadata":${text}}`
+    )
     await attacked("/api/v1/traces/batch", `{"operations":[${operations.join(",")}]}`)
     const facts = await published("alk.traces")
     for (const [n, { canonical, name }] of all.entries()) {
       const own = facts.filter((fact) => fact.includes(`"execution_id":"${nameOf(n)}"`))
-      assert.isTrue(own.some((fact) => fact.includes(`"metadata":${canonical}`)), name)
+      assert.isTrue(
+        own.some((fact) => fact.includes(`"metadata":${canonical}`)),
+        name
+      )
       const { body, text } = await api().call(`${EXECUTIONS}/${nameOf(n)}/verify`)
       assert.isTrue(body.valid, text)
     }
@@ -218,9 +226,9 @@ describe("a trace with such keys", () => {
     for (const [n, time] of ['"1767225600000000001"', "1767225600000000001"].entries()) {
       const trace = String(n + 1).repeat(32)
       const span =
-        `{"traceId":"${trace}","spanId":"${trace.slice(16)}","startTimeUnixNano":${time},` +
-        `"endTimeUnixNano":${time},"\\u006eame":"the name of span ${n}",` +
-        `"attributes":[{"ke\\u0079":"kept${n}","v\\u0061lue":{"stringV\\u0061lue":"v"}}]}`
+        `{"traceId":"${trace}","spanId":"${trace.slice(16)}","startTimeUnixNano":${time},`
+        + `"endTimeUnixNano":${time},"\\u006eame":"the name of span ${n}",`
+        + `"attributes":[{"ke\\u0079":"kept${n}","v\\u0061lue":{"stringV\\u0061lue":"v"}}]}`
       await attacked("/v1/traces", `{"resourceSpans":[{"scopeSpans":[{"spans":[${span}]}]}]}`)
       const facts = (await published("alk.traces")).filter((fact) => fact.includes(trace)).join()
       assert.include(facts, `"name":"the name of span ${n}"`)

@@ -168,9 +168,11 @@ describe("an erased event", () => {
       (await api.call("/v1/events", { headers: { accept: "text/csv" } })).text,
       (await api.call("/v1/events", { headers: { accept: "application/x-ndjson" } })).text,
       (await api.call(`/v1/events/${encodeURIComponent("told/6")}`)).text,
-      ...(await readStream(`${running.url}/v1/events/stream?after_sequence=0`, api.key, {
-        done: (messages) => messages.length >= 12
-      })).map(({ data }) => data),
+      ...(
+        await readStream(`${running.url}/v1/events/stream?after_sequence=0`, api.key, {
+          done: (messages) => messages.length >= 12
+        })
+      ).map(({ data }) => data),
       ...[...pack.files.keys()]
         .filter((name) => name !== "evidence.pdf")
         .map((name) => pack.text(name)),
@@ -230,10 +232,7 @@ describe("a share link", () => {
     await sendEvents("shared", 1, 20)
     const link = (links["once"] = await create({ filters: { actor_id: "user-3" }, max_uses: 1 }))
     const answers = await Promise.all(Array.from({ length: 5 }, () => open(link["token"])))
-    assert.deepStrictEqual(
-      answers.map(({ status }) => status).sort(),
-      [200, 401, 401, 401, 401]
-    )
+    assert.deepStrictEqual(answers.map(({ status }) => status).sort(), [200, 401, 401, 401, 401])
     const { bytes } = answers.find(({ status }) => status === 200)!
     const text = await textOf(bytes)
     assert.include(text, "user-3")
@@ -272,19 +271,20 @@ describe("a share link", () => {
 
   it("and its uses are on record in the system's own log", async () => {
     const acts = (await systemActs()).filter(({ resource }) => resource === links["once"]!["id"])
-    assert.deepStrictEqual(acts.map(({ action }) => action), [
-      "share_link.created",
-      "share_link.used"
-    ])
+    assert.deepStrictEqual(
+      acts.map(({ action }) => action),
+      ["share_link.created", "share_link.used"]
+    )
     const all = await systemActs()
-    const exported = all.filter(({ action, actor }) =>
-      action === "export.created" && actor === links["once"]!["id"])
+    const exported = all.filter(
+      ({ action, actor }) => action === "export.created" && actor === links["once"]!["id"]
+    )
     assert.strictEqual(exported.length, 1)
     const revoked = all.filter(({ resource }) => resource === links["revoked"]!["id"])
-    assert.deepStrictEqual(revoked.map(({ action }) => action), [
-      "share_link.created",
-      "share_link.revoked"
-    ])
+    assert.deepStrictEqual(
+      revoked.map(({ action }) => action),
+      ["share_link.created", "share_link.revoked"]
+    )
     assert.isTrue(all.some(({ action }) => action === "signing_key.added"))
     const { body } = await admin().call("/v1/verify")
     assert.strictEqual(body.valid, true)
@@ -410,7 +410,8 @@ describe("an evidence pack", () => {
   it("says tampered for one changed byte, and unreadable for what is no pack", async () => {
     const pack = new PackEditor(first.bytes)
     pack.edit("events.ndjson", (lines) =>
-      lines.map((line, at) => (at === 16 ? line.replace("success", "failure") : line)))
+      lines.map((line, at) => (at === 16 ? line.replace("success", "failure") : line))
+    )
     const folder = pack.unpack(join(files, "changed"))
     const changed = file("changed.zip", pack.zip())
     const noPack = file("no-pack.zip", "PK, but no pack")
@@ -442,7 +443,8 @@ describe("a row that was changed in the database", () => {
     assert.strictEqual((await api.call("/v1/verify")).body.valid, true)
     const intruder = createClient({ url: running.store })
     await intruder.command({
-      query: "ALTER TABLE alk.events UPDATE body = replaceOne(body, 'success', 'failure')"
+      query:
+        "ALTER TABLE alk.events UPDATE body = replaceOne(body, 'success', 'failure')"
         + " WHERE tenant_id = 'tampered' AND sequence_number = 8",
       clickhouse_settings: { mutations_sync: "1" }
     })
@@ -461,7 +463,10 @@ describe("a row that was changed in the database", () => {
     const { code, output } = await alkVerify(path, "--json")
     assert.strictEqual(code, 1)
     const { problems } = JSON.parse(output) as Json
-    assert.isTrue(problems.some(({ sequence_number }: Json) => sequence_number === 8), output)
+    assert.isTrue(
+      problems.some(({ sequence_number }: Json) => sequence_number === 8),
+      output
+    )
   })
 })
 
@@ -475,7 +480,8 @@ describe("a forged row with the id of a genuine event", () => {
     const intruder = createClient({ url: running.store })
     // An edited copy in the place of an earlier event, and one below the first.
     const copy = (sequence: number) => ({
-      query: "INSERT INTO alk.events (kafka_partition, kafka_offset, sequence_number, body)"
+      query:
+        "INSERT INTO alk.events (kafka_partition, kafka_offset, sequence_number, body)"
         + ` SELECT kafka_partition, kafka_offset, ${sequence}, replaceOne(body, 'success', 'failure')`
         + ` FROM alk.events WHERE tenant_id = 'tampered' AND sequence_number = ${place}`
     })
@@ -505,7 +511,10 @@ describe("the chain of trace facts", () => {
     const { body: chain } = await api.call("/v1/chain?chain=traces")
     assert.deepInclude(chain, { scheme: "alk-trace-v1", tenant_id: "packed" })
     const { text } = await api.call("/v1/chain/links?chain=traces")
-    const links = text.trim().split("\n").map((line) => JSON.parse(line) as Json)
+    const links = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Json)
     assert.strictEqual(links.length, chain.length)
     assert.deepInclude(chain.head, {
       sequence_number: links.length,

@@ -33,17 +33,21 @@ beforeAll(async () => {
 afterAll(() => running.stop())
 
 describe("filters, streams, lists, tables and statistics", () => {
-  it.each(names)("agree with the independent evaluator: %s", async (name) => {
-    const round = names.indexOf(name)
-    const figures = await agree(new Client(running.url, testKey(name)), {
-      seed: SEED + round,
-      events: 120,
-      expressions: EXPRESSIONS,
-      concurrency: 4
-    })
-    assert.strictEqual(figures.expressions, EXPRESSIONS)
-    // Neither all nor nothing: the cases are worth asking.
-    assert.isAbove(figures.refused, 0)
-    assert.isAbove(figures.matches, EXPRESSIONS)
-  }, 240_000)
+  it.each(names)(
+    "agree with the independent evaluator: %s",
+    async (name) => {
+      const round = names.indexOf(name)
+      const figures = await agree(new Client(running.url, testKey(name)), {
+        seed: SEED + round,
+        events: 120,
+        expressions: EXPRESSIONS,
+        concurrency: 4
+      })
+      assert.strictEqual(figures.expressions, EXPRESSIONS)
+      // Neither all nor nothing: the cases are worth asking.
+      assert.isAbove(figures.refused, 0)
+      assert.isAbove(figures.matches, EXPRESSIONS)
+    },
+    240_000
+  )
 })

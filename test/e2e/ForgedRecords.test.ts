@@ -67,12 +67,16 @@ it("takes nothing over on a new folder, and goes on when records are forged", as
   await send("one")
   assert.notInclude(running.output(), "are taken over")
   await produce("alk.registry", "key/key_forged", forgedKey)
-  await produce("alk.state", "head/acme", JSON.stringify({
-    sequence_number: 1,
-    hash: "ab".repeat(32),
-    created_at: "2026-11-22T00:00:00.000000Z",
-    tree: null
-  }))
+  await produce(
+    "alk.state",
+    "head/acme",
+    JSON.stringify({
+      sequence_number: 1,
+      hash: "ab".repeat(32),
+      created_at: "2026-11-22T00:00:00.000000Z",
+      tree: null
+    })
+  )
   await produce("alk.progress", "0", JSON.stringify({ partition: 0, events_next: 1e9 }))
   await produce("alk.commands", "acme", "anything")
   await send("two")

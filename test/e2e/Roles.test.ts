@@ -8,7 +8,14 @@ import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { allTenants, blackBox, checkChain, event } from "../support/BlackBox.ts"
 import { Client, readStream, type Json } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
-import { ADMIN_TOKEN, freshFolder, start, TEST_SECRET, testKey, type Started } from "../support/Program.ts"
+import {
+  ADMIN_TOKEN,
+  freshFolder,
+  start,
+  TEST_SECRET,
+  testKey,
+  type Started
+} from "../support/Program.ts"
 import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
 import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
@@ -126,8 +133,13 @@ describe("an execution in the database", () => {
       body: {
         operations: [
           { op: "execution.start", id: "kept", agent_id: "agent", metadata: { prompt: "whisper" } },
-          { op: "span.start", execution_id: "kept", id: "kept-1", span_type: "TOOL_CALL",
-            name: "whisper more" },
+          {
+            op: "span.start",
+            execution_id: "kept",
+            id: "kept-1",
+            span_type: "TOOL_CALL",
+            name: "whisper more"
+          },
           { op: "execution.end", execution_id: "kept" }
         ]
       }
@@ -151,8 +163,12 @@ describe("an execution in the database", () => {
     await inDatabase(`ALTER TABLE alk.facts DELETE ${where} = 5`)
     const lost = await verify()
     assert.isFalse(lost.valid)
-    assert.isTrue(lost.breaks.some(({ fact_number, reason }: Json) =>
-      fact_number === 5 && reason === "tail_missing"), JSON.stringify(lost.breaks))
+    assert.isTrue(
+      lost.breaks.some(
+        ({ fact_number, reason }: Json) => fact_number === 5 && reason === "tail_missing"
+      ),
+      JSON.stringify(lost.breaks)
+    )
   })
 })
 
@@ -171,7 +187,10 @@ describe("with a role away", () => {
       },
       done: (seen) => seen.length >= 3
     })
-    assert.deepStrictEqual(messages.map(({ id }) => id), ["3", "4", "5"])
+    assert.deepStrictEqual(
+      messages.map(({ id }) => id),
+      ["3", "4", "5"]
+    )
     for (const which of [0, 1]) {
       const { body, status } = await client("away", which).call(`/v1/receipts/${receipt}`)
       assert.strictEqual(status, 200)
@@ -207,7 +226,10 @@ describe("with a role away", () => {
       },
       done: (seen) => seen.length >= 2
     })
-    assert.deepStrictEqual(messages.map(({ id }) => id), ["6", "7"])
+    assert.deepStrictEqual(
+      messages.map(({ id }) => id),
+      ["6", "7"]
+    )
     store = await startStore()
     const settled = await client("away", 1).settled(receipt)
     assert.strictEqual(settled["status"], "committed")
@@ -244,7 +266,10 @@ describe("with a role away", () => {
     const ids = all.map(({ id }) => id as string)
     assert.strictEqual(new Set(ids).size, ids.length)
     const stored = new Set(ids)
-    assert.deepStrictEqual(acknowledged.filter((id) => !stored.has(id)), [])
+    assert.deepStrictEqual(
+      acknowledged.filter((id) => !stored.has(id)),
+      []
+    )
     assert.isAbove(acknowledged.length, 10)
   })
 
@@ -264,8 +289,10 @@ describe("with a role away", () => {
     assert.strictEqual(made.status, 201, made.text)
     const { id, key } = made.body
     const other = new Client(apis[1]!.url, key)
-    await until("known at the other process", async () =>
-      (await other.call("/v1/events?page_size=1")).status === 200)
+    await until(
+      "known at the other process",
+      async () => (await other.call("/v1/events?page_size=1")).status === 200
+    )
     // The stream may end before the answer to the revocation arrives.
     let answered = (_status: number): void => undefined
     const revocation = new Promise<number>((resolve) => (answered = resolve))

@@ -5,10 +5,12 @@ import { startedUnderProbe } from "../support/ProgramStarts.ts"
 const STARTS = 20
 
 describe("20 starts of the program, while somebody connects all the time", () => {
-  it.each(["api,sequencer,projection", "sequencer"] as const)("answer everybody: roles %s", (role) =>
-    startedUnderProbe(role, STARTS, {
-      bootstrap: inject("bootstrap"),
-      storeUrl: inject("storeUrl")
-    })
+  it.each(["api,sequencer,projection", "sequencer"] as const)(
+    "answer everybody: roles %s",
+    (role) =>
+      startedUnderProbe(role, STARTS, {
+        bootstrap: inject("bootstrap"),
+        storeUrl: inject("storeUrl")
+      })
   )
 })

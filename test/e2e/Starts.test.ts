@@ -5,10 +5,13 @@ import { startedUnderProbe } from "../support/ProgramStarts.ts"
 const STARTS = 3
 
 describe("the program, started while somebody connects all the time", () => {
-  it.each(["api,sequencer,projection", "sequencer"] as const)("answers everybody: roles %s", (role) =>
-    startedUnderProbe(role, STARTS, {
-      bootstrap: inject("bootstrap"),
-      storeUrl: inject("storeUrl")
-    })
-  , 240_000)
+  it.each(["api,sequencer,projection", "sequencer"] as const)(
+    "answers everybody: roles %s",
+    (role) =>
+      startedUnderProbe(role, STARTS, {
+        bootstrap: inject("bootstrap"),
+        storeUrl: inject("storeUrl")
+      }),
+    240_000
+  )
 })

@@ -38,7 +38,10 @@ afterAll(async () => {
 const everything = Array.from({ length: EVENTS }, (_, at) => at + 1)
 
 describe(`a span with ${EVENTS} large events`, () => {
-  for (const [name, read] of [["pages", readPages], ["one stream", readLines]] as const) {
+  for (const [name, read] of [
+    ["pages", readPages],
+    ["one stream", readLines]
+  ] as const) {
     it(`is read by ${READERS} readers in ${name} while memory stays flat`, async () => {
       const { growth, healthMax, healthMedian, value } = await watched(running, () =>
         Promise.all(Array.from({ length: READERS }, () => read(client, "run-span")))

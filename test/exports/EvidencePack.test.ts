@@ -63,9 +63,9 @@ describe("a pack", () => {
       assert.strictEqual(report.events, chain.length)
       assert.strictEqual(report.links, chain.length)
       const unpacked = new PackEditor(zip).unpack(join(folder, name.slice(0, 5).trim()))
-      execFileSync(
-        "sha256sum", ["--check", "--strict", "--quiet", "sha256sums.txt"], { cwd: unpacked }
-      )
+      execFileSync("sha256sum", ["--check", "--strict", "--quiet", "sha256sums.txt"], {
+        cwd: unpacked
+      })
     })
   }
 
@@ -76,9 +76,9 @@ describe("a pack", () => {
     assert.include(tested, "Done testing")
     execFileSync("python3", ["-m", "zipfile", "-e", path, join(folder, "tools")])
     const unpacked = join(folder, "tools")
-    execFileSync(
-      "sha256sum", ["--check", "--strict", "--quiet", "sha256sums.txt"], { cwd: unpacked }
-    )
+    execFileSync("sha256sum", ["--check", "--strict", "--quiet", "sha256sums.txt"], {
+      cwd: unpacked
+    })
   })
 
   it("holds exactly these files", async () => {
@@ -143,9 +143,8 @@ describe("a pack", () => {
       await new PackWorld(chain, tracesOf()).pack({ filter: { action: "document.read" } })
     )
     const ajv = new Ajv2020({ strict: false, validateFormats: false })
-    const schema = (name: string) => ajv.compile(
-      JSON.parse(pack.text(`schema/${name}.schema.json`)) as object
-    )
+    const schema = (name: string) =>
+      ajv.compile(JSON.parse(pack.text(`schema/${name}.schema.json`)) as object)
     const assertValid = (validate: ReturnType<typeof schema>, value: unknown) =>
       assert.isTrue(validate(value), JSON.stringify(validate.errors))
     assertValid(schema("manifest"), JSON.parse(pack.text("manifest.json")))
@@ -242,9 +241,11 @@ describe("a pack of a part of the log", () => {
     } as const
     const zip = await new PackWorld(chain).pack({ filter })
     const manifest = JSON.parse(new PackEditor(zip).text("manifest.json")) as { filter: object }
-    assert.deepStrictEqual(
-      manifest.filter, { action: "document.*", outcome: "failure", "metadata.n": "11" }
-    )
+    assert.deepStrictEqual(manifest.filter, {
+      action: "document.*",
+      outcome: "failure",
+      "metadata.n": "11"
+    })
     const report = await verifiers.check(zip)
     assert.isTrue(
       report.not_established.some((line) => line.includes("leaves no event of the bounds out"))
@@ -284,7 +285,8 @@ describe("a pack of a part of the log", () => {
       .json("checkpoints/tree.json", ({ left }) => (left.hashes[0] = "0".repeat(64)))
       .settle()
     assert.include(
-      problemsOf(await verifiers.check(pack.zip())), "checkpoints/80.txt 80 checkpoint_mismatch"
+      problemsOf(await verifiers.check(pack.zip())),
+      "checkpoints/80.txt 80 checkpoint_mismatch"
     )
   })
 })
@@ -329,12 +331,11 @@ describe("making a pack", () => {
     await Effect.runPromise(
       world.stream().pipe(
         Stream.runForEach((bytes) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             taken += bytes.length
             // Let everything that can run without a further read run.
-            for (let turn = 0; turn < 5; turn++) yield* Effect.promise(
-              () => new Promise(setImmediate)
-            )
+            for (let turn = 0; turn < 5; turn++)
+              yield* Effect.promise(() => new Promise(setImmediate))
             if (taken < 300_000) ahead = Math.max(ahead, world.scans.chunks)
           })
         )
@@ -347,9 +348,7 @@ describe("making a pack", () => {
 
   it("stops when its reader goes away", async () => {
     const world = new PackWorld(new TestChain("acme", 20_000))
-    const fiber = Effect.runFork(
-      world.stream().pipe(Stream.runForEach(() => Effect.never))
-    )
+    const fiber = Effect.runFork(world.stream().pipe(Stream.runForEach(() => Effect.never)))
     while (world.scans.begun === 0) await new Promise(setImmediate)
     await Effect.runPromise(Fiber.interrupt(fiber))
     assert.strictEqual(world.scans.ended, world.scans.begun)
@@ -373,7 +372,10 @@ describe("the verifiers", () => {
   it("check the folder that they lie in, and a folder that is named", async () => {
     const pack = await packOf(chain)
     const unpacked = pack.unpack(join(folder, "own"))
-    for (const command of [["node", "verify.mjs"], ["python3", "verify.py"]]) {
+    for (const command of [
+      ["node", "verify.mjs"],
+      ["python3", "verify.py"]
+    ]) {
       const said = execFileSync(command[0]!, [command[1]!], { cwd: unpacked }).toString()
       assert.match(said, /^CONSISTENT, ORIGIN NOT CHECKED/)
     }

@@ -40,11 +40,7 @@ const keys = publishedKeys(
   []
 )
 
-const sealed = (
-  signer: Signer,
-  handOvers: Readonly<Record<string, string>>,
-  treeSigner?: Signer
-) =>
+const sealed = (signer: Signer, handOvers: Readonly<Record<string, string>>, treeSigner?: Signer) =>
   layerEvidenceSeal(signer).pipe(
     Layer.provide([
       Layer.mock(Checkpoints, {}),
@@ -65,7 +61,7 @@ const sealed = (
 
 describe("the seal", () => {
   it.effect("gives the keys that count in their order, with their endorsements", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const seal = yield* EvidenceSeal
       assert.deepStrictEqual(yield* seal.keys, [
         { vkey: a.vkey },
@@ -76,17 +72,20 @@ describe("the seal", () => {
   )
 
   it.effect("adds the key of this process while the registry does not know it", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const seal = yield* EvidenceSeal
       assert.deepStrictEqual((yield* seal.keys).at(-1), { vkey: x.vkey })
     }).pipe(Effect.provide(sealed(x, {})))
   )
 
   it.effect("gives what each replaced key handed over of a tree, and who signs it now", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const seal = yield* EvidenceSeal
       assert.deepStrictEqual(yield* seal.signers("acme"), {
-        handOvers: [{ vkey: a.vkey, note: "of a" }, { vkey: b.vkey, note: "of b" }],
+        handOvers: [
+          { vkey: a.vkey, note: "of a" },
+          { vkey: b.vkey, note: "of b" }
+        ],
         signer: c.vkey
       })
       assert.deepStrictEqual(yield* seal.signers("acme/traces"), {
@@ -110,7 +109,7 @@ describe("the seal", () => {
   )
 
   it.effect("names the first key while no sequencer has said who signs", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const seal = yield* EvidenceSeal
       assert.deepStrictEqual(yield* seal.signers("acme"), { handOvers: [], signer: a.vkey })
     }).pipe(Effect.provide(sealed(a, {})))

@@ -60,7 +60,8 @@ const registered = ({ keyId, publicKey, vkey }: Signer, endorsement?: string) =>
 /** alk-keys.json after the change of keys, as a file. */
 const freshKeys = (): string => {
   const keys = publishedKeys(
-    [registered(before), registered(next, endorse(before, next.vkey, ROTATED_AT))], []
+    [registered(before), registered(next, endorse(before, next.vkey, ROTATED_AT))],
+    []
   )
   return verifiers.file("alk-keys.json", JSON.stringify(keysDocument(keys)))
 }
@@ -93,7 +94,8 @@ describe("a pack made after a change of keys", () => {
     assert.strictEqual(statement?.nextVkey, next.vkey)
     assert.isFalse(pack.files.has("keys/endorsement-1.txt"))
     assert.strictEqual(
-      pack.text("checkpoints/hand-over-1.txt"), handOverNote(chain, 9, before, next)
+      pack.text("checkpoints/hand-over-1.txt"),
+      handOverNote(chain, 9, before, next)
     )
     assert.match(pack.text("checkpoints/traces-hand-over-1.txt"), /^alk\/acme\/traces\n4\n/)
     assert.strictEqual(JSON.parse(pack.text("manifest.json")).tree_signer, next.vkey)
@@ -140,7 +142,10 @@ describe("a pack made after a change of keys", () => {
     assert.strictEqual((await verdictOf(rotated, { kept })).verdict, "authentic")
     const report = await verdictOf(rotated)
     assert.strictEqual(report.verdict, "consistent")
-    assert.deepStrictEqual(report.keys.map(({ trusted }) => trusted), ["root", "endorsed"])
+    assert.deepStrictEqual(
+      report.keys.map(({ trusted }) => trusted),
+      ["root", "endorsed"]
+    )
   })
 
   it("is tampered if the key before signed a tree beyond the one handed over", async () => {
@@ -149,9 +154,7 @@ describe("a pack made after a change of keys", () => {
         pack.set("checkpoints/14.txt", checkpointOf(chain, 14, before).note)
       })
       const report = await verdictOf(zip, { key: freshKeys() })
-      assert.deepStrictEqual(
-        problemsOf(report), ["checkpoints/14.txt 14 checkpoint_mismatch"]
-      )
+      assert.deepStrictEqual(problemsOf(report), ["checkpoints/14.txt 14 checkpoint_mismatch"])
       assert.include(report.problems[0]!.actual, "when the tree had 9 leaves, not 14")
     }
   })
@@ -175,7 +178,8 @@ describe("a pack made after a change of keys", () => {
     const report = await verdictOf(zip, { key: freshKeys() })
     assert.include(problemsOf(report), "manifest.sig null signature_invalid")
     assert.deepStrictEqual(
-      report.keys.map(({ trusted }) => trusted), ["listed", "listed", "unendorsed"]
+      report.keys.map(({ trusted }) => trusted),
+      ["listed", "listed", "unendorsed"]
     )
     const alone = forged(rotated, otherSigner, (pack) => {
       pack.set("keys/vkeys.txt", `${before.vkey}\n${next.vkey}\n${otherSigner.vkey}\n`)
@@ -242,7 +246,8 @@ describe("a pack that a replaced key has signed", () => {
       assert.strictEqual(report.verdict, "consistent")
     }
     const shorter = await new PackWorld(chain.branch(8)).pack({
-      signer: before, filter: { toSequence: 8 }
+      signer: before,
+      filter: { toSequence: 8 }
     })
     const report = await verdictOf(shorter, { key: freshKeys(), kept })
     assert.strictEqual(report.verdict, "consistent")
@@ -269,16 +274,20 @@ describe("the texts of the programs", () => {
   it("list the line of keys", () => {
     const path = verifiers.file("pack.zip", rotated)
     const args = [path, "--public-key", before.vkey]
-    for (const [command, program] of [["node", "verify.mjs"], ["python3", "verify.py"]] as const) {
+    for (const [command, program] of [
+      ["node", "verify.mjs"],
+      ["python3", "verify.py"]
+    ] as const) {
       const text = execFileSync(command, [join(verifiers.folder, program), ...args]).toString()
       assert.include(text, "\nSigning keys\n")
       assert.include(
         text,
-        `  - alk+${before.keyId}: given, or known by a checkpoint that was given; replaced by ` +
-          `${next.keyId} at ${ROTATED_AT}; handed over at 9 events; handed over at 4 facts\n`
+        `  - alk+${before.keyId}: given, or known by a checkpoint that was given; replaced by `
+          + `${next.keyId} at ${ROTATED_AT}; handed over at 9 events; handed over at 4 facts\n`
       )
       assert.include(
-        text, `  - alk+${next.keyId}: endorsed by ${before.keyId}; signs manifest.json\n`
+        text,
+        `  - alk+${next.keyId}: endorsed by ${before.keyId}; signs manifest.json\n`
       )
     }
   })
@@ -377,13 +386,18 @@ describe("the published cases of the line of keys", () => {
     allowed: checkpoints.map(({ allowed }) => allowed)
   }))
   const answers = (command: string, args: ReadonlyArray<string>, program: string): unknown =>
-    JSON.parse(execFileSync(command, [
-      ...args, join(verifiers.folder, program), join("schemas", "vectors", KEY_LINE_VECTORS)
-    ]).toString())
+    JSON.parse(
+      execFileSync(command, [
+        ...args,
+        join(verifiers.folder, program),
+        join("schemas", "vectors", KEY_LINE_VECTORS)
+      ]).toString()
+    )
 
   it("are those of verify.mjs", () => {
     assert.deepStrictEqual(
-      answers("node", ["--input-type=module", "-e", NODE], "verify.mjs"), wanted
+      answers("node", ["--input-type=module", "-e", NODE], "verify.mjs"),
+      wanted
     )
   })
 

@@ -117,7 +117,9 @@ describe("an event with one field changed", () => {
       changeLine(files, EVENTS, VICTIM, (line) => changedAt(line, ["outcome"]))
     )
     assertFound(
-      await check(pack), `${EVENTS} null file_mismatch`, `${EVENTS} ${VICTIM} content_mismatch`
+      await check(pack),
+      `${EVENTS} null file_mismatch`,
+      `${EVENTS} ${VICTIM} content_mismatch`
     )
   })
 
@@ -151,8 +153,8 @@ describe("an event with one field changed", () => {
   }
 
   it("is found when it is no JSON any more", async () => {
-    const pack = edited(
-      (files) => changeLine(files, EVENTS, VICTIM, (line) => line.slice(0, 90)).settle()
+    const pack = edited((files) =>
+      changeLine(files, EVENTS, VICTIM, (line) => line.slice(0, 90)).settle()
     )
     const report = await check(pack)
     assertFound(report, `${EVENTS} ${VICTIM} content_mismatch`)
@@ -291,10 +293,12 @@ describe("lines", () => {
   ]
   for (const [name, change, problems] of cases) {
     it(`are found and named: ${name}`, async () => {
-      const report = await check(edited((pack) => {
-        change(pack)
-        return pack.settle()
-      }))
+      const report = await check(
+        edited((pack) => {
+          change(pack)
+          return pack.settle()
+        })
+      )
       assertFound(report, ...problems)
       const first = problems[0]!.split(" ")[1]!
       assert.strictEqual(Math.min(...sequencesOf(report)), Number(first))

@@ -47,7 +47,10 @@ const line = (pack: PackEditor, file: string, at: number, change: (text: string)
 describe("a pack with traces", () => {
   it("holds every fact and link, and is authentic under the key", async () => {
     const pack = new PackEditor(original)
-    assert.deepStrictEqual(pack.lines(FACTS), facts.map(({ body }) => body))
+    assert.deepStrictEqual(
+      pack.lines(FACTS),
+      facts.map(({ body }) => body)
+    )
     assert.strictEqual(pack.lines(LINKS).length, facts.length)
     for (const name of ["5", "9", `${facts.length}`]) {
       assert.isTrue(pack.files.has(`checkpoints/traces-${name}.txt`))
@@ -55,7 +58,8 @@ describe("a pack with traces", () => {
     const manifest = JSON.parse(pack.text("manifest.json"))
     assert.deepInclude(manifest.counts, { facts: 12, trace_links: 12, executions: 3, spans: 4 })
     assert.deepStrictEqual(
-      [manifest.first_trace_sequence_number, manifest.last_trace_sequence_number], [1, 12]
+      [manifest.first_trace_sequence_number, manifest.last_trace_sequence_number],
+      [1, 12]
     )
     assert.deepStrictEqual(manifest.trace_head, { sequence_number: 12, hash: facts.at(-1)!.hash })
     const report = await check(pack, { key: signer.vkey })
@@ -162,7 +166,8 @@ describe("a change that the service's key has signed is named", () => {
       "another time of erasure",
       (pack) =>
         line(pack, FACTS, 1, (text) =>
-          text.replace(/"erased_at":"[^"]+"/, '"erased_at":"2026-11-21T12:00:00.000000Z"')),
+          text.replace(/"erased_at":"[^"]+"/, '"erased_at":"2026-11-21T12:00:00.000000Z"')
+        ),
       [`${FACTS} 2 content_mismatch`]
     ],
     [
@@ -199,7 +204,8 @@ describe("a change that the service's key has signed is named", () => {
       "the end of a span",
       (pack) =>
         line(pack, SPANS, 0, (text) =>
-          text.replace(/"ended_at":"[^"]+"/, '"ended_at":"2026-11-21T12:00:00.000000Z"')),
+          text.replace(/"ended_at":"[^"]+"/, '"ended_at":"2026-11-21T12:00:00.000000Z"')
+        ),
       [`${SPANS} null content_mismatch`]
     ],
     [
@@ -245,7 +251,8 @@ describe("a change that the service's key has signed is named", () => {
         pack.set(
           "checkpoints/traces-5.txt",
           traceCheckpointOf(facts, TENANT, 5, otherSigner).note.replace(/\n\u2014[^]*$/, (lines) =>
-            lines.replace(/ \S+\n$/, ` ${signer.sign("x").split(" ").at(-1)}`))
+            lines.replace(/ \S+\n$/, ` ${signer.sign("x").split(" ").at(-1)}`)
+          )
         ),
       ["checkpoints/traces-5.txt 5 checkpoint_mismatch"]
     ]

@@ -150,7 +150,8 @@ const hostile: ReadonlyArray<readonly [string, (bytes: number) => string]> = [
 describe("a long line costs as much as short ones of the same bytes", () => {
   const packOf = (file: string, lines: ReadonlyArray<string>): string =>
     verifiers.file(
-      `${file.length}-${lines.length}.zip`, new PackEditor(original).setLines(file, lines).zip()
+      `${file.length}-${lines.length}.zip`,
+      new PackEditor(original).setLines(file, lines).zip()
     )
 
   /** Milliseconds of a run, the shortest of two. */
@@ -170,7 +171,8 @@ describe("a long line costs as much as short ones of the same bytes", () => {
         Array.from({ length: count }, () => make(bytes))
       const long = packOf("events.ndjson", lines(LONG_BYTES, LONG_LINES))
       const short = packOf(
-        "events.ndjson", lines(LONG_BYTES / SHORT_PER_LONG, LONG_LINES * SHORT_PER_LONG)
+        "events.ndjson",
+        lines(LONG_BYTES / SHORT_PER_LONG, LONG_LINES * SHORT_PER_LONG)
       )
       const programs: ReadonlyArray<readonly [string, (pack: string) => Promise<unknown>]> = [
         ["alk verify", (pack) => alkVerify([pack, "--json"])],

@@ -67,10 +67,7 @@ const ambiguous: ReadonlyArray<readonly [string, () => Buffer]> = [
   ["bytes after the directory", () => rawZip({ entries, afterDirectory: JUNK })],
   ["a comment", () => rawZip({ entries, comment: "a comment" })],
   ["bytes after the end", () => Buffer.concat([original, JUNK])],
-  [
-    "a second ZIP after the end",
-    () => Buffer.concat([original, rawZip({ entries: [forged()] })])
-  ],
+  ["a second ZIP after the end", () => Buffer.concat([original, rawZip({ entries: [forged()] })])],
   [
     "an entry that the directory does not name",
     () => rawZip({ entries: [{ ...forged(), isHidden: true }, ...entries] })
@@ -95,10 +92,7 @@ const ambiguous: ReadonlyArray<readonly [string, () => Buffer]> = [
     "another method in the local header",
     () => rawZip({ entries: atEvents({ local: { method: 0 } }) })
   ],
-  [
-    "other flags in the local header",
-    () => rawZip({ entries: atEvents({ local: { flags: 0 } }) })
-  ],
+  ["other flags in the local header", () => rawZip({ entries: atEvents({ local: { flags: 0 } }) })],
   [
     "another checksum after the data",
     () =>
@@ -142,8 +136,10 @@ const ambiguous: ReadonlyArray<readonly [string, () => Buffer]> = [
   ["a comment of an entry", () => rawZip({ entries: atEvents({ central: { comment: "x" } }) })],
   ["fewer entries than it says", () => rawZip({ entries, count: entries.length + 1 })],
   ["more entries than it says", () => rawZip({ entries, count: entries.length - 1 })],
-  ["a method that is none", () =>
-    rawZip({ entries: atEvents({ local: { method: 12 }, central: { method: 12 } }) })],
+  [
+    "a method that is none",
+    () => rawZip({ entries: atEvents({ local: { method: 12 }, central: { method: 12 } }) })
+  ],
   ...unsafeNames.map((name): readonly [string, () => Buffer] => [
     `an unsafe name: ${JSON.stringify(name)}`,
     () => rawZip({ entries: [...entries, { name, content: JUNK }] })

@@ -13,7 +13,9 @@ import { otherSigner, PackWorld, signer } from "./support/PackWorld.ts"
 import { VerifierPage } from "./support/VerifierPage.ts"
 
 const asset = (name: string): string =>
-  packAssets().find((found) => found.name === name)!.content.toString()
+  packAssets()
+    .find((found) => found.name === name)!
+    .content.toString()
 
 /** Vectors 1, 2, 3 of RFC 8032, section 7.1, and the one over a hash: key, message, signature. */
 const rfcVectors: ReadonlyArray<readonly [string, string, string]> = [
@@ -66,7 +68,10 @@ const ownVectors = (count: number): Array<readonly [string, string, string]> =>
   Array.from({ length: count }, (_, at) => {
     const { privateKey } = generateKeyPairSync("ed25519")
     const raw = createPublicKey(privateKey).export({ format: "der", type: "spki" }).subarray(12)
-    const message = createHash("sha512").update(`${at}`).digest().subarray(0, at * 3)
+    const message = createHash("sha512")
+      .update(`${at}`)
+      .digest()
+      .subarray(0, at * 3)
     const signature = sign(null, message, privateKey)
     return [raw.toString("hex"), message.toString("hex"), signature.toString("hex")] as const
   })
@@ -137,8 +142,14 @@ describe("cryptography by hand", () => {
             input: JSON.stringify(input)
           }).toString()
         ) as ReadonlyArray<boolean>
-      assert.deepStrictEqual(ask(vectors), vectors.map(() => true))
-      assert.deepStrictEqual(ask(forgeries()), forgeries().map(() => false))
+      assert.deepStrictEqual(
+        ask(vectors),
+        vectors.map(() => true)
+      )
+      assert.deepStrictEqual(
+        ask(forgeries()),
+        forgeries().map(() => false)
+      )
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }

@@ -71,8 +71,8 @@ const sleepingReader = async (url: string, tenant: string): Promise<Socket> => {
   await new Promise((resolve) => socket.once("connect", resolve))
   socket.pause()
   socket.write(
-    `GET /v1/events/stream HTTP/1.1\r\nHost: ${hostname}\r\n` +
-      `Authorization: Bearer ${keyOf(tenant)}\r\n\r\n`
+    `GET /v1/events/stream HTTP/1.1\r\nHost: ${hostname}\r\n`
+      + `Authorization: Bearer ${keyOf(tenant)}\r\n\r\n`
   )
   return socket
 }
@@ -101,8 +101,10 @@ describe("a reader that does not read", () => {
       const sleepers: Array<Socket> = []
       const open = await subscribersOf(url)
       for (let n = 0; n < SLEEPERS; n++) sleepers.push(await sleepingReader(url, tenant))
-      await until("the sleepers are subscribed", async () =>
-        (await subscribersOf(url)) >= open + SLEEPERS)
+      await until(
+        "the sleepers are subscribed",
+        async () => (await subscribersOf(url)) >= open + SLEEPERS
+      )
       const before = residentKib(parts.apis[0]!.pid)
       for (let n = 0; n < LARGE_BATCHES; n++) await load.large(tenant)
       await until(
@@ -112,7 +114,10 @@ describe("a reader that does not read", () => {
       )
       const counted = await (await fetch(`${url}/metrics`)).text()
       const closed = [...counted.matchAll(/^alk_live_readers_closed_total\{.*\} (\d+)/gm)]
-      assert.strictEqual(closed.reduce((sum, [, count]) => sum + Number(count), 0), SLEEPERS)
+      assert.strictEqual(
+        closed.reduce((sum, [, count]) => sum + Number(count), 0),
+        SLEEPERS
+      )
       const lines = parts.apis[0]!.output().match(/a live stream was closed/g)
       assert.strictEqual(lines?.length, SLEEPERS)
       const grown = residentKib(parts.apis[0]!.pid) - before

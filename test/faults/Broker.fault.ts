@@ -53,7 +53,8 @@ describe("the broker", () => {
       try {
         await Promise.all(
           Array.from({ length: FLOOD }, (_, n) =>
-            load.large(TENANTS[n % TENANTS.length]!, FLOOD_EVENTS))
+            load.large(TENANTS[n % TENANTS.length]!, FLOOD_EVENTS)
+          )
         )
         assert.strictEqual(load.statuses.get(503), FLOOD, load.summary())
         const grown = residentKib(embedded.program.pid) - before

@@ -110,7 +110,10 @@ export class BrokerProxy {
   #serve(client: Socket): void {
     const broker = connect(this.#target, "127.0.0.1")
     const asked = new Map<number, number>()
-    for (const [one, other] of [[client, broker], [broker, client]] as const) {
+    for (const [one, other] of [
+      [client, broker],
+      [broker, client]
+    ] as const) {
       this.#sockets.add(one)
       one.setNoDelay(true)
       one.on("error", () => undefined)

@@ -68,7 +68,8 @@ export class Load {
     this.#running = Promise.all(
       tenants.flatMap((tenant) =>
         Array.from({ length: senders }, (_, who) =>
-          this.#send(tenant, `${tenant}${round}-${who}`, who))
+          this.#send(tenant, `${tenant}${round}-${who}`, who)
+        )
       )
     )
   }
@@ -118,8 +119,9 @@ export class Load {
     const known = this.requests.filter(({ receiptId }) => receiptId !== undefined).slice(-newest)
     for (const { receiptId, tenant } of known) {
       for (const which of this.#target.urls().keys()) {
-        const { body, text } = await clientOf(this.#target, tenant, which)
-          .call(`/v1/receipts/${receiptId}`)
+        const { body, text } = await clientOf(this.#target, tenant, which).call(
+          `/v1/receipts/${receiptId}`
+        )
         assert.strictEqual(body.status, "committed", text)
       }
     }
@@ -141,8 +143,8 @@ export class Load {
     const answers = [...this.statuses, ...this.refusals]
     const statuses = answers.map(([what, count]) => `${count} x ${what}`)
     return (
-      `${this.requests.length} requests, ${this.acknowledged} acknowledged, ` +
-      `${this.unanswered} unanswered, ${statuses.join(", ")}`
+      `${this.requests.length} requests, ${this.acknowledged} acknowledged, `
+      + `${this.unanswered} unanswered, ${statuses.join(", ")}`
     )
   }
 

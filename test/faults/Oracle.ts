@@ -80,7 +80,10 @@ const checkReaders = async (
     const { text } = await api.call("/v1/events?order=asc", {
       headers: { accept: "application/x-ndjson" }
     })
-    assert.deepStrictEqual(text.split("\n").filter((line) => line !== ""), bodies)
+    assert.deepStrictEqual(
+      text.split("\n").filter((line) => line !== ""),
+      bodies
+    )
     const { body: page } = await api.call("/v1/events?page_size=1")
     assert.strictEqual(page.total, bodies.length)
     const { body: report } = await api.call("/v1/verify")
@@ -103,7 +106,10 @@ export const judge = async (
     const stored = await storedOf(target, tenant)
     const bodies = stored.map(({ body }) => body)
     recompute(bodies)
-    checkAgainstBook(stored, load.requests.filter((request) => request.tenant === tenant))
+    checkAgainstBook(
+      stored,
+      load.requests.filter((request) => request.tenant === tenant)
+    )
     await checkReaders(target, tenant, bodies)
     for (const subscriber of subscribers.filter((one) => one.tenant === tenant)) {
       await subscriber.finish(bodies.length)

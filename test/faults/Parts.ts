@@ -22,8 +22,9 @@ import { signingKeyIn } from "../support/SigningKeyFile.ts"
 /** Of two partitions bob's is 0, ada's and cyd's is 1. */
 export const TENANTS = ["ada", "bob", "cyd"] as const
 export const keyOf = (tenant: string): string => testKey(`fault${tenant}`)
-export const bootstrapKeys = TENANTS.map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`)
-  .join(",")
+export const bootstrapKeys = TENANTS.map((tenant) => `${keyOf(tenant)}=${tenant}:read+write`).join(
+  ","
+)
 
 /** Who can be asked and what can be read, whatever stands behind it. */
 export interface Target {

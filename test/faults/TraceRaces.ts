@@ -32,7 +32,9 @@ const insist = async (
   const giveUpAt = Date.now() + PATIENCE_MS
   for (let attempt = who; ; attempt++) {
     const answer = await Promise.race([
-      clientOf(target, tenant, attempt).call(path, options).catch(() => undefined),
+      clientOf(target, tenant, attempt)
+        .call(path, options)
+        .catch(() => undefined),
       sleep(LOST_MS, undefined, { ref: false })
     ])
     if (answer !== undefined && answer.status !== 503) return answer
@@ -60,7 +62,8 @@ export const raceStarts = async (
     allAtOnce((who) =>
       insist(target, tenant, who, EXECUTIONS, {
         body: { agent_id: key, idempotency_key: key, trigger: `client ${who}` }
-      })),
+      })
+    ),
     meanwhile()
   ])
   for (const { status, text } of answers) assert.include([200, 201], status, text)
@@ -88,7 +91,8 @@ export const raceEnds = async (
   const wanted = (who: number) => ({ status: STATUSES[who % STATUSES.length]!, ended_at: at(who) })
   const [answers] = await Promise.all([
     allAtOnce((who) =>
-      insist(target, tenant, who, `${EXECUTIONS}/${id}/end`, { method: "PUT", body: wanted(who) })),
+      insist(target, tenant, who, `${EXECUTIONS}/${id}/end`, { method: "PUT", body: wanted(who) })
+    ),
     meanwhile()
   ])
   const { body: stored } = await clientOf(target, tenant).call(`${EXECUTIONS}/${id}`)
@@ -134,8 +138,9 @@ export const judgeTraces = async (
     )
     assert.strictEqual(own[1]!["span_id"], root_span_id)
     for (const which of target.urls().keys()) {
-      const { body, text } = await clientOf(target, tenant, which)
-        .call(`${EXECUTIONS}/${encodeURIComponent(id)}/verify`)
+      const { body, text } = await clientOf(target, tenant, which).call(
+        `${EXECUTIONS}/${encodeURIComponent(id)}/verify`
+      )
       assert.deepInclude(body, { valid: true, facts_checked: 3 }, text)
     }
   }

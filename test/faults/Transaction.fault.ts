@@ -98,14 +98,17 @@ describe("in the middle of a transaction", () => {
       await proxy.at({ apiKey: endTransaction, side: "request" }, async ({ pass }) => {
         pause(frozen!)
         const other = await parts.startRole("sequencer")
-        await until("another sequencer", () =>
-          other.output().split('"message":"sequencing"').length > 2)
+        await until(
+          "another sequencer",
+          () => other.output().split('"message":"sequencing"').length > 2
+        )
         await load.more(10)
         pass()
         resume(frozen!)
       })
       await until("the frozen one stands down", () =>
-        frozen!.output().includes("another sequencer has taken the partition over"))
+        frozen!.output().includes("another sequencer has taken the partition over")
+      )
       await load.more(10)
       await load.end()
       await assertWritable(parts, load, TENANTS)

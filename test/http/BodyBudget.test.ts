@@ -19,8 +19,8 @@ const SLOW_BODIES = 40
 const BATCH = "/v1/events/batch"
 
 const head = (length: string, key = WRITE_KEY, more = ""): string =>
-  `POST ${BATCH}?sync=true HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n` +
-  `Content-Type: application/json\r\n${more}${length}\r\n\r\n`
+  `POST ${BATCH}?sync=true HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n`
+  + `Content-Type: application/json\r\n${more}${length}\r\n\r\n`
 const sized = (bytes: number): string => `Content-Length: ${bytes}`
 const CHUNKED = "Transfer-Encoding: chunked"
 const chunk = (bytes: Buffer | string): Buffer =>

@@ -39,12 +39,24 @@ describe("what is no request of the API", () => {
   const refused = [
     ["no HTTP", "hello\r\n\r\n", 400],
     ["an unknown method", "BREW / HTTP/1.1\r\nHost: a\r\n\r\n", 400],
-    ["headers over the limit", `GET / HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(40_000)}\r\n\r\n`, 431],
-    ["a broken chunk", "POST /v1/events HTTP/1.1\r\nHost: a\r\n" +
-      `Authorization: Bearer ${WRITE_KEY}\r\nContent-Type: application/json\r\n` +
-      "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400],
-    ["two lengths", "POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n" +
-      "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400],
+    [
+      "headers over the limit",
+      `GET / HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(40_000)}\r\n\r\n`,
+      431
+    ],
+    [
+      "a broken chunk",
+      "POST /v1/events HTTP/1.1\r\nHost: a\r\n"
+        + `Authorization: Bearer ${WRITE_KEY}\r\nContent-Type: application/json\r\n`
+        + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+      400
+    ],
+    [
+      "two lengths",
+      "POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
+        + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      400
+    ],
     ["HTTP/2 without asking", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
     ["CONNECT", "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n", 405]
   ] as const
@@ -119,34 +131,47 @@ describe("a request in another dress", () => {
       "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: upgrade, close\r\nUpgrade: websocket\r\n\r\n"
     ]) {
       const answers = await exchanged(api.port, sent)
-      assert.deepStrictEqual(answers.map(({ status }) => status), [200], sent)
+      assert.deepStrictEqual(
+        answers.map(({ status }) => status),
+        [200],
+        sent
+      )
     }
   })
 
   it("is served with its streamed body while it offers an upgrade", async () => {
     const connection = await RawConnection.open(api.port)
     connection.write(
-      "POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\n" +
-        `Upgrade: h2c\r\nHTTP2-Settings: x\r\n${auth}Transfer-Encoding: chunked\r\n\r\n` +
-        `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+      "POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+        + `Upgrade: h2c\r\nHTTP2-Settings: x\r\n${auth}Transfer-Encoding: chunked\r\n\r\n`
+        + `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
     )
     await connection.answers(1)
     const answers = await connection.write(NEXT).answers(2)
-    assert.deepStrictEqual(answers.map(({ status }) => status), [400, 200])
+    assert.deepStrictEqual(
+      answers.map(({ status }) => status),
+      [400, 200]
+    )
     assert.include(answers[0]!.text, "events")
   })
 
   it("is asked for its body where it waits for that, and not where it is refused", async () => {
     const head = (key: string) =>
-      `POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n` +
-      "Content-Type: application/json\r\nExpect: 100-continue\r\n" +
-      `Content-Length: ${body.length}\r\n\r\n`
+      `POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n`
+      + "Content-Type: application/json\r\nExpect: 100-continue\r\n"
+      + `Content-Length: ${body.length}\r\n\r\n`
     const waiting = await RawConnection.open(api.port)
     assert.strictEqual((await waiting.write(head(WRITE_KEY)).answers(1))[0]!.status, 100)
     const both = await waiting.write(body + NEXT).answers(3)
-    assert.deepStrictEqual(both.map(({ status }) => status), [100, 400, 200])
+    assert.deepStrictEqual(
+      both.map(({ status }) => status),
+      [100, 400, 200]
+    )
     const refused = await exchanged(api.port, head(READ_KEY))
-    assert.deepStrictEqual(refused.map(({ status }) => status), [403])
+    assert.deepStrictEqual(
+      refused.map(({ status }) => status),
+      [403]
+    )
     assert.strictEqual(refused[0]!.headers["connection"], "close")
   })
 })
@@ -164,8 +189,8 @@ describe("an answer before the body was read", () => {
   }
   const sized = (bytes: number): string => " ".repeat(bytes)
   const request = (path: string, headers: string, bytes: number, isChunked: boolean): string =>
-    `POST ${path} HTTP/1.1\r\nHost: a\r\n${headers}` +
-    (isChunked
+    `POST ${path} HTTP/1.1\r\nHost: a\r\n${headers}`
+    + (isChunked
       ? `Transfer-Encoding: chunked\r\n\r\n${chunked(bytes)}`
       : `Content-Length: ${bytes}\r\n\r\n${sized(bytes)}`)
 
@@ -177,17 +202,25 @@ describe("an answer before the body was read", () => {
     ["no such route", "/v1/nothing", key(WRITE_KEY) + json, 404],
     ["the wrong method", "/v1/verify/events/a", key(WRITE_KEY) + json, 405],
     ["another media type", "/v1/events", `${key(WRITE_KEY)}Content-Type: text/plain\r\n`, 415],
-    ["an unknown coding", "/v1/events", `${key(WRITE_KEY)}${json}Content-Encoding: deflate\r\n`, 415],
+    [
+      "an unknown coding",
+      "/v1/events",
+      `${key(WRITE_KEY)}${json}Content-Encoding: deflate\r\n`,
+      415
+    ],
     ["no Host", "/v1/events", key(WRITE_KEY) + json, 400],
     ["a body over the limit", "/v1/events", key(WRITE_KEY) + json, 413]
   ] as const
-  const cases = refusals.flatMap(([why, path, headers, status]) =>
-    [1_000, 300_000, 3 * MIB].flatMap((bytes) =>
-      [true, false].map((isChunked) => ({ why, path, headers, status, bytes, isChunked }))
+  const cases = refusals
+    .flatMap(([why, path, headers, status]) =>
+      [1_000, 300_000, 3 * MIB].flatMap((bytes) =>
+        [true, false].map((isChunked) => ({ why, path, headers, status, bytes, isChunked }))
+      )
     )
-  ).filter(({ bytes, status }) => status !== 413 || bytes > MIB)
+    .filter(({ bytes, status }) => status !== 413 || bytes > MIB)
 
-  it.each(cases)("tells the truth about the connection: $why, $bytes bytes, chunked $isChunked",
+  it.each(cases)(
+    "tells the truth about the connection: $why, $bytes bytes, chunked $isChunked",
     async ({ bytes, headers, isChunked, path, status, why }) => {
       const whole = request(path, headers, bytes, isChunked)
       const sent = why === "no Host" ? whole.replace("Host: a\r\n", "") : whole
@@ -230,9 +263,9 @@ describe("bytes that are no request behind one that is", () => {
     })
     const connection = await RawConnection.open(api.port)
     connection.write(
-      `POST /v1/events?sync=true HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITE_KEY}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${event.length}\r\n\r\n` +
-        `${event}garbage\r\n\r\n`
+      `POST /v1/events?sync=true HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITE_KEY}\r\n`
+        + `Content-Type: application/json\r\nContent-Length: ${event.length}\r\n\r\n`
+        + `${event}garbage\r\n\r\n`
     )
     while (world.commands.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     world.decide(world.commands[0]!)

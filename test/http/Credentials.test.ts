@@ -104,7 +104,10 @@ describe("failed credentials", () => {
       const { text } = await api.call("/metrics")
       assert.match(text, /alk_http_failed_credentials_total\{answer="401"\} \d+/)
       assert.match(text, /alk_http_failed_credentials_total\{answer="429"\} \d+/)
-      assert.lengthOf(api.logs.filter(({ message }) => message.includes("wrong keys")), 1)
+      assert.lengthOf(
+        api.logs.filter(({ message }) => message.includes("wrong keys")),
+        1
+      )
       if (path !== DOCUMENT) await api.stop()
     }
   })

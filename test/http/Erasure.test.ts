@@ -114,7 +114,9 @@ describe("POST /v1/events/{id}/erase", () => {
     const id = await sent()
     again(id)
     again(id)
-    const sequences = ownLog().filter((event) => event.id === id).map((one) => one.sequence_number)
+    const sequences = ownLog()
+      .filter((event) => event.id === id)
+      .map((one) => one.sequence_number)
     const last = sequences.at(-1)!
     const { body, status } = await erase(id, {}, `?sequence_number=${last}`)
     assert.strictEqual(status, 200)
@@ -159,12 +161,18 @@ describe("POST /v1/events/{id}/erase", () => {
     await sent({ id })
     assert.strictEqual((await erase(id)).status, 200)
     const named = ownLog().filter((event) => event.id === id)
-    assert.deepStrictEqual(named.map((event) => event.erased_at === undefined), [true, false])
+    assert.deepStrictEqual(
+      named.map((event) => event.erased_at === undefined),
+      [true, false]
+    )
   })
 
   it("says until when the topics keep a copy: commands are kept for 14 days", async () => {
     const id = await sent()
-    for (const [retention, days] of [[1, 14], [30, 30]] as const) {
+    for (const [retention, days] of [
+      [1, 14],
+      [30, 30]
+    ] as const) {
       const bounded = await TestApi.start({ topicRetentionMs: retention * 86_400_000 }, world)
       const call = { method: "POST", key: WRITE_KEY, json: REASON }
       const { body } = await bounded.call(eraseAt(id), call)

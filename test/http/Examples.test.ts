@@ -83,7 +83,9 @@ describe("the examples of the document", () => {
             method: method.toUpperCase(),
             key: path.includes("/admin/")
               ? ADMIN_TOKEN
-              : path === "/v1/share/export/pdf" ? known["token"]! : OTHER_KEY,
+              : path === "/v1/share/export/pdf"
+                ? known["token"]!
+                : OTHER_KEY,
             ...(body === undefined ? {} : { json: body })
           })
           sent += 1

@@ -43,9 +43,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 beforeEach(() => {
-  Object.assign(
-    state, { printer: "prints", keyMissing: false, recordBreaks: false, gate: Effect.void }
-  )
+  Object.assign(state, {
+    printer: "prints",
+    keyMissing: false,
+    recordBreaks: false,
+    gate: Effect.void
+  })
   world.storeDown = false
   world.scanBreaks = false
   world.rebuilding = false
@@ -57,9 +60,9 @@ const get = (path: string, headers: Record<string, string> = {}, key = READ_KEY)
   api.call(path, { key, headers })
 
 const sequencesOf = (pack: PackEditor): ReadonlyArray<number> =>
-  pack.lines("events.ndjson").map(
-    (line) => (JSON.parse(line) as { sequence_number: number }).sequence_number
-  )
+  pack
+    .lines("events.ndjson")
+    .map((line) => (JSON.parse(line) as { sequence_number: number }).sequence_number)
 
 describe("GET /v1/export/evidence-pack", () => {
   it("answers a ZIP that verifies, with the PDF in it", async () => {
@@ -240,7 +243,8 @@ describe("GET /v1/export/pdf", () => {
     const tags: Array<string> = []
     for (const settings of ["as they come", "another mapping"]) {
       state.reportSettings = settings
-      for (const path of [PDF, PACK, `${PACK}?pdf=false`]) tags.push((await get(path)).headers["etag"]!)
+      for (const path of [PDF, PACK, `${PACK}?pdf=false`])
+        tags.push((await get(path)).headers["etag"]!)
     }
     state.reportSettings = "as they come"
     assert.notStrictEqual(tags[3], tags[0])
@@ -278,7 +282,12 @@ describe("GET /v1/export/pdf", () => {
   })
 
   it("prints a command that hashes the very events of the pack of the same bounds", async () => {
-    const queries = ["", "from_sequence=2&action=document.*", "metadata.n=3&to_sequence=4", "q=it's"]
+    const queries = [
+      "",
+      "from_sequence=2&action=document.*",
+      "metadata.n=3&to_sequence=4",
+      "q=it's"
+    ]
     for (const query of queries) {
       state.printed.length = 0
       const pack = new PackEditor((await get(`${PACK}?${query}`)).bytes)

@@ -105,8 +105,10 @@ describe("ingest", () => {
 
   it("refuses what a double can't hold, item by item", async () => {
     const values = ["12345678901234567890", "1e400", '"\\ud800"', '"a\\u0000b"', '{"a":1,"a":2}']
-    const events = values.map((value) => `{"actor":{"id":"a"},"action":"a.b",
-      "resource":{"id":"r","type":"t"},"metadata":{"v":${value}}}`)
+    const events = values.map(
+      (value) => `{"actor":{"id":"a"},"action":"a.b",
+      "resource":{"id":"r","type":"t"},"metadata":{"v":${value}}}`
+    )
     const raw = `{"events":[${[...events, JSON.stringify(item(1))].join(",")}]}`
     const answer = await post(`${BATCH}?sync=true`, { raw })
     assert.strictEqual(answer.body.accepted, 1, answer.text)
@@ -133,7 +135,10 @@ describe("ingest", () => {
     const events = JSON.stringify([item(0), item(1)])
     for (const beside of ["1e400", "12345678901234567890", '"\\ud800"', '{"a":1,"a":2}']) {
       const answer = await post(BATCH, { raw: `{"x":${beside},"events":${events}}` })
-      assert.deepStrictEqual([answer.status, answer.body.accepted, answer.body.rejected], [202, 2, 0])
+      assert.deepStrictEqual(
+        [answer.status, answer.body.accepted, answer.body.rejected],
+        [202, 2, 0]
+      )
     }
   })
 
@@ -218,7 +223,10 @@ describe("ingest", () => {
     "gives the first answer again to a key that is used in the other mode: %s",
     async (path) => {
       const json = path === BATCH ? { events: [...items(2), {}] } : item(1)
-      for (const [mode, other] of [["", "?sync=true"], ["?sync=true", ""]] as const) {
+      for (const [mode, other] of [
+        ["", "?sync=true"],
+        ["?sync=true", ""]
+      ] as const) {
         const headers = { "idempotency-key": `first${mode === "" ? "-later" : "-now"}` }
         const first = await post(`${path}${mode}`, { json, headers })
         assert.strictEqual(first.status, mode === "" ? 202 : path === BATCH ? 200 : 201)

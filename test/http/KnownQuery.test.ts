@@ -18,14 +18,15 @@ interface Operation {
 /** People open them, with whatever parameters an address has gathered. */
 const pages = ["/", "/docs"]
 
-const operations: ReadonlyArray<Operation> = Object.entries<any>(openApiDocument().paths).flatMap(
-  ([path, methods]) =>
+const operations: ReadonlyArray<Operation> = Object.entries<any>(openApiDocument().paths)
+  .flatMap(([path, methods]) =>
     Object.entries<any>(methods).map(([method, operation]) => ({
       method: method.toUpperCase(),
       path: path.replaceAll(/\{\w+\}/g, "some-id"),
       operation
     }))
-).filter(({ path }) => !pages.includes(path))
+  )
+  .filter(({ path }) => !pages.includes(path))
 
 const errorOf = ({ body }: Answer) =>
   typeof body.error === "string" ? { ...body, message: body.error } : body.error
@@ -56,27 +57,26 @@ describe("a query parameter that a route does not know", () => {
       ...call
     })
 
-  it.each(operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
-    "is refused by %s, as are repeated and empty ones",
-    async (_name, operation) => {
-      for (const query of ["nonsense=1", "nonsense=1&nonsense=2", "nonsense=", "nonsense", "=1"]) {
+  it.each(
+    operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const)
+  )("is refused by %s, as are repeated and empty ones", async (_name, operation) => {
+    for (const query of ["nonsense=1", "nonsense=1&nonsense=2", "nonsense=", "nonsense", "=1"]) {
+      const answer = await ask(operation, query)
+      assert.strictEqual(answer.status, 400, `${query}: ${answer.text.slice(0, 300)}`)
+      const { code, field, message } = errorOf(answer)
+      assert.strictEqual(code, "invalid_request")
+      assert.strictEqual(field, query === "=1" ? "query" : "nonsense")
+      assert.include(message, "is not a parameter of this route")
+    }
+    for (const { in: place, name } of operation.operation.parameters) {
+      if (place !== "query" || name === "metadata") continue
+      for (const query of [`${name}=`, `${name}=1&${name}=1`]) {
         const answer = await ask(operation, query)
         assert.strictEqual(answer.status, 400, `${query}: ${answer.text.slice(0, 300)}`)
-        const { code, field, message } = errorOf(answer)
-        assert.strictEqual(code, "invalid_request")
-        assert.strictEqual(field, query === "=1" ? "query" : "nonsense")
-        assert.include(message, "is not a parameter of this route")
-      }
-      for (const { in: place, name } of operation.operation.parameters) {
-        if (place !== "query" || name === "metadata") continue
-        for (const query of [`${name}=`, `${name}=1&${name}=1`]) {
-          const answer = await ask(operation, query)
-          assert.strictEqual(answer.status, 400, `${query}: ${answer.text.slice(0, 300)}`)
-          assert.strictEqual(errorOf(answer).field, name)
-        }
+        assert.strictEqual(errorOf(answer).field, name)
       }
     }
-  )
+  })
 
   it("is documented as 400 by every operation", () => {
     for (const { method, operation, path } of operations) {
@@ -87,7 +87,10 @@ describe("a query parameter that a route does not know", () => {
   it.each(["application/json", "application/x-ndjson", "text/csv"])(
     "is refused by the list as %s",
     async (accept) => {
-      const answer = await api.call("/v1/events?actor=alice", { key: OTHER_KEY, headers: { accept } })
+      const answer = await api.call("/v1/events?actor=alice", {
+        key: OTHER_KEY,
+        headers: { accept }
+      })
       assert.strictEqual(answer.status, 400)
       assert.notInclude(answer.text, "document.read")
     }
@@ -96,7 +99,10 @@ describe("a query parameter that a route does not know", () => {
   const meant: ReadonlyArray<readonly [path: string, part: string]> = [
     ["/v1/events?actor=alice", "actor: is not a parameter of this route; did you mean actor_id?"],
     ["/v1/events?actorId=alice", "did you mean actor_id?"],
-    ["/v1/events?outcome!=failure", "outcome!: is not a parameter of this route; did you mean outcome?"],
+    [
+      "/v1/events?outcome!=failure",
+      "outcome!: is not a parameter of this route; did you mean outcome?"
+    ],
     ["/v1/events?resouce_id=x", "did you mean resource_id?"],
     ["/v1/events?limit=10", "did you mean page_size?"],
     ["/v1/events?offset=10", "did you mean page?"],
@@ -111,7 +117,10 @@ describe("a query parameter that a route does not know", () => {
     ["/v1/events/stream?actor=alice", "did you mean actor_id?"],
     ["/v1/events/stream?last_event_id=4", "did you mean after_sequence?"],
     ["/v1/events/some-id?sequence=4", "it takes sequence_number"],
-    ["/v1/verify?actor_id=alice", "actor_id: is not a parameter of this route; verification covers every event"],
+    [
+      "/v1/verify?actor_id=alice",
+      "actor_id: is not a parameter of this route; verification covers every event"
+    ],
     ["/v1/verify?metadata.ip=1", "verification covers every event"],
     ["/v1/verify?form=2026-01-01T00:00:00Z", "did you mean from?"],
     ["/v1/chain?from=1", "is not a parameter of this route"],

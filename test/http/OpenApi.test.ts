@@ -39,17 +39,20 @@ const routed = async (): Promise<Array<string>> => {
     seen.push(`${method} ${path.replaceAll(/:(\w+)/g, "{$1}").replace(/\*$/, "{index}")}`)
   const spying = Layer.effect(
     HttpRouter.HttpRouter,
-    Effect.map(HttpRouter.make, (router): HttpRouter.HttpRouter => ({
-      ...router,
-      add: (method: any, path: any, ...rest: Array<any>) => {
-        name(method, path)
-        return (router.add as any)(method, path, ...rest)
-      },
-      addAll: (routes: any) => {
-        for (const { method, path } of routes) name(method, path)
-        return router.addAll(routes) as any
-      }
-    }))
+    Effect.map(
+      HttpRouter.make,
+      (router): HttpRouter.HttpRouter => ({
+        ...router,
+        add: (method: any, path: any, ...rest: Array<any>) => {
+          name(method, path)
+          return (router.add as any)(method, path, ...rest)
+        },
+        addAll: (routes: any) => {
+          for (const { method, path } of routes) name(method, path)
+          return router.addAll(routes) as any
+        }
+      })
+    )
   )
   const services = Layer.mergeAll(
     spying,
@@ -166,7 +169,10 @@ describe("the OpenAPI document", () => {
     assert.deepStrictEqual(requiredOf("/v1/chain/proofs/consistency"), ["first"])
     const { discriminator, oneOf } = schemas.TraceOperationInput
     assert.strictEqual(discriminator.propertyName, "op")
-    assert.sameMembers(Object.values(discriminator.mapping), oneOf.map(({ $ref }: any) => $ref))
+    assert.sameMembers(
+      Object.values(discriminator.mapping),
+      oneOf.map(({ $ref }: any) => $ref)
+    )
     assert.notInclude(openApiText(), '"anyOf"')
   })
 

@@ -18,9 +18,7 @@ import {
   RetryInfoSchema
 } from "../../src/pipeline/otlp/gen/google/rpc/error_details_pb.js"
 import { StatusSchema } from "../../src/pipeline/otlp/gen/google/rpc/status_pb.js"
-import {
-  ExportTraceServiceResponseSchema
-} from "../../src/pipeline/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import { ExportTraceServiceResponseSchema } from "../../src/pipeline/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import {
   attribute,
   exportOf,
@@ -137,11 +135,14 @@ describe("POST /v1/traces", () => {
         assert.strictEqual(rejected, 2n)
         assert.strictEqual(
           message,
-          `span 00000000000000bb of trace ${TRACE}: start_time_unix_nano: missing; send ` +
-            `nanoseconds since 1970; span 00000000000000cc of trace ${TRACE}: parent_span_id: ` +
-            "closes a cycle"
+          `span 00000000000000bb of trace ${TRACE}: start_time_unix_nano: missing; send `
+            + `nanoseconds since 1970; span 00000000000000cc of trace ${TRACE}: parent_span_id: `
+            + "closes a cycle"
         )
-        assert.deepStrictEqual(world.recorded.map(({ index }) => index), [1, 2])
+        assert.deepStrictEqual(
+          world.recorded.map(({ index }) => index),
+          [1, 2]
+        )
       })
 
       it("refuses every span and writes nothing, and still answers 200", async () => {

@@ -43,14 +43,19 @@ describe("the reference page", () => {
     })
     page.on("pageerror", (error) => errors.push(error.message))
     await page.goto(`${api.url}/docs`, { waitUntil: "load" })
-    await page.getByText("POST /v1/events/batch", { exact: false }).or(
-      page.getByText("/v1/events/batch")
-    ).first().waitFor({ timeout: 30_000 })
+    await page
+      .getByText("POST /v1/events/batch", { exact: false })
+      .or(page.getByText("/v1/events/batch"))
+      .first()
+      .waitFor({ timeout: 30_000 })
     const text = await page.evaluate("document.body.innerText")
     for (const path of ["/v1/events/batch", "/v1/verify", "/v1/chain"]) {
       assert.include(String(text), path)
     }
-    assert.deepStrictEqual(asked.filter((url) => !url.startsWith(api.url)), [])
+    assert.deepStrictEqual(
+      asked.filter((url) => !url.startsWith(api.url)),
+      []
+    )
     assert.deepStrictEqual(errors, [])
     await page.screenshot({ path: "coverage/docs.png" })
     await page.close()

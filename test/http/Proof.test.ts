@@ -3,11 +3,7 @@
  * nothing leaves which does not lead to a signed root.
  */
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import {
-  makeCheckpoint,
-  openNote,
-  type CheckpointRecord
-} from "../../src/domain/Checkpoint.ts"
+import { makeCheckpoint, openNote, type CheckpointRecord } from "../../src/domain/Checkpoint.ts"
 import {
   Frontier,
   leafHash,
@@ -234,28 +230,33 @@ describe("an inclusion proof", () => {
     const refused = async (query: string) => errorOf(await get(`${INCLUSION}${query}`))
     assert.deepStrictEqual(await refused(""), [400, "invalid_request", "sequence_number"])
     for (const wrong of ["0", "-1", "x", "1.5", "99999999999999999999"]) {
-      assert.deepStrictEqual(
-        await refused(`?sequence_number=${wrong}`),
-        [400, "invalid_request", "sequence_number"]
-      )
+      assert.deepStrictEqual(await refused(`?sequence_number=${wrong}`), [
+        400,
+        "invalid_request",
+        "sequence_number"
+      ])
     }
     assert.deepStrictEqual(await refused("?sequence_number=8"), [404, "not_found", undefined])
-    assert.deepStrictEqual(
-      await refused("?sequence_number=6&tree_size=5"),
-      [400, "invalid_range", "sequence_number"]
-    )
-    assert.deepStrictEqual(
-      await refused("?sequence_number=1&tree_size=4"),
-      [404, "not_found", "tree_size"]
-    )
-    assert.deepStrictEqual(
-      await refused("?sequence_number=1&tree_size=900"),
-      [404, "not_found", "tree_size"]
-    )
-    assert.deepStrictEqual(
-      await refused("?sequence_number=1&tree_size=0"),
-      [400, "invalid_request", "tree_size"]
-    )
+    assert.deepStrictEqual(await refused("?sequence_number=6&tree_size=5"), [
+      400,
+      "invalid_range",
+      "sequence_number"
+    ])
+    assert.deepStrictEqual(await refused("?sequence_number=1&tree_size=4"), [
+      404,
+      "not_found",
+      "tree_size"
+    ])
+    assert.deepStrictEqual(await refused("?sequence_number=1&tree_size=900"), [
+      404,
+      "not_found",
+      "tree_size"
+    ])
+    assert.deepStrictEqual(await refused("?sequence_number=1&tree_size=0"), [
+      400,
+      "invalid_request",
+      "tree_size"
+    ])
   })
 
   it("waits for events, and checkpoints, that are on their way into the store", async () => {

@@ -40,64 +40,76 @@ describe("a pool of httpx", () => {
     await resultOf(await startPython(PROGRAM, ["install", "", ""]))
   }, 300_000)
 
-  it("gets an answer to every request, however many of them are refused", async () => {
-    const api = await TestApi.start()
-    const result = await resultOf(await startPython(PROGRAM, ["errors", api.url, OTHER_KEY]))
-    const all = Object.entries(expected).map(([name, status]) => [`${name}: ${status}`, EACH])
-    assert.deepStrictEqual(result.counts, Object.fromEntries(all))
-    assert.deepStrictEqual(result.bodies, [true])
-    await api.stop()
-  }, TIMEOUT_MS)
+  it(
+    "gets an answer to every request, however many of them are refused",
+    async () => {
+      const api = await TestApi.start()
+      const result = await resultOf(await startPython(PROGRAM, ["errors", api.url, OTHER_KEY]))
+      const all = Object.entries(expected).map(([name, status]) => [`${name}: ${status}`, EACH])
+      assert.deepStrictEqual(result.counts, Object.fromEntries(all))
+      assert.deepStrictEqual(result.bodies, [true])
+      await api.stop()
+    },
+    TIMEOUT_MS
+  )
 
-  it("loses no request that the server took, from its start to its end", async () => {
-    const port = await freePort()
-    const child = await startPython(PROGRAM, ["life", `http://127.0.0.1:${port}`, OTHER_KEY])
-    const result = resultOf(child)
-    await once(child.stdout!, "data")
-    const api = await TestApi.start({ port })
-    await sleep(SERVED_MS)
-    await api.stop()
-    const { counts, lost } = await result
-    const wrong = Object.keys(counts).filter(
-      (outcome) => !/^(?:nobody listens|.*: (?:200|400|401|503|\w+Error: .*))$/.test(outcome)
-    )
-    assert.deepStrictEqual(wrong, [], JSON.stringify(counts))
-    // A new connection that waits to be accepted while the server closes is reset by the system:
-    // its request has not been taken. Every one that was has had its answer.
-    const taken = new Set(api.logs.map(({ annotations }) => annotations["request_id"]))
-    assert.isAbove(taken.size, 10)
-    const unanswered = (lost as ReadonlyArray<string>).filter((id) => taken.has(id))
-    assert.deepStrictEqual(unanswered, [], JSON.stringify(counts))
-    assert.isAtMost(lost.length, THREADS)
-    assert.isAbove(counts["write: 200"], 10)
-    assert.isAbove(counts["nobody listens"], 0)
-  }, TIMEOUT_MS)
+  it(
+    "loses no request that the server took, from its start to its end",
+    async () => {
+      const port = await freePort()
+      const child = await startPython(PROGRAM, ["life", `http://127.0.0.1:${port}`, OTHER_KEY])
+      const result = resultOf(child)
+      await once(child.stdout!, "data")
+      const api = await TestApi.start({ port })
+      await sleep(SERVED_MS)
+      await api.stop()
+      const { counts, lost } = await result
+      const wrong = Object.keys(counts).filter(
+        (outcome) => !/^(?:nobody listens|.*: (?:200|400|401|503|\w+Error: .*))$/.test(outcome)
+      )
+      assert.deepStrictEqual(wrong, [], JSON.stringify(counts))
+      // A new connection that waits to be accepted while the server closes is reset by the system:
+      // its request has not been taken. Every one that was has had its answer.
+      const taken = new Set(api.logs.map(({ annotations }) => annotations["request_id"]))
+      assert.isAbove(taken.size, 10)
+      const unanswered = (lost as ReadonlyArray<string>).filter((id) => taken.has(id))
+      assert.deepStrictEqual(unanswered, [], JSON.stringify(counts))
+      assert.isAtMost(lost.length, THREADS)
+      assert.isAbove(counts["write: 200"], 10)
+      assert.isAbove(counts["nobody listens"], 0)
+    },
+    TIMEOUT_MS
+  )
 })
 
 describe("httpx-sse", () => {
-  it("hands out events, and nothing for retry and comments", async () => {
-    const api = await TestApi.start()
-    const event = (sequenceNumber: number): LiveMessage => ({
-      sequenceNumber,
-      message: Buffer.from(`event: audit.event\nid: ${sequenceNumber}\ndata: {"n":1}\n\n`)
-    })
-    api.world.sse = Stream.unwrap(
-      Effect.map(openReader(new Readers(), { details: {} }), (reader) => {
-        reader.begin(0)
-        reader.keepAlive()
-        reader.deliver(event(1))
-        reader.keepAlive()
-        reader.keepAlive()
-        reader.deliver(event(2))
-        return Stream.concat(Stream.make(RETRY_LINE), reader.messages())
+  it(
+    "hands out events, and nothing for retry and comments",
+    async () => {
+      const api = await TestApi.start()
+      const event = (sequenceNumber: number): LiveMessage => ({
+        sequenceNumber,
+        message: Buffer.from(`event: audit.event\nid: ${sequenceNumber}\ndata: {"n":1}\n\n`)
       })
-    ).pipe(Stream.scoped)
-    const given = ["stream", api.url, OTHER_KEY, "2"]
-    const { events } = await resultOf(await startPython(PROGRAM, given))
-    assert.deepStrictEqual(events, [
-      ["audit.event", "1", '{"n":1}', 3_000],
-      ["audit.event", "2", '{"n":1}', null]
-    ])
-    await api.stop()
-  }, TIMEOUT_MS)
+      api.world.sse = Stream.unwrap(
+        Effect.map(openReader(new Readers(), { details: {} }), (reader) => {
+          reader.begin(0)
+          reader.keepAlive()
+          reader.deliver(event(1))
+          reader.keepAlive()
+          reader.keepAlive()
+          reader.deliver(event(2))
+          return Stream.concat(Stream.make(RETRY_LINE), reader.messages())
+        })
+      ).pipe(Stream.scoped)
+      const given = ["stream", api.url, OTHER_KEY, "2"]
+      const { events } = await resultOf(await startPython(PROGRAM, given))
+      assert.deepStrictEqual(events, [
+        ["audit.event", "1", '{"n":1}', 3_000],
+        ["audit.event", "2", '{"n":1}', null]
+      ])
+      await api.stop()
+    },
+    TIMEOUT_MS
+  )
 })

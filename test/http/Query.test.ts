@@ -128,7 +128,9 @@ describe("reading back", () => {
     const past = await get(`${list}&order=asc&after_sequence=1000`)
     assert.deepStrictEqual(numbers(await get(linksOf(past)["prev"]!)), range(16, 25))
     assert.notProperty(linksOf(await get(`${list}&order=asc&after_sequence=0`)), "prev")
-    assert.sameMembers(Object.keys(linksOf(await get("/v1/events?id=none&after_sequence=0"))), ["first"])
+    assert.sameMembers(Object.keys(linksOf(await get("/v1/events?id=none&after_sequence=0"))), [
+      "first"
+    ])
   })
 
   it("makes absolute links where a public address is configured", async () => {
@@ -173,8 +175,13 @@ describe("reading back", () => {
       const column = async (query: string): Promise<Array<number>> => {
         const { text } = await get(`/v1/events?${query}`, { headers: { accept } })
         return accept === "text/csv"
-          ? readCsv(text).slice(1).map(([sequence]) => Number(sequence))
-          : text.split("\n").filter(Boolean).map((line) => JSON.parse(line).sequence_number)
+          ? readCsv(text)
+              .slice(1)
+              .map(([sequence]) => Number(sequence))
+          : text
+              .split("\n")
+              .filter(Boolean)
+              .map((line) => JSON.parse(line).sequence_number)
       }
       assert.deepStrictEqual(await column("order=asc&after_sequence=20"), range(21, COUNT))
       assert.deepStrictEqual(await column("before_sequence=4"), range(3, 1))
@@ -201,7 +208,10 @@ describe("reading back", () => {
     await api.call("/v1/events/batch?sync=true", { key, json: { events } })
     for (const id of ids) {
       const found = await api.call(`/v1/events?id=${id}`, { key })
-      assert.deepStrictEqual(found.body.events.map((event: any) => event.id), [id])
+      assert.deepStrictEqual(
+        found.body.events.map((event: any) => event.id),
+        [id]
+      )
       assert.strictEqual((await api.call(`/v1/verify/events/${id}`, { key })).status, 200)
       const erased = await api.call(`/v1/events/${id}/erase`, { key, json: { reason: "asked" } })
       assert.strictEqual(erased.body.id, id)
@@ -232,8 +242,8 @@ describe("reading back", () => {
     const table = await get("/v1/events?id=none", { headers: { accept: "text/csv" } })
     assert.strictEqual(
       table.text,
-      "sequence_number,id,timestamp,created_at,tenant_id,actor_id,actor_type,actor_email,action," +
-        "resource_id,resource_type,resource_name,outcome,metadata,prev_hash,hash\r\n"
+      "sequence_number,id,timestamp,created_at,tenant_id,actor_id,actor_type,actor_email,action,"
+        + "resource_id,resource_type,resource_name,outcome,metadata,prev_hash,hash\r\n"
     )
   })
 
@@ -256,11 +266,12 @@ describe("reading back", () => {
       .slice(1)
       .map((row) => row[11])
     assert.deepStrictEqual(names, [...guarded.map((name) => `'${name}`), ...plain])
-    const metadata = new Set(readCsv(answer.text).slice(1).map((row) => row[13]))
-    assert.deepStrictEqual(
-      [...metadata],
-      ['{"10":1,"9":"\\",\\"tenant_id\\":\\"x","b":[1,"é"]}']
+    const metadata = new Set(
+      readCsv(answer.text)
+        .slice(1)
+        .map((row) => row[13])
     )
+    assert.deepStrictEqual([...metadata], ['{"10":1,"9":"\\",\\"tenant_id\\":\\"x","b":[1,"é"]}'])
     assert.isTrue(readCsv(answer.text).every((row) => row.length === 16))
   })
 

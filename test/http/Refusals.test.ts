@@ -250,20 +250,24 @@ const refusals: ReadonlyArray<Refusal> = [
     code: "id_conflict",
     field: "id"
   },
-  ...([
-    [TENANTS, admin, { id: "initech", nmae: "x" }, "nmae"],
-    [`${TENANTS}/acme/keys`, admin, { scopes: ["read"], lable: "x" }, "lable"],
-    ["/v1/share/links", read, { expires: 5 }, "expires"],
-    ["/v1/share/links", read, { filters: { actor: "a" } }, "filters.actor"],
-    ["/v1/events/mine/erase", write, { reason: "r", reasons: "r" }, "reasons"],
-    ["/v1/verify", read, { checkpoints: "x" }, "checkpoints"]
-  ] as const).map(([path, key, json, field]): Refusal => ({
-    why: `an unknown field: ${field} on ${path}`,
-    path,
-    call: { ...key, json },
-    code: "invalid_request",
-    field
-  })),
+  ...(
+    [
+      [TENANTS, admin, { id: "initech", nmae: "x" }, "nmae"],
+      [`${TENANTS}/acme/keys`, admin, { scopes: ["read"], lable: "x" }, "lable"],
+      ["/v1/share/links", read, { expires: 5 }, "expires"],
+      ["/v1/share/links", read, { filters: { actor: "a" } }, "filters.actor"],
+      ["/v1/events/mine/erase", write, { reason: "r", reasons: "r" }, "reasons"],
+      ["/v1/verify", read, { checkpoints: "x" }, "checkpoints"]
+    ] as const
+  ).map(
+    ([path, key, json, field]): Refusal => ({
+      why: `an unknown field: ${field} on ${path}`,
+      path,
+      call: { ...key, json },
+      code: "invalid_request",
+      field
+    })
+  ),
   {
     why: "a tenant twice",
     path: TENANTS,
@@ -343,7 +347,9 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     why: "no JSON batch",
     path: BATCH,
-    call: { ...write, raw: "{" }, code: "invalid_json", form: "text"
+    call: { ...write, raw: "{" },
+    code: "invalid_json",
+    form: "text"
   },
   {
     why: "no UTF-8",
@@ -683,7 +689,10 @@ describe("refusals", () => {
 
   it("reaches every code of the closed list that a route of today can answer", () => {
     const reached = new Set(refusals.map(({ code }) => code))
-    assert.sameMembers([...reached], errorCodes.filter((code) => !later.includes(code)))
+    assert.sameMembers(
+      [...reached],
+      errorCodes.filter((code) => !later.includes(code))
+    )
   })
 
   it("has logged the defect with its request, and nothing of a request's contents", async () => {

@@ -73,8 +73,8 @@ describe("request bodies", () => {
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(api.port, "127.0.0.1", () => {
         socket.write(
-          `POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITE_KEY}\r\n` +
-            `Content-Type: application/json\r\nContent-Length: ${10 * LIMIT}\r\n\r\n{`
+          `POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITE_KEY}\r\n`
+            + `Content-Type: application/json\r\nContent-Length: ${10 * LIMIT}\r\n\r\n{`
         )
       })
       socket.once("data", (data) => {
@@ -92,8 +92,8 @@ describe("request bodies", () => {
       const chunk = Buffer.alloc(65_536, 0x20)
       const socket = connect(api.port, "127.0.0.1", () => {
         socket.write(
-          `POST /v1/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITE_KEY}\r\n` +
-            "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+          `POST /v1/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITE_KEY}\r\n`
+            + "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
         for (let sent = 0; sent <= LIMIT; sent += chunk.length) {
           socket.write(`${chunk.length.toString(16)}\r\n`)
@@ -116,7 +116,7 @@ describe("request bodies", () => {
   })
 
   it.effect("have a limited time to arrive", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const endless = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from("{")) })
       const request = HttpServerRequest.fromWeb(
         new Request("http://a/", { method: "POST", body: endless, duplex: "half" })

@@ -97,7 +97,10 @@ describe("a list of what was made", () => {
       const all = await api.call(path, { key })
       const ids = idsOf(all.body)
       const expected = newestFirst ? made.toReversed() : made
-      assert.deepStrictEqual(ids.filter((id) => made.includes(id)), expected)
+      assert.deepStrictEqual(
+        ids.filter((id) => made.includes(id)),
+        expected
+      )
       const { page, page_size, total } = all.body
       assert.deepStrictEqual([total, page, page_size], [ids.length, 1, 1_000])
       const paged: Array<string> = []
@@ -128,9 +131,29 @@ describe("a list of what was made", () => {
 
 describe("a path parameter", () => {
   const impossible = [
-    "%10", "%00", "%7f", "%C2%85", "%2F", "%2F..%2F", "%", "%zz", "%ff", "%C0%80", "%ED%A0%80",
-    "%252F", "x".repeat(257), "x".repeat(4_000), "%F0%9F%98%80".repeat(257), "..%2f..", "%0d%0aX:1",
-    ";", "*", "'", "%22", "%5C", "%E2%80%AE"
+    "%10",
+    "%00",
+    "%7f",
+    "%C2%85",
+    "%2F",
+    "%2F..%2F",
+    "%",
+    "%zz",
+    "%ff",
+    "%C0%80",
+    "%ED%A0%80",
+    "%252F",
+    "x".repeat(257),
+    "x".repeat(4_000),
+    "%F0%9F%98%80".repeat(257),
+    "..%2f..",
+    "%0d%0aX:1",
+    ";",
+    "*",
+    "'",
+    "%22",
+    "%5C",
+    "%E2%80%AE"
   ]
 
   it("that can be no id leads nowhere, on every route", async () => {
@@ -149,7 +172,9 @@ describe("a path parameter", () => {
             )
             const key = path.includes("/admin/")
               ? ADMIN_TOKEN
-              : method === "get" || path.includes("/share/") ? READ_KEY : WRITE_KEY
+              : method === "get" || path.includes("/share/")
+                ? READ_KEY
+                : WRITE_KEY
             const body = method === "get" || method === "delete" ? {} : { json: bodyOf(path) }
             const call = { method: method.toUpperCase(), key, ...body }
             const { status } = await api.call(target, call)

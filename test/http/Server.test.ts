@@ -8,11 +8,7 @@ import { item } from "./support/Events.ts"
 import { TestApi } from "./support/TestApi.ts"
 
 /** Everything that comes back for some raw bytes, until the connection ends. */
-const exchange = (
-  port: number,
-  sent: string,
-  answered: () => void = () => {}
-): Promise<string> =>
+const exchange = (port: number, sent: string, answered: () => void = () => {}): Promise<string> =>
   new Promise((resolve, reject) => {
     let text = ""
     const socket = connect(port, "127.0.0.1", () => socket.write(sent))
@@ -107,9 +103,9 @@ describe("the server", () => {
     const body = JSON.stringify(item(1, { id: "a" }))
     const reply = exchange(
       running.port,
-      `POST /v1/events?sync=true HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITE_KEY}\r\n` +
-        "Content-Type: application/json\r\n" +
-        `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+      `POST /v1/events?sync=true HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${WRITE_KEY}\r\n`
+        + "Content-Type: application/json\r\n"
+        + `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
     )
     while (world.commands.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     const stopped = running.stop()

@@ -140,7 +140,10 @@ describe("a share link", () => {
     const ids = [(await made()).id, (await made()).id, (await made()).id]
     await api.call(`${LINKS}/${ids[1]}`, { method: "DELETE", key: READ_KEY })
     const { body } = await api.call(LINKS, { key: READ_KEY })
-    assert.deepStrictEqual(body.links.slice(0, 3).map(({ id }: any) => id), ids.toReversed())
+    assert.deepStrictEqual(
+      body.links.slice(0, 3).map(({ id }: any) => id),
+      ids.toReversed()
+    )
     assert.isString(body.links[1].revoked_at)
     const others = await api.call(LINKS, { key: OTHER_KEY })
     assert.deepStrictEqual(others.body, { links: [], total: 0, page: 1, page_size: 1_000 })
@@ -153,12 +156,14 @@ describe("a share link", () => {
     await api.call(`${LINKS}/${id}`, { method: "DELETE", key: READ_KEY })
     const { expires_at } = await known(id)
     const resource = { id, type: "share_link" }
-    const acts = systemLog().slice(from).map(({ action, actor, metadata, resource }) => ({
-      action,
-      actor: actor.id,
-      metadata,
-      resource
-    }))
+    const acts = systemLog()
+      .slice(from)
+      .map(({ action, actor, metadata, resource }) => ({
+        action,
+        actor: actor.id,
+        metadata,
+        resource
+      }))
     assert.deepStrictEqual(acts, [
       {
         action: "share_link.created",
@@ -338,13 +343,16 @@ describe("GET /v1/share/export/pdf", () => {
     assert.match(bytes.toString(), /^%PDF-1.7 acme /)
     const [{ filter, tenant }] = state.printed as [(typeof state.printed)[0]]
     assert.strictEqual(tenant.id, "acme")
-    assert.deepStrictEqual({ ...filter }, {
-      actorId: "user_1",
-      from: "2026-01-01T00:00:00.000000Z",
-      to: "2026-01-02T00:00:00.000000Z",
-      fromSequence: 2,
-      metadata: [{ path: "n", value: "4" }]
-    })
+    assert.deepStrictEqual(
+      { ...filter },
+      {
+        actorId: "user_1",
+        from: "2026-01-01T00:00:00.000000Z",
+        to: "2026-01-02T00:00:00.000000Z",
+        fromSequence: 2,
+        metadata: [{ path: "n", value: "4" }]
+      }
+    )
     const [{ action, actor }] = state.acts as [(typeof state.acts)[0]]
     assert.deepStrictEqual([action, actor], ["export.created", id])
     assert.deepStrictEqual(state.printed[0]!.request.askedBy, { kind: "share link", id })

@@ -75,11 +75,14 @@ describe("a server without routes", () => {
     const { port, server } = await listening()
     const connection = await RawConnection.open(port)
     const post =
-      "POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nOrigin: https://a.example\r\n" +
-      "X-Request-Id: early\r\nContent-Length: 10\r\n\r\n0123456789"
+      "POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nOrigin: https://a.example\r\n"
+      + "X-Request-Id: early\r\nContent-Length: 10\r\n\r\n0123456789"
     const health = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
     const early = await connection.write(GET + post + health).answers(3)
-    assert.deepStrictEqual(early.map(({ status }) => status), [503, 503, 200])
+    assert.deepStrictEqual(
+      early.map(({ status }) => status),
+      [503, 503, 200]
+    )
     const [readyz, batch, healthz] = early
     assert.strictEqual(readyz!.body.error.code, "unavailable")
     assert.strictEqual(readyz!.headers["retry-after"], "1")
@@ -116,8 +119,9 @@ describe("a server without routes", () => {
     await idle.write(GET).answers(1)
     const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
     server.off("request", routes)
-    const answers = await pooled.write("POST /v1/events HTTP/1.1\r\nHost: a\r\n" +
-      "Content-Length: 4\r\n\r\nbody").answers(2)
+    const answers = await pooled
+      .write("POST /v1/events HTTP/1.1\r\nHost: a\r\n" + "Content-Length: 4\r\n\r\nbody")
+      .answers(2)
     assert.strictEqual(answers[1]!.status, 503)
     assert.include(answers[1]!.body.error.message, "stopping")
     assert.strictEqual(answers[1]!.headers["connection"], "close")
@@ -182,7 +186,10 @@ describe("a process without the API", () => {
     const answers = await connection
       .write(`GET /v1/events ${head}POST /healthz ${head}GET /healthz ${head}`)
       .answers(3)
-    assert.deepStrictEqual(answers.map(({ status }) => status), [404, 404, 200])
+    assert.deepStrictEqual(
+      answers.map(({ status }) => status),
+      [404, 404, 200]
+    )
     assert.deepStrictEqual(
       answers.map(({ headers }) => headers["x-request-id"]),
       ["mine", "mine", "mine"]

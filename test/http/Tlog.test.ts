@@ -55,7 +55,10 @@ describe("a log", () => {
       })
       assert.deepStrictEqual([log.origin, log.size], ["alk/acme", size])
       assert.strictEqual(Buffer.from(log.root, "base64").toString("hex"), roots[0])
-      assert.deepStrictEqual(log.entries.map((entry) => entry.toString("hex")), hashes)
+      assert.deepStrictEqual(
+        log.entries.map((entry) => entry.toString("hex")),
+        hashes
+      )
     }
   })
 

@@ -19,7 +19,13 @@ const validator = (...pointer: ReadonlyArray<string | number>) =>
 
 const check = (method: string, path: string, answer: Answer): void => {
   const validate = validator(
-    "paths", path, method.toLowerCase(), "responses", answer.status, "content", "application/json",
+    "paths",
+    path,
+    method.toLowerCase(),
+    "responses",
+    answer.status,
+    "content",
+    "application/json",
     "schema"
   )
   const fits = validate(answer.body)
@@ -50,15 +56,28 @@ describe("the contract of traces", () => {
     assert.strictEqual((await given("POST", executions, start)).status, 200)
     await given("POST", executions, { json: {} })
     const child = { json: { id: "s", span_type: "TOOL_CALL", name: "n", metadata: {} } }
-    assert.strictEqual((await given("POST", `${one}/spans`, child, at(`${one}/spans`, "run"))).status, 201)
-    assert.strictEqual((await given("POST", `${one}/spans`, child, at(`${one}/spans`, "run"))).status, 200)
+    assert.strictEqual(
+      (await given("POST", `${one}/spans`, child, at(`${one}/spans`, "run"))).status,
+      201
+    )
+    assert.strictEqual(
+      (await given("POST", `${one}/spans`, child, at(`${one}/spans`, "run"))).status,
+      200
+    )
     const events = at(`${span}/events`, "s")
     const event = { json: { event_type: "a", id: "e", payload: { x: 1 } } }
     assert.strictEqual((await given("POST", `${span}/events`, event, events)).status, 201)
     assert.strictEqual((await given("POST", `${span}/events`, event, events)).status, 200)
-    const several = { json: { events: [{ event_type: "b" }, { unknown: 1 }, { event_type: "c", x: 1 }] } }
+    const several = {
+      json: { events: [{ event_type: "b" }, { unknown: 1 }, { event_type: "c", x: 1 }] }
+    }
     assert.strictEqual((await given("POST", `${span}/events`, several, events)).status, 200)
-    await given("PUT", `${span}/end`, { json: { status: "FAILED", error: { a: 1 } } }, at(`${span}/end`, "s"))
+    await given(
+      "PUT",
+      `${span}/end`,
+      { json: { status: "FAILED", error: { a: 1 } } },
+      at(`${span}/end`, "s")
+    )
     await given("PUT", `${span}/end`, { json: {} }, at(`${span}/end`, "s"))
     await given("GET", span, {}, at(span, "s"))
     await given("GET", `${span}/events`, {}, events)
@@ -107,7 +126,9 @@ describe("the contract of traces", () => {
       }
     }
     const schemas = Object.entries<any>(document.components.schemas)
-    for (const [name, schema] of schemas.filter(([one]) => /^(Trace|Execution|Span|Dag)/.test(one))) {
+    for (const [name, schema] of schemas.filter(([one]) =>
+      /^(Trace|Execution|Span|Dag)/.test(one)
+    )) {
       const validate = validator("components", "schemas", name)
       for (const example of schema.examples ?? []) {
         assert.isTrue(validate(example), `${name} ${JSON.stringify(validate.errors)}`)

@@ -62,82 +62,106 @@ const list = (query: string, field: string, code: ErrorCode = "invalid_request")
 })
 
 const refusals: ReadonlyArray<Refusal> = [
-  ...[...reads, ...writes.map(([path]) => path)].map((path): Refusal => ({
-    why: `no key on ${path}`,
-    path,
-    call: reads.includes(path) ? {} : { method: path.endsWith("/end") ? "PUT" : "POST" },
-    code: "unauthenticated",
-    headers: { "www-authenticate": "Bearer" }
-  })),
-  ...reads.map((path): Refusal => ({
-    why: `a write key reads ${path}`,
-    path,
-    call: write,
-    code: "insufficient_scope"
-  })),
-  ...writes.map(([path, call]): Refusal => ({
-    why: `a read key writes ${path}`,
-    path,
-    call: call(read),
-    code: "insufficient_scope"
-  })),
-  ...reads.slice(1).map((path): Refusal => ({
-    why: `another tenant reads ${path}`,
-    path,
-    call: other,
-    code: "not_found"
-  })),
-  ...writes.slice(1, -1).map(([path, call]): Refusal => ({
-    why: `another tenant writes ${path}`,
-    path,
-    call: call(other),
-    code: "not_found"
-  })),
-  ...reads.slice(1).map((path): Refusal => ({
-    why: `an id with U+0000 in ${path}`,
-    path: path.replace(/run|s(?=$|\/)(?<=spans\/s)/, "%00"),
-    call: read,
-    code: "not_found"
-  })),
-  ...["/nobody/end", "/%00/end"].map((path): Refusal => ({
-    why: `ending ${path}`,
-    path: `${EXECUTIONS}${path}`,
-    call: putting({}),
-    code: "not_found"
-  })),
-  ...writes.map(([path, call]): Refusal => ({
-    why: `no JSON on ${path}`,
-    path,
-    call: { ...call(write), json: undefined, raw: "{" },
-    code: "invalid_json"
-  })),
-  ...writes.map(([path, call]): Refusal => ({
-    why: `another media type on ${path}`,
-    path,
-    call: { ...call(write), json: undefined, raw: "{}", headers: { "content-type": "text/csv" } },
-    code: "unsupported_media_type",
-    field: "Content-Type"
-  })),
-  ...writes.map(([path, call]): Refusal => ({
-    why: `a body over the limit on ${path}`,
-    path,
-    call: { ...call(write), json: undefined, raw: "x".repeat(1_048_577) },
-    code: "payload_too_large"
-  })),
-  ...writes.map(([path, call]): Refusal => ({
-    why: `a bad Idempotency-Key on ${path}`,
-    path,
-    call: { ...call(write), headers: { "idempotency-key": "two words" } },
-    code: "invalid_request",
-    field: "Idempotency-Key"
-  })),
-  ...writes.slice(0, -1).map(([path, call]): Refusal => ({
-    why: `an array on ${path}`,
-    path,
-    call: { ...call(write), json: [] },
-    code: "invalid_request",
-    field: "operation"
-  })),
+  ...[...reads, ...writes.map(([path]) => path)].map(
+    (path): Refusal => ({
+      why: `no key on ${path}`,
+      path,
+      call: reads.includes(path) ? {} : { method: path.endsWith("/end") ? "PUT" : "POST" },
+      code: "unauthenticated",
+      headers: { "www-authenticate": "Bearer" }
+    })
+  ),
+  ...reads.map(
+    (path): Refusal => ({
+      why: `a write key reads ${path}`,
+      path,
+      call: write,
+      code: "insufficient_scope"
+    })
+  ),
+  ...writes.map(
+    ([path, call]): Refusal => ({
+      why: `a read key writes ${path}`,
+      path,
+      call: call(read),
+      code: "insufficient_scope"
+    })
+  ),
+  ...reads.slice(1).map(
+    (path): Refusal => ({
+      why: `another tenant reads ${path}`,
+      path,
+      call: other,
+      code: "not_found"
+    })
+  ),
+  ...writes.slice(1, -1).map(
+    ([path, call]): Refusal => ({
+      why: `another tenant writes ${path}`,
+      path,
+      call: call(other),
+      code: "not_found"
+    })
+  ),
+  ...reads.slice(1).map(
+    (path): Refusal => ({
+      why: `an id with U+0000 in ${path}`,
+      path: path.replace(/run|s(?=$|\/)(?<=spans\/s)/, "%00"),
+      call: read,
+      code: "not_found"
+    })
+  ),
+  ...["/nobody/end", "/%00/end"].map(
+    (path): Refusal => ({
+      why: `ending ${path}`,
+      path: `${EXECUTIONS}${path}`,
+      call: putting({}),
+      code: "not_found"
+    })
+  ),
+  ...writes.map(
+    ([path, call]): Refusal => ({
+      why: `no JSON on ${path}`,
+      path,
+      call: { ...call(write), json: undefined, raw: "{" },
+      code: "invalid_json"
+    })
+  ),
+  ...writes.map(
+    ([path, call]): Refusal => ({
+      why: `another media type on ${path}`,
+      path,
+      call: { ...call(write), json: undefined, raw: "{}", headers: { "content-type": "text/csv" } },
+      code: "unsupported_media_type",
+      field: "Content-Type"
+    })
+  ),
+  ...writes.map(
+    ([path, call]): Refusal => ({
+      why: `a body over the limit on ${path}`,
+      path,
+      call: { ...call(write), json: undefined, raw: "x".repeat(1_048_577) },
+      code: "payload_too_large"
+    })
+  ),
+  ...writes.map(
+    ([path, call]): Refusal => ({
+      why: `a bad Idempotency-Key on ${path}`,
+      path,
+      call: { ...call(write), headers: { "idempotency-key": "two words" } },
+      code: "invalid_request",
+      field: "Idempotency-Key"
+    })
+  ),
+  ...writes.slice(0, -1).map(
+    ([path, call]): Refusal => ({
+      why: `an array on ${path}`,
+      path,
+      call: { ...call(write), json: [] },
+      code: "invalid_request",
+      field: "operation"
+    })
+  ),
   ...writes.slice(0, -1).map(([path, call]): Refusal => {
     const known = call(write)
     return {
@@ -169,7 +193,13 @@ const refusals: ReadonlyArray<Refusal> = [
     code: "invalid_request",
     field: "metadata.n"
   },
-  { why: "no agent", path: EXECUTIONS, call: posting({}), code: "invalid_request", field: "agent_id" },
+  {
+    why: "no agent",
+    path: EXECUTIONS,
+    call: posting({}),
+    code: "invalid_request",
+    field: "agent_id"
+  },
   {
     why: "an empty body where one is needed",
     path: EXECUTIONS,
@@ -312,12 +342,14 @@ const refusals: ReadonlyArray<Refusal> = [
     call: read,
     code: "invalid_request"
   },
-  ...[EXECUTIONS, RUN, SPAN, BATCH].map((path): Refusal => ({
-    why: `DELETE on ${path}`,
-    path,
-    call: { ...write, method: "DELETE" },
-    code: "method_not_allowed"
-  }))
+  ...[EXECUTIONS, RUN, SPAN, BATCH].map(
+    (path): Refusal => ({
+      why: `DELETE on ${path}`,
+      path,
+      call: { ...write, method: "DELETE" },
+      code: "method_not_allowed"
+    })
+  )
 ]
 
 /** An execution that runs with a span, one that has ended, a span that has, and another's. */

@@ -18,14 +18,27 @@ describe("traces", () => {
   })
   afterEach(() => api.stop())
   const post = (path: string, json?: unknown, call: Call = {}) =>
-    api.call(path, { key: WRITE_KEY, method: "POST", ...(json === undefined ? {} : { json }), ...call })
+    api.call(path, {
+      key: WRITE_KEY,
+      method: "POST",
+      ...(json === undefined ? {} : { json }),
+      ...call
+    })
   const put = (path: string, json?: unknown, call: Call = {}) =>
-    api.call(path, { key: WRITE_KEY, method: "PUT", ...(json === undefined ? {} : { json }), ...call })
+    api.call(path, {
+      key: WRITE_KEY,
+      method: "PUT",
+      ...(json === undefined ? {} : { json }),
+      ...call
+    })
   const get = (path: string) => api.call(path, { key: READ_KEY })
   const lines = (path: string) =>
     api.call(path, { key: READ_KEY, headers: { accept: "application/x-ndjson" } })
   const parsedLines = (text: string) =>
-    text.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
+    text
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line))
   /** The target of the `next` link. */
   const nextOf = (headers: Readonly<Record<string, unknown>>): string | undefined =>
     /<([^>]+)>; rel="next"/.exec(String(headers["link"]))?.[1]
@@ -121,11 +134,14 @@ describe("traces", () => {
         started_at: null,
         id: null
       })
-      assert.deepStrictEqual({ agent_name, metadata, trigger }, {
-        agent_name: "agent",
-        metadata: {},
-        trigger: undefined
-      })
+      assert.deepStrictEqual(
+        { agent_name, metadata, trigger },
+        {
+          agent_name: "agent",
+          metadata: {},
+          trigger: undefined
+        }
+      )
     })
 
     it("gives the stored execution to a retry with the same agent and key, and to no other", async () => {
@@ -162,8 +178,13 @@ describe("traces", () => {
       const others = [
         await start({ agent_id: "agent 2", idempotency_key: "run 1" }),
         await start({ idempotency_key: "run 2" }),
-        (await post(EXECUTIONS, { agent_id: "agent", idempotency_key: "run 1" }, { key: OTHER_KEY }))
-          .body
+        (
+          await post(
+            EXECUTIONS,
+            { agent_id: "agent", idempotency_key: "run 1" },
+            { key: OTHER_KEY }
+          )
+        ).body
       ]
       assert.strictEqual(new Set([first.body.id, ...others.map(({ id }) => id)]).size, 4)
     })
@@ -201,11 +222,18 @@ describe("traces", () => {
 
     it("keeps the first end, whatever comes after", async () => {
       const { id } = await start({ started_at: STARTED, metadata: { a: 1, b: 1 } })
-      const end = { status: "CANCELLED", ended_at: "2026-11-21T10:00:09Z", metadata: { b: 2, c: 3 } }
+      const end = {
+        status: "CANCELLED",
+        ended_at: "2026-11-21T10:00:09Z",
+        metadata: { b: 2, c: 3 }
+      }
       const first = await put(`${EXECUTIONS}/${id}/end`, end)
       assert.strictEqual(first.body.ended_at, "2026-11-21T10:00:09.000000Z")
       assert.deepStrictEqual(first.body.metadata, { a: 1, b: 2, c: 3 })
-      const again = await put(`${EXECUTIONS}/${id}/end`, { ...end, ended_at: "2026-11-22T10:00:09Z" })
+      const again = await put(`${EXECUTIONS}/${id}/end`, {
+        ...end,
+        ended_at: "2026-11-22T10:00:09Z"
+      })
       assert.strictEqual(again.status, 200)
       assert.strictEqual(again.text, first.text)
       for (const status of ["COMPLETED", "FAILED"]) {
@@ -220,8 +248,9 @@ describe("traces", () => {
 
     it("lets one of 20 ends with different statuses win", async () => {
       const { id } = await start()
-      const statuses = Array.from({ length: 20 }, (_, n) =>
-        ["COMPLETED", "FAILED", "CANCELLED"][n % 3]!
+      const statuses = Array.from(
+        { length: 20 },
+        (_, n) => ["COMPLETED", "FAILED", "CANCELLED"][n % 3]!
       )
       const answers = await Promise.all(
         statuses.map((status) => put(`${EXECUTIONS}/${id}/end`, { status }))
@@ -266,7 +295,10 @@ describe("traces", () => {
       assert.include(first.headers["link"], 'page=2>; rel="next"')
       assert.include(first.headers["link"], 'page=3>; rel="last"')
       const last = await get(`${EXECUTIONS}?page_size=3&page=3`)
-      assert.deepStrictEqual(last.body.executions.map(({ id }: any) => id), ids.slice(6))
+      assert.deepStrictEqual(
+        last.body.executions.map(({ id }: any) => id),
+        ids.slice(6)
+      )
       const past = await get(`${EXECUTIONS}?page_size=3&page=4`)
       assert.deepStrictEqual([past.status, past.body.executions, past.body.total], [200, [], 7])
       const totals = async (query: string) => (await get(`${EXECUTIONS}?${query}`)).body.total
@@ -334,7 +366,10 @@ describe("traces", () => {
       }
       const elsewhere = await start()
       const taken = await post(`${EXECUTIONS}/${elsewhere.id}/spans`, {
-        id: "own id", span_type: "A", name: "n", started_at: STARTED
+        id: "own id",
+        span_type: "A",
+        name: "n",
+        started_at: STARTED
       })
       assert.strictEqual(taken.body.code, "id_conflict")
     })
@@ -385,7 +420,10 @@ describe("traces", () => {
       }
       const whole = await get(`${EXECUTIONS}/${id}/spans`)
       const expected = [root_span_id, "s0", "s2", "s4", "s1", "s3", "s5"]
-      assert.deepStrictEqual(whole.body.spans.map(({ id }: any) => id), expected)
+      assert.deepStrictEqual(
+        whole.body.spans.map(({ id }: any) => id),
+        expected
+      )
       assert.isUndefined(whole.body.next_cursor)
       assert.isUndefined(nextOf(whole.headers))
       for (const size of [1, 3, 7]) {
@@ -444,7 +482,11 @@ describe("traces", () => {
       assert.strictEqual(status, 200)
       assert.deepStrictEqual(
         body.nodes.map(({ depth, event_count, id }: any) => [id, depth, event_count]),
-        [[root_span_id, 0, 0], ["first", 1, 0], ["second", 1, 1]]
+        [
+          [root_span_id, 0, 0],
+          ["first", 1, 0],
+          ["second", 1, 1]
+        ]
       )
       assert.sameDeepMembers(
         body.edges.map(({ source, target, type }: any) => [source, target, type]),
@@ -496,9 +538,10 @@ describe("traces", () => {
       const events = Array.from({ length: 7 }, (_, n) => ({ event_type: "a", payload: { n } }))
       assert.strictEqual((await post(path, { events })).status, 200)
       const whole = await get(path)
-      assert.deepStrictEqual(whole.body.events.map(({ payload }: any) => payload.n), [
-        0, 1, 2, 3, 4, 5, 6
-      ])
+      assert.deepStrictEqual(
+        whole.body.events.map(({ payload }: any) => payload.n),
+        [0, 1, 2, 3, 4, 5, 6]
+      )
       assert.deepStrictEqual(Object.keys(whole.body), ["events"])
       for (const size of [1, 3, 7]) {
         assert.deepStrictEqual(await pages(path, "events", size), whole.body.events)
@@ -590,13 +633,21 @@ describe("traces", () => {
       assert.deepStrictEqual([accepted, rejected, status], [2, 3, "committed"])
       assert.deepStrictEqual(
         errors.map(({ code, index }: any) => [index, code]),
-        [[1, "missing_field"], [3, "id_conflict"], [4, "invalid_value"]]
+        [
+          [1, "missing_field"],
+          [3, "id_conflict"],
+          [4, "invalid_value"]
+        ]
       )
       assert.match(errors[2].message, /^payloads: .*did you mean payload\?$/)
       assert.strictEqual(ids[1], "e")
       assert.deepStrictEqual(
         results.map(({ event_id, index, op, outcome, sequence_number }: any) => ({
-          event_id, index, op, outcome, sequence_number
+          event_id,
+          index,
+          op,
+          outcome,
+          sequence_number
         })),
         [
           { event_id: ids[0], index: 0, op: "span.event", outcome: "created", sequence_number: 1 },
@@ -610,12 +661,32 @@ describe("traces", () => {
     const run = "run-1"
     const operations = [
       { op: "execution.start", id: run, agent_id: "agent", started_at: STARTED },
-      { op: "span.start", execution_id: run, id: "a", span_type: "LLM_CALL", name: "a",
-        started_at: "2026-11-21T10:00:01Z" },
-      { op: "span.start", execution_id: run, id: "b", span_type: "TOOL_CALL", name: "b",
-        parent_span_id: "a", caused_by_span_ids: ["a"], started_at: "2026-11-21T10:00:02Z" },
-      { op: "span.event", span_id: "b", id: "e", event_type: "tool.request", timestamp: STARTED,
-        payload: { q: 1 } },
+      {
+        op: "span.start",
+        execution_id: run,
+        id: "a",
+        span_type: "LLM_CALL",
+        name: "a",
+        started_at: "2026-11-21T10:00:01Z"
+      },
+      {
+        op: "span.start",
+        execution_id: run,
+        id: "b",
+        span_type: "TOOL_CALL",
+        name: "b",
+        parent_span_id: "a",
+        caused_by_span_ids: ["a"],
+        started_at: "2026-11-21T10:00:02Z"
+      },
+      {
+        op: "span.event",
+        span_id: "b",
+        id: "e",
+        event_type: "tool.request",
+        timestamp: STARTED,
+        payload: { q: 1 }
+      },
       { op: "span.end", span_id: "b", ended_at: "2026-11-21T10:00:03Z" },
       { op: "execution.end", execution_id: run, ended_at: "2026-11-21T10:00:04Z" }
     ]
@@ -669,7 +740,10 @@ describe("traces", () => {
       )
       const again = await post(BATCH, { operations }, { headers: sync })
       assert.deepStrictEqual(
-        [again.body.accepted, again.body.results.every(({ outcome }: any) => outcome === "existing")],
+        [
+          again.body.accepted,
+          again.body.results.every(({ outcome }: any) => outcome === "existing")
+        ],
         [6, true]
       )
     })
@@ -680,10 +754,18 @@ describe("traces", () => {
       const { accepted, errors, ids, receipt_id, rejected, results, status } = answer.body
       assert.deepStrictEqual([accepted, rejected, status], [6, 2, "pending"])
       assert.deepStrictEqual(ids, [run, "a", "b", "e", "b", run])
-      assert.deepStrictEqual(results[3], { index: 3, op: "span.event", span_id: "b", event_id: "e" })
+      assert.deepStrictEqual(results[3], {
+        index: 3,
+        op: "span.event",
+        span_id: "b",
+        event_id: "e"
+      })
       assert.deepStrictEqual(
         errors.map(({ code, index }: any) => [index, code]),
-        [[6, "invalid_value"], [7, "invalid_value"]]
+        [
+          [6, "invalid_value"],
+          [7, "invalid_value"]
+        ]
       )
       assert.strictEqual(answer.headers["location"], `/v1/receipts/${receipt_id}`)
       assert.strictEqual(answer.headers["retry-after"], "1")
@@ -695,7 +777,10 @@ describe("traces", () => {
     })
 
     it("gives the first answer again to a key that is used in the other mode", async () => {
-      for (const [mode, other] of [[{}, sync], [sync, {}]] as const) {
+      for (const [mode, other] of [
+        [{}, sync],
+        [sync, {}]
+      ] as const) {
         const key = { "idempotency-key": "x-service-sync" in mode ? "now" : "later" }
         const first = await post(BATCH, { operations }, { headers: { ...key, ...mode } })
         const again = await post(BATCH, { operations }, { headers: { ...key, ...other } })
@@ -711,10 +796,22 @@ describe("traces", () => {
           operations: [
             ...operations.slice(0, 2),
             { op: "span.end", span_id: "nobody" },
-            { op: "span.start", execution_id: run, id: "x", span_type: "A", name: "x",
-              parent_span_id: "y" },
-            { op: "span.start", execution_id: run, id: "y", span_type: "A", name: "y",
-              parent_span_id: "x" },
+            {
+              op: "span.start",
+              execution_id: run,
+              id: "x",
+              span_type: "A",
+              name: "x",
+              parent_span_id: "y"
+            },
+            {
+              op: "span.start",
+              execution_id: run,
+              id: "y",
+              span_type: "A",
+              name: "y",
+              parent_span_id: "x"
+            },
             { op: "span.start", execution_id: "no", span_type: "A", name: "n" }
           ]
         },
@@ -722,7 +819,12 @@ describe("traces", () => {
       )
       assert.deepStrictEqual(
         answer.body.errors.map(({ code, index }: any) => [index, code]),
-        [[2, "not_found"], [3, "cycle_detected"], [4, "cycle_detected"], [5, "not_found"]],
+        [
+          [2, "not_found"],
+          [3, "cycle_detected"],
+          [4, "cycle_detected"],
+          [5, "not_found"]
+        ],
         answer.text
       )
       assert.include(answer.body.errors[0].message, '"nobody"')
@@ -738,18 +840,25 @@ describe("traces", () => {
       const child = await post(spans, { span_type: "A", name: "n" }, { headers })
       const events = `/api/v1/spans/${child.body.id}/events`
       const event = await post(events, { event_type: "a" }, { headers })
-      const several = await post(BATCH, { operations: [
-        { op: "span.event", span_id: child.body.id, event_type: "b" }
-      ] }, { headers: { ...headers, ...sync } })
+      const several = await post(
+        BATCH,
+        { operations: [{ op: "span.event", span_id: child.body.id, event_type: "b" }] },
+        { headers: { ...headers, ...sync } }
+      )
       const end = await put(`${EXECUTIONS}/${id}/end`, {}, { headers })
       const facts = api.world.traces.facts.length
       const repeated = [
         [execution, await post(EXECUTIONS, { agent_id: "agent" }, { headers })],
         [child, await post(spans, { span_type: "A", name: "n" }, { headers })],
         [event, await post(events, { event_type: "a" }, { headers })],
-        [several, await post(BATCH, { operations: [
-          { op: "span.event", span_id: child.body.id, event_type: "b" }
-        ] }, { headers: { ...headers, ...sync } })],
+        [
+          several,
+          await post(
+            BATCH,
+            { operations: [{ op: "span.event", span_id: child.body.id, event_type: "b" }] },
+            { headers: { ...headers, ...sync } }
+          )
+        ],
         [end, await put(`${EXECUTIONS}/${id}/end`, {}, { headers })]
       ] as const
       for (const [first, again] of repeated) {
@@ -788,7 +897,11 @@ describe("traces", () => {
 
   describe("erasing", () => {
     it("takes the details out of every answer", async () => {
-      const { id } = await start({ agent_name: "secret", trigger: "secret", metadata: { secret: 1 } })
+      const { id } = await start({
+        agent_name: "secret",
+        trigger: "secret",
+        metadata: { secret: 1 }
+      })
       const { id: spanId } = await span(id, { name: "secret", metadata: { secret: 1 } })
       await post(`/api/v1/spans/${spanId}/events`, { event_type: "a", payload: { secret: 1 } })
       await put(`/api/v1/spans/${spanId}/end`, { status: "FAILED", error: "secret" })
@@ -829,6 +942,11 @@ describe("traces", () => {
     const { id } = await start()
     const { body, status } = await get(`${EXECUTIONS}/${id}/verify`)
     assert.strictEqual(status, 200)
-    assert.deepInclude(body, { valid: true, scheme: "alk-trace-v1", execution_id: id, facts_checked: 2 })
+    assert.deepInclude(body, {
+      valid: true,
+      scheme: "alk-trace-v1",
+      execution_id: id,
+      facts_checked: 2
+    })
   })
 })

@@ -99,7 +99,10 @@ describe("POST /v1/verify", () => {
     const beyond = await post({ events: [JSON.parse(longer.bodies[19]!)] })
     assert.deepStrictEqual(found(beyond.body), [[20, "tail_missing"]])
     const foreign = await post({ events: [kept(1)] }, {}, OTHER_KEY)
-    assert.deepStrictEqual(found(foreign.body), [[1, "content_mismatch"], [1, "tail_missing"]])
+    assert.deepStrictEqual(found(foreign.body), [
+      [1, "content_mismatch"],
+      [1, "tail_missing"]
+    ])
   })
 
   it("takes a receipt with its duplicates and errors", async () => {
@@ -117,7 +120,10 @@ describe("POST /v1/verify", () => {
     assert.deepStrictEqual(found(ids.body), [[8, "content_mismatch"]])
     const later = { ...receipt, first_sequence_number: 107, last_sequence_number: 108 }
     const moved = await post({ receipt: later })
-    assert.deepStrictEqual(found(moved.body), [[107, "tail_missing"], [108, "tail_missing"]])
+    assert.deepStrictEqual(found(moved.body), [
+      [107, "tail_missing"],
+      [108, "tail_missing"]
+    ])
   })
 
   it("names every member of a receipt that is not as the service stored it", async () => {
@@ -150,8 +156,10 @@ describe("POST /v1/verify", () => {
     const named = await post({ receipt: { ...receipt, receipt_id: "another" } })
     const members = ["accepted", "committed_at", "errors", "received_at", "rejected"]
     assert.deepStrictEqual([nameless.body.valid, nameless.body.unchecked], [true, members])
-    assert.deepStrictEqual(named.body.unchecked, [...members.slice(0, 3), "receipt_id",
-      ...members.slice(3)].sort())
+    assert.deepStrictEqual(
+      named.body.unchecked,
+      [...members.slice(0, 3), "receipt_id", ...members.slice(3)].sort()
+    )
   })
 
   it("refuses as another event one with a member that no event has", async () => {
@@ -203,14 +211,8 @@ describe("POST /v1/verify", () => {
     [{ receipt: { status: "pending" } }, "receipt.status"],
     [{ receipt: { status: "committed" } }, "receipt.ids"],
     [{ receipt: { status: "committed", ids: ["a"] } }, "receipt.last_sequence_number"],
-    [
-      { receipt: { ...committed, last_sequence_number: 9 } },
-      "receipt.ids"
-    ],
-    [
-      { receipt: { ...committed, last_sequence_number: 1 } },
-      "receipt.head_hash"
-    ],
+    [{ receipt: { ...committed, last_sequence_number: 9 } }, "receipt.ids"],
+    [{ receipt: { ...committed, last_sequence_number: 1 } }, "receipt.head_hash"],
     [{ checkpoint: 7 }, "checkpoint"],
     [{ checkpoint: "not a note" }, "checkpoint"],
     [{ checkpoint: "x".repeat(65_537) }, "checkpoint"]
@@ -256,7 +258,10 @@ describe("POST /v1/verify", () => {
   it("tells progress as lines, the report last", async () => {
     api.world.verifySeconds = 2
     const answer = await api.call("/v1/verify", { key: READ_KEY, headers: NDJSON })
-    const lines = answer.text.trimEnd().split("\n").map((line) => JSON.parse(line))
+    const lines = answer.text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line))
     assert.strictEqual(answer.headers["content-type"], "application/x-ndjson")
     assert.deepStrictEqual(
       lines.slice(0, -1),

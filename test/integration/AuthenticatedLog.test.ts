@@ -28,93 +28,134 @@ const rawOf = (command: Command): RawRecord => {
 }
 
 const ownSequences = Effect.map(topicEvents, (events) =>
-  events.filter(({ tenant_id }) => tenant_id === TENANT).map((event) => event.sequence_number))
+  events.filter(({ tenant_id }) => tenant_id === TENANT).map((event) => event.sequence_number)
+)
 
 const T = "2026-11-21T00:00:00.000000Z"
-const head = JSON.stringify({ sequence_number: 1, hash: "ab".repeat(32), created_at: T, tree: null })
+const head = JSON.stringify({
+  sequence_number: 1,
+  hash: "ab".repeat(32),
+  created_at: T,
+  tree: null
+})
 const far = JSON.stringify({ partition: 0, events_next: 1e6, receipts_next: 1e6 })
 
 /** Well-formed records as somebody without the secret writes them, by topic. */
 const forged: ReadonlyArray<readonly [TopicKind, ReadonlyArray<RawRecord>]> = [
-  ["registry", [
-    { key: "key/key_evil", value: JSON.stringify(apiKey("key_evil")) },
-    { key: "key/key_1", value: null },
-    { key: "signing_key/00000000", value: JSON.stringify({
-      key_id: "00000000", vkey: "alk+00000000+AAAA", public_key: "AAAA", added_at: T }) }
-  ]],
-  ["state", [
-    { key: `head/${TENANT}`, value: head },
-    { key: "head/evil", value: head },
-    { key: "applied", value: JSON.stringify({ command_offset: 0, events_next: 0 }) }
-  ]],
-  ["progress", [{ key: "0", value: far }, { key: "0", value: far, headers: { [MAC_HEADER]: "0" } }]]
+  [
+    "registry",
+    [
+      { key: "key/key_evil", value: JSON.stringify(apiKey("key_evil")) },
+      { key: "key/key_1", value: null },
+      {
+        key: "signing_key/00000000",
+        value: JSON.stringify({
+          key_id: "00000000",
+          vkey: "alk+00000000+AAAA",
+          public_key: "AAAA",
+          added_at: T
+        })
+      }
+    ]
+  ],
+  [
+    "state",
+    [
+      { key: `head/${TENANT}`, value: head },
+      { key: "head/evil", value: head },
+      { key: "applied", value: JSON.stringify({ command_offset: 0, events_next: 0 }) }
+    ]
+  ],
+  [
+    "progress",
+    [
+      { key: "0", value: far },
+      { key: "0", value: far, headers: { [MAC_HEADER]: "0" } }
+    ]
+  ]
 ]
 
 describe("records of another producer", () => {
   it.live("on every internal topic change nothing, at no start", () =>
     withView((prefix) =>
-      asService({ prefix }, Effect.gen(function*() {
-        yield* Effect.scoped(Effect.gen(function*() {
-          const service = yield* running
-          yield* assertWorks(service, "key_1")
-          const before = yield* Effect.forEach(forged, ([topic]) => counted(topic))
-          const events = yield* ownSequences
-          for (const [topic, records] of forged) yield* produceRaw(prefix, topic, records)
-          const evil = ingestCommand(TENANT, 3)
-          const evilKey = registryCommand({ op: "create_key", key: apiKey("key_bad") })
-          yield* produceRaw(prefix, "commands", [rawOf(evil), rawOf(evilKey)])
-          yield* assertWorks(service, "key_2")
-          assert.deepStrictEqual(yield* ownSequences, [...events, events.length + 1])
-          assert.deepStrictEqual(
-            (yield* readAll("quarantine")).slice(1).map(({ headers }) => String(headers["alk-reason"])),
-            ["it has no MAC of this service", "it has no MAC of this service"]
+      asService(
+        { prefix },
+        Effect.gen(function* () {
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const service = yield* running
+              yield* assertWorks(service, "key_1")
+              const before = yield* Effect.forEach(forged, ([topic]) => counted(topic))
+              const events = yield* ownSequences
+              for (const [topic, records] of forged) yield* produceRaw(prefix, topic, records)
+              const evil = ingestCommand(TENANT, 3)
+              const evilKey = registryCommand({ op: "create_key", key: apiKey("key_bad") })
+              yield* produceRaw(prefix, "commands", [rawOf(evil), rawOf(evilKey)])
+              yield* assertWorks(service, "key_2")
+              assert.deepStrictEqual(yield* ownSequences, [...events, events.length + 1])
+              assert.deepStrictEqual(
+                (yield* readAll("quarantine"))
+                  .slice(1)
+                  .map(({ headers }) => String(headers["alk-reason"])),
+                ["it has no MAC of this service", "it has no MAC of this service"]
+              )
+              const known = service.view.registry()
+              assert.sameMembers([...known.keys.keys()], ["key_1", "key_2"])
+              assert.strictEqual(known.signingKeys.size, 0)
+              // A forged command has no receipt either.
+              const answered = (yield* readAll("receipts")).map(({ headers }) =>
+                String(headers["alk-receipt"])
+              )
+              assert.notInclude(answered, evil.receiptId)
+              for (const [index, [topic, records]] of forged.entries()) {
+                assert.isAtLeast((yield* counted(topic)) - before[index]!, records.length, topic)
+              }
+            })
           )
-          const known = service.view.registry()
-          assert.sameMembers([...known.keys.keys()], ["key_1", "key_2"])
-          assert.strictEqual(known.signingKeys.size, 0)
-          // A forged command has no receipt either.
-          const answered = (yield* readAll("receipts")).map(({ headers }) =>
-            String(headers["alk-receipt"]))
-          assert.notInclude(answered, evil.receiptId)
-          for (const [index, [topic, records]] of forged.entries()) {
-            assert.isAtLeast((yield* counted(topic)) - before[index]!, records.length, topic)
+          for (const key of ["key_3", "key_4"]) {
+            yield* Effect.scoped(
+              Effect.gen(function* () {
+                const service = yield* running
+                yield* assertWorks(service, key)
+                assert.isFalse(service.view.registry().keys.has("key_evil"))
+                assert.isTrue(service.view.registry().keys.has("key_1"))
+              })
+            )
           }
-        }))
-        for (const key of ["key_3", "key_4"]) {
-          yield* Effect.scoped(Effect.gen(function*() {
-            const service = yield* running
-            yield* assertWorks(service, key)
-            assert.isFalse(service.view.registry().keys.has("key_evil"))
-            assert.isTrue(service.view.registry().keys.has("key_1"))
-          }))
-        }
-        assert.deepStrictEqual(yield* ownSequences, [1, 2, 3, 4])
-      }))
+          assert.deepStrictEqual(yield* ownSequences, [1, 2, 3, 4])
+        })
+      )
     )
   )
 
   it.live("can't move a genuine record to another topic, partition or key", () =>
     withView((prefix) =>
-      asService({ prefix }, Effect.gen(function*() {
-        yield* append([commandRecord(ingestCommand(TENANT, 1))])
-        const [genuine] = yield* readAll("commands")
-        assert.isUndefined(genuine!.refused)
-        const headers = Object.fromEntries(
-          Object.entries(genuine!.headers).map(([name, value]) => [name, value.toString()])
-        )
-        const { key, value } = genuine!
-        yield* produceRaw(prefix, "commands", [
-          { key: "other", value, headers },
-          { key, value: Buffer.concat([value!, Buffer.from(" ")]), headers },
-          { key, value, headers: { ...headers, "alk-tenant": "other" } }
-        ])
-        yield* produceRaw(prefix, "registry", [{ key, value, headers }])
-        const refusals = [...(yield* readAll("commands")).slice(1), ...(yield* readAll("registry"))]
-        assert.deepStrictEqual(
-          refusals.map(({ refused }) => refused),
-          Array.from({ length: 4 }, () => "its MAC is not that of this service")
-        )
-      }))
+      asService(
+        { prefix },
+        Effect.gen(function* () {
+          yield* append([commandRecord(ingestCommand(TENANT, 1))])
+          const [genuine] = yield* readAll("commands")
+          assert.isUndefined(genuine!.refused)
+          const headers = Object.fromEntries(
+            Object.entries(genuine!.headers).map(([name, value]) => [name, value.toString()])
+          )
+          const { key, value } = genuine!
+          yield* produceRaw(prefix, "commands", [
+            { key: "other", value, headers },
+            { key, value: Buffer.concat([value!, Buffer.from(" ")]), headers },
+            { key, value, headers: { ...headers, "alk-tenant": "other" } }
+          ])
+          yield* produceRaw(prefix, "registry", [{ key, value, headers }])
+          const refusals = [
+            ...(yield* readAll("commands")).slice(1),
+            ...(yield* readAll("registry"))
+          ]
+          assert.deepStrictEqual(
+            refusals.map(({ refused }) => refused),
+            Array.from({ length: 4 }, () => "its MAC is not that of this service")
+          )
+        })
+      )
     )
   )
 })
@@ -127,40 +168,51 @@ const submitted = (...commands: ReadonlyArray<Command>) =>
 
 /** Appends the records of `alk.commands` as they are once more. */
 const copyCommands = (prefix: string, records: ReadonlyArray<LogRecord>) =>
-  produceRaw(prefix, "commands", records.map(({ headers, key, value }) => ({
-    key,
-    value,
-    headers: Object.fromEntries(
-      Object.entries(headers).map(([name, text]) => [name, text.toString()])
-    )
-  })))
+  produceRaw(
+    prefix,
+    "commands",
+    records.map(({ headers, key, value }) => ({
+      key,
+      value,
+      headers: Object.fromEntries(
+        Object.entries(headers).map(([name, text]) => [name, text.toString()])
+      )
+    }))
+  )
 
 describe("copies of genuine commands", () => {
   it.live("are not applied: at once, after a restart, after a rebuild", () =>
     withView((prefix) =>
-      asService({ prefix }, Effect.gen(function*() {
-        yield* submitted(ingestCommand(TENANT, 2), ingestCommand(TENANT, 1))
-        const genuine = yield* readAll("commands")
-        const sequencesAfter = (count: number) =>
-          Effect.andThen(
-            sequenceUntil(Effect.map(readAll("quarantine"), ({ length }) => length >= count)),
-            ownSequences
+      asService(
+        { prefix },
+        Effect.gen(function* () {
+          yield* submitted(ingestCommand(TENANT, 2), ingestCommand(TENANT, 1))
+          const genuine = yield* readAll("commands")
+          const sequencesAfter = (count: number) =>
+            Effect.andThen(
+              sequenceUntil(Effect.map(readAll("quarantine"), ({ length }) => length >= count)),
+              ownSequences
+            )
+          yield* sequenceUntil(Effect.map(ownSequences, ({ length }) => length === 3))
+          yield* copyCommands(prefix, genuine)
+          assert.deepStrictEqual(yield* sequencesAfter(3), [1, 2, 3])
+          yield* loseTopic(prefix, "state")
+          yield* copyCommands(prefix, genuine)
+          assert.deepStrictEqual(yield* sequencesAfter(5), [1, 2, 3])
+          const reasons = (yield* readAll("quarantine"))
+            .slice(1)
+            .map(({ headers }) => String(headers["alk-reason"]))
+          assert.deepStrictEqual(
+            [...new Set(reasons)],
+            ["it is a copy: the command was applied before"]
           )
-        yield* sequenceUntil(Effect.map(ownSequences, ({ length }) => length === 3))
-        yield* copyCommands(prefix, genuine)
-        assert.deepStrictEqual(yield* sequencesAfter(3), [1, 2, 3])
-        yield* loseTopic(prefix, "state")
-        yield* copyCommands(prefix, genuine)
-        assert.deepStrictEqual(yield* sequencesAfter(5), [1, 2, 3])
-        const reasons = (yield* readAll("quarantine")).slice(1).map(({ headers }) =>
-          String(headers["alk-reason"]))
-        assert.deepStrictEqual([...new Set(reasons)], ["it is a copy: the command was applied before"])
-        // Their receipts are those of the first.
-        const receipts = (yield* readAll("receipts")).map(({ headers }) => headers["alk-receipt"])
-        assert.strictEqual(receipts.length, 2)
-        yield* submitted(ingestCommand(TENANT, 1))
-        yield* sequenceUntil(Effect.map(ownSequences, ({ length }) => length === 4))
-      }))
+          // Their receipts are those of the first.
+          const receipts = (yield* readAll("receipts")).map(({ headers }) => headers["alk-receipt"])
+          assert.strictEqual(receipts.length, 2)
+          yield* submitted(ingestCommand(TENANT, 1))
+          yield* sequenceUntil(Effect.map(ownSequences, ({ length }) => length === 4))
+        })
+      )
     )
   )
 })
@@ -168,30 +220,43 @@ describe("copies of genuine commands", () => {
 describe("copies of genuine registry records", () => {
   it.live("make no revoked key valid again, at no start", () =>
     withView((prefix) =>
-      asService({ prefix }, Effect.gen(function*() {
-        const isRevoked = (service: Service) =>
-          service.view.registry().keys.get("key_1")?.revoked_at !== undefined
-        yield* Effect.scoped(Effect.gen(function*() {
-          const service = yield* running
-          yield* assertWorks(service, "key_1")
-          const revoke = { op: "revoke_key", tenant_id: TENANT, key_id: "key_1", revoked_at: T } as const
-          yield* append([commandRecord(registryCommand(revoke))])
-          yield* service.view.until(() => isRevoked(service)).pipe(Effect.timeout("20 seconds"))
-          const [made] = (yield* readAll("registry")).filter(({ key }) =>
-            key?.toString() === "key/key_1")
-          const { headers, key, value } = made!
-          yield* produceRaw(prefix, "registry", [
-            { key, value, headers: { [MAC_HEADER]: headers[MAC_HEADER]!.toString() } }
-          ])
-          yield* assertWorks(service, "key_2")
-          assert.isTrue(isRevoked(service))
-        }))
-        yield* Effect.scoped(Effect.gen(function*() {
-          const service = yield* running
-          yield* assertWorks(service, "key_3")
-          assert.isTrue(isRevoked(service))
-        }))
-      }))
+      asService(
+        { prefix },
+        Effect.gen(function* () {
+          const isRevoked = (service: Service) =>
+            service.view.registry().keys.get("key_1")?.revoked_at !== undefined
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const service = yield* running
+              yield* assertWorks(service, "key_1")
+              const revoke = {
+                op: "revoke_key",
+                tenant_id: TENANT,
+                key_id: "key_1",
+                revoked_at: T
+              } as const
+              yield* append([commandRecord(registryCommand(revoke))])
+              yield* service.view.until(() => isRevoked(service)).pipe(Effect.timeout("20 seconds"))
+              const [made] = (yield* readAll("registry")).filter(
+                ({ key }) => key?.toString() === "key/key_1"
+              )
+              const { headers, key, value } = made!
+              yield* produceRaw(prefix, "registry", [
+                { key, value, headers: { [MAC_HEADER]: headers[MAC_HEADER]!.toString() } }
+              ])
+              yield* assertWorks(service, "key_2")
+              assert.isTrue(isRevoked(service))
+            })
+          )
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const service = yield* running
+              yield* assertWorks(service, "key_3")
+              assert.isTrue(isRevoked(service))
+            })
+          )
+        })
+      )
     )
   )
 })
@@ -199,7 +264,7 @@ describe("copies of genuine registry records", () => {
 describe("topics of an older version", () => {
   it.live("are taken over once, whoever starts, and then need MACs", () =>
     withView((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* Effect.scoped(Effect.flatMap(running, (service) => assertWorks(service, "key_1")))
         const all = yield* Effect.all(
           Array.from({ length: 3 }, () => takenOverBy({ prefix })),
@@ -207,8 +272,9 @@ describe("topics of an older version", () => {
         )
         assert.isAbove(all[0]!.get("commands/0")!, 0)
         for (const other of all) assert.deepStrictEqual(other, all[0]!)
-        const markers = (yield* readAll("quarantine")).filter(({ key }) =>
-          key?.toString() === "authenticated-from")
+        const markers = (yield* readAll("quarantine")).filter(
+          ({ key }) => key?.toString() === "authenticated-from"
+        )
         assert.strictEqual(markers.length, 1)
         const work = (key: string) =>
           Effect.scoped(Effect.flatMap(running, (service) => assertWorks(service, key)))
@@ -218,11 +284,19 @@ describe("topics of an older version", () => {
         yield* produceRaw(prefix, "registry", [late])
         yield* produceRaw(prefix, "quarantine", [{ key: "authenticated-from", value: null }])
         assert.deepStrictEqual(yield* takenOverBy({ prefix }), all[0]!)
-        yield* asService({ prefix }, Effect.scoped(Effect.gen(function*() {
-          const service = yield* running
-          yield* assertWorks(service, "key_3")
-          assert.sameMembers([...service.view.registry().keys.keys()], ["key_1", "key_2", "key_3"])
-        })))
+        yield* asService(
+          { prefix },
+          Effect.scoped(
+            Effect.gen(function* () {
+              const service = yield* running
+              yield* assertWorks(service, "key_3")
+              assert.sameMembers(
+                [...service.view.registry().keys.keys()],
+                ["key_1", "key_2", "key_3"]
+              )
+            })
+          )
+        )
         assert.deepStrictEqual(yield* ownSequences, [1, 2, 3])
       })
     )
@@ -230,7 +304,7 @@ describe("topics of an older version", () => {
 
   it.live("are not taken over again where the marker is gone", () =>
     withView((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const copy = memoryCopy()
         yield* append([commandRecord(ingestCommand(TENANT, 1))])
         const first = yield* takenOverBy({ prefix, copy })
@@ -247,7 +321,7 @@ describe("topics of an older version", () => {
 
   it.live("are not taken over twice by the copy's account", () =>
     withView((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const copy = memoryCopy()
         yield* takenOverBy({ prefix, copy })
         yield* loseTopic(prefix, "quarantine", "delete")
@@ -261,7 +335,7 @@ describe("topics of an older version", () => {
 
   it.live("are refused under another secret", () =>
     withView((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* takenOverBy({ prefix })
         const other = yield* Effect.exit(takenOverBy({ prefix, secret: "another secret" }))
         assert.isTrue(Exit.isFailure(other) && String(other.cause).includes("another ALK_SECRET"))

@@ -41,7 +41,7 @@ const checkpointed = (size: number, ...commands: ReadonlyArray<Command>) =>
   )
 
 /** Every checkpoint of the topic is signed, and of the events in the topic. */
-const assertTrue = Effect.fnUntraced(function*() {
+const assertTrue = Effect.fnUntraced(function* () {
   const made = yield* topicCheckpoints
   const hashes = (yield* topicEvents).map(({ hash }) => hash)
   const { roots } = askIndependentTree({
@@ -50,7 +50,10 @@ const assertTrue = Effect.fnUntraced(function*() {
     inclusion: [],
     consistency: []
   })
-  assert.deepStrictEqual(made.map(({ root_hash }) => root_hash), roots)
+  assert.deepStrictEqual(
+    made.map(({ root_hash }) => root_hash),
+    roots
+  )
   for (const { note, root_hash: rootHash, tree_size: treeSize } of made) {
     assert.deepStrictEqual(openNote(note, [signer.vkey]), {
       checkpoint: {
@@ -60,7 +63,7 @@ const assertTrue = Effect.fnUntraced(function*() {
         extensions: [],
         keyIds: [signer.keyId]
       }
-  })
+    })
   }
   return made
 })
@@ -76,7 +79,7 @@ const storedHead = Effect.map(inChangelog(`${HEAD_PREFIX}${TENANT}`), (head) => 
 const storedCheckpoint = inChangelog(`checkpoint/${TENANT}`)
 
 /** The tree in the changelog is that of the events in the topic. */
-const assertTreeStored = Effect.fnUntraced(function*() {
+const assertTreeStored = Effect.fnUntraced(function* () {
   const frontier = Frontier.empty()
   for (const { hash } of yield* topicEvents) frontier.append(hash)
   assert.strictEqual((yield* storedHead).tree, frontier.encode())
@@ -85,12 +88,15 @@ const assertTreeStored = Effect.fnUntraced(function*() {
 describe("checkpoints", () => {
   it.live("are made while the chain grows and when one is asked for, and are stored", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         // Nobody asks for the first one.
         yield* checkpointed(30, events(30))
         yield* checkpointed(41, events(11), wantCheckpoint())
         const made = yield* assertTrue()
-        assert.deepStrictEqual(made.map(({ tree_size }) => tree_size), [30, 41])
+        assert.deepStrictEqual(
+          made.map(({ tree_size }) => tree_size),
+          [30, 41]
+        )
         const records = yield* readAll("checkpoints")
         for (const [index, { headers, key }] of records.entries()) {
           const { created_at, key_id, tree_size } = made[index]!
@@ -118,7 +124,7 @@ describe("checkpoints", () => {
 
   it.live("are stored again when the view of them was dropped, or denied by the topic", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* checkpointed(5, events(5))
         yield* checkpointed(9, events(4), wantCheckpoint())
         yield* project()
@@ -139,7 +145,7 @@ describe("checkpoints", () => {
 
   it.live("that are no records of this service are left out of the store", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* checkpointed(3, events(3))
         const strange = ["no JSON", "null", "{}", '{"tenant_id":"acme","tree_size":0}']
         yield* append(
@@ -157,7 +163,7 @@ describe("checkpoints", () => {
 describe("a sequencer that comes back", () => {
   it.live("goes on with the tree of its changelog", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* checkpointed(7, events(7))
         yield* sequence(18, events(11))
         yield* checkpointed(20, events(2), wantCheckpoint())
@@ -169,7 +175,7 @@ describe("a sequencer that comes back", () => {
 
   it.live("has trees and newest checkpoints again when its changelog was lost", () =>
     withView((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* checkpointed(7, events(7))
         yield* checkpointed(12, events(5), wantCheckpoint())
         const before = yield* topicCheckpoints
@@ -191,7 +197,7 @@ describe("a sequencer that comes back", () => {
 
   it.live("makes its tree anew when an older version has written the changelog", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* sequence(9, events(9))
         const { tree: _tree, ...head } = yield* storedHead
         const key = `${HEAD_PREFIX}${TENANT}`
@@ -205,7 +211,7 @@ describe("a sequencer that comes back", () => {
 
   it.live("signs nothing of a chain whose start has left the topic", () =>
     withView((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* sequence(9, events(9))
         const log = yield* EventLog
         const { end } = yield* log.bounds("events", 0)

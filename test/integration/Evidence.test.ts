@@ -50,25 +50,22 @@ const expected = (bodies: ReadonlyArray<string>): ReadonlyArray<string> => {
 }
 
 /** The list is what it has to be, and the chain holds with so many events erased. */
-const assertErased = Effect.fnUntraced(function*(count: number) {
+const assertErased = Effect.fnUntraced(function* (count: number) {
   assert.deepStrictEqual((yield* listed).bodies, expected(yield* topicBodies))
   const report = yield* verify()
-  assert.deepStrictEqual(
-    [report.status, report.erased_events, report.breaks],
-    ["valid", count, []]
-  )
+  assert.deepStrictEqual([report.status, report.erased_events, report.breaks], ["valid", count, []])
 })
 
 /** Ten events in topic and store, of which these are to be erased next. */
 const tenEvents = (...sequences: ReadonlyArray<number>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const all = yield* sequence(10, events(10))
     yield* project()
     yield* sequence(10 + sequences.length, ...sequences.map((at) => erasureOf(all[at - 1]!)))
   })
 
 /** The store, with something before each insert of events. */
-const watched = Effect.fnUntraced(function*(
+const watched = Effect.fnUntraced(function* (
   before: (rows: ReadonlyArray<EventRow>) => Effect.Effect<void, StoreUnavailable>
 ) {
   const store = yield* EventStore
@@ -86,7 +83,7 @@ const detailsGone = (sequence: number) =>
 describe("an erasure", () => {
   it.live("takes the details out of the view; the chain holds, and a rebuilt view has none", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tenEvents(3, 7, 3)
         yield* project()
         yield* assertErased(2)
@@ -99,7 +96,7 @@ describe("an erasure", () => {
 
   it.live("of events that are projected together with it, and of many at once", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const all = yield* sequence(220, events(220))
         const erased = all.slice(0, 200)
         yield* sequence(420, ...erased.map(erasureOf))
@@ -109,14 +106,18 @@ describe("an erasure", () => {
     )
   )
 
-  for (const [name, target] of [["an event in the middle", 4], ["the last event", 10]] as const) {
+  for (const [name, target] of [
+    ["an event in the middle", 4],
+    ["the last event", 10]
+  ] as const) {
     it.live(`of ${name} survives an end between erasing and storing that it was`, () =>
       withView((database) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           yield* tenEvents(target)
           const ended = new StoreUnavailable({ operation: "insert", cause: new Error("ended") })
           const ending = yield* watched((rows) =>
-            rows.some(isErasure) ? Effect.fail(ended) : Effect.void)
+            rows.some(isErasure) ? Effect.fail(ended) : Effect.void
+          )
           yield* projecting.pipe(
             Effect.provideService(EventStore, ending),
             Effect.andThen(eventually(detailsGone(target))),
@@ -135,7 +136,7 @@ describe("an erasure", () => {
 
   it.live("is no break to whoever verifies in the moment between", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const all = yield* sequence(10, events(10))
         yield* project()
         const isAsked = yield* Ref.make(false)
@@ -145,8 +146,9 @@ describe("an erasure", () => {
         const holding = yield* watched((rows) =>
           rows.some(isErasure)
             ? Ref.get(isAsked).pipe(Effect.repeat({ until: (asked) => asked }), Effect.asVoid)
-            : Effect.void)
-        yield* Effect.gen(function*() {
+            : Effect.void
+        )
+        yield* Effect.gen(function* () {
           yield* projecting.pipe(Effect.provideService(EventStore, holding))
           // The verifier has caught up with the log, and only then the event is erased.
           const erasing = sequence(11, erasureOf(all[3]!)).pipe(
@@ -176,15 +178,15 @@ describe("an erasure", () => {
 
   it.live("that nobody has chained is a break, whatever it looks like", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tenEvents(4)
         const [, second] = yield* topicEvents
         yield* project()
         const erased = eraseEvent(second!, "2026-11-22T08:00:00.000000Z")
         yield* tamper(
-          `ALTER TABLE ${database}.events UPDATE body = unhex('${
-            Buffer.from(erased).toString("hex")
-          }'), metadata = '', search = lowerUTF8(arrayStringConcat([action, actor_id, '',
+          `ALTER TABLE ${database}.events UPDATE body = unhex('${Buffer.from(erased).toString(
+            "hex"
+          )}'), metadata = '', search = lowerUTF8(arrayStringConcat([action, actor_id, '',
           resource_id, resource_type, ''], '\\0')) WHERE sequence_number = 2`
         )
         const report = yield* verify()
@@ -198,7 +200,7 @@ describe("an erasure", () => {
 })
 
 /** What `POST /v1/verify {checkpoint}` does with a note that opens. */
-const verifyNote = Effect.fnUntraced(function*(note: string) {
+const verifyNote = Effect.fnUntraced(function* (note: string) {
   const opened = yield* SignedCheckpoints.use((signed) => signed.open(TENANT, note)).pipe(
     Effect.provide(layerVerification)
   )
@@ -207,13 +209,17 @@ const verifyNote = Effect.fnUntraced(function*(note: string) {
   return yield* verify({ toSequence: treeSize, requireHead: false, checkpoints: [opened] })
 })
 
-const reasonsOf = ({ breaks }: { readonly breaks: ReadonlyArray<{ readonly reason: string }> }) =>
-  [...new Set(breaks.map(({ reason }) => reason))]
+const reasonsOf = ({ breaks }: { readonly breaks: ReadonlyArray<{ readonly reason: string }> }) => [
+  ...new Set(breaks.map(({ reason }) => reason))
+]
 
 /** A chain of twenty events with checkpoints of 12 and 20, in topic and store. */
-const twentyEvents = Effect.fnUntraced(function*() {
+const twentyEvents = Effect.fnUntraced(function* () {
   yield* sequence(12, events(12))
-  for (const [size, commands] of [[12, []], [20, [events(8), wantCheckpoint()]]] as const) {
+  for (const [size, commands] of [
+    [12, []],
+    [20, [events(8), wantCheckpoint()]]
+  ] as const) {
     yield* submit(...commands)
     yield* sequenceUntil(
       Effect.map(topicCheckpoints, (made) => made.some(({ tree_size }) => tree_size === size))
@@ -227,7 +233,7 @@ const twentyEvents = Effect.fnUntraced(function*() {
 describe("a tail that was rewritten with a freshly computed chain", () => {
   it.live("in the store is found by the log's head and by every checkpoint behind it", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { bodies, newest, older } = yield* twentyEvents()
         for (const note of [older, newest]) {
           const report = yield* verifyNote(note)
@@ -251,11 +257,11 @@ describe("a tail that was rewritten with a freshly computed chain", () => {
   )
 
   it.live("in the topic too is found by whoever kept an older checkpoint", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { bodies, newest, older } = yield* withView(() => twentyEvents())
       // The same service after somebody has replaced everything that it keeps, but for its key.
       yield* withView(() =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const chain = rewritten(bodies, 10, 20)
           yield* append(
             chain.bodies.map((value) => ({ topic: "events", partition: 0, key: TENANT, value }))
@@ -267,7 +273,10 @@ describe("a tail that was rewritten with a freshly computed chain", () => {
           assert.deepStrictEqual((yield* project()).bodies, chain.bodies)
           const alone = yield* verify()
           assert.deepStrictEqual([alone.status, alone.assurance], ["valid", "signed"])
-          for (const [note, size] of [[older, 12], [newest, 20]] as const) {
+          for (const [note, size] of [
+            [older, 12],
+            [newest, 20]
+          ] as const) {
             const report = yield* verifyNote(note)
             assert.strictEqual(report.status, "broken")
             assert.deepStrictEqual(
@@ -282,7 +291,7 @@ describe("a tail that was rewritten with a freshly computed chain", () => {
 
   it.live("whose checkpoints were replaced in the store is found without any kept one", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { bodies } = yield* twentyEvents()
         const store = yield* CheckpointStore
         const [newest] = yield* store.list(TENANT, { limit: 1 })

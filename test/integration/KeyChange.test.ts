@@ -44,15 +44,27 @@ const started = (signer: Signer, events: number, previous?: Signer) =>
       { serviceName: "alk", signer, windows, ...(previous === undefined ? {} : { previous }) },
       () => Effect.void
     ),
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* publishSigningKey(signer, secret, previous).pipe(Effect.provide(layerCommandLog))
-      yield* eventually(Effect.map(topicEvents, (all) =>
-        all.filter(({ tenant_id }) => tenant_id !== "_system").length >= events))
-      yield* eventually(Effect.map(readAll("registry"), (records) =>
-        records.some(({ key }) => key?.toString() === `signing_key/${signer.keyId}`)))
-      yield* eventually(Effect.map(readAll("state"), (records) =>
-        records.some(({ key, value }) =>
-          key?.toString() === "signer" && value?.includes(signer.vkey) === true)))
+      yield* eventually(
+        Effect.map(
+          topicEvents,
+          (all) => all.filter(({ tenant_id }) => tenant_id !== "_system").length >= events
+        )
+      )
+      yield* eventually(
+        Effect.map(readAll("registry"), (records) =>
+          records.some(({ key }) => key?.toString() === `signing_key/${signer.keyId}`)
+        )
+      )
+      yield* eventually(
+        Effect.map(readAll("state"), (records) =>
+          records.some(
+            ({ key, value }) =>
+              key?.toString() === "signer" && value?.includes(signer.vkey) === true
+          )
+        )
+      )
       if (previous !== undefined) yield* keyChanged(signer, previous)
     })
   )
@@ -61,7 +73,7 @@ const write = (tenantId: string, count: number) =>
   append([commandRecord(ingestCommand(tenantId, count))])
 
 /** The hash of each event of a tenant. */
-const treeOf = Effect.fnUntraced(function*(tenantId: string, size: number) {
+const treeOf = Effect.fnUntraced(function* (tenantId: string, size: number) {
   const tree = Frontier.empty()
   const own = (yield* topicEvents).filter(({ tenant_id }) => tenant_id === tenantId)
   for (const { hash } of own.slice(0, size)) tree.append(hash)
@@ -69,7 +81,7 @@ const treeOf = Effect.fnUntraced(function*(tenantId: string, size: number) {
 })
 
 /** What an API process says of a checkpoint by this key. */
-const refusalOf = Effect.fnUntraced(function*(
+const refusalOf = Effect.fnUntraced(function* (
   signer: Signer,
   tenantId: string,
   tree: Frontier,
@@ -85,7 +97,8 @@ const refusalOf = Effect.fnUntraced(function*(
 }, Effect.scoped)
 
 const handedOver = Effect.map(topicCheckpoints, (all) =>
-  all.filter(({ note }) => note.includes("alk-next-key")))
+  all.filter(({ note }) => note.includes("alk-next-key"))
+)
 
 const nextOf = (checkpoint: CheckpointRecord, signer: Signer): string | undefined => {
   const opened = openNote(checkpoint.note, [signer.vkey])
@@ -95,83 +108,98 @@ const nextOf = (checkpoint: CheckpointRecord, signer: Signer): string | undefine
 describe("a change of the signing key", () => {
   it.live("hands every tree over, and ends what the old key may sign", () =>
     withView((prefix) =>
-      asService({ prefix }, Effect.gen(function*() {
-        yield* write("acme", 3)
-        yield* write("other", 2)
-        yield* started(a, 5)
-        assert.isUndefined(yield* refusalOf(a, "acme", yield* treeOf("acme", 3)))
-        yield* started(b, 5, a)
-        const last = yield* handedOver
-        assert.sameDeepMembers(
-          last.map(({ key_id, tenant_id, tree_size }) => [tenant_id, tree_size, key_id]),
-          [["acme", 3, a.keyId], ["other", 2, a.keyId], ["_system", 1, a.keyId]]
-        )
-        for (const one of last) assert.strictEqual(nextOf(one, a), b.vkey)
-        yield* write("acme", 2)
-        yield* write("late", 1)
-        yield* started(b, 8, a)
-        // Once only, whatever else starts with the same two keys.
-        assert.lengthOf(yield* handedOver, 3)
-        const [before, after] = [yield* treeOf("acme", 3), yield* treeOf("acme", 5)]
-        assert.isUndefined(yield* refusalOf(a, "acme", before))
-        assert.include(yield* refusalOf(a, "acme", after), "when the tree had 3 leaves, not 5")
-        assert.include(
-          yield* refusalOf(a, "late", yield* treeOf("late", 1)),
-          "never signed this tree"
-        )
-        assert.isUndefined(yield* refusalOf(b, "acme", after))
-        assert.isUndefined(yield* refusalOf(b, "late", yield* treeOf("late", 1)))
-        // The trees are known to be handed over after the changelog is lost, too.
-        yield* loseTopic(prefix, "state")
-        yield* started(b, 8)
-        assert.isUndefined(yield* refusalOf(a, "acme", before))
-        assert.include(yield* refusalOf(a, "acme", after), "was replaced")
-        const back = yield* Effect.flip(
-          runSequencer(0, { serviceName: "alk", signer: a, windows }, () => Effect.void)
-        )
-        assert.include(String(back), "start this process with the newest key")
-        yield* started(c, 8, b)
-        assert.include(yield* refusalOf(a, "acme", after), "was replaced")
-        assert.isUndefined(yield* refusalOf(b, "acme", after))
-        assert.isUndefined(yield* refusalOf(c, "acme", after))
-      }))
+      asService(
+        { prefix },
+        Effect.gen(function* () {
+          yield* write("acme", 3)
+          yield* write("other", 2)
+          yield* started(a, 5)
+          assert.isUndefined(yield* refusalOf(a, "acme", yield* treeOf("acme", 3)))
+          yield* started(b, 5, a)
+          const last = yield* handedOver
+          assert.sameDeepMembers(
+            last.map(({ key_id, tenant_id, tree_size }) => [tenant_id, tree_size, key_id]),
+            [
+              ["acme", 3, a.keyId],
+              ["other", 2, a.keyId],
+              ["_system", 1, a.keyId]
+            ]
+          )
+          for (const one of last) assert.strictEqual(nextOf(one, a), b.vkey)
+          yield* write("acme", 2)
+          yield* write("late", 1)
+          yield* started(b, 8, a)
+          // Once only, whatever else starts with the same two keys.
+          assert.lengthOf(yield* handedOver, 3)
+          const [before, after] = [yield* treeOf("acme", 3), yield* treeOf("acme", 5)]
+          assert.isUndefined(yield* refusalOf(a, "acme", before))
+          assert.include(yield* refusalOf(a, "acme", after), "when the tree had 3 leaves, not 5")
+          assert.include(
+            yield* refusalOf(a, "late", yield* treeOf("late", 1)),
+            "never signed this tree"
+          )
+          assert.isUndefined(yield* refusalOf(b, "acme", after))
+          assert.isUndefined(yield* refusalOf(b, "late", yield* treeOf("late", 1)))
+          // The trees are known to be handed over after the changelog is lost, too.
+          yield* loseTopic(prefix, "state")
+          yield* started(b, 8)
+          assert.isUndefined(yield* refusalOf(a, "acme", before))
+          assert.include(yield* refusalOf(a, "acme", after), "was replaced")
+          const back = yield* Effect.flip(
+            runSequencer(0, { serviceName: "alk", signer: a, windows }, () => Effect.void)
+          )
+          assert.include(String(back), "start this process with the newest key")
+          yield* started(c, 8, b)
+          assert.include(yield* refusalOf(a, "acme", after), "was replaced")
+          assert.isUndefined(yield* refusalOf(b, "acme", after))
+          assert.isUndefined(yield* refusalOf(c, "acme", after))
+        })
+      )
     )
   )
 
   it.live("without the old key is refused until the operator lists the new one", () =>
     withView((prefix) =>
-      asService({ prefix }, Effect.gen(function*() {
-        yield* write("acme", 3)
-        yield* started(a, 3)
-        yield* started(b, 3)
-        const tree = yield* treeOf("acme", 3)
-        assert.include(yield* refusalOf(b, "acme", tree), "not endorsed by the key before it")
-        assert.isUndefined(yield* refusalOf(b, "acme", tree, [b.vkey]))
-        assert.isUndefined(yield* refusalOf(a, "acme", tree))
-        assert.lengthOf(yield* handedOver, 0)
-        // The old key is found again.
-        yield* started(b, 3, a)
-        assert.isUndefined(yield* refusalOf(b, "acme", tree))
-        assert.lengthOf(yield* handedOver, 2)
-      }))
+      asService(
+        { prefix },
+        Effect.gen(function* () {
+          yield* write("acme", 3)
+          yield* started(a, 3)
+          yield* started(b, 3)
+          const tree = yield* treeOf("acme", 3)
+          assert.include(yield* refusalOf(b, "acme", tree), "not endorsed by the key before it")
+          assert.isUndefined(yield* refusalOf(b, "acme", tree, [b.vkey]))
+          assert.isUndefined(yield* refusalOf(a, "acme", tree))
+          assert.lengthOf(yield* handedOver, 0)
+          // The old key is found again.
+          yield* started(b, 3, a)
+          assert.isUndefined(yield* refusalOf(b, "acme", tree))
+          assert.lengthOf(yield* handedOver, 2)
+        })
+      )
     )
   )
 
-  it.live("leaves only the newest key believed where the registry with the line of keys is lost", () =>
-    withView((prefix) =>
-      asService({ prefix }, Effect.gen(function*() {
-        yield* write("acme", 3)
-        yield* started(a, 3)
-        yield* started(b, 3, a)
-        yield* loseTopic(prefix, "registry")
-        yield* write("acme", 1)
-        yield* started(b, 4)
-        const [before, after] = [yield* treeOf("acme", 3), yield* treeOf("acme", 4)]
-        assert.isUndefined(yield* refusalOf(b, "acme", after))
-        // Nothing says any more what the first key was.
-        assert.isDefined(yield* refusalOf(a, "acme", before))
-        assert.isDefined(yield* refusalOf(a, "acme", after))
-      }))
-    )
+  it.live(
+    "leaves only the newest key believed where the registry with the line of keys is lost",
+    () =>
+      withView((prefix) =>
+        asService(
+          { prefix },
+          Effect.gen(function* () {
+            yield* write("acme", 3)
+            yield* started(a, 3)
+            yield* started(b, 3, a)
+            yield* loseTopic(prefix, "registry")
+            yield* write("acme", 1)
+            yield* started(b, 4)
+            const [before, after] = [yield* treeOf("acme", 3), yield* treeOf("acme", 4)]
+            assert.isUndefined(yield* refusalOf(b, "acme", after))
+            // Nothing says any more what the first key was.
+            assert.isDefined(yield* refusalOf(a, "acme", before))
+            assert.isDefined(yield* refusalOf(a, "acme", after))
+          })
+        )
+      )
   )
 })

@@ -2,7 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
-import { append, deleteBelow, leaveTransaction, loseTopic, readAll, withLog } from "../support/Log.ts"
+import {
+  append,
+  deleteBelow,
+  leaveTransaction,
+  loseTopic,
+  readAll,
+  withLog
+} from "../support/Log.ts"
 
 const event = (value: string): NewRecord => ({ topic: "events", partition: 0, key: "acme", value })
 const texts = (records: ReadonlyArray<{ readonly value: Buffer | null }>) =>
@@ -11,7 +18,7 @@ const texts = (records: ReadonlyArray<{ readonly value: Buffer | null }>) =>
 describe("the reader", () => {
   it.live("reaches the end of an empty partition", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         assert.deepStrictEqual(yield* readAll("events"), [])
       })
     )
@@ -19,7 +26,7 @@ describe("the reader", () => {
 
   it.live("passes over aborted transactions of every shape and says where to go on", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const log = yield* EventLog
         yield* leaveTransaction(prefix, "events", ["head of the log, aborted"], "abort")
         const writer = yield* log.writer("w")
@@ -36,7 +43,7 @@ describe("the reader", () => {
 
   it.live("does not read past a transaction that is still open", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const log = yield* EventLog
         const writer = yield* log.writer("w")
         yield* writer.commit([event("one")], () => [])
@@ -49,7 +56,7 @@ describe("the reader", () => {
 
   it.live("delivers what was written around an aborted transaction without one", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([event("before")])
         yield* leaveTransaction(prefix, "events", ["aborted"], "abort")
         yield* append([event("after")])
@@ -60,7 +67,7 @@ describe("the reader", () => {
 
   it.live("says so when an offset has left the log, and when it is not there yet", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const log = yield* EventLog
         yield* append(Array.from({ length: 10 }, (_, n) => event(`e${n}`)))
         yield* deleteBelow(prefix, "events", 5)
@@ -83,7 +90,7 @@ describe("the reader", () => {
 describe("the writers", () => {
   it.live("keep order and count over sends larger than one request", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const log = yield* EventLog
         const writer = yield* log.writer("w")
         const values = Array.from({ length: 2_500 }, (_, n) => `v${n}`)
@@ -97,14 +104,17 @@ describe("the writers", () => {
         yield* append(values.map((value) => ({ ...event(value), topic: "commands" as const })))
         const commands = yield* readAll("commands")
         assert.deepStrictEqual(texts(commands), values)
-        assert.deepStrictEqual(commands.map(({ offset }) => offset), values.map((_, n) => n))
+        assert.deepStrictEqual(
+          commands.map(({ offset }) => offset),
+          values.map((_, n) => n)
+        )
       })
     )
   )
 
   it.live("fence an older writer of the same name, whose records nobody sees", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const log = yield* EventLog
         const zombie = yield* log.writer("w")
         yield* zombie.commit([event("one")], () => [])
@@ -119,7 +129,7 @@ describe("the writers", () => {
 
   it.live("write nothing if the second half of a transaction fails", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const log = yield* EventLog
         const writer = yield* log.writer("w")
         const failed = yield* Effect.flip(
@@ -137,7 +147,7 @@ describe("the writers", () => {
 
   it.live("go on after a topic was lost and made anew", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const log = yield* EventLog
         const writer = yield* log.writer("w")
         yield* writer.commit([], () => [{ topic: "state", partition: 0, key: "k", value: "v" }])

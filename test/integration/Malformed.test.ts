@@ -39,44 +39,58 @@ const good = { partition: 0, receipts_next: 0, traces_next: 0, checkpoints_next:
 
 /** What is written to each topic; none of it says anything. */
 const malformed: ReadonlyArray<readonly [TopicKind, ReadonlyArray<RawRecord>]> = [
-  ["registry", [
-    ...withKeys("key/key_1", "tenant/acme", "link/lnk", "signing_key/00000000", "", null),
-    { key: "key", value: "{}" },
-    { key: null, value: null },
-    { key: "key/key_other", value: JSON.stringify(apiKey("key_1")) },
-    { key: "key/key_1", value: JSON.stringify({ ...apiKey("key_1"), hash: ["0"] }) }
-  ]],
-  ["progress", [
-    ...withKeys("0", null, "what"),
-    ...[1e300, -1, 0.5, "7", null, [], 2 ** 53].map((events_next) => ({
-      key: "0",
-      value: JSON.stringify({ ...good, events_next })
-    })),
-    { key: "0", value: JSON.stringify({ ...good, events_next: 5, partition: 9 }) },
-    { key: "0", value: JSON.stringify({ ...good, events_next: 5, rebuilding: "no" }) },
-    { key: "0", value: '{"partition":0,"events_next":1e999}' }
-  ]],
-  ["receipts", ["outcome", "verdict", "probe", ""].flatMap((kind) =>
-    junk.flatMap((value) =>
-      [null, TENANT].map((key) => ({
-        key,
-        value,
-        headers: {
-          "alk-kind": kind,
-          "alk-attempt": "somebody's",
-          "alk-receipt": key === null ? "r\u0001\n2" : "some-receipt",
-          "alk-tenant": TENANT
-        }
-      }))))]
+  [
+    "registry",
+    [
+      ...withKeys("key/key_1", "tenant/acme", "link/lnk", "signing_key/00000000", "", null),
+      { key: "key", value: "{}" },
+      { key: null, value: null },
+      { key: "key/key_other", value: JSON.stringify(apiKey("key_1")) },
+      { key: "key/key_1", value: JSON.stringify({ ...apiKey("key_1"), hash: ["0"] }) }
+    ]
+  ],
+  [
+    "progress",
+    [
+      ...withKeys("0", null, "what"),
+      ...[1e300, -1, 0.5, "7", null, [], 2 ** 53].map((events_next) => ({
+        key: "0",
+        value: JSON.stringify({ ...good, events_next })
+      })),
+      { key: "0", value: JSON.stringify({ ...good, events_next: 5, partition: 9 }) },
+      { key: "0", value: JSON.stringify({ ...good, events_next: 5, rebuilding: "no" }) },
+      { key: "0", value: '{"partition":0,"events_next":1e999}' }
+    ]
+  ],
+  [
+    "receipts",
+    ["outcome", "verdict", "probe", ""].flatMap((kind) =>
+      junk.flatMap((value) =>
+        [null, TENANT].map((key) => ({
+          key,
+          value,
+          headers: {
+            "alk-kind": kind,
+            "alk-attempt": "somebody's",
+            "alk-receipt": key === null ? "r\u0001\n2" : "some-receipt",
+            "alk-tenant": TENANT
+          }
+        }))
+      )
+    )
+  ]
 ]
 
 /** Kinds of newer versions, and records that take away what nobody has. */
 const passedOver: ReadonlyArray<readonly [TopicKind, ReadonlyArray<RawRecord>]> = [
-  ["registry", [
-    { key: "passkey/1", value: "anything" },
-    { key: "passkey/1", value: null },
-    { key: "key/key_unknown", value: null }
-  ]],
+  [
+    "registry",
+    [
+      { key: "passkey/1", value: "anything" },
+      { key: "passkey/1", value: null },
+      { key: "key/key_unknown", value: null }
+    ]
+  ],
   ["progress", [{ key: "0", value: null }]],
   ["receipts", [{ key: TENANT, value: null, headers: { "alk-kind": "outcome" } }]]
 ]
@@ -89,11 +103,11 @@ const writeAll = (
 describe("malformed records on the internal topics", () => {
   it.live("before, between and behind good ones stop nobody, at any start", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* writeAll(name, malformed)
         yield* writeAll(name, passedOver)
         const before = yield* Effect.forEach(malformed, ([topic]) => counted(topic))
-        yield* Effect.gen(function*() {
+        yield* Effect.gen(function* () {
           const service = yield* running
           yield* assertWorks(service, "key_1")
           yield* writeAll(name, malformed)
@@ -106,7 +120,7 @@ describe("malformed records on the internal topics", () => {
           const least = topic === "receipts" ? 1 : 2 * records.length
           assert.isAtLeast(after[index]! - before[index]!, least, topic)
         }
-        yield* Effect.gen(function*() {
+        yield* Effect.gen(function* () {
           const service = yield* running
           const known = service.view.registry()
           assert.deepStrictEqual([...known.keys.values()], [apiKey("key_1"), apiKey("key_2")])
@@ -129,7 +143,7 @@ describe("malformed records on the internal topics", () => {
   for (const [what, records] of stateRecords) {
     it.live(`that say to be ${what} on alk.state make it be built again from the topics`, () =>
       withView((name) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           yield* Effect.scoped(Effect.flatMap(running, (service) => assertWorks(service, "key_1")))
           const before = yield* counted("state")
           yield* produceRaw(name, "state", records)
@@ -138,8 +152,10 @@ describe("malformed records on the internal topics", () => {
           yield* Effect.scoped(Effect.flatMap(running, (service) => assertWorks(service, "key_3")))
           const sequences = (yield* readAll("events"))
             .filter(({ key }) => key?.toString() === TENANT)
-            .map(({ value }) =>
-              (JSON.parse(value!.toString()) as { sequence_number: number }).sequence_number)
+            .map(
+              ({ value }) =>
+                (JSON.parse(value!.toString()) as { sequence_number: number }).sequence_number
+            )
           assert.deepStrictEqual(sequences, [1, 2, 3])
         })
       )
@@ -148,7 +164,7 @@ describe("malformed records on the internal topics", () => {
 
   it.live("on alk.commands that would make some are quarantined, each with its receipt", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const service = yield* running
         yield* assertWorks(service, "key_1")
         const wrong = { ...apiKey("key_2"), hash: 5 } as unknown as ApiKey

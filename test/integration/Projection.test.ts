@@ -34,14 +34,14 @@ const sequence = (events: number) =>
     readAll("events").pipe(Effect.repeat({ until: (records) => records.length >= events }))
   ).pipe(Effect.andThen(readAll("events")))
 
-const total = Effect.fnUntraced(function*(tenantId: string) {
+const total = Effect.fnUntraced(function* (tenantId: string) {
   const store = yield* EventStore
   const query = { tenantId, filter: everything, order: "asc" as const, offset: 0, limit: 1_000 }
   return yield* store.page(query, true)
 })
 
 /** Project until a tenant's list has so many events and the readers are told of the topic's end. */
-const project = Effect.fnUntraced(function*(tenantId: string, events: number) {
+const project = Effect.fnUntraced(function* (tenantId: string, events: number) {
   yield* runProjection({ settleMs: 0 })
   yield* total(tenantId).pipe(
     Effect.repeat({ until: (page) => page.total === events }),
@@ -58,10 +58,14 @@ const project = Effect.fnUntraced(function*(tenantId: string, events: number) {
 }, Effect.scoped)
 
 const verify = (tenantId: string) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const verifier = yield* Verifier
     return yield* verifier.verify({ tenantId, requireHead: true })
-  }).pipe(Effect.provide(layerVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerFollower))))
+  }).pipe(
+    Effect.provide(
+      layerVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerFollower))
+    )
+  )
 
 const write = (tenantId: string, ...counts: ReadonlyArray<number>) =>
   append(counts.map((count) => commandRecord(ingestCommand(tenantId, count))))
@@ -72,7 +76,7 @@ const bodiesOf = (records: ReadonlyArray<{ readonly value: Buffer | null }>) =>
 describe("the projection", () => {
   it.live("stores the topic's bytes, in order, and goes on where it stopped", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* write("acme", 30, 20)
         const first = yield* sequence(50)
         assert.deepStrictEqual((yield* project("acme", 50)).bodies, bodiesOf(first))
@@ -85,7 +89,7 @@ describe("the projection", () => {
 
   it.live("shows nothing twice when two of them work on the same partition", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* write("acme", 40)
         const records = yield* sequence(40)
         yield* project("acme", 40)
@@ -106,7 +110,7 @@ describe("the projection", () => {
 
   it.live("drops and rebuilds a view that the topic denies", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* write("acme", 20)
         const records = yield* sequence(20)
         yield* project("acme", 20)
@@ -124,7 +128,7 @@ describe("the projection", () => {
 
   it.live("rebuilds a view that was dropped whole", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* write("acme", 20)
         const records = yield* sequence(20)
         yield* project("acme", 20)
@@ -136,7 +140,7 @@ describe("the projection", () => {
 
   it.live("keeps a record that does not link out of the lists, and verification names it", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* write("acme", 10)
         const records = yield* sequence(10)
         const forged = bodiesOf(records)[4]!.replace("success", "failure")
@@ -212,7 +216,7 @@ describe("verification of stored rows", () => {
   for (const { expected, name, statements } of tamperings) {
     it.live(`finds ${name}`, () =>
       withView((database) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           yield* write("acme", 12)
           yield* sequence(12)
           yield* project("acme", 12)
@@ -221,7 +225,10 @@ describe("verification of stored rows", () => {
           yield* tamper(...statements(`${database}.events`))
           const report = yield* verify("acme")
           assert.strictEqual(report.status, "broken")
-          const found = report.breaks.map(({ reason, sequence_number }) => [sequence_number, reason])
+          const found = report.breaks.map(({ reason, sequence_number }) => [
+            sequence_number,
+            reason
+          ])
           for (const one of expected) {
             assert.deepInclude(found, [...one], JSON.stringify(report.breaks))
           }

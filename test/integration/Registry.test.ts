@@ -32,31 +32,39 @@ const shows = (service: Service, ...ids: ReadonlyArray<string>) =>
     .until(({ links }) => links.size === ids.length && ids.every((id) => links.has(id)))
     .pipe(Effect.timeout("20 seconds"))
 
-const systemEvents = Effect.map(readAll("events"), (records) =>
-  records.filter(({ key }) => key?.toString() === "_system").length)
+const systemEvents = Effect.map(
+  readAll("events"),
+  (records) => records.filter(({ key }) => key?.toString() === "_system").length
+)
 
 describe("share links that ended long ago", () => {
   it.live("leave the registry by records without a value, and stay away", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const registered = Effect.map(readAll("registry"), (records) =>
-          records.map(({ key, value }) => [key?.toString(), value === null]))
+          records.map(({ key, value }) => [key?.toString(), value === null])
+        )
         yield* make(
           link("old", -31),
           link("recent", -29),
           link("revoked", 20, { revoked_at: formatMicros(nowMicros() - 40 * DAY_MICROS) }),
           link("usable", 20)
         )
-        yield* Effect.scoped(Effect.flatMap(running, (service) => shows(service, "recent", "usable")))
+        yield* Effect.scoped(
+          Effect.flatMap(running, (service) => shows(service, "recent", "usable"))
+        )
         const written = yield* registered
         assert.sameDeepMembers(
           written.filter(([, isGone]) => isGone),
-          [["link/old", true], ["link/revoked", true]]
+          [
+            ["link/old", true],
+            ["link/revoked", true]
+          ]
         )
         // What was done with them stays in the chain of the system tenant, and nothing is added.
         assert.strictEqual(yield* systemEvents, 4)
         yield* Effect.scoped(
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             const service = yield* running
             yield* shows(service, "recent", "usable")
             yield* make(link("new", 5))
@@ -66,17 +74,14 @@ describe("share links that ended long ago", () => {
             yield* shows(service, "recent", "usable", "new", "old")
           })
         )
-        assert.deepStrictEqual(
-          (yield* registered).slice(0, written.length),
-          written
-        )
+        assert.deepStrictEqual((yield* registered).slice(0, written.length), written)
       })
     )
   )
 
   it.live("are not counted by the single writer, which refuses one usable link too many", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const usable = Array.from({ length: LINKS_MAX + 5 }, (_, n) => link(`usable-${n}`, 5))
         yield* make(...usable)
         const service = yield* running

@@ -64,7 +64,7 @@ const receipts = readAll("receipts").pipe(
 )
 
 /** Run a sequencer until so many receipts stand in the topic; what it failed with ends the wait. */
-const runUntil = Effect.fnUntraced(function*(count: number) {
+const runUntil = Effect.fnUntraced(function* (count: number) {
   const enough = receipts.pipe(
     Effect.repeat({ until: (found) => found.length >= count }),
     Effect.timeout("20 seconds")
@@ -78,7 +78,7 @@ const runUntil = Effect.fnUntraced(function*(count: number) {
 })
 
 /** How a start ends: ready, or refused. */
-const start = Effect.gen(function*() {
+const start = Effect.gen(function* () {
   const ready = yield* Ref.make(false)
   const isReady = Ref.get(ready).pipe(
     Effect.repeat({ until: (yes) => yes }),
@@ -111,7 +111,7 @@ const acmeOf = (links: ReadonlyArray<Link>) => links.filter(({ tenantId }) => te
 describe("a sequencer that starts", () => {
   it.live("is ready on an empty partition, time and again", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         assert.strictEqual(yield* start, "ready")
         assert.strictEqual(yield* start, "ready")
       })
@@ -120,7 +120,7 @@ describe("a sequencer that starts", () => {
 
   it.live("goes on where it stopped, without a gap or a repeat", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([command(1, 3), command(2, 2)].map((one) => toRecord(one)))
         assertChain((yield* runUntil(2)).links, 5)
         yield* append([toRecord(command(3, 4))])
@@ -131,7 +131,7 @@ describe("a sequencer that starts", () => {
 
   it.live("remembers ids: the same content is a duplicate, other content a conflict", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([toRecord(command(1, 2))])
         yield* runUntil(1)
         yield* append([toRecord(command(101, 2)), toRecord(command(201, 2, "other"))])
@@ -151,7 +151,7 @@ describe("a sequencer that starts", () => {
 
   it.live("is not misled by aborted transactions at the end of events and state", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([toRecord(command(1, 3))])
         yield* runUntil(1)
         for (const topic of ["events", "state", "receipts"] as const) {
@@ -165,7 +165,7 @@ describe("a sequencer that starts", () => {
 
   it.live("waits out a transaction that a dead owner left open, and reuses its numbers", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const log = yield* EventLog
         yield* append([toRecord(command(1, 3))])
         yield* runUntil(1)
@@ -183,7 +183,7 @@ describe("a sequencer that starts", () => {
 
   it.live("refuses a log that starts behind the next command", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([toRecord(command(1))])
         yield* runUntil(1)
         yield* append([2, 3, 4].map((n) => toRecord(command(n))))
@@ -195,7 +195,7 @@ describe("a sequencer that starts", () => {
 
   it.live("rebuilds a lost changelog from the topics: chain, ids and position", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([command(1, 3), command(2, 2)].map((one) => toRecord(one)))
         yield* runUntil(2)
         yield* loseTopic(prefix, "state")
@@ -216,7 +216,7 @@ describe("a sequencer that starts", () => {
 
   it.live("refuses to start again at 1 when the changelog is lost and cannot be rebuilt", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([toRecord(command(1, 3))])
         yield* runUntil(1)
         yield* loseTopic(prefix, "state")
@@ -232,7 +232,7 @@ describe("a sequencer that starts", () => {
 
   it.live("refuses topics that are behind its changelog", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([toRecord(command(1, 3))])
         yield* runUntil(1)
         yield* loseTopic(prefix, "events")
@@ -243,13 +243,17 @@ describe("a sequencer that starts", () => {
 
   it.live("is not put back by copies of older heads, and makes its state anew", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         for (const one of [command(1, 3), command(2, 2), { ...command(3), tenantId: "other" }]) {
           yield* append([toRecord(one)])
           yield* runUntil(Number(one.receiptId.slice(4)))
         }
         const older = (yield* readAll("state")).find(({ key }) => key?.toString() === "head/acme")!
-        yield* produceRaw(prefix, "state", [older].map(({ key, value }) => ({ key, value })))
+        yield* produceRaw(
+          prefix,
+          "state",
+          [older].map(({ key, value }) => ({ key, value }))
+        )
         yield* append([toRecord(command(4))])
         assertChain(acmeOf((yield* runUntil(4)).links), 6)
       })
@@ -258,7 +262,7 @@ describe("a sequencer that starts", () => {
 
   it.live("sees that a head was replaced by an older one: the heads do not add up", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         for (const one of [command(1, 3), command(2, 2), { ...command(3), tenantId: "other" }]) {
           yield* append([toRecord(one)])
           yield* runUntil(Number(one.receiptId.slice(4)))
@@ -269,7 +273,11 @@ describe("a sequencer that starts", () => {
         const left = new Map(records.map((record) => [record.key!.toString(), record]))
         left.set("head/acme", older)
         yield* loseTopic(prefix, "state")
-        yield* produceRaw(prefix, "state", [...left.values()].map(({ key, value }) => ({ key, value })))
+        yield* produceRaw(
+          prefix,
+          "state",
+          [...left.values()].map(({ key, value }) => ({ key, value }))
+        )
         yield* append([toRecord(command(4))])
         assertChain(acmeOf((yield* runUntil(4)).links), 6)
       })
@@ -278,7 +286,7 @@ describe("a sequencer that starts", () => {
 
   it.live("starts again after a repair that accepts what the topics have lost", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([toRecord(command(1, 3))])
         yield* runUntil(1)
         yield* loseTopic(prefix, "events")
@@ -293,7 +301,7 @@ describe("a sequencer that starts", () => {
 
   it.live("stops at a hole in the commands instead of jumping over it", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([toRecord(command(1))])
         yield* runUntil(1)
         // Nobody writes commands in transactions; whoever does leaves offsets that hold nothing.
@@ -308,7 +316,7 @@ describe("a sequencer that starts", () => {
 
   it.live("sets unreadable commands aside, fails their receipts, and goes on", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const truncated = toRecord(command(1, 2))
         yield* append([
           { ...truncated, value: String(truncated.value).slice(0, 40) },
@@ -334,7 +342,7 @@ describe("a sequencer that starts", () => {
 
   it.live("stops at a command of a newer format, with everything before it applied", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* append([toRecord(command(1)), toRecord(command(2), 2)])
         const result = yield* Effect.flip(runUntil(2))
         assertRefused(result, /offset 1 has format 2.*upgrade/)

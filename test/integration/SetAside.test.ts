@@ -46,7 +46,7 @@ const ALL = 40
 const GONE = 30
 
 /** Forty events in topic and view, of which the topic holds the last ten only. */
-const shortened = Effect.fnUntraced(function*(name: string) {
+const shortened = Effect.fnUntraced(function* (name: string) {
   yield* sequence(ALL, events(ALL))
   const { bodies } = yield* project()
   assert.strictEqual(bodies.length, ALL)
@@ -55,10 +55,7 @@ const shortened = Effect.fnUntraced(function*(name: string) {
 })
 
 /** The list is these events, and stays so, with what was set aside, at two more starts. */
-const assertStable = Effect.fnUntraced(function*(
-  database: string,
-  bodies: ReadonlyArray<string>
-) {
+const assertStable = Effect.fnUntraced(function* (database: string, bodies: ReadonlyArray<string>) {
   assert.deepStrictEqual((yield* project()).bodies, bodies)
   const aside = yield* setAsideIn(database)
   for (let start = 0; start < 2; start++) {
@@ -70,7 +67,7 @@ const assertStable = Effect.fnUntraced(function*(
 })
 
 /** Five more events come the usual way, and are listed behind those of before. */
-const goesOn = Effect.fnUntraced(function*(name: string, bodies: ReadonlyArray<string>) {
+const goesOn = Effect.fnUntraced(function* (name: string, bodies: ReadonlyArray<string>) {
   yield* sequence(ALL - GONE + 5, events(5))
   const all = [...bodies.slice(0, GONE), ...(yield* topicBodies)]
   yield* assertStable(name, all)
@@ -79,15 +76,22 @@ const goesOn = Effect.fnUntraced(function*(name: string, bodies: ReadonlyArray<s
 })
 
 /** The last record of a topic is lost: it is there again without it, and shortened as before. */
-const loseLast = Effect.fnUntraced(function*(name: string, topic: TopicKind, below: number) {
+const loseLast = Effect.fnUntraced(function* (name: string, topic: TopicKind, below: number) {
   const before = yield* readAll(topic)
   const start = before[0]?.offset ?? 0
   yield* loseTopic(name, topic, "delete")
   const filler = { topic, partition: 0, key: "filler", value: "lost to retention" }
   yield* append([
     ...Array.from({ length: start }, () => filler),
-    ...before.slice(0, -1).map(({ headers, key, value }) =>
-      ({ topic, partition: 0, key: key!, value: value!, headers }))
+    ...before
+      .slice(0, -1)
+      .map(({ headers, key, value }) => ({
+        topic,
+        partition: 0,
+        key: key!,
+        value: value!,
+        headers
+      }))
   ])
   yield* deleteBelow(name, topic, below)
 })
@@ -102,7 +106,7 @@ describe("a view of events that the topic denies", () => {
   for (const offset of ["1000000", "18446744073709551615"]) {
     it.live(`because of a row at offset ${offset} keeps its history`, () =>
       withView((name) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const bodies = yield* shortened(name)
           yield* insertEvent(name, offset, '{"forged":true}')
           const counter = Metric.withAttributes(rowsSetAside, { table: "events" })
@@ -119,7 +123,7 @@ describe("a view of events that the topic denies", () => {
 
   it.live("because its last row was changed keeps its history, and has the row again", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* shortened(name)
         yield* tamper(
           `ALTER TABLE ${name}.events UPDATE body = replaceOne(body, 'success', 'failure')
@@ -138,7 +142,7 @@ describe("a view of events that the topic denies", () => {
 
   it.live("because the topic has lost its last record keeps the rest, and takes what comes", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* shortened(name)
         yield* loseLast(name, "events", GONE)
         const aside = yield* assertStable(name, bodies.slice(0, ALL - 1))
@@ -153,7 +157,9 @@ describe("a view of events that the topic denies", () => {
         )
         const after = rewritten(bodies, ALL - 1, ALL + 2).bodies
         yield* append(
-          after.slice(ALL - 1).map((value) => ({ topic: "events", partition: 0, key: TENANT, value }))
+          after
+            .slice(ALL - 1)
+            .map((value) => ({ topic: "events", partition: 0, key: TENANT, value }))
         )
         assert.deepStrictEqual(yield* assertStable(name, after), aside)
       })
@@ -162,16 +168,17 @@ describe("a view of events that the topic denies", () => {
 
   it.live("because another topic is in its place keeps what lies before it", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* shortened(name)
         const after = rewritten(bodies, 35, 45).bodies
         yield* loseTopic(name, "events", "delete")
-        yield* append(
-          after.map((value) => ({ topic: "events", partition: 0, key: TENANT, value }))
-        )
+        yield* append(after.map((value) => ({ topic: "events", partition: 0, key: TENANT, value })))
         yield* deleteBelow(name, "events", GONE)
         const aside = yield* assertStable(name, after)
-        assert.deepStrictEqual(aside.map(({ body }) => body), bodies.slice(35))
+        assert.deepStrictEqual(
+          aside.map(({ body }) => body),
+          bodies.slice(35)
+        )
         assert.strictEqual(aside[0]?.reason, "not_in_topic")
       })
     )
@@ -179,13 +186,16 @@ describe("a view of events that the topic denies", () => {
 
   it.live("because of a copy that has taken an old row's place keeps the row", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* shortened(name)
         // Of rows with one number and hash the last one stays when parts are merged.
         for (const index of [4, 5, 33]) yield* insertEvent(name, 2_000 + index, bodies[index]!)
         yield* tamper(`OPTIMIZE TABLE ${name}.events FINAL`)
         const aside = yield* assertStable(name, bodies)
-        assert.deepStrictEqual(aside.map(({ body }) => body), [4, 5, 33].map((at) => bodies[at]))
+        assert.deepStrictEqual(
+          aside.map(({ body }) => body),
+          [4, 5, 33].map((at) => bodies[at])
+        )
         yield* goesOn(name, bodies)
       })
     )
@@ -193,40 +203,47 @@ describe("a view of events that the topic denies", () => {
 
   it.live("in a row beside the last one loses that row only", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* shortened(name)
         const forged = rewritten(bodies, ALL - 1, ALL).bodies.at(-1)!
         yield* insertEvent(name, ALL - 1, forged)
         assert.strictEqual((yield* listed).total, ALL + 1)
         const aside = yield* assertStable(name, bodies)
-        assert.deepStrictEqual(aside.map(({ body }) => body), [forged])
+        assert.deepStrictEqual(
+          aside.map(({ body }) => body),
+          [forged]
+        )
       })
     )
   )
 
   it.live("is not denied by a last record without a value", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* shortened(name)
         yield* append([{ topic: "events", partition: 0, key: TENANT, value: null }])
         assert.deepStrictEqual(yield* assertStable(name, bodies), [])
         const conflicts = yield* EventStore.use((store) => store.conflicts(TENANT, 10))
-        assert.deepStrictEqual(conflicts.map(({ body }) => body.length), [0])
+        assert.deepStrictEqual(
+          conflicts.map(({ body }) => body.length),
+          [0]
+        )
       })
     )
   )
 
   it.live("because of a record that did not link says so of that as well", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* shortened(name)
         yield* tamper(
           `INSERT INTO ${name}.conflicts VALUES (0, 5000, '${TENANT}', 7, 'sequence', 'junk')`
         )
         const aside = yield* assertStable(name, bodies)
-        assert.deepStrictEqual(aside.map(({ body, source }) => [source, body]), [
-          ["conflicts", "junk"]
-        ])
+        assert.deepStrictEqual(
+          aside.map(({ body, source }) => [source, body]),
+          [["conflicts", "junk"]]
+        )
         const conflicts = yield* EventStore.use((store) => store.conflicts(TENANT, 10))
         assert.deepStrictEqual(conflicts, [])
       })
@@ -271,7 +288,7 @@ describe("setting aside", () => {
   ] as const) {
     it.live(`is begun again when it is broken off before rows are ${step}`, () =>
       withView((name) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const bodies = yield* shortened(name)
           yield* insertEvent(name, 2_000, bodies[4]!)
           yield* tamper(`OPTIMIZE TABLE ${name}.events FINAL`)
@@ -285,7 +302,10 @@ describe("setting aside", () => {
           const aside = yield* assertStable(name, bodies)
           assert.deepStrictEqual(
             aside.map(({ body, offset }) => [offset, body]),
-            [[2_000, bodies[4]], [3_000, '{"forged":true}']]
+            [
+              [2_000, bodies[4]],
+              [3_000, '{"forged":true}']
+            ]
           )
           yield* goesOn(name, bodies)
         })
@@ -295,7 +315,7 @@ describe("setting aside", () => {
 
   it.live("hides nothing once it is done, and tells the readers before", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* shortened(name)
         yield* insertEvent(name, 1_000, "{}")
         const before = (yield* readAll("progress")).length
@@ -316,7 +336,7 @@ describe("what was set aside", () => {
 
   it.live("loses its details with the event whose place it had", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* shortened(name)
         yield* tamper(
           `ALTER TABLE ${name}.events UPDATE body = replaceOne(body, 'success', 'failure')
@@ -324,8 +344,10 @@ describe("what was set aside", () => {
         )
         yield* project()
         const last = JSON.parse(bodies.at(-1)!) as AuditEvent
-        const holding = Effect.map(setAsideIn(name), (rows) =>
-          rows.filter(({ body }) => body.includes(secretOf(bodies.at(-1)!))).length)
+        const holding = Effect.map(
+          setAsideIn(name),
+          (rows) => rows.filter(({ body }) => body.includes(secretOf(bodies.at(-1)!))).length
+        )
         assert.strictEqual(yield* holding, 1)
         yield* sequence(ALL - GONE + 1, erasureOf(last))
         yield* project()
@@ -339,7 +361,7 @@ describe("what was set aside", () => {
 
   it.live("has no details of an event that was erased before", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* shortened(name)
         const target = JSON.parse(bodies[10]!) as AuditEvent
         yield* sequence(ALL - GONE + 1, erasureOf(target))
@@ -363,7 +385,7 @@ const run = [
 ]
 
 /** Two executions in topic and view; the topic has kept the facts of the second only. */
-const shortenedTraces = Effect.fnUntraced(function*(name: string, partition: TracePartition) {
+const shortenedTraces = Effect.fnUntraced(function* (name: string, partition: TracePartition) {
   yield* partition.startSequencer
   yield* partition.startProjection
   yield* partition.each(...run)
@@ -376,7 +398,7 @@ const shortenedTraces = Effect.fnUntraced(function*(name: string, partition: Tra
 })
 
 /** Start a projection, and wait until it has said for itself that it shows everything. */
-const projected = Effect.fnUntraced(function*(partition: TracePartition) {
+const projected = Effect.fnUntraced(function* (partition: TracePartition) {
   const said = (yield* readAll("progress")).at(-1)?.offset ?? -1
   yield* partition.startProjection
   const isNew = Effect.map(readAll("progress"), (records) => {
@@ -412,10 +434,12 @@ describe("a view of traces that the topic denies", () => {
       "because copies have taken the place of old rows",
       (name) =>
         tamper(
-          ...["facts", "span_ids"].map((table) =>
-            `INSERT INTO ${name}.${table} (kafka_partition, kafka_offset, body)
+          ...["facts", "span_ids"].map(
+            (table) =>
+              `INSERT INTO ${name}.${table} (kafka_partition, kafka_offset, body)
              SELECT 0, 5000 + kafka_offset, body FROM ${name}.facts
-             WHERE execution_id = 'run' AND fact_number < 4`),
+             WHERE execution_id = 'run' AND fact_number < 4`
+          ),
           `OPTIMIZE TABLE ${name}.facts FINAL`,
           `OPTIMIZE TABLE ${name}.span_ids FINAL`
         )
@@ -424,11 +448,14 @@ describe("a view of traces that the topic denies", () => {
   for (const [why, deny] of denials) {
     it.live(`${why} keeps the executions that are gone from it`, () =>
       withView((name) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const partition = new TracePartition(TENANT)
           yield* shortenedTraces(name, partition)
           const all = [yield* bodiesOf("run"), yield* bodiesOf("later")]
-          assert.deepStrictEqual(all.map(({ length }) => length), [5, 3])
+          assert.deepStrictEqual(
+            all.map(({ length }) => length),
+            [5, 3]
+          )
           yield* deny(name)
           for (let start = 0; start < 2; start++) {
             yield* projected(partition)
@@ -453,7 +480,7 @@ describe("a view of traces that the topic denies", () => {
 
   it.live("because it has lost its last fact keeps the rest, and an erasure covers the copy", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const partition = new TracePartition(TENANT)
         const below = yield* shortenedTraces(name, partition)
         const hidden = details({ name: "geheim" })
@@ -482,7 +509,7 @@ describe("a view of traces that the topic denies", () => {
 
   it.live("in facts of an execution that was erased sets them aside without their details", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const partition = new TracePartition(TENANT)
         yield* partition.startSequencer
         yield* partition.startProjection
@@ -509,7 +536,7 @@ describe("a view of traces that the topic denies", () => {
 describe("views of checkpoints and receipts that the topic denies", () => {
   it.live("keep what is gone from the topic, and go on", () =>
     withView((name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* sequence(5, events(5), wantCheckpoint())
         yield* sequence(9, events(4), wantCheckpoint())
         yield* project()
@@ -517,8 +544,9 @@ describe("views of checkpoints and receipts that the topic denies", () => {
         const checkpoints = yield* CheckpointStore
         const made = yield* checkpoints.list(TENANT, { limit: 10 })
         assert.isAtLeast(made.length, 2)
-        const receipts = (yield* readAll("receipts")).filter(({ headers }) =>
-          headers["alk-kind"]?.toString() === "outcome")
+        const receipts = (yield* readAll("receipts")).filter(
+          ({ headers }) => headers["alk-kind"]?.toString() === "outcome"
+        )
         const ids = receipts.map(({ headers }) => headers["alk-receipt"]!.toString())
         const stored = Effect.forEach(ids, (id) => store.receipt(TENANT, id))
         yield* eventually(Effect.map(stored, (found) => found.every((one) => one !== undefined)))
@@ -540,7 +568,10 @@ describe("views of checkpoints and receipts that the topic denies", () => {
           assert.isTrue((yield* stored).every((one) => one !== undefined))
           assert.deepStrictEqual(
             (yield* setAsideIn(name)).map(({ offset, source }) => [source, offset]),
-            [["checkpoints", 88_888], ["receipts", 77_777]]
+            [
+              ["checkpoints", 88_888],
+              ["receipts", 77_777]
+            ]
           )
           assert.isUndefined(yield* store.receipt(TENANT, "forged"))
         }

@@ -65,7 +65,7 @@ const run: ReadonlyArray<TraceOperation> = [
 ]
 
 /** An execution has come, ended, and is forgotten. */
-const pastRun = Effect.fnUntraced(function*(partition: TracePartition) {
+const pastRun = Effect.fnUntraced(function* (partition: TracePartition) {
   yield* partition.startSequencer
   yield* partition.startProjection
   assert.deepStrictEqual(yield* partition.each(...run), Array(run.length).fill("created"))
@@ -78,7 +78,7 @@ describe("an execution that memory has forgotten", () => {
   for (const restarts of [false, true]) {
     it.live(`is known to every late write${restarts ? ", behind a restart too" : ""}`, () =>
       withPartition((partition) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           yield* pastRun(partition)
           const before = yield* factsInTopic
           if (restarts) yield* partition.restartSequencer
@@ -96,8 +96,15 @@ describe("an execution that memory has forgotten", () => {
               startSpan("run", "late")
             ),
             [
-              "existing", "already_ended", "existing", "existing", "id_conflict", "already_ended",
-              "already_ended", "existing", "already_ended"
+              "existing",
+              "already_ended",
+              "existing",
+              "existing",
+              "id_conflict",
+              "already_ended",
+              "already_ended",
+              "existing",
+              "already_ended"
             ]
           )
           assert.isAbove(partition.loads, loads)
@@ -120,7 +127,7 @@ describe("an execution that memory has forgotten", () => {
 
   it.live("keeps the start that it was given", () =>
     withPartition((partition) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* partition.startSequencer
         yield* partition.startProjection
         yield* partition.run(startExecution("run", given(FIRST)), endExecution("run"))
@@ -139,9 +146,12 @@ describe("an execution that memory has forgotten", () => {
 
   it.live("takes late OpenTelemetry spans, with a restart while part of it is in memory", () =>
     withPartition((partition) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const event = (eventId: string) => ({
-          eventId, eventType: "tick", timestamp: at(1), details: details({ payload: { eventId } })
+          eventId,
+          eventType: "tick",
+          timestamp: at(1),
+          details: details({ payload: { eventId } })
         })
         const child = { parentSpanId: "root", startedAt: at(1), endedAt: at(2) }
         yield* partition.startSequencer
@@ -166,7 +176,9 @@ describe("an execution that memory has forgotten", () => {
             otlpSpan("trace", "root", { endedAt: at(9) }),
             otlpSpan("trace", "late", { ...child, events: [event("e1"), event("e2")] }),
             otlpSpan("trace", "later", {
-              ...child, causedBy: ["late", "open"], events: [event("e3")]
+              ...child,
+              causedBy: ["late", "open"],
+              events: [event("e3")]
             }),
             otlpSpan("trace", "circle", { parentSpanId: "circle" })
           ),
@@ -178,7 +190,10 @@ describe("an execution that memory has forgotten", () => {
         assert.deepStrictEqual([execution?.status, execution?.ended_at], ["COMPLETED", at(9)])
         assert.deepStrictEqual(
           spans.map(({ caused_by_span_ids, ended_at, id, status }) => [
-            id, status, ended_at, caused_by_span_ids
+            id,
+            status,
+            ended_at,
+            caused_by_span_ids
           ]),
           [
             ["root", "COMPLETED", at(9), []],
@@ -190,7 +205,11 @@ describe("an execution that memory has forgotten", () => {
         const numbers = (yield* partition.stored("trace"))
           .filter((fact) => fact.type === "span.event")
           .map(({ event_id, sequence_number }) => [event_id, sequence_number])
-        assert.deepStrictEqual(numbers, [["e1", 1], ["e2", 2], ["e3", 3]])
+        assert.deepStrictEqual(numbers, [
+          ["e1", 1],
+          ["e2", 2],
+          ["e3", 3]
+        ])
         yield* checkTopic
         assert.isTrue((yield* partition.verify("trace"))?.valid)
       })
@@ -199,7 +218,7 @@ describe("an execution that memory has forgotten", () => {
 
   it.live("leaves nothing behind, however many there were", () =>
     withPartition((partition) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* partition.startSequencer
         yield* partition.startProjection
         const runs = Array.from({ length: 300 }, (_, n) => `run-${n}`)
@@ -221,7 +240,7 @@ describe("an execution that memory has forgotten", () => {
 describe("a changelog that is lost", () => {
   it.live("is made anew: what runs goes on, what ended has ended, and ids stay taken", () =>
     withPartition((partition, name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* pastRun(partition)
         yield* partition.run(
           startExecution("running"),
@@ -253,7 +272,7 @@ describe("a changelog that is lost", () => {
 
   it.live("refuses a log that has lost facts", () =>
     withPartition((partition, name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* pastRun(partition)
         yield* partition.stopSequencer
         yield* loseTopic(name, "traces")
@@ -269,7 +288,7 @@ describe("a changelog that is lost", () => {
 })
 
 /** What is asked of executions that can't be looked up is refused whole; all else goes on. */
-const assertRefusedForNow = Effect.fnUntraced(function*(partition: TracePartition) {
+const assertRefusedForNow = Effect.fnUntraced(function* (partition: TracePartition) {
   const { length } = yield* factsInTopic
   const [receipt] = yield* partition.submit(
     traceCommand(TENANT, [startExecution("run"), startExecution("new", { fresh: true })])
@@ -289,7 +308,7 @@ const assertRefusedForNow = Effect.fnUntraced(function*(partition: TracePartitio
 })
 
 /** Afterwards everything is as it would have been. */
-const assertWellAgain = Effect.fnUntraced(function*(partition: TracePartition) {
+const assertWellAgain = Effect.fnUntraced(function* (partition: TracePartition) {
   yield* partition.shown
   assert.deepStrictEqual(
     yield* partition.each(startExecution("run"), endExecution("run", { status: "FAILED" })),
@@ -302,7 +321,7 @@ const assertWellAgain = Effect.fnUntraced(function*(partition: TracePartition) {
 describe("a view that can't be asked", () => {
   it.live("because it lags: refused for now, then right", () =>
     withPartition((partition, name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* pastRun(partition)
         yield* partition.stopProjection
         // Only a sequencer that has lost its memory needs more than the view has shown.
@@ -313,17 +332,17 @@ describe("a view that can't be asked", () => {
         yield* assertRefusedForNow(partition)
         yield* partition.startProjection
         yield* assertWellAgain(partition)
-        assert.deepStrictEqual(
-          yield* partition.run(startExecution("unseen"), endSpan("hidden")),
-          ["existing", "created"]
-        )
+        assert.deepStrictEqual(yield* partition.run(startExecution("unseen"), endSpan("hidden")), [
+          "existing",
+          "created"
+        ])
       })
     )
   )
 
   it.live("because the store does not answer: refused for now, then right", () =>
     withPartition((partition) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* pastRun(partition)
         partition.storeFails = true
         yield* assertRefusedForNow(partition)
@@ -337,7 +356,7 @@ describe("a view that can't be asked", () => {
 
   it.live("because it was emptied: refused until it is rebuilt, then right", () =>
     withPartition((partition, name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* pastRun(partition)
         yield* partition.stopSequencer
         yield* partition.stopProjection
@@ -354,7 +373,7 @@ describe("a view that can't be asked", () => {
 
   it.live("because the topic denies it: rebuilt, with late writes all the while", () =>
     withPartition((partition, name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* pastRun(partition)
         assert.deepStrictEqual(yield* partition.run(startExecution("run")), ["existing"])
         yield* partition.stopProjection
@@ -410,24 +429,28 @@ const tamperings: ReadonlyArray<Tampering> = [
     ["a byte of a payload", "quöry", "query", 6],
     ["a byte of an error", "broken", "brOken", 9],
     ["a byte of its end", "COMPLETED", "CANCELLED", 11]
-  ].map(([name, from, to, sequence]): Tampering => ({
-    name: `${name}`,
-    statements: (table, at) => [replaceIn(table, `${from}`, `${to}`, `${at} = ${sequence}`)],
-    expected: [Number(sequence), "content_mismatch"]
-  })),
+  ].map(
+    ([name, from, to, sequence]): Tampering => ({
+      name: `${name}`,
+      statements: (table, at) => [replaceIn(table, `${from}`, `${to}`, `${at} = ${sequence}`)],
+      expected: [Number(sequence), "content_mismatch"]
+    })
+  ),
   ...[
     ["status", "'FAILED'", 11],
     ["ended_at", "'2020-01-01 00:00:00'", 11],
     ["started_at", "'2020-01-01 00:00:00'", 3],
     ["agent_id", "'somebody'", 3],
     ["type", "'span.ended'", 6]
-  ].map(([column, value, sequence]): Tampering => ({
-    name: `its column ${column} alone`,
-    statements: (table, at) => [
-      `ALTER TABLE ${table} UPDATE ${column} = ${value} WHERE ${at} = ${sequence}`
-    ],
-    expected: [Number(sequence), "content_mismatch"]
-  })),
+  ].map(
+    ([column, value, sequence]): Tampering => ({
+      name: `its column ${column} alone`,
+      statements: (table, at) => [
+        `ALTER TABLE ${table} UPDATE ${column} = ${value} WHERE ${at} = ${sequence}`
+      ],
+      expected: [Number(sequence), "content_mismatch"]
+    })
+  ),
   {
     name: "created_at",
     statements: (table, at) => [
@@ -482,13 +505,15 @@ const database = freshPrefix()
 
 /** One sequencer and one projection for all; each test has a tenant of its own. */
 const layerShared = Layer.effectDiscard(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const partition = new TracePartition("nobody")
     yield* partition.startSequencer
     yield* partition.startProjection
   })
 ).pipe(
-  Layer.provideMerge(layerTraceVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerFollower))),
+  Layer.provideMerge(
+    layerTraceVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerFollower))
+  ),
   Layer.provideMerge(Layer.mergeAll(logLayer(database), storeLayer(database)))
 )
 
@@ -497,7 +522,7 @@ layer(layerShared, { excludeTestServices: true, timeout: "60 seconds" })(
   (it) => {
     for (const [index, { expected, name, statements }] of tamperings.entries()) {
       it.effect(`finds ${name}`, () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const tenantId = `tenant-${index}`
           yield* new TracePartition(tenantId).each(...chain)
           const verifier = yield* TraceVerifier
@@ -508,7 +533,8 @@ layer(layerShared, { excludeTestServices: true, timeout: "60 seconds" })(
           const report = yield* verifier.verify(tenantId, "b")
           assert.isFalse(report?.valid)
           const places = report!.breaks.map(({ reason, sequence_number }) => [
-            sequence_number, reason
+            sequence_number,
+            reason
           ])
           assert.deepInclude(places, [...expected], JSON.stringify(report?.breaks))
           // Whatever does not touch the place is not accused.
@@ -538,7 +564,7 @@ const secretRun: ReadonlyArray<TraceOperation> = [
   endExecution("run", { details: details({ metadata: { secret: "ü" } }) })
 ]
 
-const assertErased = Effect.fnUntraced(function*(
+const assertErased = Effect.fnUntraced(function* (
   partition: TracePartition,
   database: string,
   facts: number
@@ -561,7 +587,7 @@ const assertErased = Effect.fnUntraced(function*(
 describe("erasing an execution", () => {
   it.live("takes all details of its facts out of the store, and again when that is rebuilt", () =>
     withPartition((partition, name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* partition.startSequencer
         yield* partition.startProjection
         yield* partition.each(...secretRun)
@@ -587,7 +613,7 @@ describe("erasing an execution", () => {
 
   it.live("is done again by a projection that ended in the middle of it", () =>
     withPartition((partition, name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* partition.startSequencer
         yield* partition.each(...secretRun, erase("run"))
         const store = yield* TraceStore
@@ -613,7 +639,7 @@ describe("erasing an execution", () => {
 
   it.live("leaves what follows, until it is asked for again", () =>
     withPartition((partition, name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* partition.startSequencer
         yield* partition.startProjection
         yield* partition.each(startExecution("run"), startSpan("run", "s1"), erase("run"))
@@ -632,7 +658,7 @@ describe("erasing an execution", () => {
 describe("a record of alk.traces that does not link", () => {
   it.live("is not shown, and accuses nobody", () =>
     withPartition((partition, name) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* partition.startSequencer
         yield* partition.startProjection
         yield* partition.each(...secretRun)

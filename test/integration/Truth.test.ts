@@ -47,13 +47,16 @@ const execution = (id: string) =>
   ])
 
 /** Twelve events and three executions, one of them erased, all under signed checkpoints. */
-const made = Effect.gen(function*() {
+const made = Effect.gen(function* () {
   yield* submit(events(EVENTS), execution("first"), execution("second"), execution("third"))
   yield* submit(traceCommand(TENANT, [erase("third")]), wantCheckpoint())
   yield* sequenceUntil(
-    Effect.map(topicCheckpoints, (all) =>
-      all.some(({ chain, tree_size }) => chain === undefined && tree_size === EVENTS) &&
-      all.some(({ chain }) => chain === "traces"))
+    Effect.map(
+      topicCheckpoints,
+      (all) =>
+        all.some(({ chain, tree_size }) => chain === undefined && tree_size === EVENTS)
+        && all.some(({ chain }) => chain === "traces")
+    )
   )
   yield* project()
   return { events: yield* topicEvents, facts: yield* factsInTopic }
@@ -71,7 +74,7 @@ const placesOf = (report?: {
 describe("verification of a tenant", () => {
   it.live("covers both chains, with a signed tree each", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { facts } = yield* made
         const report = yield* verifyTenant()
         assert.deepInclude(report, {
@@ -105,12 +108,14 @@ describe("verification of a tenant", () => {
 
   it.live("finds what was cut off, whatever alk.state and the store agree on", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { events: all } = yield* made
         const kept = 7
         const { created_at, hash, sequence_number } = all[kept - 1]!
         const head = JSON.stringify({ sequence_number, hash, created_at, tree: null })
-        yield* append([{ topic: "state", partition: 0, key: `${HEAD_PREFIX}${TENANT}`, value: head }])
+        yield* append([
+          { topic: "state", partition: 0, key: `${HEAD_PREFIX}${TENANT}`, value: head }
+        ])
         yield* tamper(
           `ALTER TABLE ${database}.events DELETE WHERE sequence_number > ${kept}`,
           `ALTER TABLE ${database}.checkpoints DELETE WHERE tree_size > ${kept}`
@@ -126,7 +131,7 @@ describe("verification of a tenant", () => {
 
   it.live("finds an execution that was deleted as a whole, fact by fact", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { facts } = yield* made
         yield* tamper(
           `ALTER TABLE ${database}.facts DELETE WHERE execution_id = 'second'`,
@@ -143,39 +148,57 @@ describe("verification of a tenant", () => {
     )
   )
 
-  const lies: ReadonlyArray<readonly [what: string, sql: (database: string) => ReadonlyArray<string>]> = [
-    ["a fact's execution", (database) => [
-      `ALTER TABLE ${database}.facts UPDATE status = 'FAILED'`
-        + " WHERE execution_id = 'first' AND type = 'execution.ended'"
-    ]],
-    ["a second version of a fact", (database) => [
-      `INSERT INTO ${database}.facts (kafka_partition, kafka_offset, body, version, status)`
-        + ` SELECT kafka_partition, kafka_offset, body, 1, 'FAILED' FROM ${database}.facts`
-        + " WHERE execution_id = 'first' AND type = 'execution.ended'"
-    ]],
-    ["a span that is found no more", (database) => [
-      `ALTER TABLE ${database}.span_ids DELETE WHERE span_id = 'first-step'`
-    ]],
-    ["a span that leads elsewhere", (database) => [
-      `INSERT INTO ${database}.span_ids (kafka_partition, kafka_offset, tenant_id, span_id,`
-        + ` execution_id, chain_sequence) VALUES (0, 0, '${TENANT}', 'stray', 'first', 1)`
-    ]],
-    ["a fact below the first", (database) => [
-      `INSERT INTO ${database}.facts (kafka_partition, kafka_offset, body, chain_sequence)`
-        + ` SELECT kafka_partition, kafka_offset, body, 0 FROM ${database}.facts`
-        + " WHERE chain_sequence = 2"
-    ]],
-    ["a copy of a fact", (database) => [
-      `SYSTEM STOP MERGES ${database}.facts`,
-      `INSERT INTO ${database}.facts (kafka_partition, kafka_offset, body)`
-        + ` SELECT kafka_partition, kafka_offset, body FROM ${database}.facts`
-        + " WHERE chain_sequence = 2"
-    ]]
+  const lies: ReadonlyArray<
+    readonly [what: string, sql: (database: string) => ReadonlyArray<string>]
+  > = [
+    [
+      "a fact's execution",
+      (database) => [
+        `ALTER TABLE ${database}.facts UPDATE status = 'FAILED'`
+          + " WHERE execution_id = 'first' AND type = 'execution.ended'"
+      ]
+    ],
+    [
+      "a second version of a fact",
+      (database) => [
+        `INSERT INTO ${database}.facts (kafka_partition, kafka_offset, body, version, status)`
+          + ` SELECT kafka_partition, kafka_offset, body, 1, 'FAILED' FROM ${database}.facts`
+          + " WHERE execution_id = 'first' AND type = 'execution.ended'"
+      ]
+    ],
+    [
+      "a span that is found no more",
+      (database) => [`ALTER TABLE ${database}.span_ids DELETE WHERE span_id = 'first-step'`]
+    ],
+    [
+      "a span that leads elsewhere",
+      (database) => [
+        `INSERT INTO ${database}.span_ids (kafka_partition, kafka_offset, tenant_id, span_id,`
+          + ` execution_id, chain_sequence) VALUES (0, 0, '${TENANT}', 'stray', 'first', 1)`
+      ]
+    ],
+    [
+      "a fact below the first",
+      (database) => [
+        `INSERT INTO ${database}.facts (kafka_partition, kafka_offset, body, chain_sequence)`
+          + ` SELECT kafka_partition, kafka_offset, body, 0 FROM ${database}.facts`
+          + " WHERE chain_sequence = 2"
+      ]
+    ],
+    [
+      "a copy of a fact",
+      (database) => [
+        `SYSTEM STOP MERGES ${database}.facts`,
+        `INSERT INTO ${database}.facts (kafka_partition, kafka_offset, body)`
+          + ` SELECT kafka_partition, kafka_offset, body FROM ${database}.facts`
+          + " WHERE chain_sequence = 2"
+      ]
+    ]
   ]
   for (const [what, sql] of lies) {
     it.live(`finds ${what}`, () =>
       withView((database) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           yield* made
           assert.isTrue((yield* verifyTenant()).valid)
           yield* tamper(...sql(database))
@@ -189,7 +212,7 @@ describe("verification of a tenant", () => {
 
   it.live("says that a topic which is kept for ever has lost its start", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* made
         yield* deleteBelow(database, "events", 4)
         const report = yield* verifyTenant()
@@ -202,7 +225,7 @@ describe("verification of a tenant", () => {
 
   it.live("goes by the checkpoints of the topic; the store gets those back that it lost", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* made
         const store = yield* CheckpointStore
         const before = yield* store.list(TENANT, { limit: 100 })
@@ -233,7 +256,7 @@ describe("verification of a tenant", () => {
 
   it.live("reports records of both topics that do not link, and shows what follows them", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { events: all, facts } = yield* made
         const copyOf = (topic: "events" | "traces", index: number) =>
           Effect.map(readAll(topic), (records) => ({
@@ -257,8 +280,14 @@ describe("verification of a tenant", () => {
           [report.valid, report.head?.sequence_number, report.traces?.head?.sequence_number],
           [false, all.length, facts.length]
         )
-        assert.deepStrictEqual(placesOf(report).map(([sequence]) => sequence), [0, 0, 0, 4])
-        assert.deepStrictEqual(placesOf(report.traces).map(([sequence]) => sequence), [0, 4])
+        assert.deepStrictEqual(
+          placesOf(report).map(([sequence]) => sequence),
+          [0, 0, 0, 4]
+        )
+        assert.deepStrictEqual(
+          placesOf(report.traces).map(([sequence]) => sequence),
+          [0, 4]
+        )
         const log = yield* EventLog
         assert.isAbove((yield* log.bounds("traces", 0)).end, facts.length)
         assert.isDefined(parseFact((yield* readAll("traces"))[0]!.value!.toString()))

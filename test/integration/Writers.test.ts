@@ -67,7 +67,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, n) => `v${
 describe("the appender", () => {
   it.live("writes every record once and in order, whatever the network loses", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const proxy = yield* flakyProxy
         const appender = yield* makeAppender(through(proxy), prefix)
         proxy.decide = misfortune(1)
@@ -80,7 +80,7 @@ describe("the appender", () => {
   it.live("does so for several topics and partitions in one call", () =>
     withLog(
       (prefix) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const proxy = yield* flakyProxy
           const appender = yield* makeAppender(through(proxy), prefix)
           proxy.decide = misfortune(2)
@@ -109,7 +109,7 @@ describe("the appender", () => {
 
   it.live("fails the call that the broker refuses, and goes on with the next", () =>
     withLog(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const appender = yield* (yield* EventLog).appender
         yield* appender.append([record("before")])
         const large = Buffer.alloc(MESSAGE_BYTES_MAX + 1_000_000)
@@ -135,7 +135,7 @@ describe("the appender", () => {
 
   it.live("drops a call whose caller is gone before its turn, and no other", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const proxy = yield* flakyProxy
         const appender = yield* makeAppender(through(proxy), prefix)
         const stuck = yield* Deferred.make<void>()
@@ -162,7 +162,7 @@ describe("the appender", () => {
 
   it.live("stops trying when its scope closes", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const proxy = yield* flakyProxy
         const scope = yield* Scope.make()
         const appender = yield* makeAppender(through(proxy), prefix).pipe(Scope.provide(scope))
@@ -191,7 +191,7 @@ const state = (value: string): NewRecord => record(value, "state")
 describe("the transactional writer", () => {
   it.live("commits every transaction once, whatever is lost before its end", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const proxy = yield* flakyProxy
         const writer = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`)
         const misfortunate = misfortune(4)
@@ -213,7 +213,10 @@ describe("the transactional writer", () => {
           offsets,
           events.filter((_, index) => index % 2 === 0).map(({ offset }) => offset)
         )
-        assert.deepStrictEqual(yield* texts("state"), Array.from({ length: 30 }, (_, n) => `${n}`))
+        assert.deepStrictEqual(
+          yield* texts("state"),
+          Array.from({ length: 30 }, (_, n) => `${n}`)
+        )
       })
     )
   )
@@ -225,7 +228,7 @@ describe("the transactional writer", () => {
   ]
   it.live.each(ends)("is over when the end is uncertain: $fate", ({ fate, kept }) =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const proxy = yield* flakyProxy
         const writer = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`)
         yield* writer.commit([event("one")], () => [state("one")])
@@ -244,7 +247,7 @@ describe("the transactional writer", () => {
 
   it.live("starts although the first answers are lost", () =>
     withLog((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const proxy = yield* flakyProxy
         proxy.decide = misfortune(5)
         const writer = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`)
@@ -257,7 +260,7 @@ describe("the transactional writer", () => {
 
   it.live("expects the partitions of the previous transaction, at the price of one marker", () =>
     withLog((_prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const log = yield* EventLog
         const writer = yield* log.writer("w")
         yield* writer.commit([event("one")], () => [state("one"), record("bad", "quarantine")])
@@ -281,7 +284,7 @@ describe("the transactional writer", () => {
   it.live("refuses a first part of more than one partition", () =>
     withLog(
       (prefix) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const proxy = yield* flakyProxy
           const writer = yield* makeTransactionalWriter(through(proxy), prefix, `${prefix}-w`)
           const records = [record("zero", "events", 0), record("one", "events", 1)]

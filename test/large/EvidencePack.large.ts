@@ -40,10 +40,10 @@ afterAll(async () => {
 /** Run a verifier and return its verdict and its peak in bytes. */
 const measured = (command: string, program: string, pack: string) => {
   const python =
-    "import json, resource, subprocess, sys\n" +
-    "out = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE).stdout\n" +
-    "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024\n" +
-    "print(json.dumps({'report': json.loads(out), 'peak': peak}))"
+    "import json, resource, subprocess, sys\n"
+    + "out = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE).stdout\n"
+    + "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024\n"
+    + "print(json.dumps({'report': json.loads(out), 'peak': peak}))"
   const args = ["-c", python, command, join(verifiers.folder, program), pack, "--json"]
   const said = execFileSync("python3", args, { maxBuffer: 64 * 1_048_576 }).toString()
   return JSON.parse(said) as { report: { verdict: string; events: number }; peak: number }
@@ -80,7 +80,10 @@ describe(`a pack of ${EVENTS} events`, () => {
   it("is verified offline with bounded memory by every verifier", async () => {
     const { report } = await alkVerify([pack, "--json"])
     assert.strictEqual(report.verdict, "consistent")
-    for (const [command, program] of [["node", "verify.mjs"], ["python3", "verify.py"]] as const) {
+    for (const [command, program] of [
+      ["node", "verify.mjs"],
+      ["python3", "verify.py"]
+    ] as const) {
       const { peak, report } = measured(command, program, pack)
       assert.strictEqual(report.verdict, "consistent", program)
       assert.strictEqual(report.events, EVENTS)

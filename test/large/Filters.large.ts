@@ -47,8 +47,8 @@ describe(`${EXPRESSIONS} random expressions`, () => {
   it("were all asked, and worth asking", () => {
     const sum = (name: keyof Figures) => figures.reduce((all, one) => all + one[name], 0)
     console.log(
-      `${sum("expressions")} expressions, ${sum("refused")} refused, ${sum("empty")} without a ` +
-        `match, ${sum("matches")} matches, seed ${SEED}`
+      `${sum("expressions")} expressions, ${sum("refused")} refused, ${sum("empty")} without a `
+        + `match, ${sum("matches")} matches, seed ${SEED}`
     )
     assert.strictEqual(sum("expressions"), EXPRESSIONS)
     assert.isAbove(sum("matches"), EXPRESSIONS)

@@ -103,7 +103,7 @@ const request = (more: Partial<IngestRequest> = {}): IngestRequest => ({
 const idempotency = { key: KEY, mark: markOf("acme", KEY, BODY, { forgetConflict: false }) }
 
 /** Start a request and let it run until it waits for something. */
-const start = Effect.fnUntraced(function*(stage: Stage, more: Partial<IngestRequest>) {
+const start = Effect.fnUntraced(function* (stage: Stage, more: Partial<IngestRequest>) {
   const { ingest } = yield* Ingest
   const before = stage.commands.length
   const fiber = yield* Effect.forkChild(ingest(request(more)))
@@ -121,7 +121,7 @@ describe("Ingest", () => {
   it.effect(
     "is done when the log has the command, if nobody waits for more",
     onStage((stage) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const outcome = yield* Fiber.join(yield* start(stage, {}))
         const [command] = stage.commands
         assert.deepStrictEqual(outcome, { kind: "written", receiptId: command!.receiptId })
@@ -136,7 +136,7 @@ describe("Ingest", () => {
   it.effect(
     "waits until the events are visible, having registered before it wrote",
     onStage((stage) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const fiber = yield* start(stage, { until: "visible" })
         assert.strictEqual(stage.early, 1)
         const receipt = stage.receipt()
@@ -152,7 +152,7 @@ describe("Ingest", () => {
   it.effect(
     "says written if nobody decides, or nothing becomes visible, in 10 s",
     onStage((stage) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const undecided = yield* start(stage, { until: "visible" })
         yield* TestClock.adjust(COMMIT_TIMEOUT_MS - 1)
         assert.isUndefined(undecided.pollUnsafe())
@@ -172,7 +172,7 @@ describe("Ingest", () => {
   it.effect(
     "says failed for a command that could not be applied",
     onStage((stage) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const fiber = yield* start(stage, { until: "visible" })
         const error = { code: "unreadable_command", message: "quarantined" }
         const receipt = stage.receipt({ status: "failed", error })
@@ -185,7 +185,7 @@ describe("Ingest", () => {
   it.effect(
     "with a key waits for the sequencer's word, and says undecided without it",
     onStage((stage) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const decided = yield* start(stage, { idempotency })
         assert.isUndefined(decided.pollUnsafe())
         yield* stage.decide({ kind: "outcome", receipt: stage.receipt(), receiptOffset: 0 })
@@ -209,7 +209,7 @@ describe("Ingest", () => {
   it.effect(
     "gives a repeat the receipt of the first attempt, as soon as it is final",
     onStage((stage) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const later = yield* start(stage, { idempotency })
         const { receiptId } = stage.commands[0]!
         yield* stage.decide({ kind: "repeat", receiptId, waited: undefined })
@@ -231,7 +231,7 @@ describe("Ingest", () => {
   it.effect(
     "leaves no one waiting for a command that was not written",
     onStage((stage) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         stage.refusal = new CommandLogBusy({ message: "full", maybeWritten: false })
         const { ingest } = yield* Ingest
         const failure = yield* Effect.flip(ingest(request({ until: "visible" })))
@@ -261,7 +261,10 @@ describe("prepareItems", () => {
   it("keeps the places of the request in events, errors and warnings", () => {
     const problem = { code: "invalid_json" as const, path: "", message: "no JSON" }
     const items = prepareItems([{ value }, { problem }, { value: {} }, { value }], options)
-    assert.deepStrictEqual(items.events.map(({ index }) => index), [0, 3])
+    assert.deepStrictEqual(
+      items.events.map(({ index }) => index),
+      [0, 3]
+    )
     assert.deepStrictEqual(
       items.errors.map(({ code, index }) => [index, code]),
       [

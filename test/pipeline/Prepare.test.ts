@@ -74,9 +74,9 @@ describe("what is stored", () => {
     assert.deepStrictEqual(warnings, [])
     assert.strictEqual(
       body,
-      `{"id":"${id}","timestamp":"${ACCEPTED_AT}","actor":{"id":"user_1","type":"human"},` +
-        "\"action\":\"document.read\",\"resource\":{\"id\":\"doc_1\",\"type\":\"document\"}," +
-        "\"outcome\":\"success\""
+      `{"id":"${id}","timestamp":"${ACCEPTED_AT}","actor":{"id":"user_1","type":"human"},`
+        + '"action":"document.read","resource":{"id":"doc_1","type":"document"},'
+        + '"outcome":"success"'
     )
     assert.deepStrictEqual(event, { id, timestamp: ACCEPTED_AT, ...item })
   })
@@ -84,19 +84,19 @@ describe("what is stored", () => {
   it("has its times in UTC and its metadata in canonical form", () => {
     const { body } = accepted({
       ...item,
-      id: "evt \"1\"",
+      id: 'evt "1"',
       timestamp: "2026-11-21T11:00:00.1234567+01:00",
       actor: { email: "é@b.example", type: "agent", id: "a" },
       resource: { type: "t", name: "\t", id: "r" },
-      metadata: JSON.parse("{\"b\":1.0,\"10\":[1e21,-0],\"9\":{},\"__proto__\":{\"z\":1,\"y\":2}}")
+      metadata: JSON.parse('{"b":1.0,"10":[1e21,-0],"9":{},"__proto__":{"z":1,"y":2}}')
     })
     assert.strictEqual(
       body,
-      "{\"id\":\"evt \\\"1\\\"\",\"timestamp\":\"2026-11-21T10:00:00.123456Z\"," +
-        "\"actor\":{\"id\":\"a\",\"type\":\"agent\",\"email\":\"é@b.example\"}," +
-        "\"action\":\"document.read\"," +
-        "\"resource\":{\"id\":\"r\",\"type\":\"t\",\"name\":\"\\t\"},\"outcome\":\"success\"," +
-        "\"metadata\":{\"10\":[1e+21,0],\"9\":{},\"__proto__\":{\"y\":2,\"z\":1},\"b\":1}"
+      '{"id":"evt \\"1\\"","timestamp":"2026-11-21T10:00:00.123456Z",'
+        + '"actor":{"id":"a","type":"agent","email":"é@b.example"},'
+        + '"action":"document.read",'
+        + '"resource":{"id":"r","type":"t","name":"\\t"},"outcome":"success",'
+        + '"metadata":{"10":[1e+21,0],"9":{},"__proto__":{"y":2,"z":1},"b":1}'
     )
   })
 
@@ -122,7 +122,12 @@ describe("what is stored", () => {
       resource: { ...item.resource, name: null }
     })
     assert.deepStrictEqual(Object.keys(event), [
-      "id", "timestamp", "actor", "action", "resource", "outcome"
+      "id",
+      "timestamp",
+      "actor",
+      "action",
+      "resource",
+      "outcome"
     ])
     assert.deepStrictEqual(event.actor, item.actor)
     assert.deepStrictEqual(warnings, [])
@@ -230,7 +235,7 @@ describe("what is refused", () => {
   })
 
   it("is metadata of one byte more than allowed, counted in canonical form", () => {
-    const metadata = (bytes: number) => ({ a: "x".repeat(bytes - "{\"a\":\"\"}".length) })
+    const metadata = (bytes: number) => ({ a: "x".repeat(bytes - '{"a":""}'.length) })
     assert.isDefined(accepted({ ...item, metadata: metadata(METADATA_BYTES_MAX) }))
     const error = refused({ ...item, metadata: metadata(METADATA_BYTES_MAX + 1) })
     assert.strictEqual(error.code, "metadata_too_large")
@@ -272,7 +277,11 @@ describe("warnings", () => {
       metadata: { free: 1 }
     })
     assert.deepStrictEqual(warnings, [
-      "tenant_id", "sequence_number", "foo", "actor.role", "resource.url"
+      "tenant_id",
+      "sequence_number",
+      "foo",
+      "actor.role",
+      "resource.url"
     ])
     assert.notInclude(JSON.stringify(event), "admin")
     assert.notProperty(event, "tenant_id")
@@ -306,20 +315,30 @@ const anyItem = fc
     id: oneOf(undefined, null, "evt-1", "", "\u0085", "😀".repeat(256), "😀".repeat(257), 1),
     timestamp: oneOf(undefined, null, "2026-11-21T10:00:00Z", "2026-11-21t10:00:00.1z", "now", 5),
     actor: fc.oneof(
-      { weight: 9, arbitrary: fc.record({
-        id: oneOf("u", "", null, undefined, 1),
-        type: oneOf("human", "agent", "system", "x", null, undefined),
-        email: oneOf(undefined, null, "", "a@b.example", "\n", "x".repeat(321), 1, "\0")
-      }).map(withoutUndefined) },
+      {
+        weight: 9,
+        arbitrary: fc
+          .record({
+            id: oneOf("u", "", null, undefined, 1),
+            type: oneOf("human", "agent", "system", "x", null, undefined),
+            email: oneOf(undefined, null, "", "a@b.example", "\n", "x".repeat(321), 1, "\0")
+          })
+          .map(withoutUndefined)
+      },
       oneOf({}, null, undefined, [], "u")
     ),
     action: oneOf("a.b", "a", "alk.b", "alk", "a.b.c", "a b.c", null, undefined, 1),
     resource: fc.oneof(
-      { weight: 9, arbitrary: fc.record({
-        id: oneOf("r", "", null, undefined),
-        type: oneOf("t", "", null, undefined),
-        name: oneOf(undefined, null, "", "é".repeat(1024), "x".repeat(1025), false)
-      }).map(withoutUndefined) },
+      {
+        weight: 9,
+        arbitrary: fc
+          .record({
+            id: oneOf("r", "", null, undefined),
+            type: oneOf("t", "", null, undefined),
+            name: oneOf(undefined, null, "", "é".repeat(1024), "x".repeat(1025), false)
+          })
+          .map(withoutUndefined)
+      },
       oneOf({}, null, undefined, 1)
     ),
     outcome: oneOf("success", "failure", "error", "ok", null, undefined),

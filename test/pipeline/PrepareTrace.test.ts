@@ -100,7 +100,10 @@ describe("starting an execution", () => {
     detailsOf(made.details)
     assert.deepStrictEqual([made.startedAt, made.startedAtGiven], [ACCEPTED_AT, true])
     assert.deepStrictEqual(detailsOf(made.rootDetails), { name: "é" })
-    assert.strictEqual(accepted({ agent_id: "a", metadata: {} }, start).details.text, '{"metadata":{}}')
+    assert.strictEqual(
+      accepted({ agent_id: "a", metadata: {} }, start).details.text,
+      '{"metadata":{}}'
+    )
   })
 
   it("makes the id of tenant, agent and idempotency_key", () => {
@@ -125,7 +128,10 @@ describe("starting an execution", () => {
     assert.strictEqual(accepted({ agent_id: "a" }, start, keyed).executionId, made.executionId)
     assert.isFalse(made.fresh)
     const elsewhere = { ...keyed, index: 4 }
-    assert.notStrictEqual(accepted({ agent_id: "a" }, start, elsewhere).executionId, made.executionId)
+    assert.notStrictEqual(
+      accepted({ agent_id: "a" }, start, elsewhere).executionId,
+      made.executionId
+    )
   })
 })
 
@@ -176,11 +182,11 @@ describe("a trace event", () => {
     assert.strictEqual(own.eventId, "e")
     assert.match(own.dedupKey, /^[0-9a-f]{32}$/)
     assert.strictEqual(own.details.text, '{"payload":{}}')
-    const batched = accepted({ op: "span.event", span_id: "s", event_type: "a", id: "e", payload: {} }, undefined)
-    assert.deepStrictEqual(
-      [batched.dedupKey, batched.fingerprint],
-      [own.dedupKey, own.fingerprint]
+    const batched = accepted(
+      { op: "span.event", span_id: "s", event_type: "a", id: "e", payload: {} },
+      undefined
     )
+    assert.deepStrictEqual([batched.dedupKey, batched.fingerprint], [own.dedupKey, own.fingerprint])
     const made = accepted({ event_type: "Any name, really" }, target)
     assert.match(made.eventId, /^[0-9a-f-]{14}7/)
     assert.isUndefined(made.dedupKey)
@@ -255,14 +261,29 @@ describe("refusals", () => {
     ["invalid_value", "span_type", { ...span, span_type: "tool_call" }, "span.start"],
     ["invalid_value", "span_type", { ...span, span_type: "_A" }, "span.start"],
     ["invalid_value", "span_type", { ...span, span_type: "A\n" }, "span.start"],
-    ["invalid_value", "span_type", { ...span, span_type: "A".repeat(SPAN_TYPE_LENGTH_MAX + 1) }, "span.start"],
+    [
+      "invalid_value",
+      "span_type",
+      { ...span, span_type: "A".repeat(SPAN_TYPE_LENGTH_MAX + 1) },
+      "span.start"
+    ],
     ["missing_field", "name", { span_type: "A" }, "span.start"],
     ["missing_field", "name", { ...span, name: "" }, "span.start"],
     ["invalid_value", "name", { ...span, name: long(TRACE_NAME_LENGTH_MAX) }, "span.start"],
     ["invalid_value", "parent_span_id", { ...span, parent_span_id: "" }, "span.start"],
     ["invalid_value", "caused_by_span_ids", { ...span, caused_by_span_ids: "a" }, "span.start"],
-    ["invalid_value", "caused_by_span_ids[1]", { ...span, caused_by_span_ids: ["a", null] }, "span.start"],
-    ["invalid_value", "caused_by_span_ids[1]", { ...span, caused_by_span_ids: ["a", "a"] }, "span.start"],
+    [
+      "invalid_value",
+      "caused_by_span_ids[1]",
+      { ...span, caused_by_span_ids: ["a", null] },
+      "span.start"
+    ],
+    [
+      "invalid_value",
+      "caused_by_span_ids[1]",
+      { ...span, caused_by_span_ids: ["a", "a"] },
+      "span.start"
+    ],
     [
       "invalid_value",
       "caused_by_span_ids",
@@ -322,18 +343,42 @@ describe("refusals", () => {
 
 describe("an unknown field", () => {
   const cases: ReadonlyArray<[message: string, value: unknown, op?: OperationName]> = [
-    ["state: is not a field of execution.end; did you mean status?", { state: "FAILED" }, "execution.end"],
+    [
+      "state: is not a field of execution.end; did you mean status?",
+      { state: "FAILED" },
+      "execution.end"
+    ],
     ["Status: is not a field of span.end; did you mean status?", { Status: "FAILED" }, "span.end"],
     ["endedAt: is not a field of span.end; did you mean ended_at?", { endedAt: null }, "span.end"],
-    ["end_at: is not a field of execution.end; did you mean ended_at?", { end_at: "x" }, "execution.end"],
+    [
+      "end_at: is not a field of execution.end; did you mean ended_at?",
+      { end_at: "x" },
+      "execution.end"
+    ],
     ["agent: is not a field of execution.start; it has id, agent_id, agent_name,", { agent: "a" }],
     ["agentid: is not a field of execution.start; did you mean agent_id?", { agentid: "a" }],
-    ["spantype: is not a field of span.start; did you mean span_type?", { spantype: "A" }, "span.start"],
+    [
+      "spantype: is not a field of span.start; did you mean span_type?",
+      { spantype: "A" },
+      "span.start"
+    ],
     ["parent_id: is not a field of span.start; it has", { parent_id: "a" }, "span.start"],
     ["type: is not a field of span.event; it has id, event_type,", { type: "a" }, "span.event"],
-    ["payloads: is not a field of span.event; did you mean payload?", { payloads: {} }, "span.event"],
-    ["reasons: is not a field of execution.erase; did you mean reason?", { reasons: "r" }, "execution.erase"],
-    ["op: is not a field of execution.end; it has status,", { op: "execution.end" }, "execution.end"],
+    [
+      "payloads: is not a field of span.event; did you mean payload?",
+      { payloads: {} },
+      "span.event"
+    ],
+    [
+      "reasons: is not a field of execution.erase; did you mean reason?",
+      { reasons: "r" },
+      "execution.erase"
+    ],
+    [
+      "op: is not a field of execution.end; it has status,",
+      { op: "execution.end" },
+      "execution.end"
+    ],
     ['"": is not a field of execution.end', { "": 1 }, "execution.end"],
     ["__proto__: is not a field of execution.end", JSON.parse('{"__proto__":1}'), "execution.end"]
   ]
@@ -376,18 +421,27 @@ const spanItem = fc
     started_at: member(time),
     metadata: member(jsonValue.filter((value) => !Array.isArray(value)))
   })
-  .map((item) => Object.fromEntries(Object.entries(item).filter(([, value]) => value !== undefined)))
+  .map((item) =>
+    Object.fromEntries(Object.entries(item).filter(([, value]) => value !== undefined))
+  )
 
 describe("laws", () => {
   const isId = (value: unknown) =>
-    value === null || value === undefined || /^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,256}$/u.test(String(value))
+    value === null
+    || value === undefined
+    || /^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,256}$/u.test(String(value))
 
   it("what is made of a span equals the naive definition", () => {
     fc.assert(
       fc.property(spanItem, (item: any) => {
         const target = at("span.start", "run")
         const prepared = prepareOperation(item, target, options)
-        const ids = [item.id, item.idempotency_key, item.parent_span_id, ...(item.caused_by_span_ids ?? [])]
+        const ids = [
+          item.id,
+          item.idempotency_key,
+          item.parent_span_id,
+          ...(item.caused_by_span_ids ?? [])
+        ]
         const fits = ids.every(isId) && !item.name.includes("\u0000")
         if (!fits) return assert.property(prepared, "error")
         assert("ok" in prepared, JSON.stringify(prepared))

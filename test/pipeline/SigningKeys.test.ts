@@ -54,16 +54,19 @@ it.effect("a key is published once, and stays when another follows", () => {
     until: () => Effect.never,
     caughtUp: Effect.void
   })
-  return Effect.gen(function*() {
+  return Effect.gen(function* () {
     for (const signer of [first!, first!, second!, first!]) {
       yield* publishSigningKey(signer, secret)
     }
     const keys = yield* Effect.flatMap(PublishedKeys, ({ all }) => all)
-    assert.sameMembers(keys.map(({ vkey }) => vkey), [first!.vkey, second!.vkey])
-    assert.sameMembers(keys.map(({ publicKey }) => publicKey), [
-      first!.publicKey,
-      second!.publicKey
-    ])
+    assert.sameMembers(
+      keys.map(({ vkey }) => vkey),
+      [first!.vkey, second!.vkey]
+    )
+    assert.sameMembers(
+      keys.map(({ publicKey }) => publicKey),
+      [first!.publicKey, second!.publicKey]
+    )
     assert.deepStrictEqual(refusals, ["id_conflict", "id_conflict"])
   }).pipe(
     Effect.provide(
@@ -90,7 +93,7 @@ const publishedOf = (
         }
       })
   })
-  return Effect.gen(function*() {
+  return Effect.gen(function* () {
     for (const [signer, previous] of steps) yield* publishSigningKey(signer, secret, previous)
     return publishedKeys(registry.signingKeys.values(), trusted)
   }).pipe(Effect.provide(deciding))
@@ -99,16 +102,15 @@ const publishedOf = (
 const trustOf = (keys: ReadonlyArray<PublishedKey>) => keys.map(({ trusted }) => trusted)
 
 it.effect("the first key is the root, later ones count as the key before them says", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const [a, b, c] = [first!, second!, signerOf("alk", Buffer.alloc(32, 3))]
     assert.deepStrictEqual(trustOf(yield* publishedOf([[a], [b]])), ["root", "unendorsed"])
     const rotated = yield* publishedOf([[a], [b, a], [c, b]])
     assert.deepStrictEqual(trustOf(rotated), ["root", "endorsed", "endorsed"])
-    assert.deepStrictEqual(rotated.map(({ endorsedBy }) => endorsedBy), [
-      undefined,
-      a.keyId,
-      b.keyId
-    ])
+    assert.deepStrictEqual(
+      rotated.map(({ endorsedBy }) => endorsedBy),
+      [undefined, a.keyId, b.keyId]
+    )
     assert.isDefined(rotated[0]!.retiredAt)
     assert.isUndefined(rotated[2]!.retiredAt)
     // A key endorses one other key only, and a lost one can be made up for by the operator.
@@ -143,42 +145,39 @@ it.effect("keys of a version without endorsements count as they did", () =>
   })
 )
 
-it.effect("a checkpoint that nobody signs is given up after 10 seconds, and asked for again", () => {
-  let submitted = 0
-  const silent = Layer.mergeAll(
-    Layer.mock(Heads, {
-      head: () => Effect.succeed({ sequence_number: 3, hash: "", created_at: "" })
-    }),
-    Layer.mock(ChainEnds, { checkpoint: () => Effect.succeed(undefined) }),
-    Layer.mock(Receipts, { expect: () => Effect.succeed(Effect.never) }),
-    Layer.succeed(CommandLog, {
-      submit: ({ kind }) =>
-        Effect.sync(() => {
-          assert.strictEqual(kind, "checkpoint")
-          submitted += 1
-        })
-    }),
-    Layer.succeed(Visibility, {
-      of: () => noProgress(0),
-      partition: noProgress,
-      reached: () => Effect.void
-    })
-  )
-  return Effect.gen(function*() {
-    const { latest } = yield* Checkpoints
-    for (const round of [1, 2]) {
-      const asking = yield* Effect.forkChild(
-        Effect.flip(Effect.all([latest("acme"), latest("acme")], { concurrency: 2 }))
-      )
-      yield* TestClock.adjust("10 seconds")
-      assert.strictEqual((yield* Fiber.join(asking))._tag, "CheckpointTimedOut")
-      assert.strictEqual(submitted, round)
-    }
-  }).pipe(
-    Effect.provide(
-      layerProofs(new ProofWorld(), secret).pipe(
-        Layer.provide(silent)
-      )
+it.effect(
+  "a checkpoint that nobody signs is given up after 10 seconds, and asked for again",
+  () => {
+    let submitted = 0
+    const silent = Layer.mergeAll(
+      Layer.mock(Heads, {
+        head: () => Effect.succeed({ sequence_number: 3, hash: "", created_at: "" })
+      }),
+      Layer.mock(ChainEnds, { checkpoint: () => Effect.succeed(undefined) }),
+      Layer.mock(Receipts, { expect: () => Effect.succeed(Effect.never) }),
+      Layer.succeed(CommandLog, {
+        submit: ({ kind }) =>
+          Effect.sync(() => {
+            assert.strictEqual(kind, "checkpoint")
+            submitted += 1
+          })
+      }),
+      Layer.succeed(Visibility, {
+        of: () => noProgress(0),
+        partition: noProgress,
+        reached: () => Effect.void
+      })
     )
-  )
-})
+    return Effect.gen(function* () {
+      const { latest } = yield* Checkpoints
+      for (const round of [1, 2]) {
+        const asking = yield* Effect.forkChild(
+          Effect.flip(Effect.all([latest("acme"), latest("acme")], { concurrency: 2 }))
+        )
+        yield* TestClock.adjust("10 seconds")
+        assert.strictEqual((yield* Fiber.join(asking))._tag, "CheckpointTimedOut")
+        assert.strictEqual(submitted, round)
+      }
+    }).pipe(Effect.provide(layerProofs(new ProofWorld(), secret).pipe(Layer.provide(silent))))
+  }
+)

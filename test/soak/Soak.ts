@@ -40,7 +40,9 @@ const residentBytes = (): number =>
 let sent = 0
 const load = Array.from({ length: CLIENTS }, async () => {
   while (Date.now() < until) {
-    const { body, status, text } = await api.batch(Array.from({ length: BATCH }, (_, n) => event(n)))
+    const { body, status, text } = await api.batch(
+      Array.from({ length: BATCH }, (_, n) => event(n))
+    )
     if (status !== 202) throw new Error(`${status} ${text}`)
     await api.settled(body.receipt_id)
     sent += BATCH

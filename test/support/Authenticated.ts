@@ -21,7 +21,7 @@ export const takenOverBy = (installation: Installation) =>
 
 /** Run with the log of an installation. */
 export const asService = <A, E, R>(installation: Installation, test: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const own = yield* parts(installation)
     const takenOver = yield* takeOver(own)
     return yield* test.pipe(

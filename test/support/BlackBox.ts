@@ -96,8 +96,10 @@ const readWithKcat = async (
 ): Promise<Array<string>> => {
   const { stdout } = await run(
     "kcat",
-    ["-C", "-e", "-q", "-b", bootstrap, "-t", topic, "-X", "isolation.level=read_committed"]
-      .concat("-f", "%k\t%s\n"),
+    ["-C", "-e", "-q", "-b", bootstrap, "-t", topic, "-X", "isolation.level=read_committed"].concat(
+      "-f",
+      "%k\t%s\n"
+    ),
     { maxBuffer: OUTPUT_MAX }
   )
   return stdout
@@ -157,12 +159,22 @@ export const blackBox = (target: () => Target): void => {
       const records = await readTopic(bootstrap, `${topicPrefix}.events`, tenant)
       const bodies = records.map(({ value }) => value)
       await checkChain(bodies)
-      const lines = (await client(tenant).call("/v1/events?order=asc", {
-        headers: { accept: "application/x-ndjson" }
-      })).text.trim().split("\n")
+      const lines = (
+        await client(tenant).call("/v1/events?order=asc", {
+          headers: { accept: "application/x-ndjson" }
+        })
+      ).text
+        .trim()
+        .split("\n")
       assert.deepStrictEqual(lines, bodies)
-      assert.deepStrictEqual(streamed.map(({ data }) => data), bodies)
-      assert.deepStrictEqual(streamed.map(({ id }) => id), bodies.map((_, n) => String(n + 1)))
+      assert.deepStrictEqual(
+        streamed.map(({ data }) => data),
+        bodies
+      )
+      assert.deepStrictEqual(
+        streamed.map(({ id }) => id),
+        bodies.map((_, n) => String(n + 1))
+      )
       assert.isTrue(streamed.every(({ event: name }) => name === "audit.event"))
       records.forEach(({ headers, value }) => {
         const stored = JSON.parse(value) as Json
@@ -173,7 +185,10 @@ export const blackBox = (target: () => Target): void => {
         assert.strictEqual(headers["content-type"], "application/json")
       })
       if (hasKcat) {
-        assert.deepStrictEqual(await readWithKcat(bootstrap, `${topicPrefix}.events`, tenant), bodies)
+        assert.deepStrictEqual(
+          await readWithKcat(bootstrap, `${topicPrefix}.events`, tenant),
+          bodies
+        )
       }
       const { body: report } = await api.call("/v1/verify")
       assert.strictEqual(report.valid, true, JSON.stringify(report))
@@ -203,7 +218,10 @@ export const blackBox = (target: () => Target): void => {
         assert.strictEqual(answer["status"], "committed")
         const sequences = answer["ids"].map((id: string) => byId.get(id))
         const first = answer["first_sequence_number"]
-        assert.deepStrictEqual(sequences, sequences.map((_: unknown, n: number) => first + n))
+        assert.deepStrictEqual(
+          sequences,
+          sequences.map((_: unknown, n: number) => first + n)
+        )
         assert.strictEqual(answer["last_sequence_number"], first + sequences.length - 1)
       }
     })
@@ -289,7 +307,10 @@ export const blackBox = (target: () => Target): void => {
       const tenant = tenants.stream
       const api = client(tenant)
       const sync = { headers: { "x-service-sync": "true" } }
-      await api.batch(Array.from({ length: 50 }, (_, n) => event(n)), sync)
+      await api.batch(
+        Array.from({ length: 50 }, (_, n) => event(n)),
+        sync
+      )
       const url = `${client(tenant, 1).url}/v1/events/stream`
       let sent = (): void => undefined
       const allSent = new Promise<void>((resolve) => (sent = resolve))
@@ -321,16 +342,12 @@ export const blackBox = (target: () => Target): void => {
       const tenant = tenants.stream
       const api = client(tenant)
       const marked = { ...event(3), action: "payment.refund" }
-      const messages = await readStream(
-        `${api.url}/v1/events/stream?action=payment.*`,
-        api.key,
-        {
-          opened: async () => {
-            await api.batch([event(1), event(2), marked, event(4), marked])
-          },
-          done: (seen) => seen.length >= 2
-        }
-      )
+      const messages = await readStream(`${api.url}/v1/events/stream?action=payment.*`, api.key, {
+        opened: async () => {
+          await api.batch([event(1), event(2), marked, event(4), marked])
+        },
+        done: (seen) => seen.length >= 2
+      })
       assert.deepStrictEqual(
         messages.map(({ data }) => (JSON.parse(data) as Json)["action"]),
         ["payment.refund", "payment.refund"]
@@ -338,4 +355,3 @@ export const blackBox = (target: () => Target): void => {
     })
   })
 }
-

@@ -46,13 +46,14 @@ export class Client {
       ...(payload === undefined ? {} : { body: payload as any })
     })
     const text = await response.text()
-    if (this.#documented) assertConforms({
-      method: options.method ?? (payload === undefined ? "GET" : "POST"),
-      target: path,
-      status: response.status,
-      contentType: response.headers.get("content-type") ?? undefined,
-      text
-    })
+    if (this.#documented)
+      assertConforms({
+        method: options.method ?? (payload === undefined ? "GET" : "POST"),
+        target: path,
+        status: response.status,
+        contentType: response.headers.get("content-type") ?? undefined,
+        text
+      })
     let parsed: unknown
     try {
       parsed = JSON.parse(text)

@@ -36,7 +36,8 @@ const closed = (schema: unknown): unknown => {
       key === "examples" || key === "enum" || key === "const" ? value : closed(value)
     ])
   ) as Json
-  return inner["type"] === "object" && inner["properties"] !== undefined
+  return inner["type"] === "object"
+    && inner["properties"] !== undefined
     && inner["additionalProperties"] === undefined
     ? { ...inner, additionalProperties: false }
     : inner
@@ -63,20 +64,22 @@ const takesRest = (path: string): boolean =>
     parameters.some((parameter: Json) => parameter["x-multi-segment"] === true)
   )
 
-const templates = Object.keys(document["paths"]).map((path) => ({
-  path,
-  segments: path.split("/"),
-  takesRest: takesRest(path),
-  wild: (path.match(/\{/g) ?? []).length
-})).sort((left, right) => left.wild - right.wild)
+const templates = Object.keys(document["paths"])
+  .map((path) => ({
+    path,
+    segments: path.split("/"),
+    takesRest: takesRest(path),
+    wild: (path.match(/\{/g) ?? []).length
+  }))
+  .sort((left, right) => left.wild - right.wild)
 
 /** The documented path of a target that has the method, among those with the fewest parameters. */
 const findPath = (method: string, target: string): string | undefined => {
   const given = target.replace(/[?#].*$/s, "").split("/")
   const matching = templates.filter(
     ({ segments, takesRest }) =>
-      (takesRest ? segments.length <= given.length : segments.length === given.length) &&
-      segments.every((segment, at) =>
+      (takesRest ? segments.length <= given.length : segments.length === given.length)
+      && segments.every((segment, at) =>
         segment.startsWith("{") ? given[at] !== "" : segment === given[at]
       )
   )
@@ -87,7 +90,10 @@ const findPath = (method: string, target: string): string | undefined => {
 
 const bodiesOf = (type: string, text: string): ReadonlyArray<unknown> =>
   type === NDJSON_TYPE
-    ? text.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
+    ? text
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line))
     : [JSON.parse(text)]
 
 /** What an answer has that the document denies; undefined if nothing. */
@@ -105,7 +111,8 @@ export const deviation = (answer: Observed): string | undefined => {
   const type = (contentType ?? "").split(";", 1)[0]!
   const media = response.content?.[type]
   if (media === undefined) return `${where} with an undocumented media type ${type}`
-  if (type !== JSON_TYPE && (type !== NDJSON_TYPE || media.schema.type === "string")) return undefined
+  if (type !== JSON_TYPE && (type !== NDJSON_TYPE || media.schema.type === "string"))
+    return undefined
   const pointer = ["paths", path, method, "responses", String(status), "content", type, "schema"]
   const validate = validatorAt(pointer)
   for (const body of bodiesOf(type, text)) {

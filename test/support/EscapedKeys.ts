@@ -45,7 +45,8 @@ export const respelled = (text: string): string =>
   text.replaceAll(STRING, (found: string, raw: string, colon?: string) =>
     colon === undefined || !/^[!a-z_]/.test(raw)
       ? found
-      : `"\\u${raw.charCodeAt(0).toString(16).padStart(4, "0")}${raw.slice(1)}"${colon}`)
+      : `"\\u${raw.charCodeAt(0).toString(16).padStart(4, "0")}${raw.slice(1)}"${colon}`
+  )
 
 let count = 0
 /** A name that no object of this process has yet: what follows it is armed by one text alone. */
@@ -73,7 +74,10 @@ export const victims = (): ReadonlyArray<Victim> =>
   escapedKeys.map(({ key, literal, name }) => {
     const first = freshName()
     const text = `{"${first}":1,${literal}:"kept"}`
-    const members = [[first, `${JSON.stringify(first)}:1`], [key, `${JSON.stringify(key)}:"kept"`]]
+    const members = [
+      [first, `${JSON.stringify(first)}:1`],
+      [key, `${JSON.stringify(key)}:"kept"`]
+    ]
     members.sort(([left], [right]) => (left! < right! ? -1 : 1))
     const canonical = `{${members.map(([, member]) => member).join(",")}}`
     return { name, text, arming: armingFor(text), canonical }

@@ -161,7 +161,10 @@ const compareReads = async (
     `page ${page} of ${size} of ${where}`
   )
   const lines = (await ask(`&order=${order}`, "application/x-ndjson")).text
-  const listed = lines.split("\n").filter(Boolean).map((line) => JSON.parse(line) as Json)
+  const listed = lines
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Json)
   assert.deepStrictEqual(numbersOf(listed), expected, `lines of ${where}`)
   const table = (await ask(`&order=${order}`, "text/csv")).text
   assert.deepStrictEqual(csvSequences(table), expected, `table of ${where}`)

@@ -18,23 +18,139 @@ const generator = (seed: number): (() => number) => {
 }
 
 const TEXTS = [
-  "alice", "Alice", "ALICE", "alice ", "a%e", "a_ice", "al", "%", "_", "\\", "\\%", "a\\b", "it's",
-  '"quoted"', "ß", "SS", "ss", "ẞ", "İ", "i", "ı", "I", "i̇", "Σ", "ς", "σ", "ΟΔΟΣ", "οδος", "😀",
-  "👩‍👩‍👧", "é", "é", "東京", "ǅ", "ﬁ", "K", "k", "true", "false", "null", "1", "01", "1.0", "1e+21",
-  "1e21", "0", "-0", "[", "[]", "{}", "[1]", ",", ":", '","a":"', "a.b", "*", "a*", "'); DROP", "{p0:String}",
-  "?", "&", "=", "#", "+", "%41", "a b", "/", "ａ", "Ⅷ", "ⅷ", "\u00a0", "\u200b", "0x10", "<b>", "Å", "Å"
+  "alice",
+  "Alice",
+  "ALICE",
+  "alice ",
+  "a%e",
+  "a_ice",
+  "al",
+  "%",
+  "_",
+  "\\",
+  "\\%",
+  "a\\b",
+  "it's",
+  '"quoted"',
+  "ß",
+  "SS",
+  "ss",
+  "ẞ",
+  "İ",
+  "i",
+  "ı",
+  "I",
+  "i̇",
+  "Σ",
+  "ς",
+  "σ",
+  "ΟΔΟΣ",
+  "οδος",
+  "😀",
+  "👩‍👩‍👧",
+  "é",
+  "é",
+  "東京",
+  "ǅ",
+  "ﬁ",
+  "K",
+  "k",
+  "true",
+  "false",
+  "null",
+  "1",
+  "01",
+  "1.0",
+  "1e+21",
+  "1e21",
+  "0",
+  "-0",
+  "[",
+  "[]",
+  "{}",
+  "[1]",
+  ",",
+  ":",
+  '","a":"',
+  "a.b",
+  "*",
+  "a*",
+  "'); DROP",
+  "{p0:String}",
+  "?",
+  "&",
+  "=",
+  "#",
+  "+",
+  "%41",
+  "a b",
+  "/",
+  "ａ",
+  "Ⅷ",
+  "ⅷ",
+  "\u00a0",
+  "\u200b",
+  "0x10",
+  "<b>",
+  "Å",
+  "Å"
 ]
 const IDS = TEXTS.filter((text) => text.trim() !== "" || text === "\u00a0")
 const KEYS = [
-  "a", "b", "c", "a.b", "b.c", "a.b.c", "", ".", "x y", "É", "é", "%", "_", "a\\b", 'k"q', "__proto__",
-  "length", "0", "constructor", "東"
+  "a",
+  "b",
+  "c",
+  "a.b",
+  "b.c",
+  "a.b.c",
+  "",
+  ".",
+  "x y",
+  "É",
+  "é",
+  "%",
+  "_",
+  "a\\b",
+  'k"q',
+  "__proto__",
+  "length",
+  "0",
+  "constructor",
+  "東"
 ]
 const NUMBERS = [
-  0, -0, 1, -1, 10, 1.5, 0.1, -0.001, 1e-7, 1e15, 1e16, 1e20, -1e20, 1e21, 1e22, 5e-324,
-  1.7976931348623157e308, 2 ** 53 - 1, 2 ** 63, 2 ** 64, 123456789012345680000, 4.35
+  0,
+  -0,
+  1,
+  -1,
+  10,
+  1.5,
+  0.1,
+  -0.001,
+  1e-7,
+  1e15,
+  1e16,
+  1e20,
+  -1e20,
+  1e21,
+  1e22,
+  5e-324,
+  1.7976931348623157e308,
+  2 ** 53 - 1,
+  2 ** 63,
+  2 ** 64,
+  123456789012345680000,
+  4.35
 ]
-const ACTIONS = ["document.read", "document.share", "Document.read", "documents.read", "doc_1.a-b.c",
-  "document.read.all", "user.login"]
+const ACTIONS = [
+  "document.read",
+  "document.share",
+  "Document.read",
+  "documents.read",
+  "doc_1.a-b.c",
+  "document.read.all",
+  "user.login"
+]
 
 export class Cases {
   readonly #random: () => number
@@ -58,7 +174,9 @@ export class Cases {
   #text(): string {
     return this.#chance(0.7)
       ? this.#oneOf(TEXTS)
-      : Array.from({ length: 1 + this.#below(3) }, () => this.#oneOf(TEXTS)).join(this.#oneOf(["", " ", "."]))
+      : Array.from({ length: 1 + this.#below(3) }, () => this.#oneOf(TEXTS)).join(
+          this.#oneOf(["", " ", "."])
+        )
   }
 
   #value(depth: number): unknown {
@@ -122,7 +240,8 @@ export class Cases {
       if (!Array.isArray(value)) path.push(key)
       value = (value as Json)[key]
     }
-    const text = typeof value === "object" ? "null" : `${Object.is(value, -0) ? 0 : (value as string)}`
+    const text =
+      typeof value === "object" ? "null" : `${Object.is(value, -0) ? 0 : (value as string)}`
     return [path.join("."), this.#chance(0.85) ? text : this.#text()]
   }
 
@@ -147,7 +266,10 @@ export class Cases {
       case 2:
         return ["actor_type", this.#oneOf(["human", "agent", "system"])]
       case 3:
-        return ["action", this.#oneOf([...ACTIONS, "document.*", "doc_1.*", "document.read.*", "user.*"])]
+        return [
+          "action",
+          this.#oneOf([...ACTIONS, "document.*", "doc_1.*", "document.read.*", "user.*"])
+        ]
       case 4:
         return ["resource_id", other ? this.#text() : sample["resource"].id]
       case 5:
@@ -155,15 +277,24 @@ export class Cases {
       case 6:
         return ["outcome", this.#oneOf(["success", "failure", "error"])]
       case 7:
-        return [this.#oneOf(["from", "to"]), this.#chance(0.5)
-          ? sample["timestamp"]
-          : sample["timestamp"].replace("T00:", "T01:").replace("Z", "789+01:00")]
+        return [
+          this.#oneOf(["from", "to"]),
+          this.#chance(0.5)
+            ? sample["timestamp"]
+            : sample["timestamp"].replace("T00:", "T01:").replace("Z", "789+01:00")
+        ]
       case 8:
-        return [this.#oneOf(["from_sequence", "to_sequence"]), String(this.#below(events.length + 2))]
+        return [
+          this.#oneOf(["from_sequence", "to_sequence"]),
+          String(this.#below(events.length + 2))
+        ]
       case 9:
       case 10: {
         const texts = [
-          sample["action"], sample["actor"].id, sample["actor"].email, sample["resource"].name,
+          sample["action"],
+          sample["actor"].id,
+          sample["actor"].email,
+          sample["resource"].name,
           ...Object.values(sample["metadata"] ?? {}).filter((value) => typeof value === "string")
         ].filter(Boolean)
         return ["q", this.#recased(other ? this.#text() : this.#slice(this.#oneOf(texts)))]
@@ -181,10 +312,24 @@ export class Cases {
     const conditions = Array.from({ length: 1 + this.#below(3) }, () => this.#condition(events))
     if (this.#chance(0.06)) {
       const name = this.#oneOf([
-        "actor", "actorId", "outcome!", "format", "limit", "Action", "metadata", "metadata.", "x",
-        "resource.id", "from ", "__proto__", "toString"
+        "actor",
+        "actorId",
+        "outcome!",
+        "format",
+        "limit",
+        "Action",
+        "metadata",
+        "metadata.",
+        "x",
+        "resource.id",
+        "from ",
+        "__proto__",
+        "toString"
       ])
-      conditions.splice(this.#below(conditions.length + 1), 0, [name, this.#oneOf(["csv", "1", ""])])
+      conditions.splice(this.#below(conditions.length + 1), 0, [
+        name,
+        this.#oneOf(["csv", "1", ""])
+      ])
     }
     const seen = new Set<string>()
     return this.#chance(0.03)
@@ -202,6 +347,13 @@ export class Cases {
   }
 
   dimension(): string {
-    return this.#oneOf(["action", "outcome", "actor_type", "actor_id", "resource_type", "resource_id"])
+    return this.#oneOf([
+      "action",
+      "outcome",
+      "actor_type",
+      "actor_id",
+      "resource_type",
+      "resource_id"
+    ])
   }
 }

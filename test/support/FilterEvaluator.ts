@@ -8,8 +8,18 @@ import type { Json } from "./Client.ts"
 export type Expression = ReadonlyArray<readonly [name: string, value: string]>
 
 const NAMES = [
-  "id", "actor_id", "actor_type", "action", "resource_id", "resource_type", "outcome", "from", "to",
-  "from_sequence", "to_sequence", "q"
+  "id",
+  "actor_id",
+  "actor_type",
+  "action",
+  "resource_id",
+  "resource_type",
+  "outcome",
+  "from",
+  "to",
+  "from_sequence",
+  "to_sequence",
+  "q"
 ]
 const CHOICES: Readonly<Record<string, ReadonlyArray<string>>> = {
   actor_type: ["human", "agent", "system"],

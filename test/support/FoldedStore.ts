@@ -54,20 +54,26 @@ export const foldedReads = (
     reach: (tenantId, executionId) =>
       given(() => factsOf(tenantId, executionId).at(-1)?.fact_number),
     scan: (tenantId, executionId, upTo) =>
-      Stream.fromEffect(given(() => {
-        const facts = factsOf(tenantId, executionId).filter(isStructure)
-        return bodies(facts.filter(({ fact_number }) => fact_number <= upTo))
-      })),
+      Stream.fromEffect(
+        given(() => {
+          const facts = factsOf(tenantId, executionId).filter(isStructure)
+          return bodies(facts.filter(({ fact_number }) => fact_number <= upTo))
+        })
+      ),
     spanEvents: (tenantId, { executionId, spanId }, after, bounds) =>
       given(() => {
-        const events = factsOf(tenantId, executionId).filter((fact) =>
-          fact.type === "span.event" && isOfSpan(fact, spanId)
-          && fact.sequence_number > (after?.sequenceNumber ?? 0))
+        const events = factsOf(tenantId, executionId).filter(
+          (fact) =>
+            fact.type === "span.event"
+            && isOfSpan(fact, spanId)
+            && fact.sequence_number > (after?.sequenceNumber ?? 0)
+        )
         const [facts, isCut] = fitting(events, (fact) => sizeOf(bodies([fact])), bounds)
         const last = facts.at(-1)
-        const next = isCut && last?.type === "span.event"
-          ? { sequenceNumber: last.sequence_number, hash: last.hash }
-          : undefined
+        const next =
+          isCut && last?.type === "span.event"
+            ? { sequenceNumber: last.sequence_number, hash: last.hash }
+            : undefined
         return { facts: bodies(facts), next }
       }),
     spans: (tenantId, executionId, after, bounds) =>
@@ -86,23 +92,25 @@ export const foldedReads = (
         return { spans: kept, next: isCut ? kept.at(-1)?.place : undefined }
       }),
     spanCount: (tenantId, executionId) =>
-      given(() =>
-        factsOf(tenantId, executionId).filter(({ type }) => type === "span.started").length
+      given(
+        () => factsOf(tenantId, executionId).filter(({ type }) => type === "span.started").length
       ),
     outlines: (tenantId, executionId) =>
-      Stream.fromEffect(given(() =>
-        factsOf(tenantId, executionId)
-          .filter(({ type }) => type === "span.started" || type === "span.ended")
-          .map((fact) => {
-            const { details, ...rest } = fact
-            return {
-              factNumber: fact.fact_number,
-              fact: JSON.stringify(rest),
-              name: details?.name ?? "",
-              error: details?.error === undefined ? "" : JSON.stringify(details.error)
-            }
-          })
-      )),
+      Stream.fromEffect(
+        given(() =>
+          factsOf(tenantId, executionId)
+            .filter(({ type }) => type === "span.started" || type === "span.ended")
+            .map((fact) => {
+              const { details, ...rest } = fact
+              return {
+                factNumber: fact.fact_number,
+                fact: JSON.stringify(rest),
+                name: details?.name ?? "",
+                error: details?.error === undefined ? "" : JSON.stringify(details.error)
+              }
+            })
+        )
+      ),
     eventCounts: (tenantId, executionId, spanId) =>
       given(() => {
         const counts = new Map<string, number>()

@@ -23,8 +23,7 @@ export const runIndependentTrace = (args: ReadonlyArray<string>, input = ""): Ve
 export const judgeFacts = (
   bodies: ReadonlyArray<string>,
   ...flags: ReadonlyArray<string>
-): Verdict =>
-  runIndependentTrace(["check", ...flags], bodies.map((body) => `${body}\n`).join(""))
+): Verdict => runIndependentTrace(["check", ...flags], bodies.map((body) => `${body}\n`).join(""))
 
 /** Facts hold, down to the bytes. */
 export const checkFacts = (bodies: ReadonlyArray<string>): void => {

@@ -8,10 +8,13 @@ import fc from "fast-check"
 const space = fc.constantFrom("", "", "", " ", "\n", "\r\n\t ")
 
 const piece = fc.oneof(
-  { weight: 8, arbitrary: fc.constantFrom("a", "b", "x y", "é", "日本", "😀", "[{", ":1,", "ud800") },
+  {
+    weight: 8,
+    arbitrary: fc.constantFrom("a", "b", "x y", "é", "日本", "😀", "[{", ":1,", "ud800")
+  },
   {
     weight: 4,
-    arbitrary: fc.constantFrom("\\n", "\\\"", "\\\\", "\\/", "\\u00e9", "\\u001F", "\\ud83d\\uDE00")
+    arbitrary: fc.constantFrom("\\n", '\\"', "\\\\", "\\/", "\\u00e9", "\\u001F", "\\ud83d\\uDE00")
   },
   { weight: 1, arbitrary: fc.constantFrom("\\u0000", "\\ud800", "\\udc00", "\\\\ud800", "\u2028") }
 )
@@ -19,8 +22,22 @@ const piece = fc.oneof(
 const string = fc.array(piece, { maxLength: 4 }).map((pieces) => `"${pieces.join("")}"`)
 
 const key = fc.constantFrom(
-  "\"a\"", "\"b\"", "\"c\"", "\"d\"", "\"e\"", "\"f\"", "\"g\"", "\"\"", "\"10\"", "\"9\"", "\"é\"",
-  "\"\\u0061\"", "\"__proto__\"", "\"constructor\"", "\"a key that is long\"", "\"\\ud83d\""
+  '"a"',
+  '"b"',
+  '"c"',
+  '"d"',
+  '"e"',
+  '"f"',
+  '"g"',
+  '""',
+  '"10"',
+  '"9"',
+  '"é"',
+  '"\\u0061"',
+  '"__proto__"',
+  '"constructor"',
+  '"a key that is long"',
+  '"\\ud83d"'
 )
 
 /** Decimal texts: of doubles in several forms, and with digits that no double has. */
@@ -71,13 +88,16 @@ export const jsonText: fc.Arbitrary<string> = fc.oneof(
     weight: 1,
     arbitrary: fc
       .tuple(fc.integer({ min: 28, max: 36 }), value)
-      .map(([levels, inner]) => "{\"a\":[".repeat(levels / 2) + inner + "]}".repeat(levels / 2))
+      .map(([levels, inner]) => '{"a":['.repeat(levels / 2) + inner + "]}".repeat(levels / 2))
   }
 )
 
 /** JSON values as `JSON.parse` gives them, keys of prototypes and indices among them. */
 export const jsonValue: fc.Arbitrary<unknown> = fc
-  .oneof(fc.jsonValue({ maxDepth: 4 }), fc.json({ maxDepth: 3 }).map((text) => JSON.parse(text)))
+  .oneof(
+    fc.jsonValue({ maxDepth: 4 }),
+    fc.json({ maxDepth: 3 }).map((text) => JSON.parse(text))
+  )
   .chain((inner) =>
     fc
       .uniqueArray(fc.constantFrom("b", "a", "10", "9", "__proto__", "€", "😀", "דּ", ""), {

@@ -34,14 +34,14 @@ export const withLog = <A, E>(
   return test(prefix).pipe(Effect.scoped, Effect.provide(logLayer(prefix, partitions)))
 }
 
-export const append = Effect.fnUntraced(function*(records: ReadonlyArray<NewRecord>) {
+export const append = Effect.fnUntraced(function* (records: ReadonlyArray<NewRecord>) {
   const log = yield* EventLog
   const appender = yield* log.appender
   yield* appender.append(records)
 }, Effect.scoped)
 
 /** Every committed record of a partition. */
-export const readAll = Effect.fnUntraced(function*(topic: TopicKind, partition = 0) {
+export const readAll = Effect.fnUntraced(function* (topic: TopicKind, partition = 0) {
   const log = yield* EventLog
   const reader = yield* log.reader
   const { end, start } = yield* log.bounds(topic, partition)
@@ -184,7 +184,7 @@ export const produceRaw = (
         messages: records.map((record) => ({ ...record, partition: 0 }))
       })
     // The broker hears of the policy a moment later; what it refuses it has stored nothing of.
-    for (let left = 50;; left--) {
+    for (let left = 50; ; left--) {
       try {
         await send()
         break

@@ -74,7 +74,10 @@ const checkExecution = (execution: Json, run: AgentRun): void => {
 }
 
 const checkSpans = (spans: ReadonlyMap<string, Json>, execution: Json, run: AgentRun): void => {
-  assert.sameMembers([...spans.keys()], run.expected.map(({ name }) => name))
+  assert.sameMembers(
+    [...spans.keys()],
+    run.expected.map(({ name }) => name)
+  )
   const idOf = (name: string): string => spans.get(name)!["id"]
   assert.strictEqual(execution["root_span_id"], idOf(ROOT))
   for (const expected of run.expected) {
@@ -118,7 +121,10 @@ const checkEvents = async (
     numbers.push(...events.map(({ sequence_number }: Json) => sequence_number))
   }
   numbers.sort((left, right) => left - right)
-  assert.deepStrictEqual(numbers, numbers.map((_, index) => index + 1))
+  assert.deepStrictEqual(
+    numbers,
+    numbers.map((_, index) => index + 1)
+  )
 }
 
 const checkDag = async (
@@ -232,7 +238,10 @@ export const otlpBlackBox = (target: () => OtlpTarget): void => {
       assert.strictEqual(early.status, "RUNNING")
       const { nodes } = await ok(client, `/api/v1/executions/${early.id}/dag`)
       assert.strictEqual(nodes.filter(({ missing }: Json) => missing === true).length, 1)
-      await send("json", run.spans.filter((span) => span !== root && span !== below))
+      await send(
+        "json",
+        run.spans.filter((span) => span !== root && span !== below)
+      )
       await send("json", [root!])
       const execution = await executionOf(client, run.agentId)
       assert.strictEqual(execution["id"], early.id)

@@ -73,8 +73,9 @@ export const readPdf = async (
   for (let number = 1; number <= pdf.numPages; number++) {
     const page = await pdf.getPage(number)
     const { items } = await page.getTextContent()
-    const text = items.map((item) => ("str" in item ? item.str + (
-      item.hasEOL ? " " : "") : "")).join("")
+    const text = items
+      .map((item) => ("str" in item ? item.str + (item.hasEOL ? " " : "") : ""))
+      .join("")
     pages.push(text.replace(/\s+/g, " ").trim())
     for (const annotation of await page.getAnnotations()) {
       if (annotation.url !== undefined) outsideLinks.push(String(annotation.url))

@@ -27,7 +27,11 @@ export const freshFolder = (name: string): string => mkdtempSync(join(tmpdir(), 
 
 /** Keys that the tests make known at start; 43 base62 characters behind the prefix. */
 export const testKey = (name: string, prefix = "alk_live_"): string =>
-  prefix + name.replaceAll(/[^A-Za-z0-9]/g, "").padEnd(43, "x").slice(0, 43)
+  prefix
+  + name
+    .replaceAll(/[^A-Za-z0-9]/g, "")
+    .padEnd(43, "x")
+    .slice(0, 43)
 
 export const TEST_SECRET = "a-secret-of-the-tests-that-is-long-enough"
 export const ADMIN_TOKEN = "an-admin-token-of-the-tests"
@@ -48,8 +52,7 @@ const readyIn = (output: string): ReadyLine | undefined => {
       const parsed = JSON.parse(line) as ReadyLine & { readonly annotations?: ReadyLine }
       const found = { ...parsed.annotations, ...parsed }
       if (found.message === "ready") return found
-    } catch {
-    }
+    } catch {}
   }
   return undefined
 }

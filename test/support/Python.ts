@@ -16,7 +16,10 @@ const INSTALL_TIMEOUT_MS = 240_000
 
 const execute = promisify(execFile)
 
-const attempt = async (command: string, args: ReadonlyArray<string>): Promise<string | undefined> => {
+const attempt = async (
+  command: string,
+  args: ReadonlyArray<string>
+): Promise<string | undefined> => {
   try {
     await execute(command, [...args], { timeout: INSTALL_TIMEOUT_MS, maxBuffer: 16 * 1_048_576 })
     return undefined
@@ -37,8 +40,8 @@ const install = async (folder: string): Promise<void> => {
   const second = made ?? (await attempt(join(environment, "bin", "python"), args))
   if (second === undefined) return
   throw new Error(
-    "the tests need Python 3 with pip (or venv), and PyPI or a mirror of it that pip is set up " +
-      `for, to install ${REQUIREMENTS}:\n${first}\n${second}`
+    "the tests need Python 3 with pip (or venv), and PyPI or a mirror of it that pip is set up "
+      + `for, to install ${REQUIREMENTS}:\n${first}\n${second}`
   )
 }
 

@@ -88,8 +88,10 @@ export class StartProbe {
   async end(): Promise<void> {
     this.#isEnding = true
     await this.#running
-    const open = () => this.#asked.filter(({ answeredAfter, overAfter }) =>
-      answeredAfter === undefined && overAfter === undefined)
+    const open = () =>
+      this.#asked.filter(
+        ({ answeredAfter, overAfter }) => answeredAfter === undefined && overAfter === undefined
+      )
     const until = Date.now() + ANSWER_MS
     while (open().length > 0 && Date.now() < until) await sleep(50)
   }
@@ -97,9 +99,8 @@ export class StartProbe {
   /** Whoever was let in has been answered in time; nobody waits who was not sent away. */
   assertAllAnswered(): void {
     assert.isAbove(this.#asked.length, 0)
-    const late = this.#asked.filter(
-      ({ answeredAfter, overAfter = Infinity }) =>
-        answeredAfter === undefined ? overAfter > AWAY_MS : answeredAfter > ANSWER_MS
+    const late = this.#asked.filter(({ answeredAfter, overAfter = Infinity }) =>
+      answeredAfter === undefined ? overAfter > AWAY_MS : answeredAfter > ANSWER_MS
     )
     assert.deepStrictEqual(late, [])
   }

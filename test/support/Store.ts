@@ -53,12 +53,17 @@ export const setAsideIn = (database: string) =>
   Effect.promise(async () => {
     const client = intruder()
     const answer = await client.query({
-      query: `SELECT source, kafka_offset, reason, body FROM ${database}.set_aside FINAL`
+      query:
+        `SELECT source, kafka_offset, reason, body FROM ${database}.set_aside FINAL`
         + " ORDER BY source, kafka_offset, reason, body",
       format: "JSONCompactEachRow"
     })
     const rows = await answer.json<readonly [string, string, string, string]>()
     await client.close()
-    return rows.map(([source, offset, reason, body]) =>
-      ({ source, offset: Number(offset), reason, body }))
+    return rows.map(([source, offset, reason, body]) => ({
+      source,
+      offset: Number(offset),
+      reason,
+      body
+    }))
   })

@@ -21,9 +21,9 @@ export const eventsOfSpan = (
   of: { readonly executionId: string; readonly spanId: string },
   bounds: PageBounds = WHOLE
 ): Effect.Effect<ReadonlyArray<ReadonlyArray<string>>, StoreUnavailable> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const pages: Array<ReadonlyArray<string>> = []
-    for (let after: EventPlace | undefined | "start" = "start"; after !== undefined;) {
+    for (let after: EventPlace | undefined | "start" = "start"; after !== undefined; ) {
       const from: EventPlace | undefined = after === "start" ? undefined : after
       const page: SpanEventPage = yield* store.spanEvents(tenantId, of, from, bounds)
       pages.push(page.facts)
@@ -40,16 +40,14 @@ export const allFacts = (
   tenantId: string,
   executionId: string
 ): Effect.Effect<ReadonlyArray<string>, StoreUnavailable> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const scan = store.scan(tenantId, executionId, Number.MAX_SAFE_INTEGER)
     const structure = (yield* Stream.runCollect(scan)).flat()
     const spans = [...(yield* store.eventCounts(tenantId, executionId)).keys()]
     const events = yield* Effect.forEach(spans, (spanId) =>
       eventsOfSpan(store, tenantId, { executionId, spanId })
     )
-    return [...structure, ...events.flat(2)].sort((left, right) =>
-      numberOf(left) - numberOf(right)
-    )
+    return [...structure, ...events.flat(2)].sort((left, right) => numberOf(left) - numberOf(right))
   })
 
 /** The stored text of a fact without its details. */

@@ -38,7 +38,7 @@ const rootOf = (hashes: ReadonlyArray<Buffer>): Buffer => {
 
 const entriesOf = (bundle: Buffer): ReadonlyArray<Buffer> => {
   const entries: Array<Buffer> = []
-  for (let at = 0; at < bundle.length;) {
+  for (let at = 0; at < bundle.length; ) {
     const length = bundle.readUInt16BE(at)
     const entry = bundle.subarray(at + 2, at + 2 + length)
     if (entry.length !== length) throw new Error("a bundle ends within an entry")
@@ -86,7 +86,8 @@ export const readLog = async (fetch: Fetch): Promise<ReadLog> => {
     const full = Math.floor(hashes.length / WIDTH)
     const below = hashes
     hashes = Array.from({ length: full }, (_, index) =>
-      rootOf(below.slice(index * WIDTH, (index + 1) * WIDTH)))
+      rootOf(below.slice(index * WIDTH, (index + 1) * WIDTH))
+    )
   }
   if (rootOf(leaves).toString("base64") !== root) throw new Error("the root is another one")
   return { origin, size, root, entries, paths }

@@ -40,23 +40,74 @@ const pathOf = (base: string, id: string, rest = ""): string =>
 /** What one run says, as operations of a batch; ids are the client's own. */
 const run = "run/1 “ü”"
 const operations: ReadonlyArray<Json> = [
-  { op: "execution.start", id: run, agent_id: "agent", agent_name: "Agent", trigger: "cron",
-    started_at: STARTED, metadata: { run: 1, nested: { list: [1, 1.5, null, "ü"] } } },
-  { op: "span.start", execution_id: run, id: "plan", span_type: "PLANNING", name: "plan",
-    started_at: "2026-11-21T10:00:01Z" },
-  { op: "span.start", execution_id: run, id: "left", span_type: "TOOL_CALL", name: "left",
-    parent_span_id: "plan", started_at: "2026-11-21T10:00:02Z", metadata: { side: "left" } },
-  { op: "span.start", execution_id: run, id: "right", span_type: "TOOL_CALL", name: "right",
-    parent_span_id: "plan", started_at: "2026-11-21T10:00:02.5Z" },
-  { op: "span.start", execution_id: run, id: "join", span_type: "LLM_CALL", name: "join",
-    caused_by_span_ids: ["left", "right"], started_at: "2026-11-21T10:00:05Z" },
-  { op: "span.event", span_id: "left", id: "e1", event_type: "tool.request", timestamp: STARTED,
-    payload: { q: "“ü” 📄" } },
+  {
+    op: "execution.start",
+    id: run,
+    agent_id: "agent",
+    agent_name: "Agent",
+    trigger: "cron",
+    started_at: STARTED,
+    metadata: { run: 1, nested: { list: [1, 1.5, null, "ü"] } }
+  },
+  {
+    op: "span.start",
+    execution_id: run,
+    id: "plan",
+    span_type: "PLANNING",
+    name: "plan",
+    started_at: "2026-11-21T10:00:01Z"
+  },
+  {
+    op: "span.start",
+    execution_id: run,
+    id: "left",
+    span_type: "TOOL_CALL",
+    name: "left",
+    parent_span_id: "plan",
+    started_at: "2026-11-21T10:00:02Z",
+    metadata: { side: "left" }
+  },
+  {
+    op: "span.start",
+    execution_id: run,
+    id: "right",
+    span_type: "TOOL_CALL",
+    name: "right",
+    parent_span_id: "plan",
+    started_at: "2026-11-21T10:00:02.5Z"
+  },
+  {
+    op: "span.start",
+    execution_id: run,
+    id: "join",
+    span_type: "LLM_CALL",
+    name: "join",
+    caused_by_span_ids: ["left", "right"],
+    started_at: "2026-11-21T10:00:05Z"
+  },
+  {
+    op: "span.event",
+    span_id: "left",
+    id: "e1",
+    event_type: "tool.request",
+    timestamp: STARTED,
+    payload: { q: "“ü” 📄" }
+  },
   { op: "span.event", span_id: "join", id: "e2", event_type: "llm.response", timestamp: STARTED },
   { op: "span.end", span_id: "left", ended_at: "2026-11-21T10:00:03Z", metadata: { hits: 3 } },
-  { op: "span.end", span_id: "right", status: "FAILED", ended_at: "2026-11-21T10:00:04Z",
-    error: { type: "timeout" } },
-  { op: "execution.end", execution_id: run, ended_at: "2026-11-21T10:00:09Z", metadata: { done: true } }
+  {
+    op: "span.end",
+    span_id: "right",
+    status: "FAILED",
+    ended_at: "2026-11-21T10:00:04Z",
+    error: { type: "timeout" }
+  },
+  {
+    op: "execution.end",
+    execution_id: run,
+    ended_at: "2026-11-21T10:00:09Z",
+    metadata: { done: true }
+  }
 ]
 
 /** Kinds in an order that makes sense, operations of a kind reversed where that still does. */
@@ -94,9 +145,7 @@ const seen = async (api: Client, id = run): Promise<Json> => {
   const { created_at: _at, ...execution } = await get(pathOf(EXECUTIONS, id))
   const { spans } = await get(pathOf(EXECUTIONS, id, "/spans"))
   const dag = await get(pathOf(EXECUTIONS, id, "/dag"))
-  const singles = await Promise.all(
-    spans.map(({ id: span }: Json) => get(pathOf(SPANS, span)))
-  )
+  const singles = await Promise.all(spans.map(({ id: span }: Json) => get(pathOf(SPANS, span))))
   return { execution, spans, dag, singles }
 }
 
@@ -244,9 +293,10 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
       const answers = await Promise.all(
         Array.from({ length: CONCURRENT }, (_, n) =>
           client(tenant, n).call(pathOf(SPANS, root_span_id, "/events"), {
-            body: n % 2 === 0
-              ? { event_type: "tick", payload: { n } }
-              : { events: [{ event_type: "tick" }, { event_type: "tock" }] }
+            body:
+              n % 2 === 0
+                ? { event_type: "tick", payload: { n } }
+                : { events: [{ event_type: "tick" }, { event_type: "tock" }] }
           })
         )
       )
@@ -257,9 +307,15 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
       )
       const total = (CONCURRENT / 2) * 3
       const all = Array.from({ length: total }, (_, n) => n + 1)
-      assert.deepStrictEqual(numbers.sort((left, right) => left - right), all)
+      assert.deepStrictEqual(
+        numbers.sort((left, right) => left - right),
+        all
+      )
       const { body } = await client(tenant, 1).call(pathOf(SPANS, root_span_id, "/events"))
-      assert.deepStrictEqual(body.events.map(({ sequence_number }: Json) => sequence_number), all)
+      assert.deepStrictEqual(
+        body.events.map(({ sequence_number }: Json) => sequence_number),
+        all
+      )
       const { body: dag } = await client(tenant).call(pathOf(EXECUTIONS, id, "/dag"))
       assert.strictEqual(dag.nodes[0].event_count, total)
     })
@@ -273,11 +329,16 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
         started_at: `2026-11-21T10:00:${String(n).padStart(2, "0")}Z`
       }))
       const ends = starts.slice(0, 20).map(({ id }) => ({
-        op: "execution.end", execution_id: id, status: "FAILED"
+        op: "execution.end",
+        execution_id: id,
+        status: "FAILED"
       }))
-      const answer = await client(tenant).call(BATCH, { body: { operations: [...starts, ...ends] } })
+      const answer = await client(tenant).call(BATCH, {
+        body: { operations: [...starts, ...ends] }
+      })
       assert.strictEqual(answer.body.accepted, 80, answer.text)
-      const list = async (query: string) => (await client(tenant, 1).call(`${EXECUTIONS}?${query}`)).body
+      const list = async (query: string) =>
+        (await client(tenant, 1).call(`${EXECUTIONS}?${query}`)).body
       const first = await list("")
       assert.deepStrictEqual([first.total, first.page, first.page_size], [60, 1, 50])
       const rest = await list("page=2")
@@ -287,7 +348,10 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
       )
       assert.strictEqual((await list("status=FAILED")).total, 20)
       assert.strictEqual((await list("status=RUNNING&agent_id=agent-1")).total, 13)
-      assert.strictEqual((await list("from=2026-11-21T10:00:10Z&to=2026-11-21T10:00:19Z")).total, 10)
+      assert.strictEqual(
+        (await list("from=2026-11-21T10:00:10Z&to=2026-11-21T10:00:19Z")).total,
+        10
+      )
     })
 
     it("are another tenant's nowhere", async () => {
@@ -307,18 +371,22 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
     it("say nothing of their details any more once they are erased", async () => {
       const api = client(traceTenants.erase)
       await api.call(BATCH, { body: { operations } })
-      const answer = await api.call(pathOf(EXECUTIONS, run, "/erase"), { body: { reason: "asked" } })
+      const answer = await api.call(pathOf(EXECUTIONS, run, "/erase"), {
+        body: { reason: "asked" }
+      })
       assert.strictEqual(answer.status, 200, answer.text)
       assert.isString(answer.body.erased_at)
       const left = await seen(client(traceTenants.erase, 1))
       const text = JSON.stringify(left)
-      for (const secret of ["nested", "cron", "timeout", "hits", "📄", "\"Agent\""]) {
+      for (const secret of ["nested", "cron", "timeout", "hits", "📄", '"Agent"']) {
         assert.notInclude(text, secret)
       }
-      assert.deepStrictEqual(
-        left["spans"].map(({ id, status }: Json) => [id, status]).slice(1),
-        [["plan", "COMPLETED"], ["left", "COMPLETED"], ["right", "FAILED"], ["join", "COMPLETED"]]
-      )
+      assert.deepStrictEqual(left["spans"].map(({ id, status }: Json) => [id, status]).slice(1), [
+        ["plan", "COMPLETED"],
+        ["left", "COMPLETED"],
+        ["right", "FAILED"],
+        ["join", "COMPLETED"]
+      ])
     })
 
     if (!isWhole) return
@@ -329,8 +397,11 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
       await api.call(BATCH, { body: { operations: operations.slice(0, 2) } })
       const url = `${client(tenant, 1).url}${pathOf(EXECUTIONS, run, "/stream")}`
       const ended = (messages: ReadonlyArray<{ readonly data: string }>) =>
-        messages.some(({ data }) => (JSON.parse(data) as Json)["trigger"] !== undefined &&
-          (JSON.parse(data) as Json)["status"] === "COMPLETED")
+        messages.some(
+          ({ data }) =>
+            (JSON.parse(data) as Json)["trigger"] !== undefined
+            && (JSON.parse(data) as Json)["status"] === "COMPLETED"
+        )
       // The stream is ahead of the lists: only the answer says that they show it all.
       let answered: Promise<unknown> = Promise.resolve()
       const live = await readStream(url, api.key, {
@@ -350,7 +421,10 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
           assert.deepStrictEqual(last(messages, span.id), span)
         }
         const ids = messages.flatMap(({ id }) => (id === undefined ? [] : [Number(id)]))
-        assert.deepStrictEqual(ids, [...new Set(ids)].sort((left, right) => left - right))
+        assert.deepStrictEqual(
+          ids,
+          [...new Set(ids)].sort((left, right) => left - right)
+        )
       }
       assert.deepStrictEqual(all.slice(-live.length), live)
       assert.strictEqual(all.filter(({ event }) => event === "trace.event").length, 2)
@@ -367,7 +441,10 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
       const path = pathOf(EXECUTIONS, run, "/verify")
       const { body: report } = await api.call(path)
       assert.deepInclude(report, {
-        valid: true, status: "valid", scheme: "alk-trace-v1", facts_checked: operations.length + 1
+        valid: true,
+        status: "valid",
+        scheme: "alk-trace-v1",
+        facts_checked: operations.length + 1
       })
       await api.call(pathOf(EXECUTIONS, run, "/erase"), { body: { reason: "asked" } })
       const { body: erased } = await client(traceTenants.verify, 1).call(path)

@@ -52,7 +52,9 @@ export const outcomesOf = ({ errors, results = [], status }: Receipt): ReadonlyA
     : [
         ...results.map(({ index, outcome }) => [index, outcome] as const),
         ...errors.map(({ code, index }) => [index, code] as const)
-      ].sort(([left], [right]) => left - right).map(([, said]) => said)
+      ]
+        .sort(([left], [right]) => left - right)
+        .map(([, said]) => said)
 
 const eventually = <A, E, R>(look: Effect.Effect<A, E, R>, holds: (found: A) => boolean) =>
   look.pipe(
@@ -117,7 +119,7 @@ export class TracePartition {
 
   /** Until it is ready; fails with what it refuses to start for. */
   readonly startSequencer = Effect.suspend(() =>
-    Effect.gen({ self: this }, function*() {
+    Effect.gen({ self: this }, function* () {
       const { load, position } = yield* TraceStore
       const traceStore = {
         position,
@@ -154,19 +156,19 @@ export class TracePartition {
 
   /** Commands, one behind the other; their receipts once the sequencer has decided on all. */
   submit(...commands: ReadonlyArray<Command>) {
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       yield* append(commands.map((command) => commandRecord(command)))
       const decided = yield* eventually(receiptsByAttempt, (known) =>
-        commands.every(({ attempt }) => known.has(attempt)))
+        commands.every(({ attempt }) => known.has(attempt))
+      )
       return commands.map(({ attempt }) => decided.get(attempt)!)
     })
   }
 
   /** What becomes of operations in one command. */
   run(...operations: ReadonlyArray<TraceOperation>) {
-    return Effect.map(
-      this.submit(traceCommand(this.tenantId, operations)),
-      (receipts) => receipts.flatMap(outcomesOf)
+    return Effect.map(this.submit(traceCommand(this.tenantId, operations)), (receipts) =>
+      receipts.flatMap(outcomesOf)
     )
   }
 
@@ -187,7 +189,7 @@ export class TracePartition {
   }
 
   /** The store shows the topic's end. */
-  readonly shown = Effect.gen(function*() {
+  readonly shown = Effect.gen(function* () {
     const log = yield* EventLog
     const { end } = yield* log.bounds("traces", 0)
     yield* eventually(progress, ({ rebuilding, traces_next }) => !rebuilding && traces_next >= end)
@@ -207,7 +209,7 @@ export class TracePartition {
   )
 
   /** Neither memory nor changelog hold anything of any execution. */
-  readonly forgotten = Effect.gen({ self: this }, function*() {
+  readonly forgotten = Effect.gen({ self: this }, function* () {
     yield* eventually(this.changelog, (live) => live.length === 0)
     const inMemory = Metric.value(Metric.withAttributes(tracesInMemory, { partition: "0" }))
     yield* eventually(inMemory, ({ value }) => value === 0)
@@ -215,7 +217,7 @@ export class TracePartition {
 
   /** Everything that the store holds of an execution. */
   stored(executionId: string) {
-    return Effect.gen({ self: this }, function*() {
+    return Effect.gen({ self: this }, function* () {
       yield* this.shown
       const store = yield* TraceStore
       const bodies = yield* allFacts(store, this.tenantId, executionId)
@@ -239,14 +241,13 @@ export class TracePartition {
   }
 
   verify(executionId: string) {
-    return Effect.gen({ self: this }, function*() {
+    return Effect.gen({ self: this }, function* () {
       const verifier = yield* TraceVerifier
       return yield* verifier.verify(this.tenantId, executionId)
     }).pipe(
-      Effect.provide(layerTraceVerifier.pipe(
-          Layer.provide(layerChainEnds(true)),
-          Layer.provide(layerFollower)
-        )),
+      Effect.provide(
+        layerTraceVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerFollower))
+      ),
       Effect.scoped
     )
   }

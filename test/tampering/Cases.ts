@@ -78,7 +78,9 @@ type Changes = Readonly<Record<string, string>>
 
 const update = (table: string, where: string, changes: Changes): string =>
   `ALTER TABLE ${table} UPDATE `
-  + Object.entries(changes).map(([name, value]) => `${name} = ${value}`).join(", ")
+  + Object.entries(changes)
+    .map(([name, value]) => `${name} = ${value}`)
+    .join(", ")
   + ` WHERE ${where}`
 
 const remove = (table: string, where: string): string =>
@@ -91,19 +93,26 @@ const copy = (
   where: string,
   changes: Changes = {}
 ): string => {
-  const names = columns.get(table)!.filter(({ kind }) => kind !== "MATERIALIZED")
+  const names = columns
+    .get(table)!
+    .filter(({ kind }) => kind !== "MATERIALIZED")
     .map(({ name }) => name)
-  return `INSERT INTO ${database}.${table} (${names.join(", ")})`
+  return (
+    `INSERT INTO ${database}.${table} (${names.join(", ")})`
     + ` SELECT ${names.map((name) => changes[name] ?? name).join(", ")}`
     + ` FROM ${database}.${table} WHERE ${where}`
+  )
 }
 
 /** Key columns can't be updated: a changed copy, and the original deleted. */
 const move = (target: Target, table: string, where: string, changes: Changes) => [
   copy(target, table, where, changes),
-  remove(`${target.database}.${table}`, `${where} AND NOT (${
-    Object.entries(changes).map(([name, value]) => `${name} = ${value}`).join(" AND ")
-  })`)
+  remove(
+    `${target.database}.${table}`,
+    `${where} AND NOT (${Object.entries(changes)
+      .map(([name, value]) => `${name} = ${value}`)
+      .join(" AND ")})`
+  )
 ]
 
 const EVENT = 5
@@ -112,17 +121,27 @@ const eventRow = ({ own: { tenantId } }: Target, sequence: number = EVENT): stri
 const bodyAs = ({ own }: Target, chain: "events" | "facts", sequence: number): string =>
   literal(own[chain][sequence - 1]!)
 
-const PLACE = "It says where the row came from. No answer is made of it, and the chain is checked"
+const PLACE =
+  "It says where the row came from. No answer is made of it, and the chain is checked"
   + " by the bytes."
 
 /** Columns of `events`; those in `moved` are part of the table's key. */
 const eventColumns: ReadonlyArray<readonly [string, string, Outcome, Partial<Case>?]> = [
   ["kafka_partition", "kafka_partition + 1", harmless(PLACE)],
-  ["kafka_offset", "9223372036854775808", harmless(PLACE), {
-    restarted: harmless("The next start sets the row aside, and the chain has it again.")
-  }],
-  ["body", `replaceOne(body, '"outcome":"success"', '"outcome":"failure"')`,
-    found("events", [EVENT, "content_mismatch"]), { isSmall: true, isPacked: true }],
+  [
+    "kafka_offset",
+    "9223372036854775808",
+    harmless(PLACE),
+    {
+      restarted: harmless("The next start sets the row aside, and the chain has it again.")
+    }
+  ],
+  [
+    "body",
+    `replaceOne(body, '"outcome":"success"', '"outcome":"failure"')`,
+    found("events", [EVENT, "content_mismatch"]),
+    { isSmall: true, isPacked: true }
+  ],
   ["id", "'other'", found("events", [EVENT, "content_mismatch"])],
   ["timestamp", "timestamp + 1", found("events", [EVENT, "content_mismatch"])],
   ["created_at", "created_at + 1", found("events", [EVENT, "content_mismatch"])],
@@ -140,9 +159,14 @@ const keysOfEvents: ReadonlyArray<
   readonly [string, (target: Target) => string, Outcome, Partial<Case>?]
 > = [
   ["version", () => "toUInt8(1)", found("events", [EVENT, "content_mismatch"])],
-  ["tenant_id", ({ other }) => `'${other.tenantId}'`, found("events", [EVENT, "sequence_gap"]), {
-    other: found("events", [EVENT, "content_mismatch"])
-  }],
+  [
+    "tenant_id",
+    ({ other }) => `'${other.tenantId}'`,
+    found("events", [EVENT, "sequence_gap"]),
+    {
+      other: found("events", [EVENT, "content_mismatch"])
+    }
+  ],
   ["sequence_number", () => "toUInt64(7)", found("events", [EVENT, "sequence_gap"])],
   ["hash", () => "repeat('e', 64)", found("events", [EVENT, "content_mismatch"])]
 ]
@@ -177,9 +201,11 @@ const moves = (
     ...more
   }))
 
-const addedEvent = (sequence: string, changes: Changes = {}) => (target: Target) => [
-  copy(target, "events", eventRow(target), { sequence_number: sequence, ...changes })
-]
+const addedEvent =
+  (sequence: string, changes: Changes = {}) =>
+  (target: Target) => [
+    copy(target, "events", eventRow(target), { sequence_number: sequence, ...changes })
+  ]
 
 const eventRows: ReadonlyArray<Case> = [
   {
@@ -245,11 +271,13 @@ const eventRows: ReadonlyArray<Case> = [
     what: "second version",
     isPacked: true,
     isSmall: true,
-    statements: (target) => [copy(target, "events", eventRow(target), {
-      version: "toUInt8(1)",
-      body: `replaceOne(body, '"outcome":"success"', '"outcome":"failure"')`,
-      outcome: "'failure'"
-    })],
+    statements: (target) => [
+      copy(target, "events", eventRow(target), {
+        version: "toUInt8(1)",
+        body: `replaceOne(body, '"outcome":"success"', '"outcome":"failure"')`,
+        outcome: "'failure'"
+      })
+    ],
     running: found("events", [EVENT, "content_mismatch"])
   },
   {
@@ -283,11 +311,20 @@ const factRow = ({ own: { tenantId } }: Target, sequence: number = FACT): string
 
 const factColumns: typeof eventColumns = [
   ["kafka_partition", "kafka_partition + 1", harmless(PLACE)],
-  ["kafka_offset", "9223372036854775808", harmless(PLACE), {
-    restarted: harmless("The next start sets the row aside, and the chain has it again.")
-  }],
-  ["body", `replaceOne(body, 'TOOL_CALL', 'LLM_CALL')`,
-    found("traces", [FACT, "content_mismatch"]), { isSmall: true, isPacked: true }],
+  [
+    "kafka_offset",
+    "9223372036854775808",
+    harmless(PLACE),
+    {
+      restarted: harmless("The next start sets the row aside, and the chain has it again.")
+    }
+  ],
+  [
+    "body",
+    `replaceOne(body, 'TOOL_CALL', 'LLM_CALL')`,
+    found("traces", [FACT, "content_mismatch"]),
+    { isSmall: true, isPacked: true }
+  ],
   ["chain_sequence", "999", found("traces", [FACT, "sequence_gap"])],
   ["type", "'span.ended'", found("traces", [FACT, "content_mismatch"])],
   ["span_id", "'other'", found("traces", [FACT, "content_mismatch"]), { isSmall: true }],
@@ -300,9 +337,14 @@ const factColumns: typeof eventColumns = [
 
 const keysOfFacts: typeof keysOfEvents = [
   ["version", () => "toUInt8(1)", found("traces", [FACT, "content_mismatch"])],
-  ["tenant_id", ({ other }) => `'${other.tenantId}'`, found("traces", [FACT, "sequence_gap"]), {
-    other: found("traces", [FACT, "content_mismatch"])
-  }],
+  [
+    "tenant_id",
+    ({ other }) => `'${other.tenantId}'`,
+    found("traces", [FACT, "sequence_gap"]),
+    {
+      other: found("traces", [FACT, "content_mismatch"])
+    }
+  ],
   ["scope", () => "toUInt8(2)", found("traces", [FACT, "content_mismatch"])],
   ["execution_id", () => "'x3'", found("traces", [FACT, "content_mismatch"]), { isSmall: true }],
   ["fact_number", () => "toUInt64(9)", found("traces", [FACT, "content_mismatch"])],
@@ -343,8 +385,10 @@ const factRows: ReadonlyArray<Case> = [
   {
     on: "facts",
     what: "all rows of an execution deleted, and of the index",
-    statements: ({ database, own }) => ["facts", "span_ids"].map((table) =>
-      remove(`${database}.${table}`, `tenant_id = '${own.tenantId}' AND execution_id = 'x1'`)),
+    statements: ({ database, own }) =>
+      ["facts", "span_ids"].map((table) =>
+        remove(`${database}.${table}`, `tenant_id = '${own.tenantId}' AND execution_id = 'x1'`)
+      ),
     running: found("traces", [1, "sequence_gap"])
   },
   {
@@ -382,10 +426,12 @@ const factRows: ReadonlyArray<Case> = [
     what: "second version",
     isPacked: true,
     isSmall: true,
-    statements: (target) => [copy(target, "facts", factRow(target), {
-      version: "toUInt8(1)",
-      body: "replaceOne(body, 'TOOL_CALL', 'LLM_CALL')"
-    })],
+    statements: (target) => [
+      copy(target, "facts", factRow(target), {
+        version: "toUInt8(1)",
+        body: "replaceOne(body, 'TOOL_CALL', 'LLM_CALL')"
+      })
+    ],
     running: found("traces", [FACT, "content_mismatch"])
   },
   {
@@ -422,18 +468,33 @@ const INDEXED_FROM = "The index leads by span id to an execution. It says where 
 
 const spanIdColumns: typeof eventColumns = [
   ["kafka_partition", "kafka_partition + 1", harmless(INDEXED_FROM)],
-  ["kafka_offset", "9223372036854775808", harmless(INDEXED_FROM), {
-    // Rows of the index beyond the end of the topic go when facts are set aside.
-    restarted: found("traces", [FACT, "content_mismatch"])
-  }],
-  ["chain_sequence", "999", harmless(
-    "The index leads to an execution by tenant, span and execution. The rows of the facts are what"
-    + " is read.")]
+  [
+    "kafka_offset",
+    "9223372036854775808",
+    harmless(INDEXED_FROM),
+    {
+      // Rows of the index beyond the end of the topic go when facts are set aside.
+      restarted: found("traces", [FACT, "content_mismatch"])
+    }
+  ],
+  [
+    "chain_sequence",
+    "999",
+    harmless(
+      "The index leads to an execution by tenant, span and execution. The rows of the facts are what"
+        + " is read."
+    )
+  ]
 ]
 const keysOfSpanIds: typeof keysOfEvents = [
-  ["tenant_id", ({ other }) => `'${other.tenantId}'`, found("traces", [FACT, "content_mismatch"]), {
-    other: harmless("The other tenant has the same entry: its index leads as before.")
-  }],
+  [
+    "tenant_id",
+    ({ other }) => `'${other.tenantId}'`,
+    found("traces", [FACT, "content_mismatch"]),
+    {
+      other: harmless("The other tenant has the same entry: its index leads as before.")
+    }
+  ],
   ["span_id", () => "'other'", found("traces", [FACT, "content_mismatch"])],
   ["execution_id", () => "'x3'", found("traces", [FACT, "content_mismatch"]), { isSmall: true }]
 ]
@@ -469,23 +530,29 @@ const spanIdRows: ReadonlyArray<Case> = [
 
 const checkpointRow = ({ own: { tenantId } }: Target): string =>
   `tenant_id = '${tenantId}' AND tree_size = ${EVENTS} AND chain = 'events'`
-const REREAD = "Verification takes the newest genuine checkpoint from the topic, not from the"
-  + " table."
+const REREAD =
+  "Verification takes the newest genuine checkpoint from the topic, not from the" + " table."
 
 const checkpointColumns: typeof eventColumns = [
   ["kafka_partition", "kafka_partition + 1", harmless(PLACE)],
-  ["body", "replaceOne(body, '\"root_hash\":\"', '\"root_hash\":\"0')", harmless(REREAD)]
+  ["body", 'replaceOne(body, \'"root_hash":"\', \'"root_hash":"0\')', harmless(REREAD)]
 ]
 
 const keysOfCheckpoints: typeof keysOfEvents = [
   ["kafka_offset", () => "toUInt64(9223372036854775808)", harmless(PLACE)],
-  ["tenant_id", ({ other }) => `'${other.tenantId}'`, harmless(REREAD), {
-    other: harmless("Its own checkpoint of this size has the higher offset and is read.")
-  }],
+  [
+    "tenant_id",
+    ({ other }) => `'${other.tenantId}'`,
+    harmless(REREAD),
+    {
+      other: harmless("Its own checkpoint of this size has the higher offset and is read.")
+    }
+  ],
   ["tree_size", () => "toUInt64(11)", harmless(REREAD)]
 ]
 
-const SUPERSEDED = "There is a newer checkpoint now, and verification compares with that. Who reads"
+const SUPERSEDED =
+  "There is a newer checkpoint now, and verification compares with that. Who reads"
   + " the other one finds that no published key has signed it."
 
 const otherKey = signerOf("alk", Buffer.alloc(32, 9))
@@ -544,8 +611,8 @@ const checkpointRows: ReadonlyArray<Case> = [
   }
 ]
 
-
-const RECEIPT = "A receipt is the answer to its sender, and no part of a chain. Who kept one finds"
+const RECEIPT =
+  "A receipt is the answer to its sender, and no part of a chain. Who kept one finds"
   + " a change with POST /v1/verify."
 const receiptRow = ({ own: { tenantId } }: Target): string => `tenant_id = '${tenantId}'`
 
@@ -566,8 +633,10 @@ const besideRows: ReadonlyArray<Case> = [
     what: "row added: the first one once more",
     statements: (target) => {
       const { database } = target
-      return [`INSERT INTO ${database}.receipts SELECT * FROM ${database}.receipts`
-        + ` WHERE ${receiptRow(target)} LIMIT 1`]
+      return [
+        `INSERT INTO ${database}.receipts SELECT * FROM ${database}.receipts`
+          + ` WHERE ${receiptRow(target)} LIMIT 1`
+      ]
     },
     running: harmless(RECEIPT)
   },
@@ -583,34 +652,40 @@ const besideRows: ReadonlyArray<Case> = [
     what: "row added",
     statements: ({ database, own }) => [
       `INSERT INTO ${database}.set_aside (source, kafka_offset, tenant_id, sequence_number, body)`
-      + ` VALUES ('events', 5, '${own.tenantId}', 5, 'junk')`
+        + ` VALUES ('events', 5, '${own.tenantId}', 5, 'junk')`
     ],
     running: harmless("No answer is made of what was set aside. It is kept to be looked at.")
   },
   {
     on: "subtrees",
     what: "row added for the tenant's tree",
-    statements: ({ database, own }) => ["", "/traces"].map((chain) =>
-      `INSERT INTO ${database}.subtrees (tree, level, node_index, hash)`
-      + ` VALUES ('${own.tenantId}${chain}', 8, 0, repeat('x', 32))`),
+    statements: ({ database, own }) =>
+      ["", "/traces"].map(
+        (chain) =>
+          `INSERT INTO ${database}.subtrees (tree, level, node_index, hash)`
+          + ` VALUES ('${own.tenantId}${chain}', 8, 0, repeat('x', 32))`
+      ),
     running: harmless("A proof that does not lead to the signed root is made again from the rows.")
   },
-  ...(["conflicts", "fact_conflicts"] as const).map((table): Case => ({
-    on: table,
-    what: "row added that no record has made",
-    isSmall: table === "conflicts",
-    statements: ({ database, own }) => [
-      `INSERT INTO ${database}.${table}`
-      + ` VALUES (0, 4, '${own.tenantId}', 6, 'sequence_mismatch', 'x')`
-    ],
-    running: found(table === "conflicts" ? "events" : "traces", [6, "duplicate_sequence"])
-  }))
+  ...(["conflicts", "fact_conflicts"] as const).map(
+    (table): Case => ({
+      on: table,
+      what: "row added that no record has made",
+      isSmall: table === "conflicts",
+      statements: ({ database, own }) => [
+        `INSERT INTO ${database}.${table}`
+          + ` VALUES (0, 4, '${own.tenantId}', 6, 'sequence_mismatch', 'x')`
+      ],
+      running: found(table === "conflicts" ? "events" : "traces", [6, "duplicate_sequence"])
+    })
+  )
 ]
 
 type Made = (target: Target) => RawRecord
 
-const keyed = (value: (target: Target) => string | Buffer | null): Made => (target) =>
-  ({ key: target.own.tenantId, value: value(target) })
+const keyed =
+  (value: (target: Target) => string | Buffer | null): Made =>
+  (target) => ({ key: target.own.tenantId, value: value(target) })
 
 const eventAfter = ({ own }: Target, prevHash?: string): string => {
   const chain = new Chain(own.tenantId)
@@ -646,12 +721,7 @@ const chained = (
   const kept = (sequence: number) => (target: Target) => target.own[own][sequence - 1]!
   const numbered = (to: string) => (target: Target) =>
     kept(at)(target).replace(`"${member}":${at},`, `"${member}":${to},`)
-  const one = (
-    what: string,
-    made: Made,
-    running: Outcome,
-    more: Partial<Case> = {}
-  ): Case => ({
+  const one = (what: string, made: Made, running: Outcome, more: Partial<Case> = {}): Case => ({
     on: `alk.${on}`,
     what,
     records: (target) => [[on, made(target)]],
@@ -659,32 +729,62 @@ const chained = (
     ...more
   })
   return [
-    one("record appended that links", keyed(next), unseen(
-      "It is what the sequencer would have written. The sequencer's own next record does not link"
-      + " to it, and neither does the next signed checkpoint."
-    ), { restarted: found(on, [length + 1, "duplicate_sequence"]), isSmall: true }),
-    one("record forged that does not link", keyed((target) => next(target, OTHER_HASH)),
-      found(on, [length + 1, "prev_hash_mismatch"]), { isSmall: true }),
-    one("record forged with sequence 0", keyed(numbered("0")), found(on, [0, outside]),
-      { isSmall: true }),
-    one("record forged with sequence 2^63", keyed(numbered("9223372036854775808")),
-      found(on, [0, outside])),
+    one(
+      "record appended that links",
+      keyed(next),
+      unseen(
+        "It is what the sequencer would have written. The sequencer's own next record does not link"
+          + " to it, and neither does the next signed checkpoint."
+      ),
+      { restarted: found(on, [length + 1, "duplicate_sequence"]), isSmall: true }
+    ),
+    one(
+      "record forged that does not link",
+      keyed((target) => next(target, OTHER_HASH)),
+      found(on, [length + 1, "prev_hash_mismatch"]),
+      { isSmall: true }
+    ),
+    one("record forged with sequence 0", keyed(numbered("0")), found(on, [0, outside]), {
+      isSmall: true
+    }),
+    one(
+      "record forged with sequence 2^63",
+      keyed(numbered("9223372036854775808")),
+      found(on, [0, outside])
+    ),
     one("genuine record once more", keyed(kept(at)), found(on, [at, "duplicate_sequence"])),
     one("last record once more", keyed(kept(length)), found(on, [length, "duplicate_sequence"])),
-    one("junk", keyed(() => "junk"), found(on, [0, "prev_hash_mismatch"]), { isSmall: true }),
-    one("record without a value", keyed(() => null), found(on, [0, "prev_hash_mismatch"])),
-    one("record of another tenant under the tenant's key",
-      keyed(({ other }) => other[own][at - 1]!), found(on, [at, "prev_hash_mismatch"])),
-    one("record without a key", (target) => ({ key: null, value: kept(at)(target) }),
-      harmless("It is of no tenant. The program logs it."))
+    one(
+      "junk",
+      keyed(() => "junk"),
+      found(on, [0, "prev_hash_mismatch"]),
+      { isSmall: true }
+    ),
+    one(
+      "record without a value",
+      keyed(() => null),
+      found(on, [0, "prev_hash_mismatch"])
+    ),
+    one(
+      "record of another tenant under the tenant's key",
+      keyed(({ other }) => other[own][at - 1]!),
+      found(on, [at, "prev_hash_mismatch"])
+    ),
+    one(
+      "record without a key",
+      (target) => ({ key: null, value: kept(at)(target) }),
+      harmless("It is of no tenant. The program logs it.")
+    )
   ]
 }
 
 const MAC = "A record without a MAC of the service is refused and logged."
 const COPY = "A copy of a genuine record says what is known already, or less, and is refused."
 
-const genuine = (topic: TopicKind, isOf: (record: RawRecord, tenantId: string) => boolean): Made =>
-  ({ own, records }) => records.get(topic)!.find((record) => isOf(record, own.tenantId))!
+const genuine =
+  (topic: TopicKind, isOf: (record: RawRecord, tenantId: string) => boolean): Made =>
+  ({ own, records }) =>
+    records.get(topic)!.find((record) => isOf(record, own.tenantId))!
 
 /** Topics of records that only the service's own processes read. */
 const internal = (
@@ -718,14 +818,20 @@ const forgedHead = (sequence: number): string =>
 const CHECKPOINTS = "It is no checkpoint. The program logs it."
 
 const checkpointRecords: ReadonlyArray<Case> = [
-  ["forged with another key", keyed(forgedCheckpoint),
+  [
+    "forged with another key",
+    keyed(forgedCheckpoint),
     found("events", [EVENTS, "checkpoint_mismatch"]),
-    { restarted: harmless(SUPERSEDED), isSmall: true }],
+    { restarted: harmless(SUPERSEDED), isSmall: true }
+  ],
   ["junk", keyed(() => "junk"), harmless(CHECKPOINTS), {}],
   ["record without a value", keyed(() => null), harmless(CHECKPOINTS), {}],
-  ["older checkpoint once more",
+  [
+    "older checkpoint once more",
     genuine("checkpoints", ({ key }, tenantId) => String(key) === tenantId),
-    harmless("The newest one is the one of the largest tree."), {}]
+    harmless("The newest one is the one of the largest tree."),
+    {}
+  ]
 ].map(([what, made, running, more]) => ({
   on: "alk.checkpoints",
   what: what as string,
@@ -734,8 +840,10 @@ const checkpointRecords: ReadonlyArray<Case> = [
   ...(more as Partial<Case>)
 }))
 
-const genuineReceipt = genuine("receipts", ({ value }, tenantId) =>
-  JSON.parse(String(value)).tenant_id === tenantId)
+const genuineReceipt = genuine(
+  "receipts",
+  ({ value }, tenantId) => JSON.parse(String(value)).tenant_id === tenantId
+)
 
 const besideTopics: ReadonlyArray<Case> = [
   {
@@ -836,10 +944,15 @@ const pairs: ReadonlyArray<Case> = [
   {
     on: "alk.progress and events",
     what: "progress forged, row deleted",
-    records: () => [["progress", {
-      key: "0",
-      value: JSON.stringify({ partition: 0, events_next: 1e6, rebuilding: true })
-    }]],
+    records: () => [
+      [
+        "progress",
+        {
+          key: "0",
+          value: JSON.stringify({ partition: 0, events_next: 1e6, rebuilding: true })
+        }
+      ]
+    ],
     statements: (target) => [remove(`${target.database}.events`, eventRow(target))],
     running: found("events", [EVENT, "sequence_gap"])
   },
@@ -853,22 +966,20 @@ const pairs: ReadonlyArray<Case> = [
   }
 ]
 
-const NOTED = "The record is in no chain and in no answer, and its topic still holds it. What is"
+const NOTED =
+  "The record is in no chain and in no answer, and its topic still holds it. What is"
   + " lost is the row that says so."
 
 /** A record that does not link, and what is done to the row that says so. */
-const conflictCases = (
-  table: "conflicts" | "fact_conflicts"
-): ReadonlyArray<Case> => {
+const conflictCases = (table: "conflicts" | "fact_conflicts"): ReadonlyArray<Case> => {
   const isEvents = table === "conflicts"
   const on = isEvents ? "events" : "traces"
   const at = isEvents ? EVENT : FACT
   const row = ({ own }: Target): string =>
     `tenant_id = '${own.tenantId}' AND sequence_number = ${at}`
-  const records = (target: Target) => [[
-    on,
-    keyed(({ own }) => (isEvents ? own.events : own.facts)[at - 1]!)(target)
-  ] as const]
+  const records = (target: Target) => [
+    [on, keyed(({ own }) => (isEvents ? own.events : own.facts)[at - 1]!)(target)] as const
+  ]
   const duplicate = found(on, [at, "duplicate_sequence"])
   const columns: typeof eventColumns = [
     ["reason", "'other'", found(on, [at, "prev_hash_mismatch"])],
@@ -876,9 +987,14 @@ const conflictCases = (
   ]
   const keys: typeof keysOfEvents = [
     ["kafka_partition", () => "toUInt32(1)", duplicate],
-    ["kafka_offset", () => "toUInt64(9223372036854775808)", duplicate, {
-      restarted: harmless(NOTED)
-    }],
+    [
+      "kafka_offset",
+      () => "toUInt64(9223372036854775808)",
+      duplicate,
+      {
+        restarted: harmless(NOTED)
+      }
+    ],
     ["tenant_id", ({ other }) => `'${other.tenantId}'`, harmless(NOTED), { other: duplicate }],
     ["sequence_number", () => "toUInt64(999)", found(on, [999, "duplicate_sequence"])]
   ]
@@ -916,10 +1032,26 @@ export const cases: ReadonlyArray<Case> = [
   ...chained("events", "events", "sequence_number", EVENTS, eventAfter),
   ...chained("traces", "facts", "chain_sequence", FACTS, factAfter),
   ...checkpointRecords,
-  ...internal("commands", (tenantId) => tenantId, () => "{}"),
-  ...internal("state", (tenantId) => `head/${tenantId}`, () => forgedHead(3)),
-  ...internal("progress", () => "0", () => JSON.stringify({ partition: 0, events_next: 1e6 })),
-  ...internal("registry", () => "key/key_forged", () => JSON.stringify({ id: "key_forged" })),
+  ...internal(
+    "commands",
+    (tenantId) => tenantId,
+    () => "{}"
+  ),
+  ...internal(
+    "state",
+    (tenantId) => `head/${tenantId}`,
+    () => forgedHead(3)
+  ),
+  ...internal(
+    "progress",
+    () => "0",
+    () => JSON.stringify({ partition: 0, events_next: 1e6 })
+  ),
+  ...internal(
+    "registry",
+    () => "key/key_forged",
+    () => JSON.stringify({ id: "key_forged" })
+  ),
   ...besideTopics,
   ...pairs,
   ...conflictCases("conflicts"),
@@ -928,8 +1060,11 @@ export const cases: ReadonlyArray<Case> = [
 
 /** Tables whose columns have no case each, and why. */
 export const tablesAsAWhole: ReadonlyMap<string, string> = new Map([
-  ["schema_migrations", "Says which files of `schemas/clickhouse` were applied. A changed row is"
-    + " refused at the next start, with its name (`test/adapters/clickhouse/Migrations.test.ts`)."],
+  [
+    "schema_migrations",
+    "Says which files of `schemas/clickhouse` were applied. A changed row is"
+      + " refused at the next start, with its name (`test/adapters/clickhouse/Migrations.test.ts`)."
+  ],
   ["set_aside", "No answer is made of it."],
   ["subtrees", "A cache of hashes for proofs, made again when a proof does not hold."]
 ])

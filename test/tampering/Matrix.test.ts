@@ -8,21 +8,26 @@ import { pageOf } from "./Page.ts"
 import { columnsOf } from "./World.ts"
 
 describe("the tamper matrix", () => {
-  it.live("finds what is changed, through the running service and after a restart", () =>
-    runMatrix(cases.filter(({ isSmall }) => isSmall === true)), 600_000)
+  it.live(
+    "finds what is changed, through the running service and after a restart",
+    () => runMatrix(cases.filter(({ isSmall }) => isSmall === true)),
+    600_000
+  )
 
   it.live("has a case for every column that can be written", () =>
     withView((database) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const columns = yield* columnsOf(database)
         const written = [...columns].flatMap(([table, all]) =>
           tablesAsAWhole.has(table)
             ? []
             : all
                 .filter(({ kind }) => kind !== "MATERIALIZED")
-                .map(({ name }) => `${table}.${name}`))
+                .map(({ name }) => `${table}.${name}`)
+        )
         const covered = cases.flatMap(({ column, on }) =>
-          column === undefined ? [] : [`${on.split(" and ").at(-1)}.${column}`])
+          column === undefined ? [] : [`${on.split(" and ").at(-1)}.${column}`]
+        )
         assert.sameMembers([...new Set(covered)], written)
         for (const table of tablesAsAWhole.keys()) assert.isTrue(columns.has(table), table)
       })

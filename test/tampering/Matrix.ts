@@ -42,8 +42,7 @@ interface Bench {
   readonly before: Answers
 }
 
-const NOTHING: Effect.Effect<Answers> =
-  Effect.succeed({ events: [], isCounted: true, facts: [] })
+const NOTHING: Effect.Effect<Answers> = Effect.succeed({ events: [], isCounted: true, facts: [] })
 
 /** True if the answers are compared with those of before. */
 const isCompared = ({ restarted, running: now }: Case): boolean =>
@@ -67,8 +66,10 @@ const complaint = (report: TenantReport, expected: Outcome): string | undefined 
   const statuses = [report.status, report.traces!.status]
   const isBroken = !report.valid && statuses.includes("broken")
   if (!isBroken) return `broken was expected: ${report.status}`
-  const missed = expected.found.filter(({ at, chain, reason }) =>
-    !breaks.some((one) => one.at === at && one.chain === chain && one.reason === reason))
+  const missed = expected.found.filter(
+    ({ at, chain, reason }) =>
+      !breaks.some((one) => one.at === at && one.chain === chain && one.reason === reason)
+  )
   if (missed.length > 0) return `${JSON.stringify(missed)} was not found, only ${said}`
   // A chain that nothing was done to stays whole.
   const touched = new Set(expected.found.map(({ chain }) => chain))
@@ -76,7 +77,7 @@ const complaint = (report: TenantReport, expected: Outcome): string | undefined 
   return beside.length === 0 ? undefined : `${JSON.stringify(beside)} beside ${said}`
 }
 
-const check = Effect.fnUntraced(function*(
+const check = Effect.fnUntraced(function* (
   { before, case_, target }: Bench,
   phase: string,
   expected: Outcome
@@ -101,16 +102,21 @@ const check = Effect.fnUntraced(function*(
   return complaints
 })
 
-const checkAll = Effect.fnUntraced(function*(
+const checkAll = Effect.fnUntraced(function* (
   benches: ReadonlyArray<Bench>,
   phase: string,
   expected: (case_: Case) => Outcome
 ) {
-  const complaints = yield* Effect.forEach(benches, (bench) =>
-    check(bench, phase, expected(bench.case_)).pipe(
-      Effect.catch((error) =>
-        Effect.succeed([`${nameOf(bench.case_)}, ${phase}: ${String(error.cause)}`]))
-    ), { concurrency: CONCURRENCY })
+  const complaints = yield* Effect.forEach(
+    benches,
+    (bench) =>
+      check(bench, phase, expected(bench.case_)).pipe(
+        Effect.catch((error) =>
+          Effect.succeed([`${nameOf(bench.case_)}, ${phase}: ${String(error.cause)}`])
+        )
+      ),
+    { concurrency: CONCURRENCY }
+  )
   const control = yield* verifyTenant(CONTROL)
   const ofControl = control.valid
     ? []
@@ -118,24 +124,31 @@ const checkAll = Effect.fnUntraced(function*(
   return [...complaints.flat(), ...ofControl]
 })
 
-const recordsOf = Effect.fnUntraced(function*() {
+const recordsOf = Effect.fnUntraced(function* () {
   const all = new Map<TopicKind, ReadonlyArray<RawRecord>>()
   for (const topic of topicKinds) {
-    all.set(topic, (yield* readAll(topic)).map(({ headers, key, value }) => ({
-      key,
-      value,
-      headers: Object.fromEntries(
-        Object.entries(headers).map(([name, text]) => [name, text.toString()])
-      )
-    })))
+    all.set(
+      topic,
+      (yield* readAll(topic)).map(({ headers, key, value }) => ({
+        key,
+        value,
+        headers: Object.fromEntries(
+          Object.entries(headers).map(([name, text]) => [name, text.toString()])
+        )
+      }))
+    )
   }
   return all
 })
 
-const produceAll = Effect.fnUntraced(function*(prefix: string, benches: ReadonlyArray<Bench>) {
+const produceAll = Effect.fnUntraced(function* (prefix: string, benches: ReadonlyArray<Bench>) {
   const made = benches.flatMap(({ case_, target }) => case_.records?.(target) ?? [])
   for (const [topic, records] of Map.groupBy(made, ([kind]) => kind)) {
-    yield* produceRaw(prefix, topic, records.map(([, record]) => record))
+    yield* produceRaw(
+      prefix,
+      topic,
+      records.map(([, record]) => record)
+    )
   }
 })
 
@@ -149,8 +162,9 @@ const together = (statements: ReadonlyArray<string>): ReadonlyArray<string> => {
   })
   return [
     ...statements.filter((one) => !ALTER.test(one)),
-    ...[...Map.groupBy(parts, ({ table }) => table)].map(([table, changes]) =>
-      `${table} ${changes.map(({ change }) => change).join(", ")}`)
+    ...[...Map.groupBy(parts, ({ table }) => table)].map(
+      ([table, changes]) => `${table} ${changes.map(({ change }) => change).join(", ")}`
+    )
   ]
 }
 
@@ -159,56 +173,77 @@ export const runMatrix = (cases: ReadonlyArray<Case>) =>
   withView((name) => {
     const tenants = [
       ...cases.flatMap((one, index) =>
-        one.other === undefined ? [ownOf(index)] : [ownOf(index), otherOf(index)]),
+        one.other === undefined ? [ownOf(index)] : [ownOf(index), otherOf(index)]
+      ),
       CONTROL
     ]
-    return asService({ prefix: name }, Effect.gen(function*() {
-      const complaints: Array<string> = []
-      const firstLife = Effect.gen(function*() {
-        const service = yield* running
-        const subjects = yield* populate(tenants, (tenantId) =>
-          tenantId === CONTROL ||
-          cases.some((one, index) => one.isErased === true && ownOf(index) === tenantId))
-        const columns = yield* columnsOf(name)
-        const subject = (tenantId: string): Subject => subjects.get(tenantId)!
-        const before = yield* verifyTenant(CONTROL).pipe(Effect.provideContext(service))
-        assert.isTrue(before.valid, JSON.stringify(breaksOf(before)))
-        const records = yield* recordsOf()
-        const benches = yield* Effect.forEach(cases, (case_, index) =>
-          Effect.map(isCompared(case_) ? answersOf(ownOf(index)) : NOTHING, (before): Bench => ({
-            case_,
-            before,
-            target: {
-              database: name,
-              columns,
-              own: subject(ownOf(index)),
-              other: subjects.get(otherOf(index)) ?? subject(CONTROL),
-              records
-            }
-          })), { concurrency: CONCURRENCY })
-        yield* tamper(...stopMerges(name, ["events", "facts", "span_ids", "checkpoints"]))
-        yield* produceAll(name, benches)
-        // Everything that was produced is projected once the control tenant is verified.
-        yield* verifyTenant(CONTROL).pipe(Effect.provideContext(service))
-        yield* tamper(...together(benches.flatMap(({ case_, target }) =>
-          case_.statements?.(target) ?? [])))
-        complaints.push(...(yield* checkAll(benches, "running", ({ running: now }) => now).pipe(
-          Effect.provideContext(service)
-        )))
-        yield* writeMore(tenants, "x8")
-        return benches
-      }).pipe(Effect.scoped)
-      const benches = yield* firstLife
-      yield* Effect.scoped(Effect.gen(function*() {
-        const service = yield* running
-        const expected = (one: Case) => one.restarted ?? one.running
-        complaints.push(...(yield* checkAll(benches, "restarted", expected).pipe(
-          Effect.provideContext(service)
-        )))
-        yield* writeMore([CONTROL], "x9")
-        const after = yield* verifyTenant(CONTROL).pipe(Effect.provideContext(service))
-        assert.deepStrictEqual([after.valid, after.events_checked], [true, EVENTS + 2])
-      }))
-      assert.deepStrictEqual(complaints, [])
-    }))
+    return asService(
+      { prefix: name },
+      Effect.gen(function* () {
+        const complaints: Array<string> = []
+        const firstLife = Effect.gen(function* () {
+          const service = yield* running
+          const subjects = yield* populate(
+            tenants,
+            (tenantId) =>
+              tenantId === CONTROL
+              || cases.some((one, index) => one.isErased === true && ownOf(index) === tenantId)
+          )
+          const columns = yield* columnsOf(name)
+          const subject = (tenantId: string): Subject => subjects.get(tenantId)!
+          const before = yield* verifyTenant(CONTROL).pipe(Effect.provideContext(service))
+          assert.isTrue(before.valid, JSON.stringify(breaksOf(before)))
+          const records = yield* recordsOf()
+          const benches = yield* Effect.forEach(
+            cases,
+            (case_, index) =>
+              Effect.map(
+                isCompared(case_) ? answersOf(ownOf(index)) : NOTHING,
+                (before): Bench => ({
+                  case_,
+                  before,
+                  target: {
+                    database: name,
+                    columns,
+                    own: subject(ownOf(index)),
+                    other: subjects.get(otherOf(index)) ?? subject(CONTROL),
+                    records
+                  }
+                })
+              ),
+            { concurrency: CONCURRENCY }
+          )
+          yield* tamper(...stopMerges(name, ["events", "facts", "span_ids", "checkpoints"]))
+          yield* produceAll(name, benches)
+          // Everything that was produced is projected once the control tenant is verified.
+          yield* verifyTenant(CONTROL).pipe(Effect.provideContext(service))
+          yield* tamper(
+            ...together(benches.flatMap(({ case_, target }) => case_.statements?.(target) ?? []))
+          )
+          complaints.push(
+            ...(yield* checkAll(benches, "running", ({ running: now }) => now).pipe(
+              Effect.provideContext(service)
+            ))
+          )
+          yield* writeMore(tenants, "x8")
+          return benches
+        }).pipe(Effect.scoped)
+        const benches = yield* firstLife
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const service = yield* running
+            const expected = (one: Case) => one.restarted ?? one.running
+            complaints.push(
+              ...(yield* checkAll(benches, "restarted", expected).pipe(
+                Effect.provideContext(service)
+              ))
+            )
+            yield* writeMore([CONTROL], "x9")
+            const after = yield* verifyTenant(CONTROL).pipe(Effect.provideContext(service))
+            assert.deepStrictEqual([after.valid, after.events_checked], [true, EVENTS + 2])
+          })
+        )
+        assert.deepStrictEqual(complaints, [])
+      })
+    )
   })

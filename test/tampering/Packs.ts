@@ -20,7 +20,7 @@ const { serviceName, signer } = checkpointSigner
 /** Signs as the service does, and takes the checkpoints that there are. */
 const layerSeal = Layer.effect(
   EvidenceSeal,
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const store = yield* CheckpointStore
     const { nodes } = yield* HashTree
     return EvidenceSeal.of({
@@ -35,14 +35,17 @@ const layerSeal = Layer.effect(
   })
 )
 
-const packOf = Effect.fnUntraced(function*(tenantId: string) {
-  const scope = yield* openScope({ tenantId, filter: emptyFilter })
-  const bytes = yield* evidencePack(scope, { serviceName, pdf: undefined, final: false })
-  return { zip: Buffer.concat(yield* Stream.runCollect(bytes)), scope }
-}, Effect.provide(Layer.mergeAll(layerSeal, layerStoredTraceExport, layerArchive)))
+const packOf = Effect.fnUntraced(
+  function* (tenantId: string) {
+    const scope = yield* openScope({ tenantId, filter: emptyFilter })
+    const bytes = yield* evidencePack(scope, { serviceName, pdf: undefined, final: false })
+    return { zip: Buffer.concat(yield* Stream.runCollect(bytes)), scope }
+  },
+  Effect.provide(Layer.mergeAll(layerSeal, layerStoredTraceExport, layerArchive))
+)
 
 /** What is wrong with the pack or the report; undefined if both say that something was changed. */
-export const packComplaint = Effect.fnUntraced(function*(tenantId: string) {
+export const packComplaint = Effect.fnUntraced(function* (tenantId: string) {
   const { scope, zip } = yield* packOf(tenantId)
   const folder = mkdtempSync(join(tmpdir(), "alk-tampering-"))
   const path = join(folder, "pack.zip")

@@ -4,15 +4,18 @@ import { tablesAsAWhole, type Case, type Outcome } from "./Cases.ts"
 const shown = (outcome: Outcome): string => {
   if ("harmless" in outcome) return `does not matter: ${outcome.harmless}`
   if ("unseen" in outcome) return `**not found yet**: ${outcome.unseen}`
-  return `found: ${outcome.found.map(({ at, chain, reason }) => `${chain} ${at} \`${reason}\``)
+  return `found: ${outcome.found
+    .map(({ at, chain, reason }) => `${chain} ${at} \`${reason}\``)
     .join(", ")}`
 }
 
 const row = ({ isPacked, isSmall, other, restarted, running, what }: Case): string => {
   const ofOther = other === undefined ? "" : ` The other tenant: ${shown(other)}.`
   const marks = [...(isSmall === true ? ["small"] : []), ...(isPacked === true ? ["pack"] : [])]
-  return `| ${what} | ${shown(running)}${ofOther} |`
+  return (
+    `| ${what} | ${shown(running)}${ofOther} |`
     + ` ${restarted === undefined ? "the same" : shown(restarted)} | ${marks.join(", ")} |`
+  )
 }
 
 const section = ([on, cases]: readonly [string, ReadonlyArray<Case>]): string =>
@@ -84,12 +87,14 @@ writing it again.
 const counted = (cases: ReadonlyArray<Case>): string => {
   const kind = (name: "found" | "harmless" | "unseen") =>
     cases.filter(({ running }) => name in running).length
-  return `${cases.length} cases: ${kind("found")} found and located, ${kind("harmless")} that`
+  return (
+    `${cases.length} cases: ${kind("found")} found and located, ${kind("harmless")} that`
     + ` do not matter, ${kind("unseen")} not found until the next record. ${
       cases.filter(({ isSmall }) => isSmall === true).length
     } are in the small form, ${
       cases.filter(({ isPacked }) => isPacked === true).length
     } with an evidence pack.`
+  )
 }
 
 /** The whole page. */

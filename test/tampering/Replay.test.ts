@@ -23,13 +23,14 @@ const execution = (id: string) => traceCommand(TENANT, [startExecution(id)])
 describe("an old record once more while nothing is projected", () => {
   it.live("is no part of the list, and what comes after it is", () =>
     withView(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* sequence(10, events(10))
         yield* project()
         const bodies = yield* topicBodies
         const last = rewritten(bodies, 10, 11).bodies[10]!
-        yield* append([bodies[4]!, last].map((value) =>
-          ({ topic: "events", partition: 0, key: TENANT, value })))
+        yield* append(
+          [bodies[4]!, last].map((value) => ({ topic: "events", partition: 0, key: TENANT, value }))
+        )
         assert.deepStrictEqual((yield* project()).bodies, [...bodies, last])
         assert.deepStrictEqual(
           (yield* verify()).breaks.map(({ reason, sequence_number }) => [sequence_number, reason]),
@@ -41,13 +42,17 @@ describe("an old record once more while nothing is projected", () => {
 })
 
 describe("records that do not link, written while no sequencer runs", () => {
-  const written = Effect.gen(function*() {
+  const written = Effect.gen(function* () {
     yield* submit(execution("first"))
     yield* sequence(10, events(10))
     const bodies = yield* topicBodies
     const facts = yield* readAll("traces")
-    const at = (topic: "events" | "traces", value: string | Buffer | null) =>
-      ({ topic, partition: 0, key: TENANT, value })
+    const at = (topic: "events" | "traces", value: string | Buffer | null) => ({
+      topic,
+      partition: 0,
+      key: TENANT,
+      value
+    })
     yield* append([
       at("events", bodies[4]!),
       at("events", "junk"),
@@ -58,7 +63,7 @@ describe("records that do not link, written while no sequencer runs", () => {
     return bodies
   })
   const goesOn = (bodies: ReadonlyArray<string>) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* submit(execution("second"), events(1))
       // Three of the records are the forged ones.
       yield* sequenceUntil(
@@ -74,28 +79,32 @@ describe("records that do not link, written while no sequencer runs", () => {
       )
     })
 
-  it.live("do not stop the next one", () =>
-    withView(() => Effect.flatMap(written, goesOn)))
+  it.live("do not stop the next one", () => withView(() => Effect.flatMap(written, goesOn)))
 
   it.live("do not stop one that has to read the chains again", () =>
     withView((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* written
         yield* loseTopic(prefix, "state")
         yield* goesOn(bodies)
       })
-    ))
+    )
+  )
 
   it.live("stop it where a part of the chain is missing", () =>
     withView((prefix) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = yield* written
         const later = rewritten(bodies, 10, 12).bodies[11]!
         yield* append([{ topic: "events", partition: 0, key: TENANT, value: later }])
         yield* loseTopic(prefix, "state")
         yield* submit(events(1))
         const refused = yield* Effect.flip(sequenceUntil(Effect.succeed(false)))
-        assert.match(String((refused as Error).message), /alk\.events is damaged: offset \d+ does not link/)
+        assert.match(
+          String((refused as Error).message),
+          /alk\.events is damaged: offset \d+ does not link/
+        )
       })
-    ))
+    )
+  )
 })

@@ -56,7 +56,8 @@ export const columnsOf = (database: string): Effect.Effect<Columns> =>
   Effect.promise(async () => {
     const client = intruder()
     const answer = await client.query({
-      query: "SELECT table, name, type, default_kind AS kind FROM system.columns"
+      query:
+        "SELECT table, name, type, default_kind AS kind FROM system.columns"
         + ` WHERE database = '${database}' AND default_kind != 'EPHEMERAL'`
         + " ORDER BY table, position",
       format: "JSONEachRow"
@@ -68,14 +69,16 @@ export const columnsOf = (database: string): Effect.Effect<Columns> =>
 
 /** Only a test decides when rows are merged: what is added must not vanish by chance before. */
 export const stopMerges = (database: string, tables: Iterable<string>) =>
-  [...tables].map((table) =>
-    `ALTER TABLE ${database}.${table} MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1,`
-    + " max_bytes_to_merge_at_min_space_in_pool = 1")
+  [...tables].map(
+    (table) =>
+      `ALTER TABLE ${database}.${table} MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1,`
+      + " max_bytes_to_merge_at_min_space_in_pool = 1"
+  )
 
 const settings = { ...checkpointSigner, windows: { dedup: 10_000, idempotency: 1_000 } }
 
 /** Sequencer, projection, follower and verification of a service, while the scope is open. */
-export const running = Effect.gen(function*() {
+export const running = Effect.gen(function* () {
   const { load, position } = yield* TraceStore
   const traceStore = { load, position }
   yield* Effect.forkScoped(runSequencer(0, { ...settings, traceStore }, () => Effect.void))
@@ -89,8 +92,10 @@ export type Running = Effect.Success<typeof running>
 const submit = (commands: ReadonlyArray<Command>) =>
   append(commands.map((command) => commandRecord(command)))
 
-const checkpoint = (tenantId: string): Command =>
-  ({ ...ingestCommand(tenantId, 0), kind: "checkpoint" })
+const checkpoint = (tenantId: string): Command => ({
+  ...ingestCommand(tenantId, 0),
+  kind: "checkpoint"
+})
 
 /** Executions x1, x2 and x3 start first, then their spans s1 to s3: facts 7 to 9. */
 const executions = (tenantId: string): Command =>
@@ -110,7 +115,9 @@ const executions = (tenantId: string): Command =>
 const textsOf = (topic: "events" | "traces") =>
   Effect.map(readAll(topic), (records) =>
     records.flatMap(({ key, value }) =>
-      value === null ? [] : [{ tenantId: key?.toString() ?? "", body: value.toString() }]))
+      value === null ? [] : [{ tenantId: key?.toString() ?? "", body: value.toString() }]
+    )
+  )
 
 const grown = (topic: "events" | "traces" | "checkpoints", count: number) =>
   eventually(Effect.map(readAll(topic), ({ length }) => length >= count))
@@ -119,7 +126,7 @@ const grown = (topic: "events" | "traces" | "checkpoints", count: number) =>
  * Write what tenants hold, in the order of the names. Event 8 erases event 3, and fact 17 execution
  * x2, where that is wanted: each erasure takes the projection some time. Elsewhere they are others.
  */
-export const populate = Effect.fnUntraced(function*(
+export const populate = Effect.fnUntraced(function* (
   tenants: ReadonlyArray<string>,
   isErased: (tenantId: string) => boolean
 ) {
@@ -131,12 +138,12 @@ export const populate = Effect.fnUntraced(function*(
     .map(({ body }) => JSON.parse(body) as AuditEvent)
     .filter(({ sequence_number }) => sequence_number === ERASED_EVENT)
     .map((event) =>
-      isErased(event.tenant_id) ? erasureOf(event) : ingestCommand(event.tenant_id, 1))
+      isErased(event.tenant_id) ? erasureOf(event) : ingestCommand(event.tenant_id, 1)
+    )
   yield* submit([
     ...erasures,
     ...each(checkpoint),
-    ...each((one) =>
-      traceCommand(one, [isErased(one) ? erase("x2") : addEvent("s3", "e4")])),
+    ...each((one) => traceCommand(one, [isErased(one) ? erase("x2") : addEvent("s3", "e4")])),
     ...each((one) => ingestCommand(one, EVENTS - FIRST_EVENTS - 1)),
     ...each(checkpoint)
   ])
@@ -144,30 +151,33 @@ export const populate = Effect.fnUntraced(function*(
   yield* grown("traces", FACTS * tenants.length)
   yield* grown("checkpoints", 4 * tenants.length)
   const [events, facts] = [yield* textsOf("events"), yield* textsOf("traces")]
-  const bodies = (of: typeof events) =>
-    Map.groupBy(of, ({ tenantId }) => tenantId)
+  const bodies = (of: typeof events) => Map.groupBy(of, ({ tenantId }) => tenantId)
   const [ofEvents, ofFacts] = [bodies(events), bodies(facts)]
-  return new Map(tenants.map((tenantId): [string, Subject] => [
-    tenantId,
-    {
+  return new Map(
+    tenants.map((tenantId): [string, Subject] => [
       tenantId,
-      events: ofEvents.get(tenantId)!.map(({ body }) => body),
-      facts: ofFacts.get(tenantId)!.map(({ body }) => body)
-    }
-  ]))
+      {
+        tenantId,
+        events: ofEvents.get(tenantId)!.map(({ body }) => body),
+        facts: ofFacts.get(tenantId)!.map(({ body }) => body)
+      }
+    ])
+  )
 })
 
 /** An event, an execution and checkpoints more of each tenant; ends once the topics hold them. */
-export const writeMore = Effect.fnUntraced(function*(
+export const writeMore = Effect.fnUntraced(function* (
   tenants: ReadonlyArray<string>,
   execution: string
 ) {
   const before = [(yield* readAll("events")).length, (yield* readAll("traces")).length] as const
-  yield* submit(tenants.flatMap((tenantId) => [
-    ingestCommand(tenantId, 1),
-    traceCommand(tenantId, [startExecution(execution)]),
-    checkpoint(tenantId)
-  ]))
+  yield* submit(
+    tenants.flatMap((tenantId) => [
+      ingestCommand(tenantId, 1),
+      traceCommand(tenantId, [startExecution(execution)]),
+      checkpoint(tenantId)
+    ])
+  )
   yield* grown("events", before[0] + tenants.length)
   yield* grown("traces", before[1] + 2 * tenants.length)
 })
@@ -179,7 +189,7 @@ export const verifyTenant = (tenantId: string) =>
   )
 
 /** What the API answers of a tenant's events and executions. */
-export const answersOf = Effect.fnUntraced(function*(tenantId: string) {
+export const answersOf = Effect.fnUntraced(function* (tenantId: string) {
   const events = yield* EventStore
   const traces = yield* TraceStore
   const query = { tenantId, filter: emptyFilter, order: "asc" as const, offset: 0, limit: 100 }

@@ -118,7 +118,10 @@ describe.skipIf(!hasGo)("fsck of tessera (skipped where Go is not installed)", (
     isChecked = true
     await growing
     assert.isAbove(found.at(-1)!, sizes.growing)
-    assert.deepStrictEqual(found, found.toSorted((left, right) => left! - right!))
+    assert.deepStrictEqual(
+      found,
+      found.toSorted((left, right) => left! - right!)
+    )
     assert.strictEqual((await check("growing", "events")).size, await lengthOf("growing", "events"))
   })
 

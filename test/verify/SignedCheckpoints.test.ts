@@ -10,10 +10,7 @@ import { makeCheckpoint, signerOf, type CheckpointRecord } from "../../src/domai
 import { Frontier, leafHash, nodeHash, verifyInclusion } from "../../src/domain/MerkleTree.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { HashTree, TreeUnbuildable } from "../../src/ports/HashTree.ts"
-import {
-  layerSignedCheckpoints,
-  SignedCheckpoints
-} from "../../src/verify/SignedCheckpoints.ts"
+import { layerSignedCheckpoints, SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
 import { Chain } from "./support/Chains.ts"
 import { hashesOfChain } from "./support/CheckpointWorld.ts"
 
@@ -53,8 +50,7 @@ const withStored = <A, E>(
               Effect.sync(() => stored.findLast(({ tree_size }) => tree_size <= size))
           }),
           Layer.mock(ChainEnds, {
-            checkpoint: (_, isGenuine) =>
-              Effect.sync(() => stored.findLast(isGenuine))
+            checkpoint: (_, isGenuine) => Effect.sync(() => stored.findLast(isGenuine))
           }),
           Layer.mock(HashTree, {
             forget: () => Effect.void,
@@ -85,7 +81,7 @@ const withStored = <A, E>(
 describe("signed checkpoints", () => {
   it.effect("are what the store keeps and a published key has signed", () =>
     withStored([signed(3), signed(7)], (checkpoints) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { note, root_hash } = signed(7)
         assert.deepStrictEqual(yield* checkpoints.newestAtOrBelow("acme", 9), {
           treeSize: 7,
@@ -102,7 +98,7 @@ describe("signed checkpoints", () => {
     withStored(
       [signed(3), signed(7)],
       (checkpoints) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           assert.deepStrictEqual(yield* checkpoints.newestAtOrBelow("acme", 9), {
             treeSize: 7,
             problem: "its key was replaced"
@@ -134,7 +130,8 @@ describe("signed checkpoints", () => {
             treeSize: 4,
             rootHash: signed(4).root_hash,
             note: signed(4).note
-          })),
+          })
+        ),
       { heard: true, sizeMax: 4 }
     )
   )
@@ -144,7 +141,8 @@ describe("signed checkpoints", () => {
       [signed(7)],
       (checkpoints) =>
         Effect.map(checkpoints.newestAtOrBelow("acme", 9), (found) =>
-          assert.notProperty(found, "problem")),
+          assert.notProperty(found, "problem")
+        ),
       { heard: false, sizeMax: Infinity }
     )
   )
@@ -160,7 +158,7 @@ describe("signed checkpoints", () => {
     ]
     return Effect.forEach(forged, (record) =>
       withStored([record], (checkpoints) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const found = yield* checkpoints.newestAtOrBelow("acme", 9)
           assert.deepStrictEqual(
             [found !== undefined && "problem" in found, found?.treeSize],
@@ -173,7 +171,7 @@ describe("signed checkpoints", () => {
 
   it.effect("that somebody kept are read, unreadable, or forged", () =>
     withStored([], (checkpoints) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         assert.deepInclude(yield* checkpoints.open("acme", signed(4).note), { treeSize: 4 })
         const other = yield* checkpoints.open("globex", signed(4).note)
         assert.deepInclude(other, { treeSize: 4 })
@@ -188,7 +186,7 @@ describe("signed checkpoints", () => {
 
   it.effect("come with proofs that verify, where the store can make them", () =>
     withStored([], (checkpoints) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const root = Buffer.from(signed(7).root_hash, "hex")
         for (const sequence of [1, 4, 7]) {
           const proof = (yield* checkpoints.inclusion("acme", sequence, 7, false))!

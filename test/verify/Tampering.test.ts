@@ -55,7 +55,7 @@ const withChain = <A, E>(
 ) => {
   const database = freshPrefix()
   const world = new LogWorld()
-  return Effect.gen(function*() {
+  return Effect.gen(function* () {
     yield* storeChain(world, chain)
     return yield* test({ table: `${database}.events`, chain, world })
   }).pipe(
@@ -67,7 +67,7 @@ const setBody = (table: string, sequence: number, body: string): string =>
   `ALTER TABLE ${table} UPDATE body = ${literal(body)} WHERE sequence_number = ${sequence}`
 
 /** Both reports, after it is certain that they say the same. */
-const broken = Effect.fnUntraced(function*(request: Partial<Parameters<typeof verify>[0]> = {}) {
+const broken = Effect.fnUntraced(function* (request: Partial<Parameters<typeof verify>[0]> = {}) {
   const [byStore, byProgram] = yield* verifyBothWays({ tenantId: TENANT, ...request })
   assert.deepStrictEqual(lasting(byStore), lasting(byProgram))
   assert.deepStrictEqual([byStore.valid, byStore.status], [false, "broken"])
@@ -75,7 +75,7 @@ const broken = Effect.fnUntraced(function*(request: Partial<Parameters<typeof ve
   return byStore
 })
 
-const valid = Effect.fnUntraced(function*(request: Partial<Parameters<typeof verify>[0]> = {}) {
+const valid = Effect.fnUntraced(function* (request: Partial<Parameters<typeof verify>[0]> = {}) {
   const [byStore, byProgram] = yield* verifyBothWays({ tenantId: TENANT, ...request })
   assert.deepStrictEqual(byStore.breaks, [])
   assert.deepStrictEqual(lasting(byStore), lasting(byProgram))
@@ -109,11 +109,7 @@ const flips: ReadonlyArray<
   ["a key of metadata", () => '"note', "content_mismatch"],
   ["tenant_id", () => `"tenant_id":"${TENANT}`, "content_mismatch"],
   ["sequence_number", (_, n) => `"sequence_number":${n}`, "content_mismatch"],
-  [
-    "created_at",
-    ({ created_at }) => `"created_at":"${created_at.slice(0, -1)}`,
-    "hash_mismatch"
-  ],
+  ["created_at", ({ created_at }) => `"created_at":"${created_at.slice(0, -1)}`, "hash_mismatch"],
   ["prev_hash", ({ prev_hash }) => `"prev_hash":"${prev_hash}`, "prev_hash_mismatch"],
   ["details_salt", ({ details_salt }) => details_salt, "content_mismatch"],
   ["details_hash", ({ details_hash }) => details_hash, "content_mismatch"],
@@ -147,7 +143,7 @@ describe("a changed row", () => {
 
   it.live("is found and named, whichever field it was", () =>
     withChain(({ chain, table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bodies = flips.map(([, text], index) => {
           const n = placeOf(index)
           const body = chain.bodies[n - 1]!
@@ -169,11 +165,13 @@ describe("a changed row", () => {
 
   it.live("is found and named, whichever filter column it was", () =>
     withChain(({ table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(
-          ...filterColumns.map(([column, value], index) =>
-            `ALTER TABLE ${table} UPDATE ${column} = ${value}`
-            + ` WHERE sequence_number = ${placeOf(index)}`)
+          ...filterColumns.map(
+            ([column, value], index) =>
+              `ALTER TABLE ${table} UPDATE ${column} = ${value}`
+              + ` WHERE sequence_number = ${placeOf(index)}`
+          )
         )
         const report = yield* broken()
         assert.deepStrictEqual(
@@ -189,7 +187,7 @@ describe("a changed row", () => {
 
   it.live("is found when it has a member that no hash covers, or other bytes for the same", () =>
     withChain(({ chain, table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const changes: ReadonlyArray<(body: string) => string> = [
           (body) => body.replace('"outcome":', '"note":"x","outcome":'),
           (body) => body.replace('"outcome":', '"outcome" :'),
@@ -219,7 +217,7 @@ describe("a changed row", () => {
 describe("rows that come and go", () => {
   it.live("a second row for a sequence", () =>
     withChain(({ chain }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const forged = new Chain(TENANT)
         forged.head = JSON.parse(chain.bodies[AT - 2]!)
         yield* store([forged.append({ ...fields(AT - 1), outcome: "failure" })])
@@ -232,7 +230,7 @@ describe("rows that come and go", () => {
 
   it.live("the same rows again are none while the projection says that it repeats", () =>
     withChain(({ chain, world }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         world.final = true
         yield* store(chain.bodies.slice(1_000, 1_400))
         assert.strictEqual((yield* valid()).events_checked, EVENTS)
@@ -242,10 +240,12 @@ describe("rows that come and go", () => {
 
   it.live("copies of rows that the projection did not make", () =>
     withChain(({ table }) =>
-      Effect.gen(function*() {
-        yield* tamper(`INSERT INTO ${table} (kafka_partition, kafka_offset, body)`
-          + ` SELECT kafka_partition, kafka_offset, body FROM ${table}`
-          + ` WHERE sequence_number IN (${AT}, ${AT + 1})`)
+      Effect.gen(function* () {
+        yield* tamper(
+          `INSERT INTO ${table} (kafka_partition, kafka_offset, body)`
+            + ` SELECT kafka_partition, kafka_offset, body FROM ${table}`
+            + ` WHERE sequence_number IN (${AT}, ${AT + 1})`
+        )
         const report = yield* broken()
         assert.deepStrictEqual(found(report), [
           [AT, "duplicate_sequence"],
@@ -258,10 +258,12 @@ describe("rows that come and go", () => {
 
   it.live("a row below the first one, whatever part is asked for", () =>
     withChain(({ table }) =>
-      Effect.gen(function*() {
-        yield* tamper(`INSERT INTO ${table} (kafka_partition, kafka_offset, sequence_number, body)`
-          + ` SELECT kafka_partition, kafka_offset, 0, body FROM ${table}`
-          + ` WHERE sequence_number = ${AT}`)
+      Effect.gen(function* () {
+        yield* tamper(
+          `INSERT INTO ${table} (kafka_partition, kafka_offset, sequence_number, body)`
+            + ` SELECT kafka_partition, kafka_offset, 0, body FROM ${table}`
+            + ` WHERE sequence_number = ${AT}`
+        )
         assert.deepStrictEqual(found(yield* broken()), [[0, "duplicate_sequence"]])
         const part = yield* verify({ tenantId: TENANT, fromSequence: 5, toSequence: 9 })
         assert.deepStrictEqual(found(part), [[0, "duplicate_sequence"]])
@@ -271,7 +273,7 @@ describe("rows that come and go", () => {
 
   it.live("one dropped", () =>
     withChain(({ table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number = ${AT}`)
         const report = yield* broken()
         assert.deepStrictEqual(found(report), [[AT, "sequence_gap"]])
@@ -282,7 +284,7 @@ describe("rows that come and go", () => {
 
   it.live("a whole block dropped, and the first events", () =>
     withChain(({ table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number BETWEEN 1000 AND 2100`)
         const middle = yield* broken()
         assert.deepStrictEqual(found(middle), [[1_000, "sequence_gap"]])
@@ -298,7 +300,7 @@ describe("rows that come and go", () => {
 
   it.live("the tail dropped", () =>
     withChain(({ table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number > 2000`)
         const report = yield* broken()
         assert.deepStrictEqual(found(report), [[2_001, "tail_missing"]])
@@ -314,7 +316,7 @@ describe("rows that come and go", () => {
 
   it.live("everything dropped", () =>
     withChain(({ table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(`TRUNCATE TABLE ${table}`)
         assert.deepStrictEqual(found(yield* broken()), [[1, "tail_missing"]])
       })
@@ -323,7 +325,7 @@ describe("rows that come and go", () => {
 
   it.live("two swapped", () =>
     withChain(({ chain, table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(
           setBody(table, AT, chain.bodies[AT]!),
           setBody(table, AT + 1, chain.bodies[AT - 1]!)
@@ -337,7 +339,7 @@ describe("rows that come and go", () => {
 
   it.live("one renumbered", () =>
     withChain(({ chain, table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number = ${AT}`)
         const body = chain.bodies[AT - 1]!
         yield* store([body.replace(`"sequence_number":${AT}`, '"sequence_number":1600')])
@@ -350,7 +352,7 @@ describe("rows that come and go", () => {
 
   it.live("one inserted behind the head, and one before the first", () =>
     withChain(({ chain, world }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const head = world.heads.get(TENANT)!
         chain.extend(3)
         yield* store(chain.bodies.slice(EVENTS))
@@ -369,7 +371,7 @@ describe("rows that come and go", () => {
 
   it.live("of a tenant that the log does not know", () =>
     withChain(() =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* store(chainOf(5, "nobody").bodies)
         const report = yield* verify({ tenantId: "nobody" })
         assert.deepStrictEqual(found(report), [[1, "hash_mismatch"]])
@@ -391,7 +393,7 @@ const rewritten = (chain: Chain, from: number): Chain => {
   }))
 }
 
-const rewrite = Effect.fnUntraced(function*({ chain, table }: Bench, from: number) {
+const rewrite = Effect.fnUntraced(function* ({ chain, table }: Bench, from: number) {
   yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number >= ${from}`)
   const other = rewritten(chain, from)
   yield* store(other.bodies.slice(from - 1))
@@ -401,7 +403,7 @@ const rewrite = Effect.fnUntraced(function*({ chain, table }: Bench, from: numbe
 describe("a rewritten tail", () => {
   it.live("is found against the log's head", () =>
     withChain((bench) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* rewrite(bench, AT)
         assert.deepStrictEqual(found(yield* broken()), [[EVENTS, "hash_mismatch"]])
       })
@@ -411,7 +413,7 @@ describe("a rewritten tail", () => {
   it.live("is found against an older checkpoint, when the log was rewritten with it", () =>
     withChain(
       (bench) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           assert.strictEqual((yield* valid()).assurance, "self_attested")
           const other = yield* rewrite(bench, AT)
           bench.world.heads.set(TENANT, other.head!)
@@ -427,7 +429,7 @@ describe("a rewritten tail", () => {
 
   it.live("is found against a checkpoint that only the caller has", () =>
     withChain((bench) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const kept = new CheckpointWorld().sign(bench.chain, 700, 1_024, 1_499, 1_700).kept as never
         assert.deepStrictEqual(found(yield* valid({ checkpoints: kept })), [])
         const other = yield* rewrite(bench, AT)
@@ -443,7 +445,7 @@ describe("checkpoints", () => {
   it.live("cover a span up to their size, from its start or by its ends", () =>
     withChain(
       () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           assert.strictEqual((yield* valid()).assurance, "signed")
           assert.strictEqual((yield* valid({ fromSequence: 1_200 })).assurance, "signed")
           const part = yield* valid({ fromSequence: 100, toSequence: 2_300 })
@@ -458,7 +460,7 @@ describe("checkpoints", () => {
   it.live("are named when nobody known has signed them, and an older one is taken", () =>
     withChain(
       () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const report = yield* broken()
           assert.deepStrictEqual(found(report), [[2_400, "checkpoint_mismatch"]])
           assert.strictEqual((yield* valid({ toSequence: 2_000 })).assurance, "signed")
@@ -469,7 +471,7 @@ describe("checkpoints", () => {
 
   it.live("of a longer chain than there is are named", () =>
     withChain((bench) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const longer = chainOf(EVENTS + 100)
         const kept = new CheckpointWorld().sign(longer, EVENTS + 50).kept as never
         const report = yield* broken({ checkpoints: kept })
@@ -484,7 +486,7 @@ describe("checkpoints", () => {
     world.keptTreeWrong = true
     return withChain(
       () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const part = yield* valid({ fromSequence: 100, toSequence: 2_300 })
           assert.strictEqual(part.assurance, "signed")
         }),
@@ -495,7 +497,7 @@ describe("checkpoints", () => {
   it.live("catch a part that does not stand in the signed tree", () =>
     withChain(
       () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const report = yield* broken({ fromSequence: 1_200, toSequence: 2_400 })
           assert.deepStrictEqual(found(report), [[EVENTS, "checkpoint_mismatch"]])
         }),
@@ -515,7 +517,7 @@ describe("erasure", () => {
     const { erased, made } = chain()
     return withChain(
       ({ table }) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           // The erasures are in the chain, and the rows still show everything.
           assert.strictEqual((yield* valid()).erased_events, 0)
           yield* store(erased.map(([, body]) => body))
@@ -536,7 +538,7 @@ describe("erasure", () => {
     const { erased, made } = chain()
     return withChain(
       () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const events = yield* EventStore
           yield* events.eraseDetails(
             TENANT,
@@ -554,7 +556,7 @@ describe("erasure", () => {
 
   it.live("outside of the service is named", () =>
     withChain(({ chain, table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number = ${AT}`)
         yield* store([erasedForm(chain.bodies[AT - 1]!, createdAt(9_999))])
         const report = yield* broken()
@@ -573,7 +575,7 @@ describe("erasure", () => {
       const body = made.erase(AT, over(made))
       return withChain(
         ({ table }) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             yield* tamper(
               `ALTER TABLE ${table} DELETE WHERE sequence_number = ${AT}`,
               setBody(table, EVENTS + 1, after(made.bodies.at(-1)!))
@@ -590,13 +592,16 @@ describe("erasure", () => {
       sequence_number: AT,
       content_hash: JSON.parse(made.bodies[AT - 1]!).content_hash
     })
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       yield* erase((made) => ({ metadata: { ...named(made), content_hash: "0".repeat(64) } }))
       yield* erase((made) => ({ metadata: { ...named(made), sequence_number: AT + 1 } }))
       yield* erase(() => ({ resource: { id: "another", type: "audit_event" } }))
       yield* erase(() => ({ resource: { id: `event-${AT}`, type: "document" } }))
       yield* erase(() => ({ action: "document.erased" }))
-      yield* erase(() => ({}), (body) => body.replace('"asked for"', '"asked fox"'))
+      yield* erase(
+        () => ({}),
+        (body) => body.replace('"asked for"', '"asked fox"')
+      )
     })
   })
 
@@ -605,7 +610,7 @@ describe("erasure", () => {
     const [at, body] = erased[0]!
     return withChain(
       ({ table }) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           yield* tamper(`ALTER TABLE ${table} DELETE WHERE sequence_number = ${at}`)
           yield* store([body])
           yield* valid()
@@ -631,7 +636,7 @@ describe("erasure", () => {
 describe("bounds", () => {
   it.live("by time become the sequences that cover them, and are counted", () =>
     withChain(({ table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bounds = { from: createdAt(1_200_000_000), to: createdAt(1_400_000_000) }
         const report = yield* valid(bounds)
         assert.deepStrictEqual(
@@ -654,7 +659,7 @@ describe("bounds", () => {
 
   it.live("by sequence start with the link to the event before", () =>
     withChain(({ chain, table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const report = yield* valid({ fromSequence: 1_100, toSequence: 2_300 })
         assert.deepStrictEqual(
           [report.first_sequence_number, report.last_sequence_number, report.events_checked],
@@ -673,7 +678,7 @@ describe("bounds", () => {
 describe("breaks", () => {
   it.live("are listed up to a hundred, the first ones, and counted all", () =>
     withChain(({ table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(
           `ALTER TABLE ${table} UPDATE outcome = 'failure' WHERE sequence_number % 10 = 0`
         )
@@ -690,7 +695,7 @@ describe("breaks", () => {
 
   it.live("name the event, what was expected and what is there", () =>
     withChain(({ chain, table }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const body = chain.bodies[AT - 1]!
         yield* tamper(setBody(table, AT, changed(body, '"details_salt":"0011')))
         const [first]: VerifyReport["breaks"] = (yield* broken()).breaks

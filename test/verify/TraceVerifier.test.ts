@@ -31,15 +31,29 @@ const factsOf = (operations: ReadonlyArray<object>): ReadonlyArray<string> => {
   const state = emptyState(0, 1, { dedup: 100, idempotency: 100 })
   const items = prepareTraces(
     operations.map((value) => ({ value: value as any })),
-    { target: undefined, tenantId: TENANT, keyId: "key", secret: "s", limits, idempotency: undefined }
+    {
+      target: undefined,
+      tenantId: TENANT,
+      keyId: "key",
+      secret: "s",
+      limits,
+      idempotency: undefined
+    }
   )
   assert.deepStrictEqual(items.errors, [])
   // One command for each, so that they take turns as they were given.
   return items.traces.flatMap((operation) => {
     const receivedAt = "2026-11-21T10:00:00.000000Z"
     const command = {
-      kind: "trace" as const, tenantId: TENANT, receiptId: "r", attempt: "a", receivedAt,
-      events: [], errors: [], warnings: [], traces: [operation]
+      kind: "trace" as const,
+      tenantId: TENANT,
+      receiptId: "r",
+      attempt: "a",
+      receivedAt,
+      events: [],
+      errors: [],
+      warnings: [],
+      traces: [operation]
     }
     const offset = state.applied + 1
     const changes = step(state, [{ offset, value: null, command }], signer, receivedAt)
@@ -130,9 +144,14 @@ const layer = ({ log = bodies, logStart = 0, stored }: Place) => {
       Layer.mock(TraceStore, {
         rows: (_tenantId, executionId) =>
           Stream.fromIterable(stored.filter((row) => row.executionId === executionId)).pipe(
-            Stream.map(({ body, sequence, version = 0, wrongColumns = [] }): StoredFactRow => ({
-              chainSequence: sequence, version, body, wrongColumns
-            })),
+            Stream.map(
+              ({ body, sequence, version = 0, wrongColumns = [] }): StoredFactRow => ({
+                chainSequence: sequence,
+                version,
+                body,
+                wrongColumns
+              })
+            ),
             Stream.grouped(3)
           ),
         links: (_tenantId, sequences) =>
@@ -141,10 +160,17 @@ const layer = ({ log = bodies, logStart = 0, stored }: Place) => {
               .filter(({ sequence }) => sequences.includes(sequence))
               .flatMap(({ body, sequence }) => {
                 const fact = parseFact(body)
-                return fact === undefined ? [] : [{
-                  chainSequence: sequence, prevHash: fact.prev_hash, hash: fact.hash,
-                  executionId: fact.execution_id, offset: sequence - 1
-                }]
+                return fact === undefined
+                  ? []
+                  : [
+                      {
+                        chainSequence: sequence,
+                        prevHash: fact.prev_hash,
+                        hash: fact.hash,
+                        executionId: fact.execution_id,
+                        offset: sequence - 1
+                      }
+                    ]
               })
           ),
         missing: (_tenantId, first, to, limit) =>
@@ -159,7 +185,7 @@ const layer = ({ log = bodies, logStart = 0, stored }: Place) => {
 }
 
 const verify = (place: Place, executionId = RUN) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const verifier = yield* TraceVerifier
     return yield* verifier.verify(TENANT, executionId)
   }).pipe(Effect.provide(layer(place)))
@@ -183,7 +209,7 @@ const rehashed = (body: string, change: (fact: TraceFact) => TraceFact): string 
 
 describe("an intact execution", () => {
   it.effect("is valid, and its facts are counted", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const report = yield* verify({ stored: intact })
       assert.deepInclude(report, {
         valid: true,
@@ -205,7 +231,7 @@ describe("an intact execution", () => {
   )
 
   it.effect("stays valid when it is erased, and does not if nothing says so", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const log = factsOf([
         { op: "execution.start", agent_id: "a", agent_name: "A", id: RUN },
         { op: "span.start", execution_id: RUN, id: "s", span_type: "A", name: "n" },
@@ -214,7 +240,13 @@ describe("an intact execution", () => {
       // The eraser is no operation of a batch: its fact follows by hand.
       const before = parseFact(log.at(-1)!)!
       const erased = storeFact(
-        { type: "execution.erased", execution_id: RUN, fact_number: 4, reason: "r", erased_by: "k" },
+        {
+          type: "execution.erased",
+          execution_id: RUN,
+          fact_number: 4,
+          reason: "r",
+          erased_by: "k"
+        },
         undefined,
         {
           tenantId: TENANT,
@@ -234,9 +266,15 @@ describe("an intact execution", () => {
         }
       })
       const report = yield* verify({ stored: rows, log: [...log, erased] })
-      assert.deepInclude(report, { valid: true, facts_checked: 4, erased_events: 3 }, JSON.stringify(report))
+      assert.deepInclude(
+        report,
+        { valid: true, facts_checked: 4, erased_events: 3 },
+        JSON.stringify(report)
+      )
       // Both rows for a moment, while the store merges them.
-      const both = rows.flatMap((row, at) => (at === 0 ? [{ ...row, body: log[0]!, version: 0 }, row] : [row]))
+      const both = rows.flatMap((row, at) =>
+        at === 0 ? [{ ...row, body: log[0]!, version: 0 }, row] : [row]
+      )
       assert.strictEqual((yield* verify({ stored: both, log: [...log, erased] }))?.valid, true)
       const silent = rows.filter(({ sequence }) => sequence <= log.length)
       const broken = yield* verify({ stored: silent, log })
@@ -245,9 +283,14 @@ describe("an intact execution", () => {
         [["content_mismatch", 1]]
       )
       const wrongTime = rows.map((row, at) =>
-        at === 0 ? { ...row, body: eraseFact(parseFact(log[0]!)!, "2026-11-21T10:00:06.000000Z") } : row
+        at === 0
+          ? { ...row, body: eraseFact(parseFact(log[0]!)!, "2026-11-21T10:00:06.000000Z") }
+          : row
       )
-      assert.strictEqual((yield* verify({ stored: wrongTime, log: [...log, erased] }))?.valid, false)
+      assert.strictEqual(
+        (yield* verify({ stored: wrongTime, log: [...log, erased] }))?.valid,
+        false
+      )
     })
   )
 })
@@ -302,7 +345,10 @@ describe("what was changed", () => {
       what: "bytes that are no fact any more",
       place: { stored: changed(event, () => "{}") },
       // The next fact of the execution shows that one is missing between.
-      breaks: [["content_mismatch", event + 1], ["sequence_gap", event + 3]]
+      breaks: [
+        ["content_mismatch", event + 1],
+        ["sequence_gap", event + 3]
+      ]
     },
     {
       what: "a column",
@@ -316,16 +362,27 @@ describe("what was changed", () => {
     {
       what: "the tenant of the row",
       place: {
-        stored: changed(event, (body) => body.replace(`"tenant_id":"${TENANT}"`, '"tenant_id":"globex"'))
+        stored: changed(event, (body) =>
+          body.replace(`"tenant_id":"${TENANT}"`, '"tenant_id":"globex"')
+        )
       },
-      breaks: [["content_mismatch", event + 1], ["hash_mismatch", event + 1]]
+      breaks: [
+        ["content_mismatch", event + 1],
+        ["hash_mismatch", event + 1]
+      ]
     },
     {
       what: "a fact that stands there twice",
       place: {
         stored: intact.flatMap((row, at) =>
           at === event
-            ? [row, { ...row, body: rehashed(row.body, (fact) => ({ ...fact, event_type: "x" }) as TraceFact) }]
+            ? [
+                row,
+                {
+                  ...row,
+                  body: rehashed(row.body, (fact) => ({ ...fact, event_type: "x" }) as TraceFact)
+                }
+              ]
             : [row]
         )
       },
@@ -348,7 +405,10 @@ describe("what was changed", () => {
           ({ sequence }) => sequence !== last && sequence !== mine.at(-2)!.sequence
         )
       },
-      breaks: [["tail_missing", mine.at(-2)!.sequence], ["tail_missing", last]]
+      breaks: [
+        ["tail_missing", mine.at(-2)!.sequence],
+        ["tail_missing", last]
+      ]
     },
     {
       what: "a fact that the log has never had",
@@ -358,7 +418,7 @@ describe("what was changed", () => {
   ]
   for (const { breaks, place, what } of cases) {
     it.effect(`is found: ${what}`, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const report = yield* verify(place)
         assert.deepInclude(report, { valid: false, status: "broken" }, JSON.stringify(report))
         assert.deepStrictEqual(
@@ -372,7 +432,7 @@ describe("what was changed", () => {
   }
 
   it.effect("of another execution only is not laid at this one's door", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const other = intact.findLast(({ executionId }) => executionId === "other")!
       const report = yield* verify({
         stored: intact.filter(({ sequence }) => sequence !== other.sequence)
@@ -384,7 +444,13 @@ describe("what was changed", () => {
       )
       const next = (before: TraceFact, id: string): string =>
         storeFact(
-          { type: "execution.erased", execution_id: id, fact_number: 9, reason: "r", erased_by: "k" },
+          {
+            type: "execution.erased",
+            execution_id: id,
+            fact_number: 9,
+            reason: "r",
+            erased_by: "k"
+          },
           undefined,
           {
             tenantId: TENANT,
@@ -402,7 +468,7 @@ describe("what was changed", () => {
   )
 
   it.effect("can't be told where the log has let go of it: incomplete", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const report = yield* verify({
         stored: intact.filter(({ sequence }) => sequence !== last),
         logStart: last

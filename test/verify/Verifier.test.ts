@@ -27,8 +27,7 @@ const CHUNK = 4
 /** Two chunks of what the store recomputes at a time, and a little. */
 const EVENTS = 2 * CHUNK * BLOCK_EVENTS + 10
 
-const down = (operation: string) =>
-  new StoreUnavailable({ operation, cause: new Error("down") })
+const down = (operation: string) => new StoreUnavailable({ operation, cause: new Error("down") })
 
 /** A store in memory, with switches for what may go wrong. */
 class MemoryStore {
@@ -63,7 +62,7 @@ class MemoryStore {
 
   blocks(first: number, last: number): ReadonlyArray<RecomputedBlock> {
     const blocks: Array<RecomputedBlock> = []
-    for (let at = first; at <= last;) {
+    for (let at = first; at <= last; ) {
       const end = Math.min(last, (blockOf(at) + 1) * BLOCK_EVENTS)
       blocks.push({
         block: blockOf(at),
@@ -159,7 +158,7 @@ describe("the verifier", () => {
     const told: Array<VerifyProgress> = []
     const onProgress = (progress: VerifyProgress) => Effect.sync(() => void told.push(progress))
     return verifying(store, (errors) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const report = yield* verify({ tenantId: TENANT, onProgress })
         assert.deepStrictEqual(
           [report.valid, report.status, report.events_checked],
@@ -168,8 +167,12 @@ describe("the verifier", () => {
         // The first one, whose hash is held against the signed tree.
         assert.strictEqual(store.rowsRead, 1)
         assert.deepStrictEqual(
-          told.map(({ breaksTotal, eventsChecked, of, upToSequence }) =>
-            [eventsChecked, upToSequence, of, breaksTotal]),
+          told.map(({ breaksTotal, eventsChecked, of, upToSequence }) => [
+            eventsChecked,
+            upToSequence,
+            of,
+            breaksTotal
+          ]),
           [CHUNK * BLOCK_EVENTS, 2 * CHUNK * BLOCK_EVENTS, EVENTS].map((at) => [at, at, EVENTS, 0])
         )
         assert.strictEqual(told.at(-1)?.hash, chain.head?.hash)
@@ -186,7 +189,7 @@ describe("the verifier", () => {
     const at = CHUNK * BLOCK_EVENTS
     store.chain.bodies[at - 1] = store.chain.bodies[at - 1]!.replace('"success"', '"failure"')
     return verifying(store, (errors) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const report = yield* verify({ tenantId: TENANT })
         assert.deepStrictEqual(found(report), [[at, "content_mismatch"]])
         assert.isAtLeast(store.rowsRead, at)
@@ -200,7 +203,7 @@ describe("the verifier", () => {
     const store = new MemoryStore(copyOf()).learn()
     store.failsFrom = 6 * BLOCK_EVENTS
     return verifying(store, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const report = yield* verify({ tenantId: TENANT })
         assert.deepStrictEqual(
           [report.valid, report.status, report.events_checked, report.last_sequence_number],
@@ -223,7 +226,8 @@ describe("the verifier", () => {
     store.failsFrom = 0
     return verifying(store, () =>
       Effect.map(Effect.flip(verify({ tenantId: TENANT })), ({ operation }) =>
-        assert.strictEqual(operation, "recompute"))
+        assert.strictEqual(operation, "recompute")
+      )
     )
   })
 
@@ -231,7 +235,7 @@ describe("the verifier", () => {
     const store = new MemoryStore(copyOf()).learn()
     store.beforeBlocks = TestClock.adjust("10 seconds")
     return verifying(store, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const report = yield* verify({ tenantId: TENANT, timeLimitMs: 15_000 })
         assert.deepStrictEqual(
           [report.status, report.last_sequence_number, report.duration_ms],
@@ -255,7 +259,7 @@ describe("the verifier", () => {
     })
     store.conflicts.push(conflict(7, "sequence_mismatch"), conflict(9, "prev_hash_mismatch"))
     return verifying(store, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         assert.deepStrictEqual(found(yield* verify({ tenantId: TENANT, toSequence: 50 })), [
           [7, "duplicate_sequence"],
           [9, "prev_hash_mismatch"]
@@ -278,7 +282,7 @@ describe("the verifier", () => {
       reached: () => Effect.never
     }
     return verifying(store, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const rebuilt = (partition: number) => ({ ...noProgress(partition), rebuilding: true })
         const views = [
           { ...late, of: () => noProgress(0) },
@@ -286,10 +290,9 @@ describe("the verifier", () => {
         ]
         for (const view of views) {
           const failed = yield* verify({ tenantId: TENANT }).pipe(
-            Effect.provide(
-              layerVerifier.pipe(Layer.provide(Layer.succeed(Visibility, view))),
-              { local: true }
-            ),
+            Effect.provide(layerVerifier.pipe(Layer.provide(Layer.succeed(Visibility, view))), {
+              local: true
+            }),
             Effect.flip,
             Effect.forkChild
           )
@@ -321,7 +324,7 @@ describe("the verifier", () => {
       page: () => Effect.sync(() => ({ bodies: bodies.slice(-1), total: bodies.length })),
       sequenceSpan: () => Effect.succeed({ first: 5, last: 9, eventsInBounds: 5 })
     })
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       assert.strictEqual((yield* verify({ tenantId: TENANT })).erased_events, 0)
       bodies[6] = erased
       const report = yield* verify({ tenantId: TENANT })
@@ -333,9 +336,11 @@ describe("the verifier", () => {
       bodies.push(...new Chain(TENANT).extend(22).bodies.slice(21))
       assert.deepInclude(found(yield* verify({ tenantId: TENANT })), [22, "hash_mismatch"])
     }).pipe(
-      Effect.provide(layerVerifier.pipe(
+      Effect.provide(
+        layerVerifier.pipe(
           Layer.provideMerge(Layer.mergeAll(plain, Layer.mock(TraceStore, {}), layerLog(world)))
-        ))
+        )
+      )
     )
   })
 })

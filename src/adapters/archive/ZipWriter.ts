@@ -62,11 +62,10 @@ export const zip = <E>(
   entries: Stream.Stream<ArchiveEntry<E>, E>
 ): Stream.Stream<Uint8Array, E | ArchiveFailed> =>
   Stream.unwrap(
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const archive = yield* Effect.acquireRelease(
         Effect.sync(
-          () =>
-            new ZipArchive({ zlib: { level: COMPRESSION_LEVEL }, highWaterMark: BUFFER_BYTES })
+          () => new ZipArchive({ zlib: { level: COMPRESSION_LEVEL }, highWaterMark: BUFFER_BYTES })
         ),
         (opened) =>
           Effect.sync(() => {
@@ -89,11 +88,13 @@ export const zip = <E>(
         evaluate: () => archive,
         // One read, one chunk: what is not asked for stays in the archive's own bounded buffer.
         chunkSize: 1,
-        onError: (cause) =>
-          cause instanceof EntriesFailed ? cause : new ArchiveFailed({ cause })
+        onError: (cause) => (cause instanceof EntriesFailed ? cause : new ArchiveFailed({ cause }))
       }).pipe(
-        Stream.catch((failure): Stream.Stream<never, E | ArchiveFailed> =>
-          failure instanceof EntriesFailed ? Stream.failCause(failure.reason) : Stream.fail(failure)
+        Stream.catch(
+          (failure): Stream.Stream<never, E | ArchiveFailed> =>
+            failure instanceof EntriesFailed
+              ? Stream.failCause(failure.reason)
+              : Stream.fail(failure)
         )
       )
     })

@@ -95,8 +95,8 @@ interface Launched extends Pick<RunningBrowser, "browser" | "unsandboxed"> {}
 
 const ROOT_REASON = "root's Chromium has none: run the service as another user"
 const NO_SANDBOX_REASON =
-  "it starts only without: allow unprivileged user namespaces (sysctl " +
-  "kernel.unprivileged_userns_clone=1, in a container its seccomp profile)"
+  "it starts only without: allow unprivileged user namespaces (sysctl "
+  + "kernel.unprivileged_userns_clone=1, in a container its seccomp profile)"
 
 const firstLine = (cause: unknown): string =>
   (cause instanceof Error ? cause.message : String(cause)).split("\n", 1)[0] ?? ""

@@ -20,7 +20,7 @@ export interface ChromiumProgram {
 const UNPACK_MS_MAX = 120_000
 
 /** Run by a process of its own, because the package unpacks into whatever TMPDIR is. */
-const UNPACK = 'await (await import(process.argv[1])).default.executablePath()'
+const UNPACK = "await (await import(process.argv[1])).default.executablePath()"
 /** Makes the package unpack its shared libraries too; nothing else reads it. */
 const WITH_LIBRARIES = "AWS_Lambda_nodejs22.x"
 

@@ -158,8 +158,8 @@ const attachmentObjects = (
   const { length } = bytes
   const stream = `<</Type /EmbeddedFile /Subtype /${type} /Params ${params} /Length ${length}>>`
   const file =
-    `<</Type /Filespec /F (${name}) /UF (${name}) /Desc (${description}) ` +
-    `/AFRelationship /Data /EF <</F ${first} 0 R>>>>`
+    `<</Type /Filespec /F (${name}) /UF (${name}) /Desc (${description}) `
+    + `/AFRelationship /Data /EF <</F ${first} 0 R>>>>`
   return [
     [first, [Buffer.from(`${stream} stream\n`), bytes, Buffer.from("\nendstream")]],
     [first + 1, [Buffer.from(file)]]
@@ -185,8 +185,8 @@ export const attachFiles = (
   const references = sorted.map((_, index) => `${size + 2 * index + 1} 0 R`)
   const names = sorted.map(({ name }, index) => `(${name}) ${references[index]}`).join(" ")
   const catalog =
-    `<<${dictionaryOf(pdf, root)}\n/AF [${references.join(" ")}]\n` +
-    `/Names <</EmbeddedFiles <</Names [${names}]>>>>>>`
+    `<<${dictionaryOf(pdf, root)}\n/AF [${references.join(" ")}]\n`
+    + `/Names <</EmbeddedFiles <</Names [${names}]>>>>>>`
   const parts: Array<Uint8Array> = [pdf]
   let offset = pdf.length
   const add = (bytes: Uint8Array) => {

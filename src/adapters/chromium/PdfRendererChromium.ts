@@ -58,8 +58,8 @@ const timedOut = (milliseconds: number) =>
 /** Documents hold what clients sent: without the sandbox one wall less is around it. */
 const warnOfNoSandbox = (reason: string) =>
   Effect.logWarning(
-    `Chromium prints without its sandbox: ${reason}; or set ALK_CHROMIUM_SANDBOX to off if ` +
-      "something else keeps it in, to required if it must not print so"
+    `Chromium prints without its sandbox: ${reason}; or set ALK_CHROMIUM_SANDBOX to off if `
+      + "something else keeps it in, to required if it must not print so"
   )
 
 export const layerChromium = (settings: PdfRendererSettings): Layer.Layer<PdfRenderer> => {
@@ -71,7 +71,7 @@ export const layerChromium = (settings: PdfRendererSettings): Layer.Layer<PdfRen
   } = settings
   return Layer.effect(
     PdfRenderer,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       let hasStarted = false
       /** Where a browser has started before, one that does not start is no missing browser. */
       const acquire = startBrowser(settings).pipe(
@@ -86,7 +86,7 @@ export const layerChromium = (settings: PdfRendererSettings): Layer.Layer<PdfRen
       let present = 0
 
       /** The warm browser, or a new one if that has ended or printed enough. */
-      const browserInUse = Effect.gen(function*() {
+      const browserInUse = Effect.gen(function* () {
         const running = yield* RcRef.get(warm)
         if (running.browser.isConnected() && running.printed < documentsPerBrowser) return running
         yield* RcRef.invalidate(warm)
@@ -113,9 +113,7 @@ export const layerChromium = (settings: PdfRendererSettings): Layer.Layer<PdfRen
       const print = (
         document: PdfDocument
       ): Effect.Effect<Uint8Array, PdfUnavailable | PdfFailed> =>
-        Effect.scoped(
-          Effect.flatMap(browserInUse, (running) => printWith(running, document))
-        ).pipe(
+        Effect.scoped(Effect.flatMap(browserInUse, (running) => printWith(running, document))).pipe(
           // The browser may have been killed for what it had not done: one more try, with another.
           Effect.retry({
             schedule: Schedule.recurs(1),
@@ -123,7 +121,7 @@ export const layerChromium = (settings: PdfRendererSettings): Layer.Layer<PdfRen
           })
         )
 
-      const render = Effect.fn("PdfRenderer.render")(function*(document: PdfDocument) {
+      const render = Effect.fn("PdfRenderer.render")(function* (document: PdfDocument) {
         if (present >= PRINTED_AT_ONCE + waitingMax) {
           return yield* new PdfBusy({ waitingMax, retryAfterSeconds: RETRY_AFTER_SECONDS })
         }

@@ -32,9 +32,9 @@ const markupOf = ({ body, language, styles, title }: PdfDocument): string => {
     throw new PdfFailed({ reason: "refused", message, cause: undefined })
   }
   return (
-    `<!doctype html><html lang="${escapeHtml(language)}"><head><meta charset="utf-8">` +
-    `<meta http-equiv="Content-Security-Policy" content="${POLICY}">` +
-    `<title>${escapeHtml(title)}</title><style>${styles}</style></head><body>${body}</body></html>`
+    `<!doctype html><html lang="${escapeHtml(language)}"><head><meta charset="utf-8">`
+    + `<meta http-equiv="Content-Security-Policy" content="${POLICY}">`
+    + `<title>${escapeHtml(title)}</title><style>${styles}</style></head><body>${body}</body></html>`
   )
 }
 

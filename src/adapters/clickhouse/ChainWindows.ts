@@ -25,10 +25,7 @@ export interface Windows<Row> {
   readonly first: number
   readonly last: number
   /** The rows of a window by sequence, from its start as many as fit into a chunk. */
-  readonly rows: (
-    from: number,
-    end: number
-  ) => Effect.Effect<ReadonlyArray<Row>, StoreUnavailable>
+  readonly rows: (from: number, end: number) => Effect.Effect<ReadonlyArray<Row>, StoreUnavailable>
   readonly sequenceOf: (row: Row) => number
   /** The first sequence at or behind one that has a row; undefined if there is none. */
   readonly next: (from: number) => Effect.Effect<number | undefined, StoreUnavailable>
@@ -37,13 +34,14 @@ export interface Windows<Row> {
 /** The rows in chunks; bounded memory. */
 export const inWindows = <Row>({ first, last, next, rows, sequenceOf }: Windows<Row>) =>
   Stream.paginate({ from: first, window: WINDOW_START } as Place, ({ from, window }) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const end = Math.min(last, from + window - 1)
       const found = from > last ? [] : yield* rows(from, end)
       const final = found.at(-1)
       if (final === undefined) {
         const later = end >= last ? undefined : yield* next(end + 1)
-        const place = later === undefined ? Option.none<Place>() : Option.some({ from: later, window })
+        const place =
+          later === undefined ? Option.none<Place>() : Option.some({ from: later, window })
         return [[] as ReadonlyArray<ReadonlyArray<Row>>, place] as const
       }
       const reached = sequenceOf(final)
@@ -64,13 +62,17 @@ export const nextSequence = (
   condition: (parameters: Parameters) => string
 ) => {
   const parameters = new Parameters()
-  return store.readOne({
-    operation: "chainRows",
-    parameters,
-    sql: `SELECT count() > 0, min(chain_sequence) FROM ${store.facts}`
-      + ` WHERE ${condition(parameters)} AND chain_sequence`
-      + ` BETWEEN ${parameters.integer(from)} AND ${parameters.integer(last)}`
-  }, (row) => ({ isAny: row.uint8() === 1, sequence: row.uint64() })).pipe(
-    Effect.map(({ isAny, sequence }) => (isAny ? sequence : undefined))
-  )
+  return store
+    .readOne(
+      {
+        operation: "chainRows",
+        parameters,
+        sql:
+          `SELECT count() > 0, min(chain_sequence) FROM ${store.facts}`
+          + ` WHERE ${condition(parameters)} AND chain_sequence`
+          + ` BETWEEN ${parameters.integer(from)} AND ${parameters.integer(last)}`
+      },
+      (row) => ({ isAny: row.uint8() === 1, sequence: row.uint64() })
+    )
+    .pipe(Effect.map(({ isAny, sequence }) => (isAny ? sequence : undefined)))
 }

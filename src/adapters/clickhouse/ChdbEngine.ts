@@ -94,7 +94,7 @@ class Connections {
     run: (connection: ChdbConnection) => Promise<A>
   ): Promise<A> {
     const isBulk = Number(settings?.["priority"] ?? 0) > 0
-    const connection = this.#take(isBulk) ?? await this.#next(isBulk, signal)
+    const connection = this.#take(isBulk) ?? (await this.#next(isBulk, signal))
     try {
       return await run(connection)
     } finally {
@@ -145,7 +145,7 @@ class Connections {
   /** Closing a busy connection aborts the engine, so each is closed once it is free. */
   async close(): Promise<void> {
     for (let left = this.#all.length; left > 0; left--) {
-      const connection = this.#take(false) ?? await this.#next(false)
+      const connection = this.#take(false) ?? (await this.#next(false))
       await connection.close()
     }
   }
@@ -232,17 +232,20 @@ const open = async (path: string) => {
   }
 }
 
-export class ChdbEngine extends Context.Service<ChdbEngine, {
-  /** Absolute path of the data. */
-  readonly folder: string
-  readonly run: (statement: Statement) => Promise<Answer>
-  readonly insert: (statement: InsertStatement) => Promise<Inserted>
-}>()("alk/adapters/clickhouse/ChdbEngine") {
+export class ChdbEngine extends Context.Service<
+  ChdbEngine,
+  {
+    /** Absolute path of the data. */
+    readonly folder: string
+    readonly run: (statement: Statement) => Promise<Answer>
+    readonly insert: (statement: InsertStatement) => Promise<Inserted>
+  }
+>()("alk/adapters/clickhouse/ChdbEngine") {
   /** Opens the folder, which one process may do at a time, until the scope closes. */
   static readonly open = (
     path: string
   ): Effect.Effect<ChdbEngine["Service"], StandardInputOpen | StoreFolderUnusable, Scope.Scope> =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { folder, reads, writes } = yield* Effect.acquireRelease(
         Effect.tryPromise({
           try: () => open(path),
@@ -257,7 +260,8 @@ export class ChdbEngine extends Context.Service<ChdbEngine, {
         folder,
         run: (statement) =>
           (isRead(statement.sql) ? reads : writes).use(statement, (connection) =>
-            runOn(connection, statement)),
+            runOn(connection, statement)
+          ),
         insert: (statement) =>
           writes.use(statement, (connection) => insertOn(connection, statement))
       })

@@ -29,14 +29,16 @@ const rebuild = "move it away, and the next start builds it again from the topic
 const inUse = (folder: string, owner: string) =>
   new StoreFolderUnusable({
     reason: "in use",
-    message: `The store's folder ${folder} is in use by ${owner}: stop it, let this process reach`
+    message:
+      `The store's folder ${folder} is in use by ${owner}: stop it, let this process reach`
       + ` it through CLICKHOUSE_URL, ${elsewhere}`
   })
 
 const notWritable = (folder: string, cause: unknown) =>
   new StoreFolderUnusable({
     reason: "not writable",
-    message: `The store's folder ${folder} is not writable (${(cause as Error).message}):`
+    message:
+      `The store's folder ${folder} is not writable (${(cause as Error).message}):`
       + ` give this user the right to write there, ${elsewhere}`,
     cause
   })

@@ -55,13 +55,15 @@ const CLUSTER = /^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,62}|\{[a-z_]+\})$/
 const check = ({ cluster, database }: StorePlace): ClickHouseSettingsInvalid | undefined => {
   if (!NAME.test(database)) {
     return new ClickHouseSettingsInvalid({
-      message: `CLICKHOUSE_DATABASE ${JSON.stringify(database)} is not a name of at most 63`
+      message:
+        `CLICKHOUSE_DATABASE ${JSON.stringify(database)} is not a name of at most 63`
         + " letters, digits and _ that starts with no digit"
     })
   }
   if (cluster !== undefined && !CLUSTER.test(cluster)) {
     return new ClickHouseSettingsInvalid({
-      message: `the ClickHouse cluster ${JSON.stringify(cluster)} is neither a name of at most`
+      message:
+        `the ClickHouse cluster ${JSON.stringify(cluster)} is neither a name of at most`
         + " 63 letters, digits, _, . and - nor a {macro}"
     })
   }
@@ -79,23 +81,29 @@ const serverClient = (settings: ServerSettings): ClickHouseClient =>
     keep_alive: { enabled: true, idle_socket_ttl: IDLE_SOCKET_MS },
     clickhouse_settings: SERVER_DEFAULTS,
     log: SILENT,
-    ...(settings.tls === undefined ? {} : {
-      tls: settings.tls.certificate === undefined || settings.tls.key === undefined
-        ? { ca_cert: settings.tls.ca }
-        : { ca_cert: settings.tls.ca, cert: settings.tls.certificate, key: settings.tls.key }
-    })
+    ...(settings.tls === undefined
+      ? {}
+      : {
+          tls:
+            settings.tls.certificate === undefined || settings.tls.key === undefined
+              ? { ca_cert: settings.tls.ca }
+              : { ca_cert: settings.tls.ca, cert: settings.tls.certificate, key: settings.tls.key }
+        })
   })
 
-export class ClickHouseConnection extends Context.Service<ClickHouseConnection, {
-  readonly client: ClickHouseClient
-  readonly place: StorePlace
-  /** True for the engine in this process: what it has begun, only its end can stop. */
-  readonly embedded: boolean
-}>()("alk/adapters/clickhouse/ClickHouseConnection") {
+export class ClickHouseConnection extends Context.Service<
+  ClickHouseConnection,
+  {
+    readonly client: ClickHouseClient
+    readonly place: StorePlace
+    /** True for the engine in this process: what it has begun, only its end can stop. */
+    readonly embedded: boolean
+  }
+>()("alk/adapters/clickhouse/ClickHouseConnection") {
   static readonly toServer = (
     settings: ServerSettings
   ): Effect.Effect<ClickHouseConnection["Service"], ClickHouseSettingsInvalid, Scope.Scope> =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const invalid = check(settings)
       if (invalid !== undefined) return yield* invalid
       const client = yield* Effect.acquireRelease(
@@ -119,7 +127,7 @@ export class ClickHouseConnection extends Context.Service<ClickHouseConnection, 
   static readonly toEngine = (
     place: Pick<StorePlace, "database">
   ): Effect.Effect<ClickHouseConnection["Service"], ClickHouseSettingsInvalid, ChdbEngine> =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const invalid = check(place)
       if (invalid !== undefined) return yield* invalid
       const connection = makeEmbeddedConnection(yield* ChdbEngine)

@@ -58,12 +58,16 @@ export class CopyGuard {
 
   #hasCopies(operation: string, tenantId: string) {
     const parameters = new Parameters()
-    return this.#store.readOne({
-      operation,
-      parameters,
-      sql: "SELECT count() > max(sequence_number) - min(sequence_number) + 1"
-        + ` FROM ${this.#store.events} WHERE tenant_id = ${parameters.string(tenantId)}`
-        + " AND sequence_number >= 1"
-    }, (row) => row.uint8() === 1)
+    return this.#store.readOne(
+      {
+        operation,
+        parameters,
+        sql:
+          "SELECT count() > max(sequence_number) - min(sequence_number) + 1"
+          + ` FROM ${this.#store.events} WHERE tenant_id = ${parameters.string(tenantId)}`
+          + " AND sequence_number >= 1"
+      },
+      (row) => row.uint8() === 1
+    )
   }
 }

@@ -53,28 +53,30 @@ const replacements = (
     erasures.toReversed().map((erasure) => [erasure.sequenceNumber, erasure.erasedAt])
   )
   const sequences = [...erasedAt.keys()].map((sequence) => parameters.integer(sequence))
-  return store.read({
-    operation: "eraseDetails",
-    parameters,
-    sql: `SELECT sequence_number, ${DIGEST}, body FROM ${store.events}`
-      + ` WHERE tenant_id = ${parameters.string(tenantId)}`
-      + ` AND sequence_number IN (${sequences.join(", ")})`
-  }, (row) => ({ sequenceNumber: row.uint64(), digest: row.string(), body: row.string() })).pipe(
-    Effect.map((rows) =>
-      rows.flatMap(({ body, digest, sequenceNumber }): ReadonlyArray<Replacement> => {
-        if (body.includes('"erased_at":') && !body.includes('"details_salt":')) return []
-        const replaced = erased(body, erasedAt.get(sequenceNumber)!)
-        return replaced === undefined ? [] : [{ sequenceNumber, digest, body: replaced }]
-      })
+  return store
+    .read(
+      {
+        operation: "eraseDetails",
+        parameters,
+        sql:
+          `SELECT sequence_number, ${DIGEST}, body FROM ${store.events}`
+          + ` WHERE tenant_id = ${parameters.string(tenantId)}`
+          + ` AND sequence_number IN (${sequences.join(", ")})`
+      },
+      (row) => ({ sequenceNumber: row.uint64(), digest: row.string(), body: row.string() })
     )
-  )
+    .pipe(
+      Effect.map((rows) =>
+        rows.flatMap(({ body, digest, sequenceNumber }): ReadonlyArray<Replacement> => {
+          if (body.includes('"erased_at":') && !body.includes('"details_salt":')) return []
+          const replaced = erased(body, erasedAt.get(sequenceNumber)!)
+          return replaced === undefined ? [] : [{ sequenceNumber, digest, body: replaced }]
+        })
+      )
+    )
 }
 
-const replace = (
-  store: StoreClient,
-  tenantId: string,
-  rows: ReadonlyArray<Replacement>
-) => {
+const replace = (store: StoreClient, tenantId: string, rows: ReadonlyArray<Replacement>) => {
   const parameters = new Parameters()
   const list = (texts: ReadonlyArray<string>) =>
     `[${texts.map((text) => parameters.string(text)).join(", ")}]`
@@ -86,7 +88,8 @@ const replace = (
     operation: "eraseDetails",
     parameters,
     // The columns that are made of details are what they are for an event that never had any.
-    sql: `ALTER TABLE ${store.events} UPDATE`
+    sql:
+      `ALTER TABLE ${store.events} UPDATE`
       + ` body = transform(${DIGEST}, ${digests}, ${list(rows.map(({ body }) => body))}, body),`
       + " metadata = '',"
       + " search = lowerUTF8(arrayStringConcat("
@@ -125,9 +128,7 @@ const eraseAside = (
   erasures: ReadonlyArray<EventErasure>
 ) => {
   const [first] = erasures
-  const erasedAt = new Map(
-    erasures.map((erasure) => [erasure.sequenceNumber, erasure.erasedAt])
-  )
+  const erasedAt = new Map(erasures.map((erasure) => [erasure.sequenceNumber, erasure.erasedAt]))
   const sequences = (parameters: Parameters) =>
     erasures.map(({ sequenceNumber }) => parameters.integer(sequenceNumber)).join(", ")
   return first === undefined
@@ -146,26 +147,30 @@ const eraseAside = (
 }
 
 /** Erase in what was set aside what is erased in the view. */
-export const eraseCopies = Effect.fnUntraced(function*(store: StoreClient, partition: number) {
+export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, partition: number) {
   const parameters = new Parameters()
   const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
-  const found = yield* store.read({
-    operation: "eraseDetails",
-    parameters,
-    sql: "SELECT DISTINCT tenant_id, sequence_number, JSONExtractString(body, 'erased_at')"
-      + ` FROM ${store.events} WHERE ${inPartition} AND ${ERASED}`
-      + " AND (tenant_id, sequence_number) IN (SELECT tenant_id, sequence_number"
-      + ` FROM ${store.setAside} WHERE source = 'events' AND ${inPartition} AND erased = 0)`
-  }, (row) => ({
-    tenantId: row.string(),
-    sequenceNumber: row.uint64(),
-    erasedAt: row.string()
-  }))
+  const found = yield* store.read(
+    {
+      operation: "eraseDetails",
+      parameters,
+      sql:
+        "SELECT DISTINCT tenant_id, sequence_number, JSONExtractString(body, 'erased_at')"
+        + ` FROM ${store.events} WHERE ${inPartition} AND ${ERASED}`
+        + " AND (tenant_id, sequence_number) IN (SELECT tenant_id, sequence_number"
+        + ` FROM ${store.setAside} WHERE source = 'events' AND ${inPartition} AND erased = 0)`
+    },
+    (row) => ({
+      tenantId: row.string(),
+      sequenceNumber: row.uint64(),
+      erasedAt: row.string()
+    })
+  )
   for (const { tenantId, ...erasure } of found) yield* eraseAside(store, tenantId, [erasure])
 })
 
 export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
-  Effect.fn("EventStore.eraseDetails")(function*(tenantId, erasures) {
+  Effect.fn("EventStore.eraseDetails")(function* (tenantId, erasures) {
     for (let at = 0; at < erasures.length; at += MUTATION_EVENTS_MAX) {
       const part = erasures.slice(at, at + MUTATION_EVENTS_MAX)
       yield* eraseAside(store, tenantId, part)
@@ -183,19 +188,23 @@ interface ErasureRecord {
 /** The stored events of a partition that erase others, from an offset on. */
 const erasureRecords = (store: StoreClient, partition: number, fromOffset: number) => {
   const parameters = new Parameters()
-  return store.read({
-    operation: "eraseAgain",
-    parameters,
-    sql: `SELECT tenant_id, kafka_offset, body FROM ${store.events}`
-      + ` WHERE action = ${parameters.string(ERASURE_ACTION)}`
-      + ` AND kafka_partition = ${parameters.bind("UInt32", partition)}`
-      + ` AND kafka_offset >= ${parameters.integer(fromOffset)}`
-      + ` ORDER BY kafka_offset LIMIT ${RECORDS_MAX}`
-  }, (row): ErasureRecord => ({
-    tenantId: row.string(),
-    offset: row.uint64(),
-    body: row.string()
-  }))
+  return store.read(
+    {
+      operation: "eraseAgain",
+      parameters,
+      sql:
+        `SELECT tenant_id, kafka_offset, body FROM ${store.events}`
+        + ` WHERE action = ${parameters.string(ERASURE_ACTION)}`
+        + ` AND kafka_partition = ${parameters.bind("UInt32", partition)}`
+        + ` AND kafka_offset >= ${parameters.integer(fromOffset)}`
+        + ` ORDER BY kafka_offset LIMIT ${RECORDS_MAX}`
+    },
+    (row): ErasureRecord => ({
+      tenantId: row.string(),
+      offset: row.uint64(),
+      body: row.string()
+    })
+  )
 }
 
 const erasureIn = (body: string): EventErasure | undefined => {
@@ -211,11 +220,14 @@ const erasureIn = (body: string): EventErasure | undefined => {
 
 export const makeEraseAgain = (store: StoreClient): Store["eraseAgain"] => {
   const eraseDetails = makeEraseDetails(store)
-  return Effect.fn("EventStore.eraseAgain")(function*(partition, fromOffset) {
-    for (let from = fromOffset;;) {
+  return Effect.fn("EventStore.eraseAgain")(function* (partition, fromOffset) {
+    for (let from = fromOffset; ; ) {
       const records = yield* erasureRecords(store, partition, from)
       for (const [tenantId, own] of Map.groupBy(records, (record) => record.tenantId)) {
-        yield* eraseDetails(tenantId, own.flatMap(({ body }) => erasureIn(body) ?? []))
+        yield* eraseDetails(
+          tenantId,
+          own.flatMap(({ body }) => erasureIn(body) ?? [])
+        )
       }
       const last = records.at(-1)
       if (last === undefined || records.length < RECORDS_MAX) return

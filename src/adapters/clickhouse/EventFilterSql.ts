@@ -52,8 +52,10 @@ const PLAIN_NUMBER_MIN = 0.001
 const UNESCAPED_RUN = /[^"\\/\u0000-\u001f\u007f\u2028\u2029]+/g
 
 const longestRun = (value: string): string =>
-  (value.match(UNESCAPED_RUN) ?? [])
-    .reduce((longest, run) => run.length > longest.length ? run : longest, "")
+  (value.match(UNESCAPED_RUN) ?? []).reduce(
+    (longest, run) => (run.length > longest.length ? run : longest),
+    ""
+  )
 
 /** The number whose RFC 8785 text is `value`. */
 const numberOf = (value: string): number | undefined => {
@@ -77,15 +79,18 @@ const matchingTexts = (value: string): ReadonlyArray<string> => [
  */
 const neededText = (value: string): string => {
   const number = numberOf(value)
-  const plain = number === undefined || number === 0
-    || PLAIN_NUMBER.test(value) && Math.abs(number) >= PLAIN_NUMBER_MIN
+  const plain =
+    number === undefined
+    || number === 0
+    || (PLAIN_NUMBER.test(value) && Math.abs(number) >= PLAIN_NUMBER_MIN)
   return plain ? longestRun(value) : ""
 }
 
 /** The value behind the first path that exists, as JSON; empty if none does. */
 const firstFound = (path: string, parameters: Parameters): string | undefined => {
-  const found = metadataPathCandidates(path).map((keys) =>
-    `JSONExtractRaw(metadata, ${keys.map((key) => parameters.string(key)).join(", ")})`)
+  const found = metadataPathCandidates(path).map(
+    (keys) => `JSONExtractRaw(metadata, ${keys.map((key) => parameters.string(key)).join(", ")})`
+  )
   return found.length > 1 ? `arrayFirst(text -> text != '', [${found.join(", ")}])` : found[0]
 }
 
@@ -93,14 +98,12 @@ const firstFound = (path: string, parameters: Parameters): string | undefined =>
  * The elements of the array in `text` and of the arrays in it. Each turn opens one level, so as many
  * as there are brackets are enough; most arrays have one.
  */
-const elements = "arrayFold((found, level) -> arrayFlatten(arrayMap(element ->"
+const elements =
+  "arrayFold((found, level) -> arrayFlatten(arrayMap(element ->"
   + ` if(startsWith(element, '['), JSONExtractArrayRaw(${withFloatDigits("element")}), [element]),`
   + ` found)), range(least(countSubstrings(text, '['), ${NESTING_MAX})), [text])`
 
-const metadataCondition = (
-  { path, value }: MetadataCondition,
-  parameters: Parameters
-): string => {
+const metadataCondition = ({ path, value }: MetadataCondition, parameters: Parameters): string => {
   const found = firstFound(path, parameters)
   if (found === undefined) return "false"
   // Written by the function that writes the column's values, so equal values are equal texts.
@@ -108,12 +111,13 @@ const metadataCondition = (
     .map((text) => `JSONExtractRaw(${parameters.string(`{"v":${text}}`)}, 'v')`)
     .join(", ")
   const needed = neededText(value)
-  const prefilter = needed === ""
-    ? "metadata != ''"
-    : `position(metadata, ${parameters.string(needed)}) > 0`
-  return `${prefilter} AND arrayExists(text -> if(startsWith(text, '['),`
+  const prefilter =
+    needed === "" ? "metadata != ''" : `position(metadata, ${parameters.string(needed)}) > 0`
+  return (
+    `${prefilter} AND arrayExists(text -> if(startsWith(text, '['),`
     + ` hasAny(${elements}, [${wanted}]),`
     + ` has([${wanted}], text)), [${found}])`
+  )
 }
 
 /**

@@ -35,18 +35,21 @@ const canonicalTime = (microseconds: number): string =>
   `${new Date(microseconds / 1000).toISOString().slice(0, 19)}.000000Z`
 
 export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
-  Effect.fn("EventStore.stats")(function*({ filter, groupBy, interval, limit, tenantId }, final) {
+  Effect.fn("EventStore.stats")(function* ({ filter, groupBy, interval, limit, tenantId }, final) {
     const parameters = new Parameters()
     const condition = filterCondition(tenantId, filter, parameters)
     const source = `${store.eventsOf(final)} WHERE ${condition}`
     const column = COLUMNS[groupBy]
     const groups = `SELECT ${column} AS key, count() AS events FROM ${source} GROUP BY key`
     const shown = `ORDER BY events DESC, key LIMIT ${parameters.integer(limit)}`
-    const rows = yield* store.read({
-      operation: "stats",
-      parameters,
-      sql: `SELECT toString(key), events, sum(events) OVER () FROM (${groups}) ${shown}`
-    }, (row) => ({ key: row.string(), count: row.uint64(), total: row.uint64() }))
+    const rows = yield* store.read(
+      {
+        operation: "stats",
+        parameters,
+        sql: `SELECT toString(key), events, sum(events) OVER () FROM (${groups}) ${shown}`
+      },
+      (row) => ({ key: row.string(), count: row.uint64(), total: row.uint64() })
+    )
     const total = rows[0]?.total ?? 0
     const counted = {
       groups: rows.map(({ count, key }) => ({ key, count })),
@@ -55,18 +58,22 @@ export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
     }
     if (interval === undefined) return counted
     const width = MICROSECONDS[interval]
-    const buckets = yield* store.read({
-      operation: "stats",
-      parameters,
-      sql: `SELECT intDiv(toUnixTimestamp64Micro(timestamp), ${width}) AS bucket,`
-        + ` toString(${column}) AS key, count() FROM ${source}`
-        + ` AND ${column} IN (SELECT key FROM (${groups} ${shown}))`
-        + ` GROUP BY bucket, key ORDER BY bucket, key LIMIT ${BUCKETS_MAX + 1}`
-    }, (row) => ({
-      start: canonicalTime(row.uint64() * width),
-      key: row.string(),
-      count: row.uint64()
-    }))
+    const buckets = yield* store.read(
+      {
+        operation: "stats",
+        parameters,
+        sql:
+          `SELECT intDiv(toUnixTimestamp64Micro(timestamp), ${width}) AS bucket,`
+          + ` toString(${column}) AS key, count() FROM ${source}`
+          + ` AND ${column} IN (SELECT key FROM (${groups} ${shown}))`
+          + ` GROUP BY bucket, key ORDER BY bucket, key LIMIT ${BUCKETS_MAX + 1}`
+      },
+      (row) => ({
+        start: canonicalTime(row.uint64() * width),
+        key: row.string(),
+        count: row.uint64()
+      })
+    )
     if (buckets.length > BUCKETS_MAX) return yield* new StatsTooLarge({ bucketsMax: BUCKETS_MAX })
     return { ...counted, buckets }
   })

@@ -23,21 +23,33 @@ import { makeConflicts, makeCopies, makeExtent, makeRows, makeSequenceSpan } fro
 
 /** A question to the table that every list reads. */
 const makePing = (store: StoreClient): EventStore["Service"]["ping"] =>
-  store.readOne({
-    operation: "ping",
-    parameters: new Parameters(),
-    sql: `SELECT count() FROM ${store.events} WHERE tenant_id = ''`
-  }, (row) => row.uint64()).pipe(Effect.asVoid)
+  store
+    .readOne(
+      {
+        operation: "ping",
+        parameters: new Parameters(),
+        sql: `SELECT count() FROM ${store.events} WHERE tenant_id = ''`
+      },
+      (row) => row.uint64()
+    )
+    .pipe(Effect.asVoid)
 
-const makeReceipt = (store: StoreClient): EventStore["Service"]["receipt"] =>
+const makeReceipt =
+  (store: StoreClient): EventStore["Service"]["receipt"] =>
   (tenantId, receiptId) => {
     const parameters = new Parameters()
-    return store.read({
-      operation: "receipt",
-      parameters,
-      sql: `SELECT body FROM ${store.receipts} WHERE tenant_id = ${parameters.string(tenantId)}`
-        + ` AND receipt_id = ${parameters.string(receiptId)} ORDER BY kafka_offset LIMIT 1`
-    }, (row) => row.string()).pipe(Effect.map(([body]) => body))
+    return store
+      .read(
+        {
+          operation: "receipt",
+          parameters,
+          sql:
+            `SELECT body FROM ${store.receipts} WHERE tenant_id = ${parameters.string(tenantId)}`
+            + ` AND receipt_id = ${parameters.string(receiptId)} ORDER BY kafka_offset LIMIT 1`
+        },
+        (row) => row.string()
+      )
+      .pipe(Effect.map(([body]) => body))
   }
 
 /** The store behind the port. */
@@ -47,15 +59,15 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
     const store = makeStoreClient(connection)
     const copies = new CopyGuard(store)
     /** A read of the list, which merges rows where a tenant has copies. */
-    const guarded = <Query extends { readonly tenantId: string }, A, E>(
-      operation: string,
-      read: (query: Query, merge: boolean) => Effect.Effect<A, E>
-    ) =>
-    (query: Query, final: boolean) =>
-      Effect.flatMap(
-        copies.merges(operation, query.tenantId, final),
-        (merge) => read(query, merge)
-      )
+    const guarded =
+      <Query extends { readonly tenantId: string }, A, E>(
+        operation: string,
+        read: (query: Query, merge: boolean) => Effect.Effect<A, E>
+      ) =>
+      (query: Query, final: boolean) =>
+        Effect.flatMap(copies.merges(operation, query.tenantId, final), (merge) =>
+          read(query, merge)
+        )
     const scan = makeScan(store)
     return EventStore.of({
       migrate: store.changeBy("migrate", () => migrate(connection.client, connection.place)),

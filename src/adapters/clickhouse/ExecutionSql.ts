@@ -53,9 +53,11 @@ const grouped = (
     "max(chain_sequence) AS last",
     ...values
   ]
-  return `SELECT id, started, last FROM (SELECT ${all.join(", ")} FROM ${store.facts}`
+  return (
+    `SELECT id, started, last FROM (SELECT ${all.join(", ")} FROM ${store.facts}`
     + ` WHERE ${facts} GROUP BY execution_id)`
     + ` WHERE ${["start_number > 0", ...conditions].join(" AND ")}`
+  )
 }
 
 /**
@@ -99,8 +101,5 @@ export const overlappingExecutions = (
       `argMaxIf(ended_at, fact_number, ${ENDED}) AS ended`,
       `maxIf(fact_number, ${ENDED}) AS end_number`
     ],
-    [
-      `started <= ${parameters.time(to)}`,
-      `(end_number = 0 OR ended >= ${parameters.time(from)})`
-    ]
+    [`started <= ${parameters.time(to)}`, `(end_number = 0 OR ended >= ${parameters.time(from)})`]
   )

@@ -72,13 +72,17 @@ const readLeaves = (
 ) => {
   const parameters = new Parameters()
   const { condition, sequence, table } = leavesOf(tables, tree, parameters)
-  return store.read({
-    operation: "hashTree",
-    parameters,
-    sql: `SELECT ${sequence} - 1, hash FROM ${table} WHERE ${condition}`
-      + ` AND ${sequence} > ${parameters.integer(first)}`
-      + ` AND ${sequence} <= ${parameters.integer(end)}`
-  }, toNodeRow)
+  return store.read(
+    {
+      operation: "hashTree",
+      parameters,
+      sql:
+        `SELECT ${sequence} - 1, hash FROM ${table} WHERE ${condition}`
+        + ` AND ${sequence} > ${parameters.integer(first)}`
+        + ` AND ${sequence} <= ${parameters.integer(end)}`
+    },
+    toNodeRow
+  )
 }
 
 const readRange = (
@@ -90,14 +94,18 @@ const readRange = (
   const [from, to] = [first * CHILDREN, end * CHILDREN]
   if (level === 0) return readLeaves(store, tables, tree, from, to)
   const parameters = new Parameters()
-  return store.read({
-    operation: "hashTree",
-    parameters,
-    sql: `SELECT node_index, ${hexOf("hash")} FROM ${tables.nodes}`
-      + ` WHERE tree = ${parameters.string(tree)}`
-      + ` AND level = ${level} AND node_index >= ${parameters.integer(from)}`
-      + ` AND node_index < ${parameters.integer(to)}`
-  }, toNodeRow)
+  return store.read(
+    {
+      operation: "hashTree",
+      parameters,
+      sql:
+        `SELECT node_index, ${hexOf("hash")} FROM ${tables.nodes}`
+        + ` WHERE tree = ${parameters.string(tree)}`
+        + ` AND level = ${level} AND node_index >= ${parameters.integer(from)}`
+        + ` AND node_index < ${parameters.integer(to)}`
+    },
+    toNodeRow
+  )
 }
 
 /** What is stored at each of `count` places from `first` on. */
@@ -144,22 +152,31 @@ const unbuildable = (level: number, index: number): TreeUnbuildable => {
 
 const computeNodes = (store: StoreClient, tables: TreeTables, range: NodeRange) => {
   const parameters = new Parameters()
-  return store.read({
-    operation: "computeHashTree",
-    parameters,
-    sql: computedNodes(tables, range, parameters)
-  }, (row): NodeRow => ({ index: row.uint64(), hash: row.string() }))
+  return store.read(
+    {
+      operation: "computeHashTree",
+      parameters,
+      sql: computedNodes(tables, range, parameters)
+    },
+    (row): NodeRow => ({ index: row.uint64(), hash: row.string() })
+  )
 }
 
 /** Up to where the nodes of each kept level are there without a gap. */
 const keptUpTo = (store: StoreClient, tables: TreeTables, tree: string) => {
   const parameters = new Parameters()
-  return store.read({
-    operation: "hashTree",
-    parameters,
-    sql: "SELECT level, if(uniqExact(node_index) = max(node_index) + 1, max(node_index) + 1, 0)"
-      + ` FROM ${tables.nodes} WHERE tree = ${parameters.string(tree)} GROUP BY level`
-  }, (row) => [row.uint8(), row.uint64()] as const).pipe(Effect.map((levels) => new Map(levels)))
+  return store
+    .read(
+      {
+        operation: "hashTree",
+        parameters,
+        sql:
+          "SELECT level, if(uniqExact(node_index) = max(node_index) + 1, max(node_index) + 1, 0)"
+          + ` FROM ${tables.nodes} WHERE tree = ${parameters.string(tree)} GROUP BY level`
+      },
+      (row) => [row.uint8(), row.uint64()] as const
+    )
+    .pipe(Effect.map((levels) => new Map(levels)))
 }
 
 const keep = (
@@ -175,13 +192,12 @@ const keep = (
     format: "TabSeparated",
     rows: nodes.length,
     bytes: () =>
-      escapedRows(nodes.map(({ hash, index }) =>
-        [tree, level, index, Buffer.from(hash, "hex")]))
+      escapedRows(nodes.map(({ hash, index }) => [tree, level, index, Buffer.from(hash, "hex")]))
   })
 
 /** Computes and keeps what is missing of the nodes that are needed of each level. */
 const makeFill = (store: StoreClient, tables: TreeTables) =>
-  Effect.fnUntraced(function*(tree: string, needed: ReadonlyMap<number, number>) {
+  Effect.fnUntraced(function* (tree: string, needed: ReadonlyMap<number, number>) {
     const kept = yield* keptUpTo(store, tables, tree)
     for (const level of keptLevels) {
       const end = needed.get(level) ?? 0
@@ -197,7 +213,7 @@ const makeFill = (store: StoreClient, tables: TreeTables) =>
     }
   })
 
-const make = Effect.gen(function*() {
+const make = Effect.gen(function* () {
   const connection = yield* ClickHouseConnection
   const store = makeStoreClient(connection)
   const tables = { events: store.events, facts: store.facts, nodes: store.subtrees }
@@ -207,16 +223,20 @@ const make = Effect.gen(function*() {
   const oneAtATime = (yield* Semaphore.make(1)).withPermits(1)
 
   /** Reads what is not known of the slices; comes back with what the store doesn't hold either. */
-  const load = Effect.fnUntraced(function*(tree: string, slices: ReadonlyArray<GroupSlice>) {
+  const load = Effect.fnUntraced(function* (tree: string, slices: ReadonlyArray<GroupSlice>) {
     const unknown = slices.filter((slice) => !groups.has(tree, slice))
-    yield* Effect.forEach(groupRanges(unknown), (range) =>
-      Effect.map(readRange(store, tables, tree, range), (rows) =>
-        toGroups(range, rows, (level, group, hashes) =>
-          groups.put(tree, level, group, hashes))), { concurrency: 2 })
+    yield* Effect.forEach(
+      groupRanges(unknown),
+      (range) =>
+        Effect.map(readRange(store, tables, tree, range), (rows) =>
+          toGroups(range, rows, (level, group, hashes) => groups.put(tree, level, group, hashes))
+        ),
+      { concurrency: 2 }
+    )
     return unknown.filter((slice) => !groups.has(tree, slice))
   })
 
-  const nodes = Effect.fn("HashTree.nodes")(function*(
+  const nodes = Effect.fn("HashTree.nodes")(function* (
     tree: string,
     wanted: ReadonlyArray<TreeNode>
   ): Effect.fn.Return<StoredTree, StoreUnavailable | TreeUnbuildable> {
@@ -238,7 +258,7 @@ const make = Effect.gen(function*() {
     }
   })
 
-  const leaves = Effect.fn("HashTree.leaves")(function*(
+  const leaves = Effect.fn("HashTree.leaves")(function* (
     tree: string,
     first: number,
     end: number
@@ -256,7 +276,8 @@ const make = Effect.gen(function*() {
       const removed = store.change({
         operation: "forgetHashTree",
         parameters,
-        sql: `ALTER TABLE ${tables.nodes} DELETE`
+        sql:
+          `ALTER TABLE ${tables.nodes} DELETE`
           + ` WHERE tree = ${parameters.string(tree)} SETTINGS mutations_sync = 2`
       })
       const forgotten = Effect.sync(() => groups.forget(tree))

@@ -67,23 +67,30 @@ const HASH_FORM = "'^[0-9a-f]{64}$'"
 
 const fromLeaves = (tables: TreeTables, range: NodeRange, parameters: Parameters): string => {
   const { condition, sequence, table } = leavesOf(tables, range.tree, parameters)
-  const where = condition
+  const where =
+    condition
     + ` AND ${sequence} > ${parameters.integer(range.first * CHILDREN)}`
     + ` AND ${sequence} <= ${parameters.integer(range.end * CHILDREN)}`
     + ` AND match(hash, ${HASH_FORM})`
   const children = complete(`${sequence} - 1`, "hash", `${table} WHERE ${where}`)
-  return String.raw`SELECT node_index, arrayMap(hash -> SHA256(concat('\0', unhex(hash))), nodes)`
+  return (
+    String.raw`SELECT node_index, arrayMap(hash -> SHA256(concat('\0', unhex(hash))), nodes)`
     + ` AS nodes FROM (${children})`
+  )
 }
 
 const fromNodes = (tables: TreeTables, range: NodeRange, parameters: Parameters): string => {
   const child = range.level - KEPT_LEVELS
-  const where = `tree = ${parameters.string(range.tree)}`
+  const where =
+    `tree = ${parameters.string(range.tree)}`
     + ` AND level = ${parameters.integer(child)}`
     + ` AND node_index >= ${parameters.integer(range.first * CHILDREN)}`
     + ` AND node_index < ${parameters.integer(range.end * CHILDREN)}`
-  return complete("place", "hash", "(SELECT node_index AS place, hash"
-    + ` FROM ${tables.nodes} WHERE ${where})`)
+  return complete(
+    "place",
+    "hash",
+    "(SELECT node_index AS place, hash" + ` FROM ${tables.nodes} WHERE ${where})`
+  )
 }
 
 /** Index and hash of each node of the range whose children are all there, in order. */

@@ -34,7 +34,7 @@ export const disagreementOf = (
   columns: ReadonlyArray<NamedExpression>
 ) => ({
   with: temporaries.map(([name, expression]) => `${expression} AS ${name}`).join(", "),
-  names: `arrayFilter(name -> name != '', [${
-    columns.map(([name, expression]) => `if(${name} = (${expression}), '', '${name}')`).join(", ")
-  }])`
+  names: `arrayFilter(name -> name != '', [${columns
+    .map(([name, expression]) => `if(${name} = (${expression}), '', '${name}')`)
+    .join(", ")}])`
 })

@@ -42,14 +42,16 @@ const FILE_NAME = /^([0-9]{4})_[a-z0-9_]+\.sql$/
 
 const readMigrations = async (folder: string): Promise<ReadonlyArray<Migration>> => {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort()
-  return Promise.all(names.map(async (name, index) => {
-    const version = Number(FILE_NAME.exec(name)?.[1])
-    if (version !== index + 1) {
-      throw new MigrationRefused(`${name}: the files of ${folder} must be numbered 0001, 0002, …`)
-    }
-    const sql = await readFile(join(folder, name), "utf8")
-    return { version, name, sql, checksum: createHash("sha256").update(sql).digest("hex") }
-  }))
+  return Promise.all(
+    names.map(async (name, index) => {
+      const version = Number(FILE_NAME.exec(name)?.[1])
+      if (version !== index + 1) {
+        throw new MigrationRefused(`${name}: the files of ${folder} must be numbered 0001, 0002, …`)
+      }
+      const sql = await readFile(join(folder, name), "utf8")
+      return { version, name, sql, checksum: createHash("sha256").update(sql).digest("hex") }
+    })
+  )
 }
 
 const placeholders = ({ cluster, database }: StorePlace): ReadonlyMap<string, string> =>
@@ -86,7 +88,8 @@ const readApplied = async (
   place: StorePlace
 ): Promise<ReadonlyArray<Applied>> => {
   const answer = await client.query({
-    query: `SELECT DISTINCT version, name, checksum FROM ${place.database}.schema_migrations`
+    query:
+      `SELECT DISTINCT version, name, checksum FROM ${place.database}.schema_migrations`
       + " ORDER BY version"
       + (place.cluster === undefined ? "" : " SETTINGS select_sequential_consistency = 1"),
     format: "JSONEachRow"
@@ -96,7 +99,8 @@ const readApplied = async (
 
 const record = (client: ClickHouseClient, { database }: StorePlace, migration: Migration) =>
   client.command({
-    query: `INSERT INTO ${database}.schema_migrations`
+    query:
+      `INSERT INTO ${database}.schema_migrations`
       + " SELECT {version:UInt32}, {name:String}, {checksum:String}, now64(6, 'UTC')",
     query_params: {
       version: migration.version,
@@ -133,7 +137,8 @@ const refuseOthers = (
 const refuseDamage = async (client: ClickHouseClient, place: StorePlace): Promise<void> => {
   if (place.cluster !== undefined) return
   const answer = await client.query({
-    query: "SELECT table, name FROM system.detached_parts"
+    query:
+      "SELECT table, name FROM system.detached_parts"
       + " WHERE database = {database:String} AND startsWith(reason, 'broken') ORDER BY table, name",
     query_params: { database: place.database },
     format: "JSONEachRow"

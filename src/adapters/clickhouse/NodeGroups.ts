@@ -28,7 +28,7 @@ export const slicesOf = (level: number, index: number): ReadonlyArray<GroupSlice
   const base = groupLevel(level)
   const size = 2 ** (level - base)
   const slices: Array<GroupSlice> = []
-  for (let first = index * size; first < (index + 1) * size;) {
+  for (let first = index * size; first < (index + 1) * size; ) {
     const group = Math.floor(first / CHILDREN)
     const end = Math.min((index + 1) * size, (group + 1) * CHILDREN)
     slices.push({ level: base, group, first, end })
@@ -84,12 +84,7 @@ export class NodeGroups {
   }
 
   /** `hashes`: as many of the group as are known, from its first one on. */
-  put(
-    tree: string,
-    level: GroupLevel,
-    group: number,
-    hashes: ReadonlyArray<string>
-  ): void {
+  put(tree: string, level: GroupLevel, group: number, hashes: ReadonlyArray<string>): void {
     const groups = this.#byTree.get(tree) ?? new Map<string, Group>()
     this.#byTree.set(tree, groups)
     const key = `${level}/${group}`

@@ -13,8 +13,10 @@ export class StandardInputOpen extends Schema.TaggedError<StandardInputOpen>()(
   { cause: Schema.Defect() }
 ) {
   override get message(): string {
-    return "The embedded store would read this process's standard input into its tables:"
+    return (
+      "The embedded store would read this process's standard input into its tables:"
       + " start it with `< /dev/null`, or set CLICKHOUSE_URL to a ClickHouse server"
+    )
   }
 }
 

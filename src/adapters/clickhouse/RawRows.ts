@@ -69,7 +69,5 @@ const escaped = (field: string | number | Buffer): string =>
     .replace(/[\\\t\n\r\0]/g, (mark) => ESCAPES[mark]!)
 
 /** Rows in TabSeparated: every field may hold any bytes. */
-export const escapedRows = (
-  rows: ReadonlyArray<ReadonlyArray<string | number | Buffer>>
-): Buffer =>
+export const escapedRows = (rows: ReadonlyArray<ReadonlyArray<string | number | Buffer>>): Buffer =>
   Buffer.from(rows.map((fields) => `${fields.map(escaped).join("\t")}\n`).join(""), "latin1")

@@ -11,7 +11,8 @@ export class ReadsDifferently extends Error {
   override readonly name = "ReadsDifferently"
 }
 
-const body = '{"id":"10000000000000000000000","timestamp":"2261-12-31T23:59:59.999999Z",'
+const body =
+  '{"id":"10000000000000000000000","timestamp":"2261-12-31T23:59:59.999999Z",'
   + '"actor":{"id":"ΟΔΟΣ","type":"human"},"action":"a.b",'
   + '"resource":{"id":"r","type":"t","name":"\\"\\\\"},"outcome":"success",'
   + '"metadata":{"K":["İ\\n",{"N":[100000000000000000000,-1e-7]},"x:"],"":"\u{1F600}"},'
@@ -33,7 +34,7 @@ const expected: Record<string, string> = {
   resource_type: "t",
   outcome: "success",
   metadata: '{"K":["İ\\n",{"N":[100000000000000000000e0,-1e-7]},"x:"],"":"\u{1F600}"}',
-  search: "a.b\0οδος\0\0r\0t\0\"\\\0i\u0307\n\0x:\0\u{1F600}"
+  search: 'a.b\0οδος\0\0r\0t\0"\\\0i\u0307\n\0x:\0\u{1F600}'
 }
 
 const WITH = ["{body:String} AS body", ...temporaries.map(([name, value]) => `${value} AS ${name}`)]

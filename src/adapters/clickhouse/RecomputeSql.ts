@@ -64,7 +64,8 @@ const inner = (text: string): string => `substring(${text}, 2, length(${text}) -
 /** The search column where nothing is escaped: a quotation mark opens a string or closes it. */
 const plainSearch = (): string => {
   const tokens = `extractAll(metadata_text, ${literal('"[^"]*":?')})`
-  const strings = `arrayMap(token -> ${inner("token")},`
+  const strings =
+    `arrayMap(token -> ${inner("token")},`
     + ` arrayFilter(token -> NOT endsWith(token, ':'), ${tokens}))`
   const texts = [
     "action",
@@ -74,8 +75,10 @@ const plainSearch = (): string => {
     "resource_type",
     inner("name_text")
   ]
-  return `lowerUTF8(concat(${texts.join(", char(0), ")},`
+  return (
+    `lowerUTF8(concat(${texts.join(", char(0), ")},`
     + ` arrayStringConcat(arrayMap(text -> concat(char(0), text), ${strings}))))`
+  )
 }
 
 /** The search column of any row. Within the arrayMap, so that it costs nothing on other rows. */
@@ -88,11 +91,14 @@ const escapedSearch = (): string => {
     "toString(resource_type)",
     "JSONExtractString(escaped.2)"
   ]
-  return `lowerUTF8(arrayStringConcat(arrayConcat([${texts.join(", ")}],`
+  return (
+    `lowerUTF8(arrayStringConcat(arrayConcat([${texts.join(", ")}],`
     + ` ${metadataStrings("escaped.3")}), char(0)))`
+  )
 }
 
-const SEARCH_HOLDS = `if(${ESCAPED},`
+const SEARCH_HOLDS =
+  `if(${ESCAPED},`
   + ` arrayExists(escaped -> search = ${escapedSearch()},`
   + ` if(${ESCAPED}, [(email_text, name_text, metadata_text)], [])),`
   + ` search = ${plainSearch()})`
@@ -108,8 +114,7 @@ const hasMark = (at: number, mark: string): string =>
 
 /** The fixed members, as they stand at the end, and the columns as they stand in the text. */
 const texts: Stage = {
-  gone:
-    `substring(body, -${ERASED_END_LENGTH}, ${ERASED_AT_MARK.length}) = ${literal(ERASED_AT_MARK)}`,
+  gone: `substring(body, -${ERASED_END_LENGTH}, ${ERASED_AT_MARK.length}) = ${literal(ERASED_AT_MARK)}`,
   ending: `if(gone, ${concat(
     `substring(right(body, ${ERASED_ENDING_LENGTH}), 1, ${PREV_AT_WITH_SALT - 1})`,
     literal("}")
@@ -140,20 +145,39 @@ const texts: Stage = {
 /** What the text is made of, but for the three members that have no column of their own. */
 const parts = (tenant: string): Stage => ({
   before: concat(
-    literal('{"id":'), "j_id", literal(',"timestamp":"'), "happened",
-    literal('","actor":{"id":'), "j_actor_id", literal(',"type":'), "j_actor_type"
+    literal('{"id":'),
+    "j_id",
+    literal(',"timestamp":"'),
+    "happened",
+    literal('","actor":{"id":'),
+    "j_actor_id",
+    literal(',"type":'),
+    "j_actor_type"
   ),
   middle: concat(
-    literal('},"action":'), "j_action", literal(',"resource":{"id":'), "j_resource_id",
-    literal(',"type":'), "j_resource_type"
+    literal('},"action":'),
+    "j_action",
+    literal(',"resource":{"id":'),
+    "j_resource_id",
+    literal(',"type":'),
+    "j_resource_type"
   ),
   ended: concat(literal('},"outcome":'), "j_outcome"),
   after: concat(
-    literal(',"tenant_id":"'), tenant, literal('","sequence_number":'), "number",
-    literal(',"created_at":"'), "created", literal('","prev_hash":"'), "stored_prev",
+    literal(',"tenant_id":"'),
+    tenant,
+    literal('","sequence_number":'),
+    "number",
+    literal(',"created_at":"'),
+    "created",
+    literal('","prev_hash":"'),
+    "stored_prev",
     `if(salted, ${concat(literal(SALT_MARK), "salt")}, '')`,
     `if(hashed, ${concat(literal(DETAILS_MARK), "stored_details")}, '')`,
-    literal(CONTENT_MARK), "stored_content", literal(HASH_MARK), "hash",
+    literal(CONTENT_MARK),
+    "stored_content",
+    literal(HASH_MARK),
+    "hash",
     `if(gone, ${concat(literal(`"${ERASED_AT_MARK}`), "erased_time")}, '')`,
     literal('"}')
   )
@@ -185,18 +209,43 @@ const members: Stage = {
 /** What details, core and link hash to. */
 const hashes = (tenant: string): Stage => ({
   details_hash: sha256(concat("salt", literal("\n{"), "substring(details, 2)", literal("}"))),
-  content_hash: sha256(concat(
-    literal('{"action":'), "j_action", literal(',"actor":{"id":'), "j_actor_id",
-    literal(',"type":'), "j_actor_type", literal("}"),
-    `if(hashed, ${concat(literal(',"details_hash":"'), "stored_details", literal('"'))}, '')`,
-    literal(',"id":'), "j_id", literal(',"outcome":'), "j_outcome",
-    literal(',"resource":{"id":'), "j_resource_id", literal(',"type":'), "j_resource_type",
-    literal('},"timestamp":"'), "happened", literal('"}')
-  )),
-  link_hash: sha256(concat(
-    literal("alk-chain-v1\n"), tenant, literal("\n"), "number", literal("\n"), "created",
-    literal("\n"), "stored_content", literal("\n"), "stored_prev"
-  ))
+  content_hash: sha256(
+    concat(
+      literal('{"action":'),
+      "j_action",
+      literal(',"actor":{"id":'),
+      "j_actor_id",
+      literal(',"type":'),
+      "j_actor_type",
+      literal("}"),
+      `if(hashed, ${concat(literal(',"details_hash":"'), "stored_details", literal('"'))}, '')`,
+      literal(',"id":'),
+      "j_id",
+      literal(',"outcome":'),
+      "j_outcome",
+      literal(',"resource":{"id":'),
+      "j_resource_id",
+      literal(',"type":'),
+      "j_resource_type",
+      literal('},"timestamp":"'),
+      "happened",
+      literal('"}')
+    )
+  ),
+  link_hash: sha256(
+    concat(
+      literal("alk-chain-v1\n"),
+      tenant,
+      literal("\n"),
+      "number",
+      literal("\n"),
+      "created",
+      literal("\n"),
+      "stored_content",
+      literal("\n"),
+      "stored_prev"
+    )
+  )
 })
 
 /** `tenant` is an expression for the tenant's id, which needs no escape in JSON. */
@@ -224,8 +273,8 @@ const conditions: ReadonlyArray<string> = [
   optionalString("email_member", EMAIL_MARK),
   optionalString("name_member", NAME_MARK),
   "((metadata_member = '' AND metadata = '') OR (metadata != ''"
-  + ` AND startsWith(metadata_member, ${literal(`${METADATA_MARK}{`)})`
-  + " AND JSONExtractRaw(metadata_text) = metadata))",
+    + ` AND startsWith(metadata_member, ${literal(`${METADATA_MARK}{`)})`
+    + " AND JSONExtractRaw(metadata_text) = metadata))",
   SEARCH_HOLDS,
   // Details, salt and hash come together or, of an erased event, only the hash is left.
   "(NOT gone OR details = '')",
@@ -261,12 +310,9 @@ export const RECOMPUTE_SETTINGS =
  * it is named, and their number grows with the power of the depth.
  */
 export const recomputedRows = (table: string, tenant: string, condition: string): string => {
-  const staged = stages(tenant).reduce(
-    (from, stage) => {
-      const made = Object.entries(stage).map(([name, expression]) => `${expression} AS ${name}`)
-      return `SELECT *, ${made.join(", ")} FROM (${from})`
-    },
-    `SELECT ${COLUMNS} FROM ${table} WHERE ${condition}`
-  )
+  const staged = stages(tenant).reduce((from, stage) => {
+    const made = Object.entries(stage).map(([name, expression]) => `${expression} AS ${name}`)
+    return `SELECT *, ${made.join(", ")} FROM (${from})`
+  }, `SELECT ${COLUMNS} FROM ${table} WHERE ${condition}`)
   return `SELECT ${RESULT}, (${conditions.join(" AND ")}) AS perfect FROM (${staged})`
 }

@@ -27,10 +27,7 @@ export interface SetAsideSteps {
   /** Once the copies are there: erase in them what is erased in the view. */
   readonly copied?: (partition: number) => Effect.Effect<void, StoreUnavailable>
   /** Before rows are removed: what goes with them. */
-  readonly removing?: (
-    partition: number,
-    denied: Denied
-  ) => Effect.Effect<void, StoreUnavailable>
+  readonly removing?: (partition: number, denied: Denied) => Effect.Effect<void, StoreUnavailable>
   /** Once they are removed. */
   readonly removed?: Effect.Effect<void, StoreUnavailable>
 }
@@ -57,19 +54,18 @@ export const deniedRows = (
 ): string => {
   const kept = confirmed.map((digest) => parameters.string(digest)).join(", ")
   const at = parameters.integer(from)
-  return `kafka_partition = ${parameters.bind("UInt32", partition)} AND kafka_offset >= ${at}`
+  return (
+    `kafka_partition = ${parameters.bind("UInt32", partition)} AND kafka_offset >= ${at}`
     + (kept === "" ? "" : ` AND NOT (kafka_offset = ${at} AND ${DIGEST} IN (${kept}))`)
+  )
 }
 
 const reasonOf = ({ end }: Denied, parameters: Parameters): string =>
   `if(kafka_offset >= ${parameters.integer(end)}, 'beyond_end', 'not_in_topic')`
 
 /** The condition for the rows that stay, given that for the others. */
-export const confirmedRows = (
-  partition: number,
-  denied: string,
-  parameters: Parameters
-): string => `kafka_partition = ${parameters.bind("UInt32", partition)} AND NOT (${denied})`
+export const confirmedRows = (partition: number, denied: string, parameters: Parameters): string =>
+  `kafka_partition = ${parameters.bind("UInt32", partition)} AND NOT (${denied})`
 
 const countOf = (
   store: StoreClient,
@@ -79,19 +75,23 @@ const countOf = (
 ) => {
   const parameters = new Parameters()
   const reason = reasonOf(denied, parameters)
-  return store.read({
-    operation: "denied",
-    parameters,
-    sql: `SELECT ${reason} AS reason, count(), ${offset("min(kafka_offset)")},`
-      + ` ${offset("max(kafka_offset)")} FROM ${table}`
-      + ` WHERE ${deniedRows(partition, denied, parameters)} GROUP BY reason ORDER BY reason`
-  }, (row): DeniedRows => ({
-    table: source,
-    reason: row.string() as DeniedRows["reason"],
-    rows: row.uint64(),
-    firstOffset: row.uint64(),
-    lastOffset: row.uint64()
-  }))
+  return store.read(
+    {
+      operation: "denied",
+      parameters,
+      sql:
+        `SELECT ${reason} AS reason, count(), ${offset("min(kafka_offset)")},`
+        + ` ${offset("max(kafka_offset)")} FROM ${table}`
+        + ` WHERE ${deniedRows(partition, denied, parameters)} GROUP BY reason ORDER BY reason`
+    },
+    (row): DeniedRows => ({
+      table: source,
+      reason: row.string() as DeniedRows["reason"],
+      rows: row.uint64(),
+      firstOffset: row.uint64(),
+      lastOffset: row.uint64()
+    })
+  )
 }
 
 /** Copies that were there before are replaced by the same. */
@@ -105,7 +105,8 @@ const copy = (
   return store.copy({
     operation: OPERATION,
     parameters,
-    sql: `INSERT INTO ${store.setAside} (source, kafka_partition, kafka_offset, tenant_id,`
+    sql:
+      `INSERT INTO ${store.setAside} (source, kafka_partition, kafka_offset, tenant_id,`
       + " sequence_number, detail, reason, erased, digest, body)"
       + ` SELECT ${parameters.string(source)}, kafka_partition, kafka_offset, tenant_id,`
       + ` ${sequence}, ${detail}, ${reasonOf(denied, parameters)}, ${ERASED}, ${DIGEST}, body`
@@ -114,7 +115,7 @@ const copy = (
 }
 
 /** Rows are removed only after their copies have been read in the other table. */
-const checkCopied = Effect.fnUntraced(function*(
+const checkCopied = Effect.fnUntraced(function* (
   store: StoreClient,
   { source, table }: MirrorTable,
   partition: number,
@@ -122,15 +123,19 @@ const checkCopied = Effect.fnUntraced(function*(
 ) {
   const parameters = new Parameters()
   const condition = deniedRows(partition, denied, parameters)
-  const missing = yield* store.readOne({
-    operation: OPERATION,
-    parameters,
-    sql: `SELECT count() FROM ${table} WHERE ${condition} AND (kafka_offset, ${DIGEST}) NOT IN`
-      + ` (SELECT kafka_offset, digest FROM ${store.setAside}`
-      + ` WHERE source = ${parameters.string(source)}`
-      + ` AND kafka_partition = ${parameters.bind("UInt32", partition)}`
-      + ` AND kafka_offset >= ${parameters.integer(denied.from)})`
-  }, (row) => row.uint64())
+  const missing = yield* store.readOne(
+    {
+      operation: OPERATION,
+      parameters,
+      sql:
+        `SELECT count() FROM ${table} WHERE ${condition} AND (kafka_offset, ${DIGEST}) NOT IN`
+        + ` (SELECT kafka_offset, digest FROM ${store.setAside}`
+        + ` WHERE source = ${parameters.string(source)}`
+        + ` AND kafka_partition = ${parameters.bind("UInt32", partition)}`
+        + ` AND kafka_offset >= ${parameters.integer(denied.from)})`
+    },
+    (row) => row.uint64()
+  )
   if (missing === 0) return
   const cause = new Error(`${missing} rows of ${table} are not in ${store.setAside}: none removed`)
   return yield* new StoreUnavailable({ operation: OPERATION, cause })
@@ -155,7 +160,8 @@ const keepInChain = (
   return store.copy({
     operation: OPERATION,
     parameters,
-    sql: `INSERT INTO ${table} (kafka_partition, kafka_offset, body)`
+    sql:
+      `INSERT INTO ${table} (kafka_partition, kafka_offset, body)`
       + ` SELECT kafka_partition, 0, body FROM ${table} AS denied INNER JOIN`
       + ` (SELECT tenant_id, max(${chained}) AS last FROM ${table} WHERE ${confirmed}`
       + " GROUP BY tenant_id) AS ends ON denied.tenant_id = ends.tenant_id"
@@ -165,17 +171,13 @@ const keepInChain = (
   })
 }
 
-const remove = (
-  store: StoreClient,
-  { table }: MirrorTable,
-  partition: number,
-  denied: Denied
-) => {
+const remove = (store: StoreClient, { table }: MirrorTable, partition: number, denied: Denied) => {
   const parameters = new Parameters()
   return store.change({
     operation: OPERATION,
     parameters,
-    sql: `ALTER TABLE ${table} DELETE WHERE ${deniedRows(partition, denied, parameters)}`
+    sql:
+      `ALTER TABLE ${table} DELETE WHERE ${deniedRows(partition, denied, parameters)}`
       + " SETTINGS mutations_sync = 2"
   })
 }
@@ -188,13 +190,17 @@ const highestOf = (
 ) => {
   const parameters = new Parameters()
   const bound = below === undefined ? "" : ` AND kafka_offset < ${parameters.integer(below)}`
-  return store.read({
-    operation: "position",
-    parameters,
-    sql: `SELECT ${offset("max(kafka_offset)")} FROM ${table}`
-      + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}${bound}`
-      + " HAVING count() > 0"
-  }, (row) => row.uint64())
+  return store.read(
+    {
+      operation: "position",
+      parameters,
+      sql:
+        `SELECT ${offset("max(kafka_offset)")} FROM ${table}`
+        + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}${bound}`
+        + " HAVING count() > 0"
+    },
+    (row) => row.uint64()
+  )
 }
 
 const recordOf = (row: RowBinary): StoredRecord => {
@@ -210,14 +216,18 @@ const rowsOf = (
   below: number
 ) => {
   const parameters = new Parameters()
-  return store.read({
-    operation: "compare",
-    parameters,
-    sql: `SELECT kafka_offset, ${DIGEST}, ${MAY_BE_ERASED} AS erased, if(erased, body, '')`
-      + ` FROM ${table} WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
-      + ` AND kafka_offset >= ${parameters.integer(from)}`
-      + ` AND kafka_offset < ${parameters.integer(below)}`
-  }, recordOf)
+  return store.read(
+    {
+      operation: "compare",
+      parameters,
+      sql:
+        `SELECT kafka_offset, ${DIGEST}, ${MAY_BE_ERASED} AS erased, if(erased, body, '')`
+        + ` FROM ${table} WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
+        + ` AND kafka_offset >= ${parameters.integer(from)}`
+        + ` AND kafka_offset < ${parameters.integer(below)}`
+    },
+    recordOf
+  )
 }
 
 /** The tables that hold the records of one topic. */
@@ -227,8 +237,9 @@ export const topicRows = (
   steps: SetAsideSteps = {}
 ): TopicRows => {
   /** The same of each table, together. */
-  const ofAll = <A>(ask: (table: MirrorTable) => Effect.Effect<ReadonlyArray<A>, StoreUnavailable>) =>
-    Effect.map(Effect.forEach(tables, ask), (answers) => answers.flat())
+  const ofAll = <A>(
+    ask: (table: MirrorTable) => Effect.Effect<ReadonlyArray<A>, StoreUnavailable>
+  ) => Effect.map(Effect.forEach(tables, ask), (answers) => answers.flat())
   return {
     asideTable: store.setAside,
     highest: (partition, below) =>
@@ -238,7 +249,7 @@ export const topicRows = (
     rows: (partition, from, below) =>
       ofAll((table) => rowsOf(store, table, partition, from, below)),
     denied: (partition, what) => ofAll((table) => countOf(store, table, partition, what)),
-    setAside: Effect.fn("TopicRows.setAside")(function*(partition, what) {
+    setAside: Effect.fn("TopicRows.setAside")(function* (partition, what) {
       for (const table of tables) {
         yield* copy(store, table, partition, what)
         yield* checkCopied(store, table, partition, what)
@@ -266,22 +277,26 @@ const unerased = (
   condition: (parameters: Parameters) => string
 ) => {
   const parameters = new Parameters()
-  return store.read({
-    operation: "eraseDetails",
-    parameters,
-    sql: "SELECT DISTINCT digest, body FROM (SELECT digest, body,"
-      + " sum(length(body)) OVER (ORDER BY digest ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-      + ` AS bytes_before FROM ${store.setAside} WHERE source = ${parameters.string(source)}`
-      + ` AND erased = 0 AND ${condition(parameters)} ORDER BY digest LIMIT ${ERASED_ROWS_MAX})`
-      + ` WHERE bytes_before < ${ERASED_BYTES_MAX}`
-  }, (row): Copied => ({ digest: row.string(), body: row.string() }))
+  return store.read(
+    {
+      operation: "eraseDetails",
+      parameters,
+      sql:
+        "SELECT DISTINCT digest, body FROM (SELECT digest, body,"
+        + " sum(length(body)) OVER (ORDER BY digest ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+        + ` AS bytes_before FROM ${store.setAside} WHERE source = ${parameters.string(source)}`
+        + ` AND erased = 0 AND ${condition(parameters)} ORDER BY digest LIMIT ${ERASED_ROWS_MAX})`
+        + ` WHERE bytes_before < ${ERASED_BYTES_MAX}`
+    },
+    (row): Copied => ({ digest: row.string(), body: row.string() })
+  )
 }
 
 /**
  * Take the details out of copies. Of what is no record nothing is left: it says whose it is, and not
  * what of it are details.
  */
-export const eraseSetAside = Effect.fnUntraced(function*(
+export const eraseSetAside = Effect.fnUntraced(function* (
   store: StoreClient,
   source: MirrorTable["source"],
   condition: (parameters: Parameters) => string,
@@ -298,7 +313,8 @@ export const eraseSetAside = Effect.fnUntraced(function*(
     yield* store.change({
       operation: "eraseDetails",
       parameters,
-      sql: `ALTER TABLE ${store.setAside}`
+      sql:
+        `ALTER TABLE ${store.setAside}`
         + ` UPDATE erased = 1, body = transform(digest, [${digests}], [${bodies}], body)`
         + ` WHERE source = ${parameters.string(source)} AND digest IN (${digests})`
         + " SETTINGS mutations_sync = 2"

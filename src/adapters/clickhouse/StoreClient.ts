@@ -141,13 +141,15 @@ const attempt = <A>(operation: string, run: (signal: AbortSignal) => Promise<A>)
 
 const within = <A>(operation: string, secondsMax: number, result: Result<A>): Result<A> => {
   const seconds = secondsMax + GRACE_SECONDS
-  return result.pipe(Effect.timeoutOrElse({
-    duration: Duration.seconds(seconds),
-    orElse: () => {
-      const cause = new Error(`no answer within ${seconds} s`)
-      return Effect.fail(new StoreUnavailable({ operation, cause }))
-    }
-  }))
+  return result.pipe(
+    Effect.timeoutOrElse({
+      duration: Duration.seconds(seconds),
+      orElse: () => {
+        const cause = new Error(`no answer within ${seconds} s`)
+        return Effect.fail(new StoreUnavailable({ operation, cause }))
+      }
+    })
+  )
 }
 
 const collect = async (stream: AsyncIterable<Buffer>): Promise<Buffer> => {
@@ -156,16 +158,17 @@ const collect = async (stream: AsyncIterable<Buffer>): Promise<Buffer> => {
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
 
-export const makeStoreClient = (
-  { client, embedded, place }: ClickHouseConnection["Service"]
-): StoreClient => {
+export const makeStoreClient = ({
+  client,
+  embedded,
+  place
+}: ClickHouseConnection["Service"]): StoreClient => {
   const replicated = place.cluster !== undefined
   const readSettings = `max_execution_time = ${READ_SECONDS_MAX}${
     replicated ? ", select_sequential_consistency = 1" : ""
   }`
   const memory = `max_memory_usage = ${READ_MEMORY_MAX}`
-  const bulkSettings =
-    `max_memory_usage = ${BULK_MEMORY_MAX}, max_threads = ${BULK_THREADS_MAX}`
+  const bulkSettings = `max_memory_usage = ${BULK_MEMORY_MAX}, max_threads = ${BULK_THREADS_MAX}`
   const insertSettings = (format: Insertion["format"]): ClickHouseSettings => ({
     ...INSERT_SETTINGS,
     ...(replicated ? QUORUM_SETTINGS : undefined),
@@ -207,16 +210,18 @@ export const makeStoreClient = (
     if (piece.length > INSERT_BYTES_MAX + rows * ROW_FRAME_BYTES_MAX) {
       throw new RangeError(`${operation}: ${piece.length} bytes in one insert`)
     }
-    const result = await client.insert({
-      table,
-      columns: [...columns],
-      format,
-      values: Readable.from([piece], { objectMode: false }),
-      clickhouse_settings: insertSettings(format),
-      abort_signal: signal
-    }).catch((cause: unknown) => {
-      throw withoutQuotes(cause)
-    })
+    const result = await client
+      .insert({
+        table,
+        columns: [...columns],
+        format,
+        values: Readable.from([piece], { objectMode: false }),
+        clickhouse_settings: insertSettings(format),
+        abort_signal: signal
+      })
+      .catch((cause: unknown) => {
+        throw withoutQuotes(cause)
+      })
     const stored = Number(result.summary?.written_rows)
     if (stored !== rows) throw new Error(`${rows} rows were given, ${stored} were stored`)
   }
@@ -234,11 +239,13 @@ export const makeStoreClient = (
     eventsOf: (final) => `${place.database}.events${final ? " FINAL" : ""}`,
     read,
     readOne: (question, row) =>
-      read(question, row).pipe(Effect.flatMap((rows) => {
-        if (rows.length === 1) return Effect.succeed(rows[0]!)
-        const cause = new Error(`${rows.length} rows where there is one`)
-        return Effect.fail(new StoreUnavailable({ operation: question.operation, cause }))
-      })),
+      read(question, row).pipe(
+        Effect.flatMap((rows) => {
+          if (rows.length === 1) return Effect.succeed(rows[0]!)
+          const cause = new Error(`${rows.length} rows where there is one`)
+          return Effect.fail(new StoreUnavailable({ operation: question.operation, cause }))
+        })
+      ),
     insert: (insertion) => {
       const { operation, rows } = insertion
       if (rows === 0) return Effect.void

@@ -25,11 +25,14 @@ export class StoreServerNotStarted extends Schema.TaggedError<StoreServerNotStar
   { port: Schema.Int, cause: Schema.Defect() }
 ) {
   override get message(): string {
-    const why = (this.cause as NodeJS.ErrnoException).code === "EADDRINUSE"
-      ? "is in use"
-      : `can't be listened on (${(this.cause as Error).message})`
-    return `Port ${this.port} of 127.0.0.1 ${why}:`
+    const why =
+      (this.cause as NodeJS.ErrnoException).code === "EADDRINUSE"
+        ? "is in use"
+        : `can't be listened on (${(this.cause as Error).message})`
+    return (
+      `Port ${this.port} of 127.0.0.1 ${why}:`
       + " set ALK_STORE_PORT to another one, or to 0 for any"
+    )
   }
 }
 
@@ -185,7 +188,8 @@ const refuseStrangers = (
   const { headers } = request
   const host = headers.host ?? ""
   if (
-    headers.origin !== undefined || headers["sec-fetch-site"] !== undefined
+    headers.origin !== undefined
+    || headers["sec-fetch-site"] !== undefined
     || ![`${HOST}:${port}`, `localhost:${port}`].includes(host)
   ) {
     throw new Refused(403, 497, "ACCESS_DENIED", "The store answers processes of this machine only")
@@ -199,7 +203,7 @@ const refuseStrangers = (
 const sendError = (response: http.ServerResponse, cause: unknown): void => {
   const message = cause instanceof Error ? cause.message : String(cause)
   const code = cause instanceof Refused ? String(cause.code) : /Code: (\d+)/.exec(message)?.[1]
-  const status = cause instanceof Refused ? cause.status : STATUS_OF_CODE[code ?? ""] ?? 500
+  const status = cause instanceof Refused ? cause.status : (STATUS_OF_CODE[code ?? ""] ?? 500)
   response.writeHead(status, {
     "content-type": "text/plain; charset=UTF-8",
     "x-clickhouse-exception-code": code ?? "1002",
@@ -255,17 +259,20 @@ const close = (server: http.Server): Promise<void> =>
     server.closeIdleConnections()
   })
 
-export class StoreServer extends Context.Service<StoreServer, {
-  readonly host: string
-  readonly port: number
-  /** What other processes set as CLICKHOUSE_URL. */
-  readonly url: string
-}>()("alk/adapters/clickhouse/StoreServer") {
+export class StoreServer extends Context.Service<
+  StoreServer,
+  {
+    readonly host: string
+    readonly port: number
+    /** What other processes set as CLICKHOUSE_URL. */
+    readonly url: string
+  }
+>()("alk/adapters/clickhouse/StoreServer") {
   /** Listens until the scope closes, then lets what runs end. */
   static readonly listen = (
     settings: StoreServerSettings
   ): Effect.Effect<StoreServer["Service"], StoreServerNotStarted, ChdbEngine | Scope.Scope> =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const engine = yield* ChdbEngine
       const server = http.createServer(
         { maxHeaderSize: HEADER_BYTES_MAX, keepAliveTimeout: KEEP_ALIVE_MS },

@@ -3,7 +3,12 @@
  * aside: cached subtrees, the ids of spans, details that are erased in the view.
  */
 import { Effect, Layer } from "effect"
-import { StoredTopics, type Denied, type StoredTopic, type TopicRows } from "../../ports/TopicRows.ts"
+import {
+  StoredTopics,
+  type Denied,
+  type StoredTopic,
+  type TopicRows
+} from "../../ports/TopicRows.ts"
 import { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import { eraseCopies as eraseEventCopies } from "./EventErasure.ts"
 import { Parameters } from "./EventFilterSql.ts"
@@ -18,7 +23,7 @@ const SPAN_ID = "tenant_id, span_id, execution_id"
  * The id of a span has one row, in the place of the fact that named it last: first those that a
  * confirmed fact names are stored again with its place, then the denied places go.
  */
-const settleSpanIds = Effect.fnUntraced(function*(
+const settleSpanIds = Effect.fnUntraced(function* (
   store: StoreClient,
   partition: number,
   denied: Denied
@@ -28,7 +33,8 @@ const settleSpanIds = Effect.fnUntraced(function*(
   yield* store.copy({
     operation: OPERATION,
     parameters,
-    sql: `INSERT INTO ${store.spanIds} (kafka_partition, kafka_offset, body)`
+    sql:
+      `INSERT INTO ${store.spanIds} (kafka_partition, kafka_offset, body)`
       + ` SELECT kafka_partition, kafka_offset, body FROM ${store.facts}`
       + ` WHERE ${confirmedRows(partition, condition, parameters)}`
       + " AND type IN ('span.started', 'execution.started')"
@@ -38,7 +44,8 @@ const settleSpanIds = Effect.fnUntraced(function*(
   yield* store.change({
     operation: OPERATION,
     parameters,
-    sql: `ALTER TABLE ${store.spanIds} DELETE`
+    sql:
+      `ALTER TABLE ${store.spanIds} DELETE`
       + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
       + ` AND kafka_offset >= ${parameters.integer(from)} SETTINGS mutations_sync = 2`
   })

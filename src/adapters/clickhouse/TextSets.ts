@@ -6,8 +6,7 @@
 /** What could end a literal, or look like a parameter to somebody on the way. */
 const MEANINGFUL = /[\\'{}\u0000-\u001f]/g
 
-const escaped = (mark: string): string =>
-  `\\x${mark.charCodeAt(0).toString(16).padStart(2, "0")}`
+const escaped = (mark: string): string => `\\x${mark.charCodeAt(0).toString(16).padStart(2, "0")}`
 
 /** A literal that can't break out, whatever the text is. */
 const literal = (text: string): string => `'${text.replace(MEANINGFUL, escaped)}'`

@@ -45,12 +45,18 @@ export const highestRow = <A>(
 ): Effect.Effect<A | undefined, StoreUnavailable> => {
   const parameters = new Parameters()
   const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
-  return store.read({
-    operation: "position",
-    parameters,
-    sql: `SELECT ${columns} FROM ${table} WHERE ${inPartition} AND kafka_offset =`
-      + ` (SELECT max(kafka_offset) FROM ${table} WHERE ${inPartition}) LIMIT 1`
-  }, row).pipe(Effect.map(([first]) => first))
+  return store
+    .read(
+      {
+        operation: "position",
+        parameters,
+        sql:
+          `SELECT ${columns} FROM ${table} WHERE ${inPartition} AND kafka_offset =`
+          + ` (SELECT max(kafka_offset) FROM ${table} WHERE ${inPartition}) LIMIT 1`
+      },
+      row
+    )
+    .pipe(Effect.map(([first]) => first))
 }
 
 /** The highest offset and its bytes. */
@@ -64,7 +70,7 @@ export const lastRecord = (store: StoreClient, table: string, partition: number)
  * Whether rows at or above an offset stand there twice. Only rows that FINAL and merges make one
  * count, those of equal `key`: of a forged second row they never do.
  */
-export const hasRepeats = Effect.fnUntraced(function*(
+export const hasRepeats = Effect.fnUntraced(function* (
   store: StoreClient,
   table: string,
   key: string,
@@ -75,14 +81,18 @@ export const hasRepeats = Effect.fnUntraced(function*(
   for (let from = fromOffset; from <= (last ?? -1); from += DUPLICATES_WINDOW) {
     const repeats = (what: string) => {
       const parameters = new Parameters()
-      return store.readOne({
-        operation: "hasDuplicates",
-        parameters,
-        sql: `SELECT count() > uniqExact(${what}) FROM ${table}`
-          + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
-          + ` AND kafka_offset >= ${parameters.integer(from)}`
-          + ` AND kafka_offset < ${parameters.integer(from + DUPLICATES_WINDOW)}`
-      }, (row) => row.uint8() === 1)
+      return store.readOne(
+        {
+          operation: "hasDuplicates",
+          parameters,
+          sql:
+            `SELECT count() > uniqExact(${what}) FROM ${table}`
+            + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
+            + ` AND kafka_offset >= ${parameters.integer(from)}`
+            + ` AND kafka_offset < ${parameters.integer(from + DUPLICATES_WINDOW)}`
+        },
+        (row) => row.uint8() === 1
+      )
     }
     if (!(yield* repeats("kafka_offset"))) continue
     if (yield* repeats(`(kafka_offset, ${key})`)) return true

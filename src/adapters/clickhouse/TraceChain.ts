@@ -32,30 +32,38 @@ const conditionOf = (
 
 const chunk = (store: StoreClient, query: ChainQuery, from: number, to: number) => {
   const parameters = new Parameters()
-  const condition = conditionOf(store, query, parameters)
+  const condition =
+    conditionOf(store, query, parameters)
     + ` AND chain_sequence BETWEEN ${parameters.integer(from)} AND ${parameters.integer(to)}`
   const text = query.isSuffix === true ? `right(body, ${SUFFIX_BYTES})` : "body"
   // The last sequence before which less than a chunk's bytes come: one fact always does.
-  const end = "SELECT max(chain_sequence) FROM (SELECT chain_sequence, sum(bytes) OVER"
+  const end =
+    "SELECT max(chain_sequence) FROM (SELECT chain_sequence, sum(bytes) OVER"
     + " (ORDER BY chain_sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     + ` AS bytes_before FROM (SELECT chain_sequence, length(${text}) AS bytes`
     + ` FROM ${store.facts} WHERE ${condition} ORDER BY chain_sequence LIMIT ${CHUNK_ROWS_MAX}))`
     + ` WHERE bytes_before < ${CHUNK_BYTES_MAX}`
-  return store.read({
-    operation: "chain",
-    parameters,
-    isBulk: true,
-    sql: `SELECT chain_sequence, ${text} FROM ${store.facts}`
-      + ` WHERE ${condition} AND chain_sequence <= (${end}) ${IN_ORDER}`
-  }, (row) => ({ sequence: row.uint64(), body: row.string() }))
+  return store.read(
+    {
+      operation: "chain",
+      parameters,
+      isBulk: true,
+      sql:
+        `SELECT chain_sequence, ${text} FROM ${store.facts}`
+        + ` WHERE ${condition} AND chain_sequence <= (${end}) ${IN_ORDER}`
+    },
+    (row) => ({ sequence: row.uint64(), body: row.string() })
+  )
 }
 
-export const makeChain = (store: StoreClient): TraceStore["Service"]["chain"] => (query) =>
-  inWindows({
-    first: query.first,
-    last: query.last,
-    rows: (from, end) => chunk(store, query, from, end),
-    sequenceOf: ({ sequence }) => sequence,
-    next: (from) =>
-      nextSequence(store, from, query.last, (parameters) => conditionOf(store, query, parameters))
-  }).pipe(Stream.map((rows) => rows.map(({ body }) => body)))
+export const makeChain =
+  (store: StoreClient): TraceStore["Service"]["chain"] =>
+  (query) =>
+    inWindows({
+      first: query.first,
+      last: query.last,
+      rows: (from, end) => chunk(store, query, from, end),
+      sequenceOf: ({ sequence }) => sequence,
+      next: (from) =>
+        nextSequence(store, from, query.last, (parameters) => conditionOf(store, query, parameters))
+    }).pipe(Stream.map((rows) => rows.map(({ body }) => body)))

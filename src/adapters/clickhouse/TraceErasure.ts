@@ -49,45 +49,50 @@ const eraseAside = (
   )
 
 /** Erase in what was set aside what is erased in the view. */
-export const eraseCopies = Effect.fnUntraced(function*(store: StoreClient, partition: number) {
+export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, partition: number) {
   const parameters = new Parameters()
   const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
-  const found = yield* store.read({
-    operation: "eraseDetails",
-    parameters,
-    sql: "SELECT DISTINCT tenant_id, execution_id, fact_number,"
-      + ` JSONExtractString(body, 'created_at') FROM ${store.facts}`
-      + ` WHERE ${inPartition} AND type = 'execution.erased'`
-      + " AND (tenant_id, execution_id) IN (SELECT tenant_id, detail"
-      + ` FROM ${store.setAside} WHERE source = 'facts' AND ${inPartition} AND erased = 0)`
-  }, (row): ExecutionErasure => ({
-    tenantId: row.string(),
-    executionId: row.string(),
-    beforeFactNumber: row.uint64(),
-    erasedAt: row.string()
-  }))
+  const found = yield* store.read(
+    {
+      operation: "eraseDetails",
+      parameters,
+      sql:
+        "SELECT DISTINCT tenant_id, execution_id, fact_number,"
+        + ` JSONExtractString(body, 'created_at') FROM ${store.facts}`
+        + ` WHERE ${inPartition} AND type = 'execution.erased'`
+        + " AND (tenant_id, execution_id) IN (SELECT tenant_id, detail"
+        + ` FROM ${store.setAside} WHERE source = 'facts' AND ${inPartition} AND erased = 0)`
+    },
+    (row): ExecutionErasure => ({
+      tenantId: row.string(),
+      executionId: row.string(),
+      beforeFactNumber: row.uint64(),
+      erasedAt: row.string()
+    })
+  )
   for (const erasure of found) yield* eraseAside(store, erasure)
 })
 
 /** Number of rows. */
 const countOf = (store: StoreClient, condition: string, parameters: Parameters) =>
-  store.readOne({
-    operation: "eraseDetails",
-    parameters,
-    sql: `SELECT count() FROM ${store.facts} WHERE ${condition}`
-  }, (row) => row.uint64())
+  store.readOne(
+    {
+      operation: "eraseDetails",
+      parameters,
+      sql: `SELECT count() FROM ${store.facts} WHERE ${condition}`
+    },
+    (row) => row.uint64()
+  )
 
 export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
   Effect.fn("TraceStore.eraseDetails")(
-    function*(tenantId, executionId, beforeFactNumber, erasedAt) {
+    function* (tenantId, executionId, beforeFactNumber, erasedAt) {
       yield* eraseAside(store, { tenantId, executionId, beforeFactNumber, erasedAt })
       const parameters = new Parameters()
       const execution = ofExecution(tenantId, executionId, parameters)
-      const told =
-        `${execution} AND fact_number < ${parameters.integer(beforeFactNumber)} AND version != 1`
+      const told = `${execution} AND fact_number < ${parameters.integer(beforeFactNumber)} AND version != 1`
       if ((yield* countOf(store, told, parameters)) === 0) return
-      const erased =
-        `SELECT fact_number, hash FROM ${store.facts} WHERE ${execution} AND version = 1`
+      const erased = `SELECT fact_number, hash FROM ${store.facts} WHERE ${execution} AND version = 1`
       // Rows that are there already were written before a start that was broken off, or a replay.
       const left = `${told} AND (fact_number, hash) NOT IN (${erased})`
       let last: PlacedFact | undefined

@@ -23,12 +23,7 @@ import {
   makeSpanCount
 } from "./TraceFacts.ts"
 import { makeOverlapping, makePage } from "./TracePages.ts"
-import {
-  makeChainRows,
-  makeFactFrom,
-  makeStrayIndex,
-  makeUnindexed
-} from "./TraceChainRows.ts"
+import { makeChainRows, makeFactFrom, makeStrayIndex, makeUnindexed } from "./TraceChainRows.ts"
 import { makeLinks, makeMissing, makeRows } from "./TraceRows.ts"
 import { makeSpanEvents, makeSpans } from "./TraceSlices.ts"
 

@@ -30,7 +30,11 @@ const newClusterId = (): string => {
 }
 
 const propertyIn = (text: string, name: string): string | undefined =>
-  text.split("\n").find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1).trim()
+  text
+    .split("\n")
+    .find((line) => line.startsWith(`${name}=`))
+    ?.slice(name.length + 1)
+    .trim()
 
 /** The cluster id of a formatted directory; undefined if the directory is not there. */
 const clusterIdIn = (folder: string): Effect.Effect<string | undefined, BrokerNotStarted> =>
@@ -40,14 +44,15 @@ const clusterIdIn = (folder: string): Effect.Effect<string | undefined, BrokerNo
     const meta = join(data, META)
     const text = fs.existsSync(meta) ? fs.readFileSync(meta, "utf8") : ""
     const clusterId = propertyIn(text, "cluster.id")
-    return clusterId !== undefined && /^[A-Za-z0-9_-]{22}$/.test(clusterId)
-        && propertyIn(text, "node.id") === String(NODE_ID)
+    return clusterId !== undefined
+      && /^[A-Za-z0-9_-]{22}$/.test(clusterId)
+      && propertyIn(text, "node.id") === String(NODE_ID)
       ? Effect.succeed(clusterId)
       : Effect.fail(brokerNotStarted("damaged", folder, `${meta} is missing or unreadable`))
   })
 
 /** The cluster id of the broker's log directory, which is made if it is not there yet. */
-export const formattedClusterId = Effect.fn("BrokerFormat.format")(function*(
+export const formattedClusterId = Effect.fn("BrokerFormat.format")(function* (
   folder: string,
   java: string,
   jars: string
@@ -62,9 +67,7 @@ export const formattedClusterId = Effect.fn("BrokerFormat.format")(function*(
   })
   const { exitCode, lines } = yield* runCommand(java, formatArguments(jars, clusterId), {
     cwd: folder
-  }).pipe(
-    Effect.mapError(() => brokerNotStarted("ended", folder, `${java} can't be run any more`))
-  )
+  }).pipe(Effect.mapError(() => brokerNotStarted("ended", folder, `${java} can't be run any more`)))
   if (exitCode !== 0) return yield* explainEnd(folder, lines.join("\n"), exitCode)
   yield* inFolder(folder, () => fs.renameSync(formatting, join(folder, brokerPaths.data)))
   return clusterId

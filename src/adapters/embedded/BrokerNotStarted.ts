@@ -95,17 +95,23 @@ export const brokerNotStarted = (
 ): BrokerNotStarted => {
   const log = join(folder, brokerPaths.log)
   const messages: Readonly<Record<Reason, string>> = {
-    port_taken: `The embedded Kafka broker found its port taken (${detail}): stop what listens`
+    port_taken:
+      `The embedded Kafka broker found its port taken (${detail}): stop what listens`
       + " there, or set ALK_KAFKA_PORT to another port",
-    folder_locked: `The log in ${folder} is in use by another Kafka process that alk did not`
+    folder_locked:
+      `The log in ${folder} is in use by another Kafka process that alk did not`
       + " start: stop it, or set ALK_DATA_DIR to another folder",
-    disk_full: `The disk of ${folder} is full: free some space, or set ALK_DATA_DIR to a folder on`
+    disk_full:
+      `The disk of ${folder} is full: free some space, or set ALK_DATA_DIR to a folder on`
       + " another disk",
-    not_writable: `The embedded Kafka broker may not write in ${folder} (${detail}): give this user`
+    not_writable:
+      `The embedded Kafka broker may not write in ${folder} (${detail}): give this user`
       + " the right to, or set ALK_DATA_DIR to another folder",
-    damaged: `The log in ${folder} is damaged (${detail}): restore the folder from a backup, or`
+    damaged:
+      `The log in ${folder} is damaged (${detail}): restore the folder from a backup, or`
       + " move it away to start with an empty log",
-    out_of_memory: "The embedded Kafka broker ran out of memory; it needs 1 GB:"
+    out_of_memory:
+      "The embedded Kafka broker ran out of memory; it needs 1 GB:"
       + " free some, or set KAFKA_BROKERS to a Kafka cluster",
     no_answer: `The embedded Kafka broker did not answer in time (${detail}): look into ${log}`,
     ended: `The embedded Kafka broker ended (${detail}): look into ${log}`
@@ -122,9 +128,8 @@ export const explainEnd = (folder: string, said: string, exitCode: number): Brok
   const complaints = complaintsIn(said)
   const text = complaints.join("\n")
   const reason = symptoms.find(([, pattern]) => pattern.test(text))?.[0] ?? "ended"
-  const byItself = exitCode > SIGNAL_EXIT_CODE
-    ? `signal ${exitCode - SIGNAL_EXIT_CODE}`
-    : `exit code ${exitCode}`
+  const byItself =
+    exitCode > SIGNAL_EXIT_CODE ? `signal ${exitCode - SIGNAL_EXIT_CODE}` : `exit code ${exitCode}`
   return brokerNotStarted(reason, folder, tellingLine(complaints) ?? byItself)
 }
 

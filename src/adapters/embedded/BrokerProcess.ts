@@ -19,12 +19,7 @@ import {
   logPositions
 } from "./BrokerNotStarted.ts"
 import { endProcess, GRACE_SECONDS, writeRecord } from "./BrokerRecord.ts"
-import {
-  brokerArguments,
-  brokerPaths,
-  serverProperties,
-  writeSettings
-} from "./BrokerSettings.ts"
+import { brokerArguments, brokerPaths, serverProperties, writeSettings } from "./BrokerSettings.ts"
 import { childEnvironment } from "./Command.ts"
 import { anyFreePort, LOOPBACK } from "./FreePort.ts"
 import { identityOf } from "./ProcessIdentity.ts"
@@ -130,7 +125,7 @@ const readiness = (
   )
 
 /** The launcher and how it ended; closing its standard input ends it and the broker. */
-const launched = Effect.fnUntraced(function*(launch: BrokerLaunch) {
+const launched = Effect.fnUntraced(function* (launch: BrokerLaunch) {
   const exit = yield* Deferred.make<number>()
   const child = yield* Effect.acquireRelease(
     inFolder(launch.folder, () => {
@@ -154,7 +149,7 @@ const launched = Effect.fnUntraced(function*(launch: BrokerLaunch) {
 })
 
 /** Starts the broker; the scope's end stops it, and waits for that. */
-export const startBroker = Effect.fn("BrokerProcess.start")(function*(
+export const startBroker = Effect.fn("BrokerProcess.start")(function* (
   launch: BrokerLaunch
 ): Effect.fn.Return<BrokerProcess, BrokerNotStarted, Scope.Scope> {
   const { folder } = launch
@@ -165,8 +160,7 @@ export const startBroker = Effect.fn("BrokerProcess.start")(function*(
     return logPositions(folder)
   })
   const { child, exit } = yield* launched(launch)
-  const ended = Effect.map(exit, (code) =>
-    explainEnd(folder, loggedSince(folder, positions), code))
+  const ended = Effect.map(exit, (code) => explainEnd(folder, loggedSince(folder, positions), code))
   const pid = yield* announcedPid(child)
   const identity = pid === undefined ? undefined : identityOf(pid)
   if (identity === undefined) return yield* Effect.flatMap(ended, Effect.fail)
@@ -178,6 +172,7 @@ export const startBroker = Effect.fn("BrokerProcess.start")(function*(
       dataFolder: launch.dataFolder,
       port: launch.port,
       since: new Date().toISOString()
-    }))
+    })
+  )
   return { pid: identity.pid, ready: readiness(launch, ended), ended }
 })

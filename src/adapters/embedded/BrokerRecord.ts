@@ -46,7 +46,7 @@ const goneWithin = (identity: ProcessIdentity, seconds: number): Effect.Effect<b
   )
 
 /** Ends that very process: asks first, kills after `graceSeconds`. */
-export const endProcess = Effect.fnUntraced(function*(
+export const endProcess = Effect.fnUntraced(function* (
   identity: ProcessIdentity,
   graceSeconds = GRACE_SECONDS
 ) {
@@ -60,7 +60,7 @@ export const endProcess = Effect.fnUntraced(function*(
  * Ends the broker that an earlier start left behind, if it still runs: the same process number,
  * the same start time and the same data folder. Any other process is left alone.
  */
-export const endOrphan = Effect.fn("BrokerRecord.endOrphan")(function*(
+export const endOrphan = Effect.fn("BrokerRecord.endOrphan")(function* (
   folder: string,
   dataFolder: string,
   report: (line: string) => void

@@ -52,7 +52,9 @@ const CLEANER_BYTES = 32 * MIB
 const INTERNAL_PARTITIONS = 4
 
 const lines = (properties: Readonly<Record<string, string | number | boolean>>): string =>
-  Object.entries(properties).map(([name, value]) => `${name}=${value}\n`).join("")
+  Object.entries(properties)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join("")
 
 const roleProperties = (port: number, controllerPort: number) => ({
   "process.roles": "broker,controller",
@@ -60,7 +62,7 @@ const roleProperties = (port: number, controllerPort: number) => ({
   "controller.quorum.voters": `${NODE_ID}@${LOOPBACK}:${controllerPort}`,
   "controller.listener.names": "CONTROLLER",
   "inter.broker.listener.name": "BROKER",
-  "listeners": `BROKER://${LOOPBACK}:${port},CONTROLLER://${LOOPBACK}:${controllerPort}`,
+  listeners: `BROKER://${LOOPBACK}:${port},CONTROLLER://${LOOPBACK}:${controllerPort}`,
   "advertised.listeners": `BROKER://${LOOPBACK}:${port}`,
   "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT"
 })

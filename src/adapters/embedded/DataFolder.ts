@@ -18,8 +18,10 @@ export class DataFolderInUse extends Schema.TaggedError<DataFolderInUse>()("Data
   owner: Schema.String
 }) {
   override get message(): string {
-    return `The data folder ${this.path} is in use by ${this.owner}: stop it,`
+    return (
+      `The data folder ${this.path} is in use by ${this.owner}: stop it,`
       + " or set ALK_DATA_DIR to another folder"
+    )
   }
 }
 
@@ -105,7 +107,7 @@ const makeLockFile = (file: string): void => {
   }
 }
 
-const lock = Effect.fnUntraced(function*(path: string) {
+const lock = Effect.fnUntraced(function* (path: string) {
   const file = join(path, "lock")
   yield* attempt(path, () => makeLockFile(file))
   yield* Effect.acquireRelease(
@@ -132,17 +134,18 @@ const lock = Effect.fnUntraced(function*(path: string) {
     writeWhole(
       join(path, "owner.json"),
       `${JSON.stringify({ pid: process.pid, since: new Date().toISOString() })}\n`
-    ))
+    )
+  )
 })
 
-const checkSpace = Effect.fnUntraced(function*(path: string) {
+const checkSpace = Effect.fnUntraced(function* (path: string) {
   const { bavail, bsize } = yield* attempt(path, () => fs.statfsSync(path))
   if (bavail * bsize >= FREE_BYTES_MIN) return
   return yield* folderProblem(path, Object.assign(new Error("disk full"), { code: "ENOSPC" }))
 })
 
 /** The secret that an earlier start made, or a new one. A damaged one is never replaced. */
-const keptSecret = Effect.fnUntraced(function*(path: string) {
+const keptSecret = Effect.fnUntraced(function* (path: string) {
   const file = join(path, "secret")
   return yield* attempt(path, () => {
     if (!fs.existsSync(file)) writeWhole(file, `${randomBytes(SECRET_BYTES).toString("hex")}\n`)
@@ -166,30 +169,29 @@ const keptFile = (path: string, name: string) => {
   }
 }
 
-export class DataFolder extends Context.Service<DataFolder, {
-  /** Absolute, without symbolic links. */
-  readonly path: string
-  /** The embedded broker's part. */
-  readonly kafka: string
-  /** The embedded store's part. */
-  readonly clickhouse: string
-  /** 64 hex digits, made at the first use, file mode 0600: for when ALK_SECRET is not set. */
-  readonly secret: Effect.Effect<Redacted.Redacted, DataFolderUnusable>
-  /** A small file, file mode 0600, there whole or not at all. */
-  readonly file: (name: string) => {
-    readonly read: Effect.Effect<string | undefined, DataFolderUnusable>
-    write(content: string): Effect.Effect<void, DataFolderUnusable>
+export class DataFolder extends Context.Service<
+  DataFolder,
+  {
+    /** Absolute, without symbolic links. */
+    readonly path: string
+    /** The embedded broker's part. */
+    readonly kafka: string
+    /** The embedded store's part. */
+    readonly clickhouse: string
+    /** 64 hex digits, made at the first use, file mode 0600: for when ALK_SECRET is not set. */
+    readonly secret: Effect.Effect<Redacted.Redacted, DataFolderUnusable>
+    /** A small file, file mode 0600, there whole or not at all. */
+    readonly file: (name: string) => {
+      readonly read: Effect.Effect<string | undefined, DataFolderUnusable>
+      write(content: string): Effect.Effect<void, DataFolderUnusable>
+    }
   }
-}>()("alk/adapters/embedded/DataFolder") {
+>()("alk/adapters/embedded/DataFolder") {
   /** Makes the folder if it is not there and owns it until the scope closes. */
   static readonly open = (
     folder: string
-  ): Effect.Effect<
-    DataFolder["Service"],
-    DataFolderInUse | DataFolderUnusable,
-    Scope.Scope
-  > =>
-    Effect.gen(function*() {
+  ): Effect.Effect<DataFolder["Service"], DataFolderInUse | DataFolderUnusable, Scope.Scope> =>
+    Effect.gen(function* () {
       const path = yield* attempt(resolve(folder), () => {
         fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
         return fs.realpathSync(folder)

@@ -60,7 +60,7 @@ const life = (
   launch: BrokerLaunch,
   onReady: (pid: number) => Effect.Effect<void>
 ): Effect.Effect<BrokerNotStarted> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const broker = yield* startBroker(launch)
     yield* broker.ready
     yield* onReady(broker.pid)
@@ -77,19 +77,22 @@ const restartDelay = (attempt: number): number =>
   Math.min(RESTART_MILLISECONDS_MIN * 2 ** (attempt - 1), RESTART_MILLISECONDS_MAX)
 
 /** Keeps the broker running; gives up only if it never was ready, by failing `first`. */
-const supervise = Effect.fnUntraced(function*(
+const supervise = Effect.fnUntraced(function* (
   launch: BrokerLaunch,
   state: SubscriptionRef.SubscriptionRef<BrokerState>,
   first: Deferred.Deferred<void, BrokerNotStarted>
 ) {
-  for (let attempt = 1;; attempt++) {
+  for (let attempt = 1; ; attempt++) {
     let readySince = Infinity
-    const end = yield* life(launch, Effect.fnUntraced(function*(pid) {
-      readySince = Date.now()
-      yield* SubscriptionRef.set(state, { _tag: "Ready", pid })
-      const isFirst = yield* Deferred.succeed(first, undefined)
-      if (!isFirst) yield* Effect.logInfo("The embedded Kafka broker answers again")
-    }))
+    const end = yield* life(
+      launch,
+      Effect.fnUntraced(function* (pid) {
+        readySince = Date.now()
+        yield* SubscriptionRef.set(state, { _tag: "Ready", pid })
+        const isFirst = yield* Deferred.succeed(first, undefined)
+        if (!isFirst) yield* Effect.logInfo("The embedded Kafka broker answers again")
+      })
+    )
     if (yield* Deferred.fail(first, end)) return
     if (Date.now() - readySince > WELL_MILLISECONDS) attempt = 1
     const delay = restartDelay(attempt)
@@ -106,7 +109,7 @@ const remind = (report: (line: string) => void): Effect.Effect<never> =>
   )
 
 /** Starts under supervision and waits until the broker answers. */
-const startSupervised = Effect.fnUntraced(function*(
+const startSupervised = Effect.fnUntraced(function* (
   launch: BrokerLaunch,
   state: SubscriptionRef.SubscriptionRef<BrokerState>,
   report: (line: string) => void
@@ -116,7 +119,7 @@ const startSupervised = Effect.fnUntraced(function*(
   yield* Effect.raceFirst(Deferred.await(first), remind(report))
 })
 
-const make = Effect.fn("EmbeddedBroker.make")(function*({
+const make = Effect.fn("EmbeddedBroker.make")(function* ({
   port: wanted,
   cacheDir,
   report
@@ -132,7 +135,7 @@ const make = Effect.fn("EmbeddedBroker.make")(function*({
   const clusterId = yield* formattedClusterId(folder, java, jars)
   const state = yield* SubscriptionRef.make<BrokerState>({ _tag: "Starting" })
 
-  const startOnFreePort = Effect.gen(function*() {
+  const startOnFreePort = Effect.gen(function* () {
     const port = yield* freePortFrom(wanted)
     if (port === undefined) {
       return yield* brokerNotStarted(
@@ -159,13 +162,16 @@ const make = Effect.fn("EmbeddedBroker.make")(function*({
   }
 })
 
-export class EmbeddedBroker extends Context.Service<EmbeddedBroker, {
-  /** host:port, for clients on this machine; the same for the life of the process. */
-  readonly bootstrap: string
-  readonly state: Effect.Effect<BrokerState>
-  /** The state now and each one that follows. */
-  readonly changes: Stream.Stream<BrokerState>
-}>()("alk/adapters/embedded/EmbeddedBroker") {
+export class EmbeddedBroker extends Context.Service<
+  EmbeddedBroker,
+  {
+    /** host:port, for clients on this machine; the same for the life of the process. */
+    readonly bootstrap: string
+    readonly state: Effect.Effect<BrokerState>
+    /** The state now and each one that follows. */
+    readonly changes: Stream.Stream<BrokerState>
+  }
+>()("alk/adapters/embedded/EmbeddedBroker") {
   /** Ready when the broker answers; the scope's end stops it and waits for its clean end. */
   static readonly layer = (
     options: EmbeddedBrokerOptions

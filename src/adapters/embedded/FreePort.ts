@@ -34,7 +34,7 @@ const answers = (port: number): Effect.Effect<boolean> =>
     return Effect.sync(() => socket.destroy())
   })
 
-const isFree = Effect.fnUntraced(function*(port: number) {
+const isFree = Effect.fnUntraced(function* (port: number) {
   return !(yield* answers(port)) && (yield* bind(port)) !== undefined
 })
 
@@ -48,7 +48,7 @@ export const anyFreePort: Effect.Effect<number> = bind(0).pipe(
 )
 
 /** The first free port from `wanted` on; undefined if `PORTS_TRIED_MAX` in a row are taken. */
-export const freePortFrom = Effect.fnUntraced(function*(wanted: number) {
+export const freePortFrom = Effect.fnUntraced(function* (wanted: number) {
   if (wanted === 0) return yield* anyFreePort
   const last = Math.min(wanted + PORTS_TRIED_MAX - 1, PORT_MAX)
   for (let port = wanted; port <= last; port++) {

@@ -24,23 +24,25 @@ const versionIn = (lines: ReadonlyArray<string>): number | undefined => {
 }
 
 /** The path of a usable `java`: that of JAVA_HOME if it is set, else the one on the PATH. */
-export const findJava: Effect.Effect<string, JavaUnusable> = Effect.gen(function*() {
+export const findJava: Effect.Effect<string, JavaUnusable> = Effect.gen(function* () {
   const home = process.env["JAVA_HOME"]
   const java = home ? resolve(home, "bin", "java") : "java"
   const found = home ? `JAVA_HOME is ${home}, but` : "Java was not found:"
   const { lines } = yield* runCommand(java, ["-version"]).pipe(
-    Effect.mapError(() =>
-      new JavaUnusable({
-        message: home
-          ? `${found} ${java} can't be run: point it at a Java installation, or ${WAY_OUT}`
-          : `${found} ${WAY_OUT}`
-      })
+    Effect.mapError(
+      () =>
+        new JavaUnusable({
+          message: home
+            ? `${found} ${java} can't be run: point it at a Java installation, or ${WAY_OUT}`
+            : `${found} ${WAY_OUT}`
+        })
     )
   )
   const version = versionIn(lines)
   if (version === undefined || version < JAVA_VERSION_MIN) {
     return yield* new JavaUnusable({
-      message: `${java} is ${version === undefined ? "no Java that alk knows" : `Java ${version}`},`
+      message:
+        `${java} is ${version === undefined ? "no Java that alk knows" : `Java ${version}`},`
         + ` and Kafka needs ${JAVA_VERSION_MIN}: ${WAY_OUT}`
     })
   }

@@ -33,10 +33,12 @@ export class KafkaJarsUnavailable extends Schema.TaggedError<KafkaJarsUnavailabl
   { message: Schema.String, cause: Schema.optionalKey(Schema.Defect()) }
 ) {}
 
-const Manifest = Schema.fromJsonString(Schema.Struct({
-  kafka: Schema.Literal(KAFKA_VERSION),
-  files: Schema.Array(Schema.Struct({ name: Schema.String, bytes: Schema.Int }))
-}))
+const Manifest = Schema.fromJsonString(
+  Schema.Struct({
+    kafka: Schema.Literal(KAFKA_VERSION),
+    files: Schema.Array(Schema.Struct({ name: Schema.String, bytes: Schema.Int }))
+  })
+)
 
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -60,7 +62,8 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 `
 
 const jarsIn = (folder: string) =>
-  fs.readdirSync(folder)
+  fs
+    .readdirSync(folder)
     .filter((name) => name.endsWith(".jar"))
     .sort()
     .map((name) => ({ name, bytes: fs.statSync(join(folder, name)).size }))
@@ -95,18 +98,22 @@ const progressOf = (report: (line: string) => void) => {
 
 const unwritable = (cacheDir: string) => (cause: unknown) =>
   new KafkaJarsUnavailable({
-    message: `The cache folder ${cacheDir} can't be written (${(cause as Error).message}):`
+    message:
+      `The cache folder ${cacheDir} can't be written (${(cause as Error).message}):`
       + " give this user the right and the space to write there, or set ALK_CACHE_DIR",
     cause
   })
 
 /** The line of Maven's output that says most about a failure. */
 const mavenProblem = (lines: ReadonlyArray<string>): string =>
-  lines.find((line) => line.startsWith("[ERROR]"))?.slice("[ERROR]".length).trim()
-    ?? lines.at(-1)
-    ?? "it said nothing"
+  lines
+    .find((line) => line.startsWith("[ERROR]"))
+    ?.slice("[ERROR]".length)
+    .trim()
+  ?? lines.at(-1)
+  ?? "it said nothing"
 
-const fetchInto = Effect.fnUntraced(function*(folder: string, report: (line: string) => void) {
+const fetchInto = Effect.fnUntraced(function* (folder: string, report: (line: string) => void) {
   const args = [
     "--batch-mode",
     "--strict-checksums",
@@ -120,17 +127,20 @@ const fetchInto = Effect.fnUntraced(function*(folder: string, report: (line: str
     cwd: folder,
     onLine: progressOf(report)
   }).pipe(
-    Effect.mapError(() =>
-      new MavenMissing({
-        message: "Maven (mvn) was not found, and the first start fetches Kafka with it: install"
-          + " Maven (Debian: apt-get install maven, macOS: brew install maven), or set"
-          + " KAFKA_BROKERS to a Kafka cluster"
-      })
+    Effect.mapError(
+      () =>
+        new MavenMissing({
+          message:
+            "Maven (mvn) was not found, and the first start fetches Kafka with it: install"
+            + " Maven (Debian: apt-get install maven, macOS: brew install maven), or set"
+            + " KAFKA_BROKERS to a Kafka cluster"
+        })
     )
   )
   if (exitCode === 0 && fs.existsSync(join(folder, BROKER_JAR))) return
   return yield* new KafkaJarsUnavailable({
-    message: `Maven could not fetch Kafka ${KAFKA_VERSION}: ${mavenProblem(lines)}. Check the`
+    message:
+      `Maven could not fetch Kafka ${KAFKA_VERSION}: ${mavenProblem(lines)}. Check the`
       + " network (a proxy or mirror goes into ~/.m2/settings.xml) and start again,"
       + " or set KAFKA_BROKERS to a Kafka cluster"
   })
@@ -172,43 +182,42 @@ const deleteAbandoned = (cacheDir: string): void => {
   }
 }
 
-const fetchJars = Effect.fnUntraced(
-  function*(cacheDir: string, folder: string, report: (line: string) => void) {
-    const started = Date.now()
-    const write = <A>(run: () => A) => Effect.try({ try: run, catch: unwritable(cacheDir) })
-    report(`Kafka ${KAFKA_VERSION} is not in ${cacheDir} yet: fetching 43 MB with Maven, once`)
-    const partial = yield* Effect.acquireRelease(
-      write(() => {
-        fs.mkdirSync(cacheDir, { recursive: true })
-        deleteAbandoned(cacheDir)
-        const path = `${folder}.${randomUUID()}.partial`
-        fs.mkdirSync(path)
-        return path
-      }),
-      (path) => Effect.sync(() => fs.rmSync(path, { recursive: true, force: true }))
-    )
-    yield* write(() => fs.writeFileSync(join(partial, "pom.xml"), pom))
-    yield* fetchInto(partial, report)
-    const files = yield* write(() => jarsIn(partial))
-    yield* write(() => {
-      const manifest = { kafka: KAFKA_VERSION, files }
-      fs.writeFileSync(join(partial, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`)
-      publish(partial, folder)
-    })
-    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
-    const seconds = ((Date.now() - started) / 1_000).toFixed(1)
-    report(
-      `Kafka ${KAFKA_VERSION}: ${files.length} jars, ${megabytes(bytes)}, in ${seconds} s`
-    )
-  },
-  Effect.scoped
-)
+const fetchJars = Effect.fnUntraced(function* (
+  cacheDir: string,
+  folder: string,
+  report: (line: string) => void
+) {
+  const started = Date.now()
+  const write = <A>(run: () => A) => Effect.try({ try: run, catch: unwritable(cacheDir) })
+  report(`Kafka ${KAFKA_VERSION} is not in ${cacheDir} yet: fetching 43 MB with Maven, once`)
+  const partial = yield* Effect.acquireRelease(
+    write(() => {
+      fs.mkdirSync(cacheDir, { recursive: true })
+      deleteAbandoned(cacheDir)
+      const path = `${folder}.${randomUUID()}.partial`
+      fs.mkdirSync(path)
+      return path
+    }),
+    (path) => Effect.sync(() => fs.rmSync(path, { recursive: true, force: true }))
+  )
+  yield* write(() => fs.writeFileSync(join(partial, "pom.xml"), pom))
+  yield* fetchInto(partial, report)
+  const files = yield* write(() => jarsIn(partial))
+  yield* write(() => {
+    const manifest = { kafka: KAFKA_VERSION, files }
+    fs.writeFileSync(join(partial, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`)
+    publish(partial, folder)
+  })
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+  const seconds = ((Date.now() - started) / 1_000).toFixed(1)
+  report(`Kafka ${KAFKA_VERSION}: ${files.length} jars, ${megabytes(bytes)}, in ${seconds} s`)
+}, Effect.scoped)
 
 /**
  * The folder that holds the broker's jars and nothing else that Java would load. The first call
  * fetches them (`report` gets a line now and then), later ones need neither Maven nor a network.
  */
-export const kafkaJars = Effect.fn("KafkaJars.find")(function*(
+export const kafkaJars = Effect.fn("KafkaJars.find")(function* (
   cacheDir: string,
   report: (line: string) => void
 ) {

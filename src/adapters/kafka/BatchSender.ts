@@ -65,9 +65,9 @@ const toBatches = (prefix: string, records: ReadonlyArray<NewRecord>): Array<Arr
     const bytes = sizeOf(record.value)
     let cut = cuts.at(-1)
     if (
-      cut === undefined ||
-      cut.part.records.length >= SEND_RECORDS_MAX ||
-      cut.bytes + bytes > SEND_BYTES_MAX
+      cut === undefined
+      || cut.part.records.length >= SEND_RECORDS_MAX
+      || cut.bytes + bytes > SEND_BYTES_MAX
     ) {
       const topic = topicName(prefix, record.topic)
       cut = { part: { topic, partition: record.partition, records: [] }, bytes: 0 }

@@ -41,22 +41,22 @@ const byWords = (crc: number, words: Int32Array): number => {
     const c = words[at + 2]!
     const d = words[at + 3]!
     result =
-      tables[3840 + (a & 0xff)]! ^
-      tables[3584 + ((a >>> 8) & 0xff)]! ^
-      tables[3328 + ((a >>> 16) & 0xff)]! ^
-      tables[3072 + (a >>> 24)]! ^
-      tables[2816 + (b & 0xff)]! ^
-      tables[2560 + ((b >>> 8) & 0xff)]! ^
-      tables[2304 + ((b >>> 16) & 0xff)]! ^
-      tables[2048 + (b >>> 24)]! ^
-      tables[1792 + (c & 0xff)]! ^
-      tables[1536 + ((c >>> 8) & 0xff)]! ^
-      tables[1280 + ((c >>> 16) & 0xff)]! ^
-      tables[1024 + (c >>> 24)]! ^
-      tables[768 + (d & 0xff)]! ^
-      tables[512 + ((d >>> 8) & 0xff)]! ^
-      tables[256 + ((d >>> 16) & 0xff)]! ^
-      tables[d >>> 24]!
+      tables[3840 + (a & 0xff)]!
+      ^ tables[3584 + ((a >>> 8) & 0xff)]!
+      ^ tables[3328 + ((a >>> 16) & 0xff)]!
+      ^ tables[3072 + (a >>> 24)]!
+      ^ tables[2816 + (b & 0xff)]!
+      ^ tables[2560 + ((b >>> 8) & 0xff)]!
+      ^ tables[2304 + ((b >>> 16) & 0xff)]!
+      ^ tables[2048 + (b >>> 24)]!
+      ^ tables[1792 + (c & 0xff)]!
+      ^ tables[1536 + ((c >>> 8) & 0xff)]!
+      ^ tables[1280 + ((c >>> 16) & 0xff)]!
+      ^ tables[1024 + (c >>> 24)]!
+      ^ tables[768 + (d & 0xff)]!
+      ^ tables[512 + ((d >>> 8) & 0xff)]!
+      ^ tables[256 + ((d >>> 16) & 0xff)]!
+      ^ tables[d >>> 24]!
   }
   return result
 }

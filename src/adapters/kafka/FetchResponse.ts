@@ -229,7 +229,10 @@ export const readRecordSet = async (
   bytes: Buffer,
   aborted: ReadonlyArray<Aborted>,
   from: number
-): Promise<{ readonly records: ReadonlyArray<LogRecord>; readonly nextOffset: number | undefined }> => {
+): Promise<{
+  readonly records: ReadonlyArray<LogRecord>
+  readonly nextOffset: number | undefined
+}> => {
   const records: Array<LogRecord> = []
   const waiting = [...aborted].sort((left, right) => left.firstOffset - right.firstOffset)
   const aborting = new Set<string>()

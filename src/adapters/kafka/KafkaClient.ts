@@ -72,7 +72,7 @@ const forgetHalfAnswers = (): void => {
     }
   }
   const { connect } = Connection.prototype
-  Connection.prototype.connect = function() {
+  Connection.prototype.connect = function () {
     if (!this.isConnected()) {
       this.socket?.removeAllListeners("data")
       this.chunks = []
@@ -86,30 +86,34 @@ forgetHalfAnswers()
 
 type SocketFactory = NonNullable<KafkaConfig["socketFactory"]>
 
-const makeSocketFactory = (
-  { route }: KafkaSettings,
-  sockets?: Set<net.Socket>
-): SocketFactory =>
-({ host: brokerHost, port: brokerPort, ssl, onConnect }) => {
-  const address = { host: brokerHost, port: brokerPort }
-  const { host, port } = route === undefined ? address : route(address)
-  const socket = ssl
-    ? tls.connect({ host, port, ...(net.isIP(host) ? {} : { servername: host }), ...ssl }, onConnect)
-    : net.connect({ host, port }, onConnect)
-  socket.setNoDelay(true)
-  socket.setKeepAlive(true, KEEP_ALIVE_MS)
-  sockets?.add(socket)
-  socket.once("close", () => sockets?.delete(socket))
-  return socket
-}
+const makeSocketFactory =
+  ({ route }: KafkaSettings, sockets?: Set<net.Socket>): SocketFactory =>
+  ({ host: brokerHost, port: brokerPort, ssl, onConnect }) => {
+    const address = { host: brokerHost, port: brokerPort }
+    const { host, port } = route === undefined ? address : route(address)
+    const socket = ssl
+      ? tls.connect(
+          { host, port, ...(net.isIP(host) ? {} : { servername: host }), ...ssl },
+          onConnect
+        )
+      : net.connect({ host, port }, onConnect)
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, KEEP_ALIVE_MS)
+    sockets?.add(socket)
+    socket.once("close", () => sockets?.delete(socket))
+    return socket
+  }
 
 /** Milliseconds between attempts; small, because the first of them paces every transaction. */
 export const RETRY = { initialRetryTime: 4, factor: 0.2, multiplier: 2, maxRetryTime: 500 }
 
-const makeLogCreator = (log: KafkaSettings["log"]): logCreator => () => ({ log: entry }) => {
-  const { message, timestamp: _timestamp, logger: _logger, ...detail } = entry
-  log(message, detail)
-}
+const makeLogCreator =
+  (log: KafkaSettings["log"]): logCreator =>
+  () =>
+  ({ log: entry }) => {
+    const { message, timestamp: _timestamp, logger: _logger, ...detail } = entry
+    log(message, detail)
+  }
 
 const kafkaConfig = (settings: KafkaSettings, sockets?: Set<net.Socket>) => ({
   brokers: [...settings.brokers],
@@ -205,7 +209,10 @@ export interface RawCluster {
   addMultipleTargetTopics(topics: ReadonlyArray<string>): Promise<void>
   refreshMetadata(): Promise<void>
   refreshMetadataIfNecessary(): Promise<void>
-  findLeaderForPartitions(topic: string, partitions: ReadonlyArray<number>): Record<string, number[]>
+  findLeaderForPartitions(
+    topic: string,
+    partitions: ReadonlyArray<number>
+  ): Record<string, number[]>
   findBroker(node: { readonly nodeId: string }): Promise<RawBroker>
   findControllerBroker(): Promise<RawBroker>
   findGroupCoordinator(group: {
@@ -261,7 +268,11 @@ export const murmur2 = require("kafkajs/src/producer/partitioners/default/murmur
 /** The protocol's name of an error (`OFFSET_OUT_OF_RANGE`), wherever kafkajs has wrapped it. */
 export const protocolErrorOf = (error: unknown): string | undefined => {
   for (let cause: unknown = error, depth = 0; depth < 8 && cause instanceof Error; depth++) {
-    const { type, cause: next, originalError } = cause as Error & {
+    const {
+      type,
+      cause: next,
+      originalError
+    } = cause as Error & {
       readonly type?: string
       readonly originalError?: unknown
     }
@@ -299,7 +310,8 @@ export const isRetriable = (error: unknown): boolean => {
 export const silenceNegativeTimeoutWarning = (): void => {
   const emitWarning = process.emitWarning.bind(process)
   process.emitWarning = ((warning: string | Error, ...rest: Array<never>) => {
-    const name = typeof rest[0] === "string" ? rest[0] : (rest[0] as { type?: string } | undefined)?.type
+    const name =
+      typeof rest[0] === "string" ? rest[0] : (rest[0] as { type?: string } | undefined)?.type
     if (name === "TimeoutNegativeWarning") return
     emitWarning(warning as string, ...rest)
   }) as typeof process.emitWarning

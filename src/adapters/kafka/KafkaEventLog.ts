@@ -58,7 +58,7 @@ const make = (
   settings: KafkaSettings,
   topics: TopicSettings
 ): Effect.Effect<EventLog["Service"], LogUnavailable | TopicsInvalid, Scope.Scope> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const kafka = makeKafka(settings)
     yield* ensureTopics(kafka, topics)
     const cluster = yield* Effect.acquireRelease(
@@ -83,7 +83,7 @@ const make = (
       bootstrap: settings.brokers.join(","),
       partitionOf: (tenantId) => (murmur2(tenantId) & 0x7fffffff) % topics.partitions,
       bounds: (topic, partition) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const [start = 0] = yield* offsets([{ topic, partition }], true)
           const [end = 0] = yield* offsets([{ topic, partition }], false)
           return { start, end }
@@ -91,7 +91,8 @@ const make = (
       ends: (positions) => offsets(positions, false),
       reader: makeReader(settings, topics.prefix),
       appender: makeAppender(settings, topics.prefix),
-      writer: (name) => makeTransactionalWriter(settings, topics.prefix, `${topics.prefix}-${name}`),
+      writer: (name) =>
+        makeTransactionalWriter(settings, topics.prefix, `${topics.prefix}-${name}`),
       membership: (group) => membership(kafka, topics.prefix, group)
     })
   })

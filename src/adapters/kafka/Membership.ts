@@ -67,7 +67,7 @@ export const membership = (
   let generation = 0
   const topic = topicName(prefix, "commands")
   const once = Stream.callback<Assignment, LogUnavailable>(
-    Effect.fnUntraced(function*(queue) {
+    Effect.fnUntraced(function* (queue) {
       const consumer = yield* Effect.acquireRelease(
         Effect.sync(() =>
           kafka.consumer({

@@ -171,7 +171,7 @@ export const makeReader = (
   settings: KafkaSettings,
   prefix: string
 ): Effect.Effect<LogReader, LogUnavailable, Scope.Scope> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const reader = yield* Effect.acquireRelease(
       Effect.sync(() => new ClusterReader(makeCluster(settings), prefix)),
       (acquired) => Effect.promise(() => acquired.disconnect().catch(() => undefined))
@@ -183,8 +183,6 @@ export const makeReader = (
           cause instanceof OffsetOutOfRange
             ? cause
             : new LogUnavailable({ operation: "fetch", cause })
-      }).pipe(
-        Effect.tapError(() => Effect.promise(() => reader.forget().catch(() => undefined)))
-      )
+      }).pipe(Effect.tapError(() => Effect.promise(() => reader.forget().catch(() => undefined))))
     return { fetch }
   })

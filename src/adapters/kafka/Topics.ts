@@ -123,8 +123,8 @@ const toFailure = (cause: unknown, settings: TopicSettings): LogUnavailable | To
   protocolErrorOf(cause) === "INVALID_REPLICATION_FACTOR"
     ? new TopicsInvalid({
         message:
-          `the Kafka cluster has fewer brokers than the ${settings.replication} copies that ` +
-          `ALK_REPLICATION asks for: start more brokers, or set ALK_REPLICATION lower`
+          `the Kafka cluster has fewer brokers than the ${settings.replication} copies that `
+          + `ALK_REPLICATION asks for: start more brokers, or set ALK_REPLICATION lower`
       })
     : new LogUnavailable({ operation: "create topics", cause })
 
@@ -156,10 +156,10 @@ export const ensureTopics = (
             : Effect.fail(
                 new TopicsInvalid({
                   message:
-                    `the partition count of existing topics differs from ALK_PARTITIONS: ` +
-                    `${wrong.join("; ")}. A chain lives in one partition, so the count can't ` +
-                    `change: set ALK_PARTITIONS to the count that the topics have, or use ` +
-                    `another ALK_TOPIC_PREFIX`
+                    `the partition count of existing topics differs from ALK_PARTITIONS: `
+                    + `${wrong.join("; ")}. A chain lives in one partition, so the count can't `
+                    + `change: set ALK_PARTITIONS to the count that the topics have, or use `
+                    + `another ALK_TOPIC_PREFIX`
                 })
               )
         )

@@ -103,7 +103,7 @@ const insist = async <A>(
 }
 
 /** Whether it is not too late yet. */
-const untilLate = (connections: Connections): () => boolean => {
+const untilLate = (connections: Connections): (() => boolean) => {
   const late = performance.now() + GIVE_UP_MS
   return () => !connections.isClosed && performance.now() < late
 }
@@ -196,7 +196,7 @@ export const makeAppender = (
   settings: KafkaSettings,
   prefix: string
 ): Effect.Effect<LogAppender, LogUnavailable, Scope.Scope> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const connections = yield* acquireConnections(settings, prefix)
     const appender = new Appender(connections, prefix)
     yield* Effect.tryPromise({
@@ -356,10 +356,7 @@ class Transactions {
   }
 }
 
-const findCoordinator = (
-  { cluster }: Connections,
-  transactionalId: string
-): Promise<RawBroker> =>
+const findCoordinator = ({ cluster }: Connections, transactionalId: string): Promise<RawBroker> =>
   cluster.findGroupCoordinator({
     groupId: transactionalId,
     coordinatorType: TRANSACTION_COORDINATOR
@@ -383,7 +380,7 @@ export const makeTransactionalWriter = (
   prefix: string,
   transactionalId: string
 ): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const connections = yield* acquireConnections(settings, prefix)
     const identity = yield* Effect.tryPromise({
       try: () => within(fence(connections, transactionalId), "fencing"),

@@ -62,7 +62,7 @@ const readSigner = (serviceName: string, path: string): Signer => {
  * The signer of a PKCS#8 PEM file. One that others may read is used all the same, because mounted
  * secrets often are like this, but not without a word.
  */
-export const signerOfFile = Effect.fnUntraced(function*(serviceName: string, path: string) {
+export const signerOfFile = Effect.fnUntraced(function* (serviceName: string, path: string) {
   const signer = yield* attempt(path, () => readSigner(serviceName, path))
   const mode = yield* attempt(path, () => fs.statSync(path).mode)
   if ((mode & OTHERS) !== 0) {

@@ -127,12 +127,12 @@ export class AuditReports extends Context.Service<
     Layer.effect(AuditReports, makeReports(settings))
 }
 
-const makeReports = Effect.fnUntraced(function*(settings: ReportSettings) {
+const makeReports = Effect.fnUntraced(function* (settings: ReportSettings) {
   const { mapping } = settings
   const isPrivileged = matcherOf(mapping.privileged_actions)
   const renderer = yield* PdfRenderer
   const stores = yield* Effect.context<EventStore | TraceExport>()
-  const render = Effect.fn("AuditReports.render")(function*(input: ReportInput) {
+  const render = Effect.fn("AuditReports.render")(function* (input: ReportInput) {
     const { filter, final, tenant, traces, verification } = input
     const wanted = { tenantId: tenant.id, filter, final, verification, isPrivileged, traces }
     const evidence = yield* collectEvidence(wanted).pipe(Effect.provideContext(stores))

@@ -63,10 +63,7 @@ export const timelineChart = ({ bars, unit }: Timeline): Html => {
         : html`<rect class="${className}" x="${fixed(x)}" width="${fixed(width)}" y="${fixed(
             yOf(from + value)
           )}" height="${fixed(Math.max(0.6, (height * value) / top))}"/>`
-    const name =
-      index % labelEvery === 0
-        ? label(x + width / 2, bar.label)
-        : nothing
+    const name = index % labelEvery === 0 ? label(x + width / 2, bar.label) : nothing
     const { error, failure, success } = bar
     return html`${piece("success", 0, success)}${piece("failure", success, failure)}${piece(
       "error",

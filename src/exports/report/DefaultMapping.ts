@@ -5,10 +5,8 @@
 import type { CriteriaMapping } from "./Criteria.ts"
 
 /** Every noun with every verb: `user.create*`. */
-const each = (
-  nouns: ReadonlyArray<string>,
-  verbs: ReadonlyArray<string>
-): ReadonlyArray<string> => nouns.flatMap((noun) => verbs.map((verb) => `${noun}.${verb}`))
+const each = (nouns: ReadonlyArray<string>, verbs: ReadonlyArray<string>): ReadonlyArray<string> =>
+  nouns.flatMap((noun) => verbs.map((verb) => `${noun}.${verb}`))
 
 const IDENTITIES = ["user", "account", "member", "service-account", "service_account"]
 const CREDENTIALS = ["key", "api-key", "api_key", "apikey", "credential", "token", "certificate"]

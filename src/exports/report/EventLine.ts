@@ -59,15 +59,19 @@ const isEvent = (value: unknown): value is AuditEvent => {
   if (!isObject(value) || !isObject(value["actor"]) || !isObject(value["resource"])) return false
   const { actor, metadata, resource } = value
   return (
-    Number.isSafeInteger(value["sequence_number"]) &&
-    [value["timestamp"], value["created_at"]].every(isTime) &&
-    OUTCOMES.includes(value["outcome"]) &&
-    [value["id"], value["action"], value["content_hash"], value["prev_hash"], value["hash"]].every(
-      isText
-    ) &&
-    [actor["id"], actor["type"], resource["id"], resource["type"]].every(isText) &&
-    [actor["email"], resource["name"], value["erased_at"]].every(isTextOrAbsent) &&
-    (metadata === undefined || isObject(metadata))
+    Number.isSafeInteger(value["sequence_number"])
+    && [value["timestamp"], value["created_at"]].every(isTime)
+    && OUTCOMES.includes(value["outcome"])
+    && [
+      value["id"],
+      value["action"],
+      value["content_hash"],
+      value["prev_hash"],
+      value["hash"]
+    ].every(isText)
+    && [actor["id"], actor["type"], resource["id"], resource["type"]].every(isText)
+    && [actor["email"], resource["name"], value["erased_at"]].every(isTextOrAbsent)
+    && (metadata === undefined || isObject(metadata))
   )
 }
 

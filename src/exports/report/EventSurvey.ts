@@ -159,8 +159,9 @@ class GroupsByKey<A extends object> {
 
   kept(countOf: (group: A) => number): Kept<A> {
     const groups = [...this.#groups]
-      .sort(([leftKey, left], [rightKey, right]) =>
-        countOf(right) - countOf(left) || (leftKey < rightKey ? -1 : 1)
+      .sort(
+        ([leftKey, left], [rightKey, right]) =>
+          countOf(right) - countOf(left) || (leftKey < rightKey ? -1 : 1)
       )
       .map(([, group]) => group)
     return { groups, other: this.#other }

@@ -27,9 +27,7 @@ const cell = ({ leftOut, text }: CutText): Html => {
 export const eventActor = ({ actorEmail, actorId }: EventLine): Html => cell(actorEmail ?? actorId)
 
 const actionOf = ({ action, erasedAt }: EventLine): Html =>
-  erasedAt === undefined
-    ? cell(action)
-    : html`<span class="erased">erased</span> ${cell(action)}`
+  erasedAt === undefined ? cell(action) : html`<span class="erased">erased</span> ${cell(action)}`
 
 /** The hash of an event that does not hold would look like evidence. */
 const hashOrMark = (event: EventLine, mark: Mark | undefined): Html =>

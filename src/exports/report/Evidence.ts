@@ -174,8 +174,8 @@ const exceptionsOf = (reader: Reader, filter: EventFilter, outcome: Outcome) => 
 const erasuresOf = (reader: Reader, filter: EventFilter) => {
   const { action, actionPrefix, ...others } = filter
   const fits =
-    (action === undefined || action === ERASED_ACTION) &&
-    (actionPrefix === undefined || ERASED_ACTION.startsWith(actionPrefix))
+    (action === undefined || action === ERASED_ACTION)
+    && (actionPrefix === undefined || ERASED_ACTION.startsWith(actionPrefix))
   if (!fits) return Effect.succeed({ total: 0, shown: [] })
   const page = { order: "desc", offset: 0, limit: ERASURE_ROWS_MAX } as const
   return reader.page(page, { metadata: true }, { ...others, action: ERASED_ACTION })
@@ -229,7 +229,7 @@ const takeLines = <E>(
   })
 
 /** Every event once, in ascending order, up to the limit of a survey. */
-const surveyOf = Effect.fnUntraced(function*(
+const surveyOf = Effect.fnUntraced(function* (
   store: EventStore["Service"],
   { final, isPrivileged, tenantId }: EvidenceRequest,
   filter: EventFilter
@@ -240,7 +240,7 @@ const surveyOf = Effect.fnUntraced(function*(
 })
 
 /** Executions first: which errors are wanted of the spans follows from them. */
-const tracesOf = Effect.fnUntraced(function*({ traces }: EvidenceRequest) {
+const tracesOf = Effect.fnUntraced(function* ({ traces }: EvidenceRequest) {
   const survey = new TraceSurvey()
   if (traces === undefined) return survey.result(true)
   const stored = yield* TraceExport
@@ -256,7 +256,7 @@ const tracesOf = Effect.fnUntraced(function*({ traces }: EvidenceRequest) {
 const groupsOf = ({ groups, other }: Stats): Groups => ({ groups, other })
 
 /** What one report says, and no more of it than its pages show. */
-export const collectEvidence = Effect.fn("Evidence.collect")(function*(request: EvidenceRequest) {
+export const collectEvidence = Effect.fn("Evidence.collect")(function* (request: EvidenceRequest) {
   const { final, tenantId, verification } = request
   const store = yield* EventStore
   const filter = boundedFilter(request.filter, verification)

@@ -39,8 +39,7 @@ const readSegments = (table: Buffer, at: number, found: (codePoint: number) => v
     const offset = table.readUInt16BE(offsets + column)
     for (let codePoint = start; codePoint <= end && codePoint < 0xffff; codePoint++) {
       const glyphAt = offsets + column + offset + 2 * (codePoint - start)
-      const glyph =
-        offset === 0 ? (codePoint + delta) & 0xffff : table.readUInt16BE(glyphAt)
+      const glyph = offset === 0 ? (codePoint + delta) & 0xffff : table.readUInt16BE(glyphAt)
       if (glyph !== 0) found(codePoint)
     }
   }

@@ -105,8 +105,8 @@ const rangesOf = (codePoints: ReadonlyArray<number>): string => {
 const faceOf = ({ family, stem }: Subset, weight: number, ranges: string): string => {
   const data = readFileSync(`${stem}-${weight}-normal.woff2`).toString("base64")
   return (
-    `@font-face{font-family:"${family.name}";font-style:normal;font-weight:${weight};` +
-    `src:url(data:font/woff2;base64,${data}) format("woff2");unicode-range:${ranges}}\n`
+    `@font-face{font-family:"${family.name}";font-style:normal;font-weight:${weight};`
+    + `src:url(data:font/woff2;base64,${data}) format("woff2");unicode-range:${ranges}}\n`
   )
 }
 

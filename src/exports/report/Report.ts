@@ -6,7 +6,12 @@ import { canonicalize } from "../../domain/CanonicalJson.ts"
 import type { EventFilter } from "../../domain/EventFilter.ts"
 import { sha256Hex } from "../../domain/Identifiers.ts"
 import type { JsonObject } from "../../domain/StrictJson.ts"
-import { HISTORY_FROM, HISTORY_TO, type TenantReport, type VerifyReport } from "../../verify/Verifier.ts"
+import {
+  HISTORY_FROM,
+  HISTORY_TO,
+  type TenantReport,
+  type VerifyReport
+} from "../../verify/Verifier.ts"
 import type { TraceScope } from "../TraceExport.ts"
 import type { CriteriaMapping } from "./Criteria.ts"
 import type { Evidence } from "./Evidence.ts"

@@ -29,9 +29,7 @@ export const defaultReportSettings: ReportSettings = {
 
 /** SHA-256 over the settings. */
 export const fingerprintOf = ({ logo, mapping, organisation }: ReportSettings): string =>
-  sha256Hex(
-    JSON.stringify([mapping, organisation ?? null, logo?.bytes.toString("base64")])
-  )
+  sha256Hex(JSON.stringify([mapping, organisation ?? null, logo?.bytes.toString("base64")]))
 
 /** Bytes of the file with the mapping. */
 const MAPPING_BYTES_MAX = 1_048_576
@@ -89,7 +87,7 @@ const ofFile = <A>(
 }
 
 /** Read the files that the configuration names. */
-export const readReportSettings = Effect.fn("ReportSettings.read")(function*(config: {
+export const readReportSettings = Effect.fn("ReportSettings.read")(function* (config: {
   readonly criteriaFile: string | undefined
   readonly organisation: string | undefined
   readonly logoFile: string | undefined

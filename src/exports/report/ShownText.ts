@@ -16,9 +16,9 @@ const MARK = /\p{M}/u
 const MARKS_MAX = 4
 
 const mustBeNamed = (character: string, codePoint: number): boolean =>
-  ODD_SPACE.test(character) ||
-  (UNSEEN.test(character) && !SEEN_FORMAT.test(character)) ||
-  !hasGlyph(codePoint)
+  ODD_SPACE.test(character)
+  || (UNSEEN.test(character) && !SEEN_FORMAT.test(character))
+  || !hasGlyph(codePoint)
 
 const codePointName = (codePoint: number): string =>
   `U+${codePoint.toString(16).toUpperCase().padStart(4, "0")}`

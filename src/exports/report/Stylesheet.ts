@@ -16,8 +16,7 @@ export interface RunningText {
 const cssEscape = (character: string): string => `\\${character.codePointAt(0)!.toString(16)} `
 
 /** A CSS string; everything but letters, digits and spaces as its code point. */
-export const cssString = (text: string): string =>
-  `"${text.replace(/[^A-Za-z0-9 ]/gu, cssEscape)}"`
+export const cssString = (text: string): string => `"${text.replace(/[^A-Za-z0-9 ]/gu, cssEscape)}"`
 
 const INK = "#1c2430"
 const QUIET = "#5b6675"

@@ -30,11 +30,7 @@ const head = ({ numeric, title, width }: Column): Html =>
   html`<th scope="col" class="${numeric === true ? "number" : "words"}"
     style="width:${width}%">${title}</th>`
 
-const line = (
-  columns: Table["columns"],
-  cells: ReadonlyArray<HtmlPart>,
-  className: string
-): Html =>
+const line = (columns: Table["columns"], cells: ReadonlyArray<HtmlPart>, className: string): Html =>
   html`<tr${className === "" ? nothing : html` class="${className}"`}>${cells.map(
     (content, index) => cell(columns[index], content)
   )}</tr>`
@@ -48,9 +44,7 @@ export const table = ({
 }: Table): Html =>
   html`<table class="${className}"><caption>${caption}</caption>
     <thead><tr>${columns.map(head)}</tr></thead>
-    <tbody>${rows.map((cells, index) =>
-      line(columns, cells, rowClass(index))
-    )}</tbody>
+    <tbody>${rows.map((cells, index) => line(columns, cells, rowClass(index)))}</tbody>
   </table>`
 
 /** Names and values side by side. */

@@ -133,9 +133,7 @@ export class TraceSurvey {
       agents: [...this.#agents.values()].sort((left, right) => right.total - left.total),
       otherAgents: this.#otherAgents,
       durations:
-        sorted.length === 0
-          ? undefined
-          : { median: rank(0.5), p95: rank(0.95), maximum: rank(1) },
+        sorted.length === 0 ? undefined : { median: rank(0.5), p95: rank(0.95), maximum: rank(1) },
       failed: this.#failed.map((one) => ({ ...one, error: this.#errors.get(one.id) })),
       longest: this.#longest
     }

@@ -61,7 +61,8 @@ export const verdictOf = (report: TenantReport): Verdict => {
     : {
         tone: "broken",
         word: ofTraces.word,
-        sentence: `The chain of agent executions does not hold. ${ofTraces.sentence} The chain of `
+        sentence:
+          `The chain of agent executions does not hold. ${ofTraces.sentence} The chain of `
           + "events holds."
       }
 }

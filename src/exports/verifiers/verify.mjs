@@ -57,8 +57,21 @@ const TRACE_HAND_OVER_NAME = /^checkpoints\/traces-hand-over-([0-9]{1,15})\.txt$
 const PDF = "evidence.pdf"
 /** What every pack has; without one of them there is nothing to hold the rest against. */
 const REQUIRED = [
-  MANIFEST, SIGNATURE, SUMS, VERIFICATION, EVENTS, LINKS, ERASURES, TREE, PROOFS, FACTS,
-  TRACE_LINKS, TRACE_TREE, EXECUTIONS, SPANS, KEYS
+  MANIFEST,
+  SIGNATURE,
+  SUMS,
+  VERIFICATION,
+  EVENTS,
+  LINKS,
+  ERASURES,
+  TREE,
+  PROOFS,
+  FACTS,
+  TRACE_LINKS,
+  TRACE_TREE,
+  EXECUTIONS,
+  SPANS,
+  KEYS
 ]
 
 /** The pack can't be read at all: no verdict on its content. */
@@ -101,8 +114,8 @@ const isHash = (value) => typeof value === "string" && HEX.test(value)
  * "._-", no empty segment, none that ends with a dot.
  */
 const isSafeName = (name) =>
-  name.length <= 255 &&
-  name.split("/").every((part) => /^[A-Za-z0-9._-]+$/.test(part) && !part.endsWith("."))
+  name.length <= 255
+  && name.split("/").every((part) => /^[A-Za-z0-9._-]+$/.test(part) && !part.endsWith("."))
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
 const isSequence = (value) => Number.isSafeInteger(value) && value >= 1
 
@@ -197,9 +210,13 @@ class JsonReader {
     const key = this.keys[top]
     if (key === undefined) container.push(value)
     else if (key !== "__proto__") container[key] = value
-    else Object.defineProperty(
-      container, key, { value, writable: true, enumerable: true, configurable: true }
-    )
+    else
+      Object.defineProperty(container, key, {
+        value,
+        writable: true,
+        enumerable: true,
+        configurable: true
+      })
     this.skipSpace()
     if (this.take(",")) {
       this.skipSpace()
@@ -243,7 +260,11 @@ class JsonReader {
   }
 
   numberOrLiteral() {
-    for (const [word, value] of [["true", true], ["false", false], ["null", null]]) {
+    for (const [word, value] of [
+      ["true", true],
+      ["false", false],
+      ["null", null]
+    ]) {
       if (!this.text.startsWith(word, this.at)) continue
       this.at += word.length
       return value
@@ -349,9 +370,24 @@ const membersText = (source, names, inner = canonical) =>
     .map((name) => `"${name}":${inner(source[name], name)}`)
     .join(",")
 
-const EVENT_MEMBERS = ["id", "timestamp", "actor", "action", "resource", "outcome", "metadata",
-  "tenant_id", "sequence_number", "created_at", "prev_hash", "details_salt", "details_hash",
-  "content_hash", "hash", "erased_at"]
+const EVENT_MEMBERS = [
+  "id",
+  "timestamp",
+  "actor",
+  "action",
+  "resource",
+  "outcome",
+  "metadata",
+  "tenant_id",
+  "sequence_number",
+  "created_at",
+  "prev_hash",
+  "details_salt",
+  "details_hash",
+  "content_hash",
+  "hash",
+  "erased_at"
+]
 const LINK_MEMBERS = ["sequence_number", "created_at", "content_hash", "prev_hash", "hash"]
 
 /** The one text that an event is stored as. */
@@ -367,20 +403,34 @@ const areStringsOrAbsent = (object, ...names) =>
   names.every((name) => object[name] === undefined || typeof object[name] === "string")
 
 const isEvent = (value) =>
-  isObject(value) &&
-  areStrings(value, "id", "timestamp", "action", "outcome", "tenant_id", "created_at",
-    "prev_hash", "content_hash", "hash") &&
-  areStringsOrAbsent(value, "details_salt", "details_hash", "erased_at") &&
-  isSequence(value.sequence_number) &&
-  isObject(value.actor) && areStrings(value.actor, "id", "type") &&
-  areStringsOrAbsent(value.actor, "email") &&
-  isObject(value.resource) && areStrings(value.resource, "id", "type") &&
-  areStringsOrAbsent(value.resource, "name") &&
-  (value.metadata === undefined || isObject(value.metadata))
+  isObject(value)
+  && areStrings(
+    value,
+    "id",
+    "timestamp",
+    "action",
+    "outcome",
+    "tenant_id",
+    "created_at",
+    "prev_hash",
+    "content_hash",
+    "hash"
+  )
+  && areStringsOrAbsent(value, "details_salt", "details_hash", "erased_at")
+  && isSequence(value.sequence_number)
+  && isObject(value.actor)
+  && areStrings(value.actor, "id", "type")
+  && areStringsOrAbsent(value.actor, "email")
+  && isObject(value.resource)
+  && areStrings(value.resource, "id", "type")
+  && areStringsOrAbsent(value.resource, "name")
+  && (value.metadata === undefined || isObject(value.metadata))
 
 const isLink = (value) =>
-  isObject(value) && areStrings(value, "created_at", "content_hash", "prev_hash", "hash") &&
-  isSequence(value.sequence_number) && isHash(value.hash)
+  isObject(value)
+  && areStrings(value, "created_at", "content_hash", "prev_hash", "hash")
+  && isSequence(value.sequence_number)
+  && isHash(value.hash)
 
 /** True if the line is the very text that a link is written as. */
 const isLinkText = (value, line) => {
@@ -406,8 +456,7 @@ const wrong = (what, expected, actual) =>
 const faultOf = (line, event, tenant, erasure, sha256) => {
   if (event.tenant_id !== tenant) return wrong("tenant", tenant, event.tenant_id)
   const details = detailsOf(event)
-  const detailsHash =
-    details && sha256(`${event.details_salt ?? ""}\n${canonical(details)}`)
+  const detailsHash = details && sha256(`${event.details_salt ?? ""}\n${canonical(details)}`)
   const mayBeGone = erasure !== undefined && erasure.contentHash === event.content_hash
   const areGone = mayBeGone && details === undefined
   if (event.details_hash !== detailsHash && !areGone) {
@@ -427,8 +476,11 @@ const faultOf = (line, event, tenant, erasure, sha256) => {
   if (event.hash !== hash) return fault("hash_mismatch", hash, event.hash)
   return storedText(event) === line
     ? undefined
-    : fault("content_mismatch", "the bytes that the service writes for this event",
-      "the same event in other bytes, or with members that no hash covers")
+    : fault(
+        "content_mismatch",
+        "the bytes that the service writes for this event",
+        "the same event in other bytes, or with members that no hash covers"
+      )
 }
 
 const SEQUENCE_MEMBER = '"sequence_number":'
@@ -489,26 +541,47 @@ const eventOf = (line) => jsonOfLine(line, isEvent)
 
 /** The members of each type's core besides execution_id, fact_number, type and details_hash. */
 const FACT_CORES = {
-  "execution.started":
-    ["agent_id", "provisional", "root_span_id", "source", "started_at", "started_at_given"],
+  "execution.started": [
+    "agent_id",
+    "provisional",
+    "root_span_id",
+    "source",
+    "started_at",
+    "started_at_given"
+  ],
   "execution.ended": ["ended_at", "status"],
   "execution.erased": ["erased_by", "reason"],
   "span.started": [
-    "caused_by_span_ids", "parent_span_id", "span_id", "span_type", "started_at", "started_at_given"
+    "caused_by_span_ids",
+    "parent_span_id",
+    "span_id",
+    "span_type",
+    "started_at",
+    "started_at_given"
   ],
   "span.ended": ["ended_at", "span_id", "status"],
   "span.event": ["event_id", "event_type", "sequence_number", "span_id", "timestamp"]
 }
 const FACT_COMMON = ["details_hash", "execution_id", "fact_number", "type"]
 /** What follows the core in a stored fact. */
-const FACT_SUFFIX = ["details", "details_salt", "tenant_id", "chain_sequence", "created_at",
-  "prev_hash", "content_hash", "hash", "erased_at"]
+const FACT_SUFFIX = [
+  "details",
+  "details_salt",
+  "tenant_id",
+  "chain_sequence",
+  "created_at",
+  "prev_hash",
+  "content_hash",
+  "hash",
+  "erased_at"
+]
 const OPTIONAL_STRINGS = ["parent_span_id", "details_salt", "details_hash", "erased_at"]
 const NO_STRINGS = ["provisional", "started_at_given", "caused_by_span_ids", "sequence_number"]
 
 const isDetails = (value) =>
-  isObject(value) && areStringsOrAbsent(value, "agent_name", "name", "trigger") &&
-  (value.metadata === undefined || isObject(value.metadata))
+  isObject(value)
+  && areStringsOrAbsent(value, "agent_name", "name", "trigger")
+  && (value.metadata === undefined || isObject(value.metadata))
 
 const isFact = (value) => {
   if (!isObject(value) || typeof value.type !== "string") return false
@@ -518,16 +591,27 @@ const isFact = (value) => {
     (name) => !OPTIONAL_STRINGS.includes(name) && !NO_STRINGS.includes(name)
   )
   const causes = value.caused_by_span_ids
-  return areStrings(value, "execution_id", "tenant_id", "created_at", "prev_hash", "content_hash",
-    "hash", ...strings) &&
-    areStringsOrAbsent(value, ...OPTIONAL_STRINGS) &&
-    isSequence(value.fact_number) && isSequence(value.chain_sequence) &&
-    (!core.includes("sequence_number") || isSequence(value.sequence_number)) &&
-    (!core.includes("started_at_given") || typeof value.started_at_given === "boolean") &&
-    (value.provisional === undefined || value.provisional === true) &&
-    (!core.includes("caused_by_span_ids") ||
-      (Array.isArray(causes) && causes.every((cause) => typeof cause === "string"))) &&
-    (value.details === undefined || isDetails(value.details))
+  return (
+    areStrings(
+      value,
+      "execution_id",
+      "tenant_id",
+      "created_at",
+      "prev_hash",
+      "content_hash",
+      "hash",
+      ...strings
+    )
+    && areStringsOrAbsent(value, ...OPTIONAL_STRINGS)
+    && isSequence(value.fact_number)
+    && isSequence(value.chain_sequence)
+    && (!core.includes("sequence_number") || isSequence(value.sequence_number))
+    && (!core.includes("started_at_given") || typeof value.started_at_given === "boolean")
+    && (value.provisional === undefined || value.provisional === true)
+    && (!core.includes("caused_by_span_ids")
+      || (Array.isArray(causes) && causes.every((cause) => typeof cause === "string")))
+    && (value.details === undefined || isDetails(value.details))
+  )
 }
 
 const factCoreText = (fact, detailsHash) => {
@@ -564,8 +648,11 @@ const factFaultOf = (line, fact, tenant, sha256) => {
   if (fact.hash !== hash) return fault("hash_mismatch", hash, fact.hash)
   return storedFactText(fact) === line
     ? undefined
-    : fault("content_mismatch", "the bytes that the service writes for this fact",
-      "the same fact in other bytes, or with members that no hash covers")
+    : fault(
+        "content_mismatch",
+        "the bytes that the service writes for this fact",
+        "the same fact in other bytes, or with members that no hash covers"
+      )
 }
 
 /** The parts of a shown execution or span that come out of details, which may be long. */
@@ -599,9 +686,15 @@ class Execution {
         return
       case "span.started":
         this.spans.set(fact.span_id, {
-          core: { id: fact.span_id, execution_id: fact.execution_id,
-            parent_span_id: fact.parent_span_id, caused_by_span_ids: fact.caused_by_span_ids,
-            span_type: fact.span_type, started_at: fact.started_at, erased_at: fact.erased_at },
+          core: {
+            id: fact.span_id,
+            execution_id: fact.execution_id,
+            parent_span_id: fact.parent_span_id,
+            caused_by_span_ids: fact.caused_by_span_ids,
+            span_type: fact.span_type,
+            started_at: fact.started_at,
+            erased_at: fact.erased_at
+          },
           long: { name: details.name ?? "", metadata: details.metadata ?? {} }
         })
         return
@@ -616,8 +709,12 @@ class Execution {
     if (span.digest !== undefined) return
     const long = { ...span.long, metadata: { ...span.long.metadata, ...metadata }, error }
     this.spans.set(fact.span_id, {
-      core: { ...core, status: fact.status, ended_at: fact.ended_at,
-        erased_at: core.erased_at ?? fact.erased_at },
+      core: {
+        ...core,
+        status: fact.status,
+        ended_at: fact.ended_at,
+        erased_at: core.erased_at ?? fact.erased_at
+      },
       digest: this.sha256(canonical(defined(long)))
     })
   }
@@ -647,9 +744,13 @@ class Execution {
     if (span === undefined) return this.shownRoot(id)
     const { core, digest, long } = span
     const { ended_at: end, status = "RUNNING" } = this.ended ?? {}
-    const implied = core.status !== undefined ? {} : {
-      status, ended_at: end === undefined ? undefined : later(end, core.started_at)
-    }
+    const implied =
+      core.status !== undefined
+        ? {}
+        : {
+            status,
+            ended_at: end === undefined ? undefined : later(end, core.started_at)
+          }
     return {
       core: defined({ ...core, ...implied }),
       digest: digest ?? this.sha256(canonical(defined(long)))
@@ -665,8 +766,16 @@ class Execution {
     if (!this.hasRoot() || this.started.root_span_id !== id) return undefined
     const { agent_name: name, ended_at, started_at, status } = this.shown()
     return {
-      core: defined({ id, execution_id: this.started.execution_id, caused_by_span_ids: [],
-        span_type: "AGENT", status, started_at, ended_at, synthetic: true }),
+      core: defined({
+        id,
+        execution_id: this.started.execution_id,
+        caused_by_span_ids: [],
+        span_type: "AGENT",
+        status,
+        started_at,
+        ended_at,
+        synthetic: true
+      }),
       digest: this.sha256(canonical({ metadata: {}, name }))
     }
   }
@@ -707,8 +816,11 @@ class Tree {
 
   root() {
     if (this.peaks.length === 0) return hexOf(this.hash(new Uint8Array()))
-    return hexOf(this.peaks.map(({ node }) => node).reduceRight((right, left) =>
-      this.hash(concat([1], left, right))))
+    return hexOf(
+      this.peaks
+        .map(({ node }) => node)
+        .reduceRight((right, left) => this.hash(concat([1], left, right)))
+    )
   }
 
   copy() {
@@ -805,11 +917,13 @@ const keysOfText = (text, sha256) => {
   return keys.flatMap((key) => {
     const { endorsement, retired_at: retiredAt, trusted } = said.get(hexOf(key.raw)) ?? {}
     if (trusted === "unendorsed") return []
-    return [{
-      ...key,
-      ...(typeof endorsement === "string" ? { endorsement } : {}),
-      ...(isTime(retiredAt) ? { retiredAt } : {})
-    }]
+    return [
+      {
+        ...key,
+        ...(typeof endorsement === "string" ? { endorsement } : {}),
+        ...(isTime(retiredAt) ? { retiredAt } : {})
+      }
+    ]
   })
 }
 
@@ -820,7 +934,9 @@ const keysOfText = (text, sha256) => {
 const bareKeysOfText = (text, sha256) => {
   if (text.length > NOTE_BYTES_MAX) return []
   const named = [...new Set(text.split(/[ \t\r\n",]+/u))]
-    .map((word) => keyOfVkey(word, sha256)).filter(Boolean).slice(0, KEYS_MAX)
+    .map((word) => keyOfVkey(word, sha256))
+    .filter(Boolean)
+    .slice(0, KEYS_MAX)
   if (named.length > 0) return named
   const trimmed = text.replace(/^[ \t\r\n]+/, "")
   const raws = []
@@ -833,7 +949,9 @@ const bareKeysOfText = (text, sha256) => {
     if (body?.length === 32) raws.push(body)
     if (body?.length === 44 && hexOf(body).startsWith(SPKI_PREFIX)) raws.push(body.slice(12))
   }
-  return raws.filter(Boolean).slice(0, KEYS_MAX)
+  return raws
+    .filter(Boolean)
+    .slice(0, KEYS_MAX)
     .map((raw) => ({ name: undefined, id: undefined, raw }))
 }
 
@@ -844,8 +962,7 @@ const splitNote = (note) => {
   const text = note.slice(0, at + 1)
   const signatures = []
   for (const line of note.slice(at + 2, -1).split("\n")) {
-    const [, name, base64] =
-      /^\u2014 ([^\u0000-\u0020+]+) ([A-Za-z0-9+/=]+)$/u.exec(line) ?? []
+    const [, name, base64] = /^\u2014 ([^\u0000-\u0020+]+) ([A-Za-z0-9+/=]+)$/u.exec(line) ?? []
     const bytes = base64 === undefined ? undefined : bytesOfBase64(base64)
     if (bytes === undefined || bytes.length <= 4) return undefined
     if (signatures.length === SIGNATURES_MAX) return undefined
@@ -910,8 +1027,15 @@ const isTime = (value) => {
   const match = typeof value === "string" ? TIME.exec(value) : null
   if (match === null || value < HISTORY_FROM || value > HISTORY_TO) return false
   const [year, month, day, hour, minute, second] = match.slice(1).map(Number)
-  return month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month) && hour < 24 &&
-    minute < 60 && second < 60
+  return (
+    month >= 1
+    && month <= 12
+    && day >= 1
+    && day <= daysOf(year, month)
+    && hour < 24
+    && minute < 60
+    && second < 60
+  )
 }
 
 /** What the statement of a key says of the next one, unchecked; undefined if it is none. */
@@ -964,8 +1088,8 @@ const successorOf = async (line, { key }, host) => {
   for (const successor of line) {
     const { endorsedBy, statement, vkey } = successor
     if (statement === undefined || vkey === key.vkey || endorsedBy !== undefined) continue
-    const isOfBoth = statement.name === key.name && statement.id === key.id &&
-      statement.next === vkey
+    const isOfBoth =
+      statement.name === key.name && statement.id === key.id && statement.next === vkey
     if (!isOfBoth) continue
     const { state } = await signatureState(statement, [key], host)
     if (state === "signed") return successor
@@ -1005,7 +1129,11 @@ const isStillSigning = (line, vkey, signer) => {
 const signatureRefusal = (line, tree, { root, size, vkey }) => {
   const standing = line.find((one) => one.vkey === vkey)
   if (standing === undefined) return "its key is not published"
-  const { key: { id }, next, retiredAt } = standing
+  const {
+    key: { id },
+    next,
+    retiredAt
+  } = standing
   if (!isTrusted(standing)) {
     return `its key ${id} is not endorsed by the key before it and not listed as trusted`
   }
@@ -1016,8 +1144,10 @@ const signatureRefusal = (line, tree, { root, size, vkey }) => {
     return `its key ${id} was replaced by ${next.id} at ${retiredAt} and never signed this tree`
   }
   if (size > last.size) {
-    return `its key ${id} was replaced by ${next.id} at ${retiredAt}, when the tree had ` +
-      `${last.size} leaves, not ${size}`
+    return (
+      `its key ${id} was replaced by ${next.id} at ${retiredAt}, when the tree had `
+      + `${last.size} leaves, not ${size}`
+    )
   }
   return size === last.size && root !== last.root
     ? `its key ${id} handed over another tree of ${size} leaves to ${next.id}`
@@ -1046,9 +1176,8 @@ class Findings {
 }
 
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`
-const range = (first, last) => (
+const range = (first, last) =>
   first === last ? `sequence ${first}` : `sequences ${first} to ${last}`
-)
 
 // Files
 
@@ -1120,8 +1249,17 @@ const isOpenEnded = (bounds) => bounds.to === HISTORY_TO && (bounds.to_sequence 
 class PackChain {
   /** `edges`, `links`: names of files; `noun`: what the chain is of. */
   constructor(check, { edges, first, handOverName, links, noteName, noun, origin, scheme }) {
-    Object.assign(this, { check, edges, expectedFirst: first, handOverName, linksFile: links,
-      noteName, noun, origin, scheme })
+    Object.assign(this, {
+      check,
+      edges,
+      expectedFirst: first,
+      handOverName,
+      linksFile: links,
+      noteName,
+      noun,
+      origin,
+      scheme
+    })
     this.found = check.found
     this.notes = []
     /** Notes with which keys have handed the tree over, `{note, signers}`. */
@@ -1142,13 +1280,18 @@ class PackChain {
     this.right = { start: 0, end: 0, hashes: [] }
     if (!isObject(tree)) return this.badTree("JSON")
     const { left, right } = tree
-    const isWhole = isObject(left) && isObject(right) &&
-      isHashes(left.hashes) && isHashes(right.hashes) &&
-      [left.size, right.start, right.end].every((at) => Number.isSafeInteger(at) && at >= 0)
+    const isWhole =
+      isObject(left)
+      && isObject(right)
+      && isHashes(left.hashes)
+      && isHashes(right.hashes)
+      && [left.size, right.start, right.end].every((at) => Number.isSafeInteger(at) && at >= 0)
     if (!isWhole) return this.badTree("left and right edges")
     const levels = subtreeLevels(0, left.size)
-    const isFitting = levels.length === left.hashes.length && right.start <= right.end &&
-      subtreeLevels(right.start, right.end).length === right.hashes.length
+    const isFitting =
+      levels.length === left.hashes.length
+      && right.start <= right.end
+      && subtreeLevels(right.start, right.end).length === right.hashes.length
     if (!isFitting) return this.badTree("edges of their size")
     levels.forEach((level, at) => this.tree.push(level, bytesOfHex(left.hashes[at])))
     this.right = right
@@ -1156,16 +1299,16 @@ class PackChain {
 
   badTree(expected) {
     this.treeHolds = false
-    if (this.check.has(this.edges)) this.found.problem(
-      this.edges, null, "content_mismatch", expected, "something else"
-    )
+    if (this.check.has(this.edges))
+      this.found.problem(this.edges, null, "content_mismatch", expected, "something else")
   }
 
   async readNotes() {
     for (const name of this.check.source.names.filter((name) => this.noteName.test(name)).sort()) {
       await this.readNote(name, Number(this.noteName.exec(name)[1]))
     }
-    for (const name of this.check.source.names.filter((name) => this.handOverName.test(name))
+    for (const name of this.check.source.names
+      .filter((name) => this.handOverName.test(name))
       .sort()) {
       await this.readNote(name)
     }
@@ -1180,9 +1323,8 @@ class PackChain {
     const bad = (expected, actual) =>
       found.problem(name, size, "checkpoint_mismatch", expected, actual)
     if (note === undefined || note.size !== size || note.origin !== origin) {
-      const actual = note === undefined
-        ? "something else"
-        : `one of ${note.origin} for ${note.size} ${noun}s`
+      const actual =
+        note === undefined ? "something else" : `one of ${note.origin} for ${note.size} ${noun}s`
       const of = wanted === undefined ? "" : ` for ${wanted} ${noun}s`
       return bad(`a checkpoint of ${origin}${of}`, actual)
     }
@@ -1208,7 +1350,12 @@ class PackChain {
 
   /** Leaves out what its key may not have signed. */
   judgeNotes() {
-    const { check: { line, treeSigner: signer }, found, handOvers, origin } = this
+    const {
+      check: { line, treeSigner: signer },
+      found,
+      handOvers,
+      origin
+    } = this
     this.notes = this.notes.filter(({ file, root, signers, size, state }) => {
       if (state !== "signed") return true
       const refusals = signers.map((vkey) =>
@@ -1258,8 +1405,12 @@ class PackChain {
         this.treeHolds = false
         continue
       }
-      const before = sequence === 1 ? GENESIS_HASH
-        : previous?.sequence_number === sequence - 1 ? previous.hash : undefined
+      const before =
+        sequence === 1
+          ? GENESIS_HASH
+          : previous?.sequence_number === sequence - 1
+            ? previous.hash
+            : undefined
       const hash = check.sha256(linkText(this.scheme, check.tenant, link, link.content_hash))
       if (before !== undefined && link.prev_hash !== before) {
         found.problem(linksFile, sequence, "prev_hash_mismatch", before, link.prev_hash)
@@ -1318,16 +1469,19 @@ class PackChain {
     }
     if (agreeing.length > 0) {
       found.checked.push(
-        `The Merkle root over ${this.linksFile} equals ` +
-          `${counted(agreeing.length, "signed checkpoint")} (` +
-          `${agreeing.slice(-5).map((size) => counted(size, noun)).join(", ")}).`
+        `The Merkle root over ${this.linksFile} equals `
+          + `${counted(agreeing.length, "signed checkpoint")} (`
+          + `${agreeing
+            .slice(-5)
+            .map((size) => counted(size, noun))
+            .join(", ")}).`
       )
     }
     if (last > covered && this.treeHolds) {
       const from = Math.max(covered + 1, this.first.sequence_number)
       found.open.push(
-        `Nothing signed covers ${range(from, last)} of ${this.linksFile}: it could have been ` +
-          "rewritten."
+        `Nothing signed covers ${range(from, last)} of ${this.linksFile}: it could have been `
+          + "rewritten."
       )
     }
     if (!this.treeHolds) {
@@ -1360,7 +1514,11 @@ class PackChain {
     }
     if (this.isOpenEnded || !isKept) {
       found.problem(
-        file, last + 1, "tail_missing", `${range(last + 1, size)}, as the checkpoint says`, "none"
+        file,
+        last + 1,
+        "tail_missing",
+        `${range(last + 1, size)}, as the checkpoint says`,
+        "none"
       )
     } else {
       found.open.push(
@@ -1424,9 +1582,8 @@ class PackCheck {
     const { found } = this
     const missing = REQUIRED.filter((name) => !this.has(name))
     if (missing.length >= REQUIRED.length - 1) throw new Unreadable("this is no evidence pack")
-    for (const name of missing) found.problem(
-      name, null, "file_missing", `the file ${name}`, "none"
-    )
+    for (const name of missing)
+      found.problem(name, null, "file_missing", `the file ${name}`, "none")
     const isReadable = await this.manifest()
     if (isReadable) {
       const { log, traces } = this
@@ -1460,9 +1617,8 @@ class PackCheck {
     const { found } = this
     const text = await this.text(MANIFEST)
     if (text === undefined) {
-      if (this.has(MANIFEST)) found.problem(
-        MANIFEST, null, "content_mismatch", "JSON", "bytes that are none"
-      )
+      if (this.has(MANIFEST))
+        found.problem(MANIFEST, null, "content_mismatch", "JSON", "bytes that are none")
       return false
     }
     const manifest = jsonOf(text)
@@ -1475,17 +1631,25 @@ class PackCheck {
         throw new Unreadable(`its format is ${manifest.format}; this program reads ${FORMAT}`)
       }
       found.problem(
-        MANIFEST, null, "content_mismatch", `format ${FORMAT}`, `format ${shown(manifest.format)}`
+        MANIFEST,
+        null,
+        "content_mismatch",
+        `format ${FORMAT}`,
+        `format ${shown(manifest.format)}`
       )
       return false
     }
     const { bounds, counts, files } = manifest
-    const isWhole = isObject(bounds) && isObject(counts) && Array.isArray(files) &&
-      files.length <= FILES_MAX &&
-      files.every((file) => isObject(file) && areStrings(file, "name", "sha256")) &&
-      files.every(({ name }) => isSafeName(name)) &&
-      areStrings(manifest, "tenant_id", "service", "generated_at") && manifest.scheme === SCHEME &&
-      areStrings(bounds, "from", "to")
+    const isWhole =
+      isObject(bounds)
+      && isObject(counts)
+      && Array.isArray(files)
+      && files.length <= FILES_MAX
+      && files.every((file) => isObject(file) && areStrings(file, "name", "sha256"))
+      && files.every(({ name }) => isSafeName(name))
+      && areStrings(manifest, "tenant_id", "service", "generated_at")
+      && manifest.scheme === SCHEME
+      && areStrings(bounds, "from", "to")
     if (!isWhole) {
       found.problem(MANIFEST, null, "content_mismatch", `a manifest of ${FORMAT}`, "something else")
       return false
@@ -1497,15 +1661,26 @@ class PackCheck {
     this.isWhole = bounds.from === HISTORY_FROM && bounds.to === HISTORY_TO
     this.origin = `${manifest.service}/${this.tenant}`
     this.log = new PackChain(this, {
-      edges: TREE, links: LINKS, noteName: NOTE_NAME, handOverName: HAND_OVER_NAME,
-      noun: "event", origin: this.origin, scheme: SCHEME, first: manifest.first_sequence_number
+      edges: TREE,
+      links: LINKS,
+      noteName: NOTE_NAME,
+      handOverName: HAND_OVER_NAME,
+      noun: "event",
+      origin: this.origin,
+      scheme: SCHEME,
+      first: manifest.first_sequence_number
     })
     this.log.isOpenEnded = isOpenEnded(bounds)
     this.log.onLink = (link) => this.placeErasure(link)
     this.traces = new PackChain(this, {
-      edges: TRACE_TREE, links: TRACE_LINKS, noteName: TRACE_NOTE_NAME,
-      handOverName: TRACE_HAND_OVER_NAME, noun: "fact", origin: `${this.origin}/traces`,
-      scheme: TRACE_SCHEME, first: this.isWhole ? 1 : manifest.first_trace_sequence_number
+      edges: TRACE_TREE,
+      links: TRACE_LINKS,
+      noteName: TRACE_NOTE_NAME,
+      handOverName: TRACE_HAND_OVER_NAME,
+      noun: "fact",
+      origin: `${this.origin}/traces`,
+      scheme: TRACE_SCHEME,
+      first: this.isWhole ? 1 : manifest.first_trace_sequence_number
     })
     this.traces.isOpenEnded = this.isWhole
     await this.readKeys()
@@ -1530,11 +1705,14 @@ class PackCheck {
     const named = this.pinned.map((key) => namedKey(key, this.described.service, sha256))
     for (const key of named) given.set(key.vkey, { ...given.get(key.vkey), ...key })
     this.givenKeys = [...new Set(named.map(({ vkey }) => vkey))].map((vkey) => given.get(vkey))
-    this.line = await keyLine({
-      keys: [...this.givenKeys, ...this.ownKeys.map((key) => this.unlessReplaced(key))],
-      pinned: this.givenKeys,
-      believesRoots: this.pinned.length === 0
-    }, host)
+    this.line = await keyLine(
+      {
+        keys: [...this.givenKeys, ...this.ownKeys.map((key) => this.unlessReplaced(key))],
+        pinned: this.givenKeys,
+        believesRoots: this.pinned.length === 0
+      },
+      host
+    )
     // The caller may know of a replacement without the statement that made it.
     for (const { retiredAt, vkey } of this.givenKeys) {
       const standing = this.line.find((one) => one.vkey === vkey)
@@ -1546,8 +1724,9 @@ class PackCheck {
   /** A key of the pack, without the statement of a key that the caller knows to be replaced. */
   unlessReplaced(key) {
     const statement = key.endorsement === undefined ? undefined : statementOf(key.endorsement)
-    const isOld = this.givenKeys.some(({ id, name, retiredAt }) =>
-      retiredAt !== undefined && id === statement?.id && name === statement.name
+    const isOld = this.givenKeys.some(
+      ({ id, name, retiredAt }) =>
+        retiredAt !== undefined && id === statement?.id && name === statement.name
     )
     return isOld ? { ...key, endorsement: undefined } : key
   }
@@ -1556,9 +1735,10 @@ class PackCheck {
   async readOrigin() {
     const { host, keptSigners, line, ownKeys, pinned } = this
     const kept = line.filter(({ vkey }) => keptSigners.has(vkey)).map(({ key }) => key)
-    this.originLine = pinned.length > 0
-      ? line
-      : await keyLine({ keys: ownKeys, pinned: kept, believesRoots: false }, host)
+    this.originLine =
+      pinned.length > 0
+        ? line
+        : await keyLine({ keys: ownKeys, pinned: kept, believesRoots: false }, host)
   }
 
   /** The standing of a key in the line from elsewhere, if it counts there. */
@@ -1569,10 +1749,13 @@ class PackCheck {
   /** True if a note comes from elsewhere, or is signed by a key of now that is known from there. */
   isShownBy({ isKept, signers, state }) {
     if (state !== "signed") return false
-    return isKept === true || signers.some((vkey) => {
-      const standing = this.standingOf(vkey)
-      return standing !== undefined && !isReplaced(standing)
-    })
+    return (
+      isKept === true
+      || signers.some((vkey) => {
+        const standing = this.standingOf(vkey)
+        return standing !== undefined && !isReplaced(standing)
+      })
+    )
   }
 
   async signature(manifestBytes) {
@@ -1580,19 +1763,22 @@ class PackCheck {
     const text = await this.text(SIGNATURE)
     if (!this.has(SIGNATURE)) return
     const note = text === undefined ? undefined : noteOf(text)
-    const bad = (expected, actual) => found.problem(
-      SIGNATURE, null, "signature_invalid", expected, actual
-    )
+    const bad = (expected, actual) =>
+      found.problem(SIGNATURE, null, "signature_invalid", expected, actual)
     if (note === undefined) return bad("a signed note", "something else")
     const { signers, state } = await signatureState(note, this.keys, this.host)
-    const who = this.pinned.length > 0
-      ? "the public key that was given, or one that it endorsed"
-      : `a key of ${KEYS}`
+    const who =
+      this.pinned.length > 0
+        ? "the public key that was given, or one that it endorsed"
+        : `a key of ${KEYS}`
     if (state === "unknown_key") return bad(`a signature by ${who}`, "a signature by another key")
     if (state === "bad_signature") return bad(`a signature by ${who}`, "one that does not verify")
     const digest = this.hashes.get(MANIFEST)
-    if (note.origin !== `${this.origin}/evidence-pack-v2` || note.size !== manifestBytes ||
-      note.root !== digest) {
+    if (
+      note.origin !== `${this.origin}/evidence-pack-v2`
+      || note.size !== manifestBytes
+      || note.root !== digest
+    ) {
       return bad(`the SHA-256 of ${MANIFEST}, ${digest}`, `${note.origin} ${note.root}`)
     }
     if (state === "unchecked") {
@@ -1611,20 +1797,18 @@ class PackCheck {
     const { found } = this
     for (const name of this.source.names) {
       if (this.hashes.has(name) || !this.isListed(name)) continue
-      for await (const _ of this.reading(name)) ;
+      for await (const _ of this.reading(name));
     }
     const sums = new Map()
     const text = this.has(SUMS) ? await this.text(SUMS) : ""
     for (const line of (text ?? "").split("\n")) {
       const [, hash, name] = /^([0-9a-f]{64}) {2}([^\n]+)$/u.exec(line) ?? []
       if (name !== undefined && isSafeName(name)) sums.set(name, hash)
-      else if (line !== "") found.problem(
-        SUMS, null, "content_mismatch", "a SHA-256 and a name", "another line"
-      )
+      else if (line !== "")
+        found.problem(SUMS, null, "content_mismatch", "a SHA-256 and a name", "another line")
     }
-    if (text === undefined) found.problem(
-      SUMS, null, "content_mismatch", "UTF-8 text", "other bytes"
-    )
+    if (text === undefined)
+      found.problem(SUMS, null, "content_mismatch", "UTF-8 text", "other bytes")
     const listed = new Map((this.described?.files ?? []).map(({ name, sha256 }) => [name, sha256]))
     const names = new Set([...listed.keys(), ...sums.keys(), ...this.source.names])
     let agreeing = 0
@@ -1634,9 +1818,8 @@ class PackCheck {
       const isOwn = name === MANIFEST || name === SIGNATURE
       const wanted = isOwn || this.described === undefined ? sums.get(name) : listed.get(name)
       if (!this.has(name)) {
-        if (!REQUIRED.includes(name)) found.problem(
-          name, null, "file_missing", `the file ${name}`, "none"
-        )
+        if (!REQUIRED.includes(name))
+          found.problem(name, null, "file_missing", `the file ${name}`, "none")
       } else if (wanted === undefined) {
         this.unexpected(name)
       } else if (own !== wanted) {
@@ -1648,15 +1831,20 @@ class PackCheck {
       }
     }
     found.checked.push(
-      `${counted(agreeing, "file")} ${agreeing === 1 ? "has" : "have"} the SHA-256 that ` +
-        `${MANIFEST} and ${SUMS} say.`
+      `${counted(agreeing, "file")} ${agreeing === 1 ? "has" : "have"} the SHA-256 that `
+        + `${MANIFEST} and ${SUMS} say.`
     )
   }
 
   isListed(name) {
     if (name === SUMS) return false
-    return this.source.kind === "zip" || name === MANIFEST || name === SIGNATURE ||
-      this.described === undefined || this.described.files.some((file) => file.name === name)
+    return (
+      this.source.kind === "zip"
+      || name === MANIFEST
+      || name === SIGNATURE
+      || this.described === undefined
+      || this.described.files.some((file) => file.name === name)
+    )
   }
 
   unexpected(name) {
@@ -1664,7 +1852,11 @@ class PackCheck {
       this.strangers = [...(this.strangers ?? []), name]
     } else {
       this.found.problem(
-        name, null, "file_unexpected", `no file that ${MANIFEST} does not name`, name
+        name,
+        null,
+        "file_unexpected",
+        `no file that ${MANIFEST} does not name`,
+        name
       )
     }
   }
@@ -1681,9 +1873,8 @@ class PackCheck {
         )
       }
       const { signers, state } = await signatureState(note, this.keys, this.host)
-      if (state === "bad_signature") throw new Unreadable(
-        `${label} has a signature that does not verify`
-      )
+      if (state === "bad_signature")
+        throw new Unreadable(`${label} has a signature that does not verify`)
       // The pack's own key has signed what came from elsewhere: it is the service's key.
       for (const signer of signers) this.keptSigners.add(signer)
       chain.keep(label, note, state, signers)
@@ -1695,8 +1886,13 @@ class PackCheck {
     if (erasure === undefined) return
     this.outside.delete(link.sequence_number)
     if (erasure.hash !== link.hash) {
-      this.found.problem(ERASURES, erasure.target, "content_mismatch",
-        `an erasure in the chain, ${link.hash} at ${link.sequence_number}`, erasure.hash)
+      this.found.problem(
+        ERASURES,
+        erasure.target,
+        "content_mismatch",
+        `an erasure in the chain, ${link.hash} at ${link.sequence_number}`,
+        erasure.hash
+      )
     }
   }
 
@@ -1708,7 +1904,11 @@ class PackCheck {
       const event = line === undefined ? undefined : eventOf(line)
       if (event === undefined) {
         found.problem(
-          ERASURES, null, "content_mismatch", "the JSON of an event", "bytes that are none"
+          ERASURES,
+          null,
+          "content_mismatch",
+          "the JSON of an event",
+          "bytes that are none"
         )
         continue
       }
@@ -1716,22 +1916,33 @@ class PackCheck {
       const wrongness = faultOf(line, event, this.tenant, undefined, this.sha256)
       const { content_hash: contentHash, sequence_number: target } = event.metadata ?? {}
       if (wrongness !== undefined) found.fault(ERASURES, sequence, wrongness)
-      else if (event.action !== ERASURE_ACTION || !isSequence(target) || target >= sequence ||
-        typeof contentHash !== "string") {
+      else if (
+        event.action !== ERASURE_ACTION
+        || !isSequence(target)
+        || target >= sequence
+        || typeof contentHash !== "string"
+      ) {
         found.problem(
-          ERASURES, sequence, "content_mismatch", "an erasure of an earlier event", event.action
+          ERASURES,
+          sequence,
+          "content_mismatch",
+          "an erasure of an earlier event",
+          event.action
         )
       } else if (sequence <= previous) {
         found.problem(
-          ERASURES, sequence, "out_of_order", `a sequence above ${previous}`, `${sequence}`
+          ERASURES,
+          sequence,
+          "out_of_order",
+          `a sequence above ${previous}`,
+          `${sequence}`
         )
       } else {
         previous = sequence
         // Asked for twice, it was done the first time: either may be named.
         const before = this.erasures.get(target)
-        if (before === undefined) this.erasures.set(
-          target, { contentHash, times: [event.created_at] }
-        )
+        if (before === undefined)
+          this.erasures.set(target, { contentHash, times: [event.created_at] })
         else before.times.push(event.created_at)
         this.outside.set(sequence, { target, hash: event.hash })
       }
@@ -1755,19 +1966,29 @@ class PackCheck {
       const event = line === undefined ? undefined : eventOf(line)
       if (event === undefined) {
         const said = saidSequence(line ?? "")
-        const place = this.complete && link !== undefined ? link.sequence_number
-          : said > previous ? said : previous + 1
+        const place =
+          this.complete && link !== undefined
+            ? link.sequence_number
+            : said > previous
+              ? said
+              : previous + 1
         found.problem(
-          EVENTS, place, "content_mismatch", "the JSON of an event", "bytes that are none"
+          EVENTS,
+          place,
+          "content_mismatch",
+          "the JSON of an event",
+          "bytes that are none"
         )
         previous = place
         while (link !== undefined && link.sequence_number <= place) link = await next()
         continue
       }
       const sequence = event.sequence_number
-      const isRenumbered = this.complete && link !== undefined &&
-        sequence !== link.sequence_number &&
-        (event.hash === link.hash || event.prev_hash === link.prev_hash)
+      const isRenumbered =
+        this.complete
+        && link !== undefined
+        && sequence !== link.sequence_number
+        && (event.hash === link.hash || event.prev_hash === link.prev_hash)
       if (isRenumbered) {
         found.fault(EVENTS, link.sequence_number, wrong("sequence", link.sequence_number, sequence))
         previous = link.sequence_number
@@ -1777,13 +1998,22 @@ class PackCheck {
       if (sequence <= previous) {
         const reason = sequence === previous ? "duplicate_sequence" : "out_of_order"
         found.problem(
-          EVENTS, sequence, reason, `a sequence above ${previous}`, `sequence ${sequence}`
+          EVENTS,
+          sequence,
+          reason,
+          `a sequence above ${previous}`,
+          `sequence ${sequence}`
         )
         continue
       }
       if (this.complete && link !== undefined && sequence > link.sequence_number) {
-        found.problem(EVENTS, link.sequence_number, "sequence_gap",
-          range(link.sequence_number, sequence - 1), "none")
+        found.problem(
+          EVENTS,
+          link.sequence_number,
+          "sequence_gap",
+          range(link.sequence_number, sequence - 1),
+          "none"
+        )
       }
       while (link !== undefined && link.sequence_number < sequence) link = await next()
       previous = sequence
@@ -1817,12 +2047,19 @@ class PackCheck {
     const wrongness = faultOf(line, event, this.tenant, erasure, this.sha256)
     if (wrongness !== undefined) {
       found.fault(EVENTS, sequence, wrongness)
-    } else if (event.hash !== link.hash || event.content_hash !== link.content_hash ||
-      event.created_at !== link.created_at) {
+    } else if (
+      event.hash !== link.hash
+      || event.content_hash !== link.content_hash
+      || event.created_at !== link.created_at
+    ) {
       found.problem(EVENTS, sequence, "hash_mismatch", `${link.hash}, as ${LINKS} says`, event.hash)
     } else if (event.timestamp < bounds.from || event.timestamp > bounds.to) {
       found.problem(
-        EVENTS, sequence, "content_mismatch", `a timestamp within the bounds`, event.timestamp
+        EVENTS,
+        sequence,
+        "content_mismatch",
+        `a timestamp within the bounds`,
+        event.timestamp
       )
     }
   }
@@ -1834,7 +2071,11 @@ class PackCheck {
     if (!isObject(report) || !isObject(report.bounds) || !Array.isArray(report.breaks)) {
       if (this.has(VERIFICATION)) {
         found.problem(
-          VERIFICATION, null, "content_mismatch", "a verification report", "something else"
+          VERIFICATION,
+          null,
+          "content_mismatch",
+          "a verification report",
+          "something else"
         )
       }
       return
@@ -1877,11 +2118,11 @@ class PackCheck {
     const { size } = this.erasures
     const erased = size === 0 ? "" : `; ${counted(size, "erasure")} named in the chain`
     found.checked.push(
-      `${counted(this.log.links, "link")} of the chain of ${this.tenant}` +
-        (first === null ? "" : `, ${range(first, last)}`) +
-        ": each recomputed, and held against the one before it.",
-      `${counted(this.events, "event")} from ${shown(from)} to ${shown(to)}: ` +
-        `contents, details, order and links recomputed${erased}.`
+      `${counted(this.log.links, "link")} of the chain of ${this.tenant}`
+        + (first === null ? "" : `, ${range(first, last)}`)
+        + ": each recomputed, and held against the one before it.",
+      `${counted(this.events, "event")} from ${shown(from)} to ${shown(to)}: `
+        + `contents, details, order and links recomputed${erased}.`
     )
   }
 
@@ -1912,7 +2153,11 @@ class PackCheck {
       if (isObject(broken)) {
         const sequence = isSequence(broken.sequence_number) ? broken.sequence_number : null
         found.problem(
-          VERIFICATION, sequence, shown(broken.reason), shown(broken.expected), shown(broken.actual)
+          VERIFICATION,
+          sequence,
+          shown(broken.reason),
+          shown(broken.expected),
+          shown(broken.actual)
         )
       }
     }
@@ -1920,7 +2165,11 @@ class PackCheck {
     const isBroken = report.valid !== true || isSequence(total)
     if (isBroken && breaks.length === 0) {
       found.problem(
-        VERIFICATION, null, "report_mismatch", "a valid chain", `status ${shown(report.status)}`
+        VERIFICATION,
+        null,
+        "report_mismatch",
+        "a valid chain",
+        `status ${shown(report.status)}`
       )
     }
   }
@@ -1929,8 +2178,13 @@ class PackCheck {
   checkErasuresOutside() {
     for (const [sequence, { target }] of this.outside) {
       if (this.proven.has(sequence)) continue
-      this.found.problem(ERASURES, target, "content_mismatch", "an erasure that is in the chain",
-        `event ${sequence}, which neither ${LINKS} nor a signed checkpoint holds`)
+      this.found.problem(
+        ERASURES,
+        target,
+        "content_mismatch",
+        "an erasure that is in the chain",
+        `event ${sequence}, which neither ${LINKS} nor a signed checkpoint holds`
+      )
     }
   }
 
@@ -1947,8 +2201,14 @@ class PackCheck {
       const erasure = this.outside.get(proof.sequence_number)
       const note = notes.find(({ size }) => size === proof.tree_size)
       if (erasure === undefined || note === undefined || !isHash(erasure.hash)) continue
-      const isProven = isIncluded(this.host.sha256Bytes, erasure.hash, proof.sequence_number,
-        note.size, note.root, hashes.map(bytesOfHex))
+      const isProven = isIncluded(
+        this.host.sha256Bytes,
+        erasure.hash,
+        proof.sequence_number,
+        note.size,
+        note.root,
+        hashes.map(bytesOfHex)
+      )
       if (isProven) this.proven.add(proof.sequence_number)
     }
   }
@@ -1967,9 +2227,7 @@ class PackCheck {
       const fact = line === undefined ? undefined : factOf(line)
       if (fact === undefined) {
         const place = this.isWhole && link !== undefined ? link.sequence_number : previous + 1
-        found.problem(
-          FACTS, place, "content_mismatch", "the JSON of a fact", "bytes that are none"
-        )
+        found.problem(FACTS, place, "content_mismatch", "the JSON of a fact", "bytes that are none")
         previous = place
         while (link !== undefined && link.sequence_number <= place) link = await next()
         continue
@@ -1978,13 +2236,22 @@ class PackCheck {
       if (sequence <= previous) {
         const reason = sequence === previous ? "duplicate_sequence" : "out_of_order"
         found.problem(
-          FACTS, sequence, reason, `a sequence above ${previous}`, `sequence ${sequence}`
+          FACTS,
+          sequence,
+          reason,
+          `a sequence above ${previous}`,
+          `sequence ${sequence}`
         )
         continue
       }
       if (this.isWhole && link !== undefined && sequence > link.sequence_number) {
-        found.problem(FACTS, link.sequence_number, "sequence_gap",
-          range(link.sequence_number, sequence - 1), "none")
+        found.problem(
+          FACTS,
+          link.sequence_number,
+          "sequence_gap",
+          range(link.sequence_number, sequence - 1),
+          "none"
+        )
       }
       while (link !== undefined && link.sequence_number < sequence) link = await next()
       previous = sequence
@@ -1996,7 +2263,11 @@ class PackCheck {
     while (link !== undefined) link = await next()
     if (tail !== undefined) {
       found.problem(
-        FACTS, tail, "tail_missing", range(tail, this.traces.last.sequence_number), "none"
+        FACTS,
+        tail,
+        "tail_missing",
+        range(tail, this.traces.last.sequence_number),
+        "none"
       )
     }
     this.checkTraceErasures()
@@ -2013,7 +2284,11 @@ class PackCheck {
     } else if (faulty !== undefined) found.fault(FACTS, sequence, faulty)
     else if (fact.hash !== link.hash) {
       found.problem(
-        FACTS, sequence, "hash_mismatch", `${link.hash}, as ${TRACE_LINKS} says`, fact.hash
+        FACTS,
+        sequence,
+        "hash_mismatch",
+        `${link.hash}, as ${TRACE_LINKS} says`,
+        fact.hash
       )
     }
     const execution = this.executions.get(fact.execution_id) ?? new Execution(this.sha256)
@@ -2030,7 +2305,11 @@ class PackCheck {
     if (fact.fact_number !== expected) {
       const reason = fact.fact_number > expected ? "sequence_gap" : "duplicate_sequence"
       found.problem(
-        FACTS, sequence, reason, `fact_number ${expected}`, `fact_number ${fact.fact_number}`
+        FACTS,
+        sequence,
+        reason,
+        `fact_number ${expected}`,
+        `fact_number ${fact.fact_number}`
       )
     }
     execution.facts = Math.max(execution.facts, fact.fact_number)
@@ -2044,8 +2323,13 @@ class PackCheck {
   checkTraceErasures() {
     const unexplained = [...this.executions.values()].flatMap(({ undetailed }) => [...undetailed])
     for (const [time, sequence] of unexplained) {
-      this.found.problem(FACTS, sequence, "content_mismatch",
-        `a later fact execution.erased of ${time}`, "none")
+      this.found.problem(
+        FACTS,
+        sequence,
+        "content_mismatch",
+        `a later fact execution.erased of ${time}`,
+        "none"
+      )
     }
   }
 
@@ -2062,14 +2346,23 @@ class PackCheck {
         ? this.executions.get(shownHere.id).shown()
         : undefined
       if (wanted === undefined || canonical(wanted) !== canonical(shownHere)) {
-        found.problem(EXECUTIONS, null, "content_mismatch",
+        found.problem(
+          EXECUTIONS,
+          null,
+          "content_mismatch",
           wanted === undefined ? "an execution that its facts start, once" : canonical(wanted),
-          canonical(shownHere))
+          canonical(shownHere)
+        )
       }
     }
     if (left.size > 0) {
-      found.problem(EXECUTIONS, null, "content_mismatch",
-        `${counted(left.size, "execution")} more, as ${FACTS} says`, "none")
+      found.problem(
+        EXECUTIONS,
+        null,
+        "content_mismatch",
+        `${counted(left.size, "execution")} more, as ${FACTS} says`,
+        "none"
+      )
     }
   }
 
@@ -2090,28 +2383,43 @@ class PackCheck {
       ids.add(id)
       const wanted = isFirst ? this.executions.get(executionId)?.shownSpan(id) : undefined
       if (wanted === undefined) {
-        found.problem(SPANS, null, "content_mismatch", "a span that its facts start, once",
-          canonical(shownHere))
+        found.problem(
+          SPANS,
+          null,
+          "content_mismatch",
+          "a span that its facts start, once",
+          canonical(shownHere)
+        )
         continue
       }
       known += 1
-      const [long, short] = [true, false].map((isLong) => Object.fromEntries(
-        Object.entries(shownHere).filter(([name]) => DETAIL_MEMBERS.includes(name) === isLong)
-      ))
-      if (canonical(wanted.core) !== canonical(short)) {
-        found.problem(
-          SPANS, null, "content_mismatch", canonical(wanted.core), canonical(short)
+      const [long, short] = [true, false].map((isLong) =>
+        Object.fromEntries(
+          Object.entries(shownHere).filter(([name]) => DETAIL_MEMBERS.includes(name) === isLong)
         )
+      )
+      if (canonical(wanted.core) !== canonical(short)) {
+        found.problem(SPANS, null, "content_mismatch", canonical(wanted.core), canonical(short))
       } else if (this.sha256(canonical(long)) !== wanted.digest) {
-        found.problem(SPANS, null, "content_mismatch",
-          "the name, metadata and error that its facts say", canonical(long))
+        found.problem(
+          SPANS,
+          null,
+          "content_mismatch",
+          "the name, metadata and error that its facts say",
+          canonical(long)
+        )
       }
     }
     let all = 0
     for (const execution of this.executions.values()) all += execution.spanCount()
     if (known < all) {
-      found.problem(SPANS, null, "content_mismatch",
-        `${counted(all - known, "span")} more, as ${FACTS} says`, "none")
+      found.problem(
+        SPANS,
+        null,
+        "content_mismatch",
+        `${counted(all - known, "span")} more, as ${FACTS} says`,
+        "none"
+      )
     }
   }
 
@@ -2129,34 +2437,50 @@ class PackCheck {
     const { counts, trace_head: head } = described
     const differs = (what, expected, actual) => {
       if ((expected ?? null) === (actual ?? null)) return
-      found.problem(MANIFEST, null, "report_mismatch", `${what} ${shown(expected)}`,
-        `${what} ${shown(actual)}`)
+      found.problem(
+        MANIFEST,
+        null,
+        "report_mismatch",
+        `${what} ${shown(expected)}`,
+        `${what} ${shown(actual)}`
+      )
     }
     const last = traces.last?.sequence_number ?? null
     differs("facts", this.facts, counts.facts)
     differs("trace_links", traces.links, counts.trace_links)
     differs("executions", this.executionLines, counts.executions)
     differs("spans", this.spanLines, counts.spans)
-    differs("first_trace_sequence_number", traces.first?.sequence_number,
-      described.first_trace_sequence_number)
+    differs(
+      "first_trace_sequence_number",
+      traces.first?.sequence_number,
+      described.first_trace_sequence_number
+    )
     differs("last_trace_sequence_number", last, described.last_trace_sequence_number)
     const said = isObject(head) ? head.sequence_number : undefined
     if (this.isWhole && (said ?? 0) !== (last ?? 0)) {
       if (isSequence(said) && said > (last ?? 0)) {
         found.problem(
-          TRACE_LINKS, (last ?? 0) + 1, "tail_missing", range((last ?? 0) + 1, said), "none"
+          TRACE_LINKS,
+          (last ?? 0) + 1,
+          "tail_missing",
+          range((last ?? 0) + 1, said),
+          "none"
         )
       } else differs("trace_head", last, said)
     } else if (said === last && last !== null && head.hash !== traces.last.hash) {
       found.problem(
-        TRACE_LINKS, last, "hash_mismatch", `head ${shown(head.hash)}`, traces.last.hash
+        TRACE_LINKS,
+        last,
+        "hash_mismatch",
+        `head ${shown(head.hash)}`,
+        traces.last.hash
       )
     }
     if (traces.links > 0) {
       found.checked.push(
-        `${counted(this.facts, "fact")} of ${counted(this.executions.size, "execution")} and ` +
-          `${counted(traces.links, "link")} of their chain: each recomputed; executions and ` +
-          "spans are what the facts say."
+        `${counted(this.facts, "fact")} of ${counted(this.executions.size, "execution")} and `
+          + `${counted(traces.links, "link")} of their chain: each recomputed; executions and `
+          + "spans are what the facts say."
       )
     }
   }
@@ -2167,23 +2491,23 @@ class PackCheck {
     this.limitsOfOrigin()
     if (this.kept.length === 0) {
       found.open.push(
-        "That nothing was rewritten and signed again by a holder of the signing key. A " +
-          "checkpoint that you kept earlier shows it."
+        "That nothing was rewritten and signed again by a holder of the signing key. A "
+          + "checkpoint that you kept earlier shows it."
       )
     }
     if (!this.complete && this.events < this.log.links) {
       found.open.push(
-        `That ${EVENTS} leaves no event of the bounds out: it holds ${this.events} of ` +
-          `${this.log.links} linked events` +
-          `${this.filtered ? ", those that the filter in the manifest selected" : ""}; the ` +
-          "manifest's signature is the service's word for it."
+        `That ${EVENTS} leaves no event of the bounds out: it holds ${this.events} of `
+          + `${this.log.links} linked events`
+          + `${this.filtered ? ", those that the filter in the manifest selected" : ""}; the `
+          + "manifest's signature is the service's word for it."
       )
     }
     if (this.facts < this.traces.links) {
       found.open.push(
-        `That ${FACTS} leaves no execution of the period out: it holds ${this.facts} of ` +
-          `${this.traces.links} linked facts; the manifest's signature is the service's word for ` +
-          "it."
+        `That ${FACTS} leaves no execution of the period out: it holds ${this.facts} of `
+          + `${this.traces.links} linked facts; the manifest's signature is the service's word for `
+          + "it."
       )
     }
     if (this.has(PDF)) {
@@ -2204,26 +2528,30 @@ class PackCheck {
     if (originSigner === undefined) {
       const ids = this.ownKeys.map(({ id, name }) => `${name}+${id}`).join(", ")
       found.open.push(
-        "Who made the pack: the signatures were checked with the key inside the pack " +
-          `(${ids || "none"}), which its maker chose. Take the service's public key from the ` +
-          "service (/.well-known/alk-keys.json), or a checkpoint that you kept, and give it."
+        "Who made the pack: the signatures were checked with the key inside the pack "
+          + `(${ids || "none"}), which its maker chose. Take the service's public key from the `
+          + "service (/.well-known/alk-keys.json), or a checkpoint that you kept, and give it."
       )
     } else if (replaced) {
-      const { key: { id, name }, retiredAt } = originSigner
+      const {
+        key: { id, name },
+        retiredAt
+      } = originSigner
       const since =
-        `its manifest is signed by ${name}+${id}, which was replaced at ${retiredAt}; a holder ` +
-        "of the replaced key can have signed it since."
-      found.open.push(this.isRecomputed()
-        ? "When and by whom the pack was put together, and that the log went no further then: " +
-          `${since} Its events and facts are those that the service signed.`
-        : `Who made the pack: ${since} Only what a pack holds in full, without ${PDF}, can be ` +
-          "shown by the trees alone, with a checkpoint that you kept or one of the next key.")
+        `its manifest is signed by ${name}+${id}, which was replaced at ${retiredAt}; a holder `
+        + "of the replaced key can have signed it since."
+      found.open.push(
+        this.isRecomputed()
+          ? "When and by whom the pack was put together, and that the log went no further then: "
+              + `${since} Its events and facts are those that the service signed.`
+          : `Who made the pack: ${since} Only what a pack holds in full, without ${PDF}, can be `
+              + "shown by the trees alone, with a checkpoint that you kept or one of the next key."
+      )
     }
     if (this.pinned.length === 0) {
       const unendorsed = this.ownKeys.slice(1).filter(({ root }) => root)
-      for (const { id, name } of unendorsed) found.open.push(
-        `The key ${name}+${id}: no key of the pack has endorsed it.`
-      )
+      for (const { id, name } of unendorsed)
+        found.open.push(`The key ${name}+${id}: no key of the pack has endorsed it.`)
     }
   }
 
@@ -2237,8 +2565,14 @@ class PackCheck {
   isRecomputed() {
     const { log, traces } = this
     const isShown = ({ last, shown }) => last === undefined || shown >= last.sequence_number
-    return log.links + traces.links > 0 && isShown(log) && isShown(traces) &&
-      this.events === log.links && this.facts === traces.links && !this.has(PDF)
+    return (
+      log.links + traces.links > 0
+      && isShown(log)
+      && isShown(traces)
+      && this.events === log.links
+      && this.facts === traces.links
+      && !this.has(PDF)
+    )
   }
 
   /** True if a key known from elsewhere signed this, and is not replaced or all of it is shown. */
@@ -2253,7 +2587,14 @@ class PackCheck {
     const isKnown = pinned.length > 0 || this.keptSigners.size > 0
     const line = isKnown ? originLine : this.line
     return line.map((standing, at) => {
-      const { endorsedBy, key: { id, name }, next, retiredAt, trusted, vkey } = standing
+      const {
+        endorsedBy,
+        key: { id, name },
+        next,
+        retiredAt,
+        trusted,
+        vkey
+      } = standing
       return {
         name,
         key_id: id,
@@ -2409,8 +2750,12 @@ const wideDirectory = async (read, endAt) => {
     throw ambiguous("its ZIP64 end record is not before its end record")
   }
   const end = await readZip(read, start, WIDE_END_BYTES)
-  const isPlain = end.u32(0) === WIDE_END && end.u64(4) === WIDE_END_BYTES - 12 &&
-    end.u32(16) === 0 && end.u32(20) === 0 && end.u64(24) === end.u64(32)
+  const isPlain =
+    end.u32(0) === WIDE_END
+    && end.u64(4) === WIDE_END_BYTES - 12
+    && end.u32(16) === 0
+    && end.u32(20) === 0
+    && end.u64(24) === end.u64(32)
   if (!isPlain) throw ambiguous("its ZIP64 end record is damaged")
   return { count: end.u64(32), bytes: end.u64(40), start: end.u64(48) }
 }
@@ -2460,7 +2805,11 @@ const centralEntry = (directory, at) => {
   const numbers = [directory.u32(at + 24), directory.u32(at + 20), directory.u32(at + 42)]
   const [size, packed, offset] = widened(numbers, wide, name)
   const entry = {
-    name, rawName, size, packed, offset,
+    name,
+    rawName,
+    size,
+    packed,
+    offset,
     isFolder: name.endsWith("/"),
     flags: directory.u16(at + 8),
     method: directory.u16(at + 10),
@@ -2509,8 +2858,8 @@ const checkLocal = async (read, entry, next) => {
   const wide = wideField(bytes.subarray(rawName.length), name)
   const numbers = [header.u32(14), ...widened([header.u32(22), header.u32(18)], wide, name)]
   const isStreamed = (flags & DESCRIPTOR_FLAG) !== 0
-  const isSame = [crc, size, packed].every((wanted, at) =>
-    numbers[at] === wanted || (isStreamed && numbers[at] === 0)
+  const isSame = [crc, size, packed].every(
+    (wanted, at) => numbers[at] === wanted || (isStreamed && numbers[at] === 0)
   )
   if (!isSame) throw differs()
   if (!isStreamed) {
@@ -2520,8 +2869,8 @@ const checkLocal = async (read, entry, next) => {
   if (rest !== 16 && rest !== 24) throw ambiguous(`there are other bytes after ${name}`)
   const after = await readZip(read, entry.start + packed, rest)
   const sizes = rest === 16 ? [after.u32(8), after.u32(12)] : [after.u64(8), after.u64(16)]
-  const isEnd = after.u32(0) === DESCRIPTOR && after.u32(4) === crc && sizes[0] === packed &&
-    sizes[1] === size
+  const isEnd =
+    after.u32(0) === DESCRIPTOR && after.u32(4) === crc && sizes[0] === packed && sizes[1] === size
   if (!isEnd) throw differs()
 }
 
@@ -2650,7 +2999,10 @@ const host = {
     const der = Buffer.concat([Buffer.from(SPKI_PREFIX, "hex"), raw])
     try {
       return crypto.verify(
-        null, message, crypto.createPublicKey({ key: der, format: "der", type: "spki" }), signature
+        null,
+        message,
+        crypto.createPublicKey({ key: der, format: "der", type: "spki" }),
+        signature
       )
     } catch {
       return false
@@ -2665,9 +3017,8 @@ const folderSource = async (folder) => {
   const names = []
   for (const inner of FOLDERS) {
     const found = await readdir(join(folder, inner), { withFileTypes: true }).catch(() => [])
-    for (const entry of found) if (entry.isFile()) names.push(
-      inner === "" ? entry.name : `${inner}/${entry.name}`
-    )
+    for (const entry of found)
+      if (entry.isFile()) names.push(inner === "" ? entry.name : `${inner}/${entry.name}`)
   }
   if (names.length > FILES_MAX) throw new Unreadable("it holds more files than any pack")
   const open = (name) => createReadStream(join(folder, name))
@@ -2735,14 +3086,15 @@ const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
 
 /** What a pack says may hold anything, terminal commands too. */
 const printable = (value) => {
-  const text = String(value).replace(UNPRINTABLE, (char) =>
-    `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  const text = String(value).replace(
+    UNPRINTABLE,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }
 
-const listed = (title, lines) => (
+const listed = (title, lines) =>
   lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  - ${printable(line)}`)]
-)
 
 const VERDICTS = {
   authentic: "AUTHENTIC",
@@ -2761,9 +3113,11 @@ const reportLines = (path, report) => {
       `  ${counted(events, "event")}, ${counted(links, "link")}, made ${printable(made)}`
     )
   }
-  if (total > 0) lines.push(
-    "", `Problems: ${total}${total > problems.length ? `, the first ${problems.length}` : ""}`
-  )
+  if (total > 0)
+    lines.push(
+      "",
+      `Problems: ${total}${total > problems.length ? `, the first ${problems.length}` : ""}`
+    )
   for (const { actual, expected, file, reason, sequence_number: sequence } of problems) {
     const where = sequence === null ? "" : `sequence ${sequence}: `
     lines.push(`  ${where}${printable(reason)} in ${printable(file)}`)
@@ -2785,7 +3139,11 @@ class Usage extends Error {}
 
 const optionsOf = async (args) => {
   const options = {
-    keys: [], checkpoints: [], json: false, isOriginRequired: false, path: undefined
+    keys: [],
+    checkpoints: [],
+    json: false,
+    isOriginRequired: false,
+    path: undefined
   }
   for (let at = 0; at < args.length; at++) {
     const arg = args[at]

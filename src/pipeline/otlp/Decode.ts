@@ -4,12 +4,7 @@
  * hex ids, and numbers that a double would round. What the spans say is none of its business.
  */
 import { isUtf8 } from "node:buffer"
-import {
-  fromBinary,
-  fromJson,
-  type DescMessage,
-  type JsonValue
-} from "@bufbuild/protobuf"
+import { fromBinary, fromJson, type DescMessage, type JsonValue } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { parseJson, parseJsonWith } from "../../domain/Json.ts"
 import { problemOf } from "../../domain/StrictJson.ts"
@@ -115,8 +110,8 @@ export const decodeProtobuf = (bytes: Uint8Array): Decoded => {
   } catch (error) {
     // The library throws plain errors for every kind of unreadable bytes.
     return (
-      outOfBounds(error) ??
-      refuse("invalid_request", `the body is no ExportTraceServiceRequest: ${reasonOf(error)}`)
+      outOfBounds(error)
+      ?? refuse("invalid_request", `the body is no ExportTraceServiceRequest: ${reasonOf(error)}`)
     )
   }
 }
@@ -225,8 +220,8 @@ export const decodeJson = (bytes: Buffer): Decoded => {
   } catch (error) {
     // As above: the library's errors are of no class of their own.
     return (
-      outOfBounds(error) ??
-      refuse("invalid_request", `the body is no ExportTraceServiceRequest: ${reasonOf(error)}`)
+      outOfBounds(error)
+      ?? refuse("invalid_request", `the body is no ExportTraceServiceRequest: ${reasonOf(error)}`)
     )
   }
 }

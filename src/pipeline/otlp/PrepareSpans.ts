@@ -16,9 +16,7 @@ import {
   PAYLOAD_BYTES_MAX,
   TRACE_NAME_LENGTH_MAX
 } from "../PrepareTrace.ts"
-import type {
-  ExportTraceServiceRequest
-} from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import type { ExportTraceServiceRequest } from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import type { Span, Span_Event, Span_Link } from "./gen/opentelemetry/proto/trace/v1/trace_pb.js"
 import {
   agentIdOf,
@@ -294,14 +292,7 @@ const toEvents = (
     const earlier = seen.get(content) ?? 0
     seen.set(content, earlier + 1)
     return {
-      eventId: derivedUuid(
-        "alk-otlp-event",
-        tenantId,
-        traceId,
-        spanId,
-        content,
-        String(earlier)
-      ),
+      eventId: derivedUuid("alk-otlp-event", tenantId, traceId, spanId, content, String(earlier)),
       eventType,
       timestamp,
       ...(canonical === undefined ? {} : { details: detailsOf(`{"payload":${canonical}}`) })
@@ -481,9 +472,9 @@ class Commands {
     }
     const command = this.all.at(-1)
     const fits =
-      command !== undefined &&
-      command.length < SPANS_PER_COMMAND_MAX &&
-      this.#last + characters <= COMMAND_CHARACTERS_MAX
+      command !== undefined
+      && command.length < SPANS_PER_COMMAND_MAX
+      && this.#last + characters <= COMMAND_CHARACTERS_MAX
     if (fits) command.push(operation)
     else this.all.push([operation])
     this.#last = (fits ? this.#last : 0) + characters
@@ -551,7 +542,11 @@ export const prepareSpans = (
                 introduced.add(hexOf(span.traceId))
               })
         if ("reason" in result) {
-          refused.push({ index, code: "unstorable_value", message: `${labelOf(span, index)}: ${result.reason}` })
+          refused.push({
+            index,
+            code: "unstorable_value",
+            message: `${labelOf(span, index)}: ${result.reason}`
+          })
         }
         if (commands.characters > REQUEST_CHARACTERS_MAX) {
           return { tooLarge: "the spans with their resources are too large; send fewer at once" }

@@ -78,7 +78,7 @@ const logOf = (world: FeedWorld) =>
     ends: (positions) => Effect.sync(() => positions.map(() => world.end)),
     reader: Effect.succeed({
       fetch: ([position]: ReadonlyArray<Position>) =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const { offset, partition, topic } = position!
           world.fetches.set(partition, (world.fetches.get(partition) ?? 0) + 1)
           const records = topic === "traces" ? world.read(offset) : []
@@ -101,7 +101,8 @@ const bodies = (facts: ReadonlyArray<TraceFact>): ReadonlyArray<string> =>
 
 const storeOf = (world: FeedWorld) =>
   Layer.mock(TraceStore, {
-    facts: (tenantId, executionId) => Effect.sync(() => bodies(world.stored(tenantId, executionId))),
+    facts: (tenantId, executionId) =>
+      Effect.sync(() => bodies(world.stored(tenantId, executionId))),
     ...foldedReads((tenantId, executionId) => world.stored(tenantId, executionId), Effect.sync),
     rows: (tenantId, executionId) =>
       Stream.suspend(() =>
@@ -123,7 +124,9 @@ const visibilityOf = (world: FeedWorld) =>
     of: () => noProgress(1),
     partition: noProgress,
     reached: (_partition, { traces = 0 }) =>
-      Effect.suspend(() => (world.tracesNext >= traces ? Effect.void : Effect.fail("not yet"))).pipe(
+      Effect.suspend(() =>
+        world.tracesNext >= traces ? Effect.void : Effect.fail("not yet")
+      ).pipe(
         Effect.catch(() => Effect.andThen(Effect.sleep(1), Effect.fail("not yet"))),
         Effect.eventually
       )

@@ -313,11 +313,11 @@ export class Partition {
     for (const row of shown) {
       const { execution_id, tenant_id } = row.fact
       const isWanted = (fact: TraceFact) =>
-        fact.tenant_id === tenant_id &&
-        (wanted.executions.some((key) => key.id === execution_id && key.tenantId === tenant_id) ||
-          (fact.type === "span.started" &&
-            fact.execution_id === execution_id &&
-            wanted.spans.some((key) => key.id === fact.span_id && key.tenantId === tenant_id)))
+        fact.tenant_id === tenant_id
+        && (wanted.executions.some((key) => key.id === execution_id && key.tenantId === tenant_id)
+          || (fact.type === "span.started"
+            && fact.execution_id === execution_id
+            && wanted.spans.some((key) => key.id === fact.span_id && key.tenantId === tenant_id)))
       if (!shown.some(({ fact }) => isWanted(fact))) continue
       const name = `${tenant_id} ${execution_id}`
       found.set(name, [...(found.get(name) ?? []), row])

@@ -27,7 +27,11 @@ const file = (nodes: ReadonlyArray<string>, date: string) =>
 describe("anchorPages", () => {
   it("finds the pages of anchors through nested page trees", () => {
     const pages = anchorPages(file(["00000001"], "20260101000000"))
-    assert.deepStrictEqual([...pages].sort(), [["first", 1], ["inner", 2], ["the-last", 3]])
+    assert.deepStrictEqual([...pages].sort(), [
+      ["first", 1],
+      ["inner", 2],
+      ["the-last", 3]
+    ])
   })
 
   it("finds none in what is no PDF", () => {
@@ -90,11 +94,20 @@ describe("attachFiles", () => {
     const attached = attachFiles(pdf, files, at)
     assert.isTrue(attached.subarray(0, pdf.length).equals(pdf))
     const read = await readPdf(attached)
-    assert.deepStrictEqual([...read.attachments], [["a.json", "{}"], ["b.json", hostile]])
+    assert.deepStrictEqual(
+      [...read.attachments],
+      [
+        ["a.json", "{}"],
+        ["b.json", hostile]
+      ]
+    )
     const text = attached.toString("latin1")
     const table = text.slice(Number(/startxref\n(\d+)\n%%EOF\n$/.exec(text)![1]))
     const places = [...table.matchAll(/^(\d+) 1\n(\d{10}) 00000 n $/gm)]
-    assert.deepStrictEqual(places.map(([, id]) => id), ["2", "5", "6", "7", "8"])
+    assert.deepStrictEqual(
+      places.map(([, id]) => id),
+      ["2", "5", "6", "7", "8"]
+    )
     for (const [, id, place] of places) {
       assert.isTrue(text.startsWith(`${id} 0 obj\n<<`, Number(place)), id)
     }

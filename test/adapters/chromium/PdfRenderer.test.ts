@@ -55,8 +55,8 @@ afterAll(() => runtime.dispose())
 describe("PdfRenderer", () => {
   it("prints a tagged document with outline, page numbers and embedded fonts", async () => {
     const body =
-      '<h1>First</h1><a href="#second">Second on page</a> <b data-page-of="second">?</b>' +
-      '<h1 id="second" style="break-before: page">Second</h1><h2>Below</h2>'
+      '<h1>First</h1><a href="#second">Second on page</a> <b data-page-of="second">?</b>'
+      + '<h1 id="second" style="break-before: page">Second</h1><h2>Below</h2>'
     const pdf = await readPdf(await runtime.runPromise(render(documentOf(body))))
     assert.strictEqual(pdf.pages.length, 2)
     assert.match(pdf.pages[0]!, /Second on page 2/)
@@ -110,7 +110,8 @@ describe("PdfRenderer", () => {
     it("opens no connection, reads no file, runs no script", async () => {
       const { port } = server.address() as AddressInfo
       const bases = [`http://127.0.0.1:${port}/`, `http://localhost:${port}/`, `file://${folder}/`]
-      const markup = bases.map((base) => `
+      const markup = bases.map(
+        (base) => `
         <link rel="preconnect" href="${base}"><link rel="dns-prefetch" href="${base}">
         <link rel="prefetch" href="${base}secret.html">
         <link rel="stylesheet" href="${base}secret.css">
@@ -127,7 +128,8 @@ describe("PdfRenderer", () => {
         <svg><use href="${base}secret.svg#a"/><image href="${base}secret.txt"/>
           <foreignObject><iframe src="${base}secret.html"></iframe></foreignObject></svg>
         <form action="${base}secret.html"><input type="image" src="${base}secret.txt"></form>
-        <p class="x">shown</p><meta http-equiv="refresh" content="0; url=${base}secret.html">`)
+        <p class="x">shown</p><meta http-equiv="refresh" content="0; url=${base}secret.html">`
+      )
       const bytes = await runtime.runPromise(
         render(documentOf(`<p>before</p>${markup.join("")}<p>after</p>`))
       )

@@ -10,4 +10,5 @@ import { temporaryFolder } from "./support/StoreProcesses.ts"
 const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
 
 checkpointContract("checkpoints in this process", 200_000, (database) =>
-  ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine)))
+  ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine))
+)

@@ -9,4 +9,5 @@ import { runningStore } from "./support/StoreProcesses.ts"
 checkpointContract("checkpoints behind HTTP", 150_000, (database) =>
   Layer.unwrap(
     Effect.map(runningStore(), ({ url }) => ClickHouseConnection.layerServer({ database, url }))
-  ))
+  )
+)

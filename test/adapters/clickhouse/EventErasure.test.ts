@@ -37,7 +37,8 @@ const page = (tenantId: string, filter: Partial<EventFilter> = {}, final = false
     store.page(
       { tenantId, filter: { ...emptyFilter, ...filter }, order: "asc", offset: 0, limit: 1_000 },
       final
-    ))
+    )
+  )
 
 const stored = (chain: Chain, partition = 1) =>
   EventStore.use((store) => store.insertEvents(rowsOf(chain.bodies, partition)))
@@ -47,24 +48,32 @@ const erase = (tenantId: string, ...sequences: ReadonlyArray<number>) =>
     store.eraseDetails(
       tenantId,
       sequences.map((sequenceNumber) => ({ sequenceNumber, erasedAt: ERASED_AT }))
-    ))
+    )
+  )
 
 const command = (query: string) =>
   ClickHouseConnection.use(({ client }) => Effect.promise(() => client.command({ query })))
 
 const ask = (query: string) =>
   ClickHouseConnection.use(({ client }) =>
-    Effect.promise(async () => (await client.query({ query, format: "TabSeparated" })).text()))
+    Effect.promise(async () => (await client.query({ query, format: "TabSeparated" })).text())
+  )
 
 /** Rows of a tenant in which a text stands, whatever the column. */
 const holding = (tenantId: string, text: string) =>
   ClickHouseConnection.use(({ place }) =>
     ask(
       `SELECT count() FROM ${place.database}.events WHERE tenant_id = '${tenantId}'`
-        + ` AND positionCaseInsensitiveUTF8(concat(${
-          ["body", "metadata", "search", "id", "actor_id", "resource_id"].join(", ")
-        }), '${text}') > 0`
-    )).pipe(Effect.map(Number))
+        + ` AND positionCaseInsensitiveUTF8(concat(${[
+          "body",
+          "metadata",
+          "search",
+          "id",
+          "actor_id",
+          "resource_id"
+        ].join(", ")}), '${text}') > 0`
+    )
+  ).pipe(Effect.map(Number))
 
 const rowsInStore = (tenantId: string, last: number) =>
   EventStore.use((store) => Stream.runCollect(store.rows(tenantId, 1, last))).pipe(
@@ -73,7 +82,8 @@ const rowsInStore = (tenantId: string, last: number) =>
 
 const expected = (chain: Chain, ...erased: ReadonlyArray<number>): ReadonlyArray<string> =>
   chain.bodies.map((body, index) =>
-    erased.includes(index + 1) ? erasedForm(body, ERASED_AT) : body)
+    erased.includes(index + 1) ? erasedForm(body, ERASED_AT) : body
+  )
 
 const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConnection, E>) => {
   const stores = Layer.effectDiscard(EventStore.use((store) => store.migrate)).pipe(
@@ -82,7 +92,7 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
   )
   layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
     it.effect("takes the details out of every column and every answer, and nothing else", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const chain = new Chain("everywhere").extend(6, telling)
         yield* stored(chain)
         assert.strictEqual(yield* holding("everywhere", "geheimnis"), 6)
@@ -97,17 +107,24 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         const query = { tenantId: "everywhere", filter: emptyFilter, order: "asc" as const }
         const scanned = yield* Stream.runCollect(store.scan(query, false))
         assert.deepStrictEqual(scanned.flat(), bodies)
-        assert.strictEqual((yield* store.byId("everywhere", "event-2", undefined, false))?.body, bodies[1])
+        assert.strictEqual(
+          (yield* store.byId("everywhere", "event-2", undefined, false))?.body,
+          bodies[1]
+        )
         for (const row of yield* rowsInStore("everywhere", 6)) {
           const found = recompute(row.body)!
           assert.isTrue(found.exact)
           assert.strictEqual(found.hash, found.event.hash)
-          assert.deepStrictEqual(row.wrongColumns.filter((column) => column !== "version"), [])
+          assert.deepStrictEqual(
+            row.wrongColumns.filter((column) => column !== "version"),
+            []
+          )
         }
-      }))
+      })
+    )
 
     it.effect("leaves an event to be found by what is left of it, and by nothing else", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const chain = new Chain("found").extend(3, telling)
         yield* stored(chain)
         yield* erase("found", 2)
@@ -125,10 +142,11 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         const asked = { tenantId: "found", filter: emptyFilter, limit: 10 }
         const { total } = yield* store.stats({ ...asked, groupBy: "actor_id" }, false)
         assert.strictEqual(total, 3)
-      }))
+      })
+    )
 
     it.effect("does it once: what is erased keeps its time, and nothing is written again", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const chain = new Chain("once").extend(3, telling)
         yield* stored(chain)
         yield* erase("once", 1)
@@ -143,19 +161,21 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         yield* store.eraseDetails("nobody", [{ sequenceNumber: 1, erasedAt: later }])
         yield* store.eraseDetails("once", [])
         assert.deepStrictEqual((yield* page("once")).bodies, expected(chain, 1, 2))
-      }))
+      })
+    )
 
     it.effect("marks an event that has no details", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const bare = { actor: { id: "u", type: "system" }, resource: { id: "r", type: "t" } }
         const chain = new Chain("bare").extend(2, () => bare)
         yield* stored(chain)
         yield* erase("bare", 1)
         assert.deepStrictEqual((yield* page("bare")).bodies, expected(chain, 1))
-      }))
+      })
+    )
 
     it.effect("touches one tenant, and an event that speaks of erasures is like any other", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const own = new Chain("own").extend(2, telling)
         const other = new Chain("other").extend(2, telling)
         own.append({ metadata: { erased_at: "never", details_salt: "none", note: "Geheimnis" } })
@@ -164,10 +184,11 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         yield* erase("own", 1, 3)
         assert.deepStrictEqual((yield* page("own")).bodies, expected(own, 1, 3))
         assert.deepStrictEqual((yield* page("other")).bodies, other.bodies)
-      }))
+      })
+    )
 
     it.effect("erases each of several rows under one sequence as what it is", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const chain = new Chain("forged").extend(3, telling)
         const body = chain.bodies[1]!
         const otherHash = body.replaceAll(/"hash":"[0-9a-f]{64}"/g, `"hash":"${"f".repeat(64)}"`)
@@ -180,9 +201,9 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
           // A column that lies keeps them from being merged with the event.
           yield* command(
             `INSERT INTO ${place.database}.events (kafka_partition, kafka_offset, body, tenant_id,`
-              + ` sequence_number, hash) SELECT 1, ${11 + index}, unhex('${
-                Buffer.from(text).toString("hex")
-              }'), 'forged', 2, 'forged ${index}'`
+              + ` sequence_number, hash) SELECT 1, ${11 + index}, unhex('${Buffer.from(
+                text
+              ).toString("hex")}'), 'forged', 2, 'forged ${index}'`
           )
         }
         yield* erase("forged", 2)
@@ -194,10 +215,11 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
           "Geheimnis, no JSON",
           chain.bodies[2]!
         ])
-      }))
+      })
+    )
 
     it.effect("shows each event once, whoever reads while 200 of them are erased", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const count = 600
         const chain = new Chain("meanwhile").extend(count, telling)
         const third = Math.floor(count / 3)
@@ -209,14 +231,17 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         const erased = Array.from({ length: 200 }, (_, index) => 3 * index + 1)
         const done = yield* Ref.make(false)
         let looks = 0
-        const look = Effect.gen(function*() {
+        const look = Effect.gen(function* () {
           const final = looks % 2 === 0
           const { bodies, total } = yield* page("meanwhile", {}, final)
           const query = { tenantId: "meanwhile", filter: emptyFilter, order: "asc" as const }
           const scanned = (yield* Stream.runCollect(store.scan(query, final))).flat()
           for (const shown of [bodies, scanned]) {
             const numbers = shown.map((body) => recompute(body)!.event.sequence_number)
-            assert.deepStrictEqual(numbers, Array.from({ length: count }, (_, index) => index + 1))
+            assert.deepStrictEqual(
+              numbers,
+              Array.from({ length: count }, (_, index) => index + 1)
+            )
           }
           assert.strictEqual(total, count)
           looks += 1
@@ -231,10 +256,11 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         yield* Fiber.join(reading)
         assert.isAbove(looks, 1)
         assert.deepStrictEqual((yield* page("meanwhile")).bodies, expected(chain, ...erased))
-      }))
+      })
+    )
 
     it.effect("erases at once more, and larger ones, than one statement could name", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const long = "\u{1F600}".repeat(256)
         const chain = new Chain("large").extend(200, (n) => ({
           ...telling(n),
@@ -247,10 +273,11 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         yield* erase("large", ...all)
         assert.deepStrictEqual((yield* page("large")).bodies, expected(chain, ...all))
         assert.strictEqual(yield* holding("large", "geheimnis"), 0)
-      }))
+      })
+    )
 
     it.effect("erases again what a late insert has brought back, merged or not", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const chain = new Chain("late").extend(4, telling)
         chain.erase(2, { createdAt: ERASED_AT })
         const store = yield* EventStore
@@ -274,10 +301,11 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         }
         yield* store.mergeDuplicates
         assert.deepStrictEqual((yield* page("late")).bodies, expected(chain, 2))
-      }))
+      })
+    )
 
     it.effect("erases again however many erasures there were", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const count = 1_100
         const chain = new Chain("many").extend(count, telling)
         const last = chain.bodies.length
@@ -293,7 +321,8 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         const { bodies } = yield* page("many", { toSequence: 5 })
         assert.deepStrictEqual(bodies, expected(chain, 1, 2, 3).slice(0, 5))
         assert.isAbove(chain.bodies.length - last, 1_000)
-      }))
+      })
+    )
   })
 }
 

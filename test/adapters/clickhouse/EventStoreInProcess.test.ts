@@ -16,7 +16,8 @@ import { chainOf, rowsOf } from "./support/StoredBodies.ts"
 const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
 
 storeContract("a store in this process", 200, (database) =>
-  ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine)))
+  ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine))
+)
 
 const store = Layer.mergeAll(layerClickHouse, layerStoredTopics).pipe(
   Layer.provide(ClickHouseConnection.layerEmbedded({ database: "alk" })),
@@ -25,7 +26,7 @@ const store = Layer.mergeAll(layerClickHouse, layerStoredTopics).pipe(
 
 layer(store, { excludeTestServices: true })("an insert in this process", (it) => {
   it.effect("is never given up: its end can't be known otherwise", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { insertEvents, migrate } = yield* EventStore
       const { of } = yield* StoredTopics
       yield* migrate
@@ -34,5 +35,6 @@ layer(store, { excludeTestServices: true })("an insert in this process", (it) =>
       yield* Effect.sleep("5 millis")
       yield* Fiber.interrupt(inserting)
       assert.strictEqual(yield* of("events").highest(0), rows.length - 1)
-    }))
+    })
+  )
 })

@@ -9,4 +9,5 @@ import { runningStore } from "./support/StoreProcesses.ts"
 storeContract("a store behind HTTP", 60, (database) =>
   Layer.unwrap(
     Effect.map(runningStore(), ({ url }) => ClickHouseConnection.layerServer({ database, url }))
-  ))
+  )
+)

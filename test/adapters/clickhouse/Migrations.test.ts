@@ -21,7 +21,8 @@ const connection = ClickHouseConnection.layerEmbedded({ database: "unused" }).pi
 
 const run = (database: string, folder?: string) =>
   ClickHouseConnection.use(({ client }) =>
-    Effect.promise(() => migrate(client, { database }, folder)))
+    Effect.promise(() => migrate(client, { database }, folder))
+  )
 
 const refusal = (database: string, folder: string) =>
   ClickHouseConnection.use(({ client }) =>
@@ -32,28 +33,43 @@ const refusal = (database: string, folder: string) =>
           assert.instanceOf(cause, MigrationRefused)
           return cause.message
         }
-      )))
+      )
+    )
+  )
 
 const recorded = (database: string) =>
   ClickHouseConnection.use(({ client }) =>
     Effect.promise(() =>
-      client.query({
-        query: `SELECT version, name, length(checksum) FROM ${database}.schema_migrations FINAL`
-          + " ORDER BY version",
-        format: "JSONCompactEachRow"
-      }).then((answer) => answer.json())))
+      client
+        .query({
+          query:
+            `SELECT version, name, length(checksum) FROM ${database}.schema_migrations FINAL`
+            + " ORDER BY version",
+          format: "JSONCompactEachRow"
+        })
+        .then((answer) => answer.json())
+    )
+  )
 
 const tablesOf = (database: string) =>
   ClickHouseConnection.use(({ client }) =>
     Effect.promise(() =>
-      client.query({
-        query: "SELECT groupArray(name) FROM (SELECT name FROM system.tables"
-          + " WHERE database = {database:String} ORDER BY name)",
-        query_params: { database },
-        format: "JSONCompactEachRow"
-      }).then((answer) => answer.json())))
+      client
+        .query({
+          query:
+            "SELECT groupArray(name) FROM (SELECT name FROM system.tables"
+            + " WHERE database = {database:String} ORDER BY name)",
+          query_params: { database },
+          format: "JSONCompactEachRow"
+        })
+        .then((answer) => answer.json())
+    )
+  )
 
-const files = fs.readdirSync(migrationsFolder).filter((name) => name.endsWith(".sql")).sort()
+const files = fs
+  .readdirSync(migrationsFolder)
+  .filter((name) => name.endsWith(".sql"))
+  .sort()
 /** A version that no file has yet. */
 const next = String(files.length + 1).padStart(4, "0")
 const overNext = String(files.length + 2).padStart(4, "0")
@@ -66,38 +82,47 @@ const copies = Effect.map(temporaryFolder, (folder) => {
 
 layer(connection, { excludeTestServices: true })("migrations", (it) => {
   it.effect("make the tables once and record each file", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* run("once")
-      const tables = [[[
-        "checkpoints",
-        "conflicts",
-        "events",
-        "fact_conflicts",
-        "facts",
-        "receipts",
-        "schema_migrations",
-        "set_aside",
-        "span_ids",
-        "subtrees"
-      ]]]
+      const tables = [
+        [
+          [
+            "checkpoints",
+            "conflicts",
+            "events",
+            "fact_conflicts",
+            "facts",
+            "receipts",
+            "schema_migrations",
+            "set_aside",
+            "span_ids",
+            "subtrees"
+          ]
+        ]
+      ]
       assert.deepStrictEqual(yield* tablesOf("once"), tables)
       const expected = files.map((name, index) => [index + 1, name, 64])
       assert.deepStrictEqual(yield* recorded("once"), expected)
       yield* run("once")
       assert.deepStrictEqual(yield* recorded("once"), expected)
-    }))
+    })
+  )
 
   it.effect("bear several processes that start together", () =>
-    Effect.gen(function*() {
-      yield* Effect.all(Array.from({ length: 5 }, () => run("together")), { concurrency: 5 })
+    Effect.gen(function* () {
+      yield* Effect.all(
+        Array.from({ length: 5 }, () => run("together")),
+        { concurrency: 5 }
+      )
       assert.deepStrictEqual(
         yield* recorded("together"),
         files.map((name, index) => [index + 1, name, 64])
       )
-    }))
+    })
+  )
 
   it.effect("go on where an older program stopped", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const folder = yield* copies
       yield* run("older", folder)
       fs.writeFileSync(
@@ -111,24 +136,27 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
       assert.include(tables, "more")
       const message = yield* refusal("older", migrationsFolder)
       assert.include(message, `version ${Number(next)} (${next}_more.sql)`)
-    }))
+    })
+  )
 
   it.effect("refuse a file that was changed after it was applied, and name it", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const folder = yield* copies
       yield* run("changed", folder)
       fs.appendFileSync(join(folder, "0002_receipts.sql"), "-- a comment\n")
       const message = yield* refusal("changed", folder)
       assert.include(message, "0002_receipts.sql is not the file that was applied")
-    }))
+    })
+  )
 
   it.effect("refuse gaps in the numbers and placeholders that nobody fills in", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const folder = yield* copies
       fs.writeFileSync(join(folder, `${overNext}_gap.sql`), "SELECT 1;")
       assert.include(yield* refusal("gaps", folder), `${overNext}_gap.sql`)
       fs.rmSync(join(folder, `${overNext}_gap.sql`))
       fs.writeFileSync(join(folder, `${next}_unknown.sql`), "SELECT {{what}};")
       assert.include(yield* refusal("gaps", folder), "{{what}}")
-    }))
+    })
+  )
 })

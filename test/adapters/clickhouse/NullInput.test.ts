@@ -12,12 +12,20 @@ const nullInput = fileURLToPath(
 
 /** Runs the lines behind an import of the module; `isNull()` tells what 0 is. */
 const run = (lines: string) =>
-  spawnSync(process.execPath, ["--input-type=module", "-e", `
+  spawnSync(
+    process.execPath,
+    [
+      "--input-type=module",
+      "-e",
+      `
     import * as fs from "node:fs"
     import { closeStandardInput } from ${JSON.stringify(nullInput)}
     const isNull = () => fs.readlinkSync("/proc/self/fd/0") === "/dev/null"
     ${lines}
-  `], { input: "GARBAGE\n", encoding: "utf8" })
+  `
+    ],
+    { input: "GARBAGE\n", encoding: "utf8" }
+  )
 
 describe("standard input", () => {
   it("is the null device afterwards, however often that is asked for", () => {

@@ -29,11 +29,39 @@ const TENANT = "acme"
 
 /** Texts that mean something to one of the languages on the way. */
 const hostile: ReadonlyArray<string> = [
-  "'", '"', "\\", "\\\\", '\\"', "\\u0041", "a\nb", "\t", "\u0001", "\u001f", "\u007f",
-  "\u0085", "\u2028", "\ufeff", "é", "e\u0301", "İ", "ΟΔΟΣ", "日本語", "\u{1F600}", "\u{10FFFF}",
-  "\uFFFD", "{}", "[1]",
-  '","email":"x', '},"action":"document.read","resource":{"id":', '},"outcome":"success"',
-  ',"tenant_id":"acme","sequence_number":1', '"erased_at":"', "a/b", "%", "x".repeat(250), ""
+  "'",
+  '"',
+  "\\",
+  "\\\\",
+  '\\"',
+  "\\u0041",
+  "a\nb",
+  "\t",
+  "\u0001",
+  "\u001f",
+  "\u007f",
+  "\u0085",
+  "\u2028",
+  "\ufeff",
+  "é",
+  "e\u0301",
+  "İ",
+  "ΟΔΟΣ",
+  "日本語",
+  "\u{1F600}",
+  "\u{10FFFF}",
+  "\uFFFD",
+  "{}",
+  "[1]",
+  '","email":"x',
+  '},"action":"document.read","resource":{"id":',
+  '},"outcome":"success"',
+  ',"tenant_id":"acme","sequence_number":1',
+  '"erased_at":"',
+  "a/b",
+  "%",
+  "x".repeat(250),
+  ""
 ]
 
 const hostileFields = (text: string): Fields => ({
@@ -70,29 +98,26 @@ const perfection = (database: string) =>
   })
 
 /** Whether the program finds nothing wrong with each row by itself. */
-const programsWord = Effect.gen(function*() {
+const programsWord = Effect.gen(function* () {
   const events = yield* EventStore
   const chunks = yield* Stream.runCollect(events.rows(TENANT, 1, 1_000_000))
-  return new Map(chunks.flat().map((row) => {
-    const found = recompute(row.body)
-    const isFine =
-      found !== undefined && faultsOf(TENANT, row, found, new Erasures()).length === 0
-    return [row.sequenceNumber, isFine]
-  }))
+  return new Map(
+    chunks.flat().map((row) => {
+      const found = recompute(row.body)
+      const isFine =
+        found !== undefined && faultsOf(TENANT, row, found, new Erasures()).length === 0
+      return [row.sequenceNumber, isFine]
+    })
+  )
 })
 
 const withDatabase = <A, E>(
-  test: (
-    database: string,
-    world: LogWorld
-  ) => Effect.Effect<A, E, ChainRecompute | EventStore>
+  test: (database: string, world: LogWorld) => Effect.Effect<A, E, ChainRecompute | EventStore>
 ) => {
   const database = freshPrefix()
   const world = new LogWorld()
   // Databases nest here, and their layers must not be shared.
-  return test(database, world).pipe(
-    Effect.provide(verifierLayer(database, world), { local: true })
-  )
+  return test(database, world).pipe(Effect.provide(verifierLayer(database, world), { local: true }))
 }
 
 const names = ["kafka_partition", "kafka_offset", "body", ...columns.map(([name]) => name)]
@@ -100,13 +125,13 @@ const names = ["kafka_partition", "kafka_offset", "body", ...columns.map(([name]
 /** Copy the rows of one database into another, with some columns made differently. */
 const copyRows = (from: string, to: string, changed: Readonly<Record<string, string>>) =>
   tamper(
-    `INSERT INTO ${to}.events (${names.join(", ")}) SELECT ${
-      names.map((name) => changed[name] ?? name).join(", ")
-    } FROM ${from}.events`
+    `INSERT INTO ${to}.events (${names.join(", ")}) SELECT ${names
+      .map((name) => changed[name] ?? name)
+      .join(", ")} FROM ${from}.events`
   )
 
 /** Rows on which the store is content and the program is not. */
-const wronglyPerfect = Effect.fnUntraced(function*(database: string) {
+const wronglyPerfect = Effect.fnUntraced(function* (database: string) {
   const byStore = yield* perfection(database)
   const byProgram = yield* programsWord
   assert.deepStrictEqual([...byStore.keys()].sort(), [...byProgram.keys()].sort())
@@ -138,7 +163,7 @@ const hasControls = (body: string): boolean => {
 describe("recomputation in the store", () => {
   it.live("finds every row perfect that the sequencer would write", () =>
     withDatabase((database, world) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const chain = strangeChain(600, 1)
         yield* storeChain(world, chain)
         const ordinary = [...(yield* perfection(database))]
@@ -146,18 +171,21 @@ describe("recomputation in the store", () => {
           .filter(({ body }) => !hasLongDigits(body) && !hasControls(body))
         assert.isAbove(ordinary.length, 400)
         assert.deepStrictEqual(ordinary.filter(({ perfect }) => !perfect).slice(0, 5), [])
-        assert.deepStrictEqual([...(yield* programsWord)].filter(([, isFine]) => !isFine), [])
+        assert.deepStrictEqual(
+          [...(yield* programsWord)].filter(([, isFine]) => !isFine),
+          []
+        )
       })
     )
   )
 
   it.live("is never content with a row whose bytes were changed anywhere", () =>
     withDatabase((source, world) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* storeChain(world, strangeChain(400, 2))
         for (const salt of [1, 2, 3, 4, 5, 6]) {
           yield* withDatabase((database) =>
-            Effect.gen(function*() {
+            Effect.gen(function* () {
               const at = `(1 + sipHash64(sequence_number, ${salt}) % length(body))`
               const bit = `bitShiftLeft(1, toUInt8(sipHash64(sequence_number, ${salt}, 'bit') % 8))`
               const flipped = `char(bitXor(reinterpretAsUInt8(substring(body, ${at}, 1)), ${bit}))`
@@ -168,7 +196,10 @@ describe("recomputation in the store", () => {
               ]
               yield* copyRows(source, database, { body: bodies[salt % bodies.length]! })
               const byStore = yield* perfection(database)
-              assert.deepStrictEqual([...byStore].filter(([, perfect]) => perfect), [])
+              assert.deepStrictEqual(
+                [...byStore].filter(([, perfect]) => perfect),
+                []
+              )
               assert.deepStrictEqual(yield* wronglyPerfect(database), [])
             })
           )
@@ -179,7 +210,7 @@ describe("recomputation in the store", () => {
 
   it.live("is never content with a filter column that was changed alone", () =>
     withDatabase((source, world) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* storeChain(world, strangeChain(200, 3))
         const other = (column: string): string => {
           if (column === "timestamp" || column === "created_at") return `${column} + 1`
@@ -190,11 +221,15 @@ describe("recomputation in the store", () => {
         for (const [column] of columns) {
           if (column === "tenant_id") continue
           yield* withDatabase((database) =>
-            Effect.gen(function*() {
+            Effect.gen(function* () {
               yield* copyRows(source, database, { [column]: other(column) })
               const byStore = yield* perfection(database)
               assert.isAbove(byStore.size, 200, column)
-              assert.deepStrictEqual([...byStore].filter(([, perfect]) => perfect), [], column)
+              assert.deepStrictEqual(
+                [...byStore].filter(([, perfect]) => perfect),
+                [],
+                column
+              )
               assert.deepStrictEqual(yield* wronglyPerfect(database), [], column)
             })
           )
@@ -205,7 +240,7 @@ describe("recomputation in the store", () => {
 
   it.live("makes of a whole block its RFC 9162 subtree, of a part the hashes", () =>
     withDatabase((_, world) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const chain = new Chain(TENANT).extend(2_500)
         yield* storeChain(world, chain)
         const port = yield* ChainRecompute
@@ -218,13 +253,18 @@ describe("recomputation in the store", () => {
         })
         assert.deepStrictEqual(
           blocks.map(({ first, last, perfect, rows }) => [first, last, perfect, rows]),
-          [[1, 1_024, true, 1_024], [1_025, 2_048, true, 1_024], [2_049, 2_200, true, 152]]
+          [
+            [1, 1_024, true, 1_024],
+            [1_025, 2_048, true, 1_024],
+            [2_049, 2_200, true, 152]
+          ]
         )
         const hashes = chain.bodies.map((body) => JSON.parse(body).hash as string)
         let level = hashes.slice(1_024, 2_048).map(leafHash)
         while (level.length > 1) {
           level = level.flatMap((node, at) =>
-            at % 2 === 0 ? [nodeHash(node, level[at + 1]!)] : [])
+            at % 2 === 0 ? [nodeHash(node, level[at + 1]!)] : []
+          )
         }
         assert.strictEqual(blocks[1]!.subtree, level[0]!.toString("hex"))
         assert.deepStrictEqual(blocks[2]!.hashes, hashes.slice(2_048, 2_200))
@@ -244,7 +284,7 @@ describe("recomputation in the store", () => {
 
   it.live("sees a link within a block that does not hold, and a row too many or too few", () =>
     withDatabase((database, world) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const chain = new Chain(TENANT).extend(40)
         const other = new Chain(TENANT).extend(40, () => ({ action: "document.deleted" }))
         // Each row is right by itself; together they are no chain.
@@ -252,14 +292,16 @@ describe("recomputation in the store", () => {
         world.heads.set(TENANT, chain.head!)
         const port = yield* ChainRecompute
         const block = (from: number, to: number) =>
-          port.blocks({
-            tenantId: TENANT,
-            fromSequence: from,
-            toSequence: to,
-            from: HISTORY_FROM,
-            to: HISTORY_TO,
-            tree: false
-          }).pipe(Effect.map(([one]) => one!.perfect))
+          port
+            .blocks({
+              tenantId: TENANT,
+              fromSequence: from,
+              toSequence: to,
+              from: HISTORY_FROM,
+              to: HISTORY_TO,
+              tree: false
+            })
+            .pipe(Effect.map(([one]) => one!.perfect))
         assert.isTrue([...(yield* perfection(database)).values()].every(Boolean))
         assert.isTrue(yield* block(1, 19))
         assert.isFalse(yield* block(1, 20))

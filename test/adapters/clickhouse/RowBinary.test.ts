@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { RowBinary, readRows } from "../../../src/adapters/clickhouse/RowBinary.ts"
 
 const lengthOf = (length: number): ReadonlyArray<number> =>
-  length < 128 ? [length] : [length % 128 + 128, ...lengthOf(Math.floor(length / 128))]
+  length < 128 ? [length] : [(length % 128) + 128, ...lengthOf(Math.floor(length / 128))]
 
 const uint64 = (value: number) => {
   const bytes = Buffer.alloc(8)
@@ -14,21 +14,28 @@ const uint64 = (value: number) => {
 describe("RowBinary", () => {
   it("reads numbers and bytes of any length", () => {
     const row = fc.tuple(fc.maxSafeNat(), fc.uint8Array({ maxLength: 20_000 }))
-    fc.assert(fc.property(fc.array(row, { maxLength: 5 }), (rows) => {
-      const bytes = Buffer.concat(rows.flatMap(([number, body]) => [
-        uint64(number),
-        Buffer.from(lengthOf(body.length)),
-        body
-      ]))
-      const read = readRows(bytes, (reader) => [reader.uint64(), reader.bytes()] as const)
-      const expected = rows.map(([number, body]) => [number, Buffer.from(body)] as const)
-      assert.deepStrictEqual(read, expected)
-    }))
+    fc.assert(
+      fc.property(fc.array(row, { maxLength: 5 }), (rows) => {
+        const bytes = Buffer.concat(
+          rows.flatMap(([number, body]) => [
+            uint64(number),
+            Buffer.from(lengthOf(body.length)),
+            body
+          ])
+        )
+        const read = readRows(bytes, (reader) => [reader.uint64(), reader.bytes()] as const)
+        const expected = rows.map(([number, body]) => [number, Buffer.from(body)] as const)
+        assert.deepStrictEqual(read, expected)
+      })
+    )
   })
 
   it("reads lists", () => {
     const reader = new RowBinary(Buffer.from([2, 1, 97, 0, 7]))
-    assert.deepStrictEqual(reader.list(() => reader.string()), ["a", ""])
+    assert.deepStrictEqual(
+      reader.list(() => reader.string()),
+      ["a", ""]
+    )
     assert.strictEqual(reader.uint8(), 7)
     assert.isTrue(reader.done)
   })

@@ -21,7 +21,7 @@ interface Received {
 
 /** A server that answers everything in one way, and what it received. */
 const server = (answer: (response: http.ServerResponse) => void) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const received: Array<Received> = []
     const listening = yield* Effect.acquireRelease(
       Effect.promise(async () => {
@@ -36,10 +36,11 @@ const server = (answer: (response: http.ServerResponse) => void) =>
         await once(made, "listening")
         return made
       }),
-      (made) => Effect.sync(() => {
-        made.close()
-        made.closeAllConnections()
-      })
+      (made) =>
+        Effect.sync(() => {
+          made.close()
+          made.closeAllConnections()
+        })
     )
     const { port } = listening.address() as { readonly port: number }
     return { url: `http://127.0.0.1:${port}`, received }
@@ -50,13 +51,19 @@ const on = <A>(
   use: Effect.Effect<A, StoreUnavailable, EventStore>,
   cluster?: string
 ): Effect.Effect<A, StoreUnavailable> =>
-  use.pipe(Effect.provide(layerClickHouse.pipe(Layer.provide(
-    ClickHouseConnection.layerServer({
-      url,
-      database: "alk",
-      ...(cluster === undefined ? {} : { cluster })
-    }).pipe(Layer.orDie)
-  ))))
+  use.pipe(
+    Effect.provide(
+      layerClickHouse.pipe(
+        Layer.provide(
+          ClickHouseConnection.layerServer({
+            url,
+            database: "alk",
+            ...(cluster === undefined ? {} : { cluster })
+          }).pipe(Layer.orDie)
+        )
+      )
+    )
+  )
 
 const query = { tenantId: "t", filter: emptyFilter, order: "desc", offset: 0, limit: 5 } as const
 const page = EventStore.use((store) => store.page(query, false))
@@ -68,54 +75,68 @@ const summary = (rows: number) => ({
 
 describe("a store that fails", () => {
   it.live("is unavailable when nobody listens", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const error = yield* Effect.flip(on("http://127.0.0.1:1", page))
       assert.strictEqual(error._tag, "StoreUnavailable")
       assert.strictEqual(error.operation, "page")
       const { operation } = yield* Effect.flip(on("http://127.0.0.1:1", insert))
       assert.strictEqual(operation, "insertEvents")
-    }))
+    })
+  )
 
   it.live("is unavailable when it answers half a row", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { url } = yield* server((response) =>
-        response.writeHead(200, summary(0)).end(Buffer.from([1, 2, 3])))
+        response.writeHead(200, summary(0)).end(Buffer.from([1, 2, 3]))
+      )
       assert.strictEqual((yield* Effect.flip(on(url, page)))._tag, "StoreUnavailable")
-    }))
+    })
+  )
 
   it.live("is unavailable when the answer comes from something else", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { url: proxy } = yield* server((response) => response.end())
       const receipt = EventStore.use((store) => store.receipt("t", "r"))
       assert.strictEqual((yield* Effect.flip(on(proxy, receipt))).operation, "receipt")
       const { url: empty } = yield* server((response) => response.writeHead(200, summary(0)).end())
       assert.strictEqual((yield* Effect.flip(on(empty, page))).operation, "page")
       assert.isUndefined(yield* on(empty, receipt))
-    }))
+    })
+  )
 
   it.live("is not used when it reads events differently", () =>
-    Effect.gen(function*() {
-      const answers = [["", "unknown version"], ['[[], "99.1"]\n', "99.1"]] as const
+    Effect.gen(function* () {
+      const answers = [
+        ["", "unknown version"],
+        ['[[], "99.1"]\n', "99.1"]
+      ] as const
       for (const [answer, version] of answers) {
         const { received, url } = yield* server((response) => response.end(answer))
-        const error = yield* Effect.flip(on(url, EventStore.use((store) => store.migrate)))
+        const error = yield* Effect.flip(
+          on(
+            url,
+            EventStore.use((store) => store.migrate)
+          )
+        )
         const message = `this ClickHouse (${version}) reads events differently (version, tenant_id,`
         assert.include(String(error.cause), message)
         assert.strictEqual(received.length, 1)
       }
-    }))
+    })
+  )
 
   it.live("is unavailable when it breaks off", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { url } = yield* server((response) => {
         response.writeHead(200, { "content-length": 100, ...summary(0) })
         response.write("x", () => response.destroy())
       })
       assert.strictEqual((yield* Effect.flip(on(url, page)))._tag, "StoreUnavailable")
-    }))
+    })
+  )
 
   it.live("has not stored what it does not count", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { url: all } = yield* server((response) => response.writeHead(200, summary(3)).end())
       yield* on(all, insert)
       const { url: fewer } = yield* server((response) => response.writeHead(200, summary(2)).end())
@@ -123,10 +144,11 @@ describe("a store that fails", () => {
       assert.include((error.cause as Error).message, "3 rows were given, 2 were stored")
       const { url: silent } = yield* server((response) => response.end())
       assert.strictEqual((yield* Effect.flip(on(silent, insert))).operation, "insertEvents")
-    }))
+    })
+  )
 
   it.live("is given an insert again that it had no room for, and no other", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const refusals = [
         ["241", "MEMORY_LIMIT_EXCEEDED", 3],
         ["202", "TOO_MANY_SIMULTANEOUS_QUERIES", 3],
@@ -139,29 +161,35 @@ describe("a store that fails", () => {
           requests += 1
           return requests > 2
             ? response.writeHead(200, summary(3)).end()
-            : response.writeHead(500, { "x-clickhouse-exception-code": code })
-              .end(`Code: ${code}. DB::Exception: no. (${type})`)
+            : response
+                .writeHead(500, { "x-clickhouse-exception-code": code })
+                .end(`Code: ${code}. DB::Exception: no. (${type})`)
         })
         const exit = yield* Effect.exit(on(url, insert))
         assert.strictEqual(requests, expected, type)
         assert.strictEqual(Exit.isSuccess(exit), expected === 3)
       }
-    }))
+    })
+  )
 
   it.live("is not quoted where it quotes a body", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { url } = yield* server((response) =>
-        response.writeHead(400, { "x-clickhouse-exception-code": "27" })
-          .end("Code: 27. DB::Exception: Cannot parse: secret@example.com. (CANNOT_PARSE_INPUT)"))
+        response
+          .writeHead(400, { "x-clickhouse-exception-code": "27" })
+          .end("Code: 27. DB::Exception: Cannot parse: secret@example.com. (CANNOT_PARSE_INPUT)")
+      )
       const error = yield* Effect.flip(on(url, insert))
       assert.notInclude(inspect(error, { depth: null, showHidden: true }), "secret")
       assert.include((error.cause as Error).message, "CANNOT_PARSE_INPUT")
-    }))
+    })
+  )
 
   it.live("is asked to store first, and by a majority where there are replicas", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { received, url } = yield* server((response) =>
-        response.writeHead(200, summary(3)).end())
+        response.writeHead(200, summary(3)).end()
+      )
       yield* on(url, insert)
       yield* on(url, insert, "main")
       yield* Effect.flip(on(url, page, "main"))
@@ -174,10 +202,11 @@ describe("a store that fails", () => {
       assert.strictEqual(read!.address.searchParams.get("wait_end_of_query"), "1")
       assert.strictEqual(read!.address.searchParams.get("param_p0"), "t")
       assert.notInclude(read!.body, "'t'")
-    }))
+    })
+  )
 
   it.live("refuses names that would end up in statements", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       for (const database of ["", "1x", "a b", "a;b", "a'b", "x".repeat(64)]) {
         const error = yield* Effect.flip(
           ClickHouseConnection.toServer({ url: "http://127.0.0.1:1", database })
@@ -189,5 +218,6 @@ describe("a store that fails", () => {
         ClickHouseConnection.toServer({ url: "http://127.0.0.1:1", database: "alk", cluster })
       )
       assert.include(error.message, "cluster")
-    }))
+    })
+  )
 })

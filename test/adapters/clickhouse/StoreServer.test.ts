@@ -49,16 +49,17 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
   const query = (sql: string) => encodeURIComponent(sql)
 
   it.effect("listens on loopback only and says where", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { host, port, url } = yield* StoreServer
       assert.strictEqual(host, "127.0.0.1")
       assert.strictEqual(url, `http://127.0.0.1:${port}`)
       const pong = yield* ask("/ping", { method: "GET" })
       assert.deepStrictEqual([pong.status, pong.body], [200, "Ok.\n"])
-    }))
+    })
+  )
 
   it.effect("serves the unmodified client: ping, query, command, exec, insert, errors", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { url } = yield* StoreServer
       const client = createClient({ url, log: silent })
       yield* Effect.promise(async () => {
@@ -69,7 +70,10 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
         })
         const inserted = await client.insert({
           table: "t",
-          values: [{ a: "é\u{1F600}\n\t\\'\"", n: 1 }, { a: "", n: 2 }],
+          values: [
+            { a: "é\u{1F600}\n\t\\'\"", n: 1 },
+            { a: "", n: 2 }
+          ],
           format: "JSONEachRow"
         })
         assert.strictEqual(inserted.summary?.written_rows, "2")
@@ -89,10 +93,11 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
         assert.deepStrictEqual([error.code, error.type], ["60", "UNKNOWN_TABLE"])
         await client.close()
       })
-    }))
+    })
+  )
 
   it.effect("knows databases and settings for the length of one statement", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* ask("/", { body: "CREATE DATABASE other" })
       yield* ask("/?database=other", { body: "CREATE TABLE mine (n UInt8) ENGINE = Memory" })
       const insert = `/?database=other&query=${query("INSERT INTO mine FORMAT TabSeparated")}`
@@ -108,10 +113,11 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
       assert.strictEqual(refused.headers["x-clickhouse-exception-code"], "115")
       const forged = yield* ask("/?max_threads%3D1%3B%20x=1", { body: "SELECT 1" })
       assert.notStrictEqual(forged.status, 200)
-    }))
+    })
+  )
 
   it.effect("tells what went wrong as ClickHouse does", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const syntax = yield* ask("/", { body: "SELECT FROM WHERE" })
       assert.strictEqual(syntax.status, 400)
       assert.strictEqual(syntax.headers["x-clickhouse-exception-code"], "62")
@@ -122,10 +128,11 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
       assert.strictEqual(slow.headers["x-clickhouse-exception-code"], "159")
       const missing = yield* ask("/", { body: "SELECT {x:String}" })
       assert.strictEqual(missing.headers["x-clickhouse-exception-code"], "456")
-    }))
+    })
+  )
 
   it.effect("reads compressed bodies, and no bomb", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const compress = {
         gzip: promisify(zlib.gzip),
         zstd: promisify(zlib.zstdCompress),
@@ -142,19 +149,27 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
       assert.strictEqual((yield* ask("/", { body: "no gzip", headers })).status, 400)
       const unknown = { "content-encoding": "deflate64" }
       assert.strictEqual((yield* ask("/", { body: "SELECT 1", headers: unknown })).status, 400)
-    }))
+    })
+  )
 
   it.effect("refuses more than an insert can have", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const body = Buffer.alloc(80 * 1_048_576 + 1, "SELECT 1 ")
       const outcome = yield* StoreServer.use(({ url }) =>
-        Effect.promise(() => send(`${url}/`, { body }).then(({ status }) => status, () => 413)))
+        Effect.promise(() =>
+          send(`${url}/`, { body }).then(
+            ({ status }) => status,
+            () => 413
+          )
+        )
+      )
       assert.strictEqual(outcome, 413)
       assert.strictEqual((yield* ask("/", { body: "SELECT 1" })).status, 200)
-    }))
+    })
+  )
 
   it.effect("answers no web page, by whatever name it calls this host", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { port } = yield* StoreServer
       const strangers: ReadonlyArray<http.OutgoingHttpHeaders> = [
         { origin: "https://example.com" },
@@ -170,18 +185,20 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
       }
       const { status } = yield* ask("/ping", { headers: { host: `localhost:${port}` } })
       assert.strictEqual(status, 200)
-    }))
+    })
+  )
 
   it.effect("changes nothing by GET", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const answer = yield* ask(`/?query=${query("CREATE DATABASE by_get")}`, { method: "GET" })
       assert.strictEqual(answer.headers["x-clickhouse-exception-code"], "164")
       const found = yield* ask("/", { body: "EXISTS DATABASE by_get FORMAT TSV" })
       assert.strictEqual(found.body, "0\n")
-    }))
+    })
+  )
 
   it.effect("forgets a statement that waits when its client is gone", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { port } = yield* StoreServer
       const slow = () => ask("/", { body: "SELECT sleep(1), rand() FORMAT Null" })
       const busy = Effect.all([slow(), slow()], { concurrency: 2 })
@@ -193,12 +210,13 @@ layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
       })
       yield* Effect.all([busy, leaves], { concurrency: 2 })
       assert.strictEqual((yield* ask("/", { body: "SELECT 1 FORMAT TSV" })).body, "1\n")
-    }))
+    })
+  )
 })
 
 describe("the store's server", () => {
   it.live("lets in who knows the password", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const settings = { port: 0, password: Redacted.make("öpen") }
       const context = yield* Layer.build(StoreServer.layer(settings).pipe(Layer.provide(engine)))
       const { url } = Context.get(context, StoreServer)
@@ -213,10 +231,11 @@ describe("the store's server", () => {
       assert.isTrue(yield* ping("öpen"))
       assert.isFalse(yield* ping("open"))
       assert.isFalse(yield* ping(undefined))
-    }))
+    })
+  )
 
   it.live("says which port is in use", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const other = createServer()
       other.listen(0, "127.0.0.1")
       yield* Effect.promise(() => once(other, "listening"))
@@ -227,21 +246,28 @@ describe("the store's server", () => {
       other.close()
       assert.strictEqual(error._tag, "StoreServerNotStarted")
       assert.include(error.message, `Port ${port} of 127.0.0.1 is in use: set ALK_STORE_PORT`)
-    }))
+    })
+  )
 
   it.live("finishes what it was asked before it ends, and then listens no more", () =>
-    Effect.gen(function*() {
-      const { answer, url } = yield* Effect.scoped(Effect.gen(function*() {
-        const server = StoreServer.layer({ port: 0 }).pipe(Layer.provide(engine))
-        const { url } = Context.get(yield* Layer.build(server), StoreServer)
-        const client = createClient({ url, log: silent })
-        const question = { query: "SELECT sleep(1), 'done' FORMAT TSV" }
-        const answer = client.exec(question).then(({ stream }) => text(stream))
-        yield* Effect.sleep("300 millis")
-        return { answer, url }
-      }))
+    Effect.gen(function* () {
+      const { answer, url } = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const server = StoreServer.layer({ port: 0 }).pipe(Layer.provide(engine))
+          const { url } = Context.get(yield* Layer.build(server), StoreServer)
+          const client = createClient({ url, log: silent })
+          const question = { query: "SELECT sleep(1), 'done' FORMAT TSV" }
+          const answer = client.exec(question).then(({ stream }) => text(stream))
+          yield* Effect.sleep("300 millis")
+          return { answer, url }
+        })
+      )
       assert.include(yield* Effect.promise(() => answer), "done")
-      const late = send(`${url}/ping`, {}).then(() => "answered", (cause) => cause.code as string)
+      const late = send(`${url}/ping`, {}).then(
+        () => "answered",
+        (cause) => cause.code as string
+      )
       assert.strictEqual(yield* Effect.promise(() => late), "ECONNREFUSED")
-    }))
+    })
+  )
 })

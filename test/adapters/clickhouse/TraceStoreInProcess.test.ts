@@ -10,4 +10,5 @@ import { traceStoreContract } from "./support/TraceStoreContract.ts"
 const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
 
 traceStoreContract("a store of traces in this process", 200, (database) =>
-  ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine)))
+  ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine))
+)

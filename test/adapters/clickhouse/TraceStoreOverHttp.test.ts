@@ -9,4 +9,5 @@ import { traceStoreContract } from "./support/TraceStoreContract.ts"
 traceStoreContract("a store of traces behind HTTP", 60, (database) =>
   Layer.unwrap(
     Effect.map(runningStore(), ({ url }) => ClickHouseConnection.layerServer({ database, url }))
-  ))
+  )
+)

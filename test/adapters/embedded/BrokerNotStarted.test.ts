@@ -14,13 +14,13 @@ const said: ReadonlyArray<readonly [string, string, string]> = [
   [
     "port_taken",
     "org.apache.kafka.common.KafkaException: Socket server failed to bind to 127.0.0.1:9092:"
-    + " Address already in use.",
+      + " Address already in use.",
     "ALK_KAFKA_PORT"
   ],
   [
     "folder_locked",
     "ERROR Kafka$ Failed to acquire lock on file .lock in /x. A Kafka instance in another process"
-    + " or thread is using this directory.",
+      + " or thread is using this directory.",
     "stop it"
   ],
   ["not_writable", "java.io.FileNotFoundException: /x/y (Permission denied)", "the right to"],

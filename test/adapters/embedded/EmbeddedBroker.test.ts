@@ -39,7 +39,11 @@ const pidOf = (state: BrokerState): number => {
 const guardsOf = (brokerPid: number): ReadonlyArray<number> => {
   const { parent } = parentAndSessionOf(brokerPid)
   const children = fs.readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8")
-  const watchers = children.trim().split(" ").map(Number).filter((pid) => pid !== brokerPid)
+  const watchers = children
+    .trim()
+    .split(" ")
+    .map(Number)
+    .filter((pid) => pid !== brokerPid)
   assert.isNotEmpty(watchers)
   return [parent, ...watchers]
 }
@@ -149,7 +153,7 @@ describe("EmbeddedBroker", () => {
   beforeAll(() => Effect.runPromise(kafkaJars(cacheDir, quiet)), 300_000)
 
   it.live("is a broker on the loopback address, and comes back when it is killed", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       process.env["ALK_SECRET"] = "not for the broker's eyes"
       onTestFinished(() => {
         delete process.env["ALK_SECRET"]
@@ -183,10 +187,9 @@ describe("EmbeddedBroker", () => {
       yield* becomes("Ready")
       const second = yield* readyPid
       assert.notStrictEqual(second, first)
-      assert.deepStrictEqual(
-        yield* Effect.promise(() => consume(bootstrap, 1)),
-        ["before the kill"]
-      )
+      assert.deepStrictEqual(yield* Effect.promise(() => consume(bootstrap, 1)), [
+        "before the kill"
+      ])
 
       process.kill(parentAndSessionOf(second).parent, "SIGKILL")
       yield* becomes("Restarting")
@@ -197,34 +200,35 @@ describe("EmbeddedBroker", () => {
       Effect.provide(brokerLayer(join(temporaryFolder(), "with, comma and ü"), 0)),
       Effect.tap((pid) => Effect.sync(() => assert.isFalse(runs(pid)))),
       Effect.asVoid
-    ))
+    )
+  )
 
   it.live("takes the next free port, and keeps its data from one start to the next", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const dataFolder = temporaryFolder()
       const wanted = yield* anyFreePort
       const metaPath = join(dataFolder, "kafka", "data", "meta.properties")
       const meta = () => fs.readFileSync(metaPath, "utf8")
-      const formatted = yield* Effect.gen(function*() {
+      const formatted = yield* Effect.gen(function* () {
         const { bootstrap } = yield* EmbeddedBroker
         assert.isAbove(Number(bootstrap.split(":")[1]), wanted)
         yield* Effect.promise(() => produce(bootstrap, "from the first start"))
         return meta()
       }).pipe(
-        Effect.provide(brokerLayer(dataFolder, wanted).pipe(
-          Layer.provide(Layer.effectDiscard(occupy(wanted)))
-        ))
+        Effect.provide(
+          brokerLayer(dataFolder, wanted).pipe(Layer.provide(Layer.effectDiscard(occupy(wanted))))
+        )
       )
-      yield* Effect.gen(function*() {
+      yield* Effect.gen(function* () {
         const { bootstrap } = yield* EmbeddedBroker
         assert.strictEqual(bootstrap, `127.0.0.1:${wanted}`)
-        assert.deepStrictEqual(
-          yield* Effect.promise(() => consume(bootstrap, 1)),
-          ["from the first start"]
-        )
+        assert.deepStrictEqual(yield* Effect.promise(() => consume(bootstrap, 1)), [
+          "from the first start"
+        ])
         assert.strictEqual(meta(), formatted)
       }).pipe(Effect.provide(brokerLayer(dataFolder, wanted)))
-    }))
+    })
+  )
 
   it.live("ends soon after its parent's process group was killed", () =>
     Effect.promise(async () => {
@@ -233,7 +237,8 @@ describe("EmbeddedBroker", () => {
       await killGroup(held)
       await eventually("the broker is gone", () => !runs(held.brokerPid), 15_000)
       await eventually("its guards are gone", () => !guards.some(runs), 15_000)
-    }))
+    })
+  )
 
   it.live("starts over whatever an earlier start has left behind", () =>
     Effect.promise(async () => {
@@ -255,23 +260,23 @@ describe("EmbeddedBroker", () => {
       third.child.kill("SIGTERM")
       await once(third.child, "exit")
       assert.isFalse(runs(third.brokerPid))
-    }))
+    })
+  )
 
   it.live("leaves nothing running when its start is interrupted", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const dataFolder = temporaryFolder()
       const record = join(dataFolder, "kafka", "broker.json")
-      const fiber = yield* Effect.forkChild(
-        Effect.scoped(Layer.build(brokerLayer(dataFolder, 0)))
-      )
+      const fiber = yield* Effect.forkChild(Effect.scoped(Layer.build(brokerLayer(dataFolder, 0))))
       yield* Effect.promise(() => eventually("the broker runs", () => fs.existsSync(record)))
       const { pid } = JSON.parse(fs.readFileSync(record, "utf8")).process
       yield* Fiber.interrupt(fiber)
       assert.isFalse(runs(pid))
-    }))
+    })
+  )
 
   it.live("refuses a damaged log in one line, and does not format it again", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const dataFolder = temporaryFolder()
       const data = join(dataFolder, "kafka", "data")
       fs.mkdirSync(join(data, "kept-0"), { recursive: true })
@@ -284,5 +289,6 @@ describe("EmbeddedBroker", () => {
         assert.notInclude(error.message, "\n")
       }
       assert.isTrue(fs.existsSync(join(data, "kept-0")))
-    }))
+    })
+  )
 })

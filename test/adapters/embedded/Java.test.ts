@@ -20,17 +20,18 @@ describe("findJava", () => {
   }
 
   it.live("prefers JAVA_HOME over the PATH", () =>
-    Effect.gen(function*() {
-      const java = javaThatSays("openjdk version \"21.0.1\" 2023-10-17")
+    Effect.gen(function* () {
+      const java = javaThatSays('openjdk version "21.0.1" 2023-10-17')
       assert.strictEqual(yield* findJava, java)
       vi.stubEnv("JAVA_HOME", "")
       assert.strictEqual(yield* findJava, "java")
-    }))
+    })
+  )
 
-  it.live.each(["java version \"1.8.0_292\"", "openjdk version \"11.0.2\" 2019-01-15", "hello"])(
+  it.live.each(['java version "1.8.0_292"', 'openjdk version "11.0.2" 2019-01-15', "hello"])(
     "refuses %s in one line",
     (line) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const java = javaThatSays(line)
         const { message } = yield* Effect.flip(findJava)
         assert.include(message, java)
@@ -40,7 +41,7 @@ describe("findJava", () => {
   )
 
   it.live("says in one line that there is none", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       vi.stubEnv("JAVA_HOME", "")
       vi.stubEnv("PATH", temporaryFolder())
       const { message } = yield* Effect.flip(findJava)
@@ -48,5 +49,6 @@ describe("findJava", () => {
       vi.stubEnv("JAVA_HOME", "/nowhere")
       const wrongHome = yield* Effect.flip(findJava)
       assert.include(wrongHome.message, "JAVA_HOME is /nowhere")
-    }))
+    })
+  )
 })

@@ -5,9 +5,7 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, it, onTestFinished } from "vitest"
 import { identityOf } from "../../../src/adapters/embedded/ProcessIdentity.ts"
 
-const launcher = fileURLToPath(
-  new URL("../../../src/adapters/embedded/broker.sh", import.meta.url)
-)
+const launcher = fileURLToPath(new URL("../../../src/adapters/embedded/broker.sh", import.meta.url))
 
 /** Launches a shell script in the place of the broker; ends when that script says it is ready. */
 const launch = async (script: string): Promise<{ child: ChildProcess; pid: number }> => {

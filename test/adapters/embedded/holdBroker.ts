@@ -10,7 +10,7 @@ import { EmbeddedBroker } from "../../../src/adapters/embedded/EmbeddedBroker.ts
 
 const [, , dataFolder = "", cacheDir = "", port = ""] = process.argv
 
-Effect.gen(function*() {
+Effect.gen(function* () {
   const { bootstrap, state } = yield* EmbeddedBroker
   process.stdout.write(`${JSON.stringify({ bootstrap, state: yield* state })}\n`)
   return yield* Effect.never

@@ -4,9 +4,9 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { crc32c } from "../../../src/adapters/kafka/Crc32c.ts"
 
-const kafkajsCrc32c = createRequire(import.meta.url)(
-  "kafkajs/src/protocol/recordBatch/crc32C"
-) as (bytes: Buffer) => number
+const kafkajsCrc32c = createRequire(import.meta.url)("kafkajs/src/protocol/recordBatch/crc32C") as (
+  bytes: Buffer
+) => number
 
 const ascending = Buffer.from(Array.from({ length: 32 }, (_, index) => index))
 

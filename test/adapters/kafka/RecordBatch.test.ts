@@ -136,7 +136,10 @@ describe("a record batch", () => {
 
   it("larger than what is compressed on the spot", async () => {
     const value = randomBytes(60_000).toString("hex")
-    await assertReadBack([{ key: "a", value }, { key: "b", value: Buffer.from(value) }])
+    await assertReadBack([
+      { key: "a", value },
+      { key: "b", value: Buffer.from(value) }
+    ])
   })
 
   it("that does not get smaller", async () => {

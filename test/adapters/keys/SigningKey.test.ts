@@ -24,8 +24,10 @@ const folder = Effect.acquireRelease(
 )
 
 const pemOf = (type: "ed25519" | "x25519") =>
-  (type === "ed25519" ? generateKeyPairSync("ed25519") : generateKeyPairSync("x25519"))
-    .privateKey.export({ format: "pem", type: "pkcs8" })
+  (type === "ed25519"
+    ? generateKeyPairSync("ed25519")
+    : generateKeyPairSync("x25519")
+  ).privateKey.export({ format: "pem", type: "pkcs8" })
 
 const warnings: Array<string> = []
 const logger = Logger.layer([
@@ -36,7 +38,7 @@ const logger = Logger.layer([
 
 layer(Layer.mergeAll(logger))("the signing key", (it) => {
   it.effect("is made once in the data folder, for its owner alone", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const path = yield* folder
       const first = yield* keptSigner("alk", path)
       const file = join(path, SIGNING_KEY_FILE)
@@ -45,10 +47,11 @@ layer(Layer.mergeAll(logger))("the signing key", (it) => {
       assert.strictEqual((yield* keptSigner("alk", path)).vkey, first.vkey)
       const elsewhere = yield* folder
       assert.notStrictEqual((yield* keptSigner("alk", elsewhere)).vkey, first.vkey)
-    }))
+    })
+  )
 
   it.effect("is never replaced because it is damaged", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const path = yield* folder
       yield* keptSigner("alk", path)
       const file = join(path, SIGNING_KEY_FILE)
@@ -61,10 +64,11 @@ layer(Layer.mergeAll(logger))("the signing key", (it) => {
       const rotated = yield* Effect.flip(rotateSigningKey("alk", path))
       assert.strictEqual(rotated._tag, "SigningKeyUnusable")
       assert.strictEqual(fs.readFileSync(file, "utf8"), damaged)
-    }))
+    })
+  )
 
   it.effect("is read from a file of the configuration, as other tools make it", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const file = join(yield* folder, "key.pem")
       fs.writeFileSync(file, pemOf("ed25519"), { mode: 0o600 })
       const signer = yield* signerOfFile("alk", file)
@@ -75,10 +79,11 @@ layer(Layer.mergeAll(logger))("the signing key", (it) => {
       assert.strictEqual((yield* signerOfFile("alk", file)).vkey, signer.vkey)
       assert.lengthOf(warnings, 1)
       assert.include(warnings[0], file)
-    }))
+    })
+  )
 
   it.effect("is refused with what is wrong and what helps, never with what the file holds", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const path = yield* folder
       const file = join(path, "key.pem")
       const refusal = Effect.map(Effect.flip(signerOfFile("alk", file)), ({ message }) => message)
@@ -93,10 +98,11 @@ layer(Layer.mergeAll(logger))("the signing key", (it) => {
       fs.rmSync(file)
       fs.mkdirSync(file)
       assert.include(yield* refusal, file)
-    }))
+    })
+  )
 
   it.effect("is rotated: the new one signs, the old public key still verifies", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const path = yield* folder
       assert.deepInclude(yield* rotateSigningKey("alk", path), { before: undefined })
       const old = yield* keptSigner("alk", path)
@@ -119,10 +125,11 @@ layer(Layer.mergeAll(logger))("the signing key", (it) => {
       yield* deletePrevious(path)
       assert.isUndefined(yield* keptPrevious("alk", path))
       assert.deepStrictEqual(fs.readdirSync(path), [SIGNING_KEY_FILE])
-    }))
+    })
+  )
 
   it.effect("is not changed by a rotation that was cut off, which can be made again", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const path = yield* folder
       const old = yield* keptSigner("alk", path)
       fs.linkSync(join(path, SIGNING_KEY_FILE), join(path, PREVIOUS_KEY_FILE))
@@ -131,5 +138,6 @@ layer(Layer.mergeAll(logger))("the signing key", (it) => {
       fs.copyFileSync(join(path, SIGNING_KEY_FILE), join(path, PREVIOUS_KEY_FILE))
       assert.isUndefined(yield* keptPrevious("alk", path))
       assert.deepStrictEqual(fs.readdirSync(path), [SIGNING_KEY_FILE])
-    }))
+    })
+  )
 })

@@ -18,7 +18,12 @@ import { readPdf } from "../../support/PdfReader.ts"
 import { emptyFilter } from "../../../src/domain/EventFilter.ts"
 import { formatMicros, microsOf } from "../../../src/domain/Timestamp.ts"
 import { inputOf, verificationOf } from "./support/Inputs.ts"
-import { plausible, syntheticStore, type EventAt, type StoreOptions } from "./support/SyntheticStore.ts"
+import {
+  plausible,
+  syntheticStore,
+  type EventAt,
+  type StoreOptions
+} from "./support/SyntheticStore.ts"
 import { syntheticTraces, traceScope } from "./support/SyntheticTraces.ts"
 import { hostileAt, hostileTexts, scripts } from "./support/Texts.ts"
 
@@ -37,7 +42,11 @@ const bytesOf = (
 ) =>
   renderer.runPromise(
     AuditReports.use((reports) => reports.render(input)).pipe(
-      Effect.provide(AuditReports.layer(settings).pipe(Layer.provide([syntheticStore(options), syntheticTraces(options.executions ?? 0)])))
+      Effect.provide(
+        AuditReports.layer(settings).pipe(
+          Layer.provide([syntheticStore(options), syntheticTraces(options.executions ?? 0)])
+        )
+      )
     )
   )
 
@@ -72,7 +81,10 @@ describe("a report", () => {
   it("of 0 events is a valid document that says so", async () => {
     const options = { size: 0, eventAt: plausible }
     const { outline, pages, text } = await reportOf(options, inputOf(verificationOf(0, plausible)))
-    assert.match(pages[0]!, /found by the service itself No events 0 events lie within these bounds/)
+    assert.match(
+      pages[0]!,
+      /found by the service itself No events 0 events lie within these bounds/
+    )
     assert.match(pages[0]!, /Population 0 events/)
     assert.deepStrictEqual(
       outline.filter((line) => /^\d/.test(line)),
@@ -103,7 +115,10 @@ describe("a report", () => {
     assert.strictEqual(pdf.language, "en")
     assert.strictEqual(pdf.title, "Audit evidence report: Acme Industries, Entire history")
     assert.deepStrictEqual(pdf.fontsNotEmbedded, [])
-    assert.isTrue(pdf.fonts.every((name) => /NotoSans/.test(name)), pdf.fonts.join())
+    assert.isTrue(
+      pdf.fonts.every((name) => /NotoSans/.test(name)),
+      pdf.fonts.join()
+    )
     for (const role of ["H1", "H2", "Table", "TH", "TD", "Caption", "Figure"]) {
       assert.isAtLeast(pdf.roles.get(role) ?? 0, 1, role)
     }
@@ -156,7 +171,10 @@ describe("a report", () => {
     const of = (test: (event: (typeof events)[number]) => boolean) => events.filter(test).length
     const failures = of(({ outcome }) => outcome === "failure")
     assert.include(text, `failure ${failures} `)
-    assert.include(pages[0]!, `${failures + of(({ outcome }) => outcome === "error")} refused or failed`)
+    assert.include(
+      pages[0]!,
+      `${failures + of(({ outcome }) => outcome === "error")} refused or failed`
+    )
     assert.include(text, `success ${of(({ outcome }) => outcome === "success")} `)
     assert.include(text, `ann.larsen ${of(({ actor }) => actor.id === "ann.larsen")} `)
     assert.include(text, `user.login ${of(({ action }) => action === "user.login")} `)
@@ -189,12 +207,17 @@ describe("a report", () => {
     })
     const { pages, text } = await reportOf({ size, eventAt: plausible }, input)
     const lines = Array.from({ length: size }, (_, index) => JSON.stringify(plausible(index + 1)))
-    const sha256 = createHash("sha256").update(lines.map((line) => `${line}\n`).join("")).digest("hex")
+    const sha256 = createHash("sha256")
+      .update(lines.map((line) => `${line}\n`).join(""))
+      .digest("hex")
     assert.include(plain(text), `SHA-256${sha256}`)
     assert.include(text, "Asked for with share link shr_17")
     assert.include(text, "Request GET /v1/share/export/pdf")
     assert.include(text, "Service alk at https://log.example.org/audit, API version 1.0.0")
-    assert.include(plain(text), "'https://log.example.org/audit/v1/events?order=asc&to_sequence=12'")
+    assert.include(
+      plain(text),
+      "'https://log.example.org/audit/v1/events?order=asc&to_sequence=12'"
+    )
     const { timestamp: first } = plausible(1)
     const { timestamp: last } = plausible(size)
     const period = [first, last].map((time) => time.slice(0, 19).replace("T", " ")).join(" to ")
@@ -214,16 +237,24 @@ describe("a report", () => {
         action: sequence % 10 === 0 ? "payment.approve" : sequence === 5 ? "role.grant" : "a.b",
         outcome: sequence % 10 === 0 ? "failure" : "success",
         metadata: sequence % 10 === 0 ? { error: { message: "over the limit" } } : {},
-        created_at: isOld ? formatMicros(microsOf(event.timestamp) + 9 * 86_400_000_000) : event.created_at
+        created_at: isOld
+          ? formatMicros(microsOf(event.timestamp) + 9 * 86_400_000_000)
+          : event.created_at
       }
     }
-    const { pages, text } = await reportOf({ size, eventAt }, inputOf(verificationOf(size, eventAt)))
+    const { pages, text } = await reportOf(
+      { size, eventAt },
+      inputOf(verificationOf(size, eventAt))
+    )
     assert.match(text, /Median 120 ms 95th percentile 9 d Maximum 9 d/)
     assert.match(text, /3 events, within sequences 1 to 3, were recorded more than 1 day after/)
     assert.match(text, /up to 1 second 37 92\.5 % up to 30 days 3 7\.5 %/)
     assert.match(text, /All 3 late events shown/)
     assert.match(text, / 4 failure payment\.approve over the limit 40 at 2026-/)
-    assert.match(text, /6 Privileged actions 1 event with an action .*? role\.grant \S+ 1 0 5 at 2026-/)
+    assert.match(
+      text,
+      /6 Privileged actions 1 event with an action .*? role\.grant \S+ 1 0 5 at 2026-/
+    )
     assert.match(pages[0]!, /4 failures of payment\.approve: over the limit\. chapter 5/)
     assert.match(pages[0]!, /3 events recorded more than 1 day late\. chapter 7/)
   })
@@ -247,8 +278,13 @@ describe("a report", () => {
     const size = 300
     const input = inputOf(verificationOf(size, plausible))
     const { pages } = await reportOf({ size, eventAt: plausible }, input)
-    const rows = pages.map((page) => [...page.matchAll(/\d 2026-\d\d-\d\d \d\d:\d\d:\d\d (?=\S)/g)].length)
-    assert.isTrue(rows.some((count) => count >= 42 && count <= 52), rows.join())
+    const rows = pages.map(
+      (page) => [...page.matchAll(/\d 2026-\d\d-\d\d \d\d:\d\d:\d\d (?=\S)/g)].length
+    )
+    assert.isTrue(
+      rows.some((count) => count >= 42 && count <= 52),
+      rows.join()
+    )
     for (const page of pages.slice(-8)) assert.notMatch(page, /[a-z]@(?!example\.com )/)
   })
 
@@ -286,7 +322,10 @@ describe("a report", () => {
       assert.strictEqual(position, sequence)
       return Number(position!.replaceAll(",", ""))
     })
-    assert.deepStrictEqual(printed, [...positions].sort((left, right) => left - right))
+    assert.deepStrictEqual(
+      printed,
+      [...positions].sort((left, right) => left - right)
+    )
   })
 
   it("says a failed verification as loudly as a passed one", async () => {
@@ -343,8 +382,14 @@ describe("a report", () => {
     const options = { size: 12, eventAt: plausible, executions: 5 }
     const input = inputOf(ofBoth({ valid: false, traces }), { traces: traceScope })
     const { pages, text } = await reportOf(options, input)
-    assert.match(pages[0]!, /Integrity failure The chain of agent executions does not hold\. 1 break/)
-    assert.match(text, /The chain of agent executions Verdict Integrity failure\. 1 break found in 44 facts/)
+    assert.match(
+      pages[0]!,
+      /Integrity failure The chain of agent executions does not hold\. 1 break/
+    )
+    assert.match(
+      text,
+      /The chain of agent executions Verdict Integrity failure\. 1 break found in 44 facts/
+    )
     assert.match(text, /Breaks 1 Breaks of the chain, 1 break in all .*? 7 content_mismatch/)
     assert.match(text, /9 Agent executions Computed from altered records\./)
     assert.match(text, /No sequence number is missing/)
@@ -440,10 +485,21 @@ describe("a report", () => {
     const options = { size: 40, eventAt: scripts }
     const { fonts, fontsNotEmbedded, text } = await reportOf(options, input, Infinity)
     for (const name of ["Arabic", "Hebrew", "SC", "Mono"]) {
-      assert.isTrue(fonts.some((font) => font.includes(`NotoSans${name}`)), name)
+      assert.isTrue(
+        fonts.some((font) => font.includes(`NotoSans${name}`)),
+        name
+      )
     }
     assert.deepStrictEqual(fontsNotEmbedded, [])
-    for (const sample of ["季度报告", "四半期報告書", "カタカナ", "Ελληνικά", "Жёлтый", "Łódź", "Việt"]) {
+    for (const sample of [
+      "季度报告",
+      "四半期報告書",
+      "カタカナ",
+      "Ελληνικά",
+      "Жёлтый",
+      "Łódź",
+      "Việt"
+    ]) {
       assert.include(text, sample)
     }
     assert.match(text, /[\u0600-\u06ff]{3}/)
@@ -507,10 +563,11 @@ describe("the document of a report", () => {
   const documents: Array<PdfDocument> = []
   const recording = ManagedRuntime.make(
     Layer.succeed(PdfRenderer, {
-      render: (document) => Effect.sync(() => {
-        documents.push(document)
-        return new Uint8Array()
-      })
+      render: (document) =>
+        Effect.sync(() => {
+          documents.push(document)
+          return new Uint8Array()
+        })
     })
   )
 

@@ -17,11 +17,19 @@ const criteriaOf = (action: string, outcome: "success" | "failure" | "error" = "
 describe("patterns of actions", () => {
   it("stand for a segment with one star and for several with two, whatever the case", () => {
     const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>, ReadonlyArray<string>]> = [
-      ["user.login", ["user.login", "User.Login"], ["user.login.failed", "user.logins", "x.user.login"]],
+      [
+        "user.login",
+        ["user.login", "User.Login"],
+        ["user.login.failed", "user.logins", "x.user.login"]
+      ],
       ["user.login*", ["user.login", "user.login-failed"], ["user.login.failed", "user.log"]],
       ["*.login", ["user.login"], ["a.user.login"]],
       ["**.login", ["user.login", "a.user.login"], ["user.login.b"]],
-      ["firewall.**", ["firewall.update", "firewall.rule.update"], ["firewall", "my.firewall.update"]],
+      [
+        "firewall.**",
+        ["firewall.update", "firewall.rule.update"],
+        ["firewall", "my.firewall.update"]
+      ],
       ["**.role.**", ["user.role.add", "a.b.role.c.d"], ["role.add", "user.role"]],
       ["**", ["a.b", "a.b.c.d"], [""]]
     ]
@@ -34,9 +42,24 @@ describe("patterns of actions", () => {
   })
 
   it("have a form", () => {
-    for (const text of ["a.b", "**", "**.a*", "a-*_b.c", "*"]) assert.isTrue(isActionPattern(text), text)
-    const wrong = ["", "A.b", "a..b", ".a", "a.", "a**", "**a.b", "***", "a b", "(a)", "*.*.*.*", "é"]
-    for (const text of [...wrong, `a.${"b".repeat(130)}`]) assert.isFalse(isActionPattern(text), text)
+    for (const text of ["a.b", "**", "**.a*", "a-*_b.c", "*"])
+      assert.isTrue(isActionPattern(text), text)
+    const wrong = [
+      "",
+      "A.b",
+      "a..b",
+      ".a",
+      "a.",
+      "a**",
+      "**a.b",
+      "***",
+      "a b",
+      "(a)",
+      "*.*.*.*",
+      "é"
+    ]
+    for (const text of [...wrong, `a.${"b".repeat(130)}`])
+      assert.isFalse(isActionPattern(text), text)
   })
 })
 
@@ -135,7 +158,10 @@ describe("the files of a report's settings", () => {
   it("refuse a mapping that names an unknown criterion or a bad pattern, with the field", async () => {
     const cases: ReadonlyArray<readonly [string, RegExp]> = [
       [mapping([], { id: "CC9.9" }), /such as CC6\.1\n {2}at \["criteria"\]\[0\]\["id"\]/],
-      [mapping([{ actions: ["a..b"] }]), /pattern of actions[^]*\["rules"\]\[0\]\["actions"\]\[0\]/],
+      [
+        mapping([{ actions: ["a..b"] }]),
+        /pattern of actions[^]*\["rules"\]\[0\]\["actions"\]\[0\]/
+      ],
       [mapping([{ actions: ["(a+)+"] }]), /\["actions"\]\[0\]/],
       [mapping([{ actions: [] }]), /\["actions"\]/],
       [mapping([{ actions: ["a.b"], outcomes: ["maybe"] }]), /\["outcomes"\]\[0\]/],

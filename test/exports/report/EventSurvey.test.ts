@@ -80,13 +80,20 @@ describe("a survey", () => {
     })
     const events = [failed(1, "limit"), failed(2, "limit"), failed(3, undefined), failed(4, "role")]
     const groups = surveyOf(events).failures.groups.map(({ count, latest, reason }) => [
-      reason?.text, count, latest.sequenceNumber
+      reason?.text,
+      count,
+      latest.sequenceNumber
     ])
-    assert.deepStrictEqual(groups, [["limit", 2, 2], ["role", 1, 4], [undefined, 1, 3]])
+    assert.deepStrictEqual(groups, [
+      ["limit", 2, 2],
+      ["role", 1, 4],
+      [undefined, 1, 3]
+    ])
   })
 
   it("takes the reason where the metadata has it", () => {
-    const of = (metadata: AuditEvent["metadata"]) => reasonOf({ ...plausible(1), metadata: metadata! })
+    const of = (metadata: AuditEvent["metadata"]) =>
+      reasonOf({ ...plausible(1), metadata: metadata! })
     assert.strictEqual(of({ error: "timeout", reason: "denied" }), "denied")
     assert.strictEqual(of({ error: { code: 7, message: "refused" } }), "refused")
     assert.strictEqual(of({ error: { code: 503 } }), "503")
@@ -111,17 +118,26 @@ describe("a survey", () => {
     ]
     const { groups } = surveyOf(events, ["role.**"]).privileged
     const found = groups.map(({ actor, count, failed }) => [actor.text, count, failed])
-    assert.deepStrictEqual(found, [["ann", 2, 1], ["ben", 1, 0]])
+    assert.deepStrictEqual(found, [
+      ["ann", 2, 1],
+      ["ben", 1, 0]
+    ])
   })
 
   it("gives median, 95th percentile, maximum and buckets of the delay by nearest rank", () => {
     const delays = Array.from({ length: 100 }, (_, index) => (index + 1) * SECOND)
     const { buckets, late, lateTotal, maximum, median, p95 } = surveyOf(delayed(delays)).timeliness
     assert.deepStrictEqual([median, p95, maximum], [50 * SECOND, 95 * SECOND, 100 * SECOND])
-    assert.deepStrictEqual(buckets.map(({ count }) => count), [1, 9, 50, 40, 0, 0, 0, 0, 0])
+    assert.deepStrictEqual(
+      buckets.map(({ count }) => count),
+      [1, 9, 50, 40, 0, 0, 0, 0, 0]
+    )
     assert.strictEqual(lateTotal, 40)
     const listed = late.map(({ delay }) => delay / SECOND)
-    assert.deepStrictEqual(listed, Array.from({ length: 20 }, (_, index) => 100 - index))
+    assert.deepStrictEqual(
+      listed,
+      Array.from({ length: 20 }, (_, index) => 100 - index)
+    )
     assert.strictEqual(late[0]!.event.sequenceNumber, 100)
   })
 
@@ -171,7 +187,10 @@ describe("rows that hold no event", () => {
     assert.strictEqual(bytes, Buffer.byteLength([...garbage, good, ""].join("\n")))
     assert.strictEqual(timeliness.buckets[0]!.count, 1)
     const lines = eventLines([...garbage, good], { metadata: true })
-    assert.deepStrictEqual(lines.map(({ sequenceNumber }) => sequenceNumber), [1])
+    assert.deepStrictEqual(
+      lines.map(({ sequenceNumber }) => sequenceNumber),
+      [1]
+    )
   })
 })
 
@@ -185,9 +204,7 @@ describe("the evidence of 120,000 events", () => {
         final: false,
         isPrivileged: matcherOf(["user.role-add"]),
         traces: traceScope
-      }).pipe(
-        Effect.provide([syntheticStore({ size, eventAt: plausible }), syntheticTraces(size)])
-      )
+      }).pipe(Effect.provide([syntheticStore({ size, eventAt: plausible }), syntheticTraces(size)]))
     )
 
   it("takes no more room than that of 12,000", async () => {

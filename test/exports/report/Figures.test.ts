@@ -102,7 +102,14 @@ describe("timelineChart", () => {
 
 describe("share", () => {
   it("never rounds something to nothing or to all", () => {
-    const parts = [[0, 9], [9, 9], [1, 100_000], [99_999, 100_000], [1, 8], [0, 0]] as const
+    const parts = [
+      [0, 9],
+      [9, 9],
+      [1, 100_000],
+      [99_999, 100_000],
+      [1, 8],
+      [0, 0]
+    ] as const
     const shares = parts.map(([part, whole]) => share(part, whole))
     assert.deepStrictEqual(shares, ["0 %", "100 %", "< 0.1 %", "> 99.9 %", "12.5 %", "–"])
   })
@@ -167,11 +174,15 @@ describe("marksOf", () => {
   it("marks as in doubt what a checkpoint contradicts and what the list of breaks left out", () => {
     const checkpoint = { ...broken, sequence_number: 8, reason: "checkpoint_mismatch" } as const
     assert.deepStrictEqual([1, 8, 9].map(marksOf(verification([checkpoint]))), [
-      "in doubt", "in doubt", undefined
+      "in doubt",
+      "in doubt",
+      undefined
     ])
     const listed = { ...broken, sequence_number: 9, reason: "hash_mismatch" } as const
     assert.deepStrictEqual([8, 9, 10].map(marksOf(verification([listed], 2))), [
-      undefined, "broken", "in doubt"
+      undefined,
+      "broken",
+      "in doubt"
     ])
   })
 })
@@ -252,7 +263,9 @@ describe("fonts", () => {
       Array.from(css.matchAll(/unicode-range:([^}]+)/g), ([, range]) => range!)
     assert.deepStrictEqual(ranges(fontFaces([])), ["U+20-7e", "U+20-7e", "U+20-7e"])
     assert.deepStrictEqual(
-      ranges(fontFaces(["中文中"])).filter((range) => range !== "U+20-7e").sort(),
+      ranges(fontFaces(["中文中"]))
+        .filter((range) => range !== "U+20-7e")
+        .sort(),
       ["U+4e2d", "U+6587"]
     )
   })

@@ -19,7 +19,10 @@ const entities = (markup: string): string =>
   markup.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
 
 const asEntities = (text: string): string =>
-  text.split("").map((unit) => `&#${unit.charCodeAt(0)};`).join("")
+  text
+    .split("")
+    .map((unit) => `&#${unit.charCodeAt(0)};`)
+    .join("")
 
 /** What a reader of the markup sees: tags away, entities resolved, code points read back. */
 const readBack = (markup: string): string =>
@@ -41,8 +44,8 @@ describe("shown", () => {
 
   it("writes what can't be seen as code points", () => {
     const unseen =
-      "\u0000\t\n\u001b\u007f\u00ad\u061c\u180e\u200b\u200d\u200e\u202a\u202e\u2028\u2066\u2069" +
-      "\ufe0f\ufeff\u3164\ufff9\u{e0041}\u{1f600}\ue000\u{10ffff}\u2003"
+      "\u0000\t\n\u001b\u007f\u00ad\u061c\u180e\u200b\u200d\u200e\u202a\u202e\u2028\u2066\u2069"
+      + "\ufe0f\ufeff\u3164\ufff9\u{e0041}\u{1f600}\ue000\u{10ffff}\u2003"
     for (const character of unseen) {
       const name = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")
       assert.include(shown(`a${character}b`).markup, `class="code-point">U+${name}</bdi>`)
@@ -87,9 +90,18 @@ describe("numbers, times and hashes", () => {
 
 describe("duration", () => {
   it("has its two largest units", () => {
-    const micros = [0, 999_499, 1_000_000, 59_999_999, 60_000_000, 185_000_000, 5_400_000_000, 187_200_000_000]
+    const micros = [
+      0, 999_499, 1_000_000, 59_999_999, 60_000_000, 185_000_000, 5_400_000_000, 187_200_000_000
+    ]
     assert.deepStrictEqual(micros.map(duration), [
-      "0 ms", "999 ms", "1.0 s", "59.9 s", "1 min", "3 min 5 s", "1 h 30 min", "2 d 4 h"
+      "0 ms",
+      "999 ms",
+      "1.0 s",
+      "59.9 s",
+      "1 min",
+      "3 min 5 s",
+      "1 h 30 min",
+      "2 d 4 h"
     ])
   })
 })

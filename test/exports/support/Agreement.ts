@@ -20,8 +20,8 @@ const essence = (report: Report): string =>
 
 /** What to show of a report: its verdict and the first problems. */
 const shortly = (report: Report): string =>
-  `${report.verdict} ${problemsOf(report).slice(0, 3).join(", ")} ` +
-  (report.verdict === "unreadable" ? report.message : "")
+  `${report.verdict} ${problemsOf(report).slice(0, 3).join(", ")} `
+  + (report.verdict === "unreadable" ? report.message : "")
 
 const firstDifference = (left: string, right: string): string => {
   const [lines, others] = [left.split("\n"), right.split("\n")]

@@ -100,9 +100,7 @@ export class TestChain {
     const suffix = appendSuffix({
       ...link,
       hash,
-      ...(hashOfDetails === undefined
-        ? {}
-        : { detailsSalt: salt, detailsHash: hashOfDetails })
+      ...(hashOfDetails === undefined ? {} : { detailsSalt: salt, detailsHash: hashOfDetails })
     })
     this.bodies.push(bodyText(texts) + suffix)
     this.#hash = hash
@@ -139,14 +137,14 @@ export class TestChain {
 
 /** Texts that break whoever does not treat them as text. */
 export const hostileItems: ReadonlyArray<Item> = [
-  { id: "a\"b\\c", resource: { id: "../../etc/passwd", type: "x", name: "\u0007 bell \u001b[2J" } },
+  { id: 'a"b\\c', resource: { id: "../../etc/passwd", type: "x", name: "\u0007 bell \u001b[2J" } },
   { actor: { id: "<script>alert(1)</script>", type: "agent" }, metadata: null },
   { resource: { id: "=cmd|' /C calc'!A0", type: "sheet", name: "\u202e right to left" } },
-  { metadata: { __proto__x: 1, "": "", "é": "é", "\ud83d\ude00": "😀", "\ufb33": "דּ" } },
+  { metadata: { __proto__x: 1, "": "", é: "é", "\ud83d\ude00": "😀", "\ufb33": "דּ" } },
   { metadata: JSON.parse('{"__proto__":{"polluted":true},"constructor":{"x":1}}') as object },
   { metadata: { numbers: [0, -1.5, 1e21, 1e-7, 123456789012345680000, 4.35, 5e-324] } },
   { metadata: { text: "line\nfeed\ttab \u2028 separator", sequence_number: 999 } },
-  { metadata: { "tenant_id": "other", ",\"tenant_id\":": "\",\"tenant_id\":\"x\"" } },
+  { metadata: { tenant_id: "other", ',"tenant_id":': '","tenant_id":"x"' } },
   { metadata: {} },
   { actor: { id: "nobody", type: "system" }, resource: { id: "r", type: "t" }, metadata: null },
   { resource: { id: "empty name", type: "t", name: "" }, metadata: null },

@@ -97,7 +97,7 @@ class Dice {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return Math.floor(((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296 * count)
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296) * count)
   }
 
   one<A>(values: ReadonlyArray<A>): A {
@@ -197,22 +197,69 @@ export const basePacks = async (): Promise<ReadonlyArray<Base>> => {
 
 /** JSON texts, some of which no program may take and some of which programs take differently. */
 const values: ReadonlyArray<string> = [
-  "null", "true", "false", "0", "-0", "1", "2", "1.0", "2e0", "-1", "0.5", "1e400", "1e21",
+  "null",
+  "true",
+  "false",
+  "0",
+  "-0",
+  "1",
+  "2",
+  "1.0",
+  "2e0",
+  "-1",
+  "0.5",
+  "1e400",
+  "1e21",
   "5e-324",
-  "9007199254740991", "9007199254740993", "123456789012345678901234567890", "1".repeat(400),
-  `1${"0".repeat(5_000)}`, "01", "1.", "NaN", "Infinity", '""', '"x"', '"\\ud800"', '"\\u0000"',
-  '"\\u0061"', '"\u2028"', '"\u0085"', '"\ufeff"', '"😀"', '"\ufb33"', "[]", "{}", "[null]",
+  "9007199254740991",
+  "9007199254740993",
+  "123456789012345678901234567890",
+  "1".repeat(400),
+  `1${"0".repeat(5_000)}`,
+  "01",
+  "1.",
+  "NaN",
+  "Infinity",
+  '""',
+  '"x"',
+  '"\\ud800"',
+  '"\\u0000"',
+  '"\\u0061"',
+  '"\u2028"',
+  '"\u0085"',
+  '"\ufeff"',
+  '"😀"',
+  '"\ufb33"',
+  "[]",
+  "{}",
+  "[null]",
   '["x"]',
-  '{"__proto__":1}', '{"a":1,"a":2}', "[".repeat(200) + "]".repeat(200),
+  '{"__proto__":1}',
+  '{"a":1,"a":2}',
+  "[".repeat(200) + "]".repeat(200),
   "[".repeat(60) + "]".repeat(60),
-  `"${"0".repeat(64)}"`, `["${"0".repeat(64)}"]`, '"1970-01-01T00:00:00.000000Z"',
-  '"\\"', "'x'", "{", ""
+  `"${"0".repeat(64)}"`,
+  `["${"0".repeat(64)}"]`,
+  '"1970-01-01T00:00:00.000000Z"',
+  '"\\"',
+  "'x'",
+  "{",
+  ""
 ]
 
 const junkLines: ReadonlyArray<string> = [
-  "", " ", "{}", "[]", "null", "{", '{"sequence_number":3}',
+  "",
+  " ",
+  "{}",
+  "[]",
+  "null",
+  "{",
+  '{"sequence_number":3}',
   '{"sequence_number":99999999999999999999',
-  '"sequence_number":7', '"sequence_number":7,\r"sequence_number":8x', "\u2028", "\ufeff{}",
+  '"sequence_number":7',
+  '"sequence_number":7,\r"sequence_number":8x',
+  "\u2028",
+  "\ufeff{}",
   "x".repeat(3_000)
 ]
 
@@ -239,7 +286,8 @@ const membersOf = (text: string): ReadonlyArray<RegExpExecArray> => [
 const replaced = (text: string, found: RegExpExecArray, by: string): string =>
   text.slice(0, found.index) + by + text.slice(found.index + found[0].length)
 
-const onOneLine = (change: (dice: Dice, line: string) => string | undefined): TextChange =>
+const onOneLine =
+  (change: (dice: Dice, line: string) => string | undefined): TextChange =>
   (dice, text) => {
     // A file of one JSON text over many lines is one line here.
     if (text.startsWith("{\n")) return change(dice, text)
@@ -267,8 +315,8 @@ const textChanges: Readonly<Record<string, TextChange>> = {
   "no line feed at the end": (_, text) => text.replace(/\n$/, ""),
   "carriage returns": (_, text) => text.replaceAll("\n", "\r\n"),
   "byte order mark": (_, text) => `\ufeff${text}`,
-  "empty": () => "",
-  "value": onOneLine((dice, line) => {
+  empty: () => "",
+  value: onOneLine((dice, line) => {
     const found = valuesOf(line)
     return found.length === 0 ? undefined : replaced(line, dice.one(found), dice.one(values))
   }),
@@ -282,9 +330,9 @@ const textChanges: Readonly<Record<string, TextChange>> = {
     const number = dice.one(found)
     return replaced(line, number, `${Number(number[0]) + (dice.once(2) ? 1 : -1)}`)
   }),
-  "character": onOneLine((dice, line) => {
+  character: onOneLine((dice, line) => {
     const at = dice.below(Math.max(1, line.length))
-    const other = dice.one([..."0a\"{}:, \\\u00e9\r+="])
+    const other = dice.one([...'0a"{}:, \\\u00e9\r+='])
     return line.slice(0, at) + other + line.slice(at + dice.below(2))
   }),
   "member dropped": onOneLine((dice, line) => {
@@ -292,7 +340,10 @@ const textChanges: Readonly<Record<string, TextChange>> = {
     if (found.length === 0) return undefined
     const member = dice.one(found)
     const gone = replaced(line, member, "")
-    return gone.replace(/,\s*,/, ",").replace(/([{[])\s*,/, "$1").replace(/,\s*([}\]])/, "$1")
+    return gone
+      .replace(/,\s*,/, ",")
+      .replace(/([{[])\s*,/, "$1")
+      .replace(/,\s*([}\]])/, "$1")
   }),
   "member twice": onOneLine((dice, line) => {
     const found = membersOf(line)
@@ -307,12 +358,12 @@ const textChanges: Readonly<Record<string, TextChange>> = {
       ? undefined
       : replaced(line, found[0]!, `"more":${dice.one(values)},${found[0]![0]}`)
   }),
-  "space": onOneLine((dice, line) => {
+  space: onOneLine((dice, line) => {
     const at = line.indexOf(":") + 1
     const space = dice.one([" ", "\t", "\u00a0"])
     return at === 0 ? undefined : line.slice(0, at) + space + line.slice(at)
   }),
-  "escape": onOneLine((dice, line) => {
+  escape: onOneLine((dice, line) => {
     const places = [...line.matchAll(/[a-z]/g)]
     if (places.length === 0) return undefined
     const letter = dice.one(places)
@@ -333,8 +384,14 @@ const changeText = (dice: Dice, pack: PackEditor): string => {
 }
 
 const otherNames: ReadonlyArray<string> = [
-  "autorun.exe", "checkpoints/7.txt", "checkpoints/007.txt", "checkpoints/99999999999999999999.txt",
-  "keys/other.txt", "Manifest.json", "events.ndjson.bak", "schema/x.json"
+  "autorun.exe",
+  "checkpoints/7.txt",
+  "checkpoints/007.txt",
+  "checkpoints/99999999999999999999.txt",
+  "keys/other.txt",
+  "Manifest.json",
+  "events.ndjson.bak",
+  "schema/x.json"
 ]
 
 const changeFiles = (dice: Dice, pack: PackEditor): string => {
@@ -468,7 +525,8 @@ const changeZip = (dice: Dice, pack: PackEditor): readonly [string, Buffer] => {
         return [`ZIP cut at ${at}`, bytes.subarray(0, at)]
       default:
         return [
-          `bytes put in at ${at}`, Buffer.concat([bytes.subarray(0, at), JUNK, bytes.subarray(at)])
+          `bytes put in at ${at}`,
+          Buffer.concat([bytes.subarray(0, at), JUNK, bytes.subarray(at)])
         ]
     }
   }

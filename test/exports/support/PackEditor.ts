@@ -164,7 +164,8 @@ export class PackEditor {
   sums(): this {
     const sums = [...this.files].filter(([name]) => name !== "sha256sums.txt")
     return this.set(
-      "sha256sums.txt", sums.map(([name, bytes]) => `${sha256(bytes)}  ${name}\n`).join("")
+      "sha256sums.txt",
+      sums.map(([name, bytes]) => `${sha256(bytes)}  ${name}\n`).join("")
     )
   }
 

@@ -81,7 +81,10 @@ export const handOverNote = (
   before: Signer,
   next: Signer
 ): string => {
-  const tree = treeOf(chain.bodies.map((body) => parse(body).hash), size)
+  const tree = treeOf(
+    chain.bodies.map((body) => parse(body).hash),
+    size
+  )
   return handOver(before, SERVICE, chain.tenantId, tree, ROTATED_AT, next.vkey).note
 }
 
@@ -91,7 +94,10 @@ export const checkpointOf = (
   size = chain.length,
   by = signer
 ): CheckpointRecord => {
-  const tree = treeOf(chain.bodies.map((body) => parse(body).hash), size)
+  const tree = treeOf(
+    chain.bodies.map((body) => parse(body).hash),
+    size
+  )
   return makeCheckpoint(by, SERVICE, chain.tenantId, tree, GENERATED_AT)
 }
 
@@ -102,7 +108,10 @@ export const traceCheckpointOf = (
   size = facts.length,
   by = signer
 ): CheckpointRecord => {
-  const tree = treeOf(facts.map(({ hash }) => hash), size)
+  const tree = treeOf(
+    facts.map(({ hash }) => hash),
+    size
+  )
   return makeCheckpoint(by, SERVICE, tenantId, tree, GENERATED_AT, "traces")
 }
 
@@ -223,7 +232,10 @@ export class PackWorld {
     const checkpoint = (tree: string, size?: number) =>
       tree.endsWith("/traces")
         ? traceCheckpointOf(
-            facts, chain.tenantId, size, signerAt(rotation?.traces, size ?? Infinity)
+            facts,
+            chain.tenantId,
+            size,
+            signerAt(rotation?.traces, size ?? Infinity)
           )
         : checkpointOf(chain, size, signerAt(rotation?.events, size ?? Infinity))
     const handOversOf = (tree: string) => {
@@ -272,8 +284,8 @@ export class PackWorld {
 
   layer(wishes: PackWishes) {
     const chosen = wishes.facts ?? this.facts
-    const views = [...Map.groupBy(chosen, ({ executionId }) => executionId).values()].map(
-      (facts) => foldFacts(facts.map(({ body }) => parseFact(body)!))
+    const views = [...Map.groupBy(chosen, ({ executionId }) => executionId).values()].map((facts) =>
+      foldFacts(facts.map(({ body }) => parseFact(body)!))
     )
     const { executions = views.map(({ execution }) => JSON.stringify(execution)) } = wishes
     const { spans = views.flatMap((view) => view.spans.map((span) => JSON.stringify(span))) } =

@@ -72,7 +72,11 @@ export class VerifierServers {
   constructor({ folder }: Verifiers) {
     this.#servers = [
       new Server("verify.mjs", "node", [
-        "--input-type=module", "-e", NODE, "no program", join(folder, "verify.mjs")
+        "--input-type=module",
+        "-e",
+        NODE,
+        "no program",
+        join(folder, "verify.mjs")
       ]),
       new Server("verify.py", "python3", ["-c", PYTHON, folder])
     ]

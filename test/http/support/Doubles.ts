@@ -161,7 +161,9 @@ export class World {
     for (const { attempt, receipt_id, verdict, waited } of changes.verdicts) {
       this.settle(
         attempt,
-        verdict === "mismatch" ? { kind: "mismatch" } : { kind: "repeat", receiptId: receipt_id, waited }
+        verdict === "mismatch"
+          ? { kind: "mismatch" }
+          : { kind: "repeat", receiptId: receipt_id, waited }
       )
     }
   }
@@ -250,7 +252,9 @@ const keysetPages = (world: World, query: EventPageQuery): KeysetPages => {
   const [cursor, end] = isAscending
     ? [afterSequence, beforeSequence ?? Infinity]
     : [beforeSequence, afterSequence ?? 0]
-  const sequences = world.matching(tenantId, filter, order).map((body) => parse(body).sequence_number)
+  const sequences = world
+    .matching(tenantId, filter, order)
+    .map((body) => parse(body).sequence_number)
   const boundOf = (found: ReadonlyArray<number>): number | undefined => {
     const first = found.slice(-limit)[0]
     return first === undefined ? undefined : isAscending ? first - 1 : first + 1
@@ -284,9 +288,9 @@ const storeOf = (world: World) =>
         const body = world.bodies.find((one) => {
           const event = parse(one)
           return (
-            event.tenant_id === tenantId &&
-            event.id === id &&
-            (sequence === undefined || event.sequence_number === sequence)
+            event.tenant_id === tenantId
+            && event.id === id
+            && (sequence === undefined || event.sequence_number === sequence)
           )
         })
         return body === undefined
@@ -317,20 +321,19 @@ const storeOf = (world: World) =>
 const feedOf = (world: World) =>
   LiveFeed.of({
     subscribe: ({ after, filter, tenantId }) =>
-      Effect.suspend((): Effect.Effect<
-        Stream.Stream<Uint8Array>,
-        ResumePointInvalid | TooManyStreams
-      > => {
-        if (world.streams.length >= world.streamsMax) {
-          return Effect.fail(new TooManyStreams({ limit: world.streamsMax }))
+      Effect.suspend(
+        (): Effect.Effect<Stream.Stream<Uint8Array>, ResumePointInvalid | TooManyStreams> => {
+          if (world.streams.length >= world.streamsMax) {
+            return Effect.fail(new TooManyStreams({ limit: world.streamsMax }))
+          }
+          const head = world.state.heads.get(tenantId)?.sequence_number ?? 0
+          if (after !== undefined && after > head) {
+            return Effect.fail(new ResumePointInvalid({ message: "beyond the head" }))
+          }
+          world.streams.push({ filter, after })
+          return Effect.succeed(world.sse)
         }
-        const head = world.state.heads.get(tenantId)?.sequence_number ?? 0
-        if (after !== undefined && after > head) {
-          return Effect.fail(new ResumePointInvalid({ message: "beyond the head" }))
-        }
-        world.streams.push({ filter, after })
-        return Effect.succeed(world.sse)
-      }),
+      ),
     admit: () => Effect.void,
     readers: new Readers(),
     subscribers: Effect.sync(() => world.streams.length)
@@ -340,7 +343,7 @@ const feedOf = (world: World) =>
 const keysOf = (world: World) =>
   Layer.effect(
     Keys,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const keys = yield* Keys
       return Keys.of({
         ...keys,
@@ -356,42 +359,42 @@ const keysOf = (world: World) =>
   )
 
 const verifierOf = (world: World) => {
-  const verify: Verifier["Service"]["verify"] = Effect.fnUntraced(function*(request) {
-      world.verified.push(request)
-      if (world.storeDown) return yield* unreachable("verify")
-      for (let second = 1; second <= world.verifySeconds; second++) {
-        yield* Effect.sleep("1100 millis")
-        yield* request.onProgress?.({
-          eventsChecked: second,
-          upToSequence: second,
-          hash: "f".repeat(64),
-          of: world.verifySeconds,
-          breaksTotal: 0
-        }) ?? Effect.void
-      }
-      return {
-        valid: world.breaks.length === 0,
-        status: world.breaks.length === 0 ? ("valid" as const) : ("broken" as const),
-        tenant_id: request.tenantId,
-        scheme: "alk-chain-v1" as const,
-        bounds: {
-          from: request.from ?? "1970-01-01T00:00:00.000000Z",
-          to: request.to ?? "2261-12-31T23:59:59.999999Z",
-          from_sequence: request.fromSequence ?? null,
-          to_sequence: request.toSequence ?? null
-        },
-        events_checked: world.bodies.length,
-        events_in_bounds: world.bodies.length,
-        first_sequence_number: null,
-        last_sequence_number: null,
-        head: null,
-        erased_events: 0,
-        assurance: "self_attested" as const,
-        breaks: world.breaks,
-        breaks_total: world.breaks.length,
-        verified_at: "2026-01-01T00:00:00.000000Z",
-        duration_ms: request.requireHead ? 1 : 0
-      }
+  const verify: Verifier["Service"]["verify"] = Effect.fnUntraced(function* (request) {
+    world.verified.push(request)
+    if (world.storeDown) return yield* unreachable("verify")
+    for (let second = 1; second <= world.verifySeconds; second++) {
+      yield* Effect.sleep("1100 millis")
+      yield* request.onProgress?.({
+        eventsChecked: second,
+        upToSequence: second,
+        hash: "f".repeat(64),
+        of: world.verifySeconds,
+        breaksTotal: 0
+      }) ?? Effect.void
+    }
+    return {
+      valid: world.breaks.length === 0,
+      status: world.breaks.length === 0 ? ("valid" as const) : ("broken" as const),
+      tenant_id: request.tenantId,
+      scheme: "alk-chain-v1" as const,
+      bounds: {
+        from: request.from ?? "1970-01-01T00:00:00.000000Z",
+        to: request.to ?? "2261-12-31T23:59:59.999999Z",
+        from_sequence: request.fromSequence ?? null,
+        to_sequence: request.toSequence ?? null
+      },
+      events_checked: world.bodies.length,
+      events_in_bounds: world.bodies.length,
+      first_sequence_number: null,
+      last_sequence_number: null,
+      head: null,
+      erased_events: 0,
+      assurance: "self_attested" as const,
+      breaks: world.breaks,
+      breaks_total: world.breaks.length,
+      verified_at: "2026-01-01T00:00:00.000000Z",
+      duration_ms: request.requireHead ? 1 : 0
+    }
   })
   return Verifier.of({ verify, verifyTenant: verify })
 }
@@ -419,9 +422,7 @@ const shareLinksOf = (world: World) => layerShareLinks.pipe(Layer.provide(actsOf
 
 /** Every service that the server asks for, made of the world. */
 export const layerDoubles = (world: World, changed: Partial<Settings> = {}) =>
-  layerProofs(world.proofs, settings.secret).pipe(
-    Layer.provideMerge(layerServices(world, changed))
-  )
+  layerProofs(world.proofs, settings.secret).pipe(Layer.provideMerge(layerServices(world, changed)))
 
 const layerServices = (world: World, changed: Partial<Settings>) =>
   Layer.mergeAll(

@@ -7,7 +7,11 @@ import { Heads } from "../../../src/actors/Heads.ts"
 import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
 import { makeCheckpoint, type CheckpointRecord } from "../../../src/domain/Checkpoint.ts"
 import { Frontier } from "../../../src/domain/MerkleTree.ts"
-import { EvidenceSeal, SealUnavailable, type SealedTree } from "../../../src/exports/EvidenceSeal.ts"
+import {
+  EvidenceSeal,
+  SealUnavailable,
+  type SealedTree
+} from "../../../src/exports/EvidenceSeal.ts"
 import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
 import type { ReportInput } from "../../../src/exports/report/Report.ts"
 import { TraceExport } from "../../../src/exports/TraceExport.ts"
@@ -59,7 +63,7 @@ const printer = (state: ExportWorld) =>
       return state.reportSettings
     },
     render: (input) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* state.gate
         if (state.printer === "missing") {
           return yield* new PdfUnavailable({ message: "install a Chromium" })
@@ -108,43 +112,50 @@ const seal = (world: World, state: ExportWorld) => {
 
 /** An honest report: the world's chain is intact. */
 const verifier = (world: World) => {
-  const verify: Verifier["Service"]["verify"] = ({ from, fromSequence, tenantId, to, toSequence }) =>
-      Effect.sync((): VerifyReport => {
-        const hashes = hashesOf(world, tenantId)
-        const head = world.state.heads.get(tenantId)
-        const first = Math.max(1, fromSequence ?? 1)
-        const last = Math.min(toSequence ?? Infinity, hashes.length)
-        const count = Math.max(0, last - first + 1)
-        return {
-          valid: world.breaks.length === 0,
-          status: count === 0 ? "empty" : "valid",
-          tenant_id: tenantId,
-          scheme: "alk-chain-v1",
-          bounds: {
-            from: from ?? HISTORY_FROM,
-            to: to ?? HISTORY_TO,
-            from_sequence: fromSequence ?? null,
-            to_sequence: toSequence ?? null
-          },
-          events_checked: count,
-          events_in_bounds: count,
-          first_sequence_number: count === 0 ? null : first,
-          last_sequence_number: count === 0 ? null : last,
-          head: head === undefined
+  const verify: Verifier["Service"]["verify"] = ({
+    from,
+    fromSequence,
+    tenantId,
+    to,
+    toSequence
+  }) =>
+    Effect.sync((): VerifyReport => {
+      const hashes = hashesOf(world, tenantId)
+      const head = world.state.heads.get(tenantId)
+      const first = Math.max(1, fromSequence ?? 1)
+      const last = Math.min(toSequence ?? Infinity, hashes.length)
+      const count = Math.max(0, last - first + 1)
+      return {
+        valid: world.breaks.length === 0,
+        status: count === 0 ? "empty" : "valid",
+        tenant_id: tenantId,
+        scheme: "alk-chain-v1",
+        bounds: {
+          from: from ?? HISTORY_FROM,
+          to: to ?? HISTORY_TO,
+          from_sequence: fromSequence ?? null,
+          to_sequence: toSequence ?? null
+        },
+        events_checked: count,
+        events_in_bounds: count,
+        first_sequence_number: count === 0 ? null : first,
+        last_sequence_number: count === 0 ? null : last,
+        head:
+          head === undefined
             ? null
             : {
                 sequence_number: head.sequence_number,
                 hash: head.hash,
                 created_at: head.created_at
               },
-          erased_events: 0,
-          assurance: "signed",
-          breaks: [],
-          breaks_total: 0,
-          verified_at: "2026-01-01T00:00:00.000000Z",
-          duration_ms: 3
-        }
-      })
+        erased_events: 0,
+        assurance: "signed",
+        breaks: [],
+        breaks_total: 0,
+        verified_at: "2026-01-01T00:00:00.000000Z",
+        duration_ms: 3
+      }
+    })
   return Layer.succeed(Verifier, { verify, verifyTenant: verify })
 }
 

@@ -53,7 +53,10 @@ const checkpointStore = (world: ProofWorld) => {
       guarded(world, () => of(tenantId).find(({ tree_size }) => tree_size === size)),
     list: (tenantId, { beforeSize = Infinity, limit }) =>
       guarded(world, () =>
-        of(tenantId).filter(({ tree_size }) => tree_size < beforeSize).slice(0, limit))
+        of(tenantId)
+          .filter(({ tree_size }) => tree_size < beforeSize)
+          .slice(0, limit)
+      )
   })
 }
 
@@ -68,8 +71,8 @@ const hashTree = (world: ProofWorld) =>
           return Effect.fail(new TreeUnbuildable({ firstSequence: lastSequence, lastSequence }))
         }
         const node = (level: number, index: number): Buffer =>
-          world.kept.get(`${level}/${index}`) ??
-          (level === 0
+          world.kept.get(`${level}/${index}`)
+          ?? (level === 0
             ? leafHash(hashes[index]!)
             : nodeHash(node(level - 1, 2 * index), node(level - 1, 2 * index + 1)))
         return Effect.succeed({ node, eventHash: (index: number) => hashes[index]! })

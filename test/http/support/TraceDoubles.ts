@@ -4,7 +4,11 @@
  */
 import { Effect, Layer, Stream } from "effect"
 import { ResumePointInvalid, TooManyStreams } from "../../../src/actors/LiveFeed.ts"
-import { ExecutionUnknown, TraceFeed, type TraceSubscription } from "../../../src/actors/TraceFeed.ts"
+import {
+  ExecutionUnknown,
+  TraceFeed,
+  type TraceSubscription
+} from "../../../src/actors/TraceFeed.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/TraceFact.ts"
 import { foldFacts } from "../../../src/domain/TraceView.ts"
 import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
@@ -47,8 +51,8 @@ export class TraceWorld {
     if (this.forgetful) return []
     return this.facts.filter(
       (fact) =>
-        fact.tenant_id === tenantId &&
-        (executionId === undefined || fact.execution_id === executionId)
+        fact.tenant_id === tenantId
+        && (executionId === undefined || fact.execution_id === executionId)
     )
   }
 }
@@ -64,15 +68,19 @@ const page = (world: TraceWorld, query: ExecutionPageQuery) => {
     .map((facts) => ({ facts, execution: foldFacts(facts).execution! }))
     .filter(
       ({ execution: { agent_id, started_at, status: now } }) =>
-        (status === undefined || status === now) &&
-        (agentId === undefined || agentId === agent_id) &&
-        started_at >= from &&
-        started_at <= to
+        (status === undefined || status === now)
+        && (agentId === undefined || agentId === agent_id)
+        && started_at >= from
+        && started_at <= to
     )
     .sort(({ execution: left }, { execution: right }) =>
       left.started_at === right.started_at
-        ? left.id < right.id ? -1 : 1
-        : left.started_at > right.started_at ? -1 : 1
+        ? left.id < right.id
+          ? -1
+          : 1
+        : left.started_at > right.started_at
+          ? -1
+          : 1
     )
   return {
     executions: Stream.fromIterable(
@@ -101,11 +109,12 @@ export const traceStoreOf = (world: TraceWorld) => {
             return bodies(facts.filter(({ type }) => type.startsWith("execution.")))
           case "span":
             return bodies(
-              facts.filter((fact) =>
-                fact.type.startsWith("execution.") ||
-                (fact.type !== "span.event" &&
-                  "span_id" in fact &&
-                  fact.span_id === selection.spanId)
+              facts.filter(
+                (fact) =>
+                  fact.type.startsWith("execution.")
+                  || (fact.type !== "span.event"
+                    && "span_id" in fact
+                    && fact.span_id === selection.spanId)
               )
             )
           case "event":
@@ -124,8 +133,8 @@ export const traceStoreOf = (world: TraceWorld) => {
             .of(tenantId)
             .find(
               (fact) =>
-                (fact.type === "span.started" && fact.span_id === spanId) ||
-                (fact.type === "execution.started" && fact.root_span_id === spanId)
+                (fact.type === "span.started" && fact.span_id === spanId)
+                || (fact.type === "execution.started" && fact.root_span_id === spanId)
             )?.execution_id
       ),
     ...folded,
@@ -142,23 +151,25 @@ export const traceStoreOf = (world: TraceWorld) => {
 const feedOf = (world: TraceWorld) =>
   TraceFeed.of({
     subscribe: (subscription) =>
-      Effect.suspend((): Effect.Effect<
-        Stream.Stream<Uint8Array>,
-        ExecutionUnknown | ResumePointInvalid | TooManyStreams
-      > => {
-        const { after = 0, executionId, tenantId } = subscription
-        if (world.subscriptions.length >= world.streamsMax) {
-          return Effect.fail(new TooManyStreams({ limit: world.streamsMax }))
+      Effect.suspend(
+        (): Effect.Effect<
+          Stream.Stream<Uint8Array>,
+          ExecutionUnknown | ResumePointInvalid | TooManyStreams
+        > => {
+          const { after = 0, executionId, tenantId } = subscription
+          if (world.subscriptions.length >= world.streamsMax) {
+            return Effect.fail(new TooManyStreams({ limit: world.streamsMax }))
+          }
+          if (world.of(tenantId, executionId).length === 0) {
+            return Effect.fail(new ExecutionUnknown())
+          }
+          if (after > world.of(tenantId).length) {
+            return Effect.fail(new ResumePointInvalid({ message: "beyond the head" }))
+          }
+          world.subscriptions.push(subscription)
+          return Effect.succeed(world.sse)
         }
-        if (world.of(tenantId, executionId).length === 0) {
-          return Effect.fail(new ExecutionUnknown())
-        }
-        if (after > world.of(tenantId).length) {
-          return Effect.fail(new ResumePointInvalid({ message: "beyond the head" }))
-        }
-        world.subscriptions.push(subscription)
-        return Effect.succeed(world.sse)
-      })
+      )
   })
 
 const verifierOf = (world: TraceWorld) =>

@@ -49,7 +49,12 @@ export const events = (count: number): Command => ingestCommand(TENANT, count)
 export const wantCheckpoint = (): Command => ({ ...ingestCommand(TENANT, 0), kind: "checkpoint" })
 
 /** The command that erases an event's details. */
-export const erasureOf = ({ content_hash, id, sequence_number, tenant_id }: AuditEvent): Command => {
+export const erasureOf = ({
+  content_hash,
+  id,
+  sequence_number,
+  tenant_id
+}: AuditEvent): Command => {
   const prepared = prepareItem(
     {
       actor: { id: "key_1", type: "system" },
@@ -97,7 +102,7 @@ export const sequenceUntil = <E, R>(holds: Effect.Effect<boolean, E, R>) =>
   )
 
 /** Submit commands and run a sequencer until so many events stand in the topic. */
-export const sequence = Effect.fnUntraced(function*(
+export const sequence = Effect.fnUntraced(function* (
   total: number,
   ...commands: ReadonlyArray<Command>
 ) {
@@ -108,10 +113,7 @@ export const sequence = Effect.fnUntraced(function*(
 
 /** The list, oldest first. */
 export const listed = EventStore.use((store) =>
-  store.page(
-    { tenantId: TENANT, filter: emptyFilter, order: "asc", offset: 0, limit: 1_000 },
-    true
-  )
+  store.page({ tenantId: TENANT, filter: emptyFilter, order: "asc", offset: 0, limit: 1_000 }, true)
 )
 
 /** Project for as long as the scope is open. */
@@ -125,20 +127,23 @@ const lastProgress = Effect.map(readAll("progress"), (records) => {
 })
 
 /** Project until the readers are told of the end of every topic; answers the list. */
-export const project = Effect.fnUntraced(function*() {
+export const project = Effect.fnUntraced(function* () {
   const before = (yield* lastProgress)?.offset ?? -1
   yield* projecting
   const log = yield* EventLog
   const topics = ["events", "checkpoints"] as const
   const ends = yield* log.ends(topics.map((topic) => ({ topic, partition: 0 })))
   yield* eventually(
-    Effect.map(lastProgress, (progress) =>
-      progress !== undefined &&
-      // What an earlier projection has said of its view says nothing of this one's.
-      progress.offset > before &&
-      !progress.rebuilding &&
-      progress.events_next >= ends[0]! &&
-      progress.checkpoints_next >= ends[1]!)
+    Effect.map(
+      lastProgress,
+      (progress) =>
+        progress !== undefined
+        // What an earlier projection has said of its view says nothing of this one's.
+        && progress.offset > before
+        && !progress.rebuilding
+        && progress.events_next >= ends[0]!
+        && progress.checkpoints_next >= ends[1]!
+    )
   )
   return yield* listed
 }, Effect.scoped)

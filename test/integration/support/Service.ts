@@ -19,7 +19,7 @@ import { TENANT } from "./Evidence.ts"
 const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
 
 /** Sequencer, projection and follower for as long as the scope is open. */
-export const running = Effect.gen(function*() {
+export const running = Effect.gen(function* () {
   yield* Effect.forkScoped(runSequencer(0, settings, () => Effect.void))
   yield* runProjection({ settleMs: 0 })
   const following = yield* Layer.build(Layer.fresh(layerFollower))
@@ -48,14 +48,16 @@ export const registryCommand = (operation: RegistryOperation): Command => ({
 
 /** What became of a command; a view that is not shown yet is asked again. */
 export const finalState = (service: Service, tenantId: string, receiptId: string) =>
-  service.receipts.state(tenantId, receiptId).pipe(
-    Effect.repeat({ until: ({ status }) => status !== "pending" }),
-    Effect.retry(Schedule.spaced("50 millis")),
-    Effect.timeout("20 seconds")
-  )
+  service.receipts
+    .state(tenantId, receiptId)
+    .pipe(
+      Effect.repeat({ until: ({ status }) => status !== "pending" }),
+      Effect.retry(Schedule.spaced("50 millis")),
+      Effect.timeout("20 seconds")
+    )
 
 /** A key is made and known; an event is written and listed; its receipt is final. */
-export const assertWorks = Effect.fnUntraced(function*(service: Service, id: string) {
+export const assertWorks = Effect.fnUntraced(function* (service: Service, id: string) {
   const key = apiKey(id)
   const made = ingestCommand(TENANT, 1)
   const tenant = { id: TENANT, created_at: key.created_at }

@@ -28,7 +28,8 @@ const released: Readonly<Record<string, string>> = {
     "e0a7cdc0ffcfeffaa2606e8611839735ebffaa2d6acdf33e9356f2c48ae692d3",
   "opentelemetry/proto/trace/v1/trace.proto":
     "c3fb1385c90b8bc08a2a462e28b5d0c422c7b524a839f75f75e3cd9f64f36956",
-  "google/rpc/error_details.proto": "da3f5ac1304abfd6ab2f959b4ac3e6cb0758b52fca388c226bf3b92af95e07ed",
+  "google/rpc/error_details.proto":
+    "da3f5ac1304abfd6ab2f959b4ac3e6cb0758b52fca388c226bf3b92af95e07ed",
   "google/rpc/status.proto": "3b5c712455570ac4342dd3c521c4c11011652ae9a0fbca75ba22fcc45c6e1991"
 }
 

@@ -16,8 +16,21 @@ import {
 } from "../../../src/pipeline/otlp/Mapping.ts"
 
 const TYPES = [
-  "AGENT", "LLM_CALL", "TOOL_CALL", "RETRIEVAL", "RERANK", "EMBEDDING", "PLANNING", "MEMORY",
-  "WORKFLOW", "GUARDRAIL", "EVALUATION", "PROMPT", "HUMAN_APPROVAL", "HANDOFF", "CUSTOM"
+  "AGENT",
+  "LLM_CALL",
+  "TOOL_CALL",
+  "RETRIEVAL",
+  "RERANK",
+  "EMBEDDING",
+  "PLANNING",
+  "MEMORY",
+  "WORKFLOW",
+  "GUARDRAIL",
+  "EVALUATION",
+  "PROMPT",
+  "HUMAN_APPROVAL",
+  "HANDOFF",
+  "CUSTOM"
 ]
 
 describe("the span type", () => {

@@ -265,10 +265,7 @@ describe("values", () => {
           prepared(received)
         )
         assert.deepStrictEqual(json!.refused, binary!.refused)
-        assert.deepStrictEqual(
-          json!.commands.flat().map(plain),
-          binary!.commands.flat().map(plain)
-        )
+        assert.deepStrictEqual(json!.commands.flat().map(plain), binary!.commands.flat().map(plain))
       }),
       { numRuns: 200 }
     )
@@ -279,7 +276,10 @@ describe("links", () => {
   it("to spans of the trace are causes, each once, and need no metadata", () => {
     const links = [1, 2, 1].map((n) => ({ traceId: TRACE, spanId: id(n) }))
     const { causedBy, details } = one({ links })
-    assert.deepStrictEqual(causedBy, [1, 2].map((n) => spanIdOf(TENANT, TRACE, id(n))))
+    assert.deepStrictEqual(
+      causedBy,
+      [1, 2].map((n) => spanIdOf(TENANT, TRACE, id(n)))
+    )
     assert.notProperty(details.metadata, "links")
   })
 
@@ -403,9 +403,15 @@ describe("what can't be stored", () => {
       attributes: [text("a", "\u0000")]
     }).resourceSpans[0]
     const { commands, refused } = prepared(fromJsonText({ resourceSpans: [bad, good] }))
-    assert.deepStrictEqual(refused.map(({ index }) => index), [0, 1])
+    assert.deepStrictEqual(
+      refused.map(({ index }) => index),
+      [0, 1]
+    )
     assert.include(refused[0]!.message, 'resource.attributes["a"]: holds U+0000')
-    assert.deepStrictEqual(commands.flat().map(({ index }) => index), [2])
+    assert.deepStrictEqual(
+      commands.flat().map(({ index }) => index),
+      [2]
+    )
   })
 })
 
@@ -433,7 +439,10 @@ describe("an export", () => {
 
   it("is cut into commands of so many spans, in order", () => {
     const { commands } = prepared(fromJsonText(exportOf(many(2 * SPANS_PER_COMMAND_MAX + 1))))
-    assert.deepStrictEqual(commands.map(({ length }) => length), [1_000, 1_000, 1])
+    assert.deepStrictEqual(
+      commands.map(({ length }) => length),
+      [1_000, 1_000, 1]
+    )
     assert.deepStrictEqual(
       commands.flat().map(({ index }) => index),
       Array.from({ length: 2_001 }, (_, index) => index)
@@ -560,13 +569,15 @@ describe("what exporters send", () => {
       const body = example(name)
       const operations = operationsOf(body)
       assert.deepStrictEqual(
-        operations.map(({ causedBy, details, events, spanType, status }): Row => [
-          JSON.parse(details.text).name,
-          spanType,
-          status,
-          causedBy.length,
-          events.map(({ eventType }) => eventType)
-        ]),
+        operations.map(
+          ({ causedBy, details, events, spanType, status }): Row => [
+            JSON.parse(details.text).name,
+            spanType,
+            status,
+            causedBy.length,
+            events.map(({ eventType }) => eventType)
+          ]
+        ),
         rows
       )
       assert.strictEqual(operations[0]!.agentId, agent)
@@ -594,5 +605,4 @@ describe("what exporters send", () => {
       })
     })
   }
-
 })

@@ -35,8 +35,8 @@ const FIRST_CREATED = Date.UTC(2026, 10, 21, 12)
 
 /** A time in canonical form, so many microseconds behind the first one of every chain. */
 export const createdAt = (micros: number): string =>
-  new Date(FIRST_CREATED + Math.floor(micros / 1000)).toISOString().slice(0, -1) +
-  `${String(micros % 1000).padStart(3, "0")}Z`
+  new Date(FIRST_CREATED + Math.floor(micros / 1000)).toISOString().slice(0, -1)
+  + `${String(micros % 1000).padStart(3, "0")}Z`
 
 const optionalQuote = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : quote(text)
@@ -86,11 +86,13 @@ export class Chain {
       prevHash: this.head?.hash ?? GENESIS_HASH
     }
     const hash = linkHash(link)
-    const body = bodyText(texts) + appendSuffix({
-      ...link,
-      hash,
-      ...(hashOfDetails === undefined ? {} : { detailsSalt: salt, detailsHash: hashOfDetails })
-    })
+    const body =
+      bodyText(texts)
+      + appendSuffix({
+        ...link,
+        hash,
+        ...(hashOfDetails === undefined ? {} : { detailsSalt: salt, detailsHash: hashOfDetails })
+      })
     this.head = { sequence_number: sequenceNumber, hash, created_at: link.createdAt }
     this.bodies.push(body)
     return body
@@ -131,14 +133,17 @@ export const erasedForm = (body: string, erasedAt: string): string => {
     },
     event.sequence_number
   )
-  return bodyText({ ...texts, metadata: undefined }) + appendSuffix({
-    tenantId: event.tenant_id,
-    sequenceNumber: event.sequence_number,
-    createdAt: event.created_at,
-    prevHash: event.prev_hash,
-    contentHash: event.content_hash,
-    hash: event.hash,
-    ...(event.details_hash === undefined ? {} : { detailsHash: event.details_hash }),
-    erasedAt
-  })
+  return (
+    bodyText({ ...texts, metadata: undefined })
+    + appendSuffix({
+      tenantId: event.tenant_id,
+      sequenceNumber: event.sequence_number,
+      createdAt: event.created_at,
+      prevHash: event.prev_hash,
+      contentHash: event.content_hash,
+      hash: event.hash,
+      ...(event.details_hash === undefined ? {} : { detailsHash: event.details_hash }),
+      erasedAt
+    })
+  )
 }

@@ -67,17 +67,19 @@ export class CheckpointWorld {
             .at(0)
         ),
       open: (_, note) =>
-        Effect.sync(() =>
-          this.kept.find((one) => "note" in one && one.note === note) ?? {
-            unreadable: "it is not a C2SP signed note"
-          }
+        Effect.sync(
+          () =>
+            this.kept.find((one) => "note" in one && one.note === note) ?? {
+              unreadable: "it is not a C2SP signed note"
+            }
         ),
       inclusion: (_, sequence, size, anew) =>
         Effect.sync(() =>
           size > this.hashes.length
             ? undefined
             : hashesOf(inclusionParts(sequence - 1, size), (level, index) =>
-                this.keptTreeWrong && !anew ? Buffer.alloc(32) : node(level, index))
+                this.keptTreeWrong && !anew ? Buffer.alloc(32) : node(level, index)
+              )
         )
     })
   }

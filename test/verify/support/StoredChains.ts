@@ -40,7 +40,7 @@ export const verifierLayer = (
   )
 
 /** What the projection would have stored, some thousands of rows at a time. */
-export const store = Effect.fnUntraced(function*(bodies: ReadonlyArray<string>) {
+export const store = Effect.fnUntraced(function* (bodies: ReadonlyArray<string>) {
   const events = yield* EventStore
   for (let at = 0; at < bodies.length; at += 20_000) {
     yield* events.insertEvents(
@@ -52,17 +52,16 @@ export const store = Effect.fnUntraced(function*(bodies: ReadonlyArray<string>) 
 })
 
 /** Store a chain whose head the log knows. */
-export const storeChain = Effect.fnUntraced(function*(world: LogWorld, chain: Chain) {
+export const storeChain = Effect.fnUntraced(function* (world: LogWorld, chain: Chain) {
   yield* store(chain.bodies)
   if (chain.head !== undefined) world.heads.set(chain.tenantId, chain.head)
 })
 
-export const verify = (
-  request: Partial<VerifyRequest> & Pick<VerifyRequest, "tenantId">
-) => Verifier.use((verifier) => verifier.verify({ requireHead: true, ...request }))
+export const verify = (request: Partial<VerifyRequest> & Pick<VerifyRequest, "tenantId">) =>
+  Verifier.use((verifier) => verifier.verify({ requireHead: true, ...request }))
 
 /** The report of the store's way and that of the program's own, which have to agree. */
-export const verifyBothWays = Effect.fnUntraced(function*(
+export const verifyBothWays = Effect.fnUntraced(function* (
   request: Partial<VerifyRequest> & Pick<VerifyRequest, "tenantId">
 ) {
   const byStore = yield* verify(request)

@@ -143,8 +143,11 @@ export const cover = (report: Report): Html => {
       ["Tenant", shown(tenant.id)],
       ["Population", counted(evidence.population, "event")],
       ["Head of the chain", headOf(report)],
-      ["Report", html`<code>${id}</code>, asked for with ${request.askedBy.kind}
-        ${shown(request.askedBy.id)}`],
+      [
+        "Report",
+        html`<code>${id}</code>, asked for with ${request.askedBy.kind}
+        ${shown(request.askedBy.id)}`
+      ],
       ["Generated", html`${seconds(generatedAt)} UTC`]
     ])}
     <p class="notice">Evidence supporting an examination, not an opinion on it. Times are UTC. May

@@ -93,9 +93,7 @@ const unassigned = ({ evidence, mapping }: Report): Html => {
   )
   const named = none
     .slice(0, OTHERS_SHOWN_MAX)
-    .map(({ action, total }) =>
-      html`${shown(cut(action, FIELD_LENGTH_MAX))} (${count(total)})`
-    )
+    .map(({ action, total }) => html`${shown(cut(action, FIELD_LENGTH_MAX))} (${count(total)})`)
     .flatMap((one, index) => (index === 0 ? [one] : [html`, `, one]))
   const rest = none.length - Math.min(none.length, OTHERS_SHOWN_MAX)
   return html`<p class="note">Counted for no criterion: ${

@@ -128,8 +128,12 @@ const body = (report: Report): Html => {
             executions does not hold, see ${chapter("integrity")}.</p>`
         : nothing
     }
-    ${isWhole ? nothing : html`<p class="note"><strong>Of a part only:</strong> there are more
-      executions or spans than a report goes through.</p>`}
+    ${
+      isWhole
+        ? nothing
+        : html`<p class="note"><strong>Of a part only:</strong> there are more
+      executions or spans than a report goes through.</p>`
+    }
     <p>Executions of agents ${isAllTime ? "of the tenant" : "that overlap the bounds of time"}${
       isWholePopulation(report.input) ? "" : "; the filter of this report does not apply to them"
     }. They are recorded in a hash chain of their own.</p>

@@ -1,5 +1,10 @@
 /** What was recomputed, what did not hold, and how a reader repeats it alone. */
-import { HISTORY_FROM, HISTORY_TO, type Break, type VerifyReport } from "../../../verify/Verifier.ts"
+import {
+  HISTORY_FROM,
+  HISTORY_TO,
+  type Break,
+  type VerifyReport
+} from "../../../verify/Verifier.ts"
 import { FIELD_LENGTH_MAX } from "../EventLine.ts"
 import { html, nothing, type Html, type HtmlPart } from "../Html.ts"
 import type { Report, Section } from "../Report.ts"
@@ -64,8 +69,11 @@ const tracesPart = ({ verification }: Report["input"]): Html => {
   const { tone, word } = chainVerdictOf(traces, "fact")
   return html`<h2>The chain of agent executions</h2>
     ${facts([
-      ["Verdict", html`<strong class="tone ${tone}">${word}.</strong>
-        ${chainVerdictOf(traces, "fact").sentence}`],
+      [
+        "Verdict",
+        html`<strong class="tone ${tone}">${word}.</strong>
+        ${chainVerdictOf(traces, "fact").sentence}`
+      ],
       ...headRows(traces),
       ["Scheme", html`<code>${traces.scheme}</code>`],
       ["Breaks", count(traces.breaks_total)]

@@ -24,11 +24,11 @@ const filterTable = ({ input }: Report): Html => {
   }
   return table({
     caption: "Conditions beside the bounds of time, all of which an event meets",
-    columns: [{ title: "Field", width: 35 }, { title: "Value", width: 65 }],
-    rows: conditions.map(([name, value]) => [
-      shown(name),
-      shown(cut(value, CONDITION_LENGTH_MAX))
-    ])
+    columns: [
+      { title: "Field", width: 35 },
+      { title: "Value", width: 65 }
+    ],
+    rows: conditions.map(([name, value]) => [shown(name), shown(cut(value, CONDITION_LENGTH_MAX))])
   })
 }
 
@@ -40,9 +40,9 @@ const data = (report: Report): Html => {
       computed. The evidence pack of the same bounds has one, in manifest.json.</p>`
   }
   return html`${alteredNotice(report)}${facts([
-      ["SHA-256", hash(sha256)],
-      ["Events, bytes", `${count(events)}, ${count(bytes)}`]
-    ])}
+    ["SHA-256", hash(sha256)],
+    ["Events, bytes", `${count(events)}, ${count(bytes)}`]
+  ])}
     <p>This is the hash of the events of the population as NDJSON: ascending, one event a line, each
       line with its line feed. To repeat it with an API key of the tenant in
       <code>ALK_KEY</code>:</p>
@@ -58,16 +58,22 @@ const body = (report: Report): Html => {
   return html`
     ${facts([
       ["Report", html`<code>${id}</code>`],
-      ["Tenant", html`${shown(tenant.id)}${
-        tenant.name === undefined ? nothing : html` (${shown(tenant.name)})`
-      }`],
+      [
+        "Tenant",
+        html`${shown(tenant.id)}${
+          tenant.name === undefined ? nothing : html` (${shown(tenant.name)})`
+        }`
+      ],
       ["Asked for with", html`${request.askedBy.kind} ${shown(request.askedBy.id)}`],
       ["Request", html`<code>${shown(cut(request.line, REQUEST_LENGTH_MAX))}</code>`],
       ["Bounds, by event time", boundsText(verification)],
       ["Exact bounds, inclusive", html`${bounds.from}<br>${bounds.to}`],
       ["Events found cover", periodText(evidence)],
-      ["Service", html`${shown(serviceName)} at ${shown(request.serviceUrl)}, API version
-        ${request.apiVersion}`],
+      [
+        "Service",
+        html`${shown(serviceName)} at ${shown(request.serviceUrl)}, API version
+        ${request.apiVersion}`
+      ],
       ["Generated", html`${seconds(generatedAt)} UTC`]
     ])}
     <p>Bounds that were left out mean the entire history that the service supports, events dated in

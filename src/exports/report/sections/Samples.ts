@@ -104,7 +104,8 @@ const card = (position: number, event: EventLine, mark: Mark | undefined): Html 
 
 const body = (report: Report): Html => {
   const { sample } = report.evidence
-  if (sample.drawn.length === 0) return html`<p class="none">0 events: there is nothing to draw
+  if (sample.drawn.length === 0)
+    return html`<p class="none">0 events: there is nothing to draw
     from.</p>`
   return html`<h2>Method</h2>${method(report)}
     ${worksheet(sample, report.marks)}

@@ -5,9 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { hash } from "node:crypto"
-import {
-  layerCheckpointStore
-} from "../../../../src/adapters/clickhouse/CheckpointStoreClickHouse.ts"
+import { layerCheckpointStore } from "../../../../src/adapters/clickhouse/CheckpointStoreClickHouse.ts"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/ClickHouseConnection.ts"
 import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { layerHashTree } from "../../../../src/adapters/clickhouse/HashTreeClickHouse.ts"
@@ -78,7 +76,7 @@ const frontierOf = (tenantId: string, size: number): Frontier => {
   return frontier
 }
 
-const rootOf = Effect.fnUntraced(function*(tenantId: string, size: number) {
+const rootOf = Effect.fnUntraced(function* (tenantId: string, size: number) {
   const tree = yield* HashTree
   const part = rootPart(size)
   const stored = yield* tree.nodes(tenantId, part)
@@ -86,7 +84,7 @@ const rootOf = Effect.fnUntraced(function*(tenantId: string, size: number) {
 })
 
 /** What the store makes of the event's proof, verified against the root. */
-const proves = Effect.fnUntraced(function*(
+const proves = Effect.fnUntraced(function* (
   tenantId: string,
   sequence: number,
   size: number,
@@ -120,7 +118,7 @@ export const checkpointContract = (
 
   layer(migrated, { excludeTestServices: true, timeout: 120_000 })(name, (it) => {
     it.effect("finds checkpoints by the size of their tree", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* CheckpointStore
         const sizes = [1, 5, 1_000, 2 ** 40]
         const records = sizes.map((size) => recordOf("sizes", size))
@@ -144,10 +142,11 @@ export const checkpointContract = (
         )
         assert.deepStrictEqual(yield* store.list("sizes", { beforeSize: 1, limit: 2 }), [])
         assert.deepStrictEqual(yield* store.list("sizes' OR 1=1 --", { limit: 2 }), [])
-      }))
+      })
+    )
 
     it.effect("shows each size once, however often the topic is replayed, and its newest", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* CheckpointStore
         const [first, rotated] = [recordOf("twice", 5), recordOf("twice", 5, "ffffffff")]
         const rows = [rowOf(first, 100), rowOf(rotated, 101), rowOf(recordOf("twice", 9), 102)]
@@ -156,10 +155,11 @@ export const checkpointContract = (
         assert.deepStrictEqual(listed, [recordOf("twice", 9), rotated])
         assert.deepStrictEqual(yield* store.ofSize("twice", 5), rotated)
         yield* store.insert([])
-      }))
+      })
+    )
 
     it.effect("says where the view of a partition ends, and sets it aside", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* CheckpointStore
         const rows = (yield* StoredTopics).of("checkpoints")
         assert.isUndefined(yield* rows.highest(7))
@@ -174,12 +174,13 @@ export const checkpointContract = (
         assert.isUndefined(yield* rows.highest(7))
         assert.isUndefined(yield* store.latest("ends"))
         assert.deepStrictEqual(yield* store.latest("elsewhere"), recordOf("elsewhere", 3))
-      }))
+      })
+    )
 
     it.effect("gives back what somebody wrote into the table as what it is: signed by nobody", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* CheckpointStore
-        for (const [index, body] of ["", "{}", "[]", "null", "{\"tree_size\":9}"].entries()) {
+        for (const [index, body] of ["", "{}", "[]", "null", '{"tree_size":9}'].entries()) {
           yield* tamper(
             `INSERT INTO ${database}.checkpoints`
               + ` VALUES (9, ${index}, 'forged', ${index + 1}, '${body}')`
@@ -187,10 +188,11 @@ export const checkpointContract = (
           const found = yield* store.latest("forged")
           assert.deepInclude(found, { tenant_id: "forged", tree_size: index + 1, note: "" })
         }
-      }))
+      })
+    )
 
     it.effect("makes roots and proofs of stored events, as the domain does", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sizes = [1, 2, 255, 256, 257, 511, 513, 1_000, 2_049]
         yield* fill("small", 1, 2_049)
         for (const size of sizes) {
@@ -201,7 +203,11 @@ export const checkpointContract = (
           }
         }
         const tree = yield* HashTree
-        for (const [first, second] of [[1, 2_049], [256, 1_000], [1_000, 2_049]] as const) {
+        for (const [first, second] of [
+          [1, 2_049],
+          [256, 1_000],
+          [1_000, 2_049]
+        ] as const) {
           const parts = consistencyParts(first, second)
           const stored = yield* tree.nodes("small", parts.flat())
           assert.isTrue(
@@ -214,10 +220,11 @@ export const checkpointContract = (
             })
           )
         }
-      }))
+      })
+    )
 
     it.effect("keeps the same nodes in the table as the program computes", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { client } = yield* ClickHouseConnection
         yield* fill("large", 1, large)
         const frontier = Frontier.empty()
@@ -239,29 +246,35 @@ export const checkpointContract = (
         }
         const answer = yield* Effect.promise(() =>
           client.query({
-            query: `SELECT lower(hex(hash)) AS h FROM ${database}.subtrees FINAL`
+            query:
+              `SELECT lower(hex(hash)) AS h FROM ${database}.subtrees FINAL`
               + " WHERE tree = 'large' AND level = 8 ORDER BY node_index",
             format: "JSONEachRow"
           })
         )
         const kept = yield* Effect.promise(() => answer.json<{ readonly h: string }>())
         assert.isAbove(kept.length, 256)
-        assert.deepStrictEqual(kept.map(({ h }) => h), blocks.slice(0, kept.length))
+        assert.deepStrictEqual(
+          kept.map(({ h }) => h),
+          blocks.slice(0, kept.length)
+        )
         // A hash that ends in zeros is one that shorter texts would lose.
         assert.isTrue(kept.some(({ h }) => h.endsWith("00")))
         const highest = yield* Effect.promise(() =>
           client.query({
-            query: `SELECT lower(hex(hash)) AS h FROM ${database}.subtrees FINAL`
+            query:
+              `SELECT lower(hex(hash)) AS h FROM ${database}.subtrees FINAL`
               + " WHERE tree = 'large' AND level = 16 AND node_index = 0",
             format: "JSONEachRow"
           })
         )
         const [top] = yield* Effect.promise(() => highest.json<{ readonly h: string }>())
         assert.strictEqual(top?.h, frontierOf("large", 65_536).root().toString("hex"))
-      }))
+      })
+    )
 
     it.effect("goes on with what it kept while the chain grows", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         let end = 0
         for (const size of [100, 256, 600, 5_000, 5_001, 140_000]) {
           yield* fill("growing", end + 1, size)
@@ -271,10 +284,11 @@ export const checkpointContract = (
             assert.isTrue(yield* proves("growing", sequence, size, root), `${sequence} of ${size}`)
           }
         }
-      }))
+      })
+    )
 
     it.effect("is the same with rows that stand in the store twice", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(`SYSTEM STOP MERGES ${database}.events`)
         yield* fill("doubled", 1, 700)
         yield* fill("doubled", 200, 700)
@@ -283,13 +297,14 @@ export const checkpointContract = (
           assert.isTrue(yield* proves("doubled", sequence, 700, root))
         }
         yield* tamper(`SYSTEM START MERGES ${database}.events`)
-      }))
+      })
+    )
 
     it.effect("refuses to guess where an event is missing, forged or unreadable", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const tree = yield* HashTree
         const failing = (tenantId: string, sequence: number) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             const parts = inclusionParts(sequence - 1, 1_000)
             const wanted = [{ level: 0, index: sequence - 1 }, ...parts.flat()]
             const failure = yield* Effect.flip(tree.nodes(tenantId, wanted))
@@ -326,15 +341,21 @@ export const checkpointContract = (
         yield* fill("behind", 1, 1_000)
         const behind = yield* Effect.flip(tree.nodes("behind", [{ level: 8, index: 3 }]))
         assert.deepInclude(behind, { firstSequence: 769, lastSequence: 1_024 })
-      }))
+      })
+    )
 
     it.effect("reads leaves as they are stored now, whatever it remembers", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const tree = yield* HashTree
         yield* fill("leaves", 1, 600)
         const expected = (first: number, end: number) =>
           Array.from({ length: end - first }, (_, place) => eventHash("leaves", first + place + 1))
-        for (const [first, end] of [[0, 1], [0, 256], [256, 512], [512, 600]] as const) {
+        for (const [first, end] of [
+          [0, 1],
+          [0, 256],
+          [256, 512],
+          [512, 600]
+        ] as const) {
           assert.deepStrictEqual(yield* tree.leaves("leaves", first, end), expected(first, end))
         }
         assert.isTrue(yield* proves("leaves", 300, 600, frontierOf("leaves", 600).root()))
@@ -344,10 +365,11 @@ export const checkpointContract = (
         yield* fill("leaves", 300, 300, "'forged'")
         assert.deepInclude(yield* unbuildable(256, 512), { firstSequence: 300, lastSequence: 300 })
         assert.deepStrictEqual(yield* tree.leaves("leaves", 256, 299), expected(256, 299))
-      }))
+      })
+    )
 
     it.effect("computes anew what somebody has changed, once it is told to forget", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const tree = yield* HashTree
         const wrong = (tenantId: string) =>
           tamper(
@@ -368,10 +390,11 @@ export const checkpointContract = (
         yield* tree.forget("changed")
         assert.isTrue(yield* proves("changed", 900, 1_000, root))
         assert.isFalse(yield* proves("kept", 900, 1_000, frontierOf("kept", 1_000).root()))
-      }))
+      })
+    )
 
     it.effect("computes once for many who ask at the same time", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* fill("many", 1, 3_000)
         const root = frontierOf("many", 3_000).root()
         const proven = yield* Effect.forEach(
@@ -383,23 +406,27 @@ export const checkpointContract = (
         const { client } = yield* ClickHouseConnection
         const answer = yield* Effect.promise(() =>
           client.query({
-            query: `SELECT count() AS n, uniqExact(node_index) AS u FROM ${database}.subtrees`
+            query:
+              `SELECT count() AS n, uniqExact(node_index) AS u FROM ${database}.subtrees`
               + " WHERE tree = 'many' AND level = 8",
             format: "JSONEachRow"
           })
         )
         const [counted] = yield* Effect.promise(() =>
-          answer.json<{ readonly n: string; readonly u: string }>())
+          answer.json<{ readonly n: string; readonly u: string }>()
+        )
         assert.strictEqual(Number(counted?.n), Number(counted?.u))
-      }))
+      })
+    )
 
     it.effect("says that the store is not there where it is not", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* tamper(`RENAME TABLE ${database}.subtrees TO ${database}.away`)
         const tree = yield* HashTree
         const failure = yield* Effect.flip(tree.nodes("nobody", [{ level: 8, index: 0 }]))
         yield* tamper(`RENAME TABLE ${database}.away TO ${database}.subtrees`)
         assert.instanceOf(failure, StoreUnavailable)
-      }))
+      })
+    )
   })
 }

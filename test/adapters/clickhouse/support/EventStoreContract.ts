@@ -19,7 +19,11 @@ import {
   type StoreUnavailable
 } from "../../../../src/ports/EventStore.ts"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
-import { StoredTopics, type DeniedReason, type StoredTopic } from "../../../../src/ports/TopicRows.ts"
+import {
+  StoredTopics,
+  type DeniedReason,
+  type StoredTopic
+} from "../../../../src/ports/TopicRows.ts"
 import { anyEvents, anyFilter } from "./Generators.ts"
 import {
   bodyOf,
@@ -35,13 +39,60 @@ const database = "alk_contract"
 
 /** Texts that mean something to one of the languages on the way. */
 const hostileTexts: ReadonlyArray<string> = [
-  "'", "\"", "`", "\\", "\\'", "\\\\", "\\N", "\\t", "\\x41", "NULL", "%", "_", "?", "$1",
-  "' OR 1=1 --", "'); DROP TABLE alk.events; --", "{p0:String}", "{p1:UInt64}", "{}",
+  "'",
+  '"',
+  "`",
+  "\\",
+  "\\'",
+  "\\\\",
+  "\\N",
+  "\\t",
+  "\\x41",
+  "NULL",
+  "%",
+  "_",
+  "?",
+  "$1",
+  "' OR 1=1 --",
+  "'); DROP TABLE alk.events; --",
+  "{p0:String}",
+  "{p1:UInt64}",
+  "{}",
   "{{database}}",
-  "/* */", "(SELECT 1)", "a\nb", "a\r\nb", "a\tb", " ", " leading", "trailing ", "\u0001", "\u001f",
-  "\u007f", "\u0085", "\u2028", "\ufeffbom", "é", "e\u0301", "ß", "ẞ", "ΟΔΟΣ", "İ", "ǅ", "日本語",
-  "\u{1F600}", "\u{1F468}\u200D\u{1F469}", "\u{10FFFF}", "\uFFFD", "[1]", "{\"v\":1}", "true", "-0",
-  "1e21", "a/b", "a&b=c#d+e f", "x".repeat(250)
+  "/* */",
+  "(SELECT 1)",
+  "a\nb",
+  "a\r\nb",
+  "a\tb",
+  " ",
+  " leading",
+  "trailing ",
+  "\u0001",
+  "\u001f",
+  "\u007f",
+  "\u0085",
+  "\u2028",
+  "\ufeffbom",
+  "é",
+  "e\u0301",
+  "ß",
+  "ẞ",
+  "ΟΔΟΣ",
+  "İ",
+  "ǅ",
+  "日本語",
+  "\u{1F600}",
+  "\u{1F468}\u200D\u{1F469}",
+  "\u{10FFFF}",
+  "\uFFFD",
+  "[1]",
+  '{"v":1}',
+  "true",
+  "-0",
+  "1e21",
+  "a/b",
+  "a&b=c#d+e f",
+  "x".repeat(250)
 ]
 
 /** The highest offset of a partition that is stored of a topic. */
@@ -59,10 +110,11 @@ const everythingOf = (tenantId: string, over: Partial<EventPageQuery> = {}): Eve
 
 const found = (tenantId: string, filter: Partial<EventFilter>, final = false) =>
   EventStore.use((store) =>
-    store.page(everythingOf(tenantId, { filter: { ...emptyFilter, ...filter } }), final))
+    store.page(everythingOf(tenantId, { filter: { ...emptyFilter, ...filter } }), final)
+  )
 
 /** The answer is exactly the given events, in their order. */
-const assertFinds = Effect.fnUntraced(function*(
+const assertFinds = Effect.fnUntraced(function* (
   tenantId: string,
   filter: Partial<EventFilter>,
   expected: ReadonlyArray<AuditEvent>
@@ -88,9 +140,9 @@ const withoutMerges = <A, E, R>(use: Effect.Effect<A, E, R>) =>
   )
 
 const rowsInRange = (tenantId: string, from: number, to: number) =>
-  EventStore.use((store) => Stream.runCollect(store.rows(tenantId, from, to)).pipe(
-    Effect.map((chunks) => chunks.flat())
-  ))
+  EventStore.use((store) =>
+    Stream.runCollect(store.rows(tenantId, from, to)).pipe(Effect.map((chunks) => chunks.flat()))
+  )
 
 export const storeContract = <E>(
   name: string,
@@ -105,17 +157,19 @@ export const storeContract = <E>(
   )
   layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
     it.effect("gives back every byte, on every way out", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const lows = [0x21, 0xa9, 0x3b1, 0xfff, 0xfffd]
         const planes = Array.from({ length: 17 }, (_, plane) =>
-          String.fromCodePoint(...lows.map((low) => plane * 0x10000 + low)))
+          String.fromCodePoint(...lows.map((low) => plane * 0x10000 + low))
+        )
         const texts = [...planes, ...hostileTexts]
         const events = texts.map((text, index) =>
           storedEvent("bytes", index + 1, {
             actor: { id: text, type: "agent", email: text },
             resource: { id: text, type: text, name: text },
             metadata: { [text]: [text, { [text]: text }], nested: text.repeat(3) }
-          }))
+          })
+        )
         yield* stored(events, 7, 1_000)
         const expected = textsOf(events)
         const store = yield* EventStore
@@ -125,20 +179,29 @@ export const storeContract = <E>(
         const scanned = yield* Stream.runCollect(store.scan(everythingOf("bytes"), false))
         assert.deepStrictEqual(scanned.flat(), expected)
         const rows = yield* rowsInRange("bytes", 1, events.length)
-        assert.deepStrictEqual(rows.map(({ body }) => body), expected)
-        assert.deepStrictEqual(rows.flatMap(({ wrongColumns }) => wrongColumns), [])
+        assert.deepStrictEqual(
+          rows.map(({ body }) => body),
+          expected
+        )
+        assert.deepStrictEqual(
+          rows.flatMap(({ wrongColumns }) => wrongColumns),
+          []
+        )
         for (const event of events.slice(0, 5)) {
           const body = (yield* store.byId("bytes", event.id, undefined, false))?.body
           assert.strictEqual(body, bodyOf(event).toString())
         }
         const last = 1_000 + events.length - 1
         assert.strictEqual(yield* highest("events", 7), last)
-        const [row] = yield* StoredTopics.use((topics) => topics.of("events").rows(7, last, last + 1))
+        const [row] = yield* StoredTopics.use((topics) =>
+          topics.of("events").rows(7, last, last + 1)
+        )
         assert.strictEqual(row?.digest, sha256Hex(expected.at(-1)!))
-      }))
+      })
+    )
 
     it.effect("takes rows in pieces cut anywhere, through characters too", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { client } = yield* ClickHouseConnection
         const events = chainOf("pieces", 7, () => ({
           metadata: { text: "aé€\u{1F600}\u{10FFFF}" }
@@ -147,7 +210,8 @@ export const storeContract = <E>(
           const size = index + 1
           const bytes = Buffer.concat([Buffer.from("9\x010\x01"), bodyOf(event), Buffer.from("\n")])
           const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
-            bytes.subarray(index * size, (index + 1) * size))
+            bytes.subarray(index * size, (index + 1) * size)
+          )
           yield* Effect.promise(() =>
             client.insert({
               table: `${database}.events`,
@@ -161,13 +225,15 @@ export const storeContract = <E>(
                 async_insert: 0,
                 insert_deduplicate: 0
               }
-            }))
+            })
+          )
         }
         yield* assertFinds("pieces", {}, events)
-      }))
+      })
+    )
 
     it.effect("pages by number and by sequence, with the exact total", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const events = chainOf("pages", 25, (n) => ({
           outcome: n % 5 === 0 ? "failure" : "success"
@@ -180,23 +246,26 @@ export const storeContract = <E>(
         assert.deepStrictEqual(yield* page({}), { bodies: newest.slice(0, 10), total: 25 })
         assert.deepStrictEqual(yield* page({ offset: 20 }), { bodies: newest.slice(20), total: 25 })
         assert.deepStrictEqual(yield* page({ offset: 30 }), { bodies: [], total: 25 })
-        assert.deepStrictEqual(
-          yield* page({ order: "asc", afterSequence: 20 }),
-          { bodies: expected.slice(20), total: 25 }
-        )
-        assert.deepStrictEqual(
-          yield* page({ beforeSequence: 4 }),
-          { bodies: newest.slice(22), total: 25 }
-        )
+        assert.deepStrictEqual(yield* page({ order: "asc", afterSequence: 20 }), {
+          bodies: expected.slice(20),
+          total: 25
+        })
+        assert.deepStrictEqual(yield* page({ beforeSequence: 4 }), {
+          bodies: newest.slice(22),
+          total: 25
+        })
         const failures = { ...emptyFilter, outcome: "failure" as const }
-        assert.deepStrictEqual(
-          yield* page({ filter: failures, limit: 2, offset: 1 }),
-          { bodies: [newest[5]!, newest[10]!], total: 5 }
-        )
+        assert.deepStrictEqual(yield* page({ filter: failures, limit: 2, offset: 1 }), {
+          bodies: [newest[5]!, newest[10]!],
+          total: 5
+        })
         assert.deepStrictEqual(yield* found("nobody", {}), { bodies: [], total: 0 })
         const around = (over: Partial<EventPageQuery>, tenantId = "pages") =>
           store.keysetPages(everythingOf(tenantId, { order: "asc", limit: 10, ...over }), false)
-        const pages = (previous: number | undefined, last: number | undefined) => ({ previous, last })
+        const pages = (previous: number | undefined, last: number | undefined) => ({
+          previous,
+          last
+        })
         assert.deepStrictEqual(yield* around({ afterSequence: 0 }), pages(undefined, 15))
         assert.deepStrictEqual(yield* around({ afterSequence: 7 }), pages(0, 15))
         assert.deepStrictEqual(yield* around({ afterSequence: 20 }), pages(10, 15))
@@ -217,20 +286,23 @@ export const storeContract = <E>(
           yield* around({ afterSequence: 5 }, "nobody"),
           pages(undefined, undefined)
         )
-      }))
+      })
+    )
 
     it.effect("counts and shows one moment while events keep arriving", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const events = chainOf("arriving", 120)
         yield* stored(events.slice(0, 1), 6)
-        const arriving = yield* Effect.forkChild(Effect.forEach(
-          events.slice(1),
-          (event, index) => store.insertEvents(rowsOf([event], 6, index + 1)),
-          { discard: true }
-        ))
+        const arriving = yield* Effect.forkChild(
+          Effect.forEach(
+            events.slice(1),
+            (event, index) => store.insertEvents(rowsOf([event], 6, index + 1)),
+            { discard: true }
+          )
+        )
         const query = everythingOf("arriving", { order: "desc", limit: 3 })
-        for (let total = 0; total < events.length;) {
+        for (let total = 0; total < events.length; ) {
           const page = yield* store.page(query, false)
           const newest = JSON.parse(page.bodies[0]!) as AuditEvent
           assert.strictEqual(newest.sequence_number, page.total)
@@ -238,10 +310,11 @@ export const storeContract = <E>(
           total = page.total
         }
         yield* Fiber.join(arriving)
-      }))
+      })
+    )
 
     it.effect("compares every filter exactly, whatever the text is", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const fields: ReadonlyArray<
           readonly [string, (text: string) => Sample, (text: string) => Partial<EventFilter>]
         > = [
@@ -271,19 +344,24 @@ export const storeContract = <E>(
         for (const [field, sample, filter] of fields) {
           const tenant = `exact-${field}`
           const events = hostileTexts.map((text, index) =>
-            storedEvent(tenant, index + 1, sample(text)))
+            storedEvent(tenant, index + 1, sample(text))
+          )
           yield* stored(events)
-          yield* Effect.forEach(events, (event, index) =>
-            assertFinds(tenant, filter(hostileTexts[index]!), [event]), { concurrency: 4 })
+          yield* Effect.forEach(
+            events,
+            (event, index) => assertFinds(tenant, filter(hostileTexts[index]!), [event]),
+            { concurrency: 4 }
+          )
         }
         for (const text of hostileTexts) {
           assert.deepStrictEqual(yield* found(text, {}), { bodies: [], total: 0 })
         }
         for (const q of ["\0", "document.read\0"]) yield* assertFinds("exact-id", { q }, [])
-      }))
+      })
+    )
 
     it.effect("bounds times, sequences and actions as it says", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const events = [
           storedEvent("bounds", 1, { timestamp: "1970-01-01T00:00:00.000000Z", action: "a.b" }),
           storedEvent("bounds", 2, { timestamp: "1970-01-01T00:00:00.000001Z", action: "a.bc" }),
@@ -301,10 +379,11 @@ export const storeContract = <E>(
         yield* assertFinds("bounds", { fromSequence: 2, toSequence: 3 }, events.slice(1, 3))
         yield* assertFinds("bounds", { actionPrefix: "a.b." }, [events[2]!])
         yield* assertFinds("bounds", { actionPrefix: "a." }, events.slice(0, 3))
-      }))
+      })
+    )
 
     it.effect("means the same by a filter as the domain does", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const seed = Math.floor(Math.random() * 2 ** 31)
         const [samples = []] = fc.sample(anyEvents, { seed, numRuns: 1 })
         const events = samples.map((sample, index) => storedEvent("law", index + 1, sample))
@@ -314,45 +393,83 @@ export const storeContract = <E>(
           fc.assert(
             fc.asyncProperty(anyFilter, (filter) =>
               Effect.runPromiseWith(context)(
-                assertFinds("law", filter, events.filter((event) => matches(filter, event)))
-              )),
+                assertFinds(
+                  "law",
+                  filter,
+                  events.filter((event) => matches(filter, event))
+                )
+              )
+            ),
             { seed, numRuns: filters }
-          ))
-      }))
+          )
+        )
+      })
+    )
 
     it.effect("finds every number by its RFC 8785 text, and no other", () =>
-      Effect.gen(function*() {
-        const numbers = [...new Set([
-          0, 1, -1, 0.1, 1e20, 1e21, -1e20, 1e22, 5e-324, 1.7976931348623157e308, 1e-7, 1e-6, 0.001,
-          2 ** 53, -(2 ** 63), 2 ** 63, 2 ** 64, 18446744073709550000, 12345678901234567000,
-          123456789012345680000, 0.0000012345678901234567, Number("333333333.33333329"), 4.35, 1e15, 1e16,
-          ...fc.sample(fc.double({ noNaN: true, noDefaultInfinity: true }), filters / 4),
-          ...fc.sample(fc.integer(), filters / 10)
-        ].map((number) => number === 0 ? 0 : number))]
+      Effect.gen(function* () {
+        const numbers = [
+          ...new Set(
+            [
+              0,
+              1,
+              -1,
+              0.1,
+              1e20,
+              1e21,
+              -1e20,
+              1e22,
+              5e-324,
+              1.7976931348623157e308,
+              1e-7,
+              1e-6,
+              0.001,
+              2 ** 53,
+              -(2 ** 63),
+              2 ** 63,
+              2 ** 64,
+              18446744073709550000,
+              12345678901234567000,
+              123456789012345680000,
+              0.0000012345678901234567,
+              Number("333333333.33333329"),
+              4.35,
+              1e15,
+              1e16,
+              ...fc.sample(fc.double({ noNaN: true, noDefaultInfinity: true }), filters / 4),
+              ...fc.sample(fc.integer(), filters / 10)
+            ].map((number) => (number === 0 ? 0 : number))
+          )
+        ]
         const events = numbers.map((number, index) =>
           storedEvent("numbers", index + 1, {
             metadata: { x: number, list: [number, "s"], deep: ["[", ["s", [[], [number]]]] }
-          }))
+          })
+        )
         yield* stored(events)
-        yield* Effect.forEach(numbers, (number, index) =>
-          Effect.forEach(["x", "list", "deep"], (path) =>
-            assertFinds(
-              "numbers",
-              { metadata: [{ path, value: String(number) }] },
-              [events[index]!]
-            )), { concurrency: 4 })
+        yield* Effect.forEach(
+          numbers,
+          (number, index) =>
+            Effect.forEach(["x", "list", "deep"], (path) =>
+              assertFinds("numbers", { metadata: [{ path, value: String(number) }] }, [
+                events[index]!
+              ])
+            ),
+          { concurrency: 4 }
+        )
         const others = ["1.0", "+1", "01", "1e0", "1E21", "1e21", "-0", "0x1", " 1", "Infinity"]
         for (const text of others) {
           yield* assertFinds("numbers", { metadata: [{ path: "x", value: text }] }, [])
         }
-      }))
+      })
+    )
 
     it.effect("keeps an event with integers beyond 64 bits findable by everything", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const event = storedEvent("large", 1, {
           id: "12345678901234567890123",
           actor: { id: "98765432109876543210", type: "system", email: "11111111111111111111@x" },
-          metadata: { n: 1e20, m: [-1e20, 2 ** 64], s: "55555555555555555555", k: { t: "\"6\\" } }
+          metadata: { n: 1e20, m: [-1e20, 2 ** 64], s: "55555555555555555555", k: { t: '"6\\' } }
         })
         yield* stored([event])
         for (const filter of [
@@ -360,22 +477,25 @@ export const storeContract = <E>(
           { actorId: event.actor.id },
           { q: "11111111111111111111@X" },
           { q: "55555555555555555555" },
-          { q: "\"6\\" },
+          { q: '"6\\' },
           { metadata: [{ path: "n", value: "100000000000000000000" }] },
           { metadata: [{ path: "m", value: "18446744073709552000" }] },
           { metadata: [{ path: "s", value: "55555555555555555555" }] },
           { from: event.timestamp, to: event.timestamp }
-        ]) yield* assertFinds("large", filter, [event])
+        ])
+          yield* assertFinds("large", filter, [event])
         yield* assertFinds("large", { q: "100000000000000000000" }, [])
         assert.deepStrictEqual((yield* rowsInRange("large", 1, 1))[0]?.wrongColumns, [])
-      }))
+      })
+    )
 
     it.effect("counts groups and buckets as plain arithmetic does", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const [samples = []] = fc.sample(anyEvents, 1)
         const events = samples.map((sample, index) =>
-          storedEvent("stats", index + 1, { ...sample, timestamp: timeAt(index * 1_801) }))
+          storedEvent("stats", index + 1, { ...sample, timestamp: timeAt(index * 1_801) })
+        )
         yield* stored(events)
         const statisticOf: Record<StatsDimension, (event: AuditEvent) => string> = {
           action: (event) => event.action,
@@ -398,13 +518,15 @@ export const storeContract = <E>(
               .sort((a, b) => b.count - a.count || byBytes(a.key, b.key))
               .slice(0, limit)
             const shown = new Set(groups.map(({ key }) => key))
-            const buckets = [...Map.groupBy(
-              counted.filter((event) => shown.has(statisticOf[groupBy](event))),
-              (event) =>
-                `${event.timestamp.slice(0, lengths[interval])}${endings[interval]} ${
-                  statisticOf[groupBy](event)
-                }`
-            )]
+            const buckets = [
+              ...Map.groupBy(
+                counted.filter((event) => shown.has(statisticOf[groupBy](event))),
+                (event) =>
+                  `${event.timestamp.slice(0, lengths[interval])}${endings[interval]} ${statisticOf[
+                    groupBy
+                  ](event)}`
+              )
+            ]
               .map(([key, members]) => ({
                 start: key.slice(0, 27),
                 key: key.slice(28),
@@ -425,19 +547,22 @@ export const storeContract = <E>(
           interval: "day",
           limit: 5
         } as const
-        assert.deepStrictEqual(
-          yield* store.stats(nobody, true),
-          { groups: [], other: 0, buckets: [], total: 0 }
-        )
-      }))
+        assert.deepStrictEqual(yield* store.stats(nobody, true), {
+          groups: [],
+          other: 0,
+          buckets: [],
+          total: 0
+        })
+      })
+    )
 
     it.effect("shows rows that came twice once, by FINAL, and merges them when asked", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const events = chainOf("twice", 12, (n) => ({ action: n % 2 === 0 ? "even.x" : "odd.x" }))
         const expected = textsOf(events)
         const answers = (final: boolean) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             const { bodies, total } = yield* found("twice", {}, final)
             assert.deepStrictEqual(bodies, expected)
             assert.strictEqual(total, 12)
@@ -452,28 +577,34 @@ export const storeContract = <E>(
             const six = (key: string) => ({ key, count: 6 })
             assert.deepStrictEqual(groups, [six("even.x"), six("odd.x")])
           })
-        yield* withoutMerges(Effect.gen(function*() {
-          yield* stored(events, 21, 100)
-          assert.isFalse(yield* store.hasDuplicates(21, 0))
-          yield* stored(events.slice(4, 8), 21, 104)
-          assert.isTrue(yield* store.hasDuplicates(21, 0))
-          assert.isTrue(yield* store.hasDuplicates(21, 107))
-          assert.isFalse(yield* store.hasDuplicates(21, 108))
-          assert.isFalse(yield* store.hasDuplicates(22, 0))
-          yield* answers(true)
-          assert.strictEqual((yield* found("twice", {}, false)).total, 12)
-          const rows = yield* rowsInRange("twice", 1, 100)
-          assert.deepStrictEqual(rows.map(({ body }) => body), expected)
-          const span = yield* store.sequenceSpan("twice", undefined, undefined)
-          assert.deepStrictEqual(span, { first: 1, last: 12, eventsInBounds: 12 })
-        }))
+        yield* withoutMerges(
+          Effect.gen(function* () {
+            yield* stored(events, 21, 100)
+            assert.isFalse(yield* store.hasDuplicates(21, 0))
+            yield* stored(events.slice(4, 8), 21, 104)
+            assert.isTrue(yield* store.hasDuplicates(21, 0))
+            assert.isTrue(yield* store.hasDuplicates(21, 107))
+            assert.isFalse(yield* store.hasDuplicates(21, 108))
+            assert.isFalse(yield* store.hasDuplicates(22, 0))
+            yield* answers(true)
+            assert.strictEqual((yield* found("twice", {}, false)).total, 12)
+            const rows = yield* rowsInRange("twice", 1, 100)
+            assert.deepStrictEqual(
+              rows.map(({ body }) => body),
+              expected
+            )
+            const span = yield* store.sequenceSpan("twice", undefined, undefined)
+            assert.deepStrictEqual(span, { first: 1, last: 12, eventsInBounds: 12 })
+          })
+        )
         yield* store.mergeDuplicates
         assert.isFalse(yield* store.hasDuplicates(21, 0))
         yield* answers(false)
-      }))
+      })
+    )
 
     it.effect("never hides a second row with another hash, nor calls it a duplicate", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const events = chainOf("forged", 3)
         const forged = storedEvent("forged", 2, { hash: "f".repeat(64), action: "forged.row" })
@@ -481,14 +612,18 @@ export const storeContract = <E>(
         yield* stored([forged], 23, 1)
         assert.isFalse(yield* store.hasDuplicates(23, 0))
         const rows = yield* rowsInRange("forged", 1, 3)
-        assert.deepStrictEqual(rows.map(({ sequenceNumber }) => sequenceNumber), [1, 2, 2, 3])
+        assert.deepStrictEqual(
+          rows.map(({ sequenceNumber }) => sequenceNumber),
+          [1, 2, 2, 3]
+        )
         assert.isTrue(rows.some(({ body }) => body === bodyOf(forged).toString()))
         yield* store.mergeDuplicates
         assert.strictEqual((yield* found("forged", {}, true)).total, 4)
-      }))
+      })
+    )
 
     it.effect("lets an erased event win over its replayed details", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const told = storedEvent("erased", 1, { metadata: { name: "Jane Secret" } })
         const { metadata: _, ...rest } = told
@@ -502,11 +637,15 @@ export const storeContract = <E>(
         yield* store.mergeDuplicates
         assert.deepStrictEqual((yield* found("erased", {}, false)).bodies, textsOf([erased]))
         const rows = yield* rowsInRange("erased", 1, 1)
-        assert.deepStrictEqual(rows.map(({ version }) => version), [1])
-      }))
+        assert.deepStrictEqual(
+          rows.map(({ version }) => version),
+          [1]
+        )
+      })
+    )
 
     it.effect("names each filter column that differs from the bytes", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const events = chainOf("columns", 20, () => ({ metadata: { a: "b" } }))
         yield* stored(events, 25)
         const lies: ReadonlyArray<readonly [string, string]> = [
@@ -555,15 +694,18 @@ export const storeContract = <E>(
         ])
         const [stolen] = yield* rowsInRange("thief", 1, 1_000)
         assert.deepStrictEqual(stolen?.wrongColumns, ["tenant_id"])
-      }))
+      })
+    )
 
     it.effect("takes its columns from the bytes by the expressions that verification uses", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { client } = yield* ClickHouseConnection
         const ask = <A>(query: string, query_params: Record<string, string>) =>
           Effect.promise(() =>
-            client.query({ query, query_params, format: "JSONCompactEachRow" })
-              .then((answer) => answer.json<A>()))
+            client
+              .query({ query, query_params, format: "JSONCompactEachRow" })
+              .then((answer) => answer.json<A>())
+          )
         for (const [name, expression] of columns) {
           const [row] = yield* ask<[number]>(
             "SELECT formatQuerySingleLine(concat('SELECT ', default_expression))"
@@ -574,10 +716,11 @@ export const storeContract = <E>(
           )
           assert.deepStrictEqual(row, [1], name)
         }
-      }))
+      })
+    )
 
     it.effect("scans in both orders, in chunks bounded by rows and bytes", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const many = chainOf("scan-rows", 11_000)
         yield* stored(many)
@@ -585,7 +728,10 @@ export const storeContract = <E>(
           metadata: { text: String.fromCodePoint(0x4e00 + n).repeat(150_000) }
         }))
         yield* stored(large)
-        for (const [tenant, events] of [["scan-rows", many], ["scan-bytes", large]] as const) {
+        for (const [tenant, events] of [
+          ["scan-rows", many],
+          ["scan-bytes", large]
+        ] as const) {
           const texts = textsOf(events)
           for (const order of ["asc", "desc"] as const) {
             const chunks = yield* Stream.runCollect(
@@ -595,7 +741,10 @@ export const storeContract = <E>(
             assert.isAtLeast(chunks.length, 3)
           }
           const rows = yield* Stream.runCollect(store.rows(tenant, 1, events.length))
-          assert.deepStrictEqual(rows.flat().map(({ body }) => body), texts)
+          assert.deepStrictEqual(
+            rows.flat().map(({ body }) => body),
+            texts
+          )
           assert.isAtLeast(rows.length, 3)
         }
         const filter = { ...emptyFilter, fromSequence: 5_000, toSequence: 5_001 }
@@ -603,23 +752,29 @@ export const storeContract = <E>(
           store.scan({ tenantId: "scan-rows", filter, order: "desc" }, false)
         )
         assert.deepStrictEqual(narrow.flat(), textsOf(many.slice(4_999, 5_001)).toReversed())
-      }))
+      })
+    )
 
     it.effect("ends a scan where the log stood when it began", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         yield* stored(chainOf("growing", 6_000))
         let more = 6_000
         const seen = yield* store.scan(everythingOf("growing"), false).pipe(
           Stream.mapEffect((chunk) =>
-            stored([storedEvent("growing", ++more)]).pipe(Effect.as(chunk.length))),
+            stored([storedEvent("growing", ++more)]).pipe(Effect.as(chunk.length))
+          ),
           Stream.runCollect
         )
-        assert.strictEqual(seen.reduce((sum, length) => sum + length), 6_000)
-      }))
+        assert.strictEqual(
+          seen.reduce((sum, length) => sum + length),
+          6_000
+        )
+      })
+    )
 
     it.effect("sets aside what came from a partition, and takes the same rows again", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const [kept, dropped] = [chainOf("kept", 5), chainOf("dropped", 5)]
         const receipt = (partition: number, tenantId: string) => ({
@@ -647,8 +802,13 @@ export const storeContract = <E>(
         yield* fill(32, "dropped", dropped)
         const topics = yield* StoredTopics
         const all = { from: 0, confirmed: [], end: 4 }
-        const rows = (table: string, reason: DeniedReason, first: number, last = first) =>
-          ({ table, reason, rows: last - first + 1, firstOffset: first, lastOffset: last })
+        const rows = (table: string, reason: DeniedReason, first: number, last = first) => ({
+          table,
+          reason,
+          rows: last - first + 1,
+          firstOffset: first,
+          lastOffset: last
+        })
         assert.deepStrictEqual(yield* topics.of("events").denied(32, all), [
           rows("events", "beyond_end", 4),
           rows("events", "not_in_topic", 0, 3),
@@ -668,10 +828,11 @@ export const storeContract = <E>(
         yield* fill(32, "dropped", dropped)
         yield* assertFinds("dropped", {}, dropped)
         assert.strictEqual(yield* highest("receipts", 32), 3)
-      }))
+      })
+    )
 
     it.effect("tells where a partition's view ends, records that did not link included", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         assert.isUndefined(yield* highest("events", 40))
         const [event] = chainOf("position", 1)
@@ -693,15 +854,19 @@ export const storeContract = <E>(
         const found = yield* topics.of("events").rows(40, 0, 8)
         assert.sameDeepMembers(
           found.map(({ digest, offset }) => [offset, digest]),
-          [[0, bodyOf(event!)], [7, conflict.body], [7, conflict.body]].map(([offset, body]) =>
-            [offset, sha256Hex(body as Buffer)])
+          [
+            [0, bodyOf(event!)],
+            [7, conflict.body],
+            [7, conflict.body]
+          ].map(([offset, body]) => [offset, sha256Hex(body as Buffer)])
         )
         assert.deepStrictEqual(yield* store.conflicts("position", 10), [conflict])
         assert.deepStrictEqual(yield* store.conflicts("nobody", 10), [])
-      }))
+      })
+    )
 
     it.effect("keeps receipts by tenant and id, the first of two, while they are young", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const row = (offset: number, tenantId: string, receiptId: string, body: string) => ({
           partition: 0,
@@ -713,7 +878,7 @@ export const storeContract = <E>(
         const body = (text: string, age = 0) =>
           JSON.stringify({ text, received_at: new Date(Date.now() - age).toISOString() })
         const day = 86_400_000
-        const [first, second] = [body("é\u{1F600}\\\"\n"), body("second")]
+        const [first, second] = [body('é\u{1F600}\\"\n'), body("second")]
         yield* store.insertReceipts([
           row(1, "receipts", "r1", first),
           row(2, "receipts", "r1", second),
@@ -729,14 +894,18 @@ export const storeContract = <E>(
         assert.isUndefined(yield* store.receipt("others", "r1"))
         assert.isUndefined(yield* store.receipt("receipts", "r2"))
         assert.strictEqual(yield* highest("receipts", 0), 4)
-      }))
+      })
+    )
 
     it.effect("turns times into the sequences that cover them", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const seconds = [50, 10, 30, 20, 40]
-        yield* stored(seconds.map((second, index) =>
-          storedEvent("span", index + 1, { timestamp: timeAt(second) })))
+        yield* stored(
+          seconds.map((second, index) =>
+            storedEvent("span", index + 1, { timestamp: timeAt(second) })
+          )
+        )
         const span = (from?: number, to?: number) =>
           store.sequenceSpan(
             "span",
@@ -747,14 +916,15 @@ export const storeContract = <E>(
         assert.deepStrictEqual(yield* span(10, 20), { first: 2, last: 4, eventsInBounds: 2 })
         assert.deepStrictEqual(yield* span(40), { first: 1, last: 5, eventsInBounds: 2 })
         assert.isUndefined(yield* span(11, 19))
-      }))
+      })
+    )
 
     it.effect("shows a row once that was copied, and none below the first sequence", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const events = chainOf("copied", 3)
         yield* withoutMerges(
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             yield* stored(events)
             const columns = "kafka_partition, kafka_offset, body"
             yield* tamper(
@@ -776,13 +946,18 @@ export const storeContract = <E>(
             )
             assert.strictEqual(stats.total, 3)
             assert.deepStrictEqual(yield* store.copies("copied", 1, 9, 10), [2])
-            assert.deepStrictEqual(yield* store.extent("copied"), { rows: 5, lowest: 0, highest: 3 })
+            assert.deepStrictEqual(yield* store.extent("copied"), {
+              rows: 5,
+              lowest: 0,
+              highest: 3
+            })
           })
         )
-      }))
+      })
+    )
 
     it.effect("picks the lowest sequence of an id, unless one is named", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const events = chainOf("ids", 4, () => ({ id: "same" }))
         yield* stored(events)
@@ -791,10 +966,11 @@ export const storeContract = <E>(
         assert.strictEqual((yield* store.byId("ids", "same", 3, true))?.body, third)
         assert.isUndefined(yield* store.byId("ids", "same", 9, false))
         assert.isUndefined(yield* store.byId("others", "same", undefined, false))
-      }))
+      })
+    )
 
     it.effect("stores an insert whole or not at all", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const [good] = rowsOf(chainOf("whole", 1))
         const failed = (body: Buffer) =>
@@ -809,25 +985,36 @@ export const storeContract = <E>(
         yield* store.insertEvents([])
         const rows = Array.from({ length: 50_001 }, () => good!)
         assert.isTrue(Exit.hasDies(yield* Effect.exit(store.insertEvents(rows))))
-      }))
+      })
+    )
 
     it.effect("makes one part of the largest insert", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* EventStore
         const { client } = yield* ClickHouseConnection
-        const [row] = rowsOf(chainOf("one-part", 1, () => ({
-          metadata: { text: "Größe 東京 ".repeat(45) }
-        })))
-        const rows = Array.from({ length: 50_000 }, (_, offset) =>
-          ({ partition: 50, offset, body: row!.body }))
+        const [row] = rowsOf(
+          chainOf("one-part", 1, () => ({
+            metadata: { text: "Größe 東京 ".repeat(45) }
+          }))
+        )
+        const rows = Array.from({ length: 50_000 }, (_, offset) => ({
+          partition: 50,
+          offset,
+          body: row!.body
+        }))
         const count = Effect.promise(() =>
-          client.query({
-            query: `SELECT count(), uniqExact(_part), sum(length(body)) FROM ${database}.events`
-              + " WHERE kafka_partition = 50",
-            format: "JSONCompactEachRow"
-          }).then((result) => result.json<[number, number, number]>()))
+          client
+            .query({
+              query:
+                `SELECT count(), uniqExact(_part), sum(length(body)) FROM ${database}.events`
+                + " WHERE kafka_partition = 50",
+              format: "JSONCompactEachRow"
+            })
+            .then((result) => result.json<[number, number, number]>())
+        )
         const answer = yield* withoutMerges(store.insertEvents(rows).pipe(Effect.andThen(count)))
         assert.deepStrictEqual(answer, [[50_000, 1, 50_000 * row!.body.length]])
-      }))
+      })
+    )
   })
 }

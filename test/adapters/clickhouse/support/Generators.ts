@@ -6,20 +6,45 @@ import fc from "fast-check"
 import type { EventFilter } from "../../../../src/domain/EventFilter.ts"
 import type { Sample } from "./StoredBodies.ts"
 
-const keys = ["a", "b", "c", "a.b", "b.c", "a.b.c", "", "__proto__", "length", "\"", "é"]
+const keys = ["a", "b", "c", "a.b", "b.c", "a.b.c", "", "__proto__", "length", '"', "é"]
 const texts = [
-  "", "a", "A", "b", "1", "-0", "0", "true", "false", "null", "[]", "{}", "\"", "\\", "a/b", "a\nb",
-  "\u0001", "\u2028", "Größe", "GRÖSSE", "ΟΔΟΣ", "οδος", "İ", "\u{1F600}", "日本", "1e+21", "0.1"
+  "",
+  "a",
+  "A",
+  "b",
+  "1",
+  "-0",
+  "0",
+  "true",
+  "false",
+  "null",
+  "[]",
+  "{}",
+  '"',
+  "\\",
+  "a/b",
+  "a\nb",
+  "\u0001",
+  "\u2028",
+  "Größe",
+  "GRÖSSE",
+  "ΟΔΟΣ",
+  "οδος",
+  "İ",
+  "\u{1F600}",
+  "日本",
+  "1e+21",
+  "0.1"
 ]
 const numbers = [0, 1, -1, 0.1, 1e21, 1e20, 1e-7, 2 ** 63, -(2 ** 63), 123456.789]
 
 const key = fc.constantFrom(...keys)
-const text = fc.oneof(fc.constantFrom(...texts), fc.string({ unit: "grapheme", maxLength: 6 }))
+const text = fc
+  .oneof(fc.constantFrom(...texts), fc.string({ unit: "grapheme", maxLength: 6 }))
   .map((value) => value.replaceAll("\0", ""))
-const number = fc.oneof(
-  fc.constantFrom(...numbers),
-  fc.double({ noNaN: true, noDefaultInfinity: true })
-).map((value) => value === 0 ? 0 : value)
+const number = fc
+  .oneof(fc.constantFrom(...numbers), fc.double({ noNaN: true, noDefaultInfinity: true }))
+  .map((value) => (value === 0 ? 0 : value))
 
 const { object } = fc.letrec((tie) => ({
   value: fc.oneof(
@@ -50,31 +75,41 @@ const actorType = fc.constantFrom("human" as const, "agent" as const, "system" a
 const outcome = fc.constantFrom("success" as const, "failure" as const, "error" as const)
 const action = fc.constantFrom("document.read", "document.read.all", "Document.read", "user.login")
 
-const sample: fc.Arbitrary<Sample> = fc.record({
-  actor: fc.record({ id: text, type: actorType, email: optional(text) }).map(withoutUndefined),
-  action,
-  resource: fc.record({ id: text, type: text, name: optional(text) }).map(withoutUndefined),
-  outcome,
-  metadata: optional(object)
-}).map((made) => withoutUndefined(made) as Sample)
+const sample: fc.Arbitrary<Sample> = fc
+  .record({
+    actor: fc.record({ id: text, type: actorType, email: optional(text) }).map(withoutUndefined),
+    action,
+    resource: fc.record({ id: text, type: text, name: optional(text) }).map(withoutUndefined),
+    outcome,
+    metadata: optional(object)
+  })
+  .map((made) => withoutUndefined(made) as Sample)
 
 /** The samples of about 200 events. */
 export const anyEvents = fc.array(sample, { minLength: 180, maxLength: 220 })
 
-const path = fc.array(fc.constantFrom("a", "b", "c", "", "__proto__", "length", "\"", "é"), {
-  minLength: 1,
-  maxLength: 5
-}).map((segments) => segments.join("."))
+const path = fc
+  .array(fc.constantFrom("a", "b", "c", "", "__proto__", "length", '"', "é"), {
+    minLength: 1,
+    maxLength: 5
+  })
+  .map((segments) => segments.join("."))
 
-const value = fc.oneof(text, number.map((number) => String(number)), fc.constantFrom(...texts))
+const value = fc.oneof(
+  text,
+  number.map((number) => String(number)),
+  fc.constantFrom(...texts)
+)
 
-export const anyFilter: fc.Arbitrary<EventFilter> = fc.record({
-  actorType: fc.option(actorType, { nil: undefined, freq: 6 }),
-  actorId: fc.option(text, { nil: undefined, freq: 8 }),
-  action: fc.option(action, { nil: undefined, freq: 8 }),
-  actionPrefix: fc.option(fc.constantFrom("document.", "user."), { nil: undefined, freq: 8 }),
-  outcome: fc.option(outcome, { nil: undefined, freq: 8 }),
-  resourceType: fc.option(text, { nil: undefined, freq: 8 }),
-  metadata: fc.array(fc.record({ path, value }), { maxLength: 2 }),
-  q: fc.option(text, { nil: undefined, freq: 2 })
-}).map((made) => withoutUndefined(made) as EventFilter)
+export const anyFilter: fc.Arbitrary<EventFilter> = fc
+  .record({
+    actorType: fc.option(actorType, { nil: undefined, freq: 6 }),
+    actorId: fc.option(text, { nil: undefined, freq: 8 }),
+    action: fc.option(action, { nil: undefined, freq: 8 }),
+    actionPrefix: fc.option(fc.constantFrom("document.", "user."), { nil: undefined, freq: 8 }),
+    outcome: fc.option(outcome, { nil: undefined, freq: 8 }),
+    resourceType: fc.option(text, { nil: undefined, freq: 8 }),
+    metadata: fc.array(fc.record({ path, value }), { maxLength: 2 }),
+    q: fc.option(text, { nil: undefined, freq: 2 })
+  })
+  .map((made) => withoutUndefined(made) as EventFilter)

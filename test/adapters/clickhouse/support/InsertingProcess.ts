@@ -17,25 +17,31 @@ const store = layerClickHouse.pipe(
   Layer.provide(ChdbEngine.layer(folder))
 )
 
-const program = Effect.gen(function*() {
+const program = Effect.gen(function* () {
   const { insertConflicts, insertEvents, migrate } = yield* EventStore
   const { client } = yield* ClickHouseConnection
   yield* migrate
   yield* insertEvents(rowsOf(chainOf("piped", 1)))
-  yield* insertConflicts([{
-    partition: 0,
-    offset: 0,
-    tenantId: "piped",
-    sequenceNumber: 1,
-    reason: "test",
-    body: Buffer.from("{}")
-  }])
+  yield* insertConflicts([
+    {
+      partition: 0,
+      offset: 0,
+      tenantId: "piped",
+      sequenceNumber: 1,
+      reason: "test",
+      body: Buffer.from("{}")
+    }
+  ])
   const counts = yield* Effect.promise(() =>
-    client.query({
-      query: "SELECT (SELECT count() FROM alk.events), (SELECT count() FROM alk.conflicts),"
-        + " (SELECT count() FROM alk.schema_migrations)",
-      format: "JSONCompactEachRow"
-    }).then((answer) => answer.json()))
+    client
+      .query({
+        query:
+          "SELECT (SELECT count() FROM alk.events), (SELECT count() FROM alk.conflicts),"
+          + " (SELECT count() FROM alk.schema_migrations)",
+        format: "JSONCompactEachRow"
+      })
+      .then((answer) => answer.json())
+  )
   console.log(JSON.stringify({ counts, null: fstatSync(0).isCharacterDevice() }))
 }).pipe(Effect.provide(store))
 

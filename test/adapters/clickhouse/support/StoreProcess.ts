@@ -18,16 +18,18 @@ const settings = {
   ...(password === undefined ? {} : { password: Redacted.make(password) })
 }
 
-const program = Effect.gen(function*() {
+const program = Effect.gen(function* () {
   const { url } = yield* StoreServer
   console.log(JSON.stringify({ url }))
   yield* Effect.promise(() => asked)
 }).pipe(
   Effect.provide(StoreServer.layer(settings).pipe(Layer.provide(ChdbEngine.layer(folder)))),
-  Effect.catch((error) => Effect.sync(() => {
-    console.log(JSON.stringify({ error: error._tag, message: error.message }))
-    process.exitCode = 1
-  }))
+  Effect.catch((error) =>
+    Effect.sync(() => {
+      console.log(JSON.stringify({ error: error._tag, message: error.message }))
+      process.exitCode = 1
+    })
+  )
 )
 
 await Effect.runPromise(program)

@@ -52,7 +52,7 @@ export const startStore = async (folder: string, ...rest: ReadonlyArray<string>)
 
 /** A running store on a folder of its own. */
 export const runningStore = (...rest: ReadonlyArray<string>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const folder = yield* temporaryFolder
     const { said, stop } = yield* Effect.acquireRelease(
       Effect.promise(() => startStore(folder, ...rest)),

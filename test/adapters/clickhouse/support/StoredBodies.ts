@@ -54,9 +54,7 @@ export const bodyOf = (event: AuditEvent): Buffer => {
     content_hash,
     hash
   })
-  const middle = metadata === undefined
-    ? ""
-    : `,"metadata":${canonicalize(metadata as JsonObject)}`
+  const middle = metadata === undefined ? "" : `,"metadata":${canonicalize(metadata as JsonObject)}`
   return Buffer.from(`${sent.slice(0, -1)}${middle},${added.slice(1)}`, "utf8")
 }
 

@@ -41,12 +41,54 @@ const WHOLE: PageBounds = { itemsMax: 100_000, bytesMax: 100_000_000 }
 
 /** Texts that mean something to one of the languages on the way. */
 const hostileTexts: ReadonlyArray<string> = [
-  "'", "\"", "`", "\\", "\\'", "\\\\", "\\N", "\\t", "\\x41", "NULL", "%", "_", "?", "$1",
-  "' OR 1=1 --", "'); DROP TABLE alk.facts; --", "{p0:String}", "{p1:UInt64}", "{}",
-  "{{database}}", "/* */", "(SELECT 1)", " ", " leading", "trailing ", "\u0085", "\u2028",
-  "\ufeffbom", "é", "e\u0301", "ß", "İ", "日本語", "\u{1F600}", "\u{10FFFF}", "\uFFFD", "[1]",
-  "{\"v\":1}", "true", "-0", "1e21", "123456789012345678901234567890", ",\"details\":{",
-  "\",\"type\":\"span.event", "execution.started", "a/b", "a&b=c#d+e f", "x".repeat(256)
+  "'",
+  '"',
+  "`",
+  "\\",
+  "\\'",
+  "\\\\",
+  "\\N",
+  "\\t",
+  "\\x41",
+  "NULL",
+  "%",
+  "_",
+  "?",
+  "$1",
+  "' OR 1=1 --",
+  "'); DROP TABLE alk.facts; --",
+  "{p0:String}",
+  "{p1:UInt64}",
+  "{}",
+  "{{database}}",
+  "/* */",
+  "(SELECT 1)",
+  " ",
+  " leading",
+  "trailing ",
+  "\u0085",
+  "\u2028",
+  "\ufeffbom",
+  "é",
+  "e\u0301",
+  "ß",
+  "İ",
+  "日本語",
+  "\u{1F600}",
+  "\u{10FFFF}",
+  "\uFFFD",
+  "[1]",
+  '{"v":1}',
+  "true",
+  "-0",
+  "1e21",
+  "123456789012345678901234567890",
+  ',"details":{',
+  '","type":"span.event',
+  "execution.started",
+  "a/b",
+  "a&b=c#d+e f",
+  "x".repeat(256)
 ]
 
 const stored = (facts: ReadonlyArray<Pick<Placed, "body" | "offset">>, partition = 0) =>
@@ -59,8 +101,11 @@ const tamper = (sql: string) =>
 const ask = <A>(query: string, query_params: Record<string, string> = {}) =>
   ClickHouseConnection.use(({ client }) =>
     Effect.promise(() =>
-      client.query({ query, query_params, format: "JSONCompactEachRow" })
-        .then((answer) => answer.json<A>())))
+      client
+        .query({ query, query_params, format: "JSONCompactEachRow" })
+        .then((answer) => answer.json<A>())
+    )
+  )
 
 /** What is inserted meanwhile stays in parts of its own. */
 const withoutMerges = <A, E, R>(use: Effect.Effect<A, E, R>) =>
@@ -76,16 +121,16 @@ const factsOf = (tenantId: string, executionId: string) =>
 /** A page as a whole. */
 const pageOf = (query: ExecutionPageQuery, final: boolean) =>
   TraceStore.use((store) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { executions, total } = yield* store.page(query, final)
       return { executions: (yield* Stream.runCollect(executions)).flat(), total }
     })
   )
 
 const rowsOf = (tenantId: string, executionId: string) =>
-  TraceStore.use((store) => Stream.runCollect(store.rows(tenantId, executionId)).pipe(
-    Effect.map((chunks) => chunks.flat())
-  ))
+  TraceStore.use((store) =>
+    Stream.runCollect(store.rows(tenantId, executionId)).pipe(Effect.map((chunks) => chunks.flat()))
+  )
 
 const everythingOf = (
   tenantId: string,
@@ -99,20 +144,22 @@ const byBytes = (left: string, right: string) =>
 const executionsIn = (facts: ReadonlyArray<Placed>): ReadonlyArray<Execution> =>
   [...Map.groupBy(facts, ({ executionId }) => executionId).values()]
     .flatMap((own) => foldFacts(own.map(({ body }) => parseFact(body)!)).execution ?? [])
-    .sort((left, right) =>
-      byBytes(right.started_at, left.started_at) || byBytes(left.id, right.id))
+    .sort((left, right) => byBytes(right.started_at, left.started_at) || byBytes(left.id, right.id))
 
 /** What a page has to be, by plain arithmetic. */
 const modelPage = (facts: ReadonlyArray<Placed>, query: ExecutionPageQuery) => {
   const { agentId, from, limit, offset, status, to } = query
-  const matching = executionsIn(facts).filter((execution) =>
-    (status === undefined || execution.status === status)
-    && (agentId === undefined || execution.agent_id === agentId)
-    && (from === undefined || execution.started_at >= from)
-    && (to === undefined || execution.started_at <= to))
+  const matching = executionsIn(facts).filter(
+    (execution) =>
+      (status === undefined || execution.status === status)
+      && (agentId === undefined || execution.agent_id === agentId)
+      && (from === undefined || execution.started_at >= from)
+      && (to === undefined || execution.started_at <= to)
+  )
   const own = (id: string) =>
-    bodies(facts.filter(({ executionId, type }) =>
-      executionId === id && type.startsWith("execution.")))
+    bodies(
+      facts.filter(({ executionId, type }) => executionId === id && type.startsWith("execution."))
+    )
   return {
     executions: matching.slice(offset, offset + limit).map(({ id }) => own(id)),
     total: matching.length
@@ -176,16 +223,22 @@ const chainOfSamples = (chain: FactChain, samples: ReadonlyArray<Sample>): FactC
 const time = fc.integer({ min: -1, max: 14 }).map(timeAt)
 const optional = <A>(arbitrary: fc.Arbitrary<A>) => fc.option(arbitrary, { nil: undefined })
 
-const anyQuery = fc.record({
-  status: optional(fc.constantFrom<TraceStatus>("RUNNING", ...terminalStatuses)),
-  agentId: optional(agent),
-  from: optional(time),
-  to: optional(time),
-  offset: fc.constantFrom(0, 0, 1, 7, 50, 1_990, 5_000),
-  limit: fc.constantFrom(0, 1, 5, 50, 1_000)
-}).map((made) =>
-  Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined)) as
-    Omit<ExecutionPageQuery, "tenantId">)
+const anyQuery = fc
+  .record({
+    status: optional(fc.constantFrom<TraceStatus>("RUNNING", ...terminalStatuses)),
+    agentId: optional(agent),
+    from: optional(time),
+    to: optional(time),
+    offset: fc.constantFrom(0, 0, 1, 7, 50, 1_990, 5_000),
+    limit: fc.constantFrom(0, 1, 5, 50, 1_000)
+  })
+  .map(
+    (made) =>
+      Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined)) as Omit<
+        ExecutionPageQuery,
+        "tenantId"
+      >
+  )
 
 /** Run a law that asks the store. */
 const law = <A>(
@@ -198,7 +251,9 @@ const law = <A>(
       fc.assert(
         fc.asyncProperty(arbitrary, (value) => Effect.runPromiseWith(context)(check(value))),
         { numRuns }
-      )))
+      )
+    )
+  )
 
 const oneOf = <A>(arbitrary: fc.Arbitrary<A>): A => fc.sample(arbitrary, 1)[0]!
 
@@ -216,66 +271,75 @@ export const traceStoreContract = <E>(
     Layer.provideMerge(connection(database))
   )
   layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
-    it.effect("gives back every byte, on every way out, whatever the texts are", () =>
-      Effect.gen(function*() {
-        const store = yield* TraceStore
-        const chain = new FactChain("bytes", 1_000)
-        for (const text of hostileTexts) {
-          chain.start(text, { agent_id: text, root_span_id: `root ${text}` })
-          chain.span(text, `s ${text}`)
-          const payload = { [text]: [text, { [text]: text.repeat(2) }], n: [1e20, -1e21, 2 ** 64] }
-          chain.event(text, `s ${text}`, 1, payload)
-          chain.endSpan(text, `s ${text}`)
-          chain.end(text, "FAILED")
-        }
-        yield* stored(chain.all, 7)
-        for (const text of hostileTexts) {
-          const own = chain.all.filter(({ executionId }) => executionId === text)
-          assert.deepStrictEqual(yield* factsOf("bytes", text), bodies(own), text)
-          assert.deepStrictEqual(
-            (yield* rowsOf("bytes", text)).map(({ body, wrongColumns }) => [body, wrongColumns]),
-            own.map(({ body }) => [body, []])
+    it.effect(
+      "gives back every byte, on every way out, whatever the texts are",
+      () =>
+        Effect.gen(function* () {
+          const store = yield* TraceStore
+          const chain = new FactChain("bytes", 1_000)
+          for (const text of hostileTexts) {
+            chain.start(text, { agent_id: text, root_span_id: `root ${text}` })
+            chain.span(text, `s ${text}`)
+            const payload = {
+              [text]: [text, { [text]: text.repeat(2) }],
+              n: [1e20, -1e21, 2 ** 64]
+            }
+            chain.event(text, `s ${text}`, 1, payload)
+            chain.endSpan(text, `s ${text}`)
+            chain.end(text, "FAILED")
+          }
+          yield* stored(chain.all, 7)
+          for (const text of hostileTexts) {
+            const own = chain.all.filter(({ executionId }) => executionId === text)
+            assert.deepStrictEqual(yield* factsOf("bytes", text), bodies(own), text)
+            assert.deepStrictEqual(
+              (yield* rowsOf("bytes", text)).map(({ body, wrongColumns }) => [body, wrongColumns]),
+              own.map(({ body }) => [body, []])
+            )
+            assert.strictEqual(yield* store.executionOfSpan("bytes", `s ${text}`), text)
+            assert.strictEqual(yield* store.executionOfSpan("bytes", `root ${text}`), text)
+            const page = yield* pageOf(everythingOf("bytes", { agentId: text }), false)
+            assert.deepStrictEqual(page, { executions: [[own[0]!.body, own[4]!.body]], total: 1 })
+            const at = { executionId: text, spanId: `s ${text}` }
+            assert.deepStrictEqual(yield* eventsOfSpan(store, "bytes", at), [[own[2]!.body]])
+            const { spans } = yield* store.spans("bytes", text, undefined, WHOLE)
+            assert.deepStrictEqual(
+              spans.map(({ facts, id }) => [id, facts]),
+              [[`s ${text}`, [own[1]!.body, own[3]!.body]]]
+            )
+            const outlines = (yield* Stream.runCollect(store.outlines("bytes", text))).flat()
+            assert.deepStrictEqual(
+              outlines.map(({ error, fact, name }) => [fact, name, error]),
+              [
+                [withoutDetails(own[1]!.body), `span s ${text}`, ""],
+                [withoutDetails(own[3]!.body), "", '"secret error"']
+              ]
+            )
+            const counts = yield* store.eventCounts("bytes", text)
+            assert.deepStrictEqual([...counts], [[`s ${text}`, 1]])
+            assert.deepStrictEqual(yield* factsOf(text, text), [])
+          }
+          const loaded = yield* store.load(
+            hostileTexts.map((id) => ({ tenantId: "bytes", id })),
+            []
           )
-          assert.strictEqual(yield* store.executionOfSpan("bytes", `s ${text}`), text)
-          assert.strictEqual(yield* store.executionOfSpan("bytes", `root ${text}`), text)
-          const page = yield* pageOf(everythingOf("bytes", { agentId: text }), false)
-          assert.deepStrictEqual(page, { executions: [[own[0]!.body, own[4]!.body]], total: 1 })
-          const at = { executionId: text, spanId: `s ${text}` }
-          assert.deepStrictEqual(yield* eventsOfSpan(store, "bytes", at), [[own[2]!.body]])
-          const { spans } = yield* store.spans("bytes", text, undefined, WHOLE)
-          assert.deepStrictEqual(spans.map(({ facts, id }) => [id, facts]), [
-            [`s ${text}`, [own[1]!.body, own[3]!.body]]
-          ])
-          const outlines = (yield* Stream.runCollect(store.outlines("bytes", text))).flat()
-          assert.deepStrictEqual(
-            outlines.map(({ error, fact, name }) => [fact, name, error]),
-            [
-              [withoutDetails(own[1]!.body), `span s ${text}`, ""],
-              [withoutDetails(own[3]!.body), "", '"secret error"']
-            ]
-          )
-          const counts = yield* store.eventCounts("bytes", text)
-          assert.deepStrictEqual([...counts], [[`s ${text}`, 1]])
-          assert.deepStrictEqual(yield* factsOf(text, text), [])
-        }
-        const loaded = yield* store.load(
-          hostileTexts.map((id) => ({ tenantId: "bytes", id })),
-          []
-        )
-        assert.strictEqual(loaded.length, hostileTexts.length)
-        for (const { executionId, facts } of loaded) {
-          const own = chain.all.filter((fact) =>
-            fact.executionId === executionId && fact.type !== "span.event")
-          assert.deepStrictEqual(facts, bodies(own).map(withoutDetails))
-        }
-        const last = chain.all.at(-1)!
-        const { body, offset } = last
-        assert.deepStrictEqual(yield* store.position(7), { offset, body })
-        assert.isUndefined(yield* store.position(8))
-      }), 180_000)
+          assert.strictEqual(loaded.length, hostileTexts.length)
+          for (const { executionId, facts } of loaded) {
+            const own = chain.all.filter(
+              (fact) => fact.executionId === executionId && fact.type !== "span.event"
+            )
+            assert.deepStrictEqual(facts, bodies(own).map(withoutDetails))
+          }
+          const last = chain.all.at(-1)!
+          const { body, offset } = last
+          assert.deepStrictEqual(yield* store.position(7), { offset, body })
+          assert.isUndefined(yield* store.position(8))
+        }),
+      180_000
+    )
 
     it.effect("selects facts by what they are about, in the order of their numbers", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("selections")
         chain.start("x", { provisional: true })
@@ -308,15 +372,16 @@ export const traceStoreContract = <E>(
             expected(({ type }) => type.startsWith("execution."))
           )
           const at = { executionId: "x", spanId: "a" }
-          assert.deepStrictEqual(
-            yield* eventsOfSpan(store, "selections", at),
-            [[own[2]!.body, own[6]!.body]]
-          )
+          assert.deepStrictEqual(yield* eventsOfSpan(store, "selections", at), [
+            [own[2]!.body, own[6]!.body]
+          ])
           assert.strictEqual(yield* store.spanCount("selections", "x"), 2)
-          assert.deepStrictEqual(
-            yield* select({ kind: "span", spanId: "a" }),
-            [own[0]!.body, own[1]!.body, own[5]!.body, own[7]!.body]
-          )
+          assert.deepStrictEqual(yield* select({ kind: "span", spanId: "a" }), [
+            own[0]!.body,
+            own[1]!.body,
+            own[5]!.body,
+            own[7]!.body
+          ])
           for (const { body } of [own[2]!, own[6]!]) {
             const { sequence_number: sequenceNumber } = JSON.parse(body)
             assert.deepStrictEqual(yield* select({ kind: "event", sequenceNumber }), [body])
@@ -324,16 +389,23 @@ export const traceStoreContract = <E>(
           const ofOne = yield* store.eventCounts("selections", "x", "b")
           assert.deepStrictEqual(new Map(ofOne), new Map([["b", 1]]))
           const counts = yield* store.eventCounts("selections", "x")
-          assert.deepStrictEqual(new Map(counts), new Map([["a", 2], ["b", 1]]))
+          assert.deepStrictEqual(
+            new Map(counts),
+            new Map([
+              ["a", 2],
+              ["b", 1]
+            ])
+          )
         }
         assert.deepStrictEqual(yield* factsOf("selections", "y"), [other])
         assert.deepStrictEqual(yield* factsOf("selections", "z"), [])
         assert.isUndefined(yield* store.reach("selections", "z"))
         assert.strictEqual((yield* store.eventCounts("selections", "y")).size, 0)
-      }))
+      })
+    )
 
     it.effect("finds the execution of a span, the first of two", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { executionOfSpan } = yield* TraceStore
         const chain = new FactChain("spans")
         for (const id of ["z", "a"]) {
@@ -348,21 +420,19 @@ export const traceStoreContract = <E>(
         yield* stored([chain.end("a")])
         assert.isUndefined(yield* executionOfSpan("spans", ""))
         assert.isUndefined(yield* executionOfSpan("others", "same"))
-      }))
+      })
+    )
 
     for (const provisional of [false, true]) {
       const whose = provisional ? "from OpenTelemetry too" : "started by the API"
       it.effect(`lists executions as plain arithmetic does, ${whose}`, () =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const tenant = `law-${provisional}`
-          const chain = chainOfSamples(
-            new FactChain(tenant),
-            oneOf(anyExecutions(provisional))
-          )
+          const chain = chainOfSamples(new FactChain(tenant), oneOf(anyExecutions(provisional)))
           const half = Math.floor(chain.all.length / 2)
           const check = (facts: ReadonlyArray<Placed>, finals: ReadonlyArray<boolean>) =>
             law(anyQuery, questions / 4, (made) =>
-              Effect.gen(function*() {
+              Effect.gen(function* () {
                 const query = { tenantId: tenant, ...made }
                 for (const final of finals) {
                   assert.deepStrictEqual(
@@ -371,21 +441,25 @@ export const traceStoreContract = <E>(
                     JSON.stringify(query)
                   )
                 }
-              }))
+              })
+            )
           yield* stored(chain.all.slice(0, half))
           yield* check(chain.all.slice(0, half), [false, true])
           yield* stored(chain.all.slice(half))
           yield* check(chain.all, [false, true])
-          yield* withoutMerges(Effect.gen(function*() {
-            yield* stored(chain.all.slice(half - 20, half + 20))
-            yield* check(chain.all, [true])
-          }))
-        }))
+          yield* withoutMerges(
+            Effect.gen(function* () {
+              yield* stored(chain.all.slice(half - 20, half + 20))
+              yield* check(chain.all, [true])
+            })
+          )
+        })
+      )
     }
 
     it.effect("answers a page past the end with the same total", () =>
-      Effect.gen(function*() {
-                const chain = new FactChain("pages")
+      Effect.gen(function* () {
+        const chain = new FactChain("pages")
         for (let n = 0; n < 25; n++) {
           chain.start(`e${n}`, { started_at: timeAt(n) })
           if (n % 5 === 0) chain.end(`e${n}`, "FAILED")
@@ -395,18 +469,19 @@ export const traceStoreContract = <E>(
           for (const offset of [25, 100, 5_000]) {
             const past = everythingOf("pages", { offset, limit: 10 })
             assert.deepStrictEqual(yield* pageOf(past, final), { executions: [], total: 25 })
-            assert.deepStrictEqual(
-              yield* pageOf({ ...past, status: "FAILED" }, final),
-              { executions: [], total: 5 }
-            )
+            assert.deepStrictEqual(yield* pageOf({ ...past, status: "FAILED" }, final), {
+              executions: [],
+              total: 5
+            })
           }
         }
         const nobody = everythingOf("nobody")
         assert.deepStrictEqual(yield* pageOf(nobody, false), { executions: [], total: 0 })
-      }))
+      })
+    )
 
     it.effect("counts and shows one moment while executions keep arriving", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const chain = new FactChain("arriving")
         for (let n = 0; n < 30; n++) {
           chain.start(`e${n}`, { started_at: timeAt(n) })
@@ -417,7 +492,7 @@ export const traceStoreContract = <E>(
           Effect.forEach(chain.all.slice(1), (fact) => stored([fact]), { discard: true })
         )
         const newest = everythingOf("arriving", { limit: 3 })
-        for (let total = 0; total < 30;) {
+        for (let total = 0; total < 30; ) {
           const page = yield* pageOf(newest, false)
           assert.strictEqual(parseFact(page.executions[0]![0]!)!.execution_id, `e${page.total - 1}`)
           assert.isAtLeast(page.total, total)
@@ -426,14 +501,16 @@ export const traceStoreContract = <E>(
           for (const facts of running.executions) assert.strictEqual(facts.length, 1)
         }
         yield* Fiber.join(arriving)
-      }))
+      })
+    )
 
     it.effect("loads what a sequencer has forgotten, as plain arithmetic does", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const tenants = ["load-a", "load-b"]
         const chains = tenants.map((tenant) =>
-          chainOfSamples(new FactChain(tenant, 500), oneOf(anyExecutions(true))))
+          chainOfSamples(new FactChain(tenant, 500), oneOf(anyExecutions(true)))
+        )
         for (const chain of chains) yield* stored(chain.all, 3)
         const known = chains.flatMap((chain) =>
           chain.all.map(({ body, executionId }) => {
@@ -442,7 +519,8 @@ export const traceStoreContract = <E>(
               execution: { tenantId: chain.tenantId, id: executionId },
               span: "span_id" in fact ? { tenantId: chain.tenantId, id: fact.span_id } : undefined
             }
-          }))
+          })
+        )
         const key = (keys: ReadonlyArray<TraceKey>): fc.Arbitrary<TraceKey> =>
           fc.oneof(
             { weight: 5, arbitrary: fc.constantFrom(...keys) },
@@ -458,35 +536,45 @@ export const traceStoreContract = <E>(
         const holds = (keys: ReadonlyArray<TraceKey>, tenantId: string, id: string) =>
           keys.some((wanted) => wanted.tenantId === tenantId && wanted.id === id)
         yield* law(wanted, questions / 4, ({ executions, spans }) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             const expected = chains.flatMap(({ all, tenantId }) =>
               [...Map.groupBy(all, ({ executionId }) => executionId)].flatMap(([id, facts]) => {
                 const parsed = facts.map(({ body }) => parseFact(body)!)
-                const found = holds(executions, tenantId, id) || parsed.some((fact) =>
-                  (fact.type === "span.started" && holds(spans, tenantId, fact.span_id))
-                  || (fact.type === "execution.started"
-                    && holds(spans, tenantId, fact.root_span_id)))
+                const found =
+                  holds(executions, tenantId, id)
+                  || parsed.some(
+                    (fact) =>
+                      (fact.type === "span.started" && holds(spans, tenantId, fact.span_id))
+                      || (fact.type === "execution.started"
+                        && holds(spans, tenantId, fact.root_span_id))
+                  )
                 return found
-                  ? [{
-                    tenantId,
-                    executionId: id,
-                    facts: bodies(facts.filter(({ type }) => type !== "span.event"))
-                      .map(withoutDetails),
-                    factCount: facts.length,
-                    eventCount: facts.filter(({ type }) => type === "span.event").length,
-                    lastOffset: facts.at(-1)!.offset
-                  }]
+                  ? [
+                      {
+                        tenantId,
+                        executionId: id,
+                        facts: bodies(facts.filter(({ type }) => type !== "span.event")).map(
+                          withoutDetails
+                        ),
+                        factCount: facts.length,
+                        eventCount: facts.filter(({ type }) => type === "span.event").length,
+                        lastOffset: facts.at(-1)!.offset
+                      }
+                    ]
                   : []
-              }))
+              })
+            )
             const inOrder = <A extends { readonly executionId: string }>(all: ReadonlyArray<A>) =>
               all.toSorted((left, right) => byBytes(left.executionId, right.executionId))
             const loaded = yield* store.load(executions, spans)
             assert.deepStrictEqual(inOrder(loaded), inOrder(expected))
-          }))
-      }))
+          })
+        )
+      })
+    )
 
     it.effect("loads thousands of executions and spans at once", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("many")
         const ids = Array.from({ length: 6_000 }, (_, n) => `execution-${n}-${"é".repeat(40)}`)
@@ -502,10 +590,11 @@ export const traceStoreContract = <E>(
           assert.strictEqual(loaded.length, ids.length)
         }
         assert.deepStrictEqual(yield* store.load([], []), [])
-      }))
+      })
+    )
 
     it.effect("shows facts that came twice once, and merges them when asked", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("twice", 100)
         for (const id of ["a", "b", "c"]) {
@@ -516,36 +605,42 @@ export const traceStoreContract = <E>(
         }
         const query = everythingOf("twice")
         const answers = (final: boolean) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             for (const id of ["a", "b", "c"]) {
               const own = chain.all.filter(({ executionId }) => executionId === id)
               assert.deepStrictEqual(yield* factsOf("twice", id), bodies(own))
               const [loaded] = yield* store.load([{ tenantId: "twice", id }], [])
               assert.strictEqual(loaded?.facts.length, 3)
               const rows = yield* rowsOf("twice", id)
-              assert.deepStrictEqual(rows.map(({ body }) => body), bodies(own))
+              assert.deepStrictEqual(
+                rows.map(({ body }) => body),
+                bodies(own)
+              )
               const counts = yield* store.eventCounts("twice", id)
               assert.strictEqual(counts.get(`s-${id}`), 1)
             }
             assert.deepStrictEqual(yield* pageOf(query, final), modelPage(chain.all, query))
           })
-        yield* withoutMerges(Effect.gen(function*() {
-          yield* stored(chain.all, 21)
-          assert.isFalse(yield* store.hasDuplicates(21, 0))
-          yield* stored(chain.all.slice(3, 9), 21)
-          assert.isTrue(yield* store.hasDuplicates(21, 0))
-          assert.isTrue(yield* store.hasDuplicates(21, 108))
-          assert.isFalse(yield* store.hasDuplicates(21, 109))
-          assert.isFalse(yield* store.hasDuplicates(22, 0))
-          yield* answers(true)
-        }))
+        yield* withoutMerges(
+          Effect.gen(function* () {
+            yield* stored(chain.all, 21)
+            assert.isFalse(yield* store.hasDuplicates(21, 0))
+            yield* stored(chain.all.slice(3, 9), 21)
+            assert.isTrue(yield* store.hasDuplicates(21, 0))
+            assert.isTrue(yield* store.hasDuplicates(21, 108))
+            assert.isFalse(yield* store.hasDuplicates(21, 109))
+            assert.isFalse(yield* store.hasDuplicates(22, 0))
+            yield* answers(true)
+          })
+        )
         yield* store.mergeDuplicates
         assert.isFalse(yield* store.hasDuplicates(21, 0))
         yield* answers(false)
-      }))
+      })
+    )
 
     it.effect("never hides a second row for the same fact, nor calls it a duplicate", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const [chain, forged] = [new FactChain("forged"), new FactChain("forged")]
         chain.start("x")
@@ -559,16 +654,26 @@ export const traceStoreContract = <E>(
         for (const merge of [Effect.void, store.mergeDuplicates]) {
           yield* merge
           const rows = yield* rowsOf("forged", "x")
-          assert.deepStrictEqual(rows.map(({ chainSequence }) => chainSequence), [1, 2, 2])
-          assert.deepStrictEqual(rows.slice(1).map(({ body }) => body).sort(), both)
+          assert.deepStrictEqual(
+            rows.map(({ chainSequence }) => chainSequence),
+            [1, 2, 2]
+          )
+          assert.deepStrictEqual(
+            rows
+              .slice(1)
+              .map(({ body }) => body)
+              .sort(),
+            both
+          )
           assert.strictEqual((yield* factsOf("forged", "x")).length, 3)
           const links = yield* store.links("forged", [2])
           assert.strictEqual(links.length, 2)
         }
-      }))
+      })
+    )
 
     it.effect("takes the details out of the facts before an erasure, for good", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("erased", 40)
         const fill = (id: string, sequence: number) => {
@@ -590,7 +695,7 @@ export const traceStoreContract = <E>(
         const later = chain.event("x", "s-x", 2, { prompt: "after the erasure" })
         yield* stored([later], 24)
         const answers = (final: boolean) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             const all = [...expected, erasure.body, later.body]
             assert.deepStrictEqual(yield* factsOf("erased", "x"), all)
             const rows = yield* rowsOf("erased", "x")
@@ -601,8 +706,12 @@ export const traceStoreContract = <E>(
             for (const row of rows) assert.deepStrictEqual(row.wrongColumns, [])
             const loaded = yield* store.load([], [{ tenantId: "erased", id: "s-x" }])
             assert.deepStrictEqual(
-              loaded.map(({ eventCount, factCount, facts, lastOffset }) =>
-                ({ eventCount, factCount, facts: facts.length, lastOffset })),
+              loaded.map(({ eventCount, factCount, facts, lastOffset }) => ({
+                eventCount,
+                factCount,
+                facts: facts.length,
+                lastOffset
+              })),
               [{ eventCount: 2, factCount: 6, facts: 4, lastOffset: later.offset }]
             )
             const { executions, total } = yield* pageOf(everythingOf("erased"), final)
@@ -630,10 +739,11 @@ export const traceStoreContract = <E>(
         assert.deepStrictEqual(yield* secrets, [[0]])
         assert.isFalse(yield* store.hasDuplicates(24, 0))
         yield* answers(false)
-      }))
+      })
+    )
 
     it.effect("shows an execution once while it is being erased", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("erasing")
         for (let n = 0; n < 5; n++) {
@@ -644,44 +754,51 @@ export const traceStoreContract = <E>(
         const erased = chain.all
           .filter(({ executionId }) => executionId === "e3")
           .map((fact) => ({ ...fact, body: eraseFact(parseFact(fact.body)!, timeAt(99)) }))
-        yield* withoutMerges(Effect.gen(function*() {
-          yield* stored(chain.all)
-          yield* stored(erased)
-          const all = everythingOf("erasing")
-          const page = yield* pageOf(all, false)
-          assert.strictEqual(page.total, 5)
-          assert.deepStrictEqual(page.executions[1], [erased[0]!.body])
-          const second = yield* pageOf({ ...all, offset: 2, limit: 1 }, false)
-          assert.deepStrictEqual(second.executions, [[chain.all[6]!.body]])
-          assert.deepStrictEqual(yield* factsOf("erasing", "e3"), bodies(erased))
-          const [loaded] = yield* store.load([{ tenantId: "erasing", id: "e3" }], [])
-          assert.deepStrictEqual(loaded?.facts, bodies(erased.slice(0, 2)).map(withoutDetails))
-          assert.strictEqual((yield* store.eventCounts("erasing", "e3")).get("s3"), 1)
-        }))
-      }))
+        yield* withoutMerges(
+          Effect.gen(function* () {
+            yield* stored(chain.all)
+            yield* stored(erased)
+            const all = everythingOf("erasing")
+            const page = yield* pageOf(all, false)
+            assert.strictEqual(page.total, 5)
+            assert.deepStrictEqual(page.executions[1], [erased[0]!.body])
+            const second = yield* pageOf({ ...all, offset: 2, limit: 1 }, false)
+            assert.deepStrictEqual(second.executions, [[chain.all[6]!.body]])
+            assert.deepStrictEqual(yield* factsOf("erasing", "e3"), bodies(erased))
+            const [loaded] = yield* store.load([{ tenantId: "erasing", id: "e3" }], [])
+            assert.deepStrictEqual(loaded?.facts, bodies(erased.slice(0, 2)).map(withoutDetails))
+            assert.strictEqual((yield* store.eventCounts("erasing", "e3")).get("s3"), 1)
+          })
+        )
+      })
+    )
 
     it.effect("erases what is no fact by removing it", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("broken")
         chain.start("x")
         chain.span("x", "s")
         yield* stored(chain.all)
-        yield* stored([{
-          offset: 2,
-          body: '{"type":"span.event","execution_id":"x","tenant_id":"broken","fact_number":3,'
-            + '"chain_sequence":3,"hash":"h","details":{"prompt":"secret"}}'
-        }])
+        yield* stored([
+          {
+            offset: 2,
+            body:
+              '{"type":"span.event","execution_id":"x","tenant_id":"broken","fact_number":3,'
+              + '"chain_sequence":3,"hash":"h","details":{"prompt":"secret"}}'
+          }
+        ])
         yield* store.eraseDetails("broken", "x", 4, timeAt(1))
         const left = yield* factsOf("broken", "x")
         assert.deepStrictEqual(
           left,
           chain.all.map(({ body }) => eraseFact(parseFact(body)!, timeAt(1)))
         )
-      }))
+      })
+    )
 
     it.effect("erases a long execution, chunk by chunk", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("long-erased")
         chain.start("x")
@@ -691,8 +808,12 @@ export const traceStoreContract = <E>(
         }
         yield* stored(chain.all)
         const chunks = yield* TraceStore.use(({ rows }) =>
-          Stream.runCollect(rows("long-erased", "x")))
-        assert.deepStrictEqual(chunks.flat().map(({ body }) => body), bodies(chain.all))
+          Stream.runCollect(rows("long-erased", "x"))
+        )
+        assert.deepStrictEqual(
+          chunks.flat().map(({ body }) => body),
+          bodies(chain.all)
+        )
         assert.isAtLeast(chunks.length, 4)
         yield* store.eraseDetails("long-erased", "x", 1e6, timeAt(1))
         const rows = yield* rowsOf("long-erased", "x")
@@ -702,10 +823,11 @@ export const traceStoreContract = <E>(
           yield* factsOf("long-erased", "x"),
           chain.all.map(({ body }) => eraseFact(parseFact(body)!, timeAt(1)))
         )
-      }))
+      })
+    )
 
     it.effect("names each column that differs from the bytes", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const chain = new FactChain("columns")
         chain.start("x")
         for (let n = 1; n < 20; n++) chain.event("x", "s", n)
@@ -745,19 +867,24 @@ export const traceStoreContract = <E>(
             rows
               .filter(({ wrongColumns }) => wrongColumns.length > 0)
               .map(({ chainSequence, wrongColumns }) => [chainSequence, ...wrongColumns])
-              .sort())
-        assert.deepStrictEqual(yield* wrongOf("columns", "x"), [
-          ...lies.map(([column], index) => [index + 1, column]),
-          [20, "fact_number", "scope"],
-          [20, "hash", "version"],
-          [500, "chain_sequence"]
-        ].sort())
+              .sort()
+          )
+        assert.deepStrictEqual(
+          yield* wrongOf("columns", "x"),
+          [
+            ...lies.map(([column], index) => [index + 1, column]),
+            [20, "fact_number", "scope"],
+            [20, "hash", "version"],
+            [500, "chain_sequence"]
+          ].sort()
+        )
         assert.deepStrictEqual(yield* wrongOf("columns", "y"), [[20, "execution_id"]])
         assert.deepStrictEqual(yield* wrongOf("thief", "x"), [[20, "tenant_id"]])
-      }))
+      })
+    )
 
     it.effect("takes its columns from the bytes by the expressions that verification uses", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         for (const [name, expression] of columns) {
           const [row] = yield* ask<[number]>(
             "SELECT formatQuerySingleLine(concat('SELECT ', default_expression))"
@@ -768,10 +895,11 @@ export const traceStoreContract = <E>(
           )
           assert.deepStrictEqual(row, [1], name)
         }
-      }))
+      })
+    )
 
     it.effect("tells the links of the chain, and which of them it does not hold", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("links", 70)
         for (let n = 0; n < 40; n++) {
@@ -802,10 +930,11 @@ export const traceStoreContract = <E>(
         assert.deepStrictEqual(yield* store.links("links", []), [])
         const all = Array.from({ length: 12_000 }, (_, index) => index + 1)
         assert.strictEqual((yield* store.links("links", all)).length, 75)
-      }))
+      })
+    )
 
     it.effect("does not let a column answer for another fact's link", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("lying")
         for (let n = 0; n < 3; n++) chain.start(`e${n}`)
@@ -816,11 +945,15 @@ export const traceStoreContract = <E>(
             + " WHERE tenant_id = 'lying' AND chain_sequence = 3"
         )
         const links = yield* store.links("lying", [2])
-        assert.deepStrictEqual(links.map(({ chainSequence }) => chainSequence), [3])
-      }))
+        assert.deepStrictEqual(
+          links.map(({ chainSequence }) => chainSequence),
+          [3]
+        )
+      })
+    )
 
     it.effect("gives everything that executions of a time have done, for exports", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const samples = oneOf(anyExecutions(true))
         const chain = chainOfSamples(new FactChain("overlap"), samples)
@@ -828,27 +961,31 @@ export const traceStoreContract = <E>(
         const executions = executionsIn(chain.all).toReversed()
         const factsById = Map.groupBy(chain.all, ({ executionId }) => executionId)
         yield* law(fc.tuple(time, time), Math.min(20, questions / 4), ([left, right]) =>
-          Effect.gen(function*() {
+          Effect.gen(function* () {
             const [from, to] = [left, right].sort() as [string, string]
             const expected = executions
-              .filter(({ ended_at, started_at }) =>
-                started_at <= to && (ended_at === undefined || ended_at >= from))
-              .toSorted((one, other) =>
-                byBytes(one.started_at, other.started_at) || byBytes(one.id, other.id))
+              .filter(
+                ({ ended_at, started_at }) =>
+                  started_at <= to && (ended_at === undefined || ended_at >= from)
+              )
+              .toSorted(
+                (one, other) =>
+                  byBytes(one.started_at, other.started_at) || byBytes(one.id, other.id)
+              )
             for (const selection of ["structure", "execution"] as const) {
               const query = { tenantId: "overlap", from, to, selection }
               const chunks = yield* Stream.runCollect(store.overlapping(query))
               const wanted = ({ type }: Placed) =>
-                selection === "structure"
-                  ? type !== "span.event"
-                  : type.startsWith("execution.")
+                selection === "structure" ? type !== "span.event" : type.startsWith("execution.")
               assert.deepStrictEqual(
                 chunks.flat(),
-                expected.map(({ id }): ExecutionFacts => ({
-                  executionId: id,
-                  facts: bodies(factsById.get(id)!.filter(wanted)),
-                  isLarge: false
-                }))
+                expected.map(
+                  ({ id }): ExecutionFacts => ({
+                    executionId: id,
+                    facts: bodies(factsById.get(id)!.filter(wanted)),
+                    isLarge: false
+                  })
+                )
               )
             }
             const ids = new Set(expected.map(({ id }) => id))
@@ -858,11 +995,13 @@ export const traceStoreContract = <E>(
               ran.flat(),
               bodies(chain.all.filter(({ executionId }) => ids.has(executionId)))
             )
-          }))
-      }))
+          })
+        )
+      })
+    )
 
     it.effect("exports in bounded chunks, the spans of a large execution in pages", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("export")
         const text = String.fromCodePoint(0x4e00).repeat(10_000)
@@ -875,14 +1014,18 @@ export const traceStoreContract = <E>(
           if (n === 700) {
             for (let k = 1; k <= 700; k++) {
               const metadata = { text }
-              chain.add(id, {
-                type: "span.started",
-                span_id: `large-${k}`,
-                caused_by_span_ids: [],
-                span_type: "TOOL_CALL",
-                started_at: timeAt(n),
-                started_at_given: true
-              }, { name: "large", metadata })
+              chain.add(
+                id,
+                {
+                  type: "span.started",
+                  span_id: `large-${k}`,
+                  caused_by_span_ids: [],
+                  span_type: "TOOL_CALL",
+                  started_at: timeAt(n),
+                  started_at_given: true
+                },
+                { name: "large", metadata }
+              )
             }
           }
         }
@@ -909,8 +1052,9 @@ export const traceStoreContract = <E>(
         assert.strictEqual(new Set(ids).size, 1_200)
         const factsById = Map.groupBy(chain.all, ({ executionId }) => executionId)
         for (const { executionId, facts, isLarge } of all) {
-          const own = factsById.get(executionId)!.filter(({ type }) =>
-            isLarge ? type.startsWith("execution.") : type !== "span.event")
+          const own = factsById
+            .get(executionId)!
+            .filter(({ type }) => (isLarge ? type.startsWith("execution.") : type !== "span.event"))
           assert.deepStrictEqual(facts, bodies(own))
           assert.strictEqual(isLarge, executionId === "e0500" || executionId === "e0700")
         }
@@ -924,24 +1068,38 @@ export const traceStoreContract = <E>(
             found.push(...page.spans)
             after = page.next
           } while (after !== undefined)
-          const started = factsById.get(id)!.filter(({ type }) => type === "span.started")
-            .toSorted((left, right) =>
-              byBytes(JSON.parse(left.body).started_at, JSON.parse(right.body).started_at)
-              || left.factNumber - right.factNumber)
-          assert.deepStrictEqual(found.flatMap(({ facts }) => facts), bodies(started))
+          const started = factsById
+            .get(id)!
+            .filter(({ type }) => type === "span.started")
+            .toSorted(
+              (left, right) =>
+                byBytes(JSON.parse(left.body).started_at, JSON.parse(right.body).started_at)
+                || left.factNumber - right.factNumber
+            )
+          assert.deepStrictEqual(
+            found.flatMap(({ facts }) => facts),
+            bodies(started)
+          )
         }
         // What came later than a place in the chain is left out.
         const last = chain.all.find(({ executionId }) => executionId === "e0001")!.chainSequence
         const early = (yield* Stream.runCollect(store.overlapping({ ...query, last }))).flat()
-        assert.deepStrictEqual(early.map(({ executionId }) => executionId), ["e0000", "e0001"])
+        assert.deepStrictEqual(
+          early.map(({ executionId }) => executionId),
+          ["e0000", "e0001"]
+        )
         assert.strictEqual(early[1]!.facts.length, 1)
         const bounds = { ...WHOLE, last: last - 4 }
         const { spans } = yield* store.spans("export", "e0000", undefined, bounds)
-        assert.deepStrictEqual(spans.map(({ id }) => id), ["e0000-1", "e0000-2"].slice(0, spans.length))
-      }))
+        assert.deepStrictEqual(
+          spans.map(({ id }) => id),
+          ["e0000-1", "e0000-2"].slice(0, spans.length)
+        )
+      })
+    )
 
     it.effect("gives the facts of a chain in their order, each once, in bounded chunks", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const tenantId = "whole-chain"
         const chain = new FactChain(tenantId)
@@ -981,10 +1139,11 @@ export const traceStoreContract = <E>(
         assert.isTrue(ends.flat().every((end) => Buffer.byteLength(end) <= 1_100))
         const none = yield* Stream.runCollect(store.chain({ ...range, tenantId: "nobody" }))
         assert.deepStrictEqual(none, [])
-      }))
+      })
+    )
 
     it.effect("gives the events of a span in pages of bounded count and bytes", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("event-pages")
         chain.start("x")
@@ -994,14 +1153,20 @@ export const traceStoreContract = <E>(
           chain.event("x", k % 3 === 0 ? "b" : "a", k, { text: "é".repeat(size) })
         }
         yield* stored(chain.all)
-        const own = bodies(chain.all.filter(({ body }) => {
-          const fact = parseFact(body)!
-          return fact.type === "span.event" && fact.span_id === "a"
-        }))
+        const own = bodies(
+          chain.all.filter(({ body }) => {
+            const fact = parseFact(body)!
+            return fact.type === "span.event" && fact.span_id === "a"
+          })
+        )
         const at = { executionId: "x", spanId: "a" }
         const large = 10_000_000
         for (const [itemsMax, bytesMax] of [
-          [1_000, 1], [7, large], [7, 5_000], [own.length - 1, large], [own.length, large],
+          [1_000, 1],
+          [7, large],
+          [7, 5_000],
+          [own.length - 1, large],
+          [own.length, large],
           [1_000, 130_000]
         ] as const) {
           const pages = yield* eventsOfSpan(store, "event-pages", at, { itemsMax, bytesMax })
@@ -1020,10 +1185,11 @@ export const traceStoreContract = <E>(
           WHOLE
         )
         assert.deepStrictEqual(nothing, { facts: [], next: undefined })
-      }))
+      })
+    )
 
     it.effect("sets aside what came from a partition, and takes the same rows again", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const [kept, dropped] = ["kept", "dropped"].map((tenant) => {
           const chain = new FactChain(tenant)
@@ -1041,10 +1207,11 @@ export const traceStoreContract = <E>(
         assert.deepStrictEqual(yield* factsOf("kept", "x"), bodies(kept))
         yield* stored(dropped, 32)
         assert.deepStrictEqual(yield* factsOf("dropped", "x"), bodies(dropped))
-      }))
+      })
+    )
 
     it.effect("stores an insert whole or not at all", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("whole")
         chain.start("x")
@@ -1059,22 +1226,27 @@ export const traceStoreContract = <E>(
         yield* store.insertFacts([])
         const rows = Array.from({ length: 50_001 }, () => good!)
         assert.isTrue(Exit.hasDies(yield* Effect.exit(store.insertFacts(rows))))
-      }))
+      })
+    )
 
     it.effect("makes one part of the largest insert", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const store = yield* TraceStore
         const chain = new FactChain("one-part")
         const payload: JsonObject = { text: "Größe 東京 ".repeat(40) }
         const { body } = chain.event("x", "s", 1, payload)
-        const rows = Array.from({ length: 50_000 }, (_, offset) =>
-          ({ partition: 50, offset, body: Buffer.from(body) }))
+        const rows = Array.from({ length: 50_000 }, (_, offset) => ({
+          partition: 50,
+          offset,
+          body: Buffer.from(body)
+        }))
         const count = ask<[number, number, number]>(
           `SELECT count(), uniqExact(_part), sum(length(body)) FROM ${database}.facts`
             + " WHERE kafka_partition = 50"
         )
         const answer = yield* withoutMerges(store.insertFacts(rows).pipe(Effect.andThen(count)))
         assert.deepStrictEqual(answer, [[50_000, 1, 50_000 * Buffer.byteLength(body)]])
-      }))
+      })
+    )
   })
 }
