@@ -10,8 +10,8 @@ import { announce, failureLines, HELP, ROTATE_KEY_HELP } from "./cli/Messages.ts
 import { REPAIR_HELP } from "./cli/Repair.ts"
 import { noteKeyConfusion } from "./cli/RuntimeNotice.ts"
 import { verifyCommand, VERIFY_HELP } from "./cli/VerifyPack.ts"
-import { loadConfig, type Config } from "./config.ts"
-import { repairPartition, rotateKey, startRoles } from "./Roles.ts"
+import { loadConfig, type Config } from "./config/config.ts"
+import { repairPartition, rotateKey, startRoles } from "./roles/Roles.ts"
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
@@ -26,8 +26,8 @@ const layerLogger = (config: Config) =>
 const serve = (config: Config) =>
   Effect.gen(function* () {
     yield* noteKeyConfusion()
-    const places = yield* startRoles(config, say)
-    yield* announce(config, places)
+    const endpoints = yield* startRoles(config, say)
+    yield* announce(config, endpoints)
     yield* parentGone()
     yield* Effect.logInfo("npm is gone: stopping")
   }).pipe(Effect.scoped)

@@ -8,23 +8,28 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Logger } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { erasedTargetsOf } from "../src/actors/ProjectionErasure.ts"
-import { emptyReplay, replay } from "../src/actors/SequencerState.ts"
+import { erasedTargetsOf } from "../src/actors/projection/ProjectionErasure.ts"
+import { emptyReplay, replay } from "../src/actors/sequencer/SequencerState.ts"
 import { noteKeyConfusion } from "../src/cli/RuntimeNotice.ts"
-import { canonicalize } from "../src/domain/CanonicalJson.ts"
-import { decodeCommand } from "../src/domain/Command.ts"
-import { ERASURE_ACTION } from "../src/domain/Erasure.ts"
-import { recompute } from "../src/domain/HashChain.ts"
-import { parseJson, parseJsonWith } from "../src/domain/Json.ts"
-import { linkOf } from "../src/domain/Link.ts"
-import { readRegistryRecord } from "../src/domain/Registry.ts"
-import type { JsonObject } from "../src/domain/StrictJson.ts"
-import { factDetailsHash, parseFact, recomputeFact, storeFact } from "../src/domain/TraceFact.ts"
-import { decodeOperation } from "../src/domain/TraceOperation.ts"
+import { canonicalize } from "../src/domain/json/CanonicalJson.ts"
+import { decodeCommand } from "../src/domain/records/Command.ts"
+import { ERASURE_ACTION } from "../src/domain/events/Erasure.ts"
+import { recompute } from "../src/domain/chain/HashChain.ts"
+import { parseJson, parseJsonWith } from "../src/domain/json/Json.ts"
+import { linkOf } from "../src/domain/chain/Link.ts"
+import { readRegistryRecord } from "../src/domain/registry/Registry.ts"
+import type { JsonObject } from "../src/domain/json/StrictJson.ts"
+import {
+  factDetailsHash,
+  parseFact,
+  recomputeFact,
+  storeFact
+} from "../src/domain/traces/TraceFact.ts"
+import { decodeOperation } from "../src/domain/traces/TraceOperation.ts"
 import { eventLine, readEvent } from "../src/exports/report/EventLine.ts"
-import { csvLine } from "../src/http/Csv.ts"
-import { keptOf } from "../src/http/KeptBody.ts"
-import { oneOrSeveralEvents } from "../src/http/TraceRequest.ts"
+import { csvLine } from "../src/http/events/Csv.ts"
+import { keptOf } from "../src/http/verification/KeptBody.ts"
+import { oneOrSeveralEvents } from "../src/http/traces/TraceRequest.ts"
 import { TestChain } from "./exports/support/Chains.ts"
 import { PackWorld, signer } from "./exports/support/PackWorld.ts"
 import { problemsOf, Verifiers } from "./exports/support/Verifiers.ts"
@@ -54,7 +59,7 @@ describe("src", () => {
       // The words of a message.
       "src/cli/RuntimeNotice.ts": 1,
       // A text without escaped keys, one string of a text, and the question about the engine.
-      "src/domain/Json.ts": 4,
+      "src/domain/json/Json.ts": 4,
       // The first two of them: the verifier imports nothing.
       "src/exports/verifiers/verify.mjs": 2
     })
@@ -65,10 +70,10 @@ describe("src", () => {
     assert.deepStrictEqual(places(pattern), {
       // The keys are columns that the statements name.
       "src/adapters/clickhouse/Migrations.ts": 2,
-      "src/adapters/clickhouse/ReadingProbe.ts": 1,
+      "src/adapters/clickhouse/events/ReadingProbe.ts": 1,
       // Files of this machine that this program writes, with fixed keys.
-      "src/adapters/embedded/BrokerRecord.ts": 1,
-      "src/adapters/embedded/KafkaJars.ts": 1
+      "src/adapters/embedded/broker/BrokerRecord.ts": 1,
+      "src/adapters/embedded/broker/KafkaJars.ts": 1
     })
   })
 

@@ -3,7 +3,7 @@
  * What is logged, and at which level, is decided where it happens.
  */
 import { Cause, Logger, References, type LogLevel } from "effect"
-import type { Config } from "../config.ts"
+import type { Config } from "../config/config.ts"
 
 type Fields = Record<string, unknown>
 

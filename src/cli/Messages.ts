@@ -3,8 +3,16 @@
  * line, what it can be told. Starts nothing itself.
  */
 import { Effect, References } from "effect"
-import { configHelp, type Config } from "../config.ts"
-import type { Places } from "../Roles.ts"
+import { configHelp, type Config } from "../config/config.ts"
+
+/** Where the parts of this process are reached. */
+export interface Endpoints {
+  readonly url: string | undefined
+  readonly kafka: string | undefined
+  readonly store: string | undefined
+  /** Made at the very first start and never shown again. */
+  readonly firstKey: string | undefined
+}
 
 const SAMPLE =
   `{"actor":{"id":"alice","type":"human"},"action":"document.read",`
@@ -15,7 +23,7 @@ const curlLine = (url: string, key: string): string =>
   `curl -X POST '${url}/v1/events?sync=true' -H 'Authorization: Bearer ${key}' `
   + `-H 'Content-Type: application/json' -d '${SAMPLE}'`
 
-const keyLines = ({ firstKey }: Places): ReadonlyArray<string> =>
+const keyLines = ({ firstKey }: Endpoints): ReadonlyArray<string> =>
   firstKey === undefined
     ? []
     : [
@@ -23,9 +31,9 @@ const keyLines = ({ firstKey }: Places): ReadonlyArray<string> =>
         "             tenant default, read and write; shown only this once"
       ]
 
-const banner = (config: Config, places: Places): ReadonlyArray<string> => {
+const banner = (config: Config, endpoints: Endpoints): ReadonlyArray<string> => {
   const { dataDir, roles } = config
-  const { kafka, store, url } = places
+  const { kafka, store, url } = endpoints
   return [
     "",
     `alk is ready (${roles.join(", ")})`,
@@ -46,10 +54,10 @@ const banner = (config: Config, places: Places): ReadonlyArray<string> => {
         ]),
     ...(store === undefined ? [] : [`  store      ${store} (CLICKHOUSE_URL of other processes)`]),
     `  data       ${dataDir}`,
-    ...keyLines(places),
+    ...keyLines(endpoints),
     ...(url === undefined || !roles.includes("api")
       ? []
-      : ["", "Try it:", `  ${curlLine(url, places.firstKey ?? "YOUR_KEY")}`]),
+      : ["", "Try it:", `  ${curlLine(url, endpoints.firstKey ?? "YOUR_KEY")}`]),
     "",
     "Ctrl-C stops everything.",
     ""
@@ -57,10 +65,10 @@ const banner = (config: Config, places: Places): ReadonlyArray<string> => {
 }
 
 /** One JSON line for machines, or at most 25 lines for a person. */
-export const announce = (config: Config, places: Places): Effect.Effect<void> => {
-  const { firstKey: _secret, ...shown } = places
+export const announce = (config: Config, endpoints: Endpoints): Effect.Effect<void> => {
+  const { firstKey: _secret, ...shown } = endpoints
   if (config.log.format === "pretty") {
-    return Effect.sync(() => void process.stdout.write(`${banner(config, places).join("\n")}\n`))
+    return Effect.sync(() => void process.stdout.write(`${banner(config, endpoints).join("\n")}\n`))
   }
   return Effect.logInfo("ready").pipe(
     Effect.annotateLogs({ ...shown, roles: config.roles }),
@@ -69,7 +77,7 @@ export const announce = (config: Config, places: Places): Effect.Effect<void> =>
     // A key in the log would stay there: it goes to the terminal's line of its own.
     Effect.andThen(
       Effect.sync(() => {
-        for (const line of keyLines(places)) process.stderr.write(`${line}\n`)
+        for (const line of keyLines(endpoints)) process.stderr.write(`${line}\n`)
       })
     )
   )

@@ -3,7 +3,7 @@
  * Nothing waits for it and nothing depends on it.
  */
 import { Effect } from "effect"
-import { engineConfusesKeys } from "../domain/Json.ts"
+import { engineConfusesKeys } from "../domain/json/Json.ts"
 
 /** One line if the JSON.parse of this runtime confuses keys, nothing if it is mended. */
 export const noteKeyConfusion = (isConfused = engineConfusesKeys()): Effect.Effect<void> =>

@@ -9,11 +9,11 @@ import {
   auditEventHeaders,
   checkpointHeaders,
   traceFactHeaders
-} from "../domain/CloudEvent.ts"
-import { SCHEME } from "../domain/HashChain.ts"
-import { parseJson } from "../domain/Json.ts"
-import { MESSAGE_BYTES_MAX, topicName } from "../domain/Topics.ts"
-import { TRACE_SCHEME } from "../domain/TraceFact.ts"
+} from "../domain/records/CloudEvent.ts"
+import { SCHEME } from "../domain/chain/HashChain.ts"
+import { parseJson } from "../domain/json/Json.ts"
+import { MESSAGE_BYTES_MAX, topicName } from "../domain/records/Topics.ts"
+import { TRACE_SCHEME } from "../domain/traces/TraceFact.ts"
 import { auditEventRecord } from "./AuditEventRecord.ts"
 import { checkpointRecord } from "./CheckpointRecord.ts"
 import { exampleCheckpoint } from "./ExampleCheckpoint.ts"

@@ -4,8 +4,8 @@
  * deployment.
  */
 import { Schema, Struct } from "effect"
-import { ACTION_FORM, AuditEvent } from "../domain/AuditEvent.ts"
-import { AUDIT_EVENT_TYPE } from "../domain/CloudEvent.ts"
+import { ACTION_FORM, AuditEvent } from "../domain/events/AuditEvent.ts"
+import { AUDIT_EVENT_TYPE } from "../domain/records/CloudEvent.ts"
 import { exampleEvent } from "./ExampleEvent.ts"
 import { form, tenant, time } from "./Forms.ts"
 import type { RecordContract } from "./RecordContract.ts"

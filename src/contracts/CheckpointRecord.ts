@@ -1,8 +1,8 @@
 /** The record of `alk.checkpoints`: a signed statement of what one of a tenant's chains is at one size. */
 import { Schema } from "effect"
-import { chains } from "../domain/Chains.ts"
-import type { CheckpointRecord } from "../domain/Checkpoint.ts"
-import { CHECKPOINT_TYPE } from "../domain/CloudEvent.ts"
+import { chains } from "../domain/chain/Chains.ts"
+import type { CheckpointRecord } from "../domain/chain/Checkpoint.ts"
+import { CHECKPOINT_TYPE } from "../domain/records/CloudEvent.ts"
 import { exampleCheckpoint } from "./ExampleCheckpoint.ts"
 import { form, sequence, sha256, tenant, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"

@@ -12,10 +12,10 @@ import {
   type IdempotencyMark,
   type ItemError,
   type ItemWarning
-} from "../domain/Command.ts"
-import type { RegistryOperation } from "../domain/Registry.ts"
-import { MAC_HEADER } from "../domain/RecordMac.ts"
-import { FORMAT_HEADER } from "../domain/Topics.ts"
+} from "../domain/records/Command.ts"
+import type { RegistryOperation } from "../domain/registry/Registry.ts"
+import { MAC_HEADER } from "../domain/records/RecordMac.ts"
+import { FORMAT_HEADER } from "../domain/records/Topics.ts"
 import {
   form,
   formatHeader,

@@ -2,8 +2,8 @@
  * One checkpoint as the contracts show it: over the example event, signed with a key that signs
  * nothing else.
  */
-import { makeCheckpoint, signerOf } from "../domain/Checkpoint.ts"
-import { Frontier } from "../domain/MerkleTree.ts"
+import { makeCheckpoint, signerOf } from "../domain/chain/Checkpoint.ts"
+import { Frontier } from "../domain/chain/MerkleTree.ts"
 import { exampleEvent } from "./ExampleEvent.ts"
 
 /** 32 times the byte 7: everybody may know it. */

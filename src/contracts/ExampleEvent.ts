@@ -2,8 +2,8 @@
  * One stored event as an example of the published contracts: the first of its chain, with details,
  * all hashes true. Made by the functions that make the real ones.
  */
-import { AuditEvent } from "../domain/AuditEvent.ts"
-import { quote } from "../domain/CanonicalJson.ts"
+import { AuditEvent } from "../domain/events/AuditEvent.ts"
+import { quote } from "../domain/json/CanonicalJson.ts"
 import {
   appendSuffix,
   bodyText,
@@ -14,9 +14,9 @@ import {
   GENESIS_HASH,
   linkHash,
   type EventTexts
-} from "../domain/HashChain.ts"
+} from "../domain/chain/HashChain.ts"
 import { Schema } from "effect"
-import { parseJson } from "../domain/Json.ts"
+import { parseJson } from "../domain/json/Json.ts"
 
 const texts: EventTexts = {
   id: quote("evt-1"),

@@ -2,9 +2,9 @@
  * One stored trace fact as an example of the published contracts: the first of its chain, with
  * details, all hashes true. Made by the functions that make the real ones.
  */
-import { canonicalize } from "../domain/CanonicalJson.ts"
-import { GENESIS_HASH } from "../domain/HashChain.ts"
-import { factDetailsHash, storeFact } from "../domain/TraceFact.ts"
+import { canonicalize } from "../domain/json/CanonicalJson.ts"
+import { GENESIS_HASH } from "../domain/chain/HashChain.ts"
+import { factDetailsHash, storeFact } from "../domain/traces/TraceFact.ts"
 
 const text = canonicalize({ agent_name: "Research agent", metadata: { model: "large" } })
 const salt = "000102030405060708090a0b0c0d0e0f"

@@ -3,8 +3,8 @@
  * in the part of regular expressions that every JSON Schema validator reads the same way.
  */
 import { Schema } from "effect"
-import { MAC_HEADER } from "../domain/RecordMac.ts"
-import { FORMAT_VERSION } from "../domain/Topics.ts"
+import { MAC_HEADER } from "../domain/records/RecordMac.ts"
+import { FORMAT_VERSION } from "../domain/records/Topics.ts"
 
 /** Text of one form. */
 export const form = (pattern: RegExp, description: string) =>

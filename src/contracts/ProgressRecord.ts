@@ -3,7 +3,7 @@
  * compacted, the newest record of a partition is what holds.
  */
 import { Schema } from "effect"
-import type { Progress } from "../actors/Visibility.ts"
+import type { Progress } from "../actors/follower/Visibility.ts"
 import { digits, natural, macHeaders } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 

@@ -1,6 +1,5 @@
 /**
- * The files below `schemas/` that are made from the source: their paths and what has to stand in
- * them. Writes nothing; `write.ts` does, and a test compares.
+ * The files below `schemas/` that are made from the source: their paths and their content.
  */
 import { asyncApiYaml, defaultPlace } from "./AsyncApi.ts"
 import { CriteriaMapping } from "../exports/report/Criteria.ts"

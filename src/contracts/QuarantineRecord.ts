@@ -4,10 +4,10 @@
  * service did not write, or wrote before, has none. Nothing else happened.
  */
 import { Schema } from "effect"
-import { REASON_HEADER } from "../actors/Sequencer.ts"
-import { COMMAND_HEADER } from "../domain/Receipt.ts"
-import { MAC_HEADER } from "../domain/RecordMac.ts"
-import { MARKER_KEY, type Marker } from "../pipeline/TakeOver.ts"
+import { REASON_HEADER } from "../actors/sequencer/Sequencer.ts"
+import { COMMAND_HEADER } from "../domain/records/Receipt.ts"
+import { MAC_HEADER } from "../domain/records/RecordMac.ts"
+import { MARKER_KEY, type Marker } from "../services/commands/TakeOver.ts"
 import { digits, macHeader, natural, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 

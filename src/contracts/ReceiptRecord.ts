@@ -3,7 +3,7 @@
  * that repeat an Idempotency-Key. The header `alk-kind` tells them apart.
  */
 import { Schema } from "effect"
-import { RECEIPT_HEADER, TENANT_HEADER } from "../domain/Command.ts"
+import { RECEIPT_HEADER, TENANT_HEADER } from "../domain/records/Command.ts"
 import {
   ATTEMPT_HEADER,
   COMMAND_HEADER,
@@ -13,9 +13,9 @@ import {
   type Receipt,
   type ReceiptError,
   type ReceiptRecordKind
-} from "../domain/Receipt.ts"
-import { FORMAT_HEADER } from "../domain/Topics.ts"
-import { traceOperations, type TraceResult } from "../domain/TraceOperation.ts"
+} from "../domain/records/Receipt.ts"
+import { FORMAT_HEADER } from "../domain/records/Topics.ts"
+import { traceOperations, type TraceResult } from "../domain/traces/TraceOperation.ts"
 import { CheckpointValue } from "./CheckpointRecord.ts"
 import { ItemErrorValue, ItemWarningValue } from "./CommandRecord.ts"
 import {

@@ -3,7 +3,7 @@
  * them. Contracts describe what the program writes; they check nothing while it runs.
  */
 import type { Schema } from "effect"
-import type { TopicKind } from "../domain/Topics.ts"
+import type { TopicKind } from "../domain/records/Topics.ts"
 
 export interface RecordContract {
   /** `schemas/json/<name>.schema.json`. */

@@ -4,8 +4,8 @@
  * key is what holds.
  */
 import { Schema } from "effect"
-import type { EventFilter } from "../domain/EventFilter.ts"
-import type { ApiKey, ShareLink, SigningKey, Tenant } from "../domain/Registry.ts"
+import type { EventFilter } from "../domain/events/EventFilter.ts"
+import type { ApiKey, ShareLink, SigningKey, Tenant } from "../domain/registry/Registry.ts"
 import { form, natural, macHeaders, sequence, sha256, tenant, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 

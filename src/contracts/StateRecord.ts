@@ -3,7 +3,7 @@
  * knows what its last owner knew. The topic is compacted, a null value removes what its key named.
  */
 import { Schema } from "effect"
-import { ENTRY_BYTES, type WindowEntry } from "../actors/PackedWindow.ts"
+import { ENTRY_BYTES, type WindowEntry } from "../actors/sequencer/PackedWindow.ts"
 import {
   APPLIED_KEY,
   DEDUP_PREFIX,
@@ -19,9 +19,9 @@ import {
   type Applied,
   type StoredHead,
   type TreeSigner
-} from "../actors/SequencerState.ts"
-import type { StoredExecution, StoredSpan } from "../actors/TraceState.ts"
-import { executionStatuses } from "../domain/TraceFact.ts"
+} from "../actors/sequencer/SequencerState.ts"
+import type { StoredExecution, StoredSpan } from "../actors/sequencer/traces/TraceState.ts"
+import { executionStatuses } from "../domain/traces/TraceFact.ts"
 import { CheckpointValue } from "./CheckpointRecord.ts"
 import { form, hex16, natural, macHeaders, sequence, sha256, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"

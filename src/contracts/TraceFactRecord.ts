@@ -4,7 +4,7 @@
  * topic directly.
  */
 import { Schema } from "effect"
-import { TRACE_FACT_TYPE } from "../domain/CloudEvent.ts"
+import { TRACE_FACT_TYPE } from "../domain/records/CloudEvent.ts"
 import {
   terminalStatuses,
   type ExecutionEndedCore,
@@ -15,7 +15,7 @@ import {
   type SpanEventCore,
   type SpanStartedCore,
   type TraceFact
-} from "../domain/TraceFact.ts"
+} from "../domain/traces/TraceFact.ts"
 import { form, hex16, sequence, sha256, tenant, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 

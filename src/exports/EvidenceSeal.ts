@@ -4,8 +4,8 @@
  * and subtrees are kept is not said here.
  */
 import { Context, Schema, type Effect } from "effect"
-import type { CheckpointRecord } from "../domain/Checkpoint.ts"
-import type { TreeNode } from "../domain/MerkleTree.ts"
+import type { CheckpointRecord } from "../domain/chain/Checkpoint.ts"
+import type { TreeNode } from "../domain/chain/MerkleTree.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
 import type { StoredTree, TreeUnbuildable } from "../ports/HashTree.ts"

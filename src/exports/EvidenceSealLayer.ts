@@ -4,11 +4,11 @@
  * signed by this service goes into the pack as it is, and the verifiers name it.
  */
 import { Effect, Layer } from "effect"
-import { PublishedKeys, type PublishedKey } from "../actors/PublishedKeys.ts"
-import { TreeSigners } from "../actors/TreeSigners.ts"
-import type { Signer } from "../domain/Checkpoint.ts"
-import { isTrusted } from "../domain/KeyLine.ts"
-import { Checkpoints } from "../pipeline/Checkpoints.ts"
+import { PublishedKeys, type PublishedKey } from "../actors/follower/PublishedKeys.ts"
+import { TreeSigners } from "../actors/follower/TreeSigners.ts"
+import type { Signer } from "../domain/chain/Checkpoint.ts"
+import { isTrusted } from "../domain/chain/KeyLine.ts"
+import { Checkpoints } from "../services/checkpoints/Checkpoints.ts"
 import { CheckpointStore } from "../ports/CheckpointStore.ts"
 import { HashTree } from "../ports/HashTree.ts"
 import { EvidenceSeal, SealUnavailable, type SealKey } from "./EvidenceSeal.ts"

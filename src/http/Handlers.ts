@@ -4,23 +4,23 @@
  */
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { layerAdminHandlers } from "./AdminHandlers.ts"
+import { layerAdminHandlers } from "./admin/AdminHandlers.ts"
 import { Api } from "./Api.ts"
-import { layerAdminAuthorization, layerAuthorization } from "./Authorization.ts"
-import { layerChainHandlers } from "./ChainHandlers.ts"
-import { layerErasureHandlers } from "./ErasureHandlers.ts"
-import { layerExportHandlers } from "./ExportHandlers.ts"
-import { layerIngestHandlers } from "./IngestHandlers.ts"
-import { layerOtlpHandlers, layerOtlpRefusals } from "./OtlpHandlers.ts"
-import { layerQueryHandlers } from "./QueryHandlers.ts"
+import { layerAdminAuthorization, layerAuthorization } from "./server/Authorization.ts"
+import { layerChainHandlers } from "./chain/ChainHandlers.ts"
+import { layerErasureHandlers } from "./events/ErasureHandlers.ts"
+import { layerExportHandlers } from "./exports/ExportHandlers.ts"
+import { layerIngestHandlers } from "./events/IngestHandlers.ts"
+import { layerOtlpHandlers, layerOtlpRefusals } from "./otlp/OtlpHandlers.ts"
+import { layerQueryHandlers } from "./events/QueryHandlers.ts"
 import {
   layerShareAuthorization,
   layerShareExportHandlers,
   layerShareLinksHandlers
-} from "./ShareHandlers.ts"
-import { layerStreamHandlers } from "./StreamHandlers.ts"
-import { layerTraceHandlers } from "./TraceHandlers.ts"
-import { layerVerifyHandlers } from "./VerifyHandlers.ts"
+} from "./admin/ShareHandlers.ts"
+import { layerStreamHandlers } from "./events/StreamHandlers.ts"
+import { layerTraceHandlers } from "./traces/TraceHandlers.ts"
+import { layerVerifyHandlers } from "./verification/VerifyHandlers.ts"
 
 /** The routes of the contract, added to the router. */
 export const layerApiRoutes = HttpApiBuilder.layer(Api).pipe(

@@ -4,7 +4,7 @@
  * used. `tree` is the name of a tree, see domain/Chains.
  */
 import { Context, type Effect } from "effect"
-import type { CheckpointRecord } from "../domain/Checkpoint.ts"
+import type { CheckpointRecord } from "../domain/chain/Checkpoint.ts"
 import type { StoreUnavailable } from "./EventStore.ts"
 
 /** One record of `alk.checkpoints`: its place in the topic and its bytes as they are. */

@@ -3,7 +3,7 @@
  * writer per partition. The log knows bytes and offsets; what the bytes mean is not its business.
  */
 import { Context, Schema, type Effect, type Scope, type Stream } from "effect"
-import type { TopicKind } from "../domain/Topics.ts"
+import type { TopicKind } from "../domain/records/Topics.ts"
 
 /** The log can't be reached or refuses the operation for now; nothing is known of its outcome. */
 export class LogUnavailable extends Schema.TaggedError<LogUnavailable>()("LogUnavailable", {

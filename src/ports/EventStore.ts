@@ -3,7 +3,7 @@
  * The store is a view that can be dropped and rebuilt; it never decides anything.
  */
 import { Context, Schema, type Effect, type Stream } from "effect"
-import type { EventFilter } from "../domain/EventFilter.ts"
+import type { EventFilter } from "../domain/events/EventFilter.ts"
 
 /** The store can't be reached, refuses to work, or stored less than it was given. */
 export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("StoreUnavailable", {

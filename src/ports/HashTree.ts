@@ -4,7 +4,7 @@
  * of them is checked against a signed root. `tree` is the name of a tree, see domain/Chains.
  */
 import { Context, Schema, type Effect } from "effect"
-import type { NodeSource, TreeNode } from "../domain/MerkleTree.ts"
+import type { NodeSource, TreeNode } from "../domain/chain/MerkleTree.ts"
 import type { StoreUnavailable } from "./EventStore.ts"
 
 /** The store does not hold exactly one readable hash for each of these sequences. */

@@ -3,7 +3,7 @@
  * answer questions about it. Facts come back as the bytes they came in; whoever asks folds them.
  */
 import { Context, type Effect, type Stream } from "effect"
-import type { TraceStatus } from "../domain/TraceFact.ts"
+import type { TraceStatus } from "../domain/traces/TraceFact.ts"
 import type { ChainExtent, ConflictRow, StoredRow, StoreUnavailable } from "./EventStore.ts"
 
 /** One record of `alk.traces`: its place in the topic and its bytes as they are. */

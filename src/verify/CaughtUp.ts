@@ -3,8 +3,8 @@
  * late.
  */
 import { Effect } from "effect"
-import { isCaughtUp, type ShownTopic } from "../actors/CaughtUp.ts"
-import { Visibility } from "../actors/Visibility.ts"
+import { isCaughtUp, type ShownTopic } from "../actors/follower/CaughtUp.ts"
+import { Visibility } from "../actors/follower/Visibility.ts"
 import { EventLog, LogUnavailable } from "../ports/EventLog.ts"
 
 /** Time that a check waits for the store to hold what the log holds. */

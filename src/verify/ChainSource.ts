@@ -3,7 +3,7 @@
  * with each by itself, what stands outside of it. One source serves one check.
  */
 import type { Effect, Stream } from "effect"
-import type { Chain } from "../domain/Chains.ts"
+import type { Chain } from "../domain/chain/Chains.ts"
 import type { CoveringSpan, RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { ChainExtent, ConflictRow, StoredRow, StoreUnavailable } from "../ports/EventStore.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"

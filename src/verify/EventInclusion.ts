@@ -3,7 +3,7 @@
  * it leads to the signed root.
  */
 import { Effect } from "effect"
-import { leafHash, verifyInclusion } from "../domain/MerkleTree.ts"
+import { leafHash, verifyInclusion } from "../domain/chain/MerkleTree.ts"
 import type { SignedCheckpoint, SignedCheckpoints } from "./SignedCheckpoints.ts"
 
 export interface EventInclusion {

@@ -4,8 +4,8 @@
  * each such part, and believes no block that is not perfect by both.
  */
 import { Effect, Stream } from "effect"
-import type { Visibility } from "../actors/Visibility.ts"
-import { faultOf, recompute, SCHEME, type Recomputed } from "../domain/HashChain.ts"
+import type { Visibility } from "../actors/follower/Visibility.ts"
+import { faultOf, recompute, SCHEME, type Recomputed } from "../domain/chain/HashChain.ts"
 import type { ChainRecompute, RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import { EventStore, type StoredRow } from "../ports/EventStore.ts"

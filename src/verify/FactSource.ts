@@ -3,14 +3,14 @@
  * without its details is right if a later fact of its execution says that they were erased.
  */
 import { Effect, Stream } from "effect"
-import type { Visibility } from "../actors/Visibility.ts"
+import type { Visibility } from "../actors/follower/Visibility.ts"
 import {
   parseFact,
   recomputeFact,
   TRACE_SCHEME,
   type RecomputedFact,
   type TraceFact
-} from "../domain/TraceFact.ts"
+} from "../domain/traces/TraceFact.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { TraceStore, type FactTime } from "../ports/TraceStore.ts"

@@ -3,7 +3,7 @@
  * that somebody else has computed, and its roots at the sizes that checkpoints speak of. Keeps the
  * hashes of at most one subtree for each binary digit of its size.
  */
-import { EMPTY_ROOT, leafHash, nodeHash } from "../domain/MerkleTree.ts"
+import { EMPTY_ROOT, leafHash, nodeHash } from "../domain/chain/MerkleTree.ts"
 
 interface Peak {
   readonly leaves: number

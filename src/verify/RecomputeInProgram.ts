@@ -3,10 +3,10 @@
  * goes through every row, and what else is asked is made of what every store answers.
  */
 import { Effect, Option, Stream } from "effect"
-import type { AuditEvent } from "../domain/AuditEvent.ts"
-import { ERASURE_ACTION, erasureOf } from "../domain/Erasure.ts"
-import { emptyFilter } from "../domain/EventFilter.ts"
-import { parseJson } from "../domain/Json.ts"
+import type { AuditEvent } from "../domain/events/AuditEvent.ts"
+import { ERASURE_ACTION, erasureOf } from "../domain/events/Erasure.ts"
+import { emptyFilter } from "../domain/events/EventFilter.ts"
+import { parseJson } from "../domain/json/Json.ts"
 import { ChainRecompute } from "../ports/ChainRecompute.ts"
 import { EventStore } from "../ports/EventStore.ts"
 

@@ -4,11 +4,11 @@
  * a note says, never whether the chain agrees.
  */
 import { Context, Effect, Layer, Option } from "effect"
-import { ChainEnds } from "../actors/ChainEnds.ts"
-import { newestGenuine } from "../actors/GenuineCheckpoints.ts"
-import { PublishedKeys } from "../actors/PublishedKeys.ts"
-import { openNote } from "../domain/Checkpoint.ts"
-import { hashesOf, inclusionParts } from "../domain/MerkleTree.ts"
+import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
+import { newestGenuine } from "../actors/chainEnds/GenuineCheckpoints.ts"
+import { PublishedKeys } from "../actors/follower/PublishedKeys.ts"
+import { openNote } from "../domain/chain/Checkpoint.ts"
+import { hashesOf, inclusionParts } from "../domain/chain/MerkleTree.ts"
 import { CheckpointStore } from "../ports/CheckpointStore.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"

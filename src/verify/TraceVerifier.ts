@@ -4,10 +4,10 @@
  * facts of a tenant is verified by Verifier.
  */
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
-import { ChainEnds } from "../actors/ChainEnds.ts"
-import type { Visibility } from "../actors/Visibility.ts"
+import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
+import type { Visibility } from "../actors/follower/Visibility.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
-import { parseFact, TRACE_SCHEME, type TraceFact } from "../domain/TraceFact.ts"
+import { parseFact, TRACE_SCHEME, type TraceFact } from "../domain/traces/TraceFact.ts"
 import { EventLog, type LogUnavailable, type LogReader } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
 import { TraceStore, type StoredFactRow } from "../ports/TraceStore.ts"

@@ -8,10 +8,10 @@
  * perfect is gone through row by row here, so every break is named by the same code.
  */
 import { Clock, Context, Effect, Layer, Stream } from "effect"
-import { ChainEnds } from "../actors/ChainEnds.ts"
-import type { Head } from "../actors/SequencerState.ts"
-import { Visibility } from "../actors/Visibility.ts"
-import { treeNameOf, type Chain } from "../domain/Chains.ts"
+import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
+import type { Head } from "../domain/chain/Head.ts"
+import { Visibility } from "../actors/follower/Visibility.ts"
+import { treeNameOf, type Chain } from "../domain/chain/Chains.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import {
   BLOCK_EVENTS,

@@ -12,8 +12,8 @@ import {
   replay,
   snapshot,
   type SequencerState
-} from "../../src/actors/SequencerState.ts"
-import type { StateRecord } from "../../src/actors/StateRecord.ts"
+} from "../../src/actors/sequencer/SequencerState.ts"
+import type { StateRecord } from "../../src/actors/sequencer/StateRecord.ts"
 import {
   advance,
   CHECKPOINT_INTERVAL_MS,
@@ -22,9 +22,9 @@ import {
   stepCheckpoints,
   type Arrival,
   type Changes
-} from "../../src/actors/SequencerStep.ts"
-import { openNote, signerOf, type CheckpointRecord } from "../../src/domain/Checkpoint.ts"
-import type { Command } from "../../src/domain/Command.ts"
+} from "../../src/actors/sequencer/SequencerStep.ts"
+import { openNote, signerOf, type CheckpointRecord } from "../../src/domain/chain/Checkpoint.ts"
+import type { Command } from "../../src/domain/records/Command.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"

@@ -5,11 +5,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { GENESIS_HASH } from "../../src/domain/HashChain.ts"
-import { parseFact, recomputeFact, type TraceFact } from "../../src/domain/TraceFact.ts"
-import type { TraceOperation } from "../../src/domain/TraceOperation.ts"
-import { foldFacts, type TraceView } from "../../src/domain/TraceView.ts"
-import type { TraceCommand } from "../../src/actors/TraceWanted.ts"
+import { GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
+import { parseFact, recomputeFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
+import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
+import { foldFacts, type TraceView } from "../../src/domain/traces/TraceView.ts"
+import type { TraceCommand } from "../../src/actors/sequencer/traces/TraceWanted.ts"
 import {
   addEvent,
   addNamedEvent,

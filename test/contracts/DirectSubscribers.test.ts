@@ -10,30 +10,30 @@ import { execFile } from "node:child_process"
 import { hash } from "node:crypto"
 import { promisify } from "node:util"
 import { inject } from "vitest"
-import { runProjection } from "../../src/actors/Projection.ts"
-import { runSequencer } from "../../src/actors/Sequencer.ts"
-import { signerOf } from "../../src/domain/Checkpoint.ts"
+import { runProjection } from "../../src/actors/projection/Projection.ts"
+import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
+import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import {
   RECEIPT_HEADER,
   TENANT_HEADER,
   WRITER_HEADER,
   type Command
-} from "../../src/domain/Command.ts"
-import { CommandWriter } from "../../src/domain/CommandWriter.ts"
+} from "../../src/domain/records/Command.ts"
+import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
 import { nowMicros } from "../../src/domain/Timestamp.ts"
 import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../../src/domain/Identifiers.ts"
-import type { RegistryOperation } from "../../src/domain/Registry.ts"
-import { factTypes } from "../../src/domain/TraceFact.ts"
-import type { TraceOperation } from "../../src/domain/TraceOperation.ts"
+import type { RegistryOperation } from "../../src/domain/registry/Registry.ts"
+import { factTypes } from "../../src/domain/traces/TraceFact.ts"
+import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import {
   FORMAT_HEADER,
   FORMAT_VERSION,
   topicKinds,
   topicName,
   type TopicKind
-} from "../../src/domain/Topics.ts"
-import { CommandLog, layerCommandLog } from "../../src/pipeline/CommandLog.ts"
-import { prepareItem } from "../../src/pipeline/Prepare.ts"
+} from "../../src/domain/records/Topics.ts"
+import { CommandLog, layerCommandLog } from "../../src/services/commands/CommandLog.ts"
+import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import type { NewRecord } from "../../src/ports/EventLog.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"

@@ -9,10 +9,10 @@ import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Result } from "effect"
 import { assert, describe, it } from "vitest"
-import { serverProperties } from "../../src/adapters/embedded/BrokerSettings.ts"
-import { KAFKA_VERSION } from "../../src/adapters/embedded/KafkaJars.ts"
-import { configHelp, parseConfig, type Config } from "../../src/config.ts"
-import { MESSAGE_BYTES_MAX } from "../../src/domain/Topics.ts"
+import { serverProperties } from "../../src/adapters/embedded/broker/BrokerSettings.ts"
+import { KAFKA_VERSION } from "../../src/adapters/embedded/broker/KafkaJars.ts"
+import { configHelp, parseConfig, type Config } from "../../src/config/config.ts"
+import { MESSAGE_BYTES_MAX } from "../../src/domain/records/Topics.ts"
 import {
   COMPOSE_FILE,
   EXAMPLE_FILE,

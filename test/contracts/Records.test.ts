@@ -11,25 +11,25 @@ import {
   ownerRecord,
   signerRecord,
   snapshot
-} from "../../src/actors/SequencerState.ts"
-import type { StateRecord } from "../../src/actors/StateRecord.ts"
+} from "../../src/actors/sequencer/SequencerState.ts"
+import type { StateRecord } from "../../src/actors/sequencer/StateRecord.ts"
 import {
   advance,
   stateRecords,
   step,
   type Arrival,
   type Changes
-} from "../../src/actors/SequencerStep.ts"
-import { noProgress } from "../../src/actors/Visibility.ts"
+} from "../../src/actors/sequencer/SequencerStep.ts"
+import { noProgress } from "../../src/actors/follower/Visibility.ts"
 import { exampleEvent, exampleLink } from "../../src/contracts/ExampleEvent.ts"
-import { auditEventHeaders } from "../../src/domain/CloudEvent.ts"
+import { auditEventHeaders } from "../../src/domain/records/CloudEvent.ts"
 import {
   decodeCommand,
   encodeCommand,
   type Command,
   type ItemError,
   type PreparedEvent
-} from "../../src/domain/Command.ts"
+} from "../../src/domain/records/Command.ts"
 import {
   isTenantId,
   makeReceiptId,
@@ -45,10 +45,10 @@ import {
   type RegistryEntry,
   type RegistryOperation,
   type ShareLink
-} from "../../src/domain/Registry.ts"
-import { factDetailsHash, type PreparedDetails } from "../../src/domain/TraceFact.ts"
-import type { TraceOperation } from "../../src/domain/TraceOperation.ts"
-import { prepareItem } from "../../src/pipeline/Prepare.ts"
+} from "../../src/domain/registry/Registry.ts"
+import { factDetailsHash, type PreparedDetails } from "../../src/domain/traces/TraceFact.ts"
+import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
+import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { faultIn, faultInValue, kindsOf, publishedNames } from "./Published.ts"
 

@@ -16,10 +16,10 @@ import {
   auditEventHeaders,
   checkpointHeaders,
   traceFactHeaders
-} from "../../src/domain/CloudEvent.ts"
+} from "../../src/domain/records/CloudEvent.ts"
 import { exampleCheckpoint } from "../../src/contracts/ExampleCheckpoint.ts"
-import { recompute } from "../../src/domain/HashChain.ts"
-import { recomputeFact } from "../../src/domain/TraceFact.ts"
+import { recompute } from "../../src/domain/chain/HashChain.ts"
+import { recomputeFact } from "../../src/domain/traces/TraceFact.ts"
 import { faultIn, FOLDER, makeAjv, publishedNames } from "./Published.ts"
 
 const read = (path: string): string => readFileSync(path, "utf8")
@@ -36,7 +36,7 @@ const walk = (
 }
 
 describe("the published contracts", () => {
-  it("are what the source makes: else run node src/contracts/write.ts", () => {
+  it("are what the source makes: else run npm run generate", () => {
     for (const [path, content] of publishedFiles()) assert.strictEqual(read(path), content, path)
   })
 

@@ -4,9 +4,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { canonicalize } from "../../src/domain/CanonicalJson.ts"
-import { GENESIS_HASH } from "../../src/domain/HashChain.ts"
-import type { JsonObject } from "../../src/domain/StrictJson.ts"
+import { canonicalize } from "../../src/domain/json/CanonicalJson.ts"
+import { GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
+import type { JsonObject } from "../../src/domain/json/StrictJson.ts"
 import {
   eraseFact,
   factCoreText,
@@ -16,7 +16,7 @@ import {
   storeFact,
   TRACE_SCHEME,
   type TraceFact
-} from "../../src/domain/TraceFact.ts"
+} from "../../src/domain/traces/TraceFact.ts"
 import { faultInValue } from "../contracts/Published.ts"
 import { readVectors, vectorsPath } from "../support/Independent.ts"
 import { runIndependentTrace, TRACE_VECTORS } from "../support/IndependentTrace.ts"

@@ -4,7 +4,7 @@
  * place by all verifiers.
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { eraseFact, parseFact } from "../../src/domain/TraceFact.ts"
+import { eraseFact, parseFact } from "../../src/domain/traces/TraceFact.ts"
 import { FactChain } from "../adapters/clickhouse/support/StoredFacts.ts"
 import { TestChain } from "./support/Chains.ts"
 import { PackEditor } from "./support/PackEditor.ts"

@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { packAssets } from "../../src/exports/PackAssets.ts"
+import { packAssets } from "../../src/exports/pack/PackAssets.ts"
 import { VERIFY_HELP } from "../../src/cli/VerifyPack.ts"
 import { TestChain } from "./support/Chains.ts"
 import { PackEditor } from "./support/PackEditor.ts"

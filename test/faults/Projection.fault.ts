@@ -63,6 +63,8 @@ describe("the store", () => {
       const subscribers = TENANTS.map((tenant) => new Subscriber(parts, tenant))
       load.begin()
       await load.more(10)
+      // A stream reads what was before it from the store, and begins once that is done.
+      await Promise.all(subscribers.map((subscriber) => subscriber.begun()))
       pause(parts.store)
       const streamed = subscribers.map(({ received }) => received.length)
       await sleep(10_000)

@@ -26,6 +26,15 @@ export class Subscriber {
     this.#running = this.#run()
   }
 
+  /** Wait until the first message has arrived. */
+  async begun(timeoutMs = 60_000): Promise<void> {
+    const giveUpAt = Date.now() + timeoutMs
+    while (this.received.length === 0) {
+      if (Date.now() > giveUpAt) throw new Error(`the stream of ${this.tenant} does not begin`)
+      await sleep(50)
+    }
+  }
+
   /** Wait until that many messages have arrived, then end. */
   async finish(count: number, timeoutMs = 60_000): Promise<void> {
     const giveUpAt = Date.now() + timeoutMs

@@ -4,9 +4,9 @@
  */
 import { Stream } from "effect"
 import { afterEach, assert, describe, it } from "vitest"
-import type { AuditEvent } from "../../src/domain/AuditEvent.ts"
+import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { openApiDocument } from "../../src/http/Api.ts"
-import { opsPaths } from "../../src/http/OpsContract.ts"
+import { opsPaths } from "../../src/http/operations/OpsContract.ts"
 import { ADMIN_TOKEN, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { item } from "./support/Events.ts"
 import { ExportWorld, startExports } from "./support/ExportDoubles.ts"

@@ -1,9 +1,9 @@
 /** Erasing the details of an event: what the route takes and refuses, and what is left then. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import type { AuditEvent } from "../../src/domain/AuditEvent.ts"
-import { faultOf, recompute } from "../../src/domain/HashChain.ts"
+import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
+import { faultOf, recompute } from "../../src/domain/chain/HashChain.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
-import { CommandLogBusy } from "../../src/pipeline/CommandLog.ts"
+import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
 import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { item } from "./support/Events.ts"

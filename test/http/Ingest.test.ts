@@ -3,7 +3,7 @@
  * nothing. What is refused as a whole stands in Refusals.test.ts.
  */
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { CommandLogBusy } from "../../src/pipeline/CommandLog.ts"
+import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"
 import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"
 import { TestApi, type Call } from "./support/TestApi.ts"

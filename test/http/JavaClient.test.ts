@@ -6,7 +6,7 @@ import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { Effect } from "effect"
 import { afterEach, assert, describe, it } from "vitest"
-import { findJava } from "../../src/adapters/embedded/Java.ts"
+import { findJava } from "../../src/adapters/embedded/broker/Java.ts"
 import { OTHER_KEY } from "./support/Doubles.ts"
 import { TestApi } from "./support/TestApi.ts"
 

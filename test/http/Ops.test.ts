@@ -2,7 +2,7 @@
  * The routes without a key, and what every answer has: request ids, logs, metrics, CORS.
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { opsPaths } from "../../src/http/OpsContract.ts"
+import { opsPaths } from "../../src/http/operations/OpsContract.ts"
 import { READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"
 import { TestApi } from "./support/TestApi.ts"

@@ -6,19 +6,19 @@ import { gzipSync } from "node:zlib"
 import { createRegistry, fromBinary } from "@bufbuild/protobuf"
 import { anyUnpack } from "@bufbuild/protobuf/wkt"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import type { Command, ItemError } from "../../src/domain/Command.ts"
-import type { Receipt } from "../../src/domain/Receipt.ts"
-import type { RecordOtlpSpan } from "../../src/domain/TraceOperation.ts"
+import type { Command, ItemError } from "../../src/domain/records/Command.ts"
+import type { Receipt } from "../../src/domain/records/Receipt.ts"
+import type { RecordOtlpSpan } from "../../src/domain/traces/TraceOperation.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
-import { REFUSALS_NAMED_MAX } from "../../src/http/OtlpHandlers.ts"
-import { CommandLogBusy, CommandTooLarge } from "../../src/pipeline/CommandLog.ts"
+import { REFUSALS_NAMED_MAX } from "../../src/http/otlp/OtlpHandlers.ts"
+import { CommandLogBusy, CommandTooLarge } from "../../src/services/commands/CommandLog.ts"
 import {
   BadRequestSchema,
   ErrorInfoSchema,
   RetryInfoSchema
-} from "../../src/pipeline/otlp/gen/google/rpc/error_details_pb.js"
-import { StatusSchema } from "../../src/pipeline/otlp/gen/google/rpc/status_pb.js"
-import { ExportTraceServiceResponseSchema } from "../../src/pipeline/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+} from "../../src/services/ingest/otlp/gen/google/rpc/error_details_pb.js"
+import { StatusSchema } from "../../src/services/ingest/otlp/gen/google/rpc/status_pb.js"
+import { ExportTraceServiceResponseSchema } from "../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import {
   attribute,
   exportOf,
@@ -28,7 +28,7 @@ import {
   toProtobuf,
   TRACE,
   type Json
-} from "../pipeline/otlp/support/Exports.ts"
+} from "../services/ingest/otlp/support/Exports.ts"
 import { deliver, exporterTo, recordAgentRun } from "../support/OtlpAgentRun.ts"
 import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { TestApi, type Answer, type Call } from "./support/TestApi.ts"

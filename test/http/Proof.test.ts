@@ -3,20 +3,24 @@
  * nothing leaves which does not lead to a signed root.
  */
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { makeCheckpoint, openNote, type CheckpointRecord } from "../../src/domain/Checkpoint.ts"
+import {
+  makeCheckpoint,
+  openNote,
+  type CheckpointRecord
+} from "../../src/domain/chain/Checkpoint.ts"
 import {
   Frontier,
   leafHash,
   verifyConsistency,
   verifyInclusion
-} from "../../src/domain/MerkleTree.ts"
+} from "../../src/domain/chain/MerkleTree.ts"
 import {
   exampleCheckpoint,
   exampleConsistency,
   exampleInclusion,
   exampleVkey,
   laterCheckpoint
-} from "../../src/http/ProofSchemas.ts"
+} from "../../src/http/chain/ProofSchemas.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
 import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"

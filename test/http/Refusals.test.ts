@@ -3,8 +3,8 @@
  * form of its route, with the headers that belong to it.
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { errorCodes, errorStatuses, type ErrorCode } from "../../src/http/ApiError.ts"
-import { CommandTooLarge } from "../../src/pipeline/CommandLog.ts"
+import { errorCodes, errorStatuses, type ErrorCode } from "../../src/http/messages/ApiError.ts"
+import { CommandTooLarge } from "../../src/services/commands/CommandLog.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
 import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, WRITE_KEY, type World } from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"

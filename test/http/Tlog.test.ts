@@ -3,7 +3,7 @@
  * nothing is served beyond a signed checkpoint, or that does not lead to one.
  */
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { openNote } from "../../src/domain/Checkpoint.ts"
+import { openNote } from "../../src/domain/chain/Checkpoint.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
 import { readLog } from "../support/TlogReader.ts"
 import { OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"

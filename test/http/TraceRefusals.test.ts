@@ -5,8 +5,8 @@
 import type { IncomingMessage } from "node:http"
 import { Stream } from "effect"
 import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { errorStatuses, type ErrorCode } from "../../src/http/ApiError.ts"
-import { CommandLogBusy } from "../../src/pipeline/CommandLog.ts"
+import { errorStatuses, type ErrorCode } from "../../src/http/messages/ApiError.ts"
+import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"
 import { OTHER_KEY, READ_KEY, WRITE_KEY, type World } from "./support/Doubles.ts"
 import { TestApi, type Call } from "./support/TestApi.ts"
 

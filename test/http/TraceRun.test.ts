@@ -1,6 +1,6 @@
 /** The tests of traces from outside, over the real HTTP server and the doubles behind it. */
 import { afterAll, beforeAll } from "vitest"
-import type { Principal } from "../../src/actors/Keys.ts"
+import type { Principal } from "../../src/actors/follower/Keys.ts"
 import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
 import { World } from "./support/Doubles.ts"
 import { TestApi } from "./support/TestApi.ts"

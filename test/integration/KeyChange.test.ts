@@ -4,24 +4,24 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
-import { layerFollower } from "../../src/actors/Follower.ts"
-import { PublishedKeys } from "../../src/actors/PublishedKeys.ts"
-import { runSequencer } from "../../src/actors/Sequencer.ts"
+import { layerFollower } from "../../src/actors/follower/Follower.ts"
+import { PublishedKeys } from "../../src/actors/follower/PublishedKeys.ts"
+import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import {
   makeCheckpoint,
   openNote,
   signerOf,
   type CheckpointRecord,
   type Signer
-} from "../../src/domain/Checkpoint.ts"
-import { nextKeyOf } from "../../src/domain/KeyLine.ts"
-import { Frontier } from "../../src/domain/MerkleTree.ts"
-import { layerCommandLog } from "../../src/pipeline/CommandLog.ts"
+} from "../../src/domain/chain/Checkpoint.ts"
+import { nextKeyOf } from "../../src/domain/chain/KeyLine.ts"
+import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
+import { layerCommandLog } from "../../src/services/commands/CommandLog.ts"
 import {
   keyChanged,
   layerPublishedKeys,
   publishSigningKey
-} from "../../src/pipeline/SigningKeys.ts"
+} from "../../src/services/checkpoints/SigningKeys.ts"
 import { asService } from "../support/Authenticated.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
 import { append, loseTopic, readAll } from "../support/Log.ts"

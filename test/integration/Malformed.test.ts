@@ -4,10 +4,10 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Metric } from "effect"
-import { malformedRecords } from "../../src/actors/Malformed.ts"
+import { malformedRecords } from "../../src/actors/log/Malformed.ts"
 import { SYSTEM_TENANT } from "../../src/domain/Identifiers.ts"
-import type { ApiKey } from "../../src/domain/Registry.ts"
-import type { TopicKind } from "../../src/domain/Topics.ts"
+import type { ApiKey } from "../../src/domain/registry/Registry.ts"
+import type { TopicKind } from "../../src/domain/records/Topics.ts"
 import { commandRecord } from "../support/Events.ts"
 import { append, produceRaw, readAll, type RawRecord } from "../support/Log.ts"
 import { TENANT, withView } from "./support/Evidence.ts"

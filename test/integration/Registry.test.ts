@@ -1,8 +1,8 @@
 /** The registry on a real log: what has ended leaves it, and stays away at every start. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { layerFollower, RegistryView } from "../../src/actors/Follower.ts"
-import { LINKS_MAX, type ShareLink } from "../../src/domain/Registry.ts"
+import { layerFollower, RegistryView } from "../../src/actors/follower/Follower.ts"
+import { LINKS_MAX, type ShareLink } from "../../src/domain/registry/Registry.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
 import { commandRecord } from "../support/Events.ts"
 import { append, readAll } from "../support/Log.ts"

@@ -1,13 +1,13 @@
 /** How a sequencer comes back: every case of a restore, on a real broker. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref } from "effect"
-import { runSequencer, type SequencerFailure } from "../../src/actors/Sequencer.ts"
+import { runSequencer, type SequencerFailure } from "../../src/actors/sequencer/Sequencer.ts"
 import { clearChangelog } from "../../src/cli/Repair.ts"
-import { dedupKeyOf, encodeCommand, type Command } from "../../src/domain/Command.ts"
-import { GENESIS_HASH } from "../../src/domain/HashChain.ts"
+import { dedupKeyOf, encodeCommand, type Command } from "../../src/domain/records/Command.ts"
+import { GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
-import { linkOf, type Link } from "../../src/domain/Link.ts"
-import { KIND_HEADER, type Receipt } from "../../src/domain/Receipt.ts"
+import { linkOf, type Link } from "../../src/domain/chain/Link.ts"
+import { KIND_HEADER, type Receipt } from "../../src/domain/records/Receipt.ts"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
 import {
   append,

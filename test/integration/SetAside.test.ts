@@ -4,14 +4,14 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Metric } from "effect"
-import { rowsSetAside } from "../../src/actors/Confirmation.ts"
-import { ClickHouseConnection } from "../../src/adapters/clickhouse/ClickHouseConnection.ts"
+import { rowsSetAside } from "../../src/actors/projection/Confirmation.ts"
+import { ClickHouseConnection } from "../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { layerStoredTopics } from "../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
-import type { AuditEvent } from "../../src/domain/AuditEvent.ts"
+import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
-import type { TopicKind } from "../../src/domain/Topics.ts"
+import type { TopicKind } from "../../src/domain/records/Topics.ts"
 import {
   addNamedEvent,
   details,
@@ -83,15 +83,13 @@ const loseLast = Effect.fnUntraced(function* (name: string, topic: TopicKind, be
   const filler = { topic, partition: 0, key: "filler", value: "lost to retention" }
   yield* append([
     ...Array.from({ length: start }, () => filler),
-    ...before
-      .slice(0, -1)
-      .map(({ headers, key, value }) => ({
-        topic,
-        partition: 0,
-        key: key!,
-        value: value!,
-        headers
-      }))
+    ...before.slice(0, -1).map(({ headers, key, value }) => ({
+      topic,
+      partition: 0,
+      key: key!,
+      value: value!,
+      headers
+    }))
   ])
   yield* deleteBelow(name, topic, below)
 })

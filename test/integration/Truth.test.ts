@@ -5,8 +5,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { HEAD_PREFIX } from "../../src/actors/SequencerState.ts"
-import { parseFact } from "../../src/domain/TraceFact.ts"
+import { HEAD_PREFIX } from "../../src/actors/sequencer/SequencerState.ts"
+import { parseFact } from "../../src/domain/traces/TraceFact.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { Verifier, type VerifyRequest } from "../../src/verify/Verifier.ts"

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { inject } from "vitest"
 import { makeAppender, makeTransactionalWriter } from "../../src/adapters/kafka/Writers.ts"
-import { MESSAGE_BYTES_MAX, type TopicKind } from "../../src/domain/Topics.ts"
+import { MESSAGE_BYTES_MAX, type TopicKind } from "../../src/domain/records/Topics.ts"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
 import {
   ADD_PARTITIONS_TO_TXN,

@@ -4,7 +4,7 @@
  * equal to the first raw characters. `armingFor` makes the text with those earlier objects.
  */
 import { assert } from "vitest"
-import { engineConfusesKeys } from "../../src/domain/Json.ts"
+import { engineConfusesKeys } from "../../src/domain/json/Json.ts"
 
 export interface EscapedKey {
   readonly name: string

@@ -1,7 +1,7 @@
 /** The bounded reads of a trace store over facts in memory, for doubles of the port. */
 import { type Effect, Stream } from "effect"
 import { microsOf } from "../../src/domain/Timestamp.ts"
-import type { TraceFact } from "../../src/domain/TraceFact.ts"
+import type { TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { StoreUnavailable } from "../../src/ports/EventStore.ts"
 import type { PageBounds, SpanPlace, TraceStore } from "../../src/ports/TraceStore.ts"
 

@@ -2,9 +2,9 @@
  * The cases of `schemas/vectors/key-line.json`: keys made of fixed seeds, what they sign, and the
  * verdicts as they were written down by hand. Ed25519 is deterministic, so the file is too.
  */
-import { makeCheckpoint, signerOf, type Signer } from "../../src/domain/Checkpoint.ts"
-import { endorse, handOver, type KeyTrust, type LineKey } from "../../src/domain/KeyLine.ts"
-import { Frontier } from "../../src/domain/MerkleTree.ts"
+import { makeCheckpoint, signerOf, type Signer } from "../../src/domain/chain/Checkpoint.ts"
+import { endorse, handOver, type KeyTrust, type LineKey } from "../../src/domain/chain/KeyLine.ts"
+import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 
 export const KEY_LINE_VECTORS = "key-line.json"
 

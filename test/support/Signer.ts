@@ -1,5 +1,5 @@
 /** A key that signs checkpoints in tests: always the same, so signatures can be compared. */
-import { signerOf } from "../../src/domain/Checkpoint.ts"
+import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
 
 export const checkpointSigner = {
   serviceName: "alk",

@@ -4,18 +4,22 @@
  * what the log, the changelog and the store say.
  */
 import { Deferred, Effect, Fiber, Layer, Metric, type Scope } from "effect"
-import { layerChainEnds } from "../../src/actors/ChainEndsOfLog.ts"
-import { layerFollower } from "../../src/actors/Follower.ts"
-import { runProjection } from "../../src/actors/Projection.ts"
-import { runSequencer, tracesInMemory, type SequencerFailure } from "../../src/actors/Sequencer.ts"
-import { noProgress, type Progress } from "../../src/actors/Visibility.ts"
-import type { Command } from "../../src/domain/Command.ts"
+import { layerChainEnds } from "../../src/actors/chainEnds/ChainEndsOfLog.ts"
+import { layerFollower } from "../../src/actors/follower/Follower.ts"
+import { runProjection } from "../../src/actors/projection/Projection.ts"
+import {
+  runSequencer,
+  tracesInMemory,
+  type SequencerFailure
+} from "../../src/actors/sequencer/Sequencer.ts"
+import { noProgress, type Progress } from "../../src/actors/follower/Visibility.ts"
+import type { Command } from "../../src/domain/records/Command.ts"
 import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
-import { ATTEMPT_HEADER, type Receipt } from "../../src/domain/Receipt.ts"
+import { ATTEMPT_HEADER, type Receipt } from "../../src/domain/records/Receipt.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
-import { parseFact, type TraceFact } from "../../src/domain/TraceFact.ts"
-import type { TraceOperation } from "../../src/domain/TraceOperation.ts"
-import { foldFacts } from "../../src/domain/TraceView.ts"
+import { parseFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
+import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
+import { foldFacts } from "../../src/domain/traces/TraceView.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { StoreUnavailable } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"

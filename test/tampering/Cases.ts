@@ -2,10 +2,10 @@
  * The tamper matrix: what is done to a table, to a topic or to both, and what has to become of it.
  * Each case has a tenant of its own. `docs/tampering.md` is made of this list.
  */
-import { signerOf, makeCheckpoint } from "../../src/domain/Checkpoint.ts"
-import { Frontier } from "../../src/domain/MerkleTree.ts"
-import { parseFact, storeFact } from "../../src/domain/TraceFact.ts"
-import type { TopicKind } from "../../src/domain/Topics.ts"
+import { signerOf, makeCheckpoint } from "../../src/domain/chain/Checkpoint.ts"
+import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
+import { parseFact, storeFact } from "../../src/domain/traces/TraceFact.ts"
+import type { TopicKind } from "../../src/domain/records/Topics.ts"
 import type { BreakReason } from "../../src/verify/Verifier.ts"
 import type { RawRecord } from "../support/Log.ts"
 import { Chain } from "../verify/support/Chains.ts"

@@ -1,7 +1,7 @@
 /** Records removed from the start of a topic, as nothing but an administrator of the broker can. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { TopicKind } from "../../src/domain/Topics.ts"
+import type { TopicKind } from "../../src/domain/records/Topics.ts"
 import { withView } from "../integration/support/Evidence.ts"
 import { asService } from "../support/Authenticated.ts"
 import { deleteBelow, loseTopic, readAll } from "../support/Log.ts"

@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import { assert } from "@effect/vitest"
-import { topicKinds, type TopicKind } from "../../src/domain/Topics.ts"
+import { topicKinds, type TopicKind } from "../../src/domain/records/Topics.ts"
 import type { TenantReport } from "../../src/verify/Verifier.ts"
 import { asService } from "../support/Authenticated.ts"
 import { produceRaw, readAll, type RawRecord } from "../support/Log.ts"

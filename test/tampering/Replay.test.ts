@@ -1,7 +1,7 @@
 /** A genuine record once more, as the first of its tenant that a projection reads after its start. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { AuditEvent } from "../../src/domain/AuditEvent.ts"
+import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { startExecution } from "../actors/support/Traces.ts"
 import {
   events,

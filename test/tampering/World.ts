@@ -3,12 +3,12 @@
  * of the matrix a tenant with 12 events, 17 trace facts of 3 executions and signed checkpoints in
  * the middle and at the end. What is done to one tenant must be found there, and nowhere else.
  */
-import { Effect, Layer } from "effect"
-import { runProjection } from "../../src/actors/Projection.ts"
-import { runSequencer } from "../../src/actors/Sequencer.ts"
-import type { AuditEvent } from "../../src/domain/AuditEvent.ts"
-import type { Command } from "../../src/domain/Command.ts"
-import { emptyFilter } from "../../src/domain/EventFilter.ts"
+import { Effect, Layer, Schedule } from "effect"
+import { runProjection } from "../../src/actors/projection/Projection.ts"
+import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
+import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
+import type { Command } from "../../src/domain/records/Command.ts"
+import { emptyFilter } from "../../src/domain/events/EventFilter.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
 import { Verifier } from "../../src/verify/Verifier.ts"
@@ -185,7 +185,11 @@ export const writeMore = Effect.fnUntraced(function* (
 /** Both chains; a store that has not caught up with the log is asked again. */
 export const verifyTenant = (tenantId: string) =>
   Verifier.use((verifier) => verifier.verifyTenant({ tenantId, requireHead: true })).pipe(
-    Effect.retry({ times: 5, while: ({ operation }) => operation === "verify" })
+    Effect.retry({
+      schedule: Schedule.spaced("500 millis"),
+      times: 120,
+      while: ({ operation }) => operation === "verify"
+    })
   )
 
 /** What the API answers of a tenant's events and executions. */

@@ -4,10 +4,14 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { ChainEnds } from "../../src/actors/ChainEnds.ts"
-import { PublishedKeys } from "../../src/actors/PublishedKeys.ts"
-import { makeCheckpoint, signerOf, type CheckpointRecord } from "../../src/domain/Checkpoint.ts"
-import { Frontier, leafHash, nodeHash, verifyInclusion } from "../../src/domain/MerkleTree.ts"
+import { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
+import { PublishedKeys } from "../../src/actors/follower/PublishedKeys.ts"
+import {
+  makeCheckpoint,
+  signerOf,
+  type CheckpointRecord
+} from "../../src/domain/chain/Checkpoint.ts"
+import { Frontier, leafHash, nodeHash, verifyInclusion } from "../../src/domain/chain/MerkleTree.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { HashTree, TreeUnbuildable } from "../../src/ports/HashTree.ts"
 import { layerSignedCheckpoints, SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"

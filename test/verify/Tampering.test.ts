@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { literal } from "../../src/adapters/clickhouse/RecomputeSql.ts"
+import { literal } from "../../src/adapters/clickhouse/events/RecomputeSql.ts"
 import type { ChainRecompute } from "../../src/ports/ChainRecompute.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import type { SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"

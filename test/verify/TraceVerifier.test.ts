@@ -4,19 +4,19 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
-import { ChainEnds } from "../../src/actors/ChainEnds.ts"
-import { emptyState } from "../../src/actors/SequencerState.ts"
-import { advance, step } from "../../src/actors/SequencerStep.ts"
-import { noProgress, Visibility } from "../../src/actors/Visibility.ts"
-import { signerOf } from "../../src/domain/Checkpoint.ts"
+import { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
+import { emptyState } from "../../src/actors/sequencer/SequencerState.ts"
+import { advance, step } from "../../src/actors/sequencer/SequencerStep.ts"
+import { noProgress, Visibility } from "../../src/actors/follower/Visibility.ts"
+import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import {
   eraseFact,
   parseFact,
   recomputeFact,
   storeFact,
   type TraceFact
-} from "../../src/domain/TraceFact.ts"
-import { prepareTraces } from "../../src/pipeline/PrepareTrace.ts"
+} from "../../src/domain/traces/TraceFact.ts"
+import { prepareTraces } from "../../src/services/ingest/PrepareTrace.ts"
 import { EventLog, OffsetOutOfRange } from "../../src/ports/EventLog.ts"
 import { TraceStore, type StoredFactRow } from "../../src/ports/TraceStore.ts"
 import { layerTraceVerifier, TraceVerifier } from "../../src/verify/TraceVerifier.ts"

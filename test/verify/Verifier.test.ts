@@ -4,9 +4,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { ChainEnds } from "../../src/actors/ChainEnds.ts"
-import type { Heads } from "../../src/actors/Heads.ts"
-import { noProgress, Visibility } from "../../src/actors/Visibility.ts"
+import type { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
+import type { Heads } from "../../src/actors/follower/Heads.ts"
+import { noProgress, Visibility } from "../../src/actors/follower/Visibility.ts"
 import {
   BLOCK_EVENTS,
   blockOf,

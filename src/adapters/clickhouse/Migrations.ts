@@ -8,8 +8,8 @@ import { createHash } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import type { StorePlace } from "./ClickHouseConnection.ts"
-import { probeReading } from "./ReadingProbe.ts"
+import type { StorePlace } from "./client/ClickHouseConnection.ts"
+import { probeReading } from "./events/ReadingProbe.ts"
 
 export const migrationsFolder = fileURLToPath(
   new URL("../../../schemas/clickhouse/", import.meta.url)

@@ -9,12 +9,12 @@ import {
   type StoredTopic,
   type TopicRows
 } from "../../ports/TopicRows.ts"
-import { ClickHouseConnection } from "./ClickHouseConnection.ts"
-import { eraseCopies as eraseEventCopies } from "./EventErasure.ts"
-import { Parameters } from "./EventFilterSql.ts"
-import { confirmedRows, deniedRows, topicRows } from "./SetAside.ts"
-import { makeStoreClient, type StoreClient } from "./StoreClient.ts"
-import { eraseCopies as eraseFactCopies } from "./TraceErasure.ts"
+import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
+import { eraseCopies as eraseEventCopies } from "./events/EventErasure.ts"
+import { Parameters } from "./client/Parameters.ts"
+import { confirmedRows, deniedRows, topicRows } from "./topics/SetAside.ts"
+import { makeStoreClient, type StoreClient } from "./client/StoreClient.ts"
+import { eraseCopies as eraseFactCopies } from "./traces/TraceErasure.ts"
 
 const OPERATION = "setAside"
 const SPAN_ID = "tenant_id, span_id, execution_id"

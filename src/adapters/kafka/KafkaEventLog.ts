@@ -2,7 +2,7 @@
  * The log on a Kafka cluster: `EventLog` put together from readers, writers, topics and membership.
  */
 import { Effect, Layer, Schedule, type Scope } from "effect"
-import { topicName, type TopicKind } from "../../domain/Topics.ts"
+import { topicName, type TopicKind } from "../../domain/records/Topics.ts"
 import { EventLog, LogUnavailable, type TopicsInvalid } from "../../ports/EventLog.ts"
 import {
   makeCluster,
@@ -10,7 +10,7 @@ import {
   murmur2,
   type KafkaSettings,
   type RawCluster
-} from "./KafkaClient.ts"
+} from "./protocol/KafkaClient.ts"
 import { membership } from "./Membership.ts"
 import { makeReader } from "./PartitionReader.ts"
 import { ensureTopics, type TopicSettings } from "./Topics.ts"

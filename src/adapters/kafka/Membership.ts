@@ -4,9 +4,9 @@
  */
 import { Cause, Effect, Queue, Schedule, Stream } from "effect"
 import type { Consumer, Kafka } from "kafkajs"
-import { topicName } from "../../domain/Topics.ts"
+import { topicName } from "../../domain/records/Topics.ts"
 import { LogUnavailable, type Assignment } from "../../ports/EventLog.ts"
-import { RETRY } from "./KafkaClient.ts"
+import { RETRY } from "./protocol/KafkaClient.ts"
 
 /** Milliseconds without a heartbeat until another member takes over: the least that brokers allow. */
 const SESSION_TIMEOUT_MS = 6_000

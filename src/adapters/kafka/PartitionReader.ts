@@ -4,7 +4,7 @@
  * read one partition; the layer below it does none of that.
  */
 import { Effect, type Scope } from "effect"
-import { topicName } from "../../domain/Topics.ts"
+import { topicName } from "../../domain/records/Topics.ts"
 import {
   LogUnavailable,
   OffsetOutOfRange,
@@ -13,7 +13,7 @@ import {
   type LogReader,
   type Position
 } from "../../ports/EventLog.ts"
-import { readFetchResponse, type FetchedPartition } from "./FetchResponse.ts"
+import { readFetchResponse, type FetchedPartition } from "./protocol/FetchResponse.ts"
 import {
   errorOfCode,
   fetchRequest,
@@ -22,7 +22,7 @@ import {
   READ_COMMITTED,
   type KafkaSettings,
   type RawCluster
-} from "./KafkaClient.ts"
+} from "./protocol/KafkaClient.ts"
 
 /** Milliseconds beyond the wait of a fetch after which its broker counts as gone. */
 const FETCH_GRACE_MS = 10_000

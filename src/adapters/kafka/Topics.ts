@@ -11,9 +11,9 @@ import {
   topicKinds,
   topicName,
   type TopicKind
-} from "../../domain/Topics.ts"
+} from "../../domain/records/Topics.ts"
 import { LogUnavailable, TopicsInvalid } from "../../ports/EventLog.ts"
-import { protocolErrorOf } from "./KafkaClient.ts"
+import { protocolErrorOf } from "./protocol/KafkaClient.ts"
 
 export interface TopicSettings {
   readonly prefix: string

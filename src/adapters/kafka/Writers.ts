@@ -5,7 +5,7 @@
  */
 import type net from "node:net"
 import { Effect, type Scope } from "effect"
-import { topicName, type TopicKind } from "../../domain/Topics.ts"
+import { topicName, type TopicKind } from "../../domain/records/Topics.ts"
 import {
   LogUnavailable,
   WriterFenced,
@@ -14,7 +14,7 @@ import {
   type Placed,
   type TransactionalWriter
 } from "../../ports/EventLog.ts"
-import { BackOff, BatchSender, sleep, toRequests } from "./BatchSender.ts"
+import { BackOff, BatchSender, sleep, toRequests } from "./protocol/BatchSender.ts"
 import {
   errorOfCode,
   isFenced,
@@ -23,14 +23,14 @@ import {
   type KafkaSettings,
   type RawBroker,
   type RawCluster
-} from "./KafkaClient.ts"
+} from "./protocol/KafkaClient.ts"
 import {
   addPartitionsToTransaction,
   commitTransaction,
   initProducerId,
   type ProducerIdentity,
   type TopicPartition
-} from "./ProducerRequests.ts"
+} from "./protocol/ProducerRequests.ts"
 
 /** Milliseconds after which the broker aborts a transaction that its writer left open. */
 const TRANSACTION_TIMEOUT_MS = 15_000

@@ -11,7 +11,7 @@ import { Effect, Schema } from "effect"
 import { generateKeyPairSync } from "node:crypto"
 import * as fs from "node:fs"
 import { dirname, join } from "node:path"
-import { signerOf, SigningKeyInvalid, type Signer } from "../../domain/Checkpoint.ts"
+import { signerOf, SigningKeyInvalid, type Signer } from "../../domain/chain/Checkpoint.ts"
 
 /** The key can't be read, made or used. */
 export class SigningKeyUnusable extends Schema.TaggedError<SigningKeyUnusable>()(

@@ -11,8 +11,8 @@ import {
   type PdfFailed,
   type PdfUnavailable
 } from "../../ports/PdfRenderer.ts"
-import type { TraceExport } from "../TraceExport.ts"
-import { verificationText } from "../PackText.ts"
+import type { TraceExport } from "../pack/TraceExport.ts"
+import { verificationText } from "../pack/PackText.ts"
 import { matcherOf } from "./ActionPattern.ts"
 import { collectEvidence } from "./Evidence.ts"
 import { fontFaces } from "./Fonts.ts"

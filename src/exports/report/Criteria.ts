@@ -4,8 +4,8 @@
  * never that anything is met: that is the auditor's to judge.
  */
 import { Result, Schema } from "effect"
-import { Outcome } from "../../domain/AuditEvent.ts"
-import { parseJson } from "../../domain/Json.ts"
+import { Outcome } from "../../domain/events/AuditEvent.ts"
+import { parseJson } from "../../domain/json/Json.ts"
 import {
   isActionPattern,
   matcherOf,

@@ -2,7 +2,7 @@
  * How long after it happened each event was recorded: the delay between event time and recording,
  * in microseconds. Holds eight bytes an event while it counts, and a few lines in the end.
  */
-import type { AuditEvent } from "../../domain/AuditEvent.ts"
+import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
 import { eventLine, type EventLine } from "./EventLine.ts"
 

@@ -2,10 +2,10 @@
  * What a page shows of one event: its fields, each cut at a named length, so that a thousand of
  * them are small whatever was stored. Says of each text how much was cut.
  */
-import type { ActorType, AuditEvent, Outcome } from "../../domain/AuditEvent.ts"
-import { canonicalize } from "../../domain/CanonicalJson.ts"
-import { parseJson } from "../../domain/Json.ts"
-import type { JsonObject } from "../../domain/StrictJson.ts"
+import type { ActorType, AuditEvent, Outcome } from "../../domain/events/AuditEvent.ts"
+import { canonicalize } from "../../domain/json/CanonicalJson.ts"
+import { parseJson } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/StrictJson.ts"
 import { cut, type CutText } from "./ShownText.ts"
 
 /** Characters of an id, type, name, address or action in a table. */

@@ -4,8 +4,8 @@
  * bounded by the limits below, whatever is stored.
  */
 import { createHash } from "node:crypto"
-import type { AuditEvent, Outcome } from "../../domain/AuditEvent.ts"
-import type { JsonValue } from "../../domain/StrictJson.ts"
+import type { AuditEvent, Outcome } from "../../domain/events/AuditEvent.ts"
+import type { JsonValue } from "../../domain/json/StrictJson.ts"
 import type { ActionMatcher } from "./ActionPattern.ts"
 import { Delays, type Timeliness } from "./Delays.ts"
 import { FIELD_LENGTH_MAX, readEvent } from "./EventLine.ts"

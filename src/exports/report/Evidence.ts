@@ -4,8 +4,8 @@
  * events that arrive meanwhile are in none of the numbers.
  */
 import { Effect, Stream } from "effect"
-import type { Outcome } from "../../domain/AuditEvent.ts"
-import type { EventFilter } from "../../domain/EventFilter.ts"
+import type { Outcome } from "../../domain/events/AuditEvent.ts"
+import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import {
   EventStore,
   type EventPageQuery,
@@ -14,7 +14,7 @@ import {
   type StoreUnavailable
 } from "../../ports/EventStore.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
-import { TraceExport, type TraceScope } from "../TraceExport.ts"
+import { TraceExport, type TraceScope } from "../pack/TraceExport.ts"
 import type { ActionMatcher } from "./ActionPattern.ts"
 import { eventLines, type EventLine } from "./EventLine.ts"
 import { EventSurvey, SURVEY_EVENTS_MAX, type Surveyed } from "./EventSurvey.ts"

@@ -2,17 +2,17 @@
  * What a report is made of: the request for it and the evidence that was collected. Sections are
  * pure functions of it.
  */
-import { canonicalize } from "../../domain/CanonicalJson.ts"
-import type { EventFilter } from "../../domain/EventFilter.ts"
+import { canonicalize } from "../../domain/json/CanonicalJson.ts"
+import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { sha256Hex } from "../../domain/Identifiers.ts"
-import type { JsonObject } from "../../domain/StrictJson.ts"
+import type { JsonObject } from "../../domain/json/StrictJson.ts"
 import {
   HISTORY_FROM,
   HISTORY_TO,
   type TenantReport,
   type VerifyReport
 } from "../../verify/Verifier.ts"
-import type { TraceScope } from "../TraceExport.ts"
+import type { TraceScope } from "../pack/TraceExport.ts"
 import type { CriteriaMapping } from "./Criteria.ts"
 import type { Evidence } from "./Evidence.ts"
 import { html, nothing, type Html } from "./Html.ts"

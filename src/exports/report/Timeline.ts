@@ -3,7 +3,7 @@
  * or decades, whichever is the finest that fits. Empty intervals between the first and the last
  * event are kept.
  */
-import type { Outcome } from "../../domain/AuditEvent.ts"
+import type { Outcome } from "../../domain/events/AuditEvent.ts"
 
 export type OutcomeCounts = Readonly<Record<Outcome, number>>
 

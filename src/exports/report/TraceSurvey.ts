@@ -2,12 +2,12 @@
  * One pass over the agent executions of a report and their spans: counts, durations, and a few of
  * those that failed. Keeps a bounded number of each, whatever is stored.
  */
-import { canonicalize } from "../../domain/CanonicalJson.ts"
-import { parseJson } from "../../domain/Json.ts"
-import type { JsonObject } from "../../domain/StrictJson.ts"
+import { canonicalize } from "../../domain/json/CanonicalJson.ts"
+import { parseJson } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/StrictJson.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
-import type { TraceStatus } from "../../domain/TraceFact.ts"
-import type { Execution, Span } from "../../domain/TraceView.ts"
+import type { TraceStatus } from "../../domain/traces/TraceFact.ts"
+import type { Execution, Span } from "../../domain/traces/TraceView.ts"
 import { FIELD_LENGTH_MAX } from "./EventLine.ts"
 import { cut, type CutText } from "./ShownText.ts"
 

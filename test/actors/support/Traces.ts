@@ -3,12 +3,20 @@
  * land in a model of the store that shows them late and erases them, and the changelog keeps what a
  * restart would find. Also makers of operations with as little said as a test needs.
  */
-import { applyTraces, type TracesApplied } from "../../../src/actors/TraceStep.ts"
-import { TraceDraft, type EventMark } from "../../../src/actors/TraceDraft.ts"
-import type { Head } from "../../../src/actors/SequencerState.ts"
-import type { StateRecord } from "../../../src/actors/StateRecord.ts"
-import { traceRecords, TraceState, type EvictionLimits } from "../../../src/actors/TraceState.ts"
-import { wantedOf, type TraceCommand, type Wanted } from "../../../src/actors/TraceWanted.ts"
+import { applyTraces, type TracesApplied } from "../../../src/actors/sequencer/traces/TraceStep.ts"
+import { TraceDraft, type EventMark } from "../../../src/actors/sequencer/traces/TraceDraft.ts"
+import type { Head } from "../../../src/domain/chain/Head.ts"
+import type { StateRecord } from "../../../src/actors/sequencer/StateRecord.ts"
+import {
+  traceRecords,
+  TraceState,
+  type EvictionLimits
+} from "../../../src/actors/sequencer/traces/TraceState.ts"
+import {
+  wantedOf,
+  type TraceCommand,
+  type Wanted
+} from "../../../src/actors/sequencer/traces/TraceWanted.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
 import {
@@ -18,7 +26,7 @@ import {
   type FactDetails,
   type PreparedDetails,
   type TraceFact
-} from "../../../src/domain/TraceFact.ts"
+} from "../../../src/domain/traces/TraceFact.ts"
 import {
   traceEventKeyOf,
   type AddSpanEvent,
@@ -28,8 +36,8 @@ import {
   type RecordOtlpSpan,
   type StartExecution,
   type StartSpan
-} from "../../../src/domain/TraceOperation.ts"
-import { foldFacts, type TraceView } from "../../../src/domain/TraceView.ts"
+} from "../../../src/domain/traces/TraceOperation.ts"
+import { foldFacts, type TraceView } from "../../../src/domain/traces/TraceView.ts"
 import type { LoadedExecution } from "../../../src/ports/TraceStore.ts"
 
 export const NOW = "2026-11-21T12:00:00.000000Z"

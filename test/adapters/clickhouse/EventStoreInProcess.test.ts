@@ -3,9 +3,9 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
-import { ChdbEngine } from "../../../src/adapters/clickhouse/ChdbEngine.ts"
-import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { ChdbEngine } from "../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
 import { layerStoredTopics } from "../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { StoredTopics } from "../../../src/ports/TopicRows.ts"

@@ -5,8 +5,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as fs from "node:fs"
 import { join } from "node:path"
-import { ChdbEngine } from "../../../src/adapters/clickhouse/ChdbEngine.ts"
-import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHouseConnection.ts"
+import { ChdbEngine } from "../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import {
   migrate,
   MigrationRefused,

@@ -2,8 +2,8 @@
  * The store of traces on the engine in this very process.
  */
 import { Effect, Layer } from "effect"
-import { ChdbEngine } from "../../../src/adapters/clickhouse/ChdbEngine.ts"
-import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHouseConnection.ts"
+import { ChdbEngine } from "../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { temporaryFolder } from "./support/StoreProcesses.ts"
 import { traceStoreContract } from "./support/TraceStoreContract.ts"
 

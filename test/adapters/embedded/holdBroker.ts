@@ -6,7 +6,7 @@
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { DataFolder } from "../../../src/adapters/embedded/DataFolder.ts"
-import { EmbeddedBroker } from "../../../src/adapters/embedded/EmbeddedBroker.ts"
+import { EmbeddedBroker } from "../../../src/adapters/embedded/broker/EmbeddedBroker.ts"
 
 const [, , dataFolder = "", cacheDir = "", port = ""] = process.argv
 

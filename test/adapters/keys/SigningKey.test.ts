@@ -15,8 +15,8 @@ import {
   SIGNING_KEY_FILE,
   signerOfFile
 } from "../../../src/adapters/keys/SigningKey.ts"
-import { makeCheckpoint, openNote } from "../../../src/domain/Checkpoint.ts"
-import { Frontier } from "../../../src/domain/MerkleTree.ts"
+import { makeCheckpoint, openNote } from "../../../src/domain/chain/Checkpoint.ts"
+import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => fs.mkdtempSync(join(tmpdir(), "alk-keys-"))),

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { assert, describe, it } from "vitest"
-import type { AuditEvent } from "../../../src/domain/AuditEvent.ts"
+import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { formatMicros, microsOf } from "../../../src/domain/Timestamp.ts"
 import { matcherOf } from "../../../src/exports/report/ActionPattern.ts"
 import { eventLines } from "../../../src/exports/report/EventLine.ts"

@@ -1,8 +1,8 @@
 /** Chains of stored events for tests of exports, built with the writer's own functions. */
 import { createHash } from "node:crypto"
-import type { AuditEvent } from "../../../src/domain/AuditEvent.ts"
-import { canonicalize, quote } from "../../../src/domain/CanonicalJson.ts"
-import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../src/domain/Erasure.ts"
+import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
+import { canonicalize, quote } from "../../../src/domain/json/CanonicalJson.ts"
+import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../src/domain/events/Erasure.ts"
 import {
   appendSuffix,
   bodyText,
@@ -14,8 +14,8 @@ import {
   GENESIS_HASH,
   linkHash,
   type EventTexts
-} from "../../../src/domain/HashChain.ts"
-import type { JsonObject } from "../../../src/domain/StrictJson.ts"
+} from "../../../src/domain/chain/HashChain.ts"
+import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
 import { formatMicros } from "../../../src/domain/Timestamp.ts"
 
 export interface Item {

@@ -4,11 +4,11 @@
  * The same seed always gives the same pack.
  */
 import { createHash } from "node:crypto"
-import { signerOf, type Signer } from "../../../src/domain/Checkpoint.ts"
-import { endorse } from "../../../src/domain/KeyLine.ts"
-import { eraseFact, parseFact } from "../../../src/domain/TraceFact.ts"
-import { keysDocument } from "../../../src/http/PublicKeys.ts"
-import { publishedKeys } from "../../../src/pipeline/SigningKeys.ts"
+import { signerOf, type Signer } from "../../../src/domain/chain/Checkpoint.ts"
+import { endorse } from "../../../src/domain/chain/KeyLine.ts"
+import { eraseFact, parseFact } from "../../../src/domain/traces/TraceFact.ts"
+import { keysDocument } from "../../../src/http/chain/PublicKeys.ts"
+import { publishedKeys } from "../../../src/services/checkpoints/SigningKeys.ts"
 import { FactChain, type Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
 import { TestChain, hostileItems } from "./Chains.ts"
 import { PackEditor } from "./PackEditor.ts"

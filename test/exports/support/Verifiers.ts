@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { assert } from "vitest"
 import { verifyPack } from "../../../src/cli/VerifyPack.ts"
-import { packAssets } from "../../../src/exports/PackAssets.ts"
+import { packAssets } from "../../../src/exports/pack/PackAssets.ts"
 import type { PackReport, UnreadablePack } from "../../../src/exports/verifiers/verify.mjs"
 import { VerifierPage } from "./VerifierPage.ts"
 

@@ -3,37 +3,41 @@
  * that sequence numbers, duplicates and idempotency are true, and switches for what may go wrong.
  */
 import { Deferred, Effect, Layer, Redacted, Stream } from "effect"
-import { RegistryView } from "../../../src/actors/Follower.ts"
-import { treeOfCheckpoint } from "../../../src/domain/Checkpoint.ts"
-import { ChainEnds } from "../../../src/actors/ChainEnds.ts"
-import { Heads } from "../../../src/actors/Heads.ts"
-import { Keys, type Principal } from "../../../src/actors/Keys.ts"
-import { LiveFeed, ResumePointInvalid, TooManyStreams } from "../../../src/actors/LiveFeed.ts"
-import { erasedTargetsOf } from "../../../src/actors/ProjectionErasure.ts"
-import { Receipts, type Decision, type ReceiptState } from "../../../src/actors/Receipts.ts"
-import { emptyState } from "../../../src/actors/SequencerState.ts"
-import { advance, step } from "../../../src/actors/SequencerStep.ts"
-import { Readers } from "../../../src/actors/Subscriber.ts"
-import { noProgress, Visibility } from "../../../src/actors/Visibility.ts"
-import type { AuditEvent } from "../../../src/domain/AuditEvent.ts"
-import { decodeCommand, encodeCommand, type Command } from "../../../src/domain/Command.ts"
-import { matches, type EventFilter } from "../../../src/domain/EventFilter.ts"
-import { eraseEvent } from "../../../src/domain/HashChain.ts"
+import { RegistryView } from "../../../src/actors/follower/Follower.ts"
+import { treeOfCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
+import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
+import { Heads } from "../../../src/actors/follower/Heads.ts"
+import { Keys, type Principal } from "../../../src/actors/follower/Keys.ts"
+import { LiveFeed, ResumePointInvalid, TooManyStreams } from "../../../src/actors/feeds/LiveFeed.ts"
+import { erasedTargetsOf } from "../../../src/actors/projection/ProjectionErasure.ts"
+import {
+  Receipts,
+  type Decision,
+  type ReceiptState
+} from "../../../src/actors/follower/Receipts.ts"
+import { emptyState } from "../../../src/actors/sequencer/SequencerState.ts"
+import { advance, step } from "../../../src/actors/sequencer/SequencerStep.ts"
+import { Readers } from "../../../src/actors/feeds/Subscriber.ts"
+import { noProgress, Visibility } from "../../../src/actors/follower/Visibility.ts"
+import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
+import { decodeCommand, encodeCommand, type Command } from "../../../src/domain/records/Command.ts"
+import { matches, type EventFilter } from "../../../src/domain/events/EventFilter.ts"
+import { eraseEvent } from "../../../src/domain/chain/HashChain.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
-import type { Receipt } from "../../../src/domain/Receipt.ts"
+import type { Receipt } from "../../../src/domain/records/Receipt.ts"
 import { formatMicros, nowMicros } from "../../../src/domain/Timestamp.ts"
-import { ApiSettings, type Settings } from "../../../src/http/ApiSettings.ts"
-import { ExportAnswers } from "../../../src/http/ExportAnswers.ts"
-import { Readiness } from "../../../src/http/Readiness.ts"
-import { layerKeys } from "../../../src/pipeline/Administration.ts"
+import { ApiSettings, type Settings } from "../../../src/http/messages/ApiSettings.ts"
+import { ExportAnswers } from "../../../src/http/exports/ExportAnswers.ts"
+import { Readiness } from "../../../src/http/operations/Readiness.ts"
+import { layerKeys } from "../../../src/services/administration/Administration.ts"
 import {
   CommandLog,
   type CommandLogBusy,
   type CommandTooLarge
-} from "../../../src/pipeline/CommandLog.ts"
-import { EventErasures } from "../../../src/pipeline/EventErasures.ts"
-import { layerShareLinks } from "../../../src/pipeline/ShareLinks.ts"
-import { layerSystemActs } from "../../../src/pipeline/SystemActs.ts"
+} from "../../../src/services/commands/CommandLog.ts"
+import { EventErasures } from "../../../src/services/administration/EventErasures.ts"
+import { layerShareLinks } from "../../../src/services/administration/ShareLinks.ts"
+import { layerSystemActs } from "../../../src/services/administration/SystemActs.ts"
 import { EventLog, type LogUnavailable } from "../../../src/ports/EventLog.ts"
 import {
   EventStore,

@@ -3,10 +3,10 @@
  * prints one line, and the acts that were put on record.
  */
 import { Effect, Exit, Layer, Context, Logger, References, Scope, Stream } from "effect"
-import { Heads } from "../../../src/actors/Heads.ts"
+import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
-import { makeCheckpoint, type CheckpointRecord } from "../../../src/domain/Checkpoint.ts"
-import { Frontier } from "../../../src/domain/MerkleTree.ts"
+import { makeCheckpoint, type CheckpointRecord } from "../../../src/domain/chain/Checkpoint.ts"
+import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 import {
   EvidenceSeal,
   SealUnavailable,
@@ -14,13 +14,13 @@ import {
 } from "../../../src/exports/EvidenceSeal.ts"
 import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
 import type { ReportInput } from "../../../src/exports/report/Report.ts"
-import { TraceExport } from "../../../src/exports/TraceExport.ts"
-import { layerExportAnswers } from "../../../src/http/ExportAnswers.ts"
-import { layerExportSlots } from "../../../src/http/ExportSlots.ts"
-import { HttpListener } from "../../../src/http/HttpListener.ts"
+import { TraceExport } from "../../../src/exports/pack/TraceExport.ts"
+import { layerExportAnswers } from "../../../src/http/exports/ExportAnswers.ts"
+import { layerExportSlots } from "../../../src/http/exports/ExportSlots.ts"
+import { HttpListener } from "../../../src/http/server/HttpListener.ts"
 import { layerServer } from "../../../src/http/Server.ts"
-import { StalledAfter } from "../../../src/http/Transfer.ts"
-import { SystemActs, type SystemAct } from "../../../src/pipeline/SystemActs.ts"
+import { StalledAfter } from "../../../src/http/messages/Transfer.ts"
+import { SystemActs, type SystemAct } from "../../../src/services/administration/SystemActs.ts"
 import { LogUnavailable } from "../../../src/ports/EventLog.ts"
 import type { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { PdfBusy, PdfUnavailable } from "../../../src/ports/PdfRenderer.ts"

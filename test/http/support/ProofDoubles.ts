@@ -3,10 +3,10 @@
  * stores in memory and switches for what may have been changed in them.
  */
 import { Effect, Layer, type Redacted } from "effect"
-import { PublishedKeys } from "../../../src/actors/PublishedKeys.ts"
-import { signerOf, type CheckpointRecord } from "../../../src/domain/Checkpoint.ts"
-import { leafHash, nodeHash } from "../../../src/domain/MerkleTree.ts"
-import { layerCheckpoints } from "../../../src/pipeline/Checkpoints.ts"
+import { PublishedKeys } from "../../../src/actors/follower/PublishedKeys.ts"
+import { signerOf, type CheckpointRecord } from "../../../src/domain/chain/Checkpoint.ts"
+import { leafHash, nodeHash } from "../../../src/domain/chain/MerkleTree.ts"
+import { layerCheckpoints } from "../../../src/services/checkpoints/Checkpoints.ts"
 import { CheckpointStore } from "../../../src/ports/CheckpointStore.ts"
 import { EventLog } from "../../../src/ports/EventLog.ts"
 import { StoreUnavailable } from "../../../src/ports/EventStore.ts"

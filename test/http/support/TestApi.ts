@@ -9,8 +9,8 @@ import {
   type IncomingMessage
 } from "node:http"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
-import type { Settings } from "../../../src/http/ApiSettings.ts"
-import { HttpListener } from "../../../src/http/HttpListener.ts"
+import type { Settings } from "../../../src/http/messages/ApiSettings.ts"
+import { HttpListener } from "../../../src/http/server/HttpListener.ts"
 import { layerServer } from "../../../src/http/Server.ts"
 import { assertConforms } from "../../support/Conformance.ts"
 import { layerDoubles, World } from "./Doubles.ts"

@@ -3,14 +3,14 @@
  * as a store would, and switches for what may go wrong.
  */
 import { Effect, Layer, Stream } from "effect"
-import { ResumePointInvalid, TooManyStreams } from "../../../src/actors/LiveFeed.ts"
+import { ResumePointInvalid, TooManyStreams } from "../../../src/actors/feeds/LiveFeed.ts"
 import {
   ExecutionUnknown,
   TraceFeed,
   type TraceSubscription
-} from "../../../src/actors/TraceFeed.ts"
-import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/TraceFact.ts"
-import { foldFacts } from "../../../src/domain/TraceView.ts"
+} from "../../../src/actors/feeds/TraceFeed.ts"
+import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/traces/TraceFact.ts"
+import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
 import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { TraceStore, type ExecutionPageQuery } from "../../../src/ports/TraceStore.ts"
 import { foldedReads } from "../../support/FoldedStore.ts"

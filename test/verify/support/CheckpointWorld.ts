@@ -9,7 +9,7 @@ import {
   inclusionParts,
   leafHash,
   nodeHash
-} from "../../../src/domain/MerkleTree.ts"
+} from "../../../src/domain/chain/MerkleTree.ts"
 import {
   SignedCheckpoints,
   type CheckpointFound,

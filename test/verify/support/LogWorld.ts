@@ -3,10 +3,10 @@
  * visible at once.
  */
 import { Effect, Layer } from "effect"
-import { ChainEnds } from "../../../src/actors/ChainEnds.ts"
-import { Heads } from "../../../src/actors/Heads.ts"
-import type { Head } from "../../../src/actors/SequencerState.ts"
-import { noProgress, Visibility } from "../../../src/actors/Visibility.ts"
+import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
+import { Heads } from "../../../src/actors/follower/Heads.ts"
+import type { Head } from "../../../src/domain/chain/Head.ts"
+import { noProgress, Visibility } from "../../../src/actors/follower/Visibility.ts"
 import { EventLog } from "../../../src/ports/EventLog.ts"
 
 /** What the log says, as the test sees it. */

@@ -3,8 +3,8 @@
  */
 import { Effect, Layer } from "effect"
 import { inject } from "vitest"
-import { ClickHouseConnection } from "../../../src/adapters/clickhouse/ClickHouseConnection.ts"
-import { layerRecompute } from "../../../src/adapters/clickhouse/Recompute.ts"
+import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { layerRecompute } from "../../../src/adapters/clickhouse/events/Recompute.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { SignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
 import {

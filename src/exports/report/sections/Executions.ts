@@ -1,5 +1,5 @@
 /** What agents ran in the time of the report: how often, how long, and what failed. */
-import type { TraceStatus } from "../../../domain/TraceFact.ts"
+import type { TraceStatus } from "../../../domain/traces/TraceFact.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../../../verify/Verifier.ts"
 import { html, nothing, type Html } from "../Html.ts"
 import { chapter, isWholePopulation, type Report, type Section } from "../Report.ts"

@@ -5,12 +5,12 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { hash } from "node:crypto"
-import { layerCheckpointStore } from "../../../../src/adapters/clickhouse/CheckpointStoreClickHouse.ts"
-import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
-import { layerHashTree } from "../../../../src/adapters/clickhouse/HashTreeClickHouse.ts"
+import { layerCheckpointStore } from "../../../../src/adapters/clickhouse/checkpoints/CheckpointStoreClickHouse.ts"
+import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
+import { layerHashTree } from "../../../../src/adapters/clickhouse/checkpoints/HashTreeClickHouse.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
-import type { CheckpointRecord } from "../../../../src/domain/Checkpoint.ts"
+import type { CheckpointRecord } from "../../../../src/domain/chain/Checkpoint.ts"
 import {
   consistencyParts,
   Frontier,
@@ -20,7 +20,7 @@ import {
   rootPart,
   verifyConsistency,
   verifyInclusion
-} from "../../../../src/domain/MerkleTree.ts"
+} from "../../../../src/domain/chain/MerkleTree.ts"
 import { CheckpointStore, type CheckpointRow } from "../../../../src/ports/CheckpointStore.ts"
 import { EventStore, StoreUnavailable } from "../../../../src/ports/EventStore.ts"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"

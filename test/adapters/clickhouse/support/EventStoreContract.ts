@@ -6,12 +6,16 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Stream } from "effect"
 import fc from "fast-check"
 import { Readable } from "node:stream"
-import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/ClickHouseConnection.ts"
-import { columns } from "../../../../src/adapters/clickhouse/EventColumns.ts"
-import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { columns } from "../../../../src/adapters/clickhouse/events/EventColumns.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
-import type { AuditEvent } from "../../../../src/domain/AuditEvent.ts"
-import { emptyFilter, matches, type EventFilter } from "../../../../src/domain/EventFilter.ts"
+import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
+import {
+  emptyFilter,
+  matches,
+  type EventFilter
+} from "../../../../src/domain/events/EventFilter.ts"
 import {
   EventStore,
   type EventPageQuery,

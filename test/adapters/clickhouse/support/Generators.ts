@@ -3,7 +3,7 @@
  * keys and numbers, among them those on which two readings of JSON could part.
  */
 import fc from "fast-check"
-import type { EventFilter } from "../../../../src/domain/EventFilter.ts"
+import type { EventFilter } from "../../../../src/domain/events/EventFilter.ts"
 import type { Sample } from "./StoredBodies.ts"
 
 const keys = ["a", "b", "c", "a.b", "b.c", "a.b.c", "", "__proto__", "length", '"', "é"]

@@ -4,9 +4,9 @@
  */
 import { Effect, Layer } from "effect"
 import { fstatSync } from "node:fs"
-import { ChdbEngine } from "../../../../src/adapters/clickhouse/ChdbEngine.ts"
-import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { ChdbEngine } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
 import { EventStore } from "../../../../src/ports/EventStore.ts"
 import { chainOf, rowsOf } from "./StoredBodies.ts"
 

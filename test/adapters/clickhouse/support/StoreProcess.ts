@@ -3,8 +3,8 @@
  * free port, says `{"url"}` or `{"error"}` on one line, and ends with its parent or on SIGTERM.
  */
 import { Effect, Layer, Redacted } from "effect"
-import { ChdbEngine } from "../../../../src/adapters/clickhouse/ChdbEngine.ts"
-import { StoreServer } from "../../../../src/adapters/clickhouse/StoreServer.ts"
+import { ChdbEngine } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import { StoreServer } from "../../../../src/adapters/clickhouse/client/StoreServer.ts"
 
 const [folder = "", password] = process.argv.slice(2)
 

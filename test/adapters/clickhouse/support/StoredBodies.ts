@@ -3,9 +3,9 @@
  * store: their hashes are only unique, not right, because the store never looks at them.
  */
 import { createHash } from "node:crypto"
-import type { AuditEvent } from "../../../../src/domain/AuditEvent.ts"
-import { canonicalize } from "../../../../src/domain/CanonicalJson.ts"
-import type { JsonObject } from "../../../../src/domain/StrictJson.ts"
+import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
+import { canonicalize } from "../../../../src/domain/json/CanonicalJson.ts"
+import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
 import type { EventRow } from "../../../../src/ports/EventStore.ts"
 
 const hex = (text: string) => createHash("sha256").update(text).digest("hex")

@@ -2,15 +2,15 @@
  * Facts of traces as the sequencer writes them, with real hashes, one chain per tenant, for tests
  * of the store.
  */
-import { canonicalize } from "../../../../src/domain/CanonicalJson.ts"
-import type { JsonObject } from "../../../../src/domain/StrictJson.ts"
+import { canonicalize } from "../../../../src/domain/json/CanonicalJson.ts"
+import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
 import {
   factDetailsHash,
   storeFact,
   type FactCore,
   type FactDetails,
   type TerminalStatus
-} from "../../../../src/domain/TraceFact.ts"
+} from "../../../../src/domain/traces/TraceFact.ts"
 import type { FactRow } from "../../../../src/ports/TraceStore.ts"
 import { timeAt } from "./StoredBodies.ts"
 

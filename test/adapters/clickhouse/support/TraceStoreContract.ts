@@ -5,21 +5,21 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Stream } from "effect"
 import fc from "fast-check"
-import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
-import { columns } from "../../../../src/adapters/clickhouse/TraceColumns.ts"
-import { layerTraceStore } from "../../../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
-import { linkOf } from "../../../../src/domain/Link.ts"
-import type { JsonObject } from "../../../../src/domain/StrictJson.ts"
+import { columns } from "../../../../src/adapters/clickhouse/traces/TraceColumns.ts"
+import { layerTraceStore } from "../../../../src/adapters/clickhouse/traces/TraceStoreClickHouse.ts"
+import { linkOf } from "../../../../src/domain/chain/Link.ts"
+import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
 import {
   eraseFact,
   parseFact,
   recomputeFact,
   terminalStatuses,
   type TraceStatus
-} from "../../../../src/domain/TraceFact.ts"
-import { foldFacts, type Execution } from "../../../../src/domain/TraceView.ts"
+} from "../../../../src/domain/traces/TraceFact.ts"
+import { foldFacts, type Execution } from "../../../../src/domain/traces/TraceView.ts"
 import { EventStore, type StoreUnavailable } from "../../../../src/ports/EventStore.ts"
 import {
   TraceStore,

@@ -1,6 +1,6 @@
 /** Requests for reports over a synthetic population. */
 import type { ReportInput } from "../../../../src/exports/report/Report.ts"
-import { emptyFilter } from "../../../../src/domain/EventFilter.ts"
+import { emptyFilter } from "../../../../src/domain/events/EventFilter.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../../../src/verify/Verifier.ts"
 import type { EventAt } from "./SyntheticStore.ts"
 

@@ -4,8 +4,8 @@
  */
 import { createHash } from "node:crypto"
 import { Effect, Layer, Stream } from "effect"
-import type { AuditEvent } from "../../../../src/domain/AuditEvent.ts"
-import { matches, type EventFilter } from "../../../../src/domain/EventFilter.ts"
+import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
+import { matches, type EventFilter } from "../../../../src/domain/events/EventFilter.ts"
 import { formatMicros } from "../../../../src/domain/Timestamp.ts"
 import {
   EventStore,

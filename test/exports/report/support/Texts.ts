@@ -1,5 +1,5 @@
 /** Populations whose texts are hard to set: other scripts, and texts that mean harm. */
-import type { AuditEvent } from "../../../../src/domain/AuditEvent.ts"
+import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
 import { plausible, type EventAt } from "./SyntheticStore.ts"
 
 const withTexts = (

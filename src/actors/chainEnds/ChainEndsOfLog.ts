@@ -1,0 +1,249 @@
+/**
+ * The ends of chains as the topics have them, read from the ends of the topics backwards. Records
+ * that do not link, which the sequencer cannot have written, end no chain: a tenant that has such is
+ * read from the start of its topic, link by link.
+ */
+import { Effect, Layer, Semaphore } from "effect"
+import {
+  chainOfTree,
+  chains,
+  treeNameOf,
+  type Chain,
+  type ChainKey
+} from "../../domain/chain/Chains.ts"
+import { treeOfCheckpoint, type CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
+import { follows, type Link } from "../../domain/chain/Link.ts"
+import { EventLog, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
+import { ChainEnds } from "./ChainEnds.ts"
+import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
+import { headOf, Heads } from "../follower/Heads.ts"
+import { scan } from "../log/PartitionScan.ts"
+import { readCheckpoint } from "../sequencer/SequencerState.ts"
+import { TopicTail, type Gathered } from "../log/TopicTail.ts"
+
+/** Tenants whose chain was read link by link that are remembered. */
+const WALKS_MAX = 1_000
+/** Newest checkpoints of a tree that are kept; if none of so many is genuine, all are read again. */
+const RECORDS_MAX = 64
+
+/** Records of one tenant in a range of offsets. */
+interface Run {
+  readonly first: Link
+  readonly last: Link
+  /** False if one of them does not follow the one before it. */
+  readonly isLinked: boolean
+}
+
+/** The runs of a range, by tenant. */
+class Runs implements Gathered {
+  readonly #chain: Chain
+  readonly #runs = new Map<string, Run>()
+
+  constructor(chain: Chain) {
+    this.#chain = chain
+  }
+
+  of(tenantId: string): Run | undefined {
+    return this.#runs.get(tenantId)
+  }
+
+  take(record: LogRecord): void {
+    const link = linkOfRecord(this.#chain, record)
+    if (link === undefined) return
+    const before = this.#runs.get(link.tenantId)
+    const isLinked = before === undefined || (before.isLinked && follows(link, before.last))
+    this.#runs.set(link.tenantId, { first: before?.first ?? link, last: link, isLinked })
+  }
+
+  prepend(before: this): void {
+    for (const [tenantId, earlier] of before.#runs) {
+      const own = this.#runs.get(tenantId)
+      const isLinked =
+        own === undefined
+          ? earlier.isLinked
+          : earlier.isLinked && own.isLinked && follows(own.first, earlier.last)
+      this.#runs.set(tenantId, {
+        first: earlier.first,
+        last: own?.last ?? earlier.last,
+        isLinked
+      })
+    }
+  }
+}
+
+/** Checkpoints of a range by tree, the newest last. */
+class Records implements Gathered {
+  readonly #records = new Map<string, Array<CheckpointRecord>>()
+
+  of(tree: string): ReadonlyArray<CheckpointRecord> {
+    return this.#records.get(tree) ?? []
+  }
+
+  take({ value }: LogRecord): void {
+    const found = recordOf(value)
+    if (found === undefined) return
+    const tree = treeOfCheckpoint(found)
+    const records = this.#records.get(tree) ?? []
+    records.push(found)
+    if (records.length > RECORDS_MAX) records.shift()
+    this.#records.set(tree, records)
+  }
+
+  prepend(before: this): void {
+    for (const [tree, records] of before.#records) {
+      const own = this.#records.get(tree) ?? []
+      this.#records.set(tree, [...records, ...own].slice(-RECORDS_MAX))
+    }
+  }
+}
+
+const recordOf = (value: Buffer | null): CheckpointRecord | undefined => {
+  if (value === null) return undefined
+  try {
+    return readCheckpoint(value)
+  } catch {
+    // No sequencer has written it.
+    return undefined
+  }
+}
+
+/** A chain that was read link by link, up to an offset. */
+interface Walk {
+  readonly upTo: number
+  readonly last: Link | undefined
+}
+
+interface Tails {
+  readonly events: TopicTail<Runs>
+  readonly traces: TopicTail<Runs>
+  readonly checkpoints: TopicTail<Records>
+}
+
+const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
+  const log = yield* EventLog
+  const heads = yield* Heads
+  const shared = yield* log.reader
+  const oneAtATime = Semaphore.makeUnsafe(1).withPermits(1)
+  const reader: LogReader = {
+    fetch: (positions, limits) => oneAtATime(shared.fetch(positions, limits))
+  }
+  const tails = Array.from({ length: log.partitions }, (_, partition): Tails => {
+    const runs = (topic: Chain) =>
+      new TopicTail(log, reader, { topic, partition }, () => new Runs(topic))
+    const checkpoints = { topic: "checkpoints" as const, partition }
+    return {
+      events: runs("events"),
+      traces: runs("traces"),
+      checkpoints: new TopicTail(log, reader, checkpoints, () => new Records())
+    }
+  })
+  const walks = new Map<string, Walk>()
+
+  /** From the start of the topic, or from where the last walk ended. */
+  const walked = Effect.fnUntraced(function* ({ chain, tenantId }: ChainKey) {
+    const partition = log.partitionOf(tenantId)
+    const name = treeNameOf(tenantId, chain)
+    const { end, start } = yield* log.bounds(chain, partition)
+    const known = walks.get(name)
+    let last = known?.last
+    yield* scan(
+      reader,
+      { topic: chain, partition, offset: Math.max(start, known?.upTo ?? 0) },
+      end,
+      (records) => {
+        for (const record of records) {
+          const link = linkOfRecord(chain, record)
+          if (link === undefined || link.tenantId !== tenantId) continue
+          // Behind a start that retention has moved, the first one that is left begins the walk.
+          if (follows(link, last) || (last === undefined && start > 0)) last = link
+        }
+      }
+    ).pipe(Effect.catchTag("OffsetOutOfRange", () => Effect.void))
+    walks.delete(name)
+    walks.set(name, { upTo: end, last })
+    if (walks.size > WALKS_MAX) walks.delete(walks.keys().next().value!)
+    return last
+  })
+
+  const head: ChainEnds["Service"]["head"] = Effect.fn("ChainEnds.head")(function* (key) {
+    // How far back the tail has to be read; not believed beyond that.
+    const said = yield* headOf(heads, key)
+    if (said === undefined) return undefined
+    const { chain, tenantId } = key
+    const wanted = said.sequence_number
+    const tail = tails[log.partitionOf(tenantId)]![chain]
+    const run = yield* tail.ask((runs, isWhole) => {
+      const found = runs.of(tenantId)
+      if (found === undefined) return undefined
+      const isReached = found.first.sequenceNumber <= wanted && wanted <= found.last.sequenceNumber
+      return isWhole || !found.isLinked || isReached ? found : undefined
+    })
+    // Everything of the chain has left the topic.
+    if (run === undefined) return said
+    const last = run.isLinked ? run.last : yield* walked(key)
+    if (last !== undefined && last.sequenceNumber >= wanted) return headOfLink(last)
+    // The topic has lost its end: what is missing from it is expected all the same.
+    yield* Effect.logError("alk.state says more of a chain than its topic holds", {
+      tenantId,
+      chain,
+      said: wanted,
+      found: last?.sequenceNumber ?? 0
+    })
+    return said
+  })
+
+  const checkpoint: ChainEnds["Service"]["checkpoint"] = Effect.fn("ChainEnds.checkpoint")(
+    function* (tree, isGenuine) {
+      const partition = log.partitionOf(chainOfTree(tree).tenantId)
+      const found = yield* tails[partition]!.checkpoints.ask((records) => {
+        const ofTree = records.of(tree)
+        const genuine = ofTree.findLast(isGenuine)
+        return genuine !== undefined || ofTree.length >= RECORDS_MAX ? { genuine } : undefined
+      })
+      if (found === undefined || found.genuine !== undefined) return found?.genuine
+      // So many that are not genuine that the others were let go: read again, and judge each.
+      let genuine: CheckpointRecord | undefined
+      const { end, start } = yield* log.bounds("checkpoints", partition)
+      yield* scan(reader, { topic: "checkpoints", partition, offset: start }, end, (records) => {
+        for (const { value } of records) {
+          const read = recordOf(value)
+          const isOfTree = read !== undefined && treeOfCheckpoint(read) === tree
+          if (isOfTree && isGenuine(read)) genuine = read
+        }
+      }).pipe(Effect.catchTag("OffsetOutOfRange", () => Effect.void))
+      return genuine
+    }
+  )
+
+  const startOf = (chain: Chain, partition: number) =>
+    Effect.map(log.bounds(chain, partition), ({ start }) => ({
+      isCut: isKeptForEver && start > 0,
+      offset: start
+    }))
+  for (const chain of chains) {
+    for (let partition = 0; partition < log.partitions; partition++) {
+      const { isCut, offset } = yield* startOf(chain, partition)
+      if (!isCut) continue
+      yield* Effect.logError(
+        "records were deleted from the start of a topic that is kept for ever",
+        {
+          topic: `alk.${chain}`,
+          partition,
+          offset
+        }
+      )
+    }
+  }
+
+  return ChainEnds.of({
+    head,
+    checkpoint,
+    start: ({ chain, tenantId }) => startOf(chain, log.partitionOf(tenantId))
+  })
+})
+
+/** `isKeptForEver`: the topics of events and traces lose no record by retention. */
+export const layerChainEnds = (
+  isKeptForEver: boolean
+): Layer.Layer<ChainEnds, Effect.Error<ReturnType<typeof make>>, EventLog | Heads> =>
+  Layer.effect(ChainEnds, make(isKeptForEver))

@@ -1,0 +1,78 @@
+/**
+ * Which checkpoints of `alk.checkpoints` are this service's: signed by a published key that may sign
+ * this size of this tree, and saying what their notes say.
+ */
+import { Effect } from "effect"
+import {
+  openNote,
+  treeOfCheckpoint,
+  type CheckpointRecord,
+  type OpenedCheckpoint
+} from "../../domain/chain/Checkpoint.ts"
+import type { LogUnavailable } from "../../ports/EventLog.ts"
+import type { ChainEnds } from "./ChainEnds.ts"
+import type { PublishedKeys } from "../follower/PublishedKeys.ts"
+
+/** Checkpoints by keys that may not sign them, that are passed over in one search at most. */
+const REFUSED_MAX = 1_000
+
+/** A checkpoint, and what its note says. */
+export interface GenuineCheckpoint {
+  readonly record: CheckpointRecord
+  readonly opened: OpenedCheckpoint
+}
+
+/** True if a record of this tree repeats what its signed note says. */
+export const saysItsNote = (
+  serviceName: string,
+  tree: string,
+  record: CheckpointRecord,
+  note: OpenedCheckpoint
+): boolean =>
+  note.origin === `${serviceName}/${tree}`
+  && treeOfCheckpoint(record) === tree
+  && record.tree_size === note.treeSize
+  && record.root_hash === note.rootHash
+  && note.keyIds.includes(record.key_id)
+
+/** What the note of a record says; undefined unless one of the keys signed it and it says the same. */
+export const openRecord = (
+  serviceName: string,
+  tree: string,
+  record: CheckpointRecord,
+  vkeys: ReadonlyArray<string>
+): OpenedCheckpoint | undefined => {
+  const opened = openNote(record.note, vkeys)
+  return "checkpoint" in opened && saysItsNote(serviceName, tree, record, opened.checkpoint)
+    ? opened.checkpoint
+    : undefined
+}
+
+/** The newest one of a tree on the topic; undefined if there is none. */
+export const newestGenuine = Effect.fn("GenuineCheckpoints.newest")(function* (
+  ends: ChainEnds["Service"],
+  keys: PublishedKeys["Service"],
+  serviceName: string,
+  tree: string
+): Effect.fn.Return<GenuineCheckpoint | undefined, LogUnavailable> {
+  yield* keys.caughtUp
+  const vkeys = (yield* keys.all).map(({ vkey }) => vkey)
+  const refused = new Set<string>()
+  while (refused.size < REFUSED_MAX) {
+    const record = yield* ends.checkpoint(
+      tree,
+      (one) => !refused.has(one.note) && openRecord(serviceName, tree, one, vkeys) !== undefined
+    )
+    const opened = record && openRecord(serviceName, tree, record, vkeys)
+    if (record === undefined || opened === undefined) return undefined
+    const refusal = yield* keys.refusal(tree, opened)
+    if (refusal === undefined) return { record, opened }
+    yield* Effect.logError("a checkpoint on alk.checkpoints is passed over", {
+      tree,
+      treeSize: record.tree_size,
+      refusal
+    })
+    refused.add(record.note)
+  }
+  return undefined
+})

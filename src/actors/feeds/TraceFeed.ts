@@ -1,0 +1,412 @@
+/**
+ * The live view of running executions, served from `alk.traces`: one reader per partition and one
+ * folded view per execution that has subscribers, each change serialised once. A subscriber that
+ * can't keep up is closed and resumes by its last id; it never slows the others.
+ */
+import { Context, Effect, Layer, RcMap, Schema, Stream, type Scope } from "effect"
+import { parseJson } from "../../domain/json/Json.ts"
+import { eraseFact, parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
+import { foldFacts, TraceView, type TraceChange } from "../../domain/traces/TraceView.ts"
+import { EventLog, LogUnavailable, type LogRecord } from "../../ports/EventLog.ts"
+import type { StoreUnavailable } from "../../ports/EventStore.ts"
+import { TraceStore, type StoredFactRow } from "../../ports/TraceStore.ts"
+import { isCaughtUp } from "../follower/CaughtUp.ts"
+import { Heads } from "../follower/Heads.ts"
+import { Keys } from "../follower/Keys.ts"
+import {
+  IDLE_TIME,
+  KEEP_ALIVE,
+  LiveFeed,
+  readForEver,
+  REPLAY_TIMEOUT,
+  ResumePointInvalid,
+  RETRY_LINE,
+  type TooManyStreams
+} from "./LiveFeed.ts"
+import { openReader, type LiveMessage, type ReaderOptions, type Subscriber } from "./Subscriber.ts"
+import { Visibility } from "../follower/Visibility.ts"
+
+/** The tenant has no such execution. */
+export class ExecutionUnknown extends Schema.TaggedError<ExecutionUnknown>()(
+  "ExecutionUnknown",
+  {}
+) {}
+
+/** More of the execution is running than may be followed. */
+export class ExecutionTooLarge extends Schema.TaggedError<ExecutionTooLarge>()(
+  "ExecutionTooLarge",
+  {}
+) {}
+
+export interface TraceSubscription {
+  readonly tenantId: string
+  readonly keyId: string
+  readonly executionId: string
+  /** Resume behind this chain sequence; undefined is live only. */
+  readonly after: number | undefined
+  readonly onStalled?: ReaderOptions<never>["onStalled"]
+}
+
+export class TraceFeed extends Context.Service<
+  TraceFeed,
+  {
+    /**
+     * Fix the start point, then deliver every change of the execution committed after it, as ready
+     * SSE bytes. The stream ends when the subscriber is too slow, the key is revoked or the process
+     * stops; the client resumes with its last id.
+     */
+    subscribe(
+      subscription: TraceSubscription
+    ): Effect.Effect<
+      Stream.Stream<Uint8Array>,
+      | ExecutionTooLarge
+      | ExecutionUnknown
+      | ResumePointInvalid
+      | TooManyStreams
+      | LogUnavailable
+      | StoreUnavailable,
+      Scope.Scope
+    >
+  }
+>()("alk/TraceFeed") {}
+
+const encoder = new TextEncoder()
+
+/**
+ * The messages of one fact in one piece. Only the last one has an id: a client that is cut off in
+ * between resumes before the fact, so that it may see a state again but never misses one.
+ */
+const toMessage = (view: TraceView, change: TraceChange, sequence: number): Uint8Array => {
+  const parts: Array<readonly [event: string, data: unknown]> = change.spans.flatMap((id) => {
+    const span = view.span(id)
+    return span === undefined ? [] : [["span.updated", span] as const]
+  })
+  if (change.event !== undefined) parts.push(["trace.event", change.event])
+  if (change.execution) parts.push(["execution.updated", view.execution])
+  const text = parts.map(([event, data], at) => {
+    const id = at === parts.length - 1 ? `id: ${sequence}\n` : ""
+    return `event: ${event}\n${id}data: ${JSON.stringify(data)}\n\n`
+  })
+  return encoder.encode(text.join(""))
+}
+
+/** A fact as erasing leaves it. */
+const withoutDetails = (fact: TraceFact, erasedAt: string): TraceFact =>
+  fact.details === undefined ? fact : (parseFact(eraseFact(fact, erasedAt)) ?? fact)
+
+/**
+ * Bytes of the facts that a followed execution is known by: its own, and those of spans that have
+ * not ended. What has ended changes no more, so it is not kept.
+ */
+export const FOLLOWED_BYTES_MAX = 64 * 1_048_576
+
+/** What the facts of an execution add up to, message by message. */
+class Unfolding {
+  #view = new TraceView()
+  /** What has to be folded again when details are erased: the execution's own facts, */
+  #own: Array<TraceFact> = []
+  /** and the beginnings of spans that run, each with the size of its text. */
+  readonly #running = new Map<string, { readonly fact: TraceFact; readonly bytes: number }>()
+  #bytes = 0
+  /** Number of the last fact taken. */
+  folded = 0
+
+  /** True if more is known of the execution than may be. */
+  get isTooLarge(): boolean {
+    return this.#bytes > FOLLOWED_BYTES_MAX
+  }
+
+  /** Facts that are in the store already, events left out of them. */
+  load(bodies: ReadonlyArray<string>): void {
+    for (const body of bodies) {
+      const fact = parseFact(body)
+      if (fact === undefined) continue
+      this.#view.take(fact)
+      this.#keep(fact, body.length)
+    }
+  }
+
+  take(fact: TraceFact, bytes: number): LiveMessage {
+    const change = this.#view.take(fact)
+    this.folded = fact.fact_number
+    // What a span's end says has to be told before the span is let go of.
+    if (fact.type !== "span.ended") this.#keep(fact, bytes)
+    if (fact.type === "execution.erased") this.#erase(fact.created_at)
+    const sequenceNumber = fact.chain_sequence
+    const message = toMessage(this.#view, change, sequenceNumber)
+    if (fact.type === "span.ended") this.#keep(fact, bytes)
+    return { sequenceNumber, message }
+  }
+
+  #keep(fact: TraceFact, bytes: number): void {
+    switch (fact.type) {
+      case "span.event":
+        return
+      case "span.started":
+        this.#leave(fact.span_id)
+        this.#running.set(fact.span_id, { fact, bytes })
+        this.#bytes += bytes
+        return
+      case "span.ended":
+        this.#leave(fact.span_id)
+        return this.#view.forget(fact.span_id)
+      default:
+        this.#own.push(fact)
+        this.#bytes += bytes
+    }
+  }
+
+  #leave(spanId: string): void {
+    this.#bytes -= this.#running.get(spanId)?.bytes ?? 0
+    this.#running.delete(spanId)
+  }
+
+  #erase(erasedAt: string): void {
+    this.#own = this.#own.map((fact) => withoutDetails(fact, erasedAt))
+    for (const [id, { bytes, fact }] of this.#running) {
+      this.#running.set(id, { fact: withoutDetails(fact, erasedAt), bytes })
+    }
+    this.#view = foldFacts([...this.#own, ...[...this.#running.values()].map(({ fact }) => fact)])
+  }
+}
+
+/** Bytes of facts that wait while the store is read. */
+const EARLY_BYTES_MAX = 16 * 1_048_576
+
+/** One execution that somebody follows, kept as new as the topic. */
+class Room {
+  readonly subscribers = new Set<Subscriber<LiveMessage>>()
+  readonly #unfolding = new Unfolding()
+  /** Facts that arrive before the store has been read; undefined from then on. */
+  #early: Array<{ readonly fact: TraceFact; readonly bytes: number }> | undefined = []
+  #earlyBytes = 0
+  /** Something is missing: whoever is here has to come again. */
+  isBroken = false
+
+  /** Facts that the store holds, in order; false if they are more than may be followed. */
+  load(bodies: ReadonlyArray<string>): boolean {
+    this.#unfolding.load(bodies)
+    return !this.#unfolding.isTooLarge
+  }
+
+  /** Go on behind what the store holds. */
+  begin(factCount: number): void {
+    this.#unfolding.folded = factCount
+    const early = this.#early ?? []
+    this.#early = undefined
+    for (const { bytes, fact } of early) this.#take(fact, bytes)
+  }
+
+  offer(fact: TraceFact, bytes: number): void {
+    if (this.#early === undefined) return this.#take(fact, bytes)
+    this.#earlyBytes += bytes
+    if (this.#earlyBytes > EARLY_BYTES_MAX) return this.#break()
+    this.#early.push({ fact, bytes })
+  }
+
+  keepAlive(): void {
+    for (const subscriber of this.subscribers) subscriber.keepAlive()
+  }
+
+  #take(fact: TraceFact, bytes: number): void {
+    const { folded } = this.#unfolding
+    if (this.isBroken || fact.fact_number <= folded) return
+    if (fact.fact_number > folded + 1) return this.#break()
+    const message = this.#unfolding.take(fact, bytes)
+    for (const subscriber of this.subscribers) subscriber.deliver(message)
+    if (this.#unfolding.isTooLarge) this.#break()
+  }
+
+  #break(): void {
+    this.isBroken = true
+    this.#early = []
+    for (const subscriber of this.subscribers) subscriber.close()
+  }
+}
+
+const ID_MARK = Buffer.from('"execution_id":')
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/**
+ * The execution of a record, read without parsing the rest. Quotes inside of texts are escaped, so
+ * the first such mark is the member itself.
+ */
+const executionIdOf = (body: Buffer): string | undefined => {
+  const start = body.indexOf(ID_MARK) + ID_MARK.length
+  if (start < ID_MARK.length || body[start] !== QUOTE) return undefined
+  let end = start + 1
+  while (end < body.length && body[end] !== QUOTE) end += body[end] === BACKSLASH ? 2 : 1
+  try {
+    return parseJson(body.toString("utf8", start, end + 1)) as string
+  } catch {
+    // No fact that the sequencer has written.
+    return undefined
+  }
+}
+
+/** The followed executions of one partition, by tenant and id. */
+class PartitionFeed {
+  readonly #tenants = new Map<string, Map<string, Room>>()
+
+  join(tenantId: string, executionId: string, room: Room): void {
+    const rooms = this.#tenants.get(tenantId) ?? new Map<string, Room>()
+    this.#tenants.set(tenantId, rooms.set(executionId, room))
+  }
+
+  leave(tenantId: string, executionId: string): void {
+    const rooms = this.#tenants.get(tenantId)
+    rooms?.delete(executionId)
+    if (rooms?.size === 0) this.#tenants.delete(tenantId)
+  }
+
+  keepAlive(): void {
+    for (const rooms of this.#tenants.values()) {
+      for (const room of rooms.values()) room.keepAlive()
+    }
+  }
+
+  deliver({ key, value }: LogRecord): void {
+    const rooms = this.#tenants.get(key?.toString() ?? "")
+    if (rooms === undefined || value === null) return
+    const room = rooms.get(executionIdOf(value) ?? "")
+    const fact = room === undefined ? undefined : parseFact(value.toString())
+    if (fact !== undefined) room?.offer(fact, value.length)
+  }
+}
+
+const makePartitionFeed = Effect.fnUntraced(function* (partition: number) {
+  const log = yield* EventLog
+  const reader = yield* log.reader
+  const { end } = yield* log.bounds("traces", partition)
+  const feed = new PartitionFeed()
+  const deliver = (record: LogRecord) => feed.deliver(record)
+  yield* Effect.forkScoped(readForEver(reader, "traces", partition, end, deliver))
+  yield* Effect.forkScoped(
+    Effect.sync(() => feed.keepAlive()).pipe(Effect.delay(KEEP_ALIVE), Effect.forever)
+  )
+  return feed
+})
+
+const notInTime = new LogUnavailable({
+  operation: "follow an execution",
+  cause: new Error("the store has not caught up with the log")
+})
+
+/** Succeeds when the store shows everything that the log holds of the tenant's partition now. */
+const caughtUp = Effect.fnUntraced(function* (tenantId: string) {
+  if (!(yield* isCaughtUp(tenantId, "traces", REPLAY_TIMEOUT))) return yield* notInTime
+})
+
+/** Two ids in one key; neither holds control characters. */
+const SEPARATOR = "\n"
+
+const makeRoom = (feeds: RcMap.RcMap<number, PartitionFeed, LogUnavailable>) =>
+  Effect.fnUntraced(function* (key: string) {
+    const [tenantId = "", executionId = ""] = key.split(SEPARATOR)
+    const log = yield* EventLog
+    const store = yield* TraceStore
+    const feed = yield* RcMap.get(feeds, log.partitionOf(tenantId))
+    const room = new Room()
+    yield* Effect.acquireRelease(
+      Effect.sync(() => feed.join(tenantId, executionId, room)),
+      () => Effect.sync(() => feed.leave(tenantId, executionId))
+    )
+    yield* caughtUp(tenantId)
+    const reach = yield* store.reach(tenantId, executionId)
+    if (reach === undefined) return yield* new ExecutionUnknown()
+    yield* Stream.runForEach(store.scan(tenantId, executionId, reach), (bodies) =>
+      room.load(bodies) ? Effect.void : Effect.fail(new ExecutionTooLarge())
+    )
+    room.begin(reach)
+    return room
+  })
+
+/** Of rows, in order, that stand in the store under one sequence the one that replaced the others. */
+const settled = (rows: ReadonlyArray<StoredFactRow>): ReadonlyArray<StoredFactRow> => {
+  const kept: Array<StoredFactRow> = []
+  for (const row of rows) {
+    const last = kept.at(-1)
+    if (last?.chainSequence !== row.chainSequence) kept.push(row)
+    else if (row.version > last.version) kept[kept.length - 1] = row
+  }
+  return kept
+}
+
+/** The changes behind the resume point up to the head, from the store. */
+const replayOf = Effect.fnUntraced(function* (subscription: TraceSubscription, head: number) {
+  const { after, executionId, tenantId } = subscription
+  if (after === undefined || after >= head) return Stream.empty
+  const store = yield* TraceStore
+  const context = yield* Effect.context<EventLog | Visibility>()
+  const unfolding = new Unfolding()
+  const messages = Stream.suspend(() => store.rows(tenantId, executionId)).pipe(
+    Stream.map((rows) =>
+      settled(rows).flatMap(({ body }) => {
+        const fact = parseFact(body)
+        if (fact === undefined || fact.fact_number <= unfolding.folded) return []
+        const { message, sequenceNumber } = unfolding.take(fact, body.length)
+        return sequenceNumber > after && sequenceNumber <= head ? [message] : []
+      })
+    ),
+    Stream.flatMap((chunk) => Stream.fromIterable(chunk))
+  )
+  return Stream.unwrap(Effect.as(caughtUp(tenantId), messages).pipe(Effect.provideContext(context)))
+})
+
+const makeTraceFeed = Effect.gen(function* () {
+  const context = yield* Effect.context<EventLog | TraceStore | Visibility>()
+  const heads = yield* Heads
+  const keys = yield* Keys
+  const live = yield* LiveFeed
+  const store = yield* TraceStore
+  const visibility = yield* Visibility
+  const feeds = yield* RcMap.make({ lookup: makePartitionFeed, idleTimeToLive: IDLE_TIME })
+  const rooms = yield* RcMap.make({ lookup: makeRoom(feeds) })
+
+  const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
+    const { after, executionId, keyId, onStalled, tenantId } = subscription
+    yield* live.admit(tenantId)
+    const { final } = visibility.of(tenantId)
+    const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, final)
+    if (known.length === 0) return yield* new ExecutionUnknown()
+    const room = yield* RcMap.get(rooms, `${tenantId}${SEPARATOR}${executionId}`)
+    if (room.isBroken) return yield* notInTime
+    const subscriber = yield* openReader<LiveMessage>(live.readers, {
+      onStalled,
+      details: { tenant: tenantId, stream: "execution" }
+    })
+    yield* Effect.acquireRelease(
+      Effect.sync(() => room.subscribers.add(subscriber)),
+      () => Effect.sync(() => room.subscribers.delete(subscriber))
+    )
+    const head = (yield* heads.traceHead(tenantId))?.sequence_number ?? 0
+    if (after !== undefined && after > head) {
+      return yield* new ResumePointInvalid({
+        message: `sequence ${after} lies beyond the head of the chain of facts, ${head}`
+      })
+    }
+    yield* Effect.forkScoped(
+      keys.revoked(keyId).pipe(Effect.andThen(Effect.sync(() => subscriber.close())))
+    )
+    const replay = yield* replayOf(subscription, head).pipe(Effect.provideContext(context))
+    const following = Stream.suspend(() => {
+      subscriber.begin(head)
+      return subscriber.messages()
+    })
+    return Stream.make(RETRY_LINE).pipe(
+      Stream.concat(replay),
+      Stream.concat(following),
+      // A replay that can't go on ends the stream: the client resumes after `retry:`.
+      Stream.catch(() => Stream.empty)
+    )
+  })
+  return TraceFeed.of({ subscribe })
+})
+
+/** Streams are counted by the LiveFeed, so that a tenant has one limit for all of them. */
+export const layerTraceFeed: Layer.Layer<
+  TraceFeed,
+  never,
+  EventLog | TraceStore | Visibility | Heads | Keys | LiveFeed
+> = Layer.effect(TraceFeed, makeTraceFeed)

@@ -1,0 +1,479 @@
+/**
+ * Follows what the sequencers and the projection say (receipts, progress, heads, registry) and keeps
+ * the little of it that an API process answers from. One loop, one reader; four services read the
+ * result. Owns nothing that another process couldn't rebuild from the same topics.
+ */
+import { Context, Deferred, Effect, Layer, Schedule } from "effect"
+import { chainOfTree, treeNameOf } from "../../domain/chain/Chains.ts"
+import { RECEIPT_HEADER } from "../../domain/records/Command.ts"
+import {
+  ATTEMPT_HEADER,
+  KIND_HEADER,
+  readReceipt,
+  readVerdict,
+  type Receipt
+} from "../../domain/records/Receipt.ts"
+import { reasonOf } from "../../domain/json/RecordFields.ts"
+import { checkNotOlder, readRegistryRecord, type Registry } from "../../domain/registry/Registry.ts"
+import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
+import type { TopicKind } from "../../domain/records/Topics.ts"
+import {
+  EventLog,
+  LogUnavailable,
+  OffsetOutOfRange,
+  type Fetched,
+  type LogReader,
+  type LogRecord,
+  type Position
+} from "../../ports/EventLog.ts"
+import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
+import { Heads } from "./Heads.ts"
+import { reportMalformed, takeEach, type Malformed } from "../log/Malformed.ts"
+import { Receipts, type Decision, type ReceiptState } from "./Receipts.ts"
+import type { Head } from "../../domain/chain/Head.ts"
+import {
+  HAND_OVER_PREFIX,
+  handOverName,
+  HEAD_PREFIX,
+  moveHead,
+  readCheckpoint,
+  readHead,
+  readTreeSigner,
+  SIGNER_KEY,
+  TRACE_HEAD_PREFIX
+} from "../sequencer/SequencerState.ts"
+import { TreeSigners } from "./TreeSigners.ts"
+import { noProgress, readProgress, Visibility, type Progress } from "./Visibility.ts"
+
+/** Bytes of receipts kept in memory: what was decided lately, or is not in the store yet. */
+const RECEIPTS_BYTES_MAX = 64 * 1_048_576
+const FETCH_BYTES = 4 * 1_048_576
+const FETCH_WAIT_MS = 500
+/** Time that a reader waits for this process to catch up with the log before it gives up. */
+const BARRIER_TIMEOUT = "5 seconds"
+
+type Wait = { readonly done: () => boolean; readonly resume: () => void }
+
+interface Kept {
+  readonly value: Buffer
+  readonly partition: number
+  readonly offset: number
+  /** Parsed when somebody first asks: whoever polls, asks often. */
+  receipt?: Receipt
+}
+
+/** What the loop has gathered. Mutated by the loop only; read by the services. */
+class Followed {
+  readonly positions = new Map<string, Position>()
+  readonly progress: Array<Progress>
+  readonly heads = new Map<string, Head>()
+  readonly traceHeads = new Map<string, Head>()
+  /** Notes with which keys have handed trees over, by `handOverName`. */
+  readonly handOvers = new Map<string, string>()
+  /** vkey of the key that signs the trees, by partition. */
+  readonly signers = new Map<number, string>()
+  readonly receipts = new Map<string, Kept>()
+  readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
+  /** Per partition: receipts below this offset may have been evicted from memory. */
+  readonly evictedBelow: Array<number>
+  readonly #waits = new Set<Wait>()
+  readonly registry = new RegistryTable()
+  /** Why this process does not follow the log right now. */
+  interrupted: string | undefined
+  #receiptBytes = 0
+
+  constructor(partitions: number) {
+    this.progress = Array.from({ length: partitions }, (_, partition) => noProgress(partition))
+    this.evictedBelow = Array.from({ length: partitions }, () => 0)
+  }
+
+  /** What could not be read of it comes back. */
+  take(fetched: ReadonlyArray<Fetched>): ReadonlyArray<Malformed> {
+    const malformed: Array<Malformed> = []
+    for (const one of fetched) {
+      const { nextOffset, partition, topic } = one
+      const take = (record: LogRecord) => this.#takeRecord(topic, partition, record)
+      malformed.push(...takeEach(one, one.records, take))
+      this.positions.set(`${topic}/${partition}`, { topic, partition, offset: nextOffset })
+    }
+    for (const wait of this.#waits) {
+      if (!wait.done()) continue
+      this.#waits.delete(wait)
+      wait.resume()
+    }
+    return malformed
+  }
+
+  /** Read when it is asked for; what can't be read is kept no longer. */
+  receiptOf(receiptId: string): Receipt | Malformed | undefined {
+    const kept = this.receipts.get(receiptId)
+    if (kept === undefined) return undefined
+    try {
+      return (kept.receipt ??= readReceipt(kept.value))
+    } catch (error) {
+      this.#forget(receiptId, kept)
+      const { offset, partition } = kept
+      return { topic: "receipts", partition, offset, reason: reasonOf(error) }
+    }
+  }
+
+  /** Succeeds as soon as the condition holds; it is looked at after each fetch. */
+  until(done: () => boolean): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      if (done()) return resume(Effect.void)
+      const wait: Wait = { done, resume: () => resume(Effect.void) }
+      this.#waits.add(wait)
+      return Effect.sync(() => {
+        this.#waits.delete(wait)
+      })
+    })
+  }
+
+  #takeRecord(topic: TopicKind, partition: number, record: LogRecord): void {
+    switch (topic) {
+      case "receipts":
+        return this.#takeReceipt(partition, record)
+      case "progress":
+        if (record.value !== null) {
+          this.progress[partition] = readProgress(partition, record.value)
+        }
+        return
+      case "state":
+        return this.#takeState(partition, record)
+      case "registry": {
+        const change = readRegistryRecord(record.key, record.value)
+        if (change === undefined) return
+        checkNotOlder(this.registry, change)
+        this.registry.take([change])
+      }
+    }
+  }
+
+  #takeState(partition: number, record: LogRecord): void {
+    const key = record.key?.toString() ?? ""
+    const head = () => {
+      if (record.value === null) return undefined
+      const { tree: _tree, ...own } = readHead(record.value)
+      return own
+    }
+    if (key.startsWith(HEAD_PREFIX)) {
+      moveHead(this.heads, key.slice(HEAD_PREFIX.length), head())
+    } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
+      moveHead(this.traceHeads, key.slice(TRACE_HEAD_PREFIX.length), head())
+    } else if (key.startsWith(HAND_OVER_PREFIX)) {
+      const name = key.slice(HAND_OVER_PREFIX.length)
+      if (record.value === null) this.handOvers.delete(name)
+      else this.handOvers.set(name, readCheckpoint(record.value).note)
+    } else if (key === SIGNER_KEY && record.value !== null) {
+      this.signers.set(partition, readTreeSigner(record.value).vkey)
+    }
+  }
+
+  #takeReceipt(partition: number, record: LogRecord): void {
+    const { headers, offset, value } = record
+    const kind = headers[KIND_HEADER]?.toString()
+    const attempt = headers[ATTEMPT_HEADER]?.toString() ?? ""
+    if (value === null) return
+    const waiting = this.decisions.get(attempt)
+    if (waiting !== undefined) {
+      const decision = toDecision(kind, value, offset)
+      this.decisions.delete(attempt)
+      Deferred.doneUnsafe(waiting, Effect.succeed(decision))
+    }
+    if (kind === "outcome")
+      this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", {
+        value,
+        partition,
+        offset
+      })
+  }
+
+  #keep(receiptId: string, kept: Kept): void {
+    const before = this.receipts.get(receiptId)
+    if (before !== undefined) this.#forget(receiptId, before)
+    this.receipts.set(receiptId, kept)
+    this.#receiptBytes += kept.value.length
+    while (this.#receiptBytes > RECEIPTS_BYTES_MAX) {
+      const [oldest, evicted] = this.receipts.entries().next().value!
+      this.#forget(oldest, evicted)
+      this.evictedBelow[evicted.partition] = evicted.offset + 1
+    }
+  }
+
+  #forget(receiptId: string, kept: Kept): void {
+    this.receipts.delete(receiptId)
+    this.#receiptBytes -= kept.value.length
+  }
+}
+
+const toDecision = (kind: string | undefined, value: Buffer, offset: number): Decision => {
+  if (kind !== "verdict") {
+    return { kind: "outcome", receipt: readReceipt(value), receiptOffset: offset }
+  }
+  const { receipt_id, verdict, waited } = readVerdict(value)
+  return verdict === "repeat"
+    ? { kind: "repeat", receiptId: receipt_id, waited }
+    : { kind: "mismatch" }
+}
+
+/**
+ * From where each topic is followed: everything of the compacted ones; of the receipts what the
+ * store may not hold yet.
+ */
+const startPositions = Effect.fnUntraced(function* (followed: Followed, reader: LogReader) {
+  const log = yield* EventLog
+  const partitions = Array.from({ length: log.partitions }, (_, partition) => partition)
+  const compacted = [
+    ...partitions.flatMap((partition) => [
+      { topic: "progress" as const, partition },
+      { topic: "state" as const, partition }
+    ]),
+    { topic: "registry" as const, partition: 0 }
+  ]
+  const ends = yield* log.ends(compacted)
+  for (const [index, { partition, topic }] of compacted.entries()) {
+    const { start } = yield* log.bounds(topic, partition)
+    followed.positions.set(`${topic}/${partition}`, { topic, partition, offset: start })
+    yield* catchUp(followed, reader, ends[index]!, `${topic}/${partition}`)
+  }
+  for (const partition of partitions) {
+    const { end, start } = yield* log.bounds("receipts", partition)
+    const known = followed.progress[partition]!.receipts_next
+    const offset = Math.min(end, Math.max(start, known))
+    followed.evictedBelow[partition] = offset
+    const topic = "receipts" as const
+    followed.positions.set(`${topic}/${partition}`, { topic, partition, offset })
+    yield* catchUp(followed, reader, end, `${topic}/${partition}`)
+  }
+})
+
+const catchUp = Effect.fnUntraced(function* (
+  followed: Followed,
+  reader: LogReader,
+  end: number,
+  key: string
+) {
+  for (;;) {
+    const position = followed.positions.get(key)!
+    if (position.offset >= end) return
+    const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
+    yield* reportMalformed(followed.take(yield* reader.fetch([position], limits)))
+  }
+})
+
+/** A position that has left the log (expired receipts): go on where the log begins. */
+const moveToStart = Effect.fnUntraced(function* (followed: Followed) {
+  const log = yield* EventLog
+  for (const [key, { offset, partition, topic }] of followed.positions) {
+    const { start } = yield* log.bounds(topic, partition)
+    if (offset < start) followed.positions.set(key, { topic, partition, offset: start })
+  }
+})
+
+/** Whatever ends it, it begins again after a while, and says meanwhile that it does not follow. */
+const followForEver = (followed: Followed, reader: LogReader) =>
+  Effect.gen(function* () {
+    const positions = [...followed.positions.values()]
+    const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
+    const fetched = yield* reader.fetch(positions, limits)
+    followed.interrupted = undefined
+    yield* reportMalformed(followed.take(fetched))
+  }).pipe(
+    Effect.forever,
+    Effect.catchDefect((defect) => Effect.fail(defect)),
+    Effect.tapError((error) => {
+      followed.interrupted = String(error)
+      return Effect.logWarning("following the log is interrupted", { error: String(error) })
+    }),
+    Effect.catchIf(isOutOfRange, () => moveToStart(followed)),
+    Effect.retry(Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("2 seconds")])),
+    Effect.forever
+  )
+
+const isOutOfRange = (error: unknown): boolean => error instanceof OffsetOutOfRange
+
+/** Whether this process follows what the others say. */
+export class Following extends Context.Service<
+  Following,
+  {
+    /** Why it does not right now; undefined while it does. */
+    readonly interrupted: () => string | undefined
+  }
+>()("alk/Following") {}
+
+/** The registry as this process knows it, and a way to wait until it knows more. */
+export class RegistryView extends Context.Service<
+  RegistryView,
+  {
+    readonly registry: () => Registry
+    /** Succeeds as soon as the condition holds for the registry. */
+    until(done: (registry: Registry) => boolean): Effect.Effect<void>
+    /** Succeeds when everything that was committed before the call is known here. */
+    readonly caughtUp: Effect.Effect<void, LogUnavailable>
+  }
+>()("alk/RegistryView") {}
+
+const makeReceipts = (
+  followed: Followed,
+  log: EventLog["Service"],
+  store: EventStore["Service"],
+  barrier: (
+    topics: ReadonlyArray<TopicKind>,
+    partition: number
+  ) => Effect.Effect<void, LogUnavailable>
+): Receipts["Service"] => {
+  const isVisible = (receipt: Receipt, partition: number) => {
+    const { events_next, traces_next } = followed.progress[partition]!
+    return events_next >= receipt.events_next && traces_next >= (receipt.traces_next ?? 0)
+  }
+  const finalOf = (receipt: Receipt): ReceiptState => ({ status: receipt.status, receipt })
+  const find = (tenantId: string, receiptId: string) =>
+    Effect.gen(function* () {
+      const kept = followed.receiptOf(receiptId)
+      if (kept !== undefined && "receipt_id" in kept) {
+        return kept.tenant_id === tenantId ? kept : undefined
+      }
+      if (kept !== undefined) yield* reportMalformed([kept])
+      const stored = yield* store.receipt(tenantId, receiptId)
+      if (stored === undefined) return undefined
+      try {
+        return readReceipt(stored)
+      } catch (error) {
+        // Not written by a sequencer: the table or the topic was changed from outside.
+        yield* Effect.logError("a stored receipt can't be read", { reason: reasonOf(error) })
+        return undefined
+      }
+    })
+  const unavailable = (message: string) =>
+    new StoreUnavailable({ operation: "receipt", cause: new Error(message) })
+  const state: Receipts["Service"]["state"] = (tenantId, receiptId) =>
+    Effect.gen(function* () {
+      const partition = log.partitionOf(tenantId)
+      const isFinal = (receipt: Receipt) =>
+        receipt.status === "failed" || isVisible(receipt, partition)
+      const first = yield* find(tenantId, receiptId)
+      if (first !== undefined && isFinal(first)) return finalOf(first)
+      // Before saying "pending": be as new as any process that may have said "committed".
+      yield* barrier(["receipts", "progress"], partition)
+      const found = first ?? (yield* find(tenantId, receiptId))
+      if (found !== undefined && isFinal(found)) return finalOf(found)
+      const progress = followed.progress[partition]!
+      if (progress.rebuilding) {
+        return yield* unavailable("the view of this partition is being rebuilt")
+      }
+      if (found === undefined && followed.evictedBelow[partition]! > progress.receipts_next) {
+        return yield* unavailable("the projection is too far behind to tell")
+      }
+      return { status: "pending" as const }
+    })
+  return Receipts.of({
+    expect: (attempt) =>
+      Effect.sync(() => {
+        const decision = Deferred.makeUnsafe<Decision>()
+        followed.decisions.set(attempt, decision)
+        return Deferred.await(decision).pipe(
+          Effect.ensuring(Effect.sync(() => followed.decisions.delete(attempt)))
+        )
+      }),
+    state,
+    visible: (receipt) => {
+      const partition = log.partitionOf(receipt.tenant_id)
+      return followed.until(() => isVisible(receipt, partition))
+    }
+  })
+}
+
+const make = Effect.gen(function* () {
+  const log = yield* EventLog
+  const store = yield* EventStore
+  const reader = yield* log.reader
+  const followed = new Followed(log.partitions)
+  yield* startPositions(followed, reader)
+  yield* Effect.forkScoped(followForEver(followed, reader))
+  const partitionOfTree = (tree: string) => log.partitionOf(chainOfTree(tree).tenantId)
+  const barrier = (topics: ReadonlyArray<TopicKind>, partition: number) =>
+    Effect.gen(function* () {
+      const ends = yield* log.ends(topics.map((topic) => ({ topic, partition })))
+      yield* followed.until(() =>
+        topics.every(
+          (topic, index) => followed.positions.get(`${topic}/${partition}`)!.offset >= ends[index]!
+        )
+      )
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: BARRIER_TIMEOUT,
+        orElse: () =>
+          Effect.fail(
+            new LogUnavailable({ operation: "catch up", cause: new Error("not caught up in time") })
+          )
+      })
+    )
+  return Context.empty().pipe(
+    Context.add(
+      Visibility,
+      Visibility.of({
+        of: (tenantId) => followed.progress[log.partitionOf(tenantId)]!,
+        partition: (partition) => followed.progress[partition]!,
+        reached: (partition, { checkpoints = 0, events = 0, receipts = 0, traces = 0 }) =>
+          followed.until(() => {
+            const progress = followed.progress[partition]!
+            return (
+              progress.events_next >= events
+              && progress.receipts_next >= receipts
+              && progress.traces_next >= traces
+              && progress.checkpoints_next >= checkpoints
+            )
+          })
+      })
+    ),
+    Context.add(
+      TreeSigners,
+      TreeSigners.of({
+        of: (tree, keyIds) =>
+          Effect.sync(() => {
+            const signer = followed.signers.get(partitionOfTree(tree))
+            const notes = keyIds.map((keyId) => followed.handOvers.get(handOverName(keyId, tree)))
+            return {
+              handOvers: notes.filter((note) => note !== undefined),
+              ...(signer === undefined ? {} : { signer })
+            }
+          }),
+        caughtUp: (tree) => barrier(["state"], partitionOfTree(tree))
+      })
+    ),
+    Context.add(Following, Following.of({ interrupted: () => followed.interrupted })),
+    Context.add(Receipts, makeReceipts(followed, log, store, barrier)),
+    Context.add(
+      Heads,
+      Heads.of({
+        head: (tenantId) =>
+          barrier(["state"], log.partitionOf(tenantId)).pipe(
+            Effect.map(() => followed.heads.get(tenantId))
+          ),
+        traceHead: (tenantId) =>
+          barrier(["state"], log.partitionOf(tenantId)).pipe(
+            Effect.map(() => followed.traceHeads.get(tenantId))
+          ),
+        trees: Effect.sync(() => [
+          ...followed.heads.keys(),
+          ...[...followed.traceHeads.keys()].map((tenantId) => treeNameOf(tenantId, "traces"))
+        ])
+      })
+    ),
+    Context.add(
+      RegistryView,
+      RegistryView.of({
+        registry: () => followed.registry,
+        until: (done) => followed.until(() => done(followed.registry)),
+        caughtUp: barrier(["registry"], 0)
+      })
+    )
+  )
+})
+
+/** Ready once this process knows everything that was committed before it started. */
+export const layerFollower: Layer.Layer<
+  Visibility | Receipts | Heads | RegistryView | TreeSigners | Following,
+  Effect.Error<typeof make>,
+  EventLog | EventStore
+> = Layer.effectContext(make)

@@ -1,0 +1,65 @@
+/**
+ * Who may do what: tenants and API keys as `alk.registry` tells them, the keys of the configuration
+ * and the admin token. Compares hashes only; every process follows the registry by itself.
+ */
+import { Context, Schema, type Effect } from "effect"
+import type { ApiKey, Scope, Tenant } from "../../domain/registry/Registry.ts"
+import type { LogUnavailable } from "../../ports/EventLog.ts"
+
+export interface Principal {
+  readonly tenantId: string
+  /** Id of the API key, `admin` for the admin token. Never the key itself. */
+  readonly keyId: string
+  readonly scopes: ReadonlyArray<Scope>
+}
+
+/** The credential is missing, unknown or revoked. */
+export class Unauthenticated extends Schema.TaggedError<Unauthenticated>()("Unauthenticated", {
+  message: Schema.String
+}) {}
+
+/** The single writer refused an administrative act. */
+export class AdminRefused extends Schema.TaggedError<AdminRefused>()("AdminRefused", {
+  code: Schema.Literals(["id_conflict", "not_found", "limit_reached"]),
+  message: Schema.String
+}) {}
+
+/** The act was written but not decided in time; it may still happen. */
+export class AdminTimedOut extends Schema.TaggedError<AdminTimedOut>()("AdminTimedOut", {
+  message: Schema.String
+}) {}
+
+type AdminFailure = AdminRefused | AdminTimedOut | LogUnavailable
+
+export interface CreatedKey {
+  readonly key: ApiKey
+  /** The key itself: shown once, kept nowhere. */
+  readonly secret: string
+}
+
+export class Keys extends Context.Service<
+  Keys,
+  {
+    /** The principal behind a bearer token: an API key, or the admin token (tenant `_system`, read). */
+    authenticate(token: string): Effect.Effect<Principal, Unauthenticated>
+    /** True if this is the admin token. Constant time. */
+    isAdmin(token: string): boolean
+    /** Succeeds when the key is revoked; never before. */
+    revoked(keyId: string): Effect.Effect<void>
+    readonly tenants: Effect.Effect<ReadonlyArray<Tenant>>
+    /** undefined: there is no such tenant. */
+    keysOf(tenantId: string): Effect.Effect<ReadonlyArray<ApiKey> | undefined>
+    createTenant(tenant: {
+      readonly id: string
+      readonly name?: string
+    }): Effect.Effect<Tenant, AdminFailure>
+    createKey(key: {
+      readonly tenantId: string
+      readonly scopes: ReadonlyArray<Scope>
+      readonly label?: string
+      readonly prefix: "alk_live_" | "svc_live_"
+    }): Effect.Effect<CreatedKey, AdminFailure>
+    /** The share links that were made with the key are revoked with it. */
+    revokeKey(tenantId: string, keyId: string): Effect.Effect<void, AdminFailure>
+  }
+>()("alk/Keys") {}

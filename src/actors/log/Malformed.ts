@@ -1,0 +1,77 @@
+/**
+ * Records that break the rules of their topic: each is skipped, logged with its place and counted,
+ * and never stops a reader. The record stays in its topic, where an operator can read it; a copy on
+ * `alk.quarantine` would be made again at each start.
+ */
+import { Effect, Metric } from "effect"
+import { reasonOf, RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import type { TopicKind } from "../../domain/records/Topics.ts"
+import type { LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
+import { scan } from "./PartitionScan.ts"
+
+/** Lines for the records of one fetch at most: the rest is only counted. */
+const LINES_MAX = 20
+
+export const malformedRecords = Metric.counter("alk_records_malformed_total", {
+  description: "Records that could not be read and were passed over, per topic and process",
+  incremental: true
+})
+
+export interface Malformed {
+  readonly topic: TopicKind
+  readonly partition: number
+  readonly offset: number
+  readonly reason: string
+}
+
+/** Take each record; those that it throws for, or that this service did not write, come back. */
+export const takeEach = (
+  { partition, topic }: { readonly topic: TopicKind; readonly partition: number },
+  records: ReadonlyArray<LogRecord>,
+  take: (record: LogRecord) => void
+): ReadonlyArray<Malformed> => {
+  const malformed: Array<Malformed> = []
+  for (const record of records) {
+    try {
+      if (record.refused !== undefined) throw new RecordUnreadable(record.refused)
+      take(record)
+    } catch (error) {
+      malformed.push({ topic, partition, offset: record.offset, reason: reasonOf(error) })
+    }
+  }
+  return malformed
+}
+
+/** Say and count them. */
+export const reportMalformed = Effect.fnUntraced(function* (malformed: ReadonlyArray<Malformed>) {
+  for (const { offset, partition, reason, topic } of malformed.slice(0, LINES_MAX)) {
+    yield* Effect.logError(`a malformed record of alk.${topic} is passed over`, {
+      topic,
+      partition,
+      offset,
+      reason
+    })
+  }
+  if (malformed.length > LINES_MAX) {
+    yield* Effect.logError("more records are passed over", {
+      records: malformed.length - LINES_MAX
+    })
+  }
+  for (const [topic, own] of Map.groupBy(malformed, (one) => one.topic)) {
+    yield* Metric.update(Metric.withAttributes(malformedRecords, { topic }), own.length)
+  }
+})
+
+/** Take the committed records of [position.offset, end), in order. */
+export const scanEach = Effect.fnUntraced(function* (
+  reader: LogReader,
+  position: Position,
+  end: number,
+  take: (record: LogRecord) => void
+) {
+  const malformed: Array<Malformed> = []
+  yield* scan(reader, position, end, (records) => {
+    malformed.push(...takeEach(position, records, take))
+  })
+  yield* reportMalformed(malformed)
+})

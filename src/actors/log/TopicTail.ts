@@ -1,0 +1,97 @@
+/**
+ * What the end of a partition says of each key, read backwards from the end only as far as a
+ * question needs. What was read once is kept while the topic grows, so that questions about many
+ * keys share one reading.
+ */
+import { Effect, Semaphore } from "effect"
+import type { TopicKind } from "../../domain/records/Topics.ts"
+import type { EventLog, LogReader, LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
+import { scan } from "./PartitionScan.ts"
+
+/** Offsets of the first reading backwards; each further one is twice as long. */
+const STEP_OFFSETS = 2_000
+const STEP_OFFSETS_MAX = 64_000
+/** New offsets from which on it is quicker to start at the end again. */
+const JUMP_OFFSETS = 200_000
+
+/** What is gathered of a range of offsets. */
+export interface Gathered {
+  /** Take a record that follows those before. */
+  take(record: LogRecord): void
+  /** Take what was gathered of the range that ends where this one begins. */
+  prepend(before: this): void
+}
+
+export interface TailPlace {
+  readonly topic: TopicKind
+  readonly partition: number
+}
+
+/** One partition's tail. Questions about it come one after the other. */
+export class TopicTail<G extends Gathered> {
+  readonly #log: EventLog["Service"]
+  readonly #reader: LogReader
+  readonly #place: TailPlace
+  readonly #empty: () => G
+  readonly #oneAtATime = Semaphore.makeUnsafe(1)
+  #range: { low: number; high: number; gathered: G } | undefined
+
+  constructor(log: EventLog["Service"], reader: LogReader, place: TailPlace, empty: () => G) {
+    this.#log = log
+    this.#reader = reader
+    this.#place = place
+    this.#empty = empty
+  }
+
+  /**
+   * The first answer that is not undefined, of more and more of the partition from its end on; of
+   * the whole partition `answer` is told that there is no more.
+   */
+  ask<A>(
+    answer: (gathered: G, isWhole: boolean) => A | undefined
+  ): Effect.Effect<A | undefined, LogUnavailable> {
+    const asked = Effect.gen({ self: this }, function* () {
+      const { end, start } = yield* this.#log.bounds(this.#place.topic, this.#place.partition)
+      const range = yield* this.#upTo(end, start)
+      for (let step = STEP_OFFSETS; ; step = Math.min(2 * step, STEP_OFFSETS_MAX)) {
+        const isWhole = range.low <= start
+        const found = answer(range.gathered, isWhole)
+        if (found !== undefined || isWhole) return found
+        const from = Math.max(start, range.low - step)
+        const earlier = yield* this.#read(from, range.low)
+        range.gathered.prepend(earlier)
+        range.low = from
+      }
+    })
+    return this.#oneAtATime.withPermits(1)(asked)
+  }
+
+  /** The range that reaches to the end. */
+  readonly #upTo = Effect.fnUntraced({ self: this }, function* (end: number, start: number) {
+    const known = this.#range
+    if (known === undefined || end - known.high > JUMP_OFFSETS || known.low < start) {
+      this.#range = { low: end, high: end, gathered: this.#empty() }
+      return this.#range
+    }
+    if (end > known.high) {
+      yield* this.#scan(known.high, end, known.gathered)
+      known.high = end
+    }
+    return known
+  })
+
+  readonly #read = Effect.fnUntraced({ self: this }, function* (from: number, to: number) {
+    const gathered = this.#empty()
+    yield* this.#scan(from, to, gathered)
+    return gathered
+  })
+
+  #scan(from: number, to: number, into: G) {
+    return scan(this.#reader, { ...this.#place, offset: from }, to, (records) => {
+      for (const record of records) into.take(record)
+    }).pipe(
+      // Retention has passed the place since its bounds were asked for.
+      Effect.catchTag("OffsetOutOfRange", () => Effect.void)
+    )
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * What the projection has to erase before it stores a record that says so, and how a stored row may
+ * differ from its record for that reason. Reads records; erases nothing itself.
+ */
+import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
+import { ERASURE_ACTION, erasureOf } from "../../domain/events/Erasure.ts"
+import { eraseEvent } from "../../domain/chain/HashChain.ts"
+import { parseJson } from "../../domain/json/Json.ts"
+import { RecordFields } from "../../domain/json/RecordFields.ts"
+import { eraseFact, parseFact } from "../../domain/traces/TraceFact.ts"
+import type { EventErasure } from "../../ports/EventStore.ts"
+
+/** Events of one tenant at most that are erased together. */
+const ERASED_TOGETHER_MAX = 1_000
+
+/** Events of one tenant whose details go. */
+export interface ErasedEvents {
+  readonly tenantId: string
+  /** Sequence of the first event that asks for it: what it names stands in front of that. */
+  readonly askedBy: number
+  readonly erasures: ReadonlyArray<EventErasure>
+}
+
+/** An execution whose facts before `beforeFactNumber` lose their details. */
+export interface ErasedExecution {
+  readonly tenantId: string
+  readonly executionId: string
+  readonly beforeFactNumber: number
+  readonly erasedAt: string
+}
+
+/** As it stands in every erasure event; other events may hold it too, in their metadata. */
+const MARK = Buffer.from(`"action":"${ERASURE_ACTION}"`)
+
+/**
+ * What the event in these bytes erases; for nearly every event nothing, at the cost of a search.
+ * @throws RecordUnreadable for what no sequencer has written
+ */
+export const erasedTargetsOf = (body: Buffer): ErasedEvents | undefined => {
+  if (!body.includes(MARK)) return undefined
+  const fields = RecordFields.of(body, "event")
+  const event = fields.value as unknown as AuditEvent
+  if (event.action !== ERASURE_ACTION) return undefined
+  fields.time("created_at")
+  fields.object("metadata").integer("sequence_number", 1)
+  const erasure = erasureOf(event)
+  return erasure === undefined
+    ? undefined
+    : {
+        tenantId: event.tenant_id,
+        askedBy: event.sequence_number,
+        erasures: [{ sequenceNumber: erasure.sequence_number, erasedAt: event.created_at }]
+      }
+}
+
+/**
+ * Both erasures as one, before anything is stored of what asks for them. Undefined if the second
+ * names an event that is stored only after the first.
+ */
+export const erasedTogether = (
+  first: ErasedEvents,
+  second: ErasedEvents
+): ErasedEvents | undefined => {
+  const { askedBy, erasures, tenantId } = first
+  const isEarlier = second.erasures.every(({ sequenceNumber }) => sequenceNumber < askedBy)
+  const count = erasures.length + second.erasures.length
+  return tenantId === second.tenantId && isEarlier && count <= ERASED_TOGETHER_MAX
+    ? { tenantId, askedBy, erasures: [...erasures, ...second.erasures] }
+    : undefined
+}
+
+const erasedAtOf = (stored: string): string | undefined => {
+  try {
+    const { erased_at } = parseJson(stored) as { readonly erased_at?: unknown }
+    return typeof erased_at === "string" ? erased_at : undefined
+  } catch {
+    // Bytes that are no JSON were not erased by us.
+    return undefined
+  }
+}
+
+const erasedRecord = (record: string, erasedAt: string): string | undefined => {
+  try {
+    return eraseEvent(parseJson(record) as AuditEvent, erasedAt)
+  } catch {
+    // A record that is no event can't have been erased.
+    return undefined
+  }
+}
+
+/** True if the stored event is the record, or what erasing leaves of it. */
+export const isEventOf = (record: string, stored: string): boolean => {
+  if (record === stored) return true
+  const erasedAt = erasedAtOf(stored)
+  return erasedAt !== undefined && erasedRecord(record, erasedAt) === stored
+}
+
+/** The same for a fact. */
+export const isFactOf = (record: string, stored: string): boolean => {
+  if (record === stored) return true
+  const erasedAt = erasedAtOf(stored)
+  const fact = parseFact(record)
+  return erasedAt !== undefined && fact !== undefined && eraseFact(fact, erasedAt) === stored
+}

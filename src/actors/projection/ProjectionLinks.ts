@@ -1,0 +1,147 @@
+/**
+ * The last known link of each tenant of a chain, by which the projection tells whether a record
+ * follows the one before it. After a start it is learned from the store, which may have been
+ * changed: where the first record does not follow, the topic itself is asked for its predecessor.
+ */
+import { Effect } from "effect"
+import type { Chain } from "../../domain/chain/Chains.ts"
+import { follows, linkOf, type Link } from "../../domain/chain/Link.ts"
+import { EventLog, type Fetched, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
+import { EventStore } from "../../ports/EventStore.ts"
+import { TraceStore } from "../../ports/TraceStore.ts"
+import { linkOfRecord } from "../log/ChainRecord.ts"
+import { scan } from "../log/PartitionScan.ts"
+
+/** Tenants whose last link is remembered, so that the next one can be checked. */
+const LINKS_MAX = 100_000
+/** Offsets that are looked through for a predecessor at a time. */
+const STEP_OFFSETS = 20_000
+
+export class Links {
+  readonly #last = new Map<string, Link>()
+
+  known(tenantId: string): Link | undefined {
+    return this.#last.get(tenantId)
+  }
+
+  learn(tenantId: string, link: Link): void {
+    this.#last.delete(tenantId)
+    if (this.#last.size >= LINKS_MAX) this.#last.delete(this.#last.keys().next().value!)
+    this.#last.set(tenantId, link)
+  }
+}
+
+export type ChainLinks = Readonly<Record<Chain, Links>>
+
+/** The tenant's link with the highest sequence, as the store has it. */
+const storedLast = Effect.fnUntraced(function* (chain: Chain, tenantId: string) {
+  if (chain === "events") {
+    const store = yield* EventStore
+    const query = {
+      tenantId,
+      filter: { metadata: [] },
+      order: "desc",
+      offset: 0,
+      limit: 1
+    } as const
+    const {
+      bodies: [body]
+    } = yield* store.page(query, false)
+    return body === undefined ? undefined : linkOf(Buffer.from(body))
+  }
+  const store = yield* TraceStore
+  const { highest, rows } = yield* store.extent(tenantId)
+  if (rows === 0) return undefined
+  const [last] = yield* store.links(tenantId, [highest])
+  return last === undefined
+    ? undefined
+    : {
+        tenantId,
+        sequenceNumber: last.chainSequence,
+        createdAt: "",
+        contentHash: "",
+        prevHash: last.prevHash,
+        hash: last.hash
+      }
+})
+
+/**
+ * The end of the chain before a record, if its topic holds the record's predecessor: that one, or
+ * what follows it already if the record is an old one once more.
+ */
+const predecessorOf = Effect.fnUntraced(function* (
+  reader: LogReader,
+  { partition, topic }: { readonly partition: number; readonly topic: Chain },
+  offset: number,
+  next: Link
+) {
+  const log = yield* EventLog
+  const { start } = yield* log.bounds(topic, partition)
+  let found: Link | undefined
+  let from = offset
+  for (let end = offset; end > start && found === undefined; end -= STEP_OFFSETS) {
+    from = Math.max(start, end - STEP_OFFSETS)
+    yield* scan(reader, { topic, partition, offset: from }, end, (records) => {
+      for (const record of records) {
+        const link = linkOfRecord(topic, record)
+        if (link?.tenantId === next.tenantId && follows(next, link)) found ??= link
+      }
+    })
+  }
+  let last = found
+  if (last === undefined) return undefined
+  yield* scan(reader, { topic, partition, offset: from }, offset, (records) => {
+    for (const record of records) {
+      const link = linkOfRecord(topic, record)
+      if (link?.tenantId === next.tenantId && follows(link, last)) last = link
+    }
+  })
+  return last
+})
+
+const chainOf = (topic: string): Chain | undefined =>
+  topic === "events" || topic === "traces" ? topic : undefined
+
+/** The first record of each tenant that is not known yet. */
+const unknownIn = (
+  links: Links,
+  chain: Chain,
+  records: ReadonlyArray<LogRecord>
+): ReadonlyMap<string, { readonly offset: number; readonly link: Link | undefined }> => {
+  const unknown = new Map<string, { offset: number; link: Link | undefined }>()
+  for (const { key, offset, value } of records) {
+    const tenantId = key?.toString() ?? ""
+    if (unknown.has(tenantId) || links.known(tenantId) !== undefined) continue
+    unknown.set(tenantId, { offset, link: value === null ? undefined : linkOf(value, chain) })
+  }
+  return unknown
+}
+
+/** Learn the last link of tenants that were not seen since the start. */
+export const learnLinks = Effect.fnUntraced(function* (
+  links: ChainLinks,
+  reader: LogReader,
+  fetched: ReadonlyArray<Fetched>
+) {
+  for (const { partition, records, topic } of fetched) {
+    const chain = chainOf(topic)
+    if (chain === undefined) continue
+    for (const [tenantId, { link, offset }] of unknownIn(links[chain], chain, records)) {
+      const stored = yield* storedLast(chain, tenantId)
+      const isDoubtful = stored !== undefined && link !== undefined && !follows(link, stored)
+      const before = isDoubtful
+        ? yield* predecessorOf(reader, { partition, topic: chain }, offset, link)
+        : undefined
+      if (before !== undefined) {
+        yield* Effect.logError("the store holds more of a chain than its topic does", {
+          tenantId,
+          chain,
+          stored: stored?.sequenceNumber,
+          expected: before.sequenceNumber
+        })
+      }
+      const last = before ?? stored
+      if (last !== undefined) links[chain].learn(tenantId, last)
+    }
+  }
+})

@@ -1,0 +1,255 @@
+/**
+ * Goes over every chain in the background, new events soon after they are stored and all others
+ * again and again, at a bounded rate, so that a break is found before somebody asks. How a range is
+ * checked is not its business; it only plans, paces, counts and speaks up.
+ */
+import { Clock, Effect, Metric, Ref, Schedule } from "effect"
+import { chainOfTree } from "../../domain/chain/Chains.ts"
+import { BLOCK_EVENTS } from "../../ports/ChainRecompute.ts"
+import type { LogUnavailable } from "../../ports/EventLog.ts"
+import type { StoreUnavailable } from "../../ports/EventStore.ts"
+import { headOf, Heads } from "../follower/Heads.ts"
+
+export interface SelfVerificationSettings {
+  /** Events that are recomputed per second at most, in the long run; 0 turns it off. */
+  readonly eventsPerSecond: number
+}
+
+/** Part of a chain. */
+export interface Slice {
+  /** Name of the chain's tree, see domain/Chains. */
+  readonly tree: string
+  readonly fromSequence: number
+  /** Undefined: to the end, which has to be the log's head. */
+  readonly toSequence: number | undefined
+  /** About how many events that is. */
+  readonly events: number
+  readonly lane: "new" | "old"
+}
+
+/** What a check of a slice found; a part of the report. */
+export interface SliceReport {
+  readonly status: "valid" | "broken" | "incomplete" | "empty"
+  readonly events_checked: number
+  readonly last_sequence_number: number | null
+  readonly breaks: ReadonlyArray<{
+    readonly sequence_number: number
+    readonly reason: string
+  }>
+  readonly breaks_total: number
+}
+
+export type CheckSlice = (
+  slice: Slice
+) => Effect.Effect<SliceReport, LogUnavailable | StoreUnavailable>
+
+/** Events of one slice at most: the store is not kept busy for longer than a moment. */
+const SLICE_EVENTS_MAX = 16 * BLOCK_EVENTS
+/** Milliseconds between two slices at least: a slice costs something even if it is small. */
+const PAUSE_MS_MIN = 100
+/** Milliseconds after a complete pass before a chain is gone through again. */
+const PASS_PAUSE_MS = 10 * 60_000
+/** Time until all tenants are looked at again when there was nothing to do. */
+const IDLE_PAUSE = "1 second"
+
+/** Where the rounds on one chain stand. Times are milliseconds of the clock. */
+export interface Patrol {
+  readonly tree: string
+  /** Events behind this one are new. */
+  readonly seen: number
+  /** The next of the old events. */
+  readonly next: number
+  /** Where the running pass ends; undefined between two passes. */
+  readonly passEnd: number | undefined
+  readonly lastPassAt: number | undefined
+  /** The running pass has found a break. */
+  readonly passBroken: boolean
+  /** A break was found, and no pass since then was clean. */
+  readonly broken: boolean
+}
+
+/** The rounds on a chain that was not known before: what it has is old. */
+export const newPatrol = (tree: string, head: number): Patrol => ({
+  tree,
+  seen: head,
+  next: 1,
+  passEnd: undefined,
+  lastPassAt: undefined,
+  passBroken: false,
+  broken: false
+})
+
+/** The end of a slice, at the end of a block where that costs little. */
+const sliceEnd = (first: number, last: number, eventsMax: number): number => {
+  const end = first + eventsMax - 1
+  if (end >= last) return last
+  const aligned = Math.floor(end / BLOCK_EVENTS) * BLOCK_EVENTS
+  return aligned >= first ? aligned : end
+}
+
+/** What to check next of a chain with this head: new events first; undefined if nothing is due. */
+export const planSlice = (
+  patrol: Patrol,
+  head: number,
+  now: number,
+  eventsMax: number
+): Slice | undefined => {
+  const { lastPassAt, next, passEnd, seen, tree } = patrol
+  if (head > seen) {
+    const end = sliceEnd(seen + 1, head, eventsMax)
+    return {
+      tree,
+      fromSequence: seen + 1,
+      toSequence: end === head ? undefined : end,
+      events: end - seen,
+      lane: "new"
+    }
+  }
+  const isPaused =
+    passEnd === undefined && lastPassAt !== undefined && now - lastPassAt < PASS_PAUSE_MS
+  const last = passEnd ?? head
+  if (isPaused || last < 1) return undefined
+  const end = sliceEnd(next, last, eventsMax)
+  return {
+    tree,
+    fromSequence: next,
+    toSequence: end >= head ? undefined : end,
+    events: end - next + 1,
+    lane: "old"
+  }
+}
+
+/** The rounds after a slice was checked, as far as the report says it was. */
+export const afterSlice = (
+  patrol: Patrol,
+  slice: Slice,
+  head: number,
+  report: SliceReport,
+  now: number
+): Patrol => {
+  const isBroken = report.breaks_total > 0
+  const broken = patrol.broken || isBroken
+  const planned = slice.fromSequence + slice.events - 1
+  const reached =
+    report.status === "incomplete"
+      ? (report.last_sequence_number ?? slice.fromSequence - 1)
+      : Math.max(planned, report.last_sequence_number ?? 0)
+  if (slice.lane === "new") return { ...patrol, seen: Math.max(patrol.seen, reached), broken }
+  const passEnd = patrol.passEnd ?? head
+  const passBroken = patrol.passBroken || isBroken
+  if (reached < passEnd) return { ...patrol, next: reached + 1, passEnd, passBroken, broken }
+  return {
+    ...patrol,
+    next: 1,
+    passEnd: undefined,
+    lastPassAt: now,
+    passBroken: false,
+    broken: passBroken
+  }
+}
+
+const verifiedEvents = Metric.counter("alk_self_verification_events_total", {
+  description: "Events that self-verification has recomputed.",
+  incremental: true
+})
+const breaksFound = Metric.counter("alk_self_verification_breaks_total", {
+  description: "Breaks that self-verification has found, each time it did.",
+  incremental: true
+})
+const brokenTenants = Metric.gauge("alk_self_verification_broken_tenants", {
+  description: "Chains with a break that no clean pass has followed."
+})
+const oldestPass = Metric.gauge("alk_self_verification_oldest_pass_timestamp_seconds", {
+  description:
+    "When the chain that waits longest was last gone through as a whole; 0 while one never was."
+})
+
+const showPatrols = (patrols: ReadonlyMap<string, Patrol>) => {
+  const all = [...patrols.values()]
+  const oldest = Math.min(...all.map(({ lastPassAt }) => lastPassAt ?? 0))
+  return Effect.andThen(
+    Metric.update(brokenTenants, all.filter(({ broken }) => broken).length),
+    Metric.update(oldestPass, all.length === 0 ? 0 : oldest / 1_000)
+  )
+}
+
+/** The first break of a chain. */
+const speakUp = (before: Patrol, report: SliceReport) => {
+  const [first] = report.breaks
+  return before.broken || first === undefined
+    ? Effect.void
+    : Effect.logError("SELF-VERIFICATION FOUND A BROKEN CHAIN", {
+        ...chainOfTree(before.tree),
+        sequenceNumber: first.sequence_number,
+        reason: first.reason,
+        breaks: report.breaks_total
+      })
+}
+
+/** Nothing is lost by waiting: the rounds stand where they stood. */
+const backOff = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
+
+const unavailableLogged = (failure: LogUnavailable | StoreUnavailable) =>
+  Effect.logWarning("self-verification waits", failure.operation, failure.cause)
+
+/** Go the rounds for as long as the scope is open. */
+export const runSelfVerification = Effect.fnUntraced(function* (
+  { eventsPerSecond }: SelfVerificationSettings,
+  check: CheckSlice
+) {
+  const patrols = yield* Ref.make<ReadonlyMap<string, Patrol>>(new Map())
+  if (eventsPerSecond <= 0) return { patrols: Ref.get(patrols) }
+  const heads = yield* Heads
+  const eventsMax = Math.max(1, Math.min(SLICE_EVENTS_MAX, eventsPerSecond))
+
+  /** Check one slice, take down what it says, and rest until it has had its time. */
+  const walk = Effect.fnUntraced(function* (patrol: Patrol, slice: Slice, head: number) {
+    const started = yield* Clock.currentTimeMillis
+    const report = yield* check(slice)
+    const now = yield* Clock.currentTimeMillis
+    yield* Metric.update(verifiedEvents, report.events_checked)
+    if (report.breaks_total > 0) yield* Metric.update(breaksFound, report.breaks_total)
+    yield* speakUp(patrol, report)
+    const after = afterSlice(patrol, slice, head, report, now)
+    const all = yield* Ref.updateAndGet(patrols, (known) => new Map(known).set(patrol.tree, after))
+    yield* showPatrols(all)
+    const dueMs = (Math.max(slice.events, report.events_checked) / eventsPerSecond) * 1_000
+    yield* Effect.sleep(Math.max(PAUSE_MS_MIN, dueMs - (now - started)))
+  })
+
+  /** One slice of a chain; false if nothing was due. */
+  const visit = Effect.fnUntraced(function* (tree: string) {
+    const head = (yield* headOf(heads, chainOfTree(tree)))?.sequence_number ?? 0
+    const now = yield* Clock.currentTimeMillis
+    const known = yield* Ref.get(patrols)
+    const patrol = known.get(tree) ?? newPatrol(tree, head)
+    const slice = planSlice(patrol, head, now, eventsMax)
+    if (slice === undefined) return false
+    yield* walk(patrol, slice, head)
+    return true
+  })
+
+  const round = Effect.gen(function* () {
+    let worked = false
+    for (const tree of yield* heads.trees) {
+      const done = yield* visit(tree).pipe(
+        Effect.tapError(unavailableLogged),
+        Effect.retry(backOff)
+      )
+      worked ||= done
+    }
+    if (!worked) yield* Effect.sleep(IDLE_PAUSE)
+  })
+
+  yield* round.pipe(
+    Effect.catchDefect((defect) =>
+      Effect.andThen(
+        Effect.logError("self-verification starts over", defect),
+        Effect.sleep(IDLE_PAUSE)
+      )
+    ),
+    Effect.forever,
+    Effect.forkScoped
+  )
+  return { patrols: Ref.get(patrols) }
+})

@@ -1,0 +1,466 @@
+/**
+ * The sequencer of one partition: the only writer of its chains. It fences whoever wrote before,
+ * restores its state, then turns commands into events, receipts and state changes, one transaction
+ * per chunk. Only what is committed enters its state; after any failure it is thrown away.
+ */
+import { Clock, Effect, Fiber, Metric, Schema } from "effect"
+import {
+  auditEventHeaders,
+  checkpointHeaders,
+  traceFactHeaders
+} from "../../domain/records/CloudEvent.ts"
+import {
+  CommandUnreadable,
+  decodeCommand,
+  RECEIPT_HEADER,
+  TENANT_HEADER,
+  WRITER_HEADER
+} from "../../domain/records/Command.ts"
+import { readMark } from "../../domain/records/CommandWriter.ts"
+import {
+  ATTEMPT_HEADER,
+  COMMAND_HEADER,
+  KIND_HEADER,
+  type Receipt,
+  type ReceiptRecordKind
+} from "../../domain/records/Receipt.ts"
+import { registryRecord } from "../../domain/registry/Registry.ts"
+import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { FORMAT_HEADER, FORMAT_VERSION } from "../../domain/records/Topics.ts"
+import {
+  EventLog,
+  type LogRecord,
+  type LogUnavailable,
+  type NewRecord,
+  type OffsetOutOfRange,
+  type Placed,
+  type TransactionalWriter,
+  type WriterFenced
+} from "../../ports/EventLog.ts"
+import { itemsRejected } from "./RejectedItems.ts"
+import { changeKey, type KeyChange } from "./SequencerKeys.ts"
+import { PartitionRefused, restore } from "./SequencerRestore.ts"
+import { appliedOf, type SequencerState, type Windows } from "./SequencerState.ts"
+import {
+  advance,
+  PURGED_MAX,
+  stateRecords,
+  step,
+  stepCheckpoints,
+  stepPurge,
+  type Arrival,
+  type Changes,
+  type LogEnds
+} from "./SequencerStep.ts"
+import { TraceKeeper, type TraceLookup } from "./traces/TraceKeeper.ts"
+
+/** Bytes of one fetch of commands, as they stand compressed in the log. */
+const FETCH_BYTES = 4 * 1_048_576
+/** Milliseconds that a fetch waits for the next command. */
+const FETCH_WAIT_MS = 500
+/** Events in one transaction at most: about a third of a second of full load. */
+const CHUNK_EVENTS_MAX = 10_000
+/** Microseconds between two looks at what is due for a checkpoint. */
+const CHECKPOINT_LOOK_MICROS = 1_000_000
+/** Microseconds between two looks at share links that have ended. */
+const PURGE_LOOK_MICROS = 60_000_000
+/** Bytes of the events in one transaction at most, before compression. */
+const CHUNK_BYTES_MAX = 16 * 1_048_576
+
+/** A record on `alk.commands` stands where another one was expected. */
+export class CommandsTorn extends Schema.TaggedError<CommandsTorn>()("CommandsTorn", {
+  partition: Schema.Int,
+  message: Schema.String
+}) {}
+
+export type SequencerFailure =
+  | LogUnavailable
+  | OffsetOutOfRange
+  | WriterFenced
+  | PartitionRefused
+  | CommandsTorn
+
+export interface SequencerSettings extends KeyChange {
+  readonly windows: Windows
+  /**
+   * Where executions are looked up that memory has let go; without it commands that name such are
+   * refused.
+   */
+  readonly traceStore?: TraceLookup
+}
+
+/** Header of a quarantined command: why it could not be applied. */
+export const REASON_HEADER = "alk-reason"
+
+export const committedEvents = Metric.counter("alk_events_committed_total", {
+  description: "Events committed to the log by the sequencers of this process",
+  incremental: true
+})
+export const deduplicatedEvents = Metric.counter("alk_events_deduplicated_total", {
+  description: "Events that were there already, by id and content",
+  incremental: true
+})
+export const committedFacts = Metric.counter("alk_trace_facts_committed_total", {
+  description: "Trace facts committed to the log by the sequencers of this process",
+  incremental: true
+})
+export const tracesInMemory = Metric.gauge("alk_sequencer_trace_entries", {
+  description: "Executions and spans that the sequencer has in memory, per partition"
+})
+export const quarantinedCommands = Metric.counter("alk_commands_quarantined_total", {
+  description: "Commands that could not be applied and were set aside",
+  incremental: true
+})
+export const commitSeconds = Metric.histogram("alk_commit_duration_seconds", {
+  description: "Time of one sequencer transaction, from the chunk to the commit",
+  boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+})
+export const sequencerLag = Metric.gauge("alk_sequencer_lag_commands", {
+  description: "Commands written but not applied yet, per partition"
+})
+
+const headerText = (record: LogRecord, name: string): string | undefined =>
+  record.headers[name]?.toString()
+
+/** A record of `alk.commands`, read. Refuses formats that only a newer program understands. */
+const arrivalOf = (record: LogRecord, partition: number): Arrival | PartitionRefused => {
+  if (record.refused !== undefined) {
+    const { offset, refused, value } = record
+    // Nothing of it counts: a receipt that it names may be that of another command.
+    return { offset, value, unreadable: refused, tenantId: undefined, receiptId: undefined }
+  }
+  const format = Number(headerText(record, FORMAT_HEADER) ?? FORMAT_VERSION)
+  if (format > FORMAT_VERSION) {
+    return new PartitionRefused({
+      partition,
+      message:
+        `the command at offset ${record.offset} has format ${format}, this program reads up to `
+        + `${FORMAT_VERSION}: upgrade the sequencers first`
+    })
+  }
+  const { offset, value } = record
+  const mark = readMark(headerText(record, WRITER_HEADER) ?? "")
+  const place = { offset, value, ...(mark === undefined ? {} : { mark }) }
+  try {
+    return { ...place, command: decodeCommand(value) }
+  } catch (error) {
+    return {
+      ...place,
+      unreadable: error instanceof CommandUnreadable ? error.message : String(error),
+      tenantId: headerText(record, TENANT_HEADER),
+      receiptId: headerText(record, RECEIPT_HEADER)
+    }
+  }
+}
+
+const receiptRecord = (
+  partition: number,
+  kind: ReceiptRecordKind,
+  attempt: string,
+  commandOffset: number,
+  value: { readonly tenant_id: string; readonly receipt_id: string }
+): NewRecord => ({
+  topic: "receipts",
+  partition,
+  key: value.tenant_id,
+  value: JSON.stringify(value),
+  headers: {
+    [FORMAT_HEADER]: String(FORMAT_VERSION),
+    [KIND_HEADER]: kind,
+    [ATTEMPT_HEADER]: attempt,
+    [COMMAND_HEADER]: String(commandOffset),
+    [RECEIPT_HEADER]: value.receipt_id,
+    [TENANT_HEADER]: value.tenant_id
+  }
+})
+
+/** What other records refer to by its offset: events and trace facts. */
+const chainedRecords = (
+  partition: number,
+  changes: Changes,
+  serviceName: string
+): ReadonlyArray<NewRecord> => [
+  ...changes.events.map(
+    (event): NewRecord => ({
+      topic: "events",
+      partition,
+      key: event.tenantId,
+      value: event.body,
+      headers: auditEventHeaders(serviceName, event)
+    })
+  ),
+  ...changes.traces.facts.map(
+    (fact): NewRecord => ({
+      topic: "traces",
+      partition,
+      key: fact.tenantId,
+      value: fact.body,
+      headers: traceFactHeaders(serviceName, fact)
+    })
+  )
+]
+
+/** Receipts, quarantine, registry and state: what follows once the events have their offsets. */
+const followingRecords = (
+  state: SequencerState,
+  changes: Changes,
+  { offsets }: Placed,
+  serviceName: string
+): { readonly records: ReadonlyArray<NewRecord>; readonly ends: LogEnds } => {
+  const { partition } = state
+  const base = offsets.events ?? state.eventsNext
+  const tracesBase = offsets.traces ?? state.tracesNext
+  const { facts } = changes.traces
+  const ends: LogEnds = {
+    eventsNext: offsets.events === undefined ? base : base + changes.events.length,
+    tracesNext: offsets.traces === undefined ? tracesBase : tracesBase + facts.length
+  }
+  const records: Array<NewRecord> = []
+  for (const { attempt, eventsBefore, factsBefore, probe, receipt } of changes.decided) {
+    const whole: Receipt = {
+      ...receipt,
+      events_next: eventsBefore === 0 ? state.eventsNext : base + eventsBefore,
+      ...(receipt.results === undefined
+        ? {}
+        : { traces_next: factsBefore === 0 ? state.tracesNext : tracesBase + factsBefore })
+    }
+    const kind = probe ? "probe" : "outcome"
+    records.push(receiptRecord(partition, kind, attempt, receipt.command_offset, whole))
+  }
+  for (const verdict of changes.verdicts) {
+    records.push(receiptRecord(partition, "verdict", verdict.attempt, changes.applied, verdict))
+  }
+  for (const { offset, reason, value } of changes.quarantined) {
+    records.push({
+      topic: "quarantine",
+      partition,
+      key: String(offset),
+      value: value ?? "",
+      headers: { [COMMAND_HEADER]: String(offset), [REASON_HEADER]: reason }
+    })
+  }
+  for (const change of changes.registry) {
+    records.push({ topic: "registry", partition: 0, ...registryRecord(change) })
+  }
+  for (const checkpoint of changes.checkpoints) {
+    records.push({
+      topic: "checkpoints",
+      partition,
+      key: checkpoint.tenant_id,
+      value: JSON.stringify(checkpoint),
+      headers: checkpointHeaders(serviceName, checkpoint)
+    })
+  }
+  for (const { key, value } of stateRecords(state, changes, ends)) {
+    records.push({ topic: "state", partition, key, value })
+  }
+  return { records, ends }
+}
+
+/** Events or facts that an arrival becomes, about. */
+const weightOf = (arrival: Arrival): number =>
+  "command" in arrival ? arrival.command.events.length + (arrival.command.traces?.length ?? 0) : 0
+
+/** Cut arrivals into transactions of bounded size; one command is never cut. */
+export const toChunks = (arrivals: ReadonlyArray<Arrival>): ReadonlyArray<Array<Arrival>> => {
+  const chunks: Array<Array<Arrival>> = []
+  let current: Array<Arrival> = []
+  let events = 0
+  let bytes = 0
+  for (const arrival of arrivals) {
+    const more = weightOf(arrival)
+    const size = more === 0 ? 0 : (arrival.value?.length ?? 0)
+    const full = events + more > CHUNK_EVENTS_MAX || bytes + size > CHUNK_BYTES_MAX
+    if (current.length > 0 && full) {
+      chunks.push(current)
+      current = []
+      events = 0
+      bytes = 0
+    }
+    current.push(arrival)
+    events += more
+    bytes += size
+  }
+  if (current.length > 0) chunks.push(current)
+  return chunks
+}
+
+const report = (changes: Changes, partition: number) =>
+  Effect.gen(function* () {
+    if (changes.events.length > 0) yield* Metric.update(committedEvents, changes.events.length)
+    const facts = changes.traces.facts.length
+    if (facts > 0) yield* Metric.update(committedFacts, facts)
+    if (changes.counts.deduplicated > 0) {
+      yield* Metric.update(deduplicatedEvents, changes.counts.deduplicated)
+    }
+    yield* itemsRejected(changes.counts.refused, { partition })
+    for (const { offset, reason } of changes.quarantined) {
+      yield* Metric.update(quarantinedCommands, 1)
+      yield* Effect.logError("a command is quarantined", { partition, offset, reason })
+    }
+  })
+
+/** Write changes in one transaction; only then do they enter the state. */
+const commit = Effect.fnUntraced(function* (
+  writer: TransactionalWriter,
+  state: SequencerState,
+  changes: Changes,
+  { serviceName }: SequencerSettings
+) {
+  let ends: LogEnds = state
+  yield* writer.commit(chainedRecords(state.partition, changes, serviceName), (placed) => {
+    const following = followingRecords(state, changes, placed, serviceName)
+    ends = following.ends
+    return following.records
+  })
+  advance(state, changes, ends)
+  yield* report(changes, state.partition)
+})
+
+const commitChunk = Effect.fnUntraced(function* (
+  writer: TransactionalWriter,
+  state: SequencerState,
+  keeper: TraceKeeper,
+  chunk: ReadonlyArray<Arrival>,
+  settings: SequencerSettings
+) {
+  const started = yield* Clock.currentTimeMillis
+  const unloaded = yield* keeper.prepare(chunk)
+  const changes = step(state, chunk, { ...settings, unloaded }, formatMicros(nowMicros()))
+  yield* commit(writer, state, changes, settings)
+  yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
+})
+
+/** Let go of executions that the store shows, and write that down. */
+const forget = Effect.fnUntraced(function* (
+  writer: TransactionalWriter,
+  state: SequencerState,
+  keeper: TraceKeeper
+) {
+  const { partition } = state
+  const records = yield* keeper.leave
+  const entries = Metric.withAttributes(tracesInMemory, { partition: String(partition) })
+  yield* Metric.update(entries, state.traces.size)
+  if (records.length === 0) return
+  const applied = appliedOf(state)
+  yield* writer.commit([], () =>
+    [...records, applied].map(({ key, value }) => ({ topic: "state", partition, key, value }))
+  )
+})
+
+/**
+ * What is due by the clock, looked for at most once in so many microseconds; `true` asks for another
+ * look at the next chance.
+ */
+const lookedFor = <E, R>(
+  intervalMicros: number,
+  look: (now: number) => Effect.Effect<boolean, E, R>
+): Effect.Effect<void, E, R> => {
+  let lookedAt = 0
+  return Effect.suspend(() => {
+    const now = nowMicros()
+    if (now - lookedAt < intervalMicros) return Effect.void
+    lookedAt = now
+    return Effect.map(look(now), (again) => {
+      if (again) lookedAt = 0
+    })
+  })
+}
+
+/** Checkpoints that are due by the clock. */
+const makeCheckpoints = (
+  writer: TransactionalWriter,
+  state: SequencerState,
+  settings: SequencerSettings
+) =>
+  lookedFor(CHECKPOINT_LOOK_MICROS, (now) =>
+    Effect.gen(function* () {
+      const changes = stepCheckpoints(state, settings, formatMicros(now))
+      if (changes !== undefined) yield* commit(writer, state, changes, settings)
+      return false
+    })
+  )
+
+/** Links that ended long ago leave the registry. */
+const makePurge = (
+  writer: TransactionalWriter,
+  state: SequencerState,
+  settings: SequencerSettings
+) =>
+  lookedFor(PURGE_LOOK_MICROS, (now) =>
+    Effect.gen(function* () {
+      const changes = stepPurge(state, formatMicros(now))
+      if (changes === undefined) return false
+      const links = changes.registry.length
+      yield* commit(writer, state, changes, settings)
+      yield* Effect.logInfo("share links that ended long ago have left the registry", { links })
+      // As many as leave at once: there may be more.
+      return links >= PURGED_MAX
+    })
+  )
+
+const torn = (partition: number, message: string) =>
+  Effect.fail(new CommandsTorn({ partition, message }))
+
+/** Command offsets are dense, because only non-transactional producers write them. */
+const checkDense = (partition: number, records: ReadonlyArray<LogRecord>, expected: number) => {
+  for (const [index, record] of records.entries()) {
+    if (record.offset !== expected + index) {
+      return torn(partition, `offset ${record.offset} where ${expected + index} was expected`)
+    }
+  }
+  return Effect.void
+}
+
+/** Sequence one partition until another owner fences this one, or something fails. */
+export const runSequencer = (
+  partition: number,
+  settings: SequencerSettings,
+  ready: (partition: number) => Effect.Effect<void>
+): Effect.Effect<never, SequencerFailure, EventLog> =>
+  Effect.gen(function* () {
+    const log = yield* EventLog
+    const writer = yield* log.writer(`sequencer-${partition}`)
+    const reader = yield* log.reader
+    const { traceStore, windows } = settings
+    const state = yield* restore({ log, reader, writer, partition, windows })
+    yield* changeKey(writer, state, settings)
+    yield* ready(partition)
+    const lag = Metric.withAttributes(sequencerLag, { partition: String(partition) })
+    const fetch = (offset: number) =>
+      reader.fetch([{ topic: "commands", partition, offset }], {
+        waitMs: FETCH_WAIT_MS,
+        maxBytes: FETCH_BYTES
+      })
+    const keeper = new TraceKeeper(log, yield* log.reader, state, traceStore)
+    const checkpoints = makeCheckpoints(writer, state, settings)
+    const purge = makePurge(writer, state, settings)
+    let next = state.applied + 1
+    let pending = yield* Effect.forkChild(fetch(next))
+    for (;;) {
+      const [fetched] = yield* Fiber.join(pending)
+      const records = fetched?.records ?? []
+      yield* checkDense(partition, records, next)
+      next += records.length
+      if (fetched !== undefined && fetched.nextOffset !== next) {
+        return yield* torn(partition, `the log goes on at ${fetched.nextOffset}, not at ${next}`)
+      }
+      pending = yield* Effect.forkChild(fetch(next))
+      if (fetched !== undefined) yield* Metric.update(lag, fetched.stableEnd - next)
+      const arrivals: Array<Arrival> = []
+      let refused: PartitionRefused | undefined
+      for (const record of records) {
+        const arrival = arrivalOf(record, partition)
+        if (arrival instanceof PartitionRefused) refused = arrival
+        else arrivals.push(arrival)
+        if (refused !== undefined) break
+      }
+      for (const chunk of toChunks(arrivals)) {
+        yield* commitChunk(writer, state, keeper, chunk, settings)
+      }
+      if (refused !== undefined) return yield* refused
+      yield* checkpoints
+      yield* purge
+      yield* forget(writer, state, keeper)
+    }
+  }).pipe(Effect.scoped)

@@ -1,0 +1,489 @@
+/**
+ * What the sequencer of one partition knows, and the changelog form of it on `alk.state`. Restoring
+ * is replaying these records; nothing here decides anything.
+ */
+import { treeNameOf, type Chain } from "../../domain/chain/Chains.ts"
+import { treeOfCheckpoint, type CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
+import { isWriter } from "../../domain/records/CommandWriter.ts"
+import { Frontier } from "../../domain/chain/MerkleTree.ts"
+import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
+import {
+  ENTRY_BYTES,
+  packEntries,
+  PackedWindow,
+  unpackEntries,
+  type WindowEntry
+} from "./PackedWindow.ts"
+import type { Head } from "../../domain/chain/Head.ts"
+import type { StateRecord } from "./StateRecord.ts"
+import { isTraceKey, TraceState } from "./traces/TraceState.ts"
+
+/** Window entries in one record of a snapshot; 40 bytes each. */
+const SNAPSHOT_ENTRIES = 5_000
+
+export interface Windows {
+  /** Client ids kept for duplicate detection, per partition. */
+  readonly dedup: number
+  /** Idempotency keys kept, per partition. */
+  readonly idempotency: number
+}
+
+/** Ordinals that one window record holds. */
+export interface StoredRange {
+  readonly first: number
+  readonly count: number
+}
+
+export interface SequencerState {
+  readonly partition: number
+  readonly partitions: number
+  readonly heads: Map<string, Head>
+  /**
+   * The Merkle trees over both chains by their names; of a chain whose start has left its topic
+   * there is none.
+   */
+  readonly trees: Map<string, Frontier>
+  /** The newest checkpoint of each tree, by its name. */
+  readonly checkpoints: Map<string, CheckpointRecord>
+  /** The ends of the chains of trace facts. */
+  readonly traceHeads: Map<string, Head>
+  readonly traces: TraceState
+  readonly dedup: PackedWindow
+  readonly idempotency: PackedWindow
+  /** The window records that stand on `alk.state`, oldest first: tombstoned as they leave. */
+  readonly stored: {
+    readonly dedup: Array<StoredRange>
+    readonly idempotency: Array<StoredRange>
+  }
+  /** The last checkpoints of keys that were replaced, by `handOverName`. */
+  readonly handOvers: Map<string, CheckpointRecord>
+  /** The key that signs the trees of this partition; undefined before the first start. */
+  signer: TreeSigner | undefined
+  /** Number of the last command applied of each writer of commands. */
+  readonly writers: Map<string, number>
+  /** Tenants and keys; only the partition of the system tenant holds any. */
+  readonly registry: RegistryTable
+  /** Offset of the last command applied; -1 before the first. */
+  applied: number
+  /** Offset behind the last record on `alk.events`. */
+  eventsNext: number
+  /** Offset behind the last record on `alk.traces`. */
+  tracesNext: number
+  /**
+   * Executions whose last fact stands below this offset may have been forgotten: what is not in
+   * `traces` is in the store once that holds `alk.traces` up to here.
+   */
+  tracesForgotten: number
+  totals: Totals
+}
+
+/** The record `signer`. */
+export interface TreeSigner {
+  /** The key as C2SP writes it. */
+  readonly vkey: string
+  /** The one that has handed all trees of this partition over to it; null without one. */
+  readonly previous: string | null
+}
+
+/** By which a changelog is known to be whole. */
+export interface Totals {
+  /** Events, and trace facts, that were ever appended here: the heads add up to them. */
+  readonly events: number
+  readonly facts: number
+  /** Sum of the last numbers of the writers of commands. */
+  readonly writers: number
+}
+
+export const emptyState = (
+  partition: number,
+  partitions: number,
+  windows: Windows
+): SequencerState => ({
+  partition,
+  partitions,
+  heads: new Map(),
+  trees: new Map(),
+  checkpoints: new Map(),
+  traceHeads: new Map(),
+  traces: new TraceState(),
+  dedup: new PackedWindow(windows.dedup),
+  idempotency: new PackedWindow(windows.idempotency),
+  stored: { dedup: [], idempotency: [] },
+  handOvers: new Map(),
+  signer: undefined,
+  writers: new Map(),
+  registry: new RegistryTable(),
+  applied: -1,
+  eventsNext: 0,
+  tracesNext: 0,
+  tracesForgotten: 0,
+  totals: { events: 0, facts: 0, writers: 0 }
+})
+
+export const META_KEY = "meta"
+export const OWNER_KEY = "owner"
+export const APPLIED_KEY = "applied"
+export const HEAD_PREFIX = "head/"
+export const TRACE_HEAD_PREFIX = "trace-head/"
+export const CHECKPOINT_PREFIX = "checkpoint/"
+export const SIGNER_KEY = "signer"
+export const HAND_OVER_PREFIX = "hand-over/"
+export const WRITER_PREFIX = "writer/"
+export const DEDUP_PREFIX = "dedup/"
+export const IDEMPOTENCY_PREFIX = "idem/"
+
+export const metaRecord = (partitions: number): StateRecord => ({
+  key: META_KEY,
+  value: JSON.stringify({ format: 1, partitions })
+})
+
+export const ownerRecord = (owner: string): StateRecord => ({
+  key: OWNER_KEY,
+  value: JSON.stringify({ owner })
+})
+
+/** The record `applied`. */
+export interface Applied {
+  /** Offset of the last command applied; -1 before the first. */
+  readonly command_offset: number
+  /** Offsets behind the last record on `alk.events` and on `alk.traces`. */
+  readonly events_next: number
+  readonly traces_next: number
+  /** Executions with facts up to here, exclusive, may have been forgotten. */
+  readonly traces_forgotten: number
+  /** Events and trace facts ever appended; the sequences of all heads add up to them. */
+  readonly events_total: number
+  readonly facts_total: number
+  /** The last numbers of all remembered writers of commands add up to this. */
+  readonly writers_total: number
+}
+
+export const appliedRecord = (applied: Applied): StateRecord => ({
+  key: APPLIED_KEY,
+  value: JSON.stringify(applied)
+})
+
+/** The record `applied` of a state as it is. */
+export const appliedOf = (state: SequencerState): StateRecord =>
+  appliedRecord({
+    command_offset: state.applied,
+    events_next: state.eventsNext,
+    traces_next: state.tracesNext,
+    traces_forgotten: state.tracesForgotten,
+    events_total: state.totals.events,
+    facts_total: state.totals.facts,
+    writers_total: state.totals.writers
+  })
+
+const sumOf = (heads: ReadonlyMap<string, Head>): number => {
+  let sum = 0
+  for (const { sequence_number } of heads.values()) sum += sequence_number
+  return sum
+}
+
+/** What the heads and the writers add up to. */
+export const totalsOf = ({
+  heads,
+  traceHeads,
+  writers
+}: Pick<SequencerState, "heads" | "traceHeads" | "writers">): Totals => ({
+  events: sumOf(heads),
+  facts: sumOf(traceHeads),
+  writers: [...writers.values()].reduce((sum, number) => sum + number, 0)
+})
+
+/** The records `head/<tenant>` and `trace-head/<tenant>`. */
+export interface StoredHead extends Head {
+  /** The Merkle tree as `Frontier.encode` writes it; null if the start of the chain is gone. */
+  readonly tree: string | null
+}
+
+const HASH = /^[0-9a-f]{64}$/
+
+/**
+ * The value of a head; without a tree if an earlier version has written it.
+ * @throws RecordUnreadable
+ */
+export const readHead = (value: Buffer): Head & { readonly tree?: string | null } => {
+  const fields = RecordFields.of(value, "head")
+  const { tree } = fields.value
+  if (tree !== undefined && tree !== null) fields.text("tree")
+  return {
+    sequence_number: fields.integer("sequence_number", 1),
+    hash: fields.text("hash", HASH),
+    created_at: fields.time("created_at"),
+    ...(tree === undefined ? {} : { tree: tree as string | null })
+  }
+}
+
+/** @throws RecordUnreadable */
+export const readCheckpoint = (value: Buffer): CheckpointRecord => {
+  const fields = RecordFields.of(value, "checkpoint")
+  for (const name of ["tenant_id", "root_hash", "key_id", "note"]) fields.text(name)
+  fields.time("created_at")
+  fields.integer("tree_size", 1)
+  if (fields.has("chain")) fields.text("chain", /^(?:events|traces)$/)
+  return fields.value as unknown as CheckpointRecord
+}
+
+/** The totals are undefined where an older version has written the record. */
+const readApplied = (value: Buffer) => {
+  const fields = RecordFields.of(value, "applied")
+  const orNone = (name: string) => (fields.has(name) ? fields.integer(name) : 0)
+  return {
+    command_offset: fields.integer("command_offset", -1),
+    events_next: fields.integer("events_next"),
+    traces_next: orNone("traces_next"),
+    traces_forgotten: orNone("traces_forgotten"),
+    totals: fields.has("events_total")
+      ? {
+          events: fields.integer("events_total"),
+          facts: fields.integer("facts_total"),
+          writers: fields.integer("writers_total")
+        }
+      : undefined
+  }
+}
+
+/**
+ * Heads by tenant as records tell them, one after the other: a head is never followed by an earlier
+ * one, unless a record without a value has removed it.
+ * @throws RecordUnreadable for a head that goes back
+ */
+export const moveHead = <A extends Head>(
+  heads: Map<string, A>,
+  tenantId: string,
+  head: A | undefined
+): void => {
+  if (head === undefined) return void heads.delete(tenantId)
+  const before = heads.get(tenantId)
+  if (before !== undefined && head.sequence_number < before.sequence_number) {
+    throw new RecordUnreadable(
+      `the head goes back from ${before.sequence_number} to ${head.sequence_number}`
+    )
+  }
+  heads.set(tenantId, head)
+}
+
+/** The ordinal that a window record begins with. */
+const readOrdinal = (text: string): number => {
+  const ordinal = Number(text)
+  if (/^[0-9]+$/.test(text) && Number.isSafeInteger(ordinal)) return ordinal
+  throw new RecordUnreadable("its key has no ordinal")
+}
+
+const headPrefixes = { events: HEAD_PREFIX, traces: TRACE_HEAD_PREFIX } as const
+
+export const headRecord = (
+  chain: Chain,
+  tenantId: string,
+  { created_at, hash, sequence_number }: Head,
+  tree: Frontier | undefined
+): StateRecord => {
+  const stored: StoredHead = { sequence_number, hash, created_at, tree: tree?.encode() ?? null }
+  return { key: `${headPrefixes[chain]}${tenantId}`, value: JSON.stringify(stored) }
+}
+
+export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord => ({
+  key: `${CHECKPOINT_PREFIX}${treeOfCheckpoint(checkpoint)}`,
+  value: JSON.stringify(checkpoint)
+})
+
+/** What names the last checkpoint of a tree by a key that was replaced: `<key id>/<tree>`. */
+export const handOverName = (keyId: string, tree: string): string => `${keyId}/${tree}`
+
+export const handOverRecord = (checkpoint: CheckpointRecord): StateRecord => ({
+  key: `${HAND_OVER_PREFIX}${handOverName(checkpoint.key_id, treeOfCheckpoint(checkpoint))}`,
+  value: JSON.stringify(checkpoint)
+})
+
+export const signerRecord = (signer: TreeSigner): StateRecord => ({
+  key: SIGNER_KEY,
+  value: JSON.stringify(signer)
+})
+
+/** @throws RecordUnreadable */
+export const readTreeSigner = (value: Buffer): TreeSigner => {
+  const fields = RecordFields.of(value, "signer")
+  const vkey = fields.text("vkey")
+  return { vkey, previous: fields.value["previous"] === null ? null : fields.text("previous") }
+}
+
+/** null: the writer is remembered no longer. */
+export const writerRecord = (writer: string, number: number | null): StateRecord => ({
+  key: `${WRITER_PREFIX}${writer}`,
+  value: number === null ? null : JSON.stringify({ number })
+})
+
+/** @throws RecordUnreadable for a number that goes back */
+const replayWriter = (writers: Map<string, number>, writer: string, value: Buffer | null): void => {
+  if (!isWriter(writer)) throw new RecordUnreadable("its key names no writer")
+  if (value === null) return void writers.delete(writer)
+  const number = RecordFields.of(value, "writer").integer("number", 1)
+  if (number < (writers.get(writer) ?? 0)) throw new RecordUnreadable("the writer goes back")
+  writers.set(writer, number)
+}
+
+export const windowRecord = (
+  prefix: string,
+  firstOrdinal: number,
+  entries: ReadonlyArray<WindowEntry>
+): StateRecord => ({ key: `${prefix}${firstOrdinal}`, value: packEntries(entries) })
+
+/** What replaying `alk.state` has gathered, before the windows are put in order. */
+export interface Replay {
+  readonly state: SequencerState
+  /** Packed window records by their first ordinal; the owner tombstones them as they leave. */
+  readonly dedup: Map<number, Buffer>
+  readonly idempotency: Map<number, Buffer>
+  /** Partition count that the changelog was written under. */
+  partitions: number | undefined
+  owner: string | undefined
+  /** True once an `applied` record was seen: the changelog is not empty. */
+  started: boolean
+  /** As the newest `applied` record says; undefined if an older version has written it. */
+  totals: Totals | undefined
+  /** Trees that the version which wrote it did not keep: they have to be read from the topics. */
+  readonly treeless: Set<string>
+}
+
+export const emptyReplay = (partition: number, partitions: number, windows: Windows): Replay => ({
+  state: emptyState(partition, partitions, windows),
+  dedup: new Map(),
+  idempotency: new Map(),
+  partitions: undefined,
+  owner: undefined,
+  started: false,
+  totals: undefined,
+  treeless: new Set()
+})
+
+const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buffer | null) => {
+  if (value !== null && value.length % ENTRY_BYTES !== 0) {
+    throw new RecordUnreadable(`its ${value.length} bytes are no entries of ${ENTRY_BYTES}`)
+  }
+  if (value === null) records.delete(ordinal)
+  else records.set(ordinal, value)
+}
+
+const replayHead = (into: Replay, chain: Chain, tenantId: string, value: Buffer | null): void => {
+  const { heads, traceHeads, trees } = into.state
+  const ofChain = chain === "events" ? heads : traceHeads
+  const treeName = treeNameOf(tenantId, chain)
+  const { tree, ...head } = value === null ? {} : readHead(value)
+  moveHead(ofChain, tenantId, "hash" in head ? head : undefined)
+  trees.delete(treeName)
+  into.treeless.delete(treeName)
+  if (value === null) return
+  if (typeof tree === "string") trees.set(treeName, Frontier.decode(tree))
+  else if (tree === undefined) into.treeless.add(treeName)
+}
+
+/** Without a value: `alk repair` has cleared the changelog. */
+const replayApplied = (into: Replay, value: Buffer | null): void => {
+  const applied = value === null ? undefined : readApplied(value)
+  into.state.applied = applied?.command_offset ?? -1
+  into.state.eventsNext = applied?.events_next ?? 0
+  into.state.tracesNext = applied?.traces_next ?? 0
+  into.state.tracesForgotten = applied?.traces_forgotten ?? 0
+  into.totals = applied?.totals
+  into.started = applied !== undefined
+}
+
+/**
+ * Take one record of the changelog into account. Unknown keys belong to newer versions.
+ * @throws RecordUnreadable, or what a part of the state throws, for what no version has written
+ */
+export const replay = (into: Replay, key: string, value: Buffer | null): void => {
+  if (key.startsWith(HEAD_PREFIX)) {
+    replayHead(into, "events", key.slice(HEAD_PREFIX.length), value)
+  } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
+    replayHead(into, "traces", key.slice(TRACE_HEAD_PREFIX.length), value)
+  } else if (key.startsWith(CHECKPOINT_PREFIX)) {
+    const tree = key.slice(CHECKPOINT_PREFIX.length)
+    if (value === null) into.state.checkpoints.delete(tree)
+    else into.state.checkpoints.set(tree, readCheckpoint(value))
+  } else if (key.startsWith(HAND_OVER_PREFIX)) {
+    const name = key.slice(HAND_OVER_PREFIX.length)
+    if (value === null) into.state.handOvers.delete(name)
+    else into.state.handOvers.set(name, readCheckpoint(value))
+  } else if (key === SIGNER_KEY) {
+    into.state.signer = value === null ? undefined : readTreeSigner(value)
+  } else if (key.startsWith(WRITER_PREFIX)) {
+    replayWriter(into.state.writers, key.slice(WRITER_PREFIX.length), value)
+  } else if (isTraceKey(key)) {
+    into.state.traces.replay(key, value)
+  } else if (key.startsWith(DEDUP_PREFIX)) {
+    replayWindow(into.dedup, readOrdinal(key.slice(DEDUP_PREFIX.length)), value)
+  } else if (key.startsWith(IDEMPOTENCY_PREFIX)) {
+    replayWindow(into.idempotency, readOrdinal(key.slice(IDEMPOTENCY_PREFIX.length)), value)
+  } else if (key === APPLIED_KEY) {
+    replayApplied(into, value)
+  } else if (value === null) {
+    return
+  } else if (key === OWNER_KEY) {
+    into.owner = RecordFields.of(value, "owner").text("owner")
+  } else if (key === META_KEY) {
+    into.partitions = RecordFields.of(value, "meta").integer("partitions", 1)
+  }
+}
+
+const rangesOf = (records: Map<number, Buffer>): Array<StoredRange> =>
+  [...records]
+    .map(([first, packed]) => ({ first, count: packed.length / ENTRY_BYTES }))
+    .sort((left, right) => left.first - right.first)
+
+const fillWindow = (window: PackedWindow, records: Map<number, Buffer>): PackedWindow => {
+  const ordinals = [...records.keys()].sort((left, right) => left - right)
+  const filled = new PackedWindow(window.capacity, ordinals[0] ?? 0)
+  for (const ordinal of ordinals) {
+    filled.dropBefore(ordinal > filled.next ? ordinal : filled.first)
+    for (const entry of unpackEntries(records.get(ordinal)!)) filled.append(entry)
+  }
+  return filled
+}
+
+/** The state that the replayed records describe. */
+export const finishReplay = (gathered: Replay): SequencerState => ({
+  ...gathered.state,
+  totals: totalsOf(gathered.state),
+  dedup: fillWindow(gathered.state.dedup, gathered.dedup),
+  idempotency: fillWindow(gathered.state.idempotency, gathered.idempotency),
+  stored: { dedup: rangesOf(gathered.dedup), idempotency: rangesOf(gathered.idempotency) }
+})
+
+/** The whole state as records: what a rebuilt partition writes to an empty changelog. */
+export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
+  const records: Array<StateRecord> = [metaRecord(state.partitions)]
+  for (const [tenantId, head] of state.heads) {
+    records.push(headRecord("events", tenantId, head, state.trees.get(tenantId)))
+  }
+  for (const [tenantId, head] of state.traceHeads) {
+    const tree = state.trees.get(treeNameOf(tenantId, "traces"))
+    records.push(headRecord("traces", tenantId, head, tree))
+  }
+  for (const checkpoint of state.checkpoints.values()) records.push(checkpointRecord(checkpoint))
+  for (const checkpoint of state.handOvers.values()) records.push(handOverRecord(checkpoint))
+  if (state.signer !== undefined) records.push(signerRecord(state.signer))
+  for (const [writer, number] of state.writers) records.push(writerRecord(writer, number))
+  records.push(...state.traces.snapshot())
+  for (const [prefix, window] of [
+    [DEDUP_PREFIX, state.dedup],
+    [IDEMPOTENCY_PREFIX, state.idempotency]
+  ] as const) {
+    let chunk: Array<WindowEntry> = []
+    let first = window.first
+    for (const entry of window.entries()) {
+      if (chunk.length === 0) first = entry.ordinal
+      chunk.push(entry)
+      if (chunk.length === SNAPSHOT_ENTRIES) {
+        records.push(windowRecord(prefix, first, chunk))
+        chunk = []
+      }
+    }
+    if (chunk.length > 0) records.push(windowRecord(prefix, first, chunk))
+  }
+  records.push(appliedOf(state))
+  return records
+}

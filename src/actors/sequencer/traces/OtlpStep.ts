@@ -1,0 +1,217 @@
+/**
+ * The rules of OpenTelemetry spans: they come in any order, in any number of requests, twice,
+ * before their parent, after the end, and still add up to one execution. Whatever is new of a span
+ * is recorded; only a cycle is refused.
+ */
+import { traceEventKeyOf, type RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
+import type { CommandDraft } from "./TraceDraft.ts"
+import { closesCycle, type ExecutionEntry } from "./TraceEntry.ts"
+import {
+  cycleOf,
+  SPANS_MAX,
+  tooManyLinks,
+  tooManySpans,
+  type TraceDecision,
+  type TraceRefusal
+} from "./TraceRefusals.ts"
+import { laterOf } from "./TraceTimes.ts"
+
+/** A span of the command on its way through the turns. */
+interface Recording {
+  readonly operation: RecordOtlpSpan
+  refusal: TraceRefusal | undefined
+  /** True once a fact tells something new of the span. */
+  hasNews: boolean
+}
+
+/**
+ * The parent to record: an execution has one root, the first span without a parent; the next ones
+ * are its children. Undefined for the span that becomes the root.
+ */
+const parentOf = (
+  entry: ExecutionEntry | undefined,
+  { parentSpanId }: RecordOtlpSpan
+): string | undefined =>
+  parentSpanId
+  ?? (entry === undefined || entry.header.provisional ? undefined : entry.header.rootSpanId)
+
+/** Before a span without a parent has come, another id stands for the root. */
+const recordExecution = (
+  command: CommandDraft,
+  entry: ExecutionEntry,
+  operation: RecordOtlpSpan,
+  isRoot: boolean
+): void => {
+  const { agentId, executionDetails, spanId, startedAt, syntheticRootId } = operation
+  command.record(
+    entry,
+    {
+      type: "execution.started",
+      execution_id: entry.executionId,
+      fact_number: entry.header.factCount + 1,
+      agent_id: agentId,
+      root_span_id: isRoot ? spanId : syntheticRootId,
+      source: "otlp",
+      started_at: startedAt,
+      started_at_given: true,
+      ...(isRoot ? {} : { provisional: true })
+    },
+    executionDetails
+  )
+}
+
+export class OtlpSpans {
+  readonly #command: CommandDraft
+  readonly #recordings: ReadonlyArray<Recording>
+
+  constructor(command: CommandDraft, operations: ReadonlyArray<RecordOtlpSpan>) {
+    this.#command = command
+    this.#recordings = operations.map((operation) => ({
+      operation,
+      refusal: undefined,
+      hasNews: false
+    }))
+  }
+
+  /** Roots first: an execution whose root comes in the same request is never provisional. */
+  start(): void {
+    for (const recording of this.#recordings) {
+      if (recording.operation.parentSpanId === undefined) this.#start(recording)
+    }
+    for (const recording of this.#recordings) {
+      if (recording.operation.parentSpanId !== undefined) this.#start(recording)
+    }
+  }
+
+  /** Events are accepted after the end too: exporters send a span's when it has ended. */
+  addEvents(): void {
+    for (const recording of this.#accepted()) {
+      const { events, executionId, spanId } = recording.operation
+      const entry = this.#command.execution(executionId)!
+      for (const { details, eventId, eventType, timestamp } of events) {
+        const key = traceEventKeyOf(this.#command.tenantId, eventId)
+        if (this.#command.findEvent(key) !== undefined) continue
+        const sequenceNumber = entry.header.eventCount + 1
+        this.#command.record(
+          entry,
+          {
+            type: "span.event",
+            execution_id: executionId,
+            fact_number: entry.header.factCount + 1,
+            span_id: spanId,
+            event_id: eventId,
+            event_type: eventType,
+            sequence_number: sequenceNumber,
+            timestamp
+          },
+          details
+        )
+        // A derived id says all there is to compare: two events with one id are the same event.
+        this.#command.rememberEvent({ key, mark: key, number: sequenceNumber })
+        recording.hasNews = true
+      }
+    }
+  }
+
+  /** A real end also follows one that was only implied by the execution's. */
+  end(): void {
+    for (const recording of this.#accepted()) {
+      const { endDetails, endedAt, executionId, spanId, status } = recording.operation
+      const entry = this.#command.execution(executionId)!
+      const span = entry.span(spanId)!
+      if (endedAt === undefined || span.status !== "RUNNING") continue
+      this.#command.record(
+        entry,
+        {
+          type: "span.ended",
+          execution_id: executionId,
+          fact_number: entry.header.factCount + 1,
+          span_id: spanId,
+          status,
+          ended_at: laterOf(endedAt, span.startedAt)
+        },
+        endDetails
+      )
+      recording.hasNews = true
+    }
+  }
+
+  /** An execution ends as its root has ended. */
+  endExecutions(): void {
+    for (const { operation } of this.#accepted()) {
+      const { executionId } = operation
+      const entry = this.#command.execution(executionId)!
+      const { header } = entry
+      if (header.status !== "RUNNING" || header.source !== "otlp") continue
+      // Nothing stands under the id of a root that has not arrived.
+      const root = entry.span(header.rootSpanId)
+      if (root === undefined || root.status === "RUNNING") continue
+      this.#command.record(
+        entry,
+        {
+          type: "execution.ended",
+          execution_id: executionId,
+          fact_number: header.factCount + 1,
+          status: root.status,
+          ended_at: laterOf(root.endedAt ?? header.startedAt, header.startedAt)
+        },
+        undefined
+      )
+    }
+  }
+
+  *decisions(): Generator<readonly [RecordOtlpSpan, TraceDecision]> {
+    for (const { hasNews, operation, refusal } of this.#recordings) {
+      const { executionId, spanId } = operation
+      const outcome = hasNews ? "created" : "existing"
+      yield [operation, refusal ?? { outcome, execution_id: executionId, span_id: spanId }]
+    }
+  }
+
+  #refusalOf(
+    { executionId, spanId }: RecordOtlpSpan,
+    known: ExecutionEntry | undefined,
+    sources: ReadonlyArray<string>
+  ): TraceRefusal | undefined {
+    if (known === undefined) return sources.includes(spanId) ? cycleOf(spanId) : undefined
+    const closes = closesCycle(known, spanId, sources, this.#command.links)
+    if (closes !== false) return closes === true ? cycleOf(spanId) : tooManyLinks(spanId)
+    return known.header.spanCount >= SPANS_MAX ? tooManySpans(executionId) : undefined
+  }
+
+  #accepted(): ReadonlyArray<Recording> {
+    return this.#recordings.filter(({ refusal }) => refusal === undefined)
+  }
+
+  #start(recording: Recording): void {
+    const { operation } = recording
+    const { causedBy, details, executionId, spanId, spanType, startedAt } = operation
+    const known = this.#command.execution(executionId)
+    if (known?.span(spanId) !== undefined) return
+    const parent = parentOf(known, operation)
+    const causes = [...new Set(causedBy)]
+    const sources = parent === undefined ? causes : [parent, ...causes]
+    recording.refusal = this.#refusalOf(operation, known, sources)
+    if (recording.refusal !== undefined) return
+    const entry = known ?? this.#command.create(executionId)
+    if (known === undefined || parent === undefined) {
+      recordExecution(this.#command, entry, operation, parent === undefined)
+    }
+    this.#command.record(
+      entry,
+      {
+        type: "span.started",
+        execution_id: executionId,
+        fact_number: entry.header.factCount + 1,
+        span_id: spanId,
+        ...(parent === undefined ? {} : { parent_span_id: parent }),
+        caused_by_span_ids: causes,
+        span_type: spanType,
+        started_at: startedAt,
+        started_at_given: true
+      },
+      details
+    )
+    recording.hasNews = true
+  }
+}

@@ -1,0 +1,236 @@
+/**
+ * What a chunk of commands, and one command of it, has done to executions so far, on top of a state
+ * that stays as it was. A command's draft is forgotten or taken over as a whole. Chains facts and
+ * folds them; which facts there are is not decided here.
+ */
+import { GENESIS_HASH } from "../../../domain/chain/HashChain.ts"
+import { microsOf } from "../../../domain/Timestamp.ts"
+import {
+  storeFact,
+  type FactCore,
+  type FactType,
+  type PreparedDetails
+} from "../../../domain/traces/TraceFact.ts"
+import type { WindowEntry } from "../PackedWindow.ts"
+import type { Head } from "../../../domain/chain/Head.ts"
+import { ExecutionEntry, type LinkBudget } from "./TraceEntry.ts"
+import type { TraceState } from "./TraceState.ts"
+import {
+  keyText,
+  needsOf,
+  type TraceCommand,
+  type TraceMemory,
+  type Wanted
+} from "./TraceWanted.ts"
+
+/** A fact in its place, ready for `alk.traces`. */
+export interface ChainedFact {
+  readonly tenantId: string
+  readonly type: FactType
+  readonly executionId: string
+  readonly chainSequence: number
+  readonly createdAt: string
+  readonly hash: string
+  /** The stored JSON, whole. */
+  readonly body: string
+}
+
+/** What the sequencer remembers of a trace event's id: its fingerprint and sequence number. */
+export interface EventMark {
+  readonly mark: string
+  readonly number: number
+}
+
+/** The duplicate window, with `more` entries of the running command not yet taken over. */
+export type FindDuplicate = (key: string, more: number) => EventMark | undefined
+
+/** What a chunk changes; nothing has happened until it is committed and taken over by the state. */
+export interface TraceChanges {
+  readonly facts: ReadonlyArray<ChainedFact>
+  /** The ends of the chains that have grown. */
+  readonly heads: ReadonlyMap<string, Head>
+  readonly entries: Iterable<ExecutionEntry>
+}
+
+const NOTHING_WANTED: Wanted = { executions: [], spans: [] }
+
+const keysOf = (wanted: Wanted["executions"]): ReadonlySet<string> =>
+  new Set(wanted.map(({ id, tenantId }) => keyText(tenantId, id)))
+
+/** One chunk's changes. */
+export class TraceDraft implements TraceMemory, TraceChanges {
+  readonly facts: Array<ChainedFact> = []
+  readonly heads = new Map<string, Head>()
+  /** Canonical time of the chunk. */
+  readonly now: string
+  readonly nowMicros: number
+  readonly #state: TraceState
+  readonly #stateHeads: ReadonlyMap<string, Head>
+  readonly #unloadedExecutions: ReadonlySet<string>
+  readonly #unloadedSpans: ReadonlySet<string>
+  readonly #entries = new Map<string, ExecutionEntry>()
+  readonly #executionOf = new Map<string, string>()
+
+  /** `unloaded` is what was wanted and could not be loaded. */
+  constructor(
+    state: TraceState,
+    heads: ReadonlyMap<string, Head>,
+    now: string,
+    unloaded: Wanted = NOTHING_WANTED
+  ) {
+    this.#state = state
+    this.#stateHeads = heads
+    this.now = now
+    this.nowMicros = microsOf(now)
+    this.#unloadedExecutions = keysOf(unloaded.executions)
+    this.#unloadedSpans = keysOf(unloaded.spans)
+  }
+
+  /** Executions that the chunk has named, changed or not. */
+  get entries(): Iterable<ExecutionEntry> {
+    return this.#entries.values()
+  }
+
+  head(tenantId: string): Head | undefined {
+    return this.heads.get(tenantId) ?? this.#stateHeads.get(tenantId)
+  }
+
+  execution(tenantId: string, executionId: string): ExecutionEntry | undefined {
+    return (
+      this.#entries.get(keyText(tenantId, executionId))
+      ?? this.#state.execution(tenantId, executionId)
+    )
+  }
+
+  executionOf(tenantId: string, spanId: string): string | undefined {
+    return (
+      this.#state.executionOf(tenantId, spanId) ?? this.#executionOf.get(keyText(tenantId, spanId))
+    )
+  }
+
+  /** True if a command names something that could not be loaded. */
+  lacks({ operations, tenantId }: TraceCommand): boolean {
+    const lacksExecution = (id: string): boolean => {
+      const entry = this.execution(tenantId, id)
+      return entry === undefined
+        ? this.#unloadedExecutions.has(keyText(tenantId, id))
+        : !entry.header.complete
+    }
+    return operations.some((operation) => {
+      const { executionId, spanId } = needsOf(operation)
+      if (executionId !== undefined && lacksExecution(executionId)) return true
+      if (spanId === undefined) return false
+      const holder = this.executionOf(tenantId, spanId)
+      return holder === undefined
+        ? this.#unloadedSpans.has(keyText(tenantId, spanId))
+        : lacksExecution(holder)
+    })
+  }
+
+  /** Take over what a command has done. */
+  takeOver(command: CommandDraft): void {
+    const { tenantId } = command
+    for (const fact of command.facts) this.facts.push(fact)
+    if (command.head !== undefined && command.facts.length > 0) {
+      this.heads.set(tenantId, command.head)
+    }
+    for (const [id, entry] of command.entries) {
+      const key = keyText(tenantId, id)
+      const known = this.#entries.get(key)
+      if (known === undefined) this.#entries.set(key, entry)
+      else known.absorb(entry)
+    }
+    for (const [spanId, executionId] of command.started) {
+      const key = keyText(tenantId, spanId)
+      if (!this.#executionOf.has(key)) this.#executionOf.set(key, executionId)
+    }
+  }
+}
+
+/**
+ * Links between spans that one command may follow in search of cycles, about half a second's worth.
+ * Honest traces need a few per span; others would hold up every tenant of the partition.
+ */
+const LINKS_MAX = 5_000_000
+
+/** One command's changes. */
+export class CommandDraft {
+  readonly tenantId: string
+  readonly facts: Array<ChainedFact> = []
+  /** Entries for the duplicate window. */
+  readonly dedup: Array<WindowEntry> = []
+  /** By execution id: every execution that was named. */
+  readonly entries = new Map<string, ExecutionEntry>()
+  /** Execution by span id: the spans that were started. */
+  readonly started = new Map<string, string>()
+  readonly links: LinkBudget = { left: LINKS_MAX }
+  head: Head | undefined
+  readonly #draft: TraceDraft
+  readonly #findDuplicate: FindDuplicate
+  readonly #ownMarks = new Map<string, EventMark>()
+
+  constructor(draft: TraceDraft, tenantId: string, findDuplicate: FindDuplicate) {
+    this.#draft = draft
+    this.tenantId = tenantId
+    this.head = draft.head(tenantId)
+    this.#findDuplicate = findDuplicate
+  }
+
+  execution(executionId: string): ExecutionEntry | undefined {
+    const own = this.entries.get(executionId)
+    if (own !== undefined) return own
+    const below = this.#draft.execution(this.tenantId, executionId)
+    if (below === undefined) return undefined
+    const entry = below.above(this.#draft.nowMicros)
+    this.entries.set(executionId, entry)
+    return entry
+  }
+
+  /** Of several executions with this span, which only OpenTelemetry ids can have, the first. */
+  executionOf(spanId: string): string | undefined {
+    return this.#draft.executionOf(this.tenantId, spanId) ?? this.started.get(spanId)
+  }
+
+  create(executionId: string): ExecutionEntry {
+    const entry = ExecutionEntry.empty(this.tenantId, executionId, this.#draft.nowMicros)
+    this.entries.set(executionId, entry)
+    return entry
+  }
+
+  /** Chain a fact that an execution's next number has been put into, and fold it. */
+  record(entry: ExecutionEntry, core: FactCore, details: PreparedDetails | undefined): void {
+    const expected = entry.header.factCount + 1
+    if (core.fact_number !== expected) {
+      throw new Error(`fact ${core.fact_number} where ${expected} was expected`)
+    }
+    const { head, tenantId } = this
+    const { now } = this.#draft
+    const chainSequence = (head?.sequence_number ?? 0) + 1
+    const createdAt = head !== undefined && head.created_at > now ? head.created_at : now
+    const prevHash = head?.hash ?? GENESIS_HASH
+    const { body, hash } = storeFact(core, details, {
+      tenantId,
+      chainSequence,
+      createdAt,
+      prevHash
+    })
+    const { executionId } = entry
+    entry.lastFact = this.#draft.facts.length + this.facts.length
+    const { type } = core
+    this.facts.push({ tenantId, type, executionId, chainSequence, createdAt, hash, body })
+    this.head = { sequence_number: chainSequence, hash, created_at: createdAt }
+    entry.fold(core, details)
+    if (core.type === "span.started" && !this.started.has(core.span_id)) {
+      this.started.set(core.span_id, executionId)
+    }
+  }
+
+  findEvent(key: string): EventMark | undefined {
+    return this.#ownMarks.get(key) ?? this.#findDuplicate(key, this.dedup.length)
+  }
+
+  rememberEvent(entry: WindowEntry): void {
+    this.#ownMarks.set(entry.key, entry)
+    this.dedup.push(entry)
+  }
+}

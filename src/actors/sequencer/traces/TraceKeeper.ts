@@ -1,0 +1,178 @@
+/**
+ * Keeps a sequencer's memory of executions small and whole: loads from the store what a chunk names
+ * and memory lacks, and lets go of what has ended or rests once the store shows it. Follows
+ * `alk.progress` of its partition, because only what is visible there may be forgotten.
+ */
+import { Effect, Option } from "effect"
+import { nowMicros } from "../../../domain/Timestamp.ts"
+import type {
+  EventLog,
+  LogReader,
+  LogUnavailable,
+  OffsetOutOfRange
+} from "../../../ports/EventLog.ts"
+import type { LoadedExecution, TraceStore } from "../../../ports/TraceStore.ts"
+import { scanEach } from "../../log/Malformed.ts"
+import type { SequencerState } from "../SequencerState.ts"
+import type { StateRecord } from "../StateRecord.ts"
+import type { Arrival } from "../SequencerStep.ts"
+import { EVICTED_ENTRIES_MAX } from "./TraceState.ts"
+import { wantedOf, type TraceCommand, type Wanted } from "./TraceWanted.ts"
+import { noProgress, readProgress, type Progress } from "../../follower/Visibility.ts"
+
+/** Time that a chunk waits for the store: audit commands behind it wait too. */
+const LOAD_TIMEOUT = "2 seconds"
+/** Milliseconds between two looks at a view that has not caught up. */
+const CATCH_UP_INTERVAL_MS = 20
+/** Microseconds after which an execution that nobody has named leaves memory, and between looks. */
+const IDLE_MICROS = 10 * 60 * 1_000_000
+const LOOK_MICROS = 1_000_000
+
+/** What a keeper asks of the store. */
+export type TraceLookup = Pick<TraceStore["Service"], "load" | "position">
+
+const NOTHING: Wanted = { executions: [], spans: [] }
+
+const commandsOf = (chunk: ReadonlyArray<Arrival>): ReadonlyArray<TraceCommand> =>
+  chunk.flatMap((arrival) =>
+    "command" in arrival && arrival.command.traces !== undefined
+      ? [{ tenantId: arrival.command.tenantId, operations: arrival.command.traces }]
+      : []
+  )
+
+export class TraceKeeper {
+  readonly #log: EventLog["Service"]
+  readonly #reader: LogReader
+  readonly #state: SequencerState
+  readonly #store: TraceLookup | undefined
+  #progress: Progress
+  #next: number | undefined
+  #lookedAt = 0
+  /** True once the store itself was seen to reach as far as `alk.progress` says. */
+  #confirmed = false
+  /** The view was being rebuilt at some time since this was last set to false. */
+  #rebuilt = false
+
+  /** `reader` is this keeper's alone; `store` is undefined in a process that has none. */
+  constructor(
+    log: EventLog["Service"],
+    reader: LogReader,
+    state: SequencerState,
+    store: TraceLookup | undefined
+  ) {
+    this.#log = log
+    this.#reader = reader
+    this.#state = state
+    this.#store = store
+    this.#progress = noProgress(state.partition)
+  }
+
+  /** Load what the chunk needs; what comes back could not be loaded. */
+  prepare(chunk: ReadonlyArray<Arrival>): Effect.Effect<Wanted> {
+    const commands = commandsOf(chunk)
+    const wanted = commands.length === 0 ? NOTHING : wantedOf(this.#state.traces, commands)
+    const { executions, spans } = wanted
+    if (executions.length + spans.length === 0) return Effect.succeed(NOTHING)
+    if (this.#store === undefined) {
+      // Nothing was ever forgotten: what memory lacks does not exist.
+      return Effect.succeed(this.#state.tracesForgotten === 0 ? NOTHING : wanted)
+    }
+    return this.#load(this.#store, wanted).pipe(
+      Effect.timeoutOption(LOAD_TIMEOUT),
+      Effect.catch((error) =>
+        Effect.as(
+          Effect.logWarning("executions could not be loaded", { error: String(error) }),
+          Option.none<ReadonlyArray<LoadedExecution>>()
+        )
+      ),
+      Effect.map((loaded) => {
+        if (Option.isNone(loaded)) {
+          this.#confirmed = false
+          return wanted
+        }
+        const now = nowMicros()
+        const taken = loaded.value.map((execution) => this.#state.traces.take(execution, now))
+        // What the store holds of one of them is no execution: as if it had not answered.
+        return taken.every(Boolean) ? NOTHING : wanted
+      })
+    )
+  }
+
+  /** Tombstones of what may leave by now; to be written before anything else is. */
+  readonly leave: Effect.Effect<ReadonlyArray<StateRecord>, LogUnavailable | OffsetOutOfRange> =
+    Effect.suspend(() => {
+      const now = nowMicros()
+      const { traces } = this.#state
+      if (now - this.#lookedAt < LOOK_MICROS || traces.size === 0) return Effect.succeed([])
+      this.#lookedAt = now
+      return this.#follow().pipe(
+        Effect.map(() => {
+          if (this.#progress.rebuilding) return []
+          const leaving = traces.evictable(this.#progress.traces_next, now, IDLE_MICROS)
+          if (leaving.length === 0) return []
+          const { forgotten, records } = traces.evict(leaving)
+          // As many as leave at once: there may be more, so look again with the next chunk.
+          if (records.length >= EVICTED_ENTRIES_MAX) this.#lookedAt = 0
+          this.#state.tracesForgotten = Math.max(this.#state.tracesForgotten, forgotten)
+          return records
+        })
+      )
+    })
+
+  /**
+   * What the store holds of them, asked while it held everything that may have been forgotten: a
+   * view that is dropped is said to be rebuilding before anything of it goes.
+   */
+  readonly #load = Effect.fnUntraced(
+    { self: this },
+    function* (store: TraceLookup, { executions, spans }: Wanted) {
+      for (;;) {
+        yield* this.#caughtUp(store)
+        this.#rebuilt = false
+        const loaded = yield* store.load(executions, spans)
+        yield* this.#follow()
+        if (!this.#rebuilt) return loaded
+      }
+    }
+  )
+
+  /** Until the store shows everything that may have been forgotten. */
+  readonly #caughtUp = Effect.fnUntraced({ self: this }, function* (store: TraceLookup) {
+    const { partition, tracesForgotten } = this.#state
+    for (;;) {
+      yield* this.#follow()
+      const { rebuilding, traces_next } = this.#progress
+      if (!rebuilding && traces_next >= tracesForgotten) {
+        if (this.#confirmed) return
+        // A store that was emptied while nobody looked is not what `alk.progress` speaks of.
+        const last = yield* store.position(partition)
+        this.#confirmed = (last?.offset ?? -1) + 1 >= tracesForgotten
+        if (this.#confirmed) return
+      }
+      yield* Effect.sleep(CATCH_UP_INTERVAL_MS)
+    }
+  })
+
+  /** Read `alk.progress` to its end. */
+  #follow() {
+    const { partition } = this.#state
+    const log = this.#log
+    const bounds = log.bounds("progress", partition)
+    return Effect.flatMap(bounds, ({ end, start }) => {
+      const offset = Math.max(start, this.#next ?? start)
+      if (offset >= end) return Effect.void
+      const position = { topic: "progress" as const, partition, offset }
+      return scanEach(this.#reader, position, end, ({ value }) => {
+        if (value === null) return
+        this.#progress = readProgress(partition, value)
+        this.#rebuilt ||= this.#progress.rebuilding
+      }).pipe(
+        Effect.andThen(
+          Effect.sync(() => {
+            this.#next = end
+          })
+        )
+      )
+    })
+  }
+}

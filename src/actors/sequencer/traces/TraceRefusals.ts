@@ -1,0 +1,76 @@
+/**
+ * How operations on traces are refused: each message begins with the field that it is about, names
+ * the id, and says what to do. When to refuse is decided elsewhere.
+ */
+import type { TraceErrorCode, TraceResult } from "../../../domain/traces/TraceOperation.ts"
+import type { ExecutionHeader } from "./TraceEntry.ts"
+
+/** Spans of one execution, its root included. */
+export const SPANS_MAX = 100_000
+
+/** An operation that can't be done. */
+export interface TraceRefusal {
+  readonly code: TraceErrorCode
+  readonly message: string
+}
+
+/** What has become of an operation; its index is added where it is noted down. */
+export type TraceDecision = Omit<TraceResult, "index" | "op"> | TraceRefusal
+
+export const refuse = (code: TraceErrorCode, message: string): TraceRefusal => ({ code, message })
+
+export const named = (id: string): string => JSON.stringify(id)
+
+export const noExecution = (id: string): TraceRefusal =>
+  refuse("not_found", `execution_id: there is no execution ${named(id)}; start it first`)
+
+export const noSpan = (id: string): TraceRefusal =>
+  refuse("not_found", `span_id: there is no span ${named(id)}; start it first`)
+
+export const executionHasEnded = (
+  id: string,
+  { endedAt, status }: Pick<ExecutionHeader, "endedAt" | "status">
+): TraceRefusal =>
+  refuse(
+    "already_ended",
+    `execution_id: ${named(id)} has ended as ${status} at ${endedAt} and takes nothing more; `
+      + "start a new execution"
+  )
+
+export const spanHasEnded = (id: string, status: string): TraceRefusal =>
+  refuse(
+    "already_ended",
+    `span_id: ${named(id)} has ended as ${status} and takes nothing more; start a new span`
+  )
+
+export const endedOtherwise = (
+  what: "execution" | "span",
+  id: string,
+  status: string
+): TraceRefusal =>
+  refuse(
+    "already_ended",
+    `status: ${what} ${named(id)} has ended as ${status}, and that stays; to repeat the end send `
+      + status
+  )
+
+export const tooManySpans = (executionId: string): TraceRefusal =>
+  refuse(
+    "too_many_spans",
+    `execution_id: ${named(executionId)} has ${SPANS_MAX} spans, the most that an execution may `
+      + "have; start a new execution"
+  )
+
+export const tooManyLinks = (spanId: string): TraceRefusal =>
+  refuse(
+    "too_many_spans",
+    `span_id: ${named(spanId)} follows from more spans than one request can check for a cycle; `
+      + "send fewer spans at once, or fewer caused_by_span_ids"
+  )
+
+export const cycleOf = (spanId: string): TraceRefusal =>
+  refuse(
+    "cycle_detected",
+    `span_id: ${named(spanId)} would follow from itself through its parent_span_id or `
+      + "caused_by_span_ids; leave out what closes the cycle"
+  )

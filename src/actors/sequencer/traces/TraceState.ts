@@ -1,0 +1,452 @@
+/**
+ * The executions that the sequencer of one partition has in memory, and their changelog form on
+ * `alk.state`. It grows with what is running, not with history: what has ended or rests leaves as
+ * soon as the store shows it, and is loaded from there when it is named again. Knows no operations.
+ */
+import { RecordFields, RecordUnreadable } from "../../../domain/json/RecordFields.ts"
+import { parseFact, executionStatuses, type TraceStatus } from "../../../domain/traces/TraceFact.ts"
+import type { LoadedExecution } from "../../../ports/TraceStore.ts"
+import type { StateRecord } from "../StateRecord.ts"
+import { ExecutionEntry, type ExecutionHeader, type SpanEntry } from "./TraceEntry.ts"
+
+/** Executions and spans in memory, per partition; about 500 bytes each. */
+export const TRACE_ENTRIES_MAX = 250_000
+/** Executions and spans that leave at once: each may need a tombstone in one transaction. */
+export const EVICTED_ENTRIES_MAX = 10_000
+/** Executions looked at in search of some that may leave. */
+const EVICTION_STEPS_MAX = 10_000
+
+const EXECUTION_PREFIX = "x/"
+const SPAN_PREFIX = "s/"
+
+/** The record `x/<tenant>/<execution>`. */
+export interface StoredExecution {
+  readonly status: TraceStatus
+  readonly source: "api" | "otlp"
+  readonly provisional: boolean
+  readonly root_span_id: string
+  readonly started_at: string
+  readonly started_at_given: boolean
+  readonly ended_at: string | null
+  readonly fact_count: number
+  readonly event_count: number
+  /** Number of the last `execution.erased`; 0 if there is none. */
+  readonly erased_through: number
+  readonly last_offset: number
+  /** Microseconds since the epoch. */
+  readonly touched_at: number
+  /** True if spans that have no record here stand in the store. */
+  readonly partial: boolean
+}
+
+/** The record `s/<tenant>/<execution>/<span>`. */
+export interface StoredSpan {
+  readonly parent_span_id: string | null
+  readonly caused_by_span_ids: ReadonlyArray<string>
+  readonly span_type: string
+  readonly status: TraceStatus
+  readonly started_at: string
+  readonly started_at_given: boolean
+  readonly ended_at: string | null
+  readonly fact_number: number
+  /** null if the details were erased before. */
+  readonly details: { readonly salt: string; readonly hash: string } | null
+}
+
+const readExecution = (value: Buffer): StoredExecution => {
+  const fields = RecordFields.of(value, "execution")
+  fields.oneOf("status", executionStatuses)
+  fields.oneOf("source", ["api", "otlp"])
+  for (const name of ["provisional", "started_at_given", "partial"]) fields.boolean(name)
+  for (const name of ["root_span_id", "started_at"]) fields.anyText(name)
+  if (fields.value["ended_at"] !== null) fields.anyText("ended_at")
+  for (const name of ["fact_count", "event_count", "erased_through"]) fields.integer(name)
+  fields.integer("last_offset", -1)
+  fields.integer("touched_at")
+  return fields.value as unknown as StoredExecution
+}
+
+const readSpan = (value: Buffer): StoredSpan => {
+  const fields = RecordFields.of(value, "span")
+  fields.oneOf("status", executionStatuses)
+  fields.boolean("started_at_given")
+  for (const name of ["span_type", "started_at"]) fields.anyText(name)
+  for (const name of ["parent_span_id", "ended_at"]) {
+    if (fields.value[name] !== null) fields.anyText(name)
+  }
+  fields.texts("caused_by_span_ids")
+  fields.integer("fact_number")
+  if (fields.value["details"] !== null) {
+    const details = fields.object("details")
+    for (const name of ["salt", "hash"]) details.anyText(name)
+  }
+  return fields.value as unknown as StoredSpan
+}
+
+/** True for the keys of `alk.state` that `TraceState.replay` understands. */
+export const isTraceKey = (key: string): boolean =>
+  key.startsWith(EXECUTION_PREFIX) || key.startsWith(SPAN_PREFIX)
+
+/** Ids may hold any character; in a key a slash separates them. */
+const escapeId = (id: string): string =>
+  id.includes("%") || id.includes("/") ? id.replaceAll("%", "%25").replaceAll("/", "%2F") : id
+
+const unescapeId = (text: string): string =>
+  text.includes("%") ? text.replaceAll("%2F", "/").replaceAll("%25", "%") : text
+
+const executionKey = (tenantId: string, executionId: string): string =>
+  `${EXECUTION_PREFIX}${tenantId}/${escapeId(executionId)}`
+
+const spanKey = ({ executionId, tenantId }: ExecutionEntry, spanId: string): string =>
+  `${SPAN_PREFIX}${tenantId}/${escapeId(executionId)}/${escapeId(spanId)}`
+
+const executionRecord = (entry: ExecutionEntry, lastOffset: number): StateRecord => {
+  const { header } = entry
+  const stored: StoredExecution = {
+    status: header.status,
+    source: header.source,
+    provisional: header.provisional,
+    root_span_id: header.rootSpanId,
+    started_at: header.startedAt,
+    started_at_given: header.startedAtGiven,
+    ended_at: header.endedAt ?? null,
+    fact_count: header.factCount,
+    event_count: header.eventCount,
+    erased_through: header.erasedThrough,
+    last_offset: lastOffset,
+    touched_at: header.touchedAt,
+    partial: header.logged !== "whole"
+  }
+  return { key: executionKey(entry.tenantId, entry.executionId), value: JSON.stringify(stored) }
+}
+
+const toHeader = (stored: StoredExecution): ExecutionHeader => ({
+  status: stored.status,
+  source: stored.source,
+  provisional: stored.provisional,
+  rootSpanId: stored.root_span_id,
+  startedAt: stored.started_at,
+  startedAtGiven: stored.started_at_given,
+  endedAt: stored.ended_at ?? undefined,
+  factCount: stored.fact_count,
+  eventCount: stored.event_count,
+  spanCount: 0,
+  erasedThrough: stored.erased_through,
+  lastOffset: stored.last_offset,
+  touchedAt: stored.touched_at,
+  logged: stored.partial ? "in part" : "whole",
+  complete: !stored.partial
+})
+
+const spanRecord = (entry: ExecutionEntry, spanId: string, span: SpanEntry): StateRecord => {
+  const stored: StoredSpan = {
+    parent_span_id: span.parent ?? null,
+    caused_by_span_ids: span.causes,
+    span_type: span.spanType,
+    status: span.status,
+    started_at: span.startedAt,
+    started_at_given: span.startedAtGiven,
+    ended_at: span.endedAt ?? null,
+    fact_number: span.factNumber,
+    details: span.details ?? null
+  }
+  return { key: spanKey(entry, spanId), value: JSON.stringify(stored) }
+}
+
+const toSpan = (stored: StoredSpan): SpanEntry => ({
+  parent: stored.parent_span_id ?? undefined,
+  causes: stored.caused_by_span_ids,
+  spanType: stored.span_type,
+  status: stored.status,
+  startedAt: stored.started_at,
+  startedAtGiven: stored.started_at_given,
+  endedAt: stored.ended_at ?? undefined,
+  factNumber: stored.fact_number,
+  details: stored.details ?? undefined
+})
+
+/** What a chunk has changed in executions; see TraceDraft. */
+export interface TraceEntryChanges {
+  readonly entries: Iterable<ExecutionEntry>
+}
+
+/** The records of `alk.state` for a chunk whose first fact has come to stand at `firstOffset`. */
+export const traceRecords = (
+  changes: TraceEntryChanges,
+  firstOffset: number
+): ReadonlyArray<StateRecord> => {
+  const records: Array<StateRecord> = []
+  for (const entry of changes.entries) {
+    if (entry.lastFact === -1) continue
+    records.push(executionRecord(entry, firstOffset + entry.lastFact))
+    for (const [id, span] of entry.spans) records.push(spanRecord(entry, id, span))
+  }
+  return records
+}
+
+interface TenantTraces {
+  readonly executions: Map<string, ExecutionEntry>
+  readonly executionOf: Map<string, string>
+}
+
+/** Records of one execution that wait until all of the changelog is read. */
+interface Staged {
+  readonly tenantId: string
+  readonly executionId: string
+  execution: StoredExecution | undefined
+  readonly spans: Map<string, StoredSpan>
+}
+
+/** The entry that loaded facts add up to; undefined if they are not those of an execution. */
+const unpack = (loaded: LoadedExecution, nowMicros: number): ExecutionEntry | undefined => {
+  const entry = ExecutionEntry.empty(loaded.tenantId, loaded.executionId, nowMicros)
+  for (const body of loaded.facts) {
+    const fact = parseFact(body)
+    if (fact === undefined || fact.execution_id !== loaded.executionId) return undefined
+    const { details_hash: hash, details_salt: salt } = fact
+    entry.fold(fact, hash === undefined || salt === undefined ? undefined : { hash, salt })
+  }
+  if (entry.header.startedAt === "") return undefined
+  const { eventCount, factCount, lastOffset } = loaded
+  Object.assign(entry.header, { eventCount, factCount, lastOffset, logged: "nowhere" })
+  entry.unlogged = new Set(entry.spans.keys())
+  return entry
+}
+
+export interface Eviction {
+  /** Tombstones for `alk.state`; they come before other records of the same transaction. */
+  readonly records: ReadonlyArray<StateRecord>
+  /** Offset on `alk.traces` behind the last fact of what has left; 0 if nothing has. */
+  readonly forgotten: number
+}
+
+/** Bounds of eviction, for tests to make small. */
+export interface EvictionLimits {
+  readonly entriesMax: number
+  readonly evictedMax: number
+}
+
+const DEFAULT_LIMITS: EvictionLimits = {
+  entriesMax: TRACE_ENTRIES_MAX,
+  evictedMax: EVICTED_ENTRIES_MAX
+}
+
+const sizeOf = (entry: ExecutionEntry): number => 1 + entry.spans.size
+
+export class TraceState {
+  readonly #tenants = new Map<string, TenantTraces>()
+  /** Least recently touched first. */
+  readonly #touched = new Set<ExecutionEntry>()
+  /** In the order of their last fact, but for those that were loaded. */
+  readonly #ended = new Set<ExecutionEntry>()
+  readonly #staged = new Map<string, Staged>()
+  #size = 0
+
+  /** Executions and spans in memory. */
+  get size(): number {
+    this.#settle()
+    return this.#size
+  }
+
+  execution(tenantId: string, executionId: string): ExecutionEntry | undefined {
+    this.#settle()
+    return this.#tenants.get(tenantId)?.executions.get(executionId)
+  }
+
+  /** The execution in memory that a span belongs to. */
+  executionOf(tenantId: string, spanId: string): string | undefined {
+    this.#settle()
+    return this.#tenants.get(tenantId)?.executionOf.get(spanId)
+  }
+
+  /** Take one record of the changelog into account, in the order of the log. */
+  replay(key: string, value: Buffer | null): void {
+    const [prefix, tenantId, execution, span] = key.split("/")
+    const isSpan = prefix === "s"
+    if (!tenantId || execution === undefined || (isSpan && span === undefined)) {
+      throw new RecordUnreadable(`its key does not name ${isSpan ? "a span" : "an execution"}`)
+    }
+    // Read before anything changes.
+    const stored = value === null ? undefined : isSpan ? readSpan(value) : readExecution(value)
+    const name = `${tenantId}/${execution}`
+    let staged = this.#staged.get(name)
+    if (staged === undefined) {
+      if (value === null) return
+      const executionId = unescapeId(execution)
+      staged = { tenantId, executionId, execution: undefined, spans: new Map() }
+      this.#staged.set(name, staged)
+    }
+    if (!isSpan) staged.execution = stored as StoredExecution | undefined
+    else if (stored === undefined) staged.spans.delete(unescapeId(span!))
+    else staged.spans.set(unescapeId(span!), stored as StoredSpan)
+    if (staged.execution === undefined && staged.spans.size === 0) this.#staged.delete(name)
+  }
+
+  /** Everything that the changelog has to hold, as records. */
+  snapshot(): ReadonlyArray<StateRecord> {
+    this.#settle()
+    const records: Array<StateRecord> = []
+    for (const entry of this.#touched) {
+      if (entry.header.logged === "nowhere") continue
+      records.push(executionRecord(entry, entry.header.lastOffset))
+      for (const [id, span] of entry.spans) {
+        if (entry.unlogged?.has(id) !== true) records.push(spanRecord(entry, id, span))
+      }
+    }
+    return records
+  }
+
+  /**
+   * Remember an execution that was loaded from the store. What is in memory knows better than the
+   * store, so only what is missing there is taken. False if the facts are not those of an execution
+   * (someone has changed the store): then what was wanted has not been loaded.
+   */
+  take(loaded: LoadedExecution, nowMicros: number): boolean {
+    const known = this.execution(loaded.tenantId, loaded.executionId)
+    if (known?.header.complete === true) return true
+    const entry = unpack(loaded, nowMicros)
+    if (entry === undefined) return false
+    if (known !== undefined) {
+      for (const [id, span] of known.spans) {
+        entry.put(id, span)
+        entry.unlogged?.delete(id)
+      }
+      const { spanCount } = entry.header
+      Object.assign(entry.header, known.header, { spanCount, touchedAt: nowMicros, complete: true })
+      this.#remove(known)
+    }
+    entry.findMissing()
+    this.#insert(entry)
+    return true
+  }
+
+  /**
+   * Executions that may leave, now that the store shows `alk.traces` up to `tracesNextVisible`,
+   * exclusive: those that have ended, those that nobody has named for `idleMicros`, and beyond the
+   * limit of memory those that rest the longest.
+   */
+  evictable(
+    tracesNextVisible: number,
+    nowMicros: number,
+    idleMicros: number,
+    limits: EvictionLimits = DEFAULT_LIMITS
+  ): ReadonlyArray<ExecutionEntry> {
+    this.#settle()
+    const leaving = new Set<ExecutionEntry>()
+    let leavingSize = 0
+    let steps = 0
+    const consider = (entry: ExecutionEntry): void => {
+      steps += 1
+      if (entry.header.lastOffset >= tracesNextVisible || leaving.has(entry)) return
+      leaving.add(entry)
+      leavingSize += sizeOf(entry)
+    }
+    const done = () => leavingSize >= limits.evictedMax || steps >= EVICTION_STEPS_MAX
+    for (const entry of this.#ended) {
+      if (done()) return [...leaving]
+      consider(entry)
+    }
+    for (const entry of this.#touched) {
+      const isIdle = entry.header.touchedAt <= nowMicros - idleMicros
+      const tooMany = this.#size - leavingSize > limits.entriesMax
+      if (done() || (!isIdle && !tooMany)) break
+      consider(entry)
+    }
+    return [...leaving]
+  }
+
+  /** Forget executions that `evictable` has named. */
+  evict(entries: ReadonlyArray<ExecutionEntry>): Eviction {
+    const records: Array<StateRecord> = []
+    let forgotten = 0
+    for (const entry of entries) {
+      this.#remove(entry)
+      forgotten = Math.max(forgotten, entry.header.lastOffset + 1)
+      if (entry.header.logged === "nowhere") continue
+      records.push({ key: executionKey(entry.tenantId, entry.executionId), value: null })
+      for (const id of entry.spans.keys()) {
+        if (entry.unlogged?.has(id) !== true) records.push({ key: spanKey(entry, id), value: null })
+      }
+    }
+    return { records, forgotten }
+  }
+
+  /** Take over what a chunk has changed, once it is committed. */
+  advance(changes: TraceEntryChanges, firstOffset: number): void {
+    for (const changed of changes.entries) {
+      const hasFacts = changed.lastFact !== -1
+      if (hasFacts) {
+        changed.header.lastOffset = firstOffset + changed.lastFact
+        changed.lastFact = -1
+        if (changed.header.logged === "nowhere") changed.header.logged = "in part"
+      }
+      const known = this.execution(changed.tenantId, changed.executionId)
+      if (known === undefined) {
+        this.#insert(changed)
+        continue
+      }
+      const before = known.spans.size
+      known.absorb(changed)
+      this.#size += known.spans.size - before
+      this.#indexSpans(known, changed.spans.keys())
+      for (const id of changed.spans.keys()) known.unlogged?.delete(id)
+      this.#order(known, hasFacts)
+    }
+  }
+
+  #tenant(tenantId: string): TenantTraces {
+    const known = this.#tenants.get(tenantId)
+    if (known !== undefined) return known
+    const tenant = { executions: new Map(), executionOf: new Map() }
+    this.#tenants.set(tenantId, tenant)
+    return tenant
+  }
+
+  #insert(entry: ExecutionEntry): void {
+    this.#tenant(entry.tenantId).executions.set(entry.executionId, entry)
+    this.#size += sizeOf(entry)
+    this.#indexSpans(entry, entry.spans.keys())
+    this.#order(entry, true)
+  }
+
+  #indexSpans({ executionId, tenantId }: ExecutionEntry, ids: Iterable<string>): void {
+    const { executionOf } = this.#tenant(tenantId)
+    for (const id of ids) if (!executionOf.has(id)) executionOf.set(id, executionId)
+  }
+
+  #order(entry: ExecutionEntry, hasFacts: boolean): void {
+    this.#touched.delete(entry)
+    this.#touched.add(entry)
+    if (!hasFacts || entry.header.status === "RUNNING") return
+    this.#ended.delete(entry)
+    this.#ended.add(entry)
+  }
+
+  #remove(entry: ExecutionEntry): void {
+    const tenant = this.#tenant(entry.tenantId)
+    tenant.executions.delete(entry.executionId)
+    for (const id of entry.spans.keys()) {
+      if (tenant.executionOf.get(id) === entry.executionId) tenant.executionOf.delete(id)
+    }
+    if (tenant.executions.size === 0) this.#tenants.delete(entry.tenantId)
+    this.#touched.delete(entry)
+    this.#ended.delete(entry)
+    this.#size -= sizeOf(entry)
+  }
+
+  /** Make entries of the records that were replayed: a span may come before its execution. */
+  #settle(): void {
+    if (this.#staged.size === 0) return
+    const entries: Array<ExecutionEntry> = []
+    for (const { execution, executionId, spans, tenantId } of this.#staged.values()) {
+      if (execution === undefined) continue
+      const entry = ExecutionEntry.of(tenantId, executionId, toHeader(execution))
+      for (const [id, span] of spans) entry.put(id, toSpan(span))
+      entry.findMissing()
+      entries.push(entry)
+    }
+    this.#staged.clear()
+    entries.sort((left, right) => left.header.touchedAt - right.header.touchedAt)
+    for (const entry of entries) this.#insert(entry)
+  }
+}

@@ -1,0 +1,416 @@
+/**
+ * The rules of traces: what the operations of one command make of the executions that there are. No
+ * clock, no log, no effects. The order of operations in a command matters only between operations
+ * of one kind, and a command that throws has changed nothing.
+ */
+import type { ItemError } from "../../../domain/records/Command.ts"
+import { factDetailsHash } from "../../../domain/traces/TraceFact.ts"
+import type {
+  AddSpanEvent,
+  EndExecution,
+  EndSpan,
+  EraseExecution,
+  RecordOtlpSpan,
+  StartExecution,
+  StartSpan,
+  TraceOperation,
+  TraceResult
+} from "../../../domain/traces/TraceOperation.ts"
+import { OtlpSpans } from "./OtlpStep.ts"
+import type { WindowEntry } from "../PackedWindow.ts"
+import { orderSpans } from "./SpanOrder.ts"
+import { CommandDraft, type FindDuplicate, type TraceDraft } from "./TraceDraft.ts"
+import { closesCycle, type ExecutionEntry, type SpanEntry } from "./TraceEntry.ts"
+import {
+  cycleOf,
+  endedOtherwise,
+  executionHasEnded,
+  named,
+  noExecution,
+  noSpan,
+  refuse,
+  spanHasEnded,
+  SPANS_MAX,
+  tooManyLinks,
+  tooManySpans,
+  type TraceDecision
+} from "./TraceRefusals.ts"
+import { endOf } from "./TraceTimes.ts"
+import type { TraceCommand } from "./TraceWanted.ts"
+
+/** What one command does; nothing has happened until the draft has taken it over. */
+export interface TracesApplied {
+  /** In the order of the request, as the errors. */
+  readonly results: ReadonlyArray<TraceResult>
+  readonly errors: ReadonlyArray<ItemError>
+  /** For the duplicate window. */
+  readonly dedup: ReadonlyArray<WindowEntry>
+  /** True if the whole command was refused because something could not be loaded. */
+  readonly unavailable: boolean
+  readonly command: CommandDraft
+}
+
+const startExecution = (command: CommandDraft, operation: StartExecution): TraceDecision => {
+  const { agentId, details, executionId, rootDetails, rootSpanId } = operation
+  const { startedAt, startedAtGiven } = operation
+  const known = command.execution(executionId)
+  if (known !== undefined) {
+    const { header } = known
+    if (startedAtGiven && header.startedAtGiven && startedAt !== header.startedAt) {
+      return refuse(
+        "idempotency_conflict",
+        `started_at: execution ${named(executionId)} was started with ${header.startedAt}; `
+          + "send that, or start another one under a new idempotency_key or id"
+      )
+    }
+    return { outcome: "existing", execution_id: executionId, span_id: header.rootSpanId }
+  }
+  const entry = command.create(executionId)
+  const times = { started_at: startedAt, started_at_given: startedAtGiven }
+  command.record(
+    entry,
+    {
+      type: "execution.started",
+      execution_id: executionId,
+      fact_number: 1,
+      agent_id: agentId,
+      root_span_id: rootSpanId,
+      source: "api",
+      ...times
+    },
+    details
+  )
+  command.record(
+    entry,
+    {
+      type: "span.started",
+      execution_id: executionId,
+      fact_number: 2,
+      span_id: rootSpanId,
+      caused_by_span_ids: [],
+      span_type: "AGENT",
+      ...times
+    },
+    rootDetails
+  )
+  return { outcome: "created", execution_id: executionId, span_id: rootSpanId }
+}
+
+/** Spans that are still running end with it: that follows from this one fact. */
+const endExecution = (command: CommandDraft, operation: EndExecution): TraceDecision => {
+  const { details, executionId, status } = operation
+  const entry = command.execution(executionId)
+  if (entry === undefined) return noExecution(executionId)
+  const { header } = entry
+  if (header.status === status) return { outcome: "existing", execution_id: executionId }
+  if (header.status !== "RUNNING") return endedOtherwise("execution", executionId, header.status)
+  const endedAt = endOf(operation, header)
+  if (typeof endedAt !== "string") return endedAt
+  command.record(
+    entry,
+    {
+      type: "execution.ended",
+      execution_id: executionId,
+      fact_number: header.factCount + 1,
+      status,
+      ended_at: endedAt
+    },
+    details
+  )
+  return { outcome: "created", execution_id: executionId }
+}
+
+/**
+ * A running execution may be erased too. Facts that follow bring details again; asking once more
+ * then erases those, while a repetition with nothing in between finds it done.
+ */
+const eraseExecution = (command: CommandDraft, operation: EraseExecution): TraceDecision => {
+  const { erasedBy, executionId, reason } = operation
+  const entry = command.execution(executionId)
+  if (entry === undefined) return noExecution(executionId)
+  const { header } = entry
+  if (header.erasedThrough === header.factCount) {
+    return { outcome: "existing", execution_id: executionId }
+  }
+  command.record(
+    entry,
+    {
+      type: "execution.erased",
+      execution_id: executionId,
+      fact_number: header.factCount + 1,
+      reason,
+      erased_by: erasedBy
+    },
+    undefined
+  )
+  return { outcome: "created", execution_id: executionId }
+}
+
+/** A span that is not named to be another's child is the root's. */
+const parentOf = (entry: ExecutionEntry, { parentSpanId }: StartSpan): string =>
+  parentSpanId ?? entry.header.rootSpanId
+
+/**
+ * Does this ask for the span as it was started? The facts tell, which are the same in memory and in
+ * the store; once erased, all but the details.
+ */
+const isSameSpan = (entry: ExecutionEntry, span: SpanEntry, operation: StartSpan): boolean => {
+  const isErased = span.factNumber < entry.header.erasedThrough
+  const { causedBy, details, spanType, startedAt, startedAtGiven } = operation
+  const isAlike =
+    span.parent === parentOf(entry, operation)
+    && span.spanType === spanType
+    && span.causes.length === causedBy.length
+    && span.causes.every((cause, at) => cause === causedBy[at])
+    && span.startedAtGiven === startedAtGiven
+    && (!startedAtGiven || span.startedAt === startedAt)
+  if (!isAlike || isErased) return isAlike
+  return (
+    span.details !== undefined
+    && factDetailsHash(span.details.salt, details.text) === span.details.hash
+  )
+}
+
+const hasSpan = (entry: ExecutionEntry, spanId: string): boolean =>
+  spanId === entry.header.rootSpanId || entry.span(spanId) !== undefined
+
+const startSpan = (
+  command: CommandDraft,
+  operation: StartSpan,
+  cyclic: ReadonlySet<string>
+): TraceDecision => {
+  const { causedBy, details, executionId, spanId, spanType } = operation
+  const entry = command.execution(executionId)
+  if (entry === undefined) return noExecution(executionId)
+  const { header } = entry
+  const holder = command.executionOf(spanId)
+  if (holder !== undefined) {
+    const span = entry.span(spanId)
+    return span !== undefined && isSameSpan(entry, span, operation)
+      ? { outcome: "existing", execution_id: executionId, span_id: spanId }
+      : refuse("id_conflict", `id: ${named(spanId)} belongs to another span; send a new id`)
+  }
+  if (header.status !== "RUNNING") return executionHasEnded(executionId, header)
+  if (cyclic.has(spanId)) return cycleOf(spanId)
+  const parent = parentOf(entry, operation)
+  const absent = [parent, ...causedBy].find((id) => !hasSpan(entry, id))
+  if (absent !== undefined) {
+    const field = absent === parent ? "parent_span_id" : "caused_by_span_ids"
+    return refuse(
+      "not_found",
+      `${field}: ${named(absent)} is no span of execution ${named(executionId)}; start it first, `
+        + "or send both in one batch"
+    )
+  }
+  const closes = closesCycle(entry, spanId, [parent, ...causedBy], command.links)
+  if (closes !== false) return closes === true ? cycleOf(spanId) : tooManyLinks(spanId)
+  if (header.spanCount >= SPANS_MAX) return tooManySpans(executionId)
+  command.record(
+    entry,
+    {
+      type: "span.started",
+      execution_id: executionId,
+      fact_number: header.factCount + 1,
+      span_id: spanId,
+      parent_span_id: parent,
+      caused_by_span_ids: causedBy,
+      span_type: spanType,
+      started_at: operation.startedAt,
+      started_at_given: operation.startedAtGiven
+    },
+    details
+  )
+  return { outcome: "created", execution_id: executionId, span_id: spanId }
+}
+
+interface FoundSpan {
+  readonly entry: ExecutionEntry
+  readonly span: SpanEntry
+}
+
+const findSpan = (command: CommandDraft, spanId: string): FoundSpan | undefined => {
+  const executionId = command.executionOf(spanId)
+  const entry = executionId === undefined ? undefined : command.execution(executionId)
+  const span = entry?.span(spanId)
+  return entry === undefined || span === undefined ? undefined : { entry, span }
+}
+
+const endSpan = (command: CommandDraft, operation: EndSpan): TraceDecision => {
+  const { details, spanId, status } = operation
+  const found = findSpan(command, spanId)
+  if (found === undefined) return noSpan(spanId)
+  const { entry, span } = found
+  const { executionId, header } = entry
+  const current = span.status === "RUNNING" ? header.status : span.status
+  if (current === status) {
+    return { outcome: "existing", execution_id: executionId, span_id: spanId }
+  }
+  if (current !== "RUNNING") return endedOtherwise("span", spanId, current)
+  const endedAt = endOf(operation, span)
+  if (typeof endedAt !== "string") return endedAt
+  command.record(
+    entry,
+    {
+      type: "span.ended",
+      execution_id: executionId,
+      fact_number: header.factCount + 1,
+      span_id: spanId,
+      status,
+      ended_at: endedAt
+    },
+    details
+  )
+  return { outcome: "created", execution_id: executionId, span_id: spanId }
+}
+
+const addEvent = (command: CommandDraft, operation: AddSpanEvent): TraceDecision => {
+  const { dedupKey, details, eventId, eventType, fingerprint, spanId, timestamp } = operation
+  const found = findSpan(command, spanId)
+  if (found === undefined) return noSpan(spanId)
+  const { entry, span } = found
+  const { executionId, header } = entry
+  const ids = { execution_id: executionId, span_id: spanId, event_id: eventId }
+  const earlier = dedupKey === undefined ? undefined : command.findEvent(dedupKey)
+  if (earlier !== undefined) {
+    return earlier.mark === fingerprint
+      ? { outcome: "existing", ...ids, sequence_number: earlier.number }
+      : refuse(
+          "id_conflict",
+          `id: ${named(eventId)} belongs to a trace event with other content `
+            + `(sequence_number ${earlier.number}); send a new id`
+        )
+  }
+  if (span.status !== "RUNNING") return spanHasEnded(spanId, span.status)
+  if (header.status !== "RUNNING") return executionHasEnded(executionId, header)
+  const sequenceNumber = header.eventCount + 1
+  command.record(
+    entry,
+    {
+      type: "span.event",
+      fact_number: header.factCount + 1,
+      event_type: eventType,
+      sequence_number: sequenceNumber,
+      timestamp,
+      ...ids
+    },
+    details
+  )
+  if (dedupKey !== undefined && fingerprint !== undefined) {
+    command.rememberEvent({ key: dedupKey, mark: fingerprint, number: sequenceNumber })
+  }
+  return { outcome: "created", ...ids, sequence_number: sequenceNumber }
+}
+
+/** The operations of a command by when their turn comes, each group in the order of the request. */
+interface Turns {
+  readonly executionStarts: ReadonlyArray<StartExecution>
+  readonly spanStarts: ReadonlyArray<StartSpan>
+  readonly otlpSpans: ReadonlyArray<RecordOtlpSpan>
+  readonly events: ReadonlyArray<AddSpanEvent>
+  readonly spanEnds: ReadonlyArray<EndSpan>
+  readonly executionEnds: ReadonlyArray<EndExecution>
+  readonly erasures: ReadonlyArray<EraseExecution>
+}
+
+const toTurns = (operations: ReadonlyArray<TraceOperation>): Turns => {
+  const turns = {
+    executionStarts: [] as Array<StartExecution>,
+    spanStarts: [] as Array<StartSpan>,
+    otlpSpans: [] as Array<RecordOtlpSpan>,
+    events: [] as Array<AddSpanEvent>,
+    spanEnds: [] as Array<EndSpan>,
+    executionEnds: [] as Array<EndExecution>,
+    erasures: [] as Array<EraseExecution>
+  }
+  for (const operation of operations) {
+    switch (operation.op) {
+      case "execution.start":
+        turns.executionStarts.push(operation)
+        break
+      case "span.start":
+        turns.spanStarts.push(operation)
+        break
+      case "otlp.span":
+        turns.otlpSpans.push(operation)
+        break
+      case "span.event":
+        turns.events.push(operation)
+        break
+      case "span.end":
+        turns.spanEnds.push(operation)
+        break
+      case "execution.end":
+        turns.executionEnds.push(operation)
+        break
+      case "execution.erase":
+        turns.erasures.push(operation)
+    }
+  }
+  return turns
+}
+
+/** What has become of each operation, in whatever order their turns come. */
+class Outcomes {
+  readonly results: Array<TraceResult> = []
+  readonly errors: Array<ItemError> = []
+
+  note({ index, op }: TraceOperation, decision: TraceDecision): void {
+    if ("code" in decision) this.errors.push({ index, ...decision })
+    else this.results.push({ index, op, ...decision })
+  }
+
+  /** Put into the order of the request. */
+  settle(): void {
+    this.results.sort((left, right) => left.index - right.index)
+    this.errors.sort((left, right) => left.index - right.index)
+  }
+}
+
+const applyInTurn = (
+  command: CommandDraft,
+  operations: ReadonlyArray<TraceOperation>,
+  outcomes: Outcomes
+): void => {
+  const turns = toTurns(operations)
+  for (const start of turns.executionStarts) outcomes.note(start, startExecution(command, start))
+  const existed = (spanId: string) => command.executionOf(spanId) !== undefined
+  const { cyclic, ordered } = orderSpans(turns.spanStarts, existed)
+  for (const start of ordered) outcomes.note(start, startSpan(command, start, cyclic))
+  const otlp = new OtlpSpans(command, turns.otlpSpans)
+  otlp.start()
+  for (const event of turns.events) outcomes.note(event, addEvent(command, event))
+  otlp.addEvents()
+  for (const end of turns.spanEnds) outcomes.note(end, endSpan(command, end))
+  otlp.end()
+  for (const end of turns.executionEnds) outcomes.note(end, endExecution(command, end))
+  otlp.endExecutions()
+  for (const [span, decision] of otlp.decisions()) outcomes.note(span, decision)
+  for (const erasure of turns.erasures) outcomes.note(erasure, eraseExecution(command, erasure))
+}
+
+/**
+ * Decide on the operations of one command. Changes nothing but what it returns: `draft.takeOver`
+ * makes it part of the chunk. A command that names something that could not be loaded is refused as
+ * a whole, so that a retry finds nothing half done.
+ */
+export const applyTraces = (
+  draft: TraceDraft,
+  { operations, tenantId }: TraceCommand,
+  findDuplicate: FindDuplicate
+): TracesApplied => {
+  const command = new CommandDraft(draft, tenantId, findDuplicate)
+  const outcomes = new Outcomes()
+  const unavailable = draft.lacks({ operations, tenantId })
+  if (unavailable) {
+    const refusal = refuse(
+      "unavailable",
+      "what this names could not be looked up in time, and nothing was done; try again"
+    )
+    for (const operation of operations) outcomes.note(operation, refusal)
+  } else {
+    applyInTurn(command, operations, outcomes)
+    outcomes.settle()
+  }
+  const { errors, results } = outcomes
+  return { results, errors, dedup: command.dedup, unavailable, command }
+}

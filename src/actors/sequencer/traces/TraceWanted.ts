@@ -1,0 +1,110 @@
+/**
+ * Which executions a chunk of commands has to know that are not in memory: they are loaded from the
+ * store before the step. What can't exist before the chunk is not wanted; nothing is decided here.
+ */
+import type { TraceOperation } from "../../../domain/traces/TraceOperation.ts"
+import type { TraceKey } from "../../../ports/TraceStore.ts"
+import type { ExecutionEntry } from "./TraceEntry.ts"
+
+/** Operations of one command. */
+export interface TraceCommand {
+  readonly tenantId: string
+  readonly operations: ReadonlyArray<TraceOperation>
+}
+
+/** Executions to load by their own id, and by the id of one of their spans. */
+export interface Wanted {
+  readonly executions: ReadonlyArray<TraceKey>
+  readonly spans: ReadonlyArray<TraceKey>
+}
+
+export interface TraceMemory {
+  execution(tenantId: string, executionId: string): ExecutionEntry | undefined
+  executionOf(tenantId: string, spanId: string): string | undefined
+}
+
+/** What has to be known to decide on an operation. */
+export interface Needs {
+  readonly executionId?: string
+  /** A span whose execution is not named, or whose id may be taken anywhere in the tenant. */
+  readonly spanId?: string
+}
+
+/**
+ * Ids of OpenTelemetry spans are derived from their trace, which names the execution: they are not
+ * looked for in others.
+ */
+export const needsOf = (operation: TraceOperation): Needs => {
+  switch (operation.op) {
+    case "execution.start":
+      return operation.fresh ? {} : { executionId: operation.executionId }
+    case "execution.end":
+    case "execution.erase":
+    case "otlp.span":
+      return { executionId: operation.executionId }
+    case "span.start": {
+      const { executionId, fresh, spanId } = operation
+      return fresh ? { executionId } : { executionId, spanId }
+    }
+    case "span.end":
+    case "span.event":
+      return { spanId: operation.spanId }
+  }
+}
+
+/** One text for tenant and id; no tenant has a slash in it. */
+export const keyText = (tenantId: string, id: string): string => `${tenantId}/${id}`
+
+class Gathering {
+  readonly executions: Array<TraceKey> = []
+  readonly spans: Array<TraceKey> = []
+  readonly #memory: TraceMemory
+  /** Wanted already, or made by this chunk. */
+  readonly #coveredExecutions = new Set<string>()
+  readonly #coveredSpans = new Set<string>()
+
+  constructor(memory: TraceMemory) {
+    this.#memory = memory
+  }
+
+  wantExecution(tenantId: string, id: string): void {
+    const key = keyText(tenantId, id)
+    if (this.#coveredExecutions.has(key)) return
+    if (this.#memory.execution(tenantId, id)?.header.complete === true) return
+    this.#coveredExecutions.add(key)
+    this.executions.push({ tenantId, id })
+  }
+
+  wantSpan(tenantId: string, id: string): void {
+    const key = keyText(tenantId, id)
+    if (this.#coveredSpans.has(key)) return
+    const executionId = this.#memory.executionOf(tenantId, id)
+    if (executionId !== undefined) return this.wantExecution(tenantId, executionId)
+    this.#coveredSpans.add(key)
+    this.spans.push({ tenantId, id })
+  }
+
+  /** What an operation makes can be named by any other of its command, and by later ones. */
+  cover(tenantId: string, operation: TraceOperation): void {
+    if (operation.op === "execution.start" && operation.fresh) {
+      this.#coveredExecutions.add(keyText(tenantId, operation.executionId))
+      this.#coveredSpans.add(keyText(tenantId, operation.rootSpanId))
+    } else if (operation.op === "span.start" && operation.fresh) {
+      this.#coveredSpans.add(keyText(tenantId, operation.spanId))
+    }
+  }
+}
+
+/** What must be loaded before the step can take these commands, in this order. */
+export const wantedOf = (memory: TraceMemory, commands: ReadonlyArray<TraceCommand>): Wanted => {
+  const gathering = new Gathering(memory)
+  for (const { operations, tenantId } of commands) {
+    for (const operation of operations) gathering.cover(tenantId, operation)
+    for (const operation of operations) {
+      const { executionId, spanId } = needsOf(operation)
+      if (executionId !== undefined) gathering.wantExecution(tenantId, executionId)
+      if (spanId !== undefined) gathering.wantSpan(tenantId, spanId)
+    }
+  }
+  return { executions: gathering.executions, spans: gathering.spans }
+}

@@ -1,0 +1,172 @@
+/**
+ * The nodes of trees in memory, in groups of 256 siblings: leaves, and the nodes that the store
+ * keeps. Bounded; what was used longest ago goes first. Knows neither a store nor a proof.
+ */
+import { HASH_BYTES, leafHash, nodeHash } from "../../../domain/chain/MerkleTree.ts"
+import { CHILDREN, KEPT_LEVELS, keptLevels } from "./HashTreeSql.ts"
+
+/** Groups at most, about 40 KB each: those of 67,000,000 events. */
+const GROUPS_MAX = 1_024
+
+/** 0 for events, else one of `keptLevels`. */
+export type GroupLevel = 0 | (typeof keptLevels)[number]
+
+/** Nodes from `first` up to, exclusive, `end`; all of one group. */
+export interface GroupSlice {
+  readonly level: GroupLevel
+  readonly group: number
+  readonly first: number
+  readonly end: number
+}
+
+/** The level of the groups that a node of this level is made of. */
+export const groupLevel = (level: number): GroupLevel =>
+  keptLevels.findLast((kept) => kept <= level) ?? 0
+
+/** What has to be known for a node. */
+export const slicesOf = (level: number, index: number): ReadonlyArray<GroupSlice> => {
+  const base = groupLevel(level)
+  const size = 2 ** (level - base)
+  const slices: Array<GroupSlice> = []
+  for (let first = index * size; first < (index + 1) * size; ) {
+    const group = Math.floor(first / CHILDREN)
+    const end = Math.min((index + 1) * size, (group + 1) * CHILDREN)
+    slices.push({ level: base, group, first, end })
+    first = end
+  }
+  return slices
+}
+
+/** Some siblings from the first of their group on, and every complete subtree above them. */
+class Group {
+  /** Hashes as they stand in the store, 64 hex digits each: of the events on level 0. */
+  readonly hashes: ReadonlyArray<string>
+  /** Nodes side by side in one buffer, by their level within the group. */
+  readonly #levels: ReadonlyArray<Buffer>
+
+  constructor(level: GroupLevel, hashes: ReadonlyArray<string>) {
+    this.hashes = hashes
+    const toNode = (hash: string) => (level === 0 ? leafHash(hash) : Buffer.from(hash, "hex"))
+    const levels = [Buffer.concat(hashes.map(toNode))]
+    for (let below = levels[0]!; below.length >= 2 * HASH_BYTES; below = levels.at(-1)!) {
+      const parents: Array<Buffer> = []
+      for (let at = 0; at + 2 * HASH_BYTES <= below.length; at += 2 * HASH_BYTES) {
+        const middle = at + HASH_BYTES
+        parents.push(
+          nodeHash(below.subarray(at, middle), below.subarray(middle, middle + HASH_BYTES))
+        )
+      }
+      levels.push(Buffer.concat(parents))
+    }
+    this.#levels = levels
+  }
+
+  /** The node on a level of the group; `place` counts from the group's first one there. */
+  node(level: number, place: number): Buffer | undefined {
+    const node = this.#levels[level]?.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES)
+    return node?.length === HASH_BYTES ? node : undefined
+  }
+}
+
+export class NodeGroups {
+  /** By tree, then by level and group; the trees, too, in the order of their last use. */
+  readonly #byTree = new Map<string, Map<string, Group>>()
+  #count = 0
+
+  /** The first node of the group that is not known, or the one behind it if all are. */
+  knownUpTo(tree: string, { group, level }: GroupSlice): number {
+    return group * CHILDREN + (this.#touch(tree, level, group)?.hashes.length ?? 0)
+  }
+
+  /** True if all of the slice is known. */
+  has(tree: string, slice: GroupSlice): boolean {
+    return this.knownUpTo(tree, slice) >= slice.end
+  }
+
+  /** `hashes`: as many of the group as are known, from its first one on. */
+  put(tree: string, level: GroupLevel, group: number, hashes: ReadonlyArray<string>): void {
+    const groups = this.#byTree.get(tree) ?? new Map<string, Group>()
+    this.#byTree.set(tree, groups)
+    const key = `${level}/${group}`
+    if (!groups.delete(key)) this.#count += 1
+    groups.set(key, new Group(level, hashes))
+    while (this.#count > GROUPS_MAX) this.#dropOldest()
+  }
+
+  forget(tree: string): void {
+    this.#count -= this.#byTree.get(tree)?.size ?? 0
+    this.#byTree.delete(tree)
+  }
+
+  /** The groups of these slices as they are now, whatever is dropped later. */
+  snapshot(tree: string, slices: ReadonlyArray<GroupSlice>): GroupSnapshot {
+    const groups = new Map<string, Group>()
+    for (const { group, level } of slices) {
+      const known = this.#touch(tree, level, group)
+      if (known !== undefined) groups.set(`${level}/${group}`, known)
+    }
+    return new GroupSnapshot(groups)
+  }
+
+  #touch(tree: string, level: GroupLevel, group: number): Group | undefined {
+    const groups = this.#byTree.get(tree)
+    const key = `${level}/${group}`
+    const known = groups?.get(key)
+    if (groups === undefined || known === undefined) return undefined
+    groups.delete(key)
+    groups.set(key, known)
+    this.#byTree.delete(tree)
+    this.#byTree.set(tree, groups)
+    return known
+  }
+
+  #dropOldest(): void {
+    const [tree, groups] = this.#byTree.entries().next().value!
+    groups.delete(groups.keys().next().value!)
+    this.#count -= 1
+    if (groups.size === 0) this.#byTree.delete(tree)
+  }
+}
+
+/** Groups that no longer change, and the nodes above them. */
+class GroupSnapshot {
+  readonly #groups: ReadonlyMap<string, Group>
+
+  constructor(groups: ReadonlyMap<string, Group>) {
+    this.#groups = groups
+  }
+
+  /** The `hash` of the event behind a leaf, 64 hex digits. */
+  eventHash(index: number): string {
+    const group = Math.floor(index / CHILDREN)
+    const hash = this.#groups.get(`0/${group}`)?.hashes[index - group * CHILDREN]
+    if (hash === undefined) throw new RangeError(`event ${index + 1} is not known`)
+    return hash
+  }
+
+  /** @throws RangeError for a node that is not made of these groups */
+  node(level: number, index: number): Buffer {
+    const base = groupLevel(level)
+    const within = level - base
+    // Above the highest kept level a node is larger than a group.
+    if (within > KEPT_LEVELS) {
+      return nodeHash(this.node(level - 1, 2 * index), this.node(level - 1, 2 * index + 1))
+    }
+    const perGroup = CHILDREN / 2 ** within
+    const group = Math.floor(index / perGroup)
+    const node = this.#groups.get(`${base}/${group}`)?.node(within, index - group * perGroup)
+    if (node === undefined) throw new RangeError(`node ${level}/${index} is not known`)
+    return node
+  }
+}
+
+/** How many nodes of each kept level there have to be, so that the slices can be known. */
+export const nodesNeeded = (slices: ReadonlyArray<GroupSlice>): ReadonlyMap<number, number> => {
+  const needed = new Map<number, number>()
+  for (const kept of keptLevels.toReversed()) {
+    const ends = slices.filter(({ level }) => level === kept).map(({ end }) => end)
+    const above = (needed.get(kept + KEPT_LEVELS) ?? 0) * CHILDREN
+    needed.set(kept, Math.max(above, 0, ...ends))
+  }
+  return needed
+}

@@ -1,0 +1,285 @@
+/**
+ * Statements on the store as effects: each with a limit on its time, and every failure a
+ * `StoreUnavailable` that names the operation. Knows how to ask and to insert, not what.
+ */
+import type { ClickHouseSettings } from "@clickhouse/client"
+import { Duration, Effect, Schedule } from "effect"
+import { Readable } from "node:stream"
+import { INSERT_BYTES_MAX, INSERT_ROWS_MAX, StoreUnavailable } from "../../../ports/EventStore.ts"
+import type { ClickHouseConnection } from "./ClickHouseConnection.ts"
+import type { Parameters } from "./Parameters.ts"
+import { RAW_ROWS } from "./RawRows.ts"
+import { readRows, type RowBinary } from "./RowBinary.ts"
+
+/** Bytes of a row beside its body at most, for rows that fill an insert. */
+const ROW_FRAME_BYTES_MAX = 256
+
+/** Seconds until a statement that reads is given up, by the store and by us. */
+const READ_SECONDS_MAX = 30
+/** Seconds until an insert of at most 64 MiB is given up. */
+const INSERT_SECONDS_MAX = 60
+/**
+ * ClickHouse's exception codes of an insert that was refused for want of memory, or because too
+ * much is going on: nothing of it is stored, and a moment later there may be room.
+ */
+const NO_ROOM = new Set(["241", "202"])
+/**
+ * Time that such an insert is tried again, from 100 ms on: then the insert fails. Short
+ * beside the time of an insert, after which the projection takes it for ended, see settleMs.
+ */
+const NO_ROOM_SCHEDULE = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 6 }))
+/** Seconds until a change of the schema, or the removal of a partition, is given up. */
+const CHANGE_SECONDS_MAX = 600
+/** Characters from which a statement may be longer than ClickHouse takes by default (256 KiB). */
+const LONG_QUERY_LENGTH = 65_536
+/** Bytes of a statement at most: lists of ids. */
+const LONG_QUERY_SETTINGS: ClickHouseSettings = { max_query_size: String(16 * 1_048_576) }
+/**
+ * Bytes of the store's memory that a statement may take: one that reads too much fails alone, long
+ * before inserts and everybody else's reads would be refused for want of memory.
+ */
+const READ_MEMORY_MAX = 4_294_967_296
+/** The same for one that reads payloads, which come in pieces of a few MiB. */
+const BULK_MEMORY_MAX = 536_870_912
+/** Threads of such a statement: each holds blocks of payloads. */
+const BULK_THREADS_MAX = 2
+/** Above 0, which is everything else: behind it on the embedded engine, see ChdbEngine. */
+const BULK_PRIORITY: ClickHouseSettings = { priority: "10" }
+/** What the store gets to report its own timeout before we do. */
+const GRACE_SECONDS = 5
+
+/**
+ * Stored before acknowledged, as one block, every row of it: a block that looks like an earlier one
+ * is a rebuild, not a retry, and rows that look alike are for FINAL to merge.
+ */
+const INSERT_SETTINGS: ClickHouseSettings = {
+  async_insert: 0,
+  insert_deduplicate: 0,
+  optimize_on_insert: 0,
+  max_insert_block_size: "1048576",
+  min_insert_block_size_rows: "1048576",
+  min_insert_block_size_bytes: "0",
+  input_format_parallel_parsing: 0,
+  max_execution_time: INSERT_SECONDS_MAX
+}
+
+/** Rows and bytes of a block of an `INSERT … SELECT`: it may be broken off between two of them. */
+const COPY_SETTINGS: ClickHouseSettings = {
+  min_insert_block_size_rows: "65536",
+  min_insert_block_size_bytes: String(INSERT_BYTES_MAX),
+  max_execution_time: CHANGE_SECONDS_MAX
+}
+
+/** With several replicas: a majority has each insert before it counts, and reads wait for it. */
+const QUORUM_SETTINGS: ClickHouseSettings = { insert_quorum: "auto", insert_quorum_parallel: 0 }
+
+export interface Question {
+  readonly operation: string
+  readonly sql: string
+  readonly parameters: Parameters
+  /** For a statement that reads, beside those that all of them have, as SQL. */
+  readonly settings?: string
+  /** Reads payloads, of one answer among many: the embedded engine keeps room beside such reads. */
+  readonly isBulk?: boolean
+}
+
+export interface Insertion {
+  readonly operation: string
+  readonly table: string
+  readonly columns: readonly [string, ...Array<string>]
+  /** CSV with the settings of RAW_ROWS. */
+  readonly format: "CSV" | "TabSeparated"
+  readonly rows: number
+  readonly bytes: () => Buffer
+}
+
+type Result<A> = Effect.Effect<A, StoreUnavailable>
+
+export interface StoreClient {
+  readonly events: string
+  readonly receipts: string
+  readonly conflicts: string
+  readonly facts: string
+  readonly factConflicts: string
+  readonly spanIds: string
+  readonly setAside: string
+  readonly subtrees: string
+  readonly checkpoints: string
+  /** The events, merged while reading if need be. */
+  eventsOf(final: boolean): string
+  read<A>(question: Question, row: (reader: RowBinary) => A): Result<ReadonlyArray<A>>
+  /** The one row that an aggregate has always. */
+  readOne<A>(question: Question, row: (reader: RowBinary) => A): Result<A>
+  insert(insertion: Insertion): Result<void>
+  change(question: Question): Result<void>
+  /** An `INSERT … SELECT`: rows of one table that go into another one, or into the same. */
+  copy(question: Question): Result<void>
+  /** A change of many statements. */
+  changeBy(operation: string, run: () => Promise<void>): Result<void>
+}
+
+/** ClickHouse has refused an insert; says nothing of what it quotes: that may be a body. */
+class InsertRefused extends Error {
+  readonly code: string
+
+  constructor(type: string, code: string) {
+    super(`ClickHouse refused: ${type} (code ${code})`)
+    this.code = code
+  }
+}
+
+const withoutQuotes = (cause: unknown): unknown => {
+  const { code, type } = cause as { readonly code?: unknown; readonly type?: unknown }
+  return typeof type === "string" ? new InsertRefused(type, String(code)) : cause
+}
+
+const hasNoRoom = ({ cause }: StoreUnavailable): boolean =>
+  cause instanceof InsertRefused && NO_ROOM.has(cause.code)
+
+const attempt = <A>(operation: string, run: (signal: AbortSignal) => Promise<A>): Result<A> =>
+  Effect.tryPromise({ try: run, catch: (cause) => new StoreUnavailable({ operation, cause }) })
+
+const within = <A>(operation: string, secondsMax: number, result: Result<A>): Result<A> => {
+  const seconds = secondsMax + GRACE_SECONDS
+  return result.pipe(
+    Effect.timeoutOrElse({
+      duration: Duration.seconds(seconds),
+      orElse: () => {
+        const cause = new Error(`no answer within ${seconds} s`)
+        return Effect.fail(new StoreUnavailable({ operation, cause }))
+      }
+    })
+  )
+}
+
+const collect = async (stream: AsyncIterable<Buffer>): Promise<Buffer> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+}
+
+export const makeStoreClient = ({
+  client,
+  embedded,
+  place
+}: ClickHouseConnection["Service"]): StoreClient => {
+  const replicated = place.cluster !== undefined
+  const readSettings = `max_execution_time = ${READ_SECONDS_MAX}${
+    replicated ? ", select_sequential_consistency = 1" : ""
+  }`
+  const memory = `max_memory_usage = ${READ_MEMORY_MAX}`
+  const bulkSettings = `max_memory_usage = ${BULK_MEMORY_MAX}, max_threads = ${BULK_THREADS_MAX}`
+  const insertSettings = (format: Insertion["format"]): ClickHouseSettings => ({
+    ...INSERT_SETTINGS,
+    ...(replicated ? QUORUM_SETTINGS : undefined),
+    ...(format === "CSV" ? RAW_ROWS : undefined)
+  })
+
+  /**
+   * A write that is given up may still happen: on a server for as long as it is allowed to take, in
+   * this process without an end that anybody could wait for. So here it is never given up.
+   */
+  const written = (operation: string, secondsMax: number, result: Result<void>): Result<void> =>
+    embedded ? Effect.uninterruptible(result) : within(operation, secondsMax, result)
+
+  const read: StoreClient["read"] = ({ isBulk, operation, parameters, settings, sql }, row) =>
+    within(
+      operation,
+      READ_SECONDS_MAX,
+      attempt(operation, async (signal) => {
+        const answer = await client.exec({
+          query: `${sql} SETTINGS ${readSettings}, ${isBulk === true ? bulkSettings : memory}${
+            settings === undefined ? "" : `, ${settings}`
+          } FORMAT RowBinary`,
+          query_params: parameters.values,
+          clickhouse_settings: {
+            ...(sql.length < LONG_QUERY_LENGTH ? undefined : LONG_QUERY_SETTINGS),
+            ...(isBulk === true ? BULK_PRIORITY : undefined)
+          },
+          abort_signal: signal
+        })
+        // An empty body means "no rows" only if a ClickHouse says so, not some proxy before it.
+        if (answer.summary === undefined) throw new Error("an answer without X-ClickHouse-Summary")
+        return readRows(await collect(answer.stream), row)
+      })
+    )
+
+  const store = async (insertion: Insertion, signal: AbortSignal): Promise<void> => {
+    const { bytes, columns, format, operation, rows, table } = insertion
+    const piece = bytes()
+    if (piece.length > INSERT_BYTES_MAX + rows * ROW_FRAME_BYTES_MAX) {
+      throw new RangeError(`${operation}: ${piece.length} bytes in one insert`)
+    }
+    const result = await client
+      .insert({
+        table,
+        columns: [...columns],
+        format,
+        values: Readable.from([piece], { objectMode: false }),
+        clickhouse_settings: insertSettings(format),
+        abort_signal: signal
+      })
+      .catch((cause: unknown) => {
+        throw withoutQuotes(cause)
+      })
+    const stored = Number(result.summary?.written_rows)
+    if (stored !== rows) throw new Error(`${rows} rows were given, ${stored} were stored`)
+  }
+
+  return {
+    events: `${place.database}.events`,
+    receipts: `${place.database}.receipts`,
+    conflicts: `${place.database}.conflicts`,
+    facts: `${place.database}.facts`,
+    factConflicts: `${place.database}.fact_conflicts`,
+    spanIds: `${place.database}.span_ids`,
+    setAside: `${place.database}.set_aside`,
+    subtrees: `${place.database}.subtrees`,
+    checkpoints: `${place.database}.checkpoints`,
+    eventsOf: (final) => `${place.database}.events${final ? " FINAL" : ""}`,
+    read,
+    readOne: (question, row) =>
+      read(question, row).pipe(
+        Effect.flatMap((rows) => {
+          if (rows.length === 1) return Effect.succeed(rows[0]!)
+          const cause = new Error(`${rows.length} rows where there is one`)
+          return Effect.fail(new StoreUnavailable({ operation: question.operation, cause }))
+        })
+      ),
+    insert: (insertion) => {
+      const { operation, rows } = insertion
+      if (rows === 0) return Effect.void
+      if (rows > INSERT_ROWS_MAX) return Effect.die(new RangeError(`${operation}: ${rows} rows`))
+      const result = attempt(operation, (signal) => store(insertion, signal)).pipe(
+        Effect.retry({ while: hasNoRoom, schedule: NO_ROOM_SCHEDULE })
+      )
+      return written(operation, INSERT_SECONDS_MAX, result)
+    },
+    change: ({ operation, parameters, sql }) =>
+      written(
+        operation,
+        CHANGE_SECONDS_MAX,
+        attempt(operation, (signal) =>
+          client.command({ query: sql, query_params: parameters.values, abort_signal: signal })
+        ).pipe(Effect.asVoid)
+      ),
+    copy: ({ operation, parameters, sql }) =>
+      written(
+        operation,
+        CHANGE_SECONDS_MAX,
+        attempt(operation, (signal) =>
+          client.command({
+            query: sql,
+            query_params: parameters.values,
+            clickhouse_settings: {
+              ...INSERT_SETTINGS,
+              ...COPY_SETTINGS,
+              ...(replicated ? { ...QUORUM_SETTINGS, select_sequential_consistency: "1" } : {})
+            },
+            abort_signal: signal
+          })
+        ).pipe(Effect.asVoid)
+      ),
+    changeBy: (operation, run) => written(operation, CHANGE_SECONDS_MAX, attempt(operation, run))
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * What each filter column of the `events` table says about the stored bytes, as ClickHouse
+ * expressions over them: verification computes every column again and names those that differ. The
+ * table's defaults in schemas/clickhouse are the same expressions; a test compares the two.
+ */
+import { disagreementOf, membersOf, readable, type NamedExpression } from "../client/JsonColumns.ts"
+
+/** The members of a stored event that columns are made of. */
+const FIELDS = [
+  "id String",
+  "timestamp DateTime64(6, 'UTC')",
+  "actor Tuple(id String, type String, email String)",
+  "action String",
+  "resource Tuple(id String, type String, name String)",
+  "outcome String",
+  "metadata String",
+  "tenant_id String",
+  "sequence_number UInt64",
+  "created_at DateTime64(6, 'UTC')",
+  "hash String",
+  "erased_at String"
+]
+
+/** Regular expression over JSON, as ClickHouse's string literal. */
+const STRING_OR_KEY = String.raw`'"(?:[^"\\\\]|\\\\.)*":?'`
+
+const field = (...path: ReadonlyArray<string>): string =>
+  path.reduce((record, name) => `tupleElement(${record}, '${name}')`, "fields")
+
+const searched = [
+  field("action"),
+  field("actor", "id"),
+  field("actor", "email"),
+  field("resource", "id"),
+  field("resource", "type"),
+  field("resource", "name")
+].join(", ")
+
+/** Every string value of a metadata text: its JSON tokens that no colon follows, unescaped. */
+export const metadataStrings = (metadata: string): string =>
+  "JSONExtract(concat('[', arrayStringConcat(arrayFilter(token -> NOT endsWith(token, ':'),"
+  + ` extractAll(${metadata}, ${STRING_OR_KEY})), ','), ']'), 'Array(String)')`
+
+/** Temporary values that the columns are made of, in order; each may use those before it. */
+export const temporaries: ReadonlyArray<NamedExpression> = [
+  ["readable", readable("body")],
+  ["fields", membersOf("readable", FIELDS)]
+]
+
+/** The filter columns and what they hold. */
+export const columns: ReadonlyArray<NamedExpression> = [
+  ["version", `${field("erased_at")} != ''`],
+  ["tenant_id", field("tenant_id")],
+  ["sequence_number", field("sequence_number")],
+  ["hash", field("hash")],
+  ["id", field("id")],
+  ["timestamp", field("timestamp")],
+  ["created_at", field("created_at")],
+  ["actor_id", field("actor", "id")],
+  ["actor_type", field("actor", "type")],
+  ["action", field("action")],
+  ["resource_id", field("resource", "id")],
+  ["resource_type", field("resource", "type")],
+  ["outcome", field("outcome")],
+  ["metadata", readable(field("metadata"))],
+  [
+    "search",
+    String.raw`lowerUTF8(arrayStringConcat(arrayConcat([${searched}], ${metadataStrings(field("metadata"))}), '\0'))`
+  ]
+]
+
+/** For verification: `WITH …` list and the names of the columns that differ from the bytes. */
+export const disagreement = disagreementOf(temporaries, columns)

@@ -1,0 +1,237 @@
+/**
+ * Takes the details out of stored events, in place: a mutation replaces whole parts at once, so no
+ * list ever shows an event twice or not at all meanwhile. What an erased event looks like is the
+ * domain's to say.
+ */
+import { Effect } from "effect"
+import type { AuditEvent } from "../../../domain/events/AuditEvent.ts"
+import { ERASURE_ACTION, erasureOf } from "../../../domain/events/Erasure.ts"
+import { eraseEvent } from "../../../domain/chain/HashChain.ts"
+import { parseJson } from "../../../domain/json/Json.ts"
+import { linkOf } from "../../../domain/chain/Link.ts"
+import type { EventErasure, EventStore } from "../../../ports/EventStore.ts"
+import { Parameters } from "../client/Parameters.ts"
+import { ERASED, eraseSetAside } from "../topics/SetAside.ts"
+import type { StoreClient } from "../client/StoreClient.ts"
+
+/** Events and bytes of one mutation at most: what is left of them stands in the statement. */
+const MUTATION_EVENTS_MAX = 64
+const MUTATION_BYTES_MAX = 65_536
+/** Erasure events that are read at a time. */
+const RECORDS_MAX = 1_000
+
+const DIGEST = "lower(hex(SHA256(body)))"
+
+type Store = EventStore["Service"]
+
+interface Replacement {
+  readonly sequenceNumber: number
+  /** SHA-256 of the bytes as they are: rows that somebody forged may share everything else. */
+  readonly digest: string
+  readonly body: string
+}
+
+/** Undefined if the bytes are not those of an event: what somebody wrote there is not ours. */
+const erased = (body: string, erasedAt: string): string | undefined => {
+  try {
+    return eraseEvent(parseJson(body) as AuditEvent, erasedAt)
+  } catch {
+    // Verification reports such a row.
+    return undefined
+  }
+}
+
+/** What the rows at these sequences have to become; rows that are that already are left out. */
+const replacements = (
+  store: StoreClient,
+  tenantId: string,
+  erasures: ReadonlyArray<EventErasure>
+) => {
+  const parameters = new Parameters()
+  // Of two erasures of one event the first counts: in a live view the second finds nothing.
+  const erasedAt = new Map(
+    erasures.toReversed().map((erasure) => [erasure.sequenceNumber, erasure.erasedAt])
+  )
+  const sequences = [...erasedAt.keys()].map((sequence) => parameters.integer(sequence))
+  return store
+    .read(
+      {
+        operation: "eraseDetails",
+        parameters,
+        sql:
+          `SELECT sequence_number, ${DIGEST}, body FROM ${store.events}`
+          + ` WHERE tenant_id = ${parameters.string(tenantId)}`
+          + ` AND sequence_number IN (${sequences.join(", ")})`
+      },
+      (row) => ({ sequenceNumber: row.uint64(), digest: row.string(), body: row.string() })
+    )
+    .pipe(
+      Effect.map((rows) =>
+        rows.flatMap(({ body, digest, sequenceNumber }): ReadonlyArray<Replacement> => {
+          if (body.includes('"erased_at":') && !body.includes('"details_salt":')) return []
+          const replaced = erased(body, erasedAt.get(sequenceNumber)!)
+          return replaced === undefined ? [] : [{ sequenceNumber, digest, body: replaced }]
+        })
+      )
+    )
+}
+
+const replace = (store: StoreClient, tenantId: string, rows: ReadonlyArray<Replacement>) => {
+  const parameters = new Parameters()
+  const list = (texts: ReadonlyArray<string>) =>
+    `[${texts.map((text) => parameters.string(text)).join(", ")}]`
+  const sequences = [...new Set(rows.map((row) => row.sequenceNumber))].map((sequence) =>
+    parameters.integer(sequence)
+  )
+  const digests = list(rows.map(({ digest }) => digest))
+  return store.change({
+    operation: "eraseDetails",
+    parameters,
+    // The columns that are made of details are what they are for an event that never had any.
+    sql:
+      `ALTER TABLE ${store.events} UPDATE`
+      + ` body = transform(${DIGEST}, ${digests}, ${list(rows.map(({ body }) => body))}, body),`
+      + " metadata = '',"
+      + " search = lowerUTF8(arrayStringConcat("
+      + "[action, actor_id, '', resource_id, resource_type, ''], '\\0'))"
+      + ` WHERE tenant_id = ${parameters.string(tenantId)}`
+      + ` AND sequence_number IN (${sequences.join(", ")})`
+      + ` AND ${DIGEST} IN (${digests.slice(1, -1)})`
+      + " SETTINGS mutations_sync = 2"
+  })
+}
+
+/** As many as fit into a statement. */
+const toStatements = (
+  rows: ReadonlyArray<Replacement>
+): ReadonlyArray<ReadonlyArray<Replacement>> => {
+  const statements: Array<Array<Replacement>> = []
+  let current: Array<Replacement> = []
+  let bytes = 0
+  for (const row of rows) {
+    const more = Buffer.byteLength(row.body)
+    if (current.length > 0 && bytes + more > MUTATION_BYTES_MAX) {
+      statements.push(current)
+      current = []
+      bytes = 0
+    }
+    current.push(row)
+    bytes += more
+  }
+  return current.length === 0 ? statements : [...statements, current]
+}
+
+/** Take the details out of what was set aside at these sequences. */
+const eraseAside = (
+  store: StoreClient,
+  tenantId: string,
+  erasures: ReadonlyArray<EventErasure>
+) => {
+  const [first] = erasures
+  const erasedAt = new Map(erasures.map((erasure) => [erasure.sequenceNumber, erasure.erasedAt]))
+  const sequences = (parameters: Parameters) =>
+    erasures.map(({ sequenceNumber }) => parameters.integer(sequenceNumber)).join(", ")
+  return first === undefined
+    ? Effect.void
+    : eraseSetAside(
+        store,
+        "events",
+        (parameters) =>
+          `tenant_id = ${parameters.string(tenantId)}`
+          + ` AND sequence_number IN (${sequences(parameters)})`,
+        (body) => {
+          const sequence = linkOf(Buffer.from(body))?.sequenceNumber ?? first.sequenceNumber
+          return erased(body, erasedAt.get(sequence) ?? first.erasedAt)
+        }
+      )
+}
+
+/** Erase in what was set aside what is erased in the view. */
+export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, partition: number) {
+  const parameters = new Parameters()
+  const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
+  const found = yield* store.read(
+    {
+      operation: "eraseDetails",
+      parameters,
+      sql:
+        "SELECT DISTINCT tenant_id, sequence_number, JSONExtractString(body, 'erased_at')"
+        + ` FROM ${store.events} WHERE ${inPartition} AND ${ERASED}`
+        + " AND (tenant_id, sequence_number) IN (SELECT tenant_id, sequence_number"
+        + ` FROM ${store.setAside} WHERE source = 'events' AND ${inPartition} AND erased = 0)`
+    },
+    (row) => ({
+      tenantId: row.string(),
+      sequenceNumber: row.uint64(),
+      erasedAt: row.string()
+    })
+  )
+  for (const { tenantId, ...erasure } of found) yield* eraseAside(store, tenantId, [erasure])
+})
+
+export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
+  Effect.fn("EventStore.eraseDetails")(function* (tenantId, erasures) {
+    for (let at = 0; at < erasures.length; at += MUTATION_EVENTS_MAX) {
+      const part = erasures.slice(at, at + MUTATION_EVENTS_MAX)
+      yield* eraseAside(store, tenantId, part)
+      const rows = yield* replacements(store, tenantId, part)
+      for (const statement of toStatements(rows)) yield* replace(store, tenantId, statement)
+    }
+  })
+
+interface ErasureRecord {
+  readonly tenantId: string
+  readonly offset: number
+  readonly body: string
+}
+
+/** The stored events of a partition that erase others, from an offset on. */
+const erasureRecords = (store: StoreClient, partition: number, fromOffset: number) => {
+  const parameters = new Parameters()
+  return store.read(
+    {
+      operation: "eraseAgain",
+      parameters,
+      sql:
+        `SELECT tenant_id, kafka_offset, body FROM ${store.events}`
+        + ` WHERE action = ${parameters.string(ERASURE_ACTION)}`
+        + ` AND kafka_partition = ${parameters.bind("UInt32", partition)}`
+        + ` AND kafka_offset >= ${parameters.integer(fromOffset)}`
+        + ` ORDER BY kafka_offset LIMIT ${RECORDS_MAX}`
+    },
+    (row): ErasureRecord => ({
+      tenantId: row.string(),
+      offset: row.uint64(),
+      body: row.string()
+    })
+  )
+}
+
+const erasureIn = (body: string): EventErasure | undefined => {
+  try {
+    const event = parseJson(body) as AuditEvent
+    const erasure = erasureOf(event)
+    return erasure && { sequenceNumber: erasure.sequence_number, erasedAt: event.created_at }
+  } catch {
+    // Verification reports such a row.
+    return undefined
+  }
+}
+
+export const makeEraseAgain = (store: StoreClient): Store["eraseAgain"] => {
+  const eraseDetails = makeEraseDetails(store)
+  return Effect.fn("EventStore.eraseAgain")(function* (partition, fromOffset) {
+    for (let from = fromOffset; ; ) {
+      const records = yield* erasureRecords(store, partition, from)
+      for (const [tenantId, own] of Map.groupBy(records, (record) => record.tenantId)) {
+        yield* eraseDetails(
+          tenantId,
+          own.flatMap(({ body }) => erasureIn(body) ?? [])
+        )
+      }
+      const last = records.at(-1)
+      if (last === undefined || records.length < RECORDS_MAX) return
+      from = last.offset + 1
+    }
+  })
+}

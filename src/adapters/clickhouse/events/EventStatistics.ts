@@ -1,0 +1,80 @@
+/**
+ * Counts of events by one dimension, and by intervals of time. Columns come from a list, everything
+ * else is bound.
+ */
+import { Effect } from "effect"
+import {
+  StatsTooLarge,
+  type EventStore,
+  type StatsDimension,
+  type StatsQuery
+} from "../../../ports/EventStore.ts"
+import { Parameters } from "../client/Parameters.ts"
+import { filterCondition } from "./EventFilterSql.ts"
+import type { StoreClient } from "../client/StoreClient.ts"
+
+/** Buckets of one answer at most. */
+const BUCKETS_MAX = 100_000
+
+const MICROSECONDS: Record<NonNullable<StatsQuery["interval"]>, number> = {
+  minute: 60_000_000,
+  hour: 3_600_000_000,
+  day: 86_400_000_000
+}
+
+const COLUMNS: Record<StatsDimension, string> = {
+  action: "action",
+  outcome: "outcome",
+  actor_type: "actor_type",
+  actor_id: "actor_id",
+  resource_type: "resource_type",
+  resource_id: "resource_id"
+}
+
+/** Of whole minutes. */
+const canonicalTime = (microseconds: number): string =>
+  `${new Date(microseconds / 1000).toISOString().slice(0, 19)}.000000Z`
+
+export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
+  Effect.fn("EventStore.stats")(function* ({ filter, groupBy, interval, limit, tenantId }, final) {
+    const parameters = new Parameters()
+    const condition = filterCondition(tenantId, filter, parameters)
+    const source = `${store.eventsOf(final)} WHERE ${condition}`
+    const column = COLUMNS[groupBy]
+    const groups = `SELECT ${column} AS key, count() AS events FROM ${source} GROUP BY key`
+    const shown = `ORDER BY events DESC, key LIMIT ${parameters.integer(limit)}`
+    const rows = yield* store.read(
+      {
+        operation: "stats",
+        parameters,
+        sql: `SELECT toString(key), events, sum(events) OVER () FROM (${groups}) ${shown}`
+      },
+      (row) => ({ key: row.string(), count: row.uint64(), total: row.uint64() })
+    )
+    const total = rows[0]?.total ?? 0
+    const counted = {
+      groups: rows.map(({ count, key }) => ({ key, count })),
+      other: rows.reduce((rest, { count }) => rest - count, total),
+      total
+    }
+    if (interval === undefined) return counted
+    const width = MICROSECONDS[interval]
+    const buckets = yield* store.read(
+      {
+        operation: "stats",
+        parameters,
+        sql:
+          `SELECT intDiv(toUnixTimestamp64Micro(timestamp), ${width}) AS bucket,`
+          + ` toString(${column}) AS key, count() FROM ${source}`
+          + ` AND ${column} IN (SELECT key FROM (${groups} ${shown}))`
+          + ` GROUP BY bucket, key ORDER BY bucket, key LIMIT ${BUCKETS_MAX + 1}`
+      },
+      (row) => ({
+        start: canonicalTime(row.uint64() * width),
+        key: row.string(),
+        count: row.uint64()
+      })
+    )
+    if (buckets.length > BUCKETS_MAX) return yield* new StatsTooLarge({ bucketsMax: BUCKETS_MAX })
+    return { ...counted, buckets }
+  })

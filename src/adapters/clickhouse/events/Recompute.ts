@@ -1,0 +1,224 @@
+/**
+ * Recomputes chains where their bytes lie: all rows of a range in one pass over the table, one
+ * answer per block. Judges nothing; how a row is recomputed is RecomputeSql's business.
+ */
+import { Effect, Layer } from "effect"
+import { randomBytes } from "node:crypto"
+import { ERASURE_ACTION } from "../../../domain/events/Erasure.ts"
+import {
+  BLOCK_EVENTS,
+  ChainRecompute,
+  SAMPLE_ROWS_MAX,
+  type RecomputedBlock
+} from "../../../ports/ChainRecompute.ts"
+import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
+import { disagreement } from "./EventColumns.ts"
+import { Parameters } from "../client/Parameters.ts"
+import { literal, RECOMPUTE_SETTINGS, recomputedRows } from "./RecomputeSql.ts"
+import { makeStoreClient, type StoreClient } from "../client/StoreClient.ts"
+
+type Recompute = ChainRecompute["Service"]
+
+/** Levels of the hash tree within a block. */
+const BLOCK_LEVELS = Math.log2(BLOCK_EVENTS)
+
+const LEAF_PREFIX = "char(0)"
+const NODE_PREFIX = "char(1)"
+
+/**
+ * RFC 9162, section 2.1.1: leaves from event hashes, then level by level up to the subtree's root,
+ * the nodes of a level cut into pairs. Nodes are hex digits on the way: bytes that end in zeros
+ * would lose them.
+ */
+const subtree = (hashes: string): string => {
+  const leaves = `arrayMap(hash -> hex(SHA256(concat(${LEAF_PREFIX}, unhex(hash)))), ${hashes})`
+  return Array.from({ length: BLOCK_LEVELS }).reduce<string>(
+    (below) =>
+      `arrayMap(pair -> hex(SHA256(concat(${NODE_PREFIX}, unhex(pair)))),`
+      + ` reinterpret(arrayStringConcat(${below}), 'Array(FixedString(128))'))`,
+    leaves
+  )
+}
+
+/**
+ * Order has no say in a sum, so rows need no sorting to be linked: the sum over what each row names
+ * as its predecessor equals the sum over what each row is, but for the two ends. The key of the
+ * hash is drawn for each query; rows that would add up by design can't be made without knowing it.
+ */
+const keyedHash = (key: string, number: string, text: string): string =>
+  `sipHash64Keyed(${key}, ${number}, ${text})`
+
+const randomKey = (): string => {
+  const key = randomBytes(16)
+  return `(toUInt64(${key.readBigUInt64LE(0)}), toUInt64(${key.readBigUInt64LE(8)}))`
+}
+
+const makeBlocks =
+  (store: StoreClient): Recompute["blocks"] =>
+  ({ from, fromSequence, tenantId, to, toSequence, tree }) => {
+    const parameters = new Parameters()
+    const tenant = parameters.string(tenantId)
+    const key = randomKey()
+    const range =
+      `tenant_id = ${tenant} AND sequence_number BETWEEN`
+      + ` ${parameters.integer(fromSequence)} AND ${parameters.integer(toSequence)}`
+    const rows = recomputedRows(store.events, tenant, range)
+    const inBounds = `timestamp BETWEEN ${parameters.time(from)} AND ${parameters.time(to)}`
+    const ordered = tree
+      ? "arrayMap(pair -> pair.2, arraySort(groupArray((sequence_number, hash))))"
+      : "emptyArrayString()"
+    const perBlock =
+      `SELECT intDiv(sequence_number - 1, ${BLOCK_EVENTS}) AS block,`
+      + " count() AS rows,"
+      + " min(sequence_number) AS first, max(sequence_number) AS last, min(perfect) AS each,"
+      + " argMin(stored_prev, sequence_number) AS prev_hash,"
+      + " argMax(hash, sequence_number) AS last_hash,"
+      + ` sumWithOverflow(${keyedHash(key, "sequence_number", "stored_prev")}) AS wanted,`
+      + ` sumWithOverflow(${keyedHash(key, "sequence_number + 1", "hash")}) AS found,`
+      + ` countIf(${inBounds}) AS in_bounds,`
+      + " groupArrayIf((sequence_number, id, stored_content, erased_time), erased_time != '')"
+      + " AS erased,"
+      + ` ${ordered} AS hashes FROM (${rows}) GROUP BY block`
+    const linked =
+      `wanted - ${keyedHash(key, "first", "prev_hash")}`
+      + ` = found - ${keyedHash(key, "last + 1", "last_hash")}`
+    const perfect = `each AND rows = last - first + 1 AND ${linked}`
+    const whole = `rows = ${BLOCK_EVENTS} AND length(hashes) = ${BLOCK_EVENTS}`
+    return store.read(
+      {
+        operation: "recompute",
+        parameters,
+        settings: RECOMPUTE_SETTINGS,
+        sql:
+          `WITH ${perfect} AS perfect, ${whole} AS whole`
+          + " SELECT block, rows, toUInt8(perfect), first, last, prev_hash, last_hash, in_bounds,"
+          + " erased,"
+          + ` lower(arrayElement(${subtree("if(perfect AND whole, hashes, [])")}, 1)),`
+          + " if(perfect AND NOT whole, hashes, [])"
+          + ` FROM (${perBlock}) ORDER BY block`
+      },
+      (row): RecomputedBlock => ({
+        block: row.uint64(),
+        rows: row.uint64(),
+        perfect: row.uint8() === 1,
+        first: row.uint64(),
+        last: row.uint64(),
+        prevHash: row.string(),
+        lastHash: row.string(),
+        inBounds: row.uint64(),
+        erased: row.list(() => ({
+          sequenceNumber: row.uint64(),
+          id: row.string(),
+          contentHash: row.string(),
+          erasedAt: row.string()
+        })),
+        subtree: row.string() || undefined,
+        hashes: row.list(() => row.string())
+      })
+    )
+  }
+
+/** Numbers of ours, so they need no binding. */
+const listOf = (sequenceNumbers: ReadonlyArray<number>): string => {
+  if (sequenceNumbers.length > SAMPLE_ROWS_MAX || !sequenceNumbers.every(Number.isSafeInteger)) {
+    throw new RangeError(`${sequenceNumbers.length} sequence numbers in one question`)
+  }
+  return sequenceNumbers.join(", ")
+}
+
+const makeSample =
+  (store: StoreClient): Recompute["sample"] =>
+  (tenantId, sequenceNumbers) => {
+    if (sequenceNumbers.length === 0) return Effect.succeed([])
+    const parameters = new Parameters()
+    return store.read(
+      {
+        operation: "sample",
+        parameters,
+        sql:
+          "SELECT sequence_number, version, body, groupUniqArrayArray(names) FROM ("
+          + `WITH ${disagreement.with} SELECT sequence_number, version, hash, body,`
+          + ` ${disagreement.names} AS names FROM ${store.events}`
+          + ` WHERE tenant_id = ${parameters.string(tenantId)}`
+          + ` AND sequence_number IN (${listOf(sequenceNumbers)}))`
+          + " GROUP BY sequence_number, hash, version, body"
+          + ` ORDER BY sequence_number, hash, version, body LIMIT ${2 * SAMPLE_ROWS_MAX}`
+      },
+      (row) => ({
+        sequenceNumber: row.uint64(),
+        version: row.uint8(),
+        body: row.string(),
+        wrongColumns: [...row.list(() => row.string())].sort()
+      })
+    )
+  }
+
+const makeErasures =
+  (store: StoreClient): Recompute["erasures"] =>
+  (tenantId, sequenceNumbers) => {
+    if (sequenceNumbers.length === 0) return Effect.succeed([])
+    const parameters = new Parameters()
+    return store.read(
+      {
+        operation: "erasures",
+        parameters,
+        sql:
+          `SELECT DISTINCT body FROM ${store.events}`
+          + ` WHERE tenant_id = ${parameters.string(tenantId)}`
+          + ` AND action = ${parameters.string(ERASURE_ACTION)}`
+          + ` AND JSONExtractUInt(metadata, 'sequence_number') IN (${listOf(sequenceNumbers)})`
+          + ` LIMIT ${2 * SAMPLE_ROWS_MAX}`
+      },
+      (row) => row.string()
+    )
+  }
+
+/**
+ * The first timestamp of a text that starts like an event; a string of the id can't look like it.
+ */
+const STORED_TIME = `substring(body, position(body, ${literal('","timestamp":"')}) + 15, 27)`
+
+const makeSpan =
+  (store: StoreClient): Recompute["span"] =>
+  (tenantId, from, to) => {
+    const parameters = new Parameters()
+    const stored = `${STORED_TIME} BETWEEN ${parameters.string(from)} AND ${parameters.string(to)}`
+    const column = `timestamp BETWEEN ${parameters.time(from)} AND ${parameters.time(to)}`
+    return store
+      .readOne(
+        {
+          operation: "span",
+          parameters,
+          sql:
+            "SELECT count(), min(sequence_number), max(sequence_number)"
+            + ` FROM ${store.events} WHERE tenant_id = ${parameters.string(tenantId)}`
+            + ` AND (${column} OR ${stored})`
+        },
+        (row) => ({ rows: row.uint64(), first: row.uint64(), last: row.uint64() })
+      )
+      .pipe(Effect.map(({ first, last, rows }) => (rows === 0 ? undefined : { first, last })))
+  }
+
+/** The recomputation behind the port. */
+export const layerRecompute = Layer.effect(
+  ChainRecompute,
+  Effect.map(ClickHouseConnection, (connection) => {
+    const store = makeStoreClient(connection)
+    return ChainRecompute.of({
+      blocks: makeBlocks(store),
+      sample: makeSample(store),
+      erasures: makeErasures(store),
+      span: makeSpan(store),
+      tenants: Effect.suspend(() =>
+        store.read(
+          {
+            operation: "tenants",
+            parameters: new Parameters(),
+            sql: `SELECT DISTINCT tenant_id FROM ${store.events} ORDER BY tenant_id`
+          },
+          (row) => row.string()
+        )
+      )
+    })
+  })
+)

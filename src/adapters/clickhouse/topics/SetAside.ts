@@ -1,0 +1,323 @@
+/**
+ * Moves rows that a topic has denied into the table `set_aside`, where operators can look at them,
+ * and takes the details out of them when the same is erased in the view. Every step can be done
+ * again: rows are copied, the copy is checked, and only then are they removed. Decides nothing.
+ */
+import { Effect } from "effect"
+import { StoreUnavailable } from "../../../ports/EventStore.ts"
+import type { Denied, DeniedRows, StoredRecord, TopicRows } from "../../../ports/TopicRows.ts"
+import { Parameters } from "../client/Parameters.ts"
+import type { RowBinary } from "../client/RowBinary.ts"
+import type { StoreClient } from "../client/StoreClient.ts"
+
+/** A table whose rows are records of a topic. */
+export interface MirrorTable {
+  readonly table: string
+  /** What `set_aside.source` calls it. */
+  readonly source: "events" | "conflicts" | "facts" | "fact_conflicts" | "checkpoints" | "receipts"
+  /** What goes into `set_aside.sequence_number` and `set_aside.detail`. */
+  readonly sequence: string
+  readonly detail: string
+  /** The number that a tenant's rows have in its chain, where rows of one number replace each other. */
+  readonly chained?: "sequence_number" | "chain_sequence"
+}
+
+/** More to do for one kind of rows. */
+export interface SetAsideSteps {
+  /** Once the copies are there: erase in them what is erased in the view. */
+  readonly copied?: (partition: number) => Effect.Effect<void, StoreUnavailable>
+  /** Before rows are removed: what goes with them. */
+  readonly removing?: (partition: number, denied: Denied) => Effect.Effect<void, StoreUnavailable>
+  /** Once they are removed. */
+  readonly removed?: Effect.Effect<void, StoreUnavailable>
+}
+
+const OPERATION = "setAside"
+const DIGEST = "lower(hex(SHA256(body)))"
+/** Bytes that may be what erasing has left. */
+const MAY_BE_ERASED = `position(body, '"erased_at":"') > 0`
+/** Without details: erased, or never had any and was erased all the same. */
+export const ERASED = `${MAY_BE_ERASED} AND position(body, '"details_salt":') = 0`
+/** Offsets beyond it are shown as it: a double holds no larger ones exactly. */
+const OFFSET_MAX = Number.MAX_SAFE_INTEGER
+/** Copies of one statement that takes details out at most, and their bytes. */
+const ERASED_ROWS_MAX = 64
+const ERASED_BYTES_MAX = 65_536
+
+const offset = (expression: string): string => `least(${expression}, ${OFFSET_MAX})`
+
+/** The condition for them. */
+export const deniedRows = (
+  partition: number,
+  { confirmed, from }: Denied,
+  parameters: Parameters
+): string => {
+  const kept = confirmed.map((digest) => parameters.string(digest)).join(", ")
+  const at = parameters.integer(from)
+  return (
+    `kafka_partition = ${parameters.bind("UInt32", partition)} AND kafka_offset >= ${at}`
+    + (kept === "" ? "" : ` AND NOT (kafka_offset = ${at} AND ${DIGEST} IN (${kept}))`)
+  )
+}
+
+const reasonOf = ({ end }: Denied, parameters: Parameters): string =>
+  `if(kafka_offset >= ${parameters.integer(end)}, 'beyond_end', 'not_in_topic')`
+
+/** The condition for the rows that stay, given that for the others. */
+export const confirmedRows = (partition: number, denied: string, parameters: Parameters): string =>
+  `kafka_partition = ${parameters.bind("UInt32", partition)} AND NOT (${denied})`
+
+const countOf = (
+  store: StoreClient,
+  { source, table }: MirrorTable,
+  partition: number,
+  denied: Denied
+) => {
+  const parameters = new Parameters()
+  const reason = reasonOf(denied, parameters)
+  return store.read(
+    {
+      operation: "denied",
+      parameters,
+      sql:
+        `SELECT ${reason} AS reason, count(), ${offset("min(kafka_offset)")},`
+        + ` ${offset("max(kafka_offset)")} FROM ${table}`
+        + ` WHERE ${deniedRows(partition, denied, parameters)} GROUP BY reason ORDER BY reason`
+    },
+    (row): DeniedRows => ({
+      table: source,
+      reason: row.string() as DeniedRows["reason"],
+      rows: row.uint64(),
+      firstOffset: row.uint64(),
+      lastOffset: row.uint64()
+    })
+  )
+}
+
+/** Copies that were there before are replaced by the same. */
+const copy = (
+  store: StoreClient,
+  { detail, sequence, source, table }: MirrorTable,
+  partition: number,
+  denied: Denied
+) => {
+  const parameters = new Parameters()
+  return store.copy({
+    operation: OPERATION,
+    parameters,
+    sql:
+      `INSERT INTO ${store.setAside} (source, kafka_partition, kafka_offset, tenant_id,`
+      + " sequence_number, detail, reason, erased, digest, body)"
+      + ` SELECT ${parameters.string(source)}, kafka_partition, kafka_offset, tenant_id,`
+      + ` ${sequence}, ${detail}, ${reasonOf(denied, parameters)}, ${ERASED}, ${DIGEST}, body`
+      + ` FROM ${table} WHERE ${deniedRows(partition, denied, parameters)}`
+  })
+}
+
+/** Rows are removed only after their copies have been read in the other table. */
+const checkCopied = Effect.fnUntraced(function* (
+  store: StoreClient,
+  { source, table }: MirrorTable,
+  partition: number,
+  denied: Denied
+) {
+  const parameters = new Parameters()
+  const condition = deniedRows(partition, denied, parameters)
+  const missing = yield* store.readOne(
+    {
+      operation: OPERATION,
+      parameters,
+      sql:
+        `SELECT count() FROM ${table} WHERE ${condition} AND (kafka_offset, ${DIGEST}) NOT IN`
+        + ` (SELECT kafka_offset, digest FROM ${store.setAside}`
+        + ` WHERE source = ${parameters.string(source)}`
+        + ` AND kafka_partition = ${parameters.bind("UInt32", partition)}`
+        + ` AND kafka_offset >= ${parameters.integer(denied.from)})`
+    },
+    (row) => row.uint64()
+  )
+  if (missing === 0) return
+  const cause = new Error(`${missing} rows of ${table} are not in ${store.setAside}: none removed`)
+  return yield* new StoreUnavailable({ operation: OPERATION, cause })
+})
+
+/**
+ * Rows of one number and hash replace each other, so a forged place may be all that is left of one
+ * that the confirmed chain goes on from. It stays in the chain, at the lowest offset: there nothing
+ * is compared with the topic, and verification judges it like any other.
+ */
+const keepInChain = (
+  store: StoreClient,
+  { table }: MirrorTable,
+  chained: string,
+  partition: number,
+  denied: Denied
+) => {
+  const parameters = new Parameters()
+  const condition = deniedRows(partition, denied, parameters)
+  const confirmed = confirmedRows(partition, condition, parameters)
+  const inside = `SELECT tenant_id, ${chained} FROM ${table} WHERE ${condition}`
+  return store.copy({
+    operation: OPERATION,
+    parameters,
+    sql:
+      `INSERT INTO ${table} (kafka_partition, kafka_offset, body)`
+      + ` SELECT kafka_partition, 0, body FROM ${table} AS denied INNER JOIN`
+      + ` (SELECT tenant_id, max(${chained}) AS last FROM ${table} WHERE ${confirmed}`
+      + " GROUP BY tenant_id) AS ends ON denied.tenant_id = ends.tenant_id"
+      + ` WHERE ${condition} AND ${chained} < last AND (denied.tenant_id, ${chained}) NOT IN`
+      + ` (SELECT tenant_id, ${chained} FROM ${table} WHERE ${confirmed}`
+      + ` AND (tenant_id, ${chained}) IN (${inside}))`
+  })
+}
+
+const remove = (store: StoreClient, { table }: MirrorTable, partition: number, denied: Denied) => {
+  const parameters = new Parameters()
+  return store.change({
+    operation: OPERATION,
+    parameters,
+    sql:
+      `ALTER TABLE ${table} DELETE WHERE ${deniedRows(partition, denied, parameters)}`
+      + " SETTINGS mutations_sync = 2"
+  })
+}
+
+const highestOf = (
+  store: StoreClient,
+  { table }: MirrorTable,
+  partition: number,
+  below: number | undefined
+) => {
+  const parameters = new Parameters()
+  const bound = below === undefined ? "" : ` AND kafka_offset < ${parameters.integer(below)}`
+  return store.read(
+    {
+      operation: "position",
+      parameters,
+      sql:
+        `SELECT ${offset("max(kafka_offset)")} FROM ${table}`
+        + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}${bound}`
+        + " HAVING count() > 0"
+    },
+    (row) => row.uint64()
+  )
+}
+
+const recordOf = (row: RowBinary): StoredRecord => {
+  const [at, digest, mayBeErased, body] = [row.uint64(), row.string(), row.uint8(), row.string()]
+  return { offset: at, digest, body: mayBeErased === 1 ? body : undefined }
+}
+
+const rowsOf = (
+  store: StoreClient,
+  { table }: MirrorTable,
+  partition: number,
+  from: number,
+  below: number
+) => {
+  const parameters = new Parameters()
+  return store.read(
+    {
+      operation: "compare",
+      parameters,
+      sql:
+        `SELECT kafka_offset, ${DIGEST}, ${MAY_BE_ERASED} AS erased, if(erased, body, '')`
+        + ` FROM ${table} WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
+        + ` AND kafka_offset >= ${parameters.integer(from)}`
+        + ` AND kafka_offset < ${parameters.integer(below)}`
+    },
+    recordOf
+  )
+}
+
+/** The tables that hold the records of one topic. */
+export const topicRows = (
+  store: StoreClient,
+  tables: ReadonlyArray<MirrorTable>,
+  steps: SetAsideSteps = {}
+): TopicRows => {
+  /** The same of each table, together. */
+  const ofAll = <A>(
+    ask: (table: MirrorTable) => Effect.Effect<ReadonlyArray<A>, StoreUnavailable>
+  ) => Effect.map(Effect.forEach(tables, ask), (answers) => answers.flat())
+  return {
+    asideTable: store.setAside,
+    highest: (partition, below) =>
+      ofAll((table) => highestOf(store, table, partition, below)).pipe(
+        Effect.map((found) => (found.length === 0 ? undefined : Math.max(...found)))
+      ),
+    rows: (partition, from, below) =>
+      ofAll((table) => rowsOf(store, table, partition, from, below)),
+    denied: (partition, what) => ofAll((table) => countOf(store, table, partition, what)),
+    setAside: Effect.fn("TopicRows.setAside")(function* (partition, what) {
+      for (const table of tables) {
+        yield* copy(store, table, partition, what)
+        yield* checkCopied(store, table, partition, what)
+        if (table.chained !== undefined) {
+          yield* keepInChain(store, table, table.chained, partition, what)
+        }
+      }
+      yield* steps.copied?.(partition) ?? Effect.void
+      yield* steps.removing?.(partition, what) ?? Effect.void
+      for (const table of tables) yield* remove(store, table, partition, what)
+      yield* steps.removed ?? Effect.void
+    })
+  }
+}
+
+interface Copied {
+  readonly digest: string
+  readonly body: string
+}
+
+/** Copies that still have their details, some of them. */
+const unerased = (
+  store: StoreClient,
+  source: MirrorTable["source"],
+  condition: (parameters: Parameters) => string
+) => {
+  const parameters = new Parameters()
+  return store.read(
+    {
+      operation: "eraseDetails",
+      parameters,
+      sql:
+        "SELECT DISTINCT digest, body FROM (SELECT digest, body,"
+        + " sum(length(body)) OVER (ORDER BY digest ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+        + ` AS bytes_before FROM ${store.setAside} WHERE source = ${parameters.string(source)}`
+        + ` AND erased = 0 AND ${condition(parameters)} ORDER BY digest LIMIT ${ERASED_ROWS_MAX})`
+        + ` WHERE bytes_before < ${ERASED_BYTES_MAX}`
+    },
+    (row): Copied => ({ digest: row.string(), body: row.string() })
+  )
+}
+
+/**
+ * Take the details out of copies. Of what is no record nothing is left: it says whose it is, and not
+ * what of it are details.
+ */
+export const eraseSetAside = Effect.fnUntraced(function* (
+  store: StoreClient,
+  source: MirrorTable["source"],
+  condition: (parameters: Parameters) => string,
+  erased: (body: string) => string | undefined
+) {
+  for (;;) {
+    const copies = yield* unerased(store, source, condition)
+    if (copies.length === 0) return
+    const parameters = new Parameters()
+    const list = (texts: ReadonlyArray<string>) =>
+      texts.map((text) => parameters.string(text)).join(", ")
+    const digests = list(copies.map(({ digest }) => digest))
+    const bodies = list(copies.map(({ body }) => erased(body) ?? ""))
+    yield* store.change({
+      operation: "eraseDetails",
+      parameters,
+      sql:
+        `ALTER TABLE ${store.setAside}`
+        + ` UPDATE erased = 1, body = transform(digest, [${digests}], [${bodies}], body)`
+        + ` WHERE source = ${parameters.string(source)} AND digest IN (${digests})`
+        + " SETTINGS mutations_sync = 2"
+    })
+  }
+})

@@ -1,0 +1,112 @@
+/**
+ * A table whose rows are records of a topic, each with its partition and offset: inserting them,
+ * where they end, whether any stands there twice. Knows nothing of what they say.
+ */
+import { Effect } from "effect"
+import type { StoreUnavailable } from "../../../ports/EventStore.ts"
+import { Parameters } from "../client/Parameters.ts"
+import { rawRows } from "../client/RawRows.ts"
+import type { RowBinary } from "../client/RowBinary.ts"
+import type { StoreClient } from "../client/StoreClient.ts"
+
+/** Offsets that are looked through for duplicates at a time: 16 bytes of memory for each. */
+const DUPLICATES_WINDOW = 4_000_000
+
+/** One record: its place in the topic and its bytes as they are, which are JSON. */
+export interface TopicRow {
+  readonly partition: number
+  readonly offset: number
+  readonly body: Buffer
+}
+
+export const insertRows = (
+  store: StoreClient,
+  operation: string,
+  table: string,
+  rows: ReadonlyArray<TopicRow>
+): Effect.Effect<void, StoreUnavailable> =>
+  store.insert({
+    operation,
+    table,
+    columns: ["kafka_partition", "kafka_offset", "body"],
+    format: "CSV",
+    rows: rows.length,
+    bytes: () =>
+      rawRows(rows.map(({ body, offset, partition }) => ({ fields: [partition, offset], body })))
+  })
+
+/** The row of the partition's highest offset. */
+export const highestRow = <A>(
+  store: StoreClient,
+  table: string,
+  columns: string,
+  partition: number,
+  row: (reader: RowBinary) => A
+): Effect.Effect<A | undefined, StoreUnavailable> => {
+  const parameters = new Parameters()
+  const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
+  return store
+    .read(
+      {
+        operation: "position",
+        parameters,
+        sql:
+          `SELECT ${columns} FROM ${table} WHERE ${inPartition} AND kafka_offset =`
+          + ` (SELECT max(kafka_offset) FROM ${table} WHERE ${inPartition}) LIMIT 1`
+      },
+      row
+    )
+    .pipe(Effect.map(([first]) => first))
+}
+
+/** The highest offset and its bytes. */
+export const lastRecord = (store: StoreClient, table: string, partition: number) =>
+  highestRow(store, table, "kafka_offset, body", partition, (row) => ({
+    offset: row.uint64(),
+    body: row.string()
+  }))
+
+/**
+ * Whether rows at or above an offset stand there twice. Only rows that FINAL and merges make one
+ * count, those of equal `key`: of a forged second row they never do.
+ */
+export const hasRepeats = Effect.fnUntraced(function* (
+  store: StoreClient,
+  table: string,
+  key: string,
+  partition: number,
+  fromOffset: number
+) {
+  const last = yield* highestRow(store, table, "kafka_offset", partition, (row) => row.uint64())
+  for (let from = fromOffset; from <= (last ?? -1); from += DUPLICATES_WINDOW) {
+    const repeats = (what: string) => {
+      const parameters = new Parameters()
+      return store.readOne(
+        {
+          operation: "hasDuplicates",
+          parameters,
+          sql:
+            `SELECT count() > uniqExact(${what}) FROM ${table}`
+            + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
+            + ` AND kafka_offset >= ${parameters.integer(from)}`
+            + ` AND kafka_offset < ${parameters.integer(from + DUPLICATES_WINDOW)}`
+        },
+        (row) => row.uint8() === 1
+      )
+    }
+    if (!(yield* repeats("kafka_offset"))) continue
+    if (yield* repeats(`(kafka_offset, ${key})`)) return true
+  }
+  return false
+})
+
+/** Make rows of equal key one, on disk. */
+export const mergeRows = (
+  store: StoreClient,
+  table: string
+): Effect.Effect<void, StoreUnavailable> =>
+  store.change({
+    operation: "mergeDuplicates",
+    parameters: new Parameters(),
+    sql: `OPTIMIZE TABLE ${table} FINAL SETTINGS alter_sync = 2, optimize_throw_if_noop = 1`
+  })

@@ -1,0 +1,63 @@
+/**
+ * What each column of the `facts` table says about the stored bytes, as ClickHouse expressions over
+ * them: verification computes every column again and names those that differ. The table's defaults
+ * in schemas/clickhouse are the same expressions; a test compares the two.
+ */
+import { disagreementOf, membersOf, readable, type NamedExpression } from "../client/JsonColumns.ts"
+
+/** The members of a stored fact that columns are made of. */
+const FIELDS = [
+  "type String",
+  "execution_id String",
+  "fact_number UInt64",
+  "span_id String",
+  "root_span_id String",
+  "sequence_number UInt64",
+  "agent_id String",
+  "status String",
+  "started_at DateTime64(6, 'UTC')",
+  "ended_at DateTime64(6, 'UTC')",
+  "tenant_id String",
+  "chain_sequence UInt64",
+  "prev_hash String",
+  "hash String",
+  "erased_at String"
+]
+
+/** A member of the stored fact, where the temporary values are at hand. */
+export const field = (name: string): string => `tupleElement(fields, '${name}')`
+
+/** Facts of the execution itself, facts of spans, events of spans: what `scope` says. */
+export const Scope = { execution: 0, span: 1, event: 2 } as const
+
+/** Temporary values that the columns are made of, in order; each may use those before it. */
+export const temporaries: ReadonlyArray<NamedExpression> = [
+  ["readable", readable("body")],
+  ["fields", membersOf("readable", FIELDS)]
+]
+
+/** The columns and what they hold. */
+export const columns: ReadonlyArray<NamedExpression> = [
+  ["version", `${field("erased_at")} != ''`],
+  ["tenant_id", field("tenant_id")],
+  [
+    "scope",
+    `multiIf(startsWith(${field("type")}, 'execution.'), ${Scope.execution},`
+      + ` ${field("type")} = 'span.event', ${Scope.event}, ${Scope.span})`
+  ],
+  ["execution_id", field("execution_id")],
+  ["fact_number", field("fact_number")],
+  ["hash", field("hash")],
+  ["chain_sequence", field("chain_sequence")],
+  ["type", field("type")],
+  // A root that has not arrived is a span too, and its id stands in the execution's fact only.
+  ["span_id", `if(${field("span_id")} = '', ${field("root_span_id")}, ${field("span_id")})`],
+  ["sequence_number", field("sequence_number")],
+  ["agent_id", field("agent_id")],
+  ["status", field("status")],
+  ["started_at", field("started_at")],
+  ["ended_at", field("ended_at")]
+]
+
+/** For verification: `WITH …` list and the names of the columns that differ from the bytes. */
+export const disagreement = disagreementOf(temporaries, columns)

@@ -1,0 +1,315 @@
+/**
+ * The facts of single executions, as the bytes they came in, and which execution a span belongs to.
+ * What stands in the store twice is shown once, always: so few rows are merged in no time, and
+ * while an execution is being erased every fact of it is there twice for a moment.
+ */
+import { Effect, Option, Stream } from "effect"
+import type {
+  FactSelection,
+  LoadedExecution,
+  TraceKey,
+  TraceStore
+} from "../../../ports/TraceStore.ts"
+import { Parameters } from "../client/Parameters.ts"
+import type { StoreClient } from "../client/StoreClient.ts"
+import { pairSet, textSet } from "../client/TextSets.ts"
+import { insertRows } from "../topics/TopicTable.ts"
+import { Scope } from "./TraceColumns.ts"
+import { factChunk, type PlacedFact } from "./TraceSlices.ts"
+import {
+  ALL_SCOPES,
+  ofExecution,
+  SPAN_ERROR,
+  SPAN_NAME,
+  STRUCTURE,
+  WITHOUT_DETAILS
+} from "./TraceSql.ts"
+
+/** Bytes of facts that one load answers at most. */
+const LOAD_BYTES_MAX = 256 * 1_048_576
+
+type Store = TraceStore["Service"]
+
+/** Facts that are about no span have an empty text there. */
+const NAMED_SPAN = "span_id != ''"
+
+const selected = (selection: FactSelection, parameters: Parameters): string => {
+  switch (selection.kind) {
+    case "execution":
+      return `scope = ${Scope.execution}`
+    case "span":
+      return (
+        `${STRUCTURE} AND (scope = ${Scope.execution}`
+        + ` OR span_id = ${parameters.string(selection.spanId)})`
+      )
+    case "event":
+      return (
+        `scope = ${Scope.event}`
+        + ` AND sequence_number = ${parameters.integer(selection.sequenceNumber)}`
+      )
+  }
+}
+
+export const makeFacts =
+  (store: StoreClient): Store["facts"] =>
+  (tenantId, executionId, selection) => {
+    const parameters = new Parameters()
+    const scopes = selected(selection, parameters)
+    return store.read(
+      {
+        operation: "facts",
+        parameters,
+        sql:
+          `SELECT body FROM ${store.facts}`
+          + ` WHERE ${ofExecution(tenantId, executionId, parameters, scopes)}`
+          + " ORDER BY fact_number, hash, version DESC LIMIT 1 BY fact_number, hash"
+      },
+      (row) => row.string()
+    )
+  }
+
+/** A row of `span_ids` for each of these: spans, and roots that have not arrived. */
+const NAMING = ["span.started", "execution.started"].map((type) => Buffer.from(`"type":"${type}"`))
+
+/**
+ * The ids of spans come first: whoever goes on where the facts end has those of every fact. Texts
+ * in other facts may hold the same bytes; what is then stored of them is true as well.
+ */
+export const makeInsertFacts =
+  (store: StoreClient): Store["insertFacts"] =>
+  (rows) => {
+    const naming = rows.filter(({ body }) => NAMING.some((mark) => body.includes(mark)))
+    return Effect.andThen(
+      insertRows(store, "insertFacts", store.spanIds, naming),
+      insertRows(store, "insertFacts", store.facts, rows)
+    )
+  }
+
+export const makeExecutionOfSpan =
+  (store: StoreClient): Store["executionOfSpan"] =>
+  (tenantId, spanId) => {
+    const parameters = new Parameters()
+    return store
+      .read(
+        {
+          operation: "executionOfSpan",
+          parameters,
+          sql:
+            `SELECT execution_id FROM ${store.spanIds}`
+            + ` WHERE tenant_id = ${parameters.string(tenantId)}`
+            + ` AND ${NAMED_SPAN} AND span_id = ${parameters.string(spanId)}`
+            + " ORDER BY chain_sequence LIMIT 1"
+        },
+        (row) => row.string()
+      )
+      .pipe(Effect.map(([executionId]) => executionId))
+  }
+
+export const makeEventCounts =
+  (store: StoreClient): Store["eventCounts"] =>
+  (tenantId, executionId, spanId) => {
+    const parameters = new Parameters()
+    const scope =
+      `scope = ${Scope.event}`
+      + (spanId === undefined ? "" : ` AND span_id = ${parameters.string(spanId)}`)
+    return store
+      .read(
+        {
+          operation: "eventCounts",
+          parameters,
+          sql:
+            `SELECT span_id, uniqExact(fact_number, hash) FROM ${store.facts}`
+            + ` WHERE ${ofExecution(tenantId, executionId, parameters, scope)} GROUP BY span_id`
+        },
+        (row) => [row.string(), row.uint64()] as const
+      )
+      .pipe(Effect.map((counts) => new Map(counts)))
+  }
+
+export const makeScan =
+  (store: StoreClient): Store["scan"] =>
+  (tenantId, executionId, upTo) =>
+    Stream.paginate(undefined as PlacedFact | undefined, (after) => {
+      const parameters = new Parameters()
+      const condition =
+        ofExecution(tenantId, executionId, parameters, STRUCTURE)
+        + ` AND fact_number <= ${parameters.integer(upTo)}`
+      return factChunk(store, "scan", condition, parameters, after).pipe(
+        Effect.map(
+          (chunk) =>
+            [
+              chunk.length === 0 ? [] : [chunk.map(({ body }) => body)],
+              Option.fromUndefinedOr(chunk.at(-1))
+            ] as const
+        )
+      )
+    })
+
+/** Facts of spans that are looked at for a graph at a time. */
+const OUTLINES_AT_ONCE = 5_000
+
+export const makeOutlines =
+  (store: StoreClient): Store["outlines"] =>
+  (tenantId, executionId) =>
+    Stream.paginate(0, (after) => {
+      const parameters = new Parameters()
+      const ofSpans = ofExecution(tenantId, executionId, parameters, `scope = ${Scope.span}`)
+      const beyond = `${ofSpans} AND fact_number > ${parameters.integer(after)}`
+      const last =
+        `SELECT max(fact_number) FROM (SELECT fact_number FROM ${store.facts}`
+        + ` WHERE ${beyond} ORDER BY fact_number LIMIT ${OUTLINES_AT_ONCE})`
+      return store
+        .read(
+          {
+            operation: "outlines",
+            parameters,
+            isBulk: true,
+            sql:
+              `SELECT fact_number, ${WITHOUT_DETAILS}, ${SPAN_NAME}, ${SPAN_ERROR}`
+              + ` FROM ${store.facts}`
+              + ` WHERE ${beyond} AND fact_number <= (${last})`
+              + " ORDER BY fact_number, hash, version DESC LIMIT 1 BY fact_number, hash"
+          },
+          (row) => ({
+            factNumber: row.uint64(),
+            fact: row.string(),
+            name: row.string(),
+            error: row.string()
+          })
+        )
+        .pipe(
+          Effect.map(
+            (chunk) =>
+              [
+                chunk.length === 0 ? [] : [chunk],
+                Option.fromUndefinedOr(chunk.at(-1)?.factNumber)
+              ] as const
+          )
+        )
+    })
+
+export const makeSpanCount =
+  (store: StoreClient): Store["spanCount"] =>
+  (tenantId, executionId) => {
+    const parameters = new Parameters()
+    const condition = ofExecution(tenantId, executionId, parameters, `scope = ${Scope.span}`)
+    return store.readOne(
+      {
+        operation: "spanCount",
+        parameters,
+        sql: `SELECT uniqExact(span_id) FROM ${store.facts} WHERE ${condition}`
+      },
+      (row) => row.uint64()
+    )
+  }
+
+type Summary = Omit<LoadedExecution, "facts">
+
+/** One key of two texts, neither of which holds U+0000. */
+const keyOf = (tenantId: string, id: string): string => `${tenantId}\0${id}`
+
+const pairsOf = (keys: ReadonlyArray<TraceKey>): string =>
+  pairSet(keys.map(({ id, tenantId }) => [tenantId, id]))
+
+/** Which tenants to look at: everything else is found from there. */
+const ofTenants = (keys: ReadonlyArray<{ readonly tenantId: string }>): string =>
+  `tenant_id IN ${textSet(keys.map(({ tenantId }) => tenantId))}`
+
+/** The executions that hold the spans. */
+const executionsOf = (store: StoreClient, spans: ReadonlyArray<TraceKey>) => {
+  const wanted = new Set(spans.map(({ id, tenantId }) => keyOf(tenantId, id)))
+  return store
+    .read(
+      {
+        operation: "load",
+        parameters: new Parameters(),
+        sql:
+          `SELECT DISTINCT tenant_id, span_id, execution_id FROM ${store.spanIds}`
+          + ` WHERE ${ofTenants(spans)} AND ${NAMED_SPAN}`
+          + ` AND span_id IN ${textSet(spans.map(({ id }) => id))}`
+      },
+      (row) => ({ tenantId: row.string(), spanId: row.string(), id: row.string() })
+    )
+    .pipe(
+      // A second list of pairs would double the time that the statement takes to be read.
+      Effect.map((found) =>
+        found.filter(({ spanId, tenantId }) => wanted.has(keyOf(tenantId, spanId)))
+      )
+    )
+}
+
+/** How far the executions reach. */
+const summaries = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
+  store.read(
+    {
+      operation: "load",
+      parameters: new Parameters(),
+      sql:
+        "SELECT tenant_id, execution_id, max(fact_number), max(sequence_number),"
+        + ` max(kafka_offset) FROM ${store.facts} WHERE ${ofTenants(executions)} AND ${ALL_SCOPES}`
+        + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
+        + " GROUP BY tenant_id, execution_id"
+    },
+    (row): Summary => ({
+      tenantId: row.string(),
+      executionId: row.string(),
+      factCount: row.uint64(),
+      eventCount: row.uint64(),
+      lastOffset: row.uint64()
+    })
+  )
+
+export const makeReach =
+  (store: StoreClient): Store["reach"] =>
+  (tenantId, executionId) =>
+    Effect.map(summaries(store, [{ tenantId, id: executionId }]), ([found]) => found?.factCount)
+
+/** Facts of several executions without their details, in order for each. */
+const structures = (store: StoreClient, executions: ReadonlyArray<Summary>) => {
+  const pairs = executions.map(({ executionId, tenantId }) => [tenantId, executionId] as const)
+  return store.read(
+    {
+      operation: "load",
+      parameters: new Parameters(),
+      sql:
+        "SELECT tenant_id, execution_id, fact_number,"
+        + ` ${WITHOUT_DETAILS} FROM ${store.facts}`
+        + ` WHERE ${ofTenants(executions)} AND ${STRUCTURE}`
+        + ` AND (tenant_id, execution_id) IN ${pairSet(pairs)}`
+        + " ORDER BY tenant_id, execution_id, fact_number, hash, version DESC"
+        + " LIMIT 1 BY tenant_id, execution_id, fact_number, hash",
+      settings: `max_result_bytes = ${LOAD_BYTES_MAX}, result_overflow_mode = 'throw'`
+    },
+    (row) => ({
+      tenantId: row.string(),
+      executionId: row.string(),
+      factNumber: row.uint64(),
+      body: row.string()
+    })
+  )
+}
+
+/**
+ * Three statements at most, whatever is asked for: who holds the spans, how far each execution
+ * reaches, its facts up to there. Facts arrive in the order of their numbers, so the last two are
+ * of one moment.
+ */
+export const makeLoad = (store: StoreClient): Store["load"] =>
+  Effect.fn("TraceStore.load")(function* (executions, spans) {
+    const holders = spans.length === 0 ? [] : yield* executionsOf(store, spans)
+    const wanted = new Map(
+      [...executions, ...holders].map((key) => [keyOf(key.tenantId, key.id), key])
+    )
+    if (wanted.size === 0) return []
+    const found = yield* summaries(store, [...wanted.values()])
+    if (found.length === 0) return []
+    const rows = Map.groupBy(yield* structures(store, found), ({ executionId, tenantId }) =>
+      keyOf(tenantId, executionId)
+    )
+    return found.map((summary) => ({
+      ...summary,
+      facts: (rows.get(keyOf(summary.tenantId, summary.executionId)) ?? [])
+        .filter(({ factNumber }) => factNumber <= summary.factCount)
+        .map(({ body }) => body)
+    }))
+  })

@@ -1,0 +1,72 @@
+/**
+ * The port `TraceStore` on ClickHouse, a server, a cluster or the engine in this process: which
+ * statement answers which question. The statements are in the files beside this one.
+ */
+import { Effect, Layer } from "effect"
+import { TraceStore } from "../../../ports/TraceStore.ts"
+import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
+import { makeInsertConflicts } from "../topics/PartitionViews.ts"
+import { makeStoreClient } from "../client/StoreClient.ts"
+import { makeConflicts, makeCopies, makeExtent } from "../events/StoredRows.ts"
+import { hasRepeats, lastRecord, mergeRows } from "../topics/TopicTable.ts"
+import { makeChain } from "./TraceChain.ts"
+import { makeEraseDetails } from "./TraceErasure.ts"
+import {
+  makeEventCounts,
+  makeExecutionOfSpan,
+  makeFacts,
+  makeInsertFacts,
+  makeLoad,
+  makeOutlines,
+  makeReach,
+  makeScan,
+  makeSpanCount
+} from "./TraceFacts.ts"
+import { makeOverlapping, makePage } from "./TracePages.ts"
+import { makeChainRows, makeFactFrom, makeStrayIndex, makeUnindexed } from "./TraceChainRows.ts"
+import { makeLinks, makeMissing, makeRows } from "./TraceRows.ts"
+import { makeSpanEvents, makeSpans } from "./TraceSlices.ts"
+
+/** Rows that are equal in these are the same fact. */
+const KEY = "tenant_id, scope, execution_id, fact_number, hash"
+
+/** The store behind the port; its tables are made by the migrations of `EventStore`. */
+export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnection> = Layer.effect(
+  TraceStore,
+  Effect.map(ClickHouseConnection, (connection) => {
+    const store = makeStoreClient(connection)
+    const { facts } = store
+    return TraceStore.of({
+      insertFacts: makeInsertFacts(store),
+      insertConflicts: makeInsertConflicts(store, store.factConflicts),
+      conflicts: makeConflicts(store, store.factConflicts),
+      position: (partition) => lastRecord(store, facts, partition),
+      hasDuplicates: (partition, fromOffset) =>
+        hasRepeats(store, facts, KEY, partition, fromOffset),
+      mergeDuplicates: mergeRows(store, facts),
+      facts: makeFacts(store),
+      reach: makeReach(store),
+      scan: makeScan(store),
+      spanEvents: makeSpanEvents(store),
+      spans: makeSpans(store),
+      spanCount: makeSpanCount(store),
+      outlines: makeOutlines(store),
+      executionOfSpan: makeExecutionOfSpan(store),
+      eventCounts: makeEventCounts(store),
+      page: makePage(store),
+      load: makeLoad(store),
+      eraseDetails: makeEraseDetails(store),
+      rows: makeRows(store),
+      chainRows: makeChainRows(store),
+      extent: makeExtent(store, facts, "chain_sequence"),
+      copies: makeCopies(store, facts, "chain_sequence"),
+      factFrom: makeFactFrom(store),
+      unindexed: makeUnindexed(store),
+      strayIndex: makeStrayIndex(store),
+      links: makeLinks(store),
+      missing: makeMissing(store),
+      chain: makeChain(store),
+      overlapping: makeOverlapping(store)
+    })
+  })
+)

@@ -1,0 +1,253 @@
+/**
+ * Sends record batches to the leaders of their partitions until each is written once. A batch whose
+ * outcome is unknown is sent again as it is, with its sequence number, which no other batch may
+ * take: the broker would drop the other as a repetition. Knows nothing of the ends of transactions.
+ */
+import { SEND_BYTES_MAX, SEND_RECORDS_MAX, topicName } from "../../../domain/records/Topics.ts"
+import type { NewRecord } from "../../../ports/EventLog.ts"
+import { errorOfCode, isRetriable, type RawCluster } from "./KafkaClient.ts"
+import { produceRequest, type PartitionBatch, type Produced } from "./ProduceRequest.ts"
+import type { ProducerIdentity, TopicPartition } from "./ProducerRequests.ts"
+import { encodeRecordBatch } from "./RecordBatch.ts"
+
+/** Bytes of one request at most, before compression, if it carries more than one batch. */
+const REQUEST_BYTES_MAX = 16 * 1_048_576
+/** Milliseconds between two attempts: from the first to all later ones. */
+const BACK_OFF_MS_MIN = 4
+const BACK_OFF_MS_MAX = 500
+/** Sequence numbers are 32 bits wide and start over at 0. */
+const SEQUENCES = 0x8000_0000
+
+const LEADER_NOT_AVAILABLE = 5
+/** The batch is in the log already; that is all that a repetition could have wished for. */
+const DUPLICATE_SEQUENCE_NUMBER = 46
+
+/** Records that make one batch of their partition. */
+export interface PartitionRecords extends TopicPartition {
+  readonly records: ReadonlyArray<NewRecord>
+}
+
+/** A batch that has its place in the sequence of its partition. */
+export interface Sequenced extends PartitionBatch {
+  readonly count: number
+}
+
+export const sleep = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+/** Waits longer each time. */
+export class BackOff {
+  #milliseconds = BACK_OFF_MS_MIN
+
+  async wait(): Promise<void> {
+    await sleep(this.#milliseconds)
+    this.#milliseconds = Math.min(BACK_OFF_MS_MAX, this.#milliseconds * 2)
+  }
+}
+
+const keyOf = ({ partition, topic }: TopicPartition): string => `${topic}/${partition}`
+
+const sizeOf = (value: string | Buffer | null): number =>
+  value === null ? 0 : typeof value === "string" ? Buffer.byteLength(value) : value.length
+
+interface Cut {
+  readonly part: TopicPartition & { readonly records: Array<NewRecord> }
+  bytes: number
+}
+
+/** Cut records into batches by partition, each of at most SEND_RECORDS_MAX and SEND_BYTES_MAX. */
+const toBatches = (prefix: string, records: ReadonlyArray<NewRecord>): Array<Array<Cut>> => {
+  const byPartition = new Map<string, Array<Cut>>()
+  for (const record of records) {
+    const key = `${record.topic}/${record.partition}`
+    let cuts = byPartition.get(key)
+    if (cuts === undefined) byPartition.set(key, (cuts = []))
+    const bytes = sizeOf(record.value)
+    let cut = cuts.at(-1)
+    if (
+      cut === undefined
+      || cut.part.records.length >= SEND_RECORDS_MAX
+      || cut.bytes + bytes > SEND_BYTES_MAX
+    ) {
+      const topic = topicName(prefix, record.topic)
+      cut = { part: { topic, partition: record.partition, records: [] }, bytes: 0 }
+      cuts.push(cut)
+    }
+    cut.part.records.push(record)
+    cut.bytes += bytes
+  }
+  return [...byPartition.values()]
+}
+
+/** What to send one after the other: at most one batch per partition at a time. */
+export const toRequests = (
+  prefix: string,
+  records: ReadonlyArray<NewRecord>
+): ReadonlyArray<ReadonlyArray<PartitionRecords>> => {
+  const partitions = toBatches(prefix, records)
+  const requests: Array<Array<PartitionRecords>> = []
+  const rounds = Math.max(0, ...partitions.map((cuts) => cuts.length))
+  for (let round = 0; round < rounds; round++) {
+    let request: Array<PartitionRecords> = []
+    let bytes = 0
+    for (const { [round]: cut } of partitions) {
+      if (cut === undefined) continue
+      if (request.length > 0 && bytes + cut.bytes > REQUEST_BYTES_MAX) {
+        requests.push(request)
+        request = []
+        bytes = 0
+      }
+      request.push(cut.part)
+      bytes += cut.bytes
+    }
+    requests.push(request)
+  }
+  return requests
+}
+
+/** What the last attempt made of a batch. */
+type Attempt = { readonly baseOffset: number } | { readonly error: unknown }
+
+export class BatchSender {
+  readonly #cluster: RawCluster
+  readonly #transactionalId: string | null
+  readonly #identity: ProducerIdentity
+  readonly #sequences = new Map<string, number>()
+  readonly #firstSequence: number
+  readonly #known = new Set<string>()
+
+  constructor(
+    cluster: RawCluster,
+    transactionalId: string | null,
+    identity: ProducerIdentity,
+    firstSequence = 0
+  ) {
+    this.#cluster = cluster
+    this.#transactionalId = transactionalId
+    this.#identity = identity
+    this.#firstSequence = firstSequence
+  }
+
+  /** Give each batch the next sequence numbers of its partition. What is sequenced must be sent. */
+  async sequence(parts: ReadonlyArray<PartitionRecords>): Promise<ReadonlyArray<Sequenced>> {
+    const timestamp = Date.now()
+    return Promise.all(
+      parts.map(async ({ partition, records, topic }) => {
+        const key = keyOf({ topic, partition })
+        const sequence = this.#sequences.get(key) ?? this.#firstSequence
+        this.#sequences.set(key, (sequence + records.length) % SEQUENCES)
+        const bytes = await encodeRecordBatch(records, {
+          ...this.#identity,
+          sequence,
+          transactional: this.#transactionalId !== null,
+          timestamp
+        })
+        return { topic, partition, bytes, count: records.length }
+      })
+    )
+  }
+
+  /**
+   * The offsets of the batches' first records, once all are written. Fails when a batch is refused,
+   * or when `goOn` says to give up; then the outcome of the others is unknown, and the sender's
+   * sequence numbers are worth nothing any more.
+   */
+  async send(
+    batches: ReadonlyArray<Sequenced>,
+    goOn: () => boolean
+  ): Promise<ReadonlyArray<number>> {
+    const offsets = new Map<Sequenced, number>()
+    const backOff = new BackOff()
+    let refused: unknown
+    let left = batches
+    for (;;) {
+      const attempts = await this.#attempt(left)
+      let unknown: unknown
+      left = left.filter((batch, index) => {
+        const attempt = attempts[index]!
+        if ("baseOffset" in attempt) offsets.set(batch, attempt.baseOffset)
+        else if (isRetriable(attempt.error)) unknown = attempt.error
+        else refused ??= attempt.error
+        return "error" in attempt && isRetriable(attempt.error)
+      })
+      if (left.length === 0) break
+      if (!goOn()) throw refused ?? unknown
+      await backOff.wait()
+      await this.#refresh()
+      if (!goOn()) throw refused ?? unknown
+    }
+    if (refused !== undefined) throw refused
+    return batches.map((batch) => offsets.get(batch)!)
+  }
+
+  async #learn(batches: ReadonlyArray<Sequenced>): Promise<void> {
+    if (batches.every(({ topic }) => this.#known.has(topic))) return
+    const topics = [...new Set(batches.map(({ topic }) => topic))]
+    await this.#cluster.addMultipleTargetTopics(topics)
+    for (const topic of topics) this.#known.add(topic)
+  }
+
+  /** One request to each leader. */
+  async #attempt(batches: ReadonlyArray<Sequenced>): Promise<ReadonlyArray<Attempt>> {
+    const attempts = new Map<Sequenced, Attempt>()
+    const byLeader = new Map<string, Array<Sequenced>>()
+    try {
+      await this.#learn(batches)
+    } catch (error) {
+      return batches.map(() => ({ error }))
+    }
+    for (const batch of batches) {
+      try {
+        const nodeId = this.#leaderOf(batch)
+        const led = byLeader.get(nodeId)
+        if (led === undefined) byLeader.set(nodeId, [batch])
+        else led.push(batch)
+      } catch (error) {
+        attempts.set(batch, { error })
+      }
+    }
+    await Promise.all(
+      [...byLeader].map(async ([nodeId, led]) => {
+        try {
+          const produced = await this.#produce(nodeId, led)
+          for (const batch of led) attempts.set(batch, outcomeOf(batch, produced))
+        } catch (error) {
+          for (const batch of led) attempts.set(batch, { error })
+        }
+      })
+    )
+    return batches.map((batch) => attempts.get(batch)!)
+  }
+
+  #leaderOf({ partition, topic }: TopicPartition): string {
+    const [nodeId] = Object.keys(this.#cluster.findLeaderForPartitions(topic, [partition]))
+    if (nodeId === undefined) throw errorOfCode(LEADER_NOT_AVAILABLE)
+    return nodeId
+  }
+
+  async #produce(
+    nodeId: string,
+    batches: ReadonlyArray<Sequenced>
+  ): Promise<ReadonlyArray<Produced>> {
+    const broker = await this.#cluster.findBroker({ nodeId })
+    return broker.connectionPool.send(produceRequest(this.#transactionalId, batches))
+  }
+
+  async #refresh(): Promise<void> {
+    // If nobody answers, neither will the next attempt, and it says why.
+    await this.#cluster.refreshMetadata().catch(() => undefined)
+  }
+}
+
+const outcomeOf = (batch: Sequenced, produced: ReadonlyArray<Produced>): Attempt => {
+  const found = produced.find(
+    ({ partition, topic }) => partition === batch.partition && topic === batch.topic
+  )
+  if (found === undefined) {
+    return { error: new Error(`the broker's answer does not speak of ${keyOf(batch)}`) }
+  }
+  const { baseOffset, errorCode } = found
+  return errorCode === 0 || errorCode === DUPLICATE_SEQUENCE_NUMBER
+    ? { baseOffset }
+    : { error: errorOfCode(errorCode) }
+}

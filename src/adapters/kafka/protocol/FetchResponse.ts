@@ -1,0 +1,301 @@
+/**
+ * Reads the answer to a Fetch request (version 11) as a read_committed reader must: aborted batches
+ * are passed over whole, empty batches move the position, headers are decoded only if somebody asks.
+ * kafkajs's own decoder makes an object of every header and loses the offsets of empty batches.
+ * Source: Kafka's protocol guide, record batch format version 2 (magic 2).
+ */
+import { promisify } from "node:util"
+import zlib from "node:zlib"
+import type { LogRecord } from "../../../ports/EventLog.ts"
+
+/** What a fetch says of one partition. */
+export interface FetchedPartition {
+  readonly topic: string
+  readonly partition: number
+  readonly errorCode: number
+  readonly stableEnd: number
+  readonly logStart: number
+  readonly records: ReadonlyArray<LogRecord>
+  /** Behind the last whole batch; the offset asked for if there was none. */
+  readonly nextOffset: number | undefined
+}
+
+/** The bytes are not what the protocol promises, or use a codec that alk never writes. */
+export class RecordsUnreadable extends Error {
+  override readonly name = "RecordsUnreadable"
+}
+
+const gunzip = promisify(zlib.gunzip)
+const unzstd = promisify(zlib.zstdDecompress)
+/** Batches up to this size are decompressed on the spot: cheaper than a trip to the thread pool. */
+const INLINE_BYTES_MAX = 16_384
+
+const GZIP = 1
+const ZSTD = 4
+
+const decompress = (codec: number, bytes: Buffer): Buffer | Promise<Buffer> => {
+  const inline = bytes.length <= INLINE_BYTES_MAX
+  switch (codec) {
+    case 0:
+      return bytes
+    case GZIP:
+      return inline ? zlib.gunzipSync(bytes) : gunzip(bytes)
+    case ZSTD:
+      return inline ? zlib.zstdDecompressSync(bytes) : unzstd(bytes)
+    default:
+      throw new RecordsUnreadable(`records compressed with codec ${codec}; alk reads zstd and gzip`)
+  }
+}
+
+/** Reads big-endian numbers and Kafka's variable-length ones, one after the other. */
+class Cursor {
+  readonly bytes: Buffer
+  at: number
+
+  constructor(bytes: Buffer, at = 0) {
+    this.bytes = bytes
+    this.at = at
+  }
+
+  int8(): number {
+    return this.bytes.readInt8(this.at++)
+  }
+
+  int16(): number {
+    this.at += 2
+    return this.bytes.readInt16BE(this.at - 2)
+  }
+
+  int32(): number {
+    this.at += 4
+    return this.bytes.readInt32BE(this.at - 4)
+  }
+
+  /** An offset or a time: within 2^53 for as long as anybody lives. */
+  int64(): number {
+    this.at += 8
+    const high = this.bytes.readInt32BE(this.at - 8)
+    return high * 0x1_0000_0000 + this.bytes.readUInt32BE(this.at - 4)
+  }
+
+  /** Zigzag-encoded; the low 53 bits are enough for what records hold. */
+  varint(): number {
+    let result = 0
+    let scale = 1
+    for (;;) {
+      const byte = this.bytes[this.at++]
+      if (byte === undefined) throw new RecordsUnreadable("a number runs past the end")
+      result += (byte & 0x7f) * scale
+      if (byte < 0x80) break
+      scale *= 0x80
+    }
+    return result % 2 === 0 ? result / 2 : -(result + 1) / 2
+  }
+
+  string(): string {
+    const length = this.int16()
+    this.at += length
+    return this.bytes.toString("utf8", this.at - length, this.at)
+  }
+
+  /** Bytes behind a variable length; null where the length is negative. */
+  slice(): Buffer | null {
+    const length = this.varint()
+    if (length < 0) return null
+    this.at += length
+    return this.bytes.subarray(this.at - length, this.at)
+  }
+}
+
+class FetchedRecord implements LogRecord {
+  readonly offset: number
+  readonly timestamp: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly #bytes: Buffer
+  readonly #headersAt: number
+  #headers: Readonly<Record<string, Buffer>> | undefined
+
+  constructor(
+    offset: number,
+    timestamp: number,
+    key: Buffer | null,
+    value: Buffer | null,
+    bytes: Buffer,
+    headersAt: number
+  ) {
+    this.offset = offset
+    this.timestamp = timestamp
+    this.key = key
+    this.value = value
+    this.#bytes = bytes
+    this.#headersAt = headersAt
+  }
+
+  get headers(): Readonly<Record<string, Buffer>> {
+    return (this.#headers ??= readHeaders(new Cursor(this.#bytes, this.#headersAt)))
+  }
+}
+
+/** Of headers with one name the first counts; a header may have any name, `constructor` too. */
+const readHeaders = (cursor: Cursor): Readonly<Record<string, Buffer>> => {
+  const headers = Object.create(null) as Record<string, Buffer>
+  for (let left = cursor.varint(); left > 0; left--) {
+    const name = cursor.slice()?.toString() ?? ""
+    headers[name] ??= cursor.slice() ?? Buffer.alloc(0)
+  }
+  return headers
+}
+
+/** Header of a record batch up to its records: offsets within it, in bytes. */
+const LENGTH_AT = 8
+const BATCH_START = 12
+const MAGIC_AT = 16
+const ATTRIBUTES_AT = 21
+const RECORDS_AT = 61
+
+const CODEC_MASK = 0x07
+const TRANSACTIONAL_MASK = 0x10
+const CONTROL_MASK = 0x20
+
+interface Batch {
+  readonly baseOffset: number
+  readonly lastOffset: number
+  readonly attributes: number
+  readonly firstTimestamp: number
+  /** As hexadecimal digits: an identity, not a quantity. */
+  readonly producerId: string
+  readonly count: number
+  readonly records: Buffer
+}
+
+/** The next whole batch, or undefined where the answer was cut. */
+const nextBatch = (bytes: Buffer, at: number): { batch: Batch; end: number } | undefined => {
+  if (at + RECORDS_AT > bytes.length) return undefined
+  const end = at + BATCH_START + bytes.readInt32BE(at + LENGTH_AT)
+  if (end > bytes.length) return undefined
+  const magic = bytes.readInt8(at + MAGIC_AT)
+  if (magic !== 2) throw new RecordsUnreadable(`a record batch of format ${magic}`)
+  const cursor = new Cursor(bytes, at)
+  const baseOffset = cursor.int64()
+  cursor.at = at + ATTRIBUTES_AT
+  const attributes = cursor.int16()
+  const lastOffset = baseOffset + cursor.int32()
+  const firstTimestamp = cursor.int64()
+  cursor.at += 8
+  const producerId = bytes.toString("hex", cursor.at, cursor.at + 8)
+  cursor.at = at + RECORDS_AT - 4
+  const count = cursor.int32()
+  const records = bytes.subarray(at + RECORDS_AT, end)
+  const batch = { baseOffset, lastOffset, attributes, firstTimestamp, producerId, count, records }
+  return { batch, end }
+}
+
+const readRecords = (batch: Batch, bytes: Buffer, from: number, into: Array<LogRecord>): void => {
+  const cursor = new Cursor(bytes)
+  for (let left = batch.count; left > 0; left--) {
+    const length = cursor.varint()
+    const end = cursor.at + length
+    cursor.at += 1
+    const timestamp = batch.firstTimestamp + cursor.varint()
+    const offset = batch.baseOffset + cursor.varint()
+    const key = cursor.slice()
+    const value = cursor.slice()
+    if (offset >= from) {
+      into.push(new FetchedRecord(offset, timestamp, key, value, bytes, cursor.at))
+    }
+    cursor.at = end
+  }
+}
+
+interface Aborted {
+  readonly producerId: string
+  readonly firstOffset: number
+}
+
+/** Type of a control record, the second number of its key: 0 ends an aborted transaction. */
+const isAbortMarker = (bytes: Buffer): boolean => {
+  const cursor = new Cursor(bytes)
+  cursor.varint()
+  cursor.at += 1
+  cursor.varint()
+  cursor.varint()
+  const key = cursor.slice()
+  return key !== null && key.length >= 4 && key.readInt16BE(2) === 0
+}
+
+/** The committed records at or behind `from`, and where the answer ends. */
+export const readRecordSet = async (
+  bytes: Buffer,
+  aborted: ReadonlyArray<Aborted>,
+  from: number
+): Promise<{
+  readonly records: ReadonlyArray<LogRecord>
+  readonly nextOffset: number | undefined
+}> => {
+  const records: Array<LogRecord> = []
+  const waiting = [...aborted].sort((left, right) => left.firstOffset - right.firstOffset)
+  const aborting = new Set<string>()
+  let nextOffset: number | undefined
+  for (let found = nextBatch(bytes, 0); found !== undefined; found = nextBatch(bytes, found.end)) {
+    const { batch } = found
+    nextOffset = batch.lastOffset + 1
+    while (waiting.length > 0 && waiting[0]!.firstOffset <= batch.lastOffset) {
+      aborting.add(waiting.shift()!.producerId)
+    }
+    if ((batch.attributes & CONTROL_MASK) !== 0) {
+      if (batch.count > 0 && isAbortMarker(batch.records)) aborting.delete(batch.producerId)
+      continue
+    }
+    const isAborted =
+      (batch.attributes & TRANSACTIONAL_MASK) !== 0 && aborting.has(batch.producerId)
+    if (isAborted || batch.lastOffset < from || batch.count === 0) continue
+    const whole = decompress(batch.attributes & CODEC_MASK, batch.records)
+    readRecords(batch, Buffer.isBuffer(whole) ? whole : await whole, from, records)
+  }
+  return { records, nextOffset }
+}
+
+const readPartition = async (
+  cursor: Cursor,
+  topic: string,
+  fromOf: (topic: string, partition: number) => number
+): Promise<FetchedPartition> => {
+  const partition = cursor.int32()
+  const errorCode = cursor.int16()
+  cursor.at += 8
+  const stableEnd = cursor.int64()
+  const logStart = cursor.int64()
+  const aborted: Array<Aborted> = []
+  for (let left = cursor.int32(); left > 0; left--) {
+    const producerId = cursor.bytes.toString("hex", cursor.at, cursor.at + 8)
+    cursor.at += 8
+    aborted.push({ producerId, firstOffset: cursor.int64() })
+  }
+  cursor.at += 4
+  const length = Math.max(0, cursor.int32())
+  const bytes = cursor.bytes.subarray(cursor.at, cursor.at + length)
+  cursor.at += length
+  const { nextOffset, records } = await readRecordSet(bytes, aborted, fromOf(topic, partition))
+  return { topic, partition, errorCode, stableEnd, logStart, records, nextOffset }
+}
+
+/** Every partition of the answer. `fromOf` says from which offset records are wanted. */
+export const readFetchResponse = async (
+  payload: Buffer,
+  fromOf: (topic: string, partition: number) => number
+): Promise<ReadonlyArray<FetchedPartition>> => {
+  const cursor = new Cursor(payload)
+  cursor.at += 4
+  const errorCode = cursor.int16()
+  if (errorCode !== 0) throw new RecordsUnreadable(`the broker refused the fetch: ${errorCode}`)
+  cursor.at += 4
+  const partitions: Array<FetchedPartition> = []
+  for (let topics = cursor.int32(); topics > 0; topics--) {
+    const topic = cursor.string()
+    for (let left = cursor.int32(); left > 0; left--) {
+      partitions.push(await readPartition(cursor, topic, fromOf))
+    }
+  }
+  return partitions
+}

@@ -1,0 +1,245 @@
+/**
+ * Encodes records as one batch of Kafka's format 2 (magic 2): one pass into a growing buffer, then
+ * zstd over the records and the checksum over all. Knows nothing of requests, leaders or retries.
+ * Source: Kafka's protocol guide, record batch format; varints are those of Protocol Buffers.
+ */
+import { promisify } from "node:util"
+import zlib from "node:zlib"
+import type { Headers } from "../../../ports/EventLog.ts"
+import { crc32c } from "./Crc32c.ts"
+
+export interface BatchRecord {
+  readonly key: string | Buffer | null
+  readonly value: string | Buffer | null
+  readonly headers?: Headers
+}
+
+/** What a batch says of itself besides its records. */
+export interface BatchFrame {
+  readonly producerId: bigint
+  readonly producerEpoch: number
+  /** Sequence number of the first record. */
+  readonly sequence: number
+  readonly transactional: boolean
+  /** Milliseconds since the epoch, of every record. */
+  readonly timestamp: number
+}
+
+/** Offsets within a batch, in bytes. */
+const LENGTH_AT = 8
+const LEADER_EPOCH_AT = 12
+const MAGIC_AT = 16
+const CHECKSUM_AT = 17
+const ATTRIBUTES_AT = 21
+const LAST_OFFSET_AT = 23
+const FIRST_TIMESTAMP_AT = 27
+const LAST_TIMESTAMP_AT = 35
+const PRODUCER_ID_AT = 43
+const PRODUCER_EPOCH_AT = 51
+const SEQUENCE_AT = 53
+const COUNT_AT = 57
+const RECORDS_AT = 61
+
+const MAGIC = 2
+const ZSTD = 4
+const TRANSACTIONAL = 0x10
+
+/** Records smaller than this in all are not compressed: it costs more than it saves. */
+const COMPRESS_BYTES_MIN = 512
+/** Records up to this size in all are compressed on the spot: cheaper than the thread pool. */
+const COMPRESS_INLINE_BYTES_MAX = 65_536
+const COMPRESSION_LEVEL = 1
+
+const zstdCompress = promisify(zlib.zstdCompress)
+
+/** The size is known beforehand, so tables are small and the output mostly comes in one piece. */
+const zstdOptions = (bytes: number): zlib.ZstdOptions => ({
+  params: { [zlib.constants.ZSTD_c_compressionLevel]: COMPRESSION_LEVEL },
+  pledgedSrcSize: bytes,
+  chunkSize: (bytes >>> 1) + 512
+})
+
+const GROW_FROM = 16_384
+/** Buffers up to this size are used again: fresh memory costs more than what is written into it. */
+const SCRATCH_BYTES_MAX = 4 * 1_048_576
+/** As many as there are batches in the making at a time. */
+const SCRATCH_MAX = 4
+const scratch: Array<Buffer> = []
+
+/** A varint of 32 bits has at most so many bytes. */
+const VARINT_BYTES_MAX = 5
+/** A UTF-16 unit has at most so many bytes in UTF-8. */
+const UTF8_BYTES_MAX = 3
+/** Up to this length JavaScript writes a string faster than a call into Node does. */
+const SHORT_STRING_MAX = 24
+
+/** Bytes of the varint of a length, which is never negative. */
+const varintSize = (length: number): number =>
+  length < 0x40 ? 1 : length < 0x2000 ? 2 : length < 0x10_0000 ? 3 : length < 0x800_0000 ? 4 : 5
+
+/** Writes records into a buffer that grows, strings before their length is known. */
+class RecordWriter {
+  bytes = scratch.pop() ?? Buffer.allocUnsafeSlow(GROW_FROM)
+  at = 0
+
+  /** What has been written, until `release`. */
+  get written(): Buffer {
+    return this.bytes.subarray(0, this.at)
+  }
+
+  /** Give the buffer to the next batch. */
+  release(): void {
+    if (this.bytes.length <= SCRATCH_BYTES_MAX && scratch.length < SCRATCH_MAX) {
+      scratch.push(this.bytes)
+    }
+  }
+
+  ensure(more: number): void {
+    const needed = this.at + more
+    if (needed <= this.bytes.length) return
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2))
+    this.bytes.copy(grown, 0, 0, this.at)
+    this.bytes = grown
+  }
+
+  record(record: BatchRecord, offsetDelta: number): void {
+    const { headers, key, value } = record
+    const estimate = (key?.length ?? 0) + (value?.length ?? 0) + (headers === undefined ? 8 : 128)
+    this.ensure(3 * VARINT_BYTES_MAX + 2)
+    const lengthAt = this.at
+    const width = varintSize(estimate)
+    this.at += width
+    // Attributes and the difference to the batch's time: both zero.
+    this.bytes[this.at++] = 0
+    this.bytes[this.at++] = 0
+    this.#varint(offsetDelta)
+    this.#nullable(key)
+    this.#nullable(value)
+    this.#headers(headers)
+    this.#close(lengthAt, width)
+  }
+
+  /** Needs room. */
+  #varint(length: number): void {
+    this.#varintAt(this.at, length)
+    this.at += varintSize(length)
+  }
+
+  #varintAt(start: number, length: number): void {
+    let left = length * 2
+    let at = start
+    while (left >= 0x80) {
+      this.bytes[at++] = (left & 0x7f) | 0x80
+      left = Math.floor(left / 0x80)
+    }
+    this.bytes[at] = left
+  }
+
+  /** Put the length in front of what has been written since, whose room was a guess. */
+  #close(lengthAt: number, width: number): void {
+    const length = this.at - lengthAt - width
+    const wanted = varintSize(length)
+    if (wanted !== width) {
+      this.ensure(VARINT_BYTES_MAX)
+      this.bytes.copyWithin(lengthAt + wanted, lengthAt + width, this.at)
+      this.at += wanted - width
+    }
+    this.#varintAt(lengthAt, length)
+  }
+
+  #nullable(value: string | Buffer | null): void {
+    if (value === null) {
+      this.ensure(1)
+      // Minus one, zigzag-encoded.
+      this.bytes[this.at++] = 1
+    } else if (typeof value === "string") this.#string(value)
+    else this.#bytes(value)
+  }
+
+  #bytes(value: Buffer): void {
+    this.ensure(VARINT_BYTES_MAX + value.length)
+    this.#varint(value.length)
+    this.bytes.set(value, this.at)
+    this.at += value.length
+  }
+
+  #string(value: string): void {
+    this.ensure(VARINT_BYTES_MAX + value.length * UTF8_BYTES_MAX)
+    if (value.length <= SHORT_STRING_MAX && this.#ascii(value)) return
+    const lengthAt = this.at
+    const width = varintSize(value.length)
+    this.at += width
+    this.at += this.bytes.write(value, this.at)
+    this.#close(lengthAt, width)
+  }
+
+  /** Write a short string of ASCII; false, and nothing written, if it has other characters. */
+  #ascii(value: string): boolean {
+    const { bytes } = this
+    const start = this.at + 1
+    for (let index = 0; index < value.length; index++) {
+      const unit = value.charCodeAt(index)
+      if (unit >= 0x80) return false
+      bytes[start + index] = unit
+    }
+    bytes[this.at] = value.length * 2
+    this.at = start + value.length
+    return true
+  }
+
+  #headers(headers: Headers | undefined): void {
+    this.ensure(VARINT_BYTES_MAX)
+    if (headers === undefined) {
+      this.bytes[this.at++] = 0
+      return
+    }
+    const names = Object.keys(headers)
+    this.#varint(names.length)
+    for (const name of names) {
+      this.#string(name)
+      this.#nullable(headers[name]!)
+    }
+  }
+}
+
+const toBatch = (body: Buffer, codec: number, count: number, frame: BatchFrame): Buffer => {
+  const batch = Buffer.allocUnsafe(RECORDS_AT + body.length)
+  // The base offset is the broker's to fill in, like the epoch of the leader.
+  batch.fill(0, 0, LENGTH_AT)
+  batch.writeInt32BE(batch.length - LEADER_EPOCH_AT, LENGTH_AT)
+  batch.writeInt32BE(-1, LEADER_EPOCH_AT)
+  batch.writeInt8(MAGIC, MAGIC_AT)
+  batch.writeInt16BE(codec | (frame.transactional ? TRANSACTIONAL : 0), ATTRIBUTES_AT)
+  batch.writeInt32BE(count - 1, LAST_OFFSET_AT)
+  const timestamp = BigInt(frame.timestamp)
+  batch.writeBigInt64BE(timestamp, FIRST_TIMESTAMP_AT)
+  batch.writeBigInt64BE(timestamp, LAST_TIMESTAMP_AT)
+  batch.writeBigInt64BE(frame.producerId, PRODUCER_ID_AT)
+  batch.writeInt16BE(frame.producerEpoch, PRODUCER_EPOCH_AT)
+  batch.writeInt32BE(frame.sequence, SEQUENCE_AT)
+  batch.writeInt32BE(count, COUNT_AT)
+  body.copy(batch, RECORDS_AT)
+  batch.writeUInt32BE(crc32c(batch, ATTRIBUTES_AT), CHECKSUM_AT)
+  return batch
+}
+
+const compressed = (records: Buffer): Buffer | Promise<Buffer> =>
+  records.length <= COMPRESS_INLINE_BYTES_MAX
+    ? zlib.zstdCompressSync(records, zstdOptions(records.length))
+    : zstdCompress(records, zstdOptions(records.length))
+
+/** The bytes of a batch of at least one record, as a Produce request carries them. */
+export const encodeRecordBatch = async (
+  records: ReadonlyArray<BatchRecord>,
+  frame: BatchFrame
+): Promise<Buffer> => {
+  const writer = new RecordWriter()
+  for (let index = 0; index < records.length; index++) writer.record(records[index]!, index)
+  const plain = writer.written
+  const batch =
+    plain.length < COMPRESS_BYTES_MIN
+      ? toBatch(plain, 0, records.length, frame)
+      : toBatch(await compressed(plain), ZSTD, records.length, frame)
+  writer.release()
+  return batch
+}

@@ -1,0 +1,281 @@
+/**
+ * The hash chain `alk-chain-v1`: which bytes of an event are hashed, how one event is linked to the
+ * one before it, and the one JSON text that an event is stored as. Writer and verifier share it; it
+ * knows neither a log nor a store, and schemas/vectors say what it must compute.
+ */
+import { hash as digest } from "node:crypto"
+import type { AuditEvent } from "../events/AuditEvent.ts"
+import { canonicalize, quote } from "../json/CanonicalJson.ts"
+import { parseJson } from "../json/Json.ts"
+import type { JsonObject } from "../json/StrictJson.ts"
+
+export const SCHEME = "alk-chain-v1"
+
+/** `prev_hash` of the first event of a chain. */
+export const GENESIS_HASH = "0".repeat(64)
+
+/** The fields that a client's event has, each as its RFC 8785 text (strings with their quotes). */
+export interface EventTexts {
+  readonly id: string
+  readonly timestamp: string
+  readonly actorId: string
+  readonly actorType: string
+  readonly actorEmail: string | undefined
+  readonly action: string
+  readonly resourceId: string
+  readonly resourceType: string
+  readonly resourceName: string | undefined
+  readonly outcome: string
+  readonly metadata: string | undefined
+}
+
+const member = (name: string, text: string | undefined): string =>
+  text === undefined ? "" : `,"${name}":${text}`
+
+/** The stored JSON up to and including `metadata`, without the closing brace. */
+export const bodyText = (texts: EventTexts): string =>
+  `{"id":${texts.id},"timestamp":${texts.timestamp}`
+  + `,"actor":{"id":${texts.actorId},"type":${texts.actorType}${member("email", texts.actorEmail)}}`
+  + `,"action":${texts.action}`
+  + `,"resource":{"id":${texts.resourceId},"type":${texts.resourceType}`
+  + `${member("name", texts.resourceName)}},"outcome":${texts.outcome}`
+  + member("metadata", texts.metadata)
+
+/** RFC 8785 text of the details, the part that may be erased; undefined if the event has none. */
+export const detailsText = (texts: EventTexts): string | undefined => {
+  const members =
+    member("actor_email", texts.actorEmail)
+    + member("metadata", texts.metadata)
+    + member("resource_name", texts.resourceName)
+  return members === "" ? undefined : `{${members.slice(1)}}`
+}
+
+/** RFC 8785 text of the core, the part that stays. */
+export const coreText = (texts: EventTexts, detailsHash: string | undefined): string =>
+  `{"action":${texts.action},"actor":{"id":${texts.actorId},"type":${texts.actorType}}`
+  + (detailsHash === undefined ? "" : `,"details_hash":${quote(detailsHash)}`)
+  + `,"id":${texts.id},"outcome":${texts.outcome}`
+  + `,"resource":{"id":${texts.resourceId},"type":${texts.resourceType}}`
+  + `,"timestamp":${texts.timestamp}}`
+
+/** 64 hex digits over salt (32 hex digits) and the RFC 8785 text of the details. */
+export const detailsHash = (salt: string, details: string): string =>
+  digest("sha256", `${salt}\n${details}`, "hex")
+
+/** 64 hex digits over the RFC 8785 text of the core. */
+export const contentHash = (core: string): string => digest("sha256", core, "hex")
+
+/** What ties an event to its place. */
+export interface LinkInput {
+  readonly tenantId: string
+  readonly sequenceNumber: number
+  /** Canonical microsecond form. */
+  readonly createdAt: string
+  readonly contentHash: string
+  readonly prevHash: string
+}
+
+/** The `hash` of an event: 64 hex digits. */
+export const linkHash = (link: LinkInput): string =>
+  digest(
+    "sha256",
+    `${SCHEME}\n${link.tenantId}\n${link.sequenceNumber}\n${link.createdAt}\n${link.contentHash}`
+      + `\n${link.prevHash}`,
+    "hex"
+  )
+
+/** Everything that is stored behind the client's fields. */
+export interface Suffix extends LinkInput {
+  readonly hash: string
+  readonly detailsSalt?: string
+  readonly detailsHash?: string
+  /** Only on an event whose details were erased. */
+  readonly erasedAt?: string
+}
+
+/** The end of the stored JSON, from `,"tenant_id"` to the closing brace. */
+export const appendSuffix = (suffix: Suffix): string =>
+  `,"tenant_id":${quote(suffix.tenantId)},"sequence_number":${suffix.sequenceNumber}`
+  + `,"created_at":${quote(suffix.createdAt)},"prev_hash":"${suffix.prevHash}"`
+  + (suffix.detailsSalt === undefined ? "" : `,"details_salt":"${suffix.detailsSalt}"`)
+  + (suffix.detailsHash === undefined ? "" : `,"details_hash":"${suffix.detailsHash}"`)
+  + `,"content_hash":"${suffix.contentHash}","hash":"${suffix.hash}"`
+  + (suffix.erasedAt === undefined ? "}" : `,"erased_at":${quote(suffix.erasedAt)}}`)
+
+/** What stored JSON hashes to, whatever hashes it claims to have. */
+export interface Recomputed {
+  readonly event: AuditEvent
+  /** From salt and details; absent if the event has no details (any more). */
+  readonly detailsHash?: string
+  /** Over the recomputed `detailsHash`, or over the stored one if the details are gone. */
+  readonly contentHash: string
+  /** Over the recomputed `contentHash`. */
+  readonly hash: string
+  /**
+   * True if the text is what the writer writes for this event, byte for byte: no other member, no
+   * other order, spelling or space. Nothing that is shown of it escapes the hashes then.
+   */
+  readonly exact: boolean
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const areStrings = (object: Fields, ...names: ReadonlyArray<string>): boolean =>
+  names.every((name) => typeof object[name] === "string")
+
+const areStringsOrAbsent = (object: Fields, ...names: ReadonlyArray<string>): boolean =>
+  names.every((name) => object[name] === undefined || typeof object[name] === "string")
+
+/** The types that hashing needs; whether the values make sense is the hashes' business. */
+const isEvent = (value: unknown): value is AuditEvent =>
+  isObject(value)
+  && areStrings(value, "id", "timestamp", "action", "outcome")
+  && areStrings(value, "tenant_id", "created_at", "prev_hash", "content_hash", "hash")
+  && areStringsOrAbsent(value, "details_salt", "details_hash", "erased_at")
+  && typeof value["sequence_number"] === "number"
+  && isObject(value["actor"])
+  && areStrings(value["actor"], "id", "type")
+  && areStringsOrAbsent(value["actor"], "email")
+  && isObject(value["resource"])
+  && areStrings(value["resource"], "id", "type")
+  && areStringsOrAbsent(value["resource"], "name")
+  && (value["metadata"] === undefined || isObject(value["metadata"]))
+
+const quoteIfPresent = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : quote(text)
+
+const textsOf = (event: AuditEvent): EventTexts => ({
+  id: quote(event.id),
+  timestamp: quote(event.timestamp),
+  actorId: quote(event.actor.id),
+  actorType: quote(event.actor.type),
+  actorEmail: quoteIfPresent(event.actor.email),
+  action: quote(event.action),
+  resourceId: quote(event.resource.id),
+  resourceType: quote(event.resource.type),
+  resourceName: quoteIfPresent(event.resource.name),
+  outcome: quote(event.outcome),
+  metadata: event.metadata === undefined ? undefined : canonicalize(event.metadata as JsonObject)
+})
+
+const storedSuffix = (event: AuditEvent): string =>
+  appendSuffix({
+    tenantId: event.tenant_id,
+    sequenceNumber: event.sequence_number,
+    createdAt: event.created_at,
+    prevHash: event.prev_hash,
+    contentHash: event.content_hash,
+    hash: event.hash,
+    ...(event.details_salt === undefined ? {} : { detailsSalt: event.details_salt }),
+    ...(event.details_hash === undefined ? {} : { detailsHash: event.details_hash }),
+    ...(event.erased_at === undefined ? {} : { erasedAt: event.erased_at })
+  })
+
+const recomputeEvent = (event: AuditEvent, storedJson: string): Recomputed => {
+  const texts = textsOf(event)
+  const details = detailsText(texts)
+  const recomputedDetails =
+    details === undefined ? undefined : detailsHash(event.details_salt ?? "", details)
+  const content = contentHash(coreText(texts, recomputedDetails ?? event.details_hash))
+  return {
+    event,
+    ...(recomputedDetails === undefined ? {} : { detailsHash: recomputedDetails }),
+    contentHash: content,
+    hash: linkHash({
+      tenantId: event.tenant_id,
+      sequenceNumber: event.sequence_number,
+      createdAt: event.created_at,
+      contentHash: content,
+      prevHash: event.prev_hash
+    }),
+    exact: storedJson === bodyText(texts) + storedSuffix(event)
+  }
+}
+
+/**
+ * Recompute every hash of an event from nothing but its stored JSON. Undefined if the text is not
+ * the JSON of an event at all. Takes the same event in another spelling too, and says so (`exact`).
+ */
+export const recompute = (storedJson: string): Recomputed | undefined => {
+  try {
+    const event: unknown = parseJson(storedJson)
+    return isEvent(event) ? recomputeEvent(event, storedJson) : undefined
+  } catch {
+    // No JSON, half a surrogate pair, or deeper than the stack: no writer of events made it.
+    return undefined
+  }
+}
+
+/**
+ * The stored JSON of the same event without its details: what erasing leaves of it. Its hashes stay
+ * what they are.
+ */
+export const eraseEvent = (event: AuditEvent, erasedAt: string): string => {
+  const { details_salt: _salt, erased_at: _erasedAt, ...kept } = event
+  const texts = textsOf(kept)
+  return (
+    bodyText({ ...texts, actorEmail: undefined, resourceName: undefined, metadata: undefined })
+    + storedSuffix({ ...kept, erased_at: erasedAt })
+  )
+}
+
+/** Why an event does not hold, apart from its place in the chain. */
+export interface Fault {
+  readonly reason: "content_mismatch" | "prev_hash_mismatch" | "hash_mismatch"
+  readonly expected: string
+  readonly actual: string
+}
+
+const ABSENT = "none"
+
+const mismatch = (
+  what: string,
+  expected: string | undefined,
+  actual: string | undefined
+): Fault => ({
+  reason: "content_mismatch",
+  expected: `${what} ${expected ?? ABSENT}`,
+  actual: `${what} ${actual ?? ABSENT}`
+})
+
+/** The fields about details have to agree with the details that are there. */
+const detailsFault = ({ detailsHash, event }: Recomputed, isErased: boolean): Fault | undefined => {
+  const areGone = isErased && detailsHash === undefined
+  if (event.details_hash !== detailsHash && !areGone) {
+    return mismatch("details_hash", event.details_hash, detailsHash)
+  }
+  // Hashed together with the details only, so without them it could say anything.
+  if (event.details_salt !== undefined && detailsHash === undefined) {
+    return mismatch("details_salt", undefined, event.details_salt)
+  }
+  return event.erased_at !== undefined && !areGone
+    ? mismatch("erased_at", undefined, event.erased_at)
+    : undefined
+}
+
+/**
+ * The first thing that is wrong with an event that has to follow `prevHash` (undefined: not known),
+ * or undefined if it holds. `isErased`: a chained erasure event names it, so its details may be
+ * gone.
+ */
+export const faultOf = (
+  recomputed: Recomputed,
+  prevHash: string | undefined,
+  isErased: boolean
+): Fault | undefined => {
+  const { contentHash, event, hash } = recomputed
+  const fault = detailsFault(recomputed, isErased)
+  if (fault !== undefined) return fault
+  if (event.content_hash !== contentHash) {
+    return mismatch("content_hash", event.content_hash, contentHash)
+  }
+  if (prevHash !== undefined && event.prev_hash !== prevHash) {
+    return { reason: "prev_hash_mismatch", expected: prevHash, actual: event.prev_hash }
+  }
+  return event.hash === hash
+    ? undefined
+    : { reason: "hash_mismatch", expected: hash, actual: event.hash }
+}

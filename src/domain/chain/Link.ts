@@ -1,0 +1,68 @@
+/**
+ * The chain fields of a stored event or trace fact, read from the end of its JSON without parsing
+ * the rest. Enough to see whether one record follows another; whether the hashes are right is
+ * verification's business.
+ */
+import { GENESIS_HASH } from "./HashChain.ts"
+import type { Chain } from "./Chains.ts"
+import { parseJson } from "../json/Json.ts"
+
+export interface Link {
+  readonly tenantId: string
+  readonly sequenceNumber: number
+  readonly createdAt: string
+  readonly prevHash: string
+  readonly contentHash: string
+  readonly hash: string
+}
+
+/** Where the sequencer's part of a stored event begins; nothing the client sent can follow it. */
+const MARK = ',"tenant_id":'
+
+interface Suffix {
+  readonly tenant_id?: unknown
+  readonly sequence_number?: unknown
+  readonly chain_sequence?: unknown
+  readonly created_at?: unknown
+  readonly prev_hash?: unknown
+  readonly content_hash?: unknown
+  readonly hash?: unknown
+}
+
+/** The link of a stored event or fact, or undefined if the bytes don't end like one. */
+export const linkOf = (body: Buffer, chain: Chain = "events"): Link | undefined => {
+  const at = body.lastIndexOf(MARK)
+  if (at === -1) return undefined
+  let suffix: Suffix
+  try {
+    suffix = parseJson(`{${body.toString("utf8", at + 1)}`) as Suffix
+  } catch {
+    return undefined
+  }
+  const { content_hash, created_at, hash, prev_hash, tenant_id } = suffix
+  const sequence = chain === "events" ? suffix.sequence_number : suffix.chain_sequence
+  return typeof tenant_id === "string"
+    && typeof sequence === "number"
+    && typeof created_at === "string"
+    && typeof prev_hash === "string"
+    && typeof content_hash === "string"
+    && typeof hash === "string"
+    ? {
+        tenantId: tenant_id,
+        sequenceNumber: sequence,
+        createdAt: created_at,
+        prevHash: prev_hash,
+        contentHash: content_hash,
+        hash
+      }
+    : undefined
+}
+
+/** The link that another one may follow, as far as that takes. */
+export type Before = Pick<Link, "sequenceNumber" | "hash">
+
+/** True if a link is the next one of the chain, or the first one. */
+export const follows = (link: Link, before: Before | undefined): boolean =>
+  before === undefined
+    ? link.sequenceNumber === 1 && link.prevHash === GENESIS_HASH
+    : link.sequenceNumber === before.sequenceNumber + 1 && link.prevHash === before.hash

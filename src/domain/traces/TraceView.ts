@@ -1,0 +1,205 @@
+/**
+ * What the facts of one execution add up to: the execution, its spans and their events as answers
+ * show them. Facts come in the order of their numbers; nothing is decided here, the sequencer has.
+ */
+import type { JsonObject } from "../json/StrictJson.ts"
+import type { TraceFact, TraceStatus } from "./TraceFact.ts"
+
+export interface Execution {
+  readonly id: string
+  readonly agent_id: string
+  readonly agent_name: string
+  readonly status: TraceStatus
+  readonly root_span_id: string
+  readonly trigger?: string
+  readonly started_at: string
+  readonly ended_at?: string
+  readonly metadata: JsonObject
+  readonly created_at: string
+  readonly erased_at?: string
+}
+
+export interface Span {
+  readonly id: string
+  readonly execution_id: string
+  /** Absent on the root. */
+  readonly parent_span_id?: string
+  readonly caused_by_span_ids: ReadonlyArray<string>
+  readonly span_type: string
+  readonly name: string
+  readonly status: TraceStatus
+  readonly started_at: string
+  readonly ended_at?: string
+  readonly error?: string | JsonObject
+  readonly metadata: JsonObject
+  /** The root of OpenTelemetry spans whose real root has not arrived. */
+  readonly synthetic?: true
+  readonly erased_at?: string
+}
+
+export interface TraceEvent {
+  readonly id: string
+  readonly execution_id: string
+  readonly span_id: string
+  /** From 1 per execution, in the order of arrival. */
+  readonly sequence_number: number
+  readonly event_type: string
+  readonly timestamp: string
+  readonly payload?: JsonObject
+  readonly erased_at?: string
+}
+
+/** What one fact has changed. */
+export interface TraceChange {
+  readonly execution: boolean
+  readonly spans: ReadonlyArray<string>
+  readonly event?: TraceEvent
+}
+
+type Started = Extract<TraceFact, { readonly type: "execution.started" }>
+type Ended = Extract<TraceFact, { readonly type: "execution.ended" }>
+type SpanStarted = Extract<TraceFact, { readonly type: "span.started" }>
+type SpanEnded = Extract<TraceFact, { readonly type: "span.ended" }>
+
+interface SpanFacts {
+  readonly started: SpanStarted
+  ended?: SpanEnded
+}
+
+const later = (left: string, right: string): string => (left > right ? left : right)
+
+export const toTraceEvent = (
+  fact: Extract<TraceFact, { readonly type: "span.event" }>
+): TraceEvent => ({
+  id: fact.event_id,
+  execution_id: fact.execution_id,
+  span_id: fact.span_id,
+  sequence_number: fact.sequence_number,
+  event_type: fact.event_type,
+  timestamp: fact.timestamp,
+  ...(fact.details?.payload === undefined ? {} : { payload: fact.details.payload }),
+  ...(fact.erased_at === undefined ? {} : { erased_at: fact.erased_at })
+})
+
+/** Mutable; one per execution, and it never looks at another's facts. */
+export class TraceView {
+  #first: Started | undefined
+  #started: Started | undefined
+  #ended: Ended | undefined
+  #erasedAt: string | undefined
+  readonly #spans = new Map<string, SpanFacts>()
+
+  /** Undefined before the first fact. */
+  get execution(): Execution | undefined {
+    const started = this.#started
+    if (started === undefined || this.#first === undefined) return undefined
+    const { agent_id, details, execution_id, root_span_id, started_at } = started
+    const ended = this.#ended
+    return {
+      id: execution_id,
+      agent_id,
+      agent_name: details?.agent_name ?? agent_id,
+      status: ended?.status ?? "RUNNING",
+      root_span_id,
+      ...(details?.trigger === undefined ? {} : { trigger: details.trigger }),
+      started_at,
+      ...(ended === undefined ? {} : { ended_at: ended.ended_at }),
+      metadata: { ...details?.metadata, ...ended?.details?.metadata },
+      created_at: this.#first.created_at,
+      ...(this.#erasedAt === undefined ? {} : { erased_at: this.#erasedAt })
+    }
+  }
+
+  /** In the order of their arrival; a root that has not arrived comes first. */
+  get spans(): ReadonlyArray<Span> {
+    const spans = [...this.#spans.values()].map((facts) => this.#spanOf(facts))
+    const root = this.#syntheticRoot()
+    return root === undefined ? spans : [root, ...spans]
+  }
+
+  span(id: string): Span | undefined {
+    const facts = this.#spans.get(id)
+    if (facts !== undefined) return this.#spanOf(facts)
+    const root = this.#syntheticRoot()
+    return root?.id === id ? root : undefined
+  }
+
+  /** Let go of a span: what is asked of it from then on has no answer. */
+  forget(id: string): void {
+    this.#spans.delete(id)
+  }
+
+  take(fact: TraceFact): TraceChange {
+    switch (fact.type) {
+      case "execution.started":
+        this.#first ??= fact
+        this.#started = fact
+        return { execution: true, spans: fact.provisional === true ? [fact.root_span_id] : [] }
+      case "execution.ended": {
+        const running = [...this.#spans.values()].filter(({ ended }) => ended === undefined)
+        this.#ended = fact
+        return { execution: true, spans: running.map(({ started }) => started.span_id) }
+      }
+      case "execution.erased":
+        this.#erasedAt = fact.created_at
+        return { execution: true, spans: [] }
+      case "span.started":
+        this.#spans.set(fact.span_id, { started: fact })
+        return { execution: false, spans: [fact.span_id] }
+      case "span.ended": {
+        const facts = this.#spans.get(fact.span_id)
+        if (facts !== undefined) facts.ended = fact
+        return { execution: false, spans: facts === undefined ? [] : [fact.span_id] }
+      }
+      case "span.event":
+        return { execution: false, spans: [], event: toTraceEvent(fact) }
+    }
+  }
+
+  #spanOf({ ended, started }: SpanFacts): Span {
+    const { details, execution_id, parent_span_id, span_id, started_at } = started
+    const implied = ended === undefined ? this.#ended : undefined
+    const status = ended?.status ?? implied?.status ?? "RUNNING"
+    const endedAt = ended?.ended_at ?? (implied && later(implied.ended_at, started_at))
+    const error = ended?.details?.error
+    const erasedAt = started.erased_at ?? ended?.erased_at
+    return {
+      id: span_id,
+      execution_id,
+      ...(parent_span_id === undefined ? {} : { parent_span_id }),
+      caused_by_span_ids: started.caused_by_span_ids,
+      span_type: started.span_type,
+      name: details?.name ?? "",
+      status,
+      started_at,
+      ...(endedAt === undefined ? {} : { ended_at: endedAt }),
+      ...(error === undefined ? {} : { error }),
+      metadata: { ...details?.metadata, ...ended?.details?.metadata },
+      ...(erasedAt === undefined ? {} : { erased_at: erasedAt })
+    }
+  }
+
+  #syntheticRoot(): Span | undefined {
+    const execution = this.execution
+    if (execution === undefined || this.#started?.provisional !== true) return undefined
+    return {
+      id: execution.root_span_id,
+      execution_id: execution.id,
+      caused_by_span_ids: [],
+      span_type: "AGENT",
+      name: execution.agent_name,
+      status: execution.status,
+      started_at: execution.started_at,
+      ...(execution.ended_at === undefined ? {} : { ended_at: execution.ended_at }),
+      metadata: {},
+      synthetic: true
+    }
+  }
+}
+
+/** The view of facts that are there already. */
+export const foldFacts = (facts: Iterable<TraceFact>): TraceView => {
+  const view = new TraceView()
+  for (const fact of facts) view.take(fact)
+  return view
+}

@@ -1,0 +1,416 @@
+/**
+ * The evidence pack: everything that an auditor needs to check a part of the log without the
+ * service, as one ZIP. Files are made while they are read and hashed on their way, so memory does
+ * not grow with them; the manifest, which needs all hashes, comes last.
+ */
+import { createHash } from "node:crypto"
+import { Effect, Stream } from "effect"
+import { treeNameOf, type Chain } from "../../domain/chain/Chains.ts"
+import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
+import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
+import { emptyFilter } from "../../domain/events/EventFilter.ts"
+import { parseJson } from "../../domain/json/Json.ts"
+import { linkOf } from "../../domain/chain/Link.ts"
+import { Archive, type ArchiveEntry, type ArchiveFailed } from "../../ports/Archive.ts"
+import type { LogUnavailable } from "../../ports/EventLog.ts"
+import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
+import { HISTORY_FROM, HISTORY_TO } from "../../verify/VerifyReport.ts"
+import { EvidenceSeal, type SealedTree, type SealUnavailable } from "../EvidenceSeal.ts"
+import { eventsOf, type ExportScope } from "../ExportScope.ts"
+import { packAssets } from "./PackAssets.ts"
+import {
+  jwksText,
+  manifestText,
+  readmeText,
+  signedText,
+  sumsText,
+  type PackCounts,
+  type PackFile,
+  type Span,
+  verificationText
+} from "./PackText.ts"
+import { inclusionProofs, noEdges, treeEdges, type TreeEdges } from "./PackTree.ts"
+import { TraceExport } from "./TraceExport.ts"
+
+/** Checkpoints of a pack beside the one that covers it: they tell where a rewriting began. */
+export const EARLIER_CHECKPOINTS_MAX = 32
+
+/** Why a pack breaks off. */
+export type PackFailure = ArchiveFailed | LogUnavailable | SealUnavailable | StoreUnavailable
+
+export interface PackOptions {
+  readonly serviceName: string
+  /** Left out of the pack if undefined. */
+  readonly pdf: Uint8Array | undefined
+  /** How the store is to be read, see EventStore. */
+  readonly final: boolean
+}
+
+/** The links of the events of a pack: from the first to the last that was verified. */
+const spanOf = ({ verification }: ExportScope): Span | undefined => {
+  const { first_sequence_number: first, last_sequence_number: last } = verification
+  return first === null || last === null ? undefined : { first, last }
+}
+
+type Lines = Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+type Bytes<E = PackFailure> = Stream.Stream<Uint8Array, E>
+
+const bytesOf = (text: string): Bytes<never> => Stream.sync(() => Buffer.from(text))
+
+/** A line of links; bytes that end like no event or fact have none, and leave a gap. */
+const linkLine = (body: string, chain: Chain): ReadonlyArray<string> => {
+  const link = linkOf(Buffer.from(body), chain)
+  if (link === undefined) return []
+  const { contentHash, createdAt, hash, prevHash, sequenceNumber } = link
+  return [
+    JSON.stringify({
+      sequence_number: sequenceNumber,
+      created_at: createdAt,
+      content_hash: contentHash,
+      prev_hash: prevHash,
+      hash
+    })
+  ]
+}
+
+interface Erasure {
+  readonly sequence_number: number
+  readonly metadata?: { readonly sequence_number?: unknown }
+}
+
+/** Undefined for bytes that are no JSON: that they are none is for the verifiers to say. */
+const parsed = (body: string): Erasure | undefined => {
+  try {
+    return parseJson(body) as Erasure
+  } catch {
+    return undefined
+  }
+}
+
+/** The erasure that a stored event is, if what it erased lies in the span. */
+const erasureWithin = ({ first, last }: Span, body: string): Erasure | undefined => {
+  const event = parsed(body)
+  const target = event?.metadata?.sequence_number
+  return typeof target === "number" && target >= first && target <= last ? event : undefined
+}
+
+/** The files of one pack, and what is known of them once they have been read. */
+class Contents {
+  readonly files: Array<PackFile> = []
+  readonly counts = {
+    events: 0,
+    links: 0,
+    erasures: 0,
+    executions: 0,
+    spans: 0,
+    facts: 0,
+    trace_links: 0
+  }
+  /** The facts whose links are in the pack, once that is known. */
+  traces: Span | undefined
+  /** vkey of the key that signs the trees of the tenant, once that is known. */
+  treeSigner: string | undefined
+
+  /** Facts on their way into the pack, and where they are in their chain. */
+  placed(facts: Lines): Lines {
+    const sequenceOf = (body: string | undefined) =>
+      body === undefined ? undefined : linkOf(Buffer.from(body), "traces")?.sequenceNumber
+    return facts.pipe(
+      Stream.tap((bodies) =>
+        Effect.sync(() => {
+          const first = this.traces?.first ?? sequenceOf(bodies[0])
+          const last = sequenceOf(bodies.at(-1))
+          if (first !== undefined && last !== undefined) this.traces = { first, last }
+        })
+      )
+    )
+  }
+
+  /** A file that is hashed and measured while it is read. */
+  file<E>(name: string, content: Bytes<E>, isProgram = false): ArchiveEntry<E> {
+    const recorded = Stream.suspend(() => {
+      const hash = createHash("sha256")
+      let bytes = 0
+      return content.pipe(
+        Stream.tap((chunk) =>
+          Effect.sync(() => {
+            hash.update(chunk)
+            bytes += chunk.length
+          })
+        ),
+        Stream.onEnd(
+          Effect.sync(() => void this.files.push({ name, bytes, sha256: hash.digest("hex") }))
+        )
+      )
+    })
+    return { name, isProgram, content: recorded }
+  }
+
+  /** A file of one text per line. */
+  lines(name: string, lines: Lines, counted?: keyof PackCounts): ArchiveEntry<PackFailure> {
+    const bytes = lines.pipe(
+      Stream.filter((chunk) => chunk.length > 0),
+      Stream.map((chunk) => {
+        if (counted !== undefined) this.counts[counted] += chunk.length
+        return Buffer.from(`${chunk.join("\n")}\n`)
+      })
+    )
+    return this.file<PackFailure>(name, bytes, false)
+  }
+
+  known(name: string): PackFile {
+    return this.files.find((file) => file.name === name)!
+  }
+}
+
+const checkpointName = ({ chain, tree_size }: CheckpointRecord): string =>
+  chain === "traces" ? `checkpoints/traces-${tree_size}.txt` : `checkpoints/${tree_size}.txt`
+
+interface Parts {
+  readonly scope: ExportScope
+  readonly options: PackOptions
+  readonly contents: Contents
+  readonly store: EventStore["Service"]
+  readonly seal: EvidenceSeal["Service"]
+  readonly traces: TraceExport["Service"]
+  /** The newest one when the pack was begun. */
+  readonly checkpoint: CheckpointRecord | undefined
+}
+
+const scanOf = ({ options, scope, store }: Parts, filter: ReturnType<typeof eventsOf>): Lines =>
+  store.scan({ tenantId: scope.tenantId, filter, order: "asc" }, options.final)
+
+/** Erasures of the span's events: from the span itself and from everything behind it. */
+const erasuresOf = (parts: Parts, span: Span, fromSequence: number): Lines =>
+  scanOf(parts, { ...emptyFilter, action: ERASURE_ACTION, fromSequence }).pipe(
+    Stream.map((bodies) => bodies.filter((body) => erasureWithin(span, body) !== undefined))
+  )
+
+const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> => {
+  const { contents, scope, traces } = parts
+  const span = spanOf(scope)
+  const { from, to } = scope.bounds
+  const last = scope.surroundings.traceHead?.sequence_number ?? 0
+  const traceScope = { tenantId: scope.tenantId, from, to, last }
+  const isWhole = from === HISTORY_FROM && to === HISTORY_TO
+  if (isWhole && last > 0) contents.traces = { first: 1, last }
+  const within = span && { ...emptyFilter, fromSequence: span.first, toSequence: span.last }
+  const links: Lines =
+    within === undefined
+      ? Stream.empty
+      : scanOf(parts, within).pipe(
+          Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "events")))
+        )
+  return [
+    contents.lines(
+      "events.ndjson",
+      span === undefined ? Stream.empty : scanOf(parts, eventsOf(scope)),
+      "events"
+    ),
+    contents.lines("links.ndjson", links, "links"),
+    contents.lines(
+      "erasures.ndjson",
+      span === undefined ? Stream.empty : erasuresOf(parts, span, span.first + 1),
+      "erasures"
+    ),
+    contents.lines("executions.ndjson", traces.executions(traceScope), "executions"),
+    contents.lines("spans.ndjson", traces.spans(traceScope), "spans"),
+    contents.lines(
+      "facts.ndjson",
+      last === 0
+        ? Stream.empty
+        : isWhole
+          ? traces.facts(traceScope)
+          : contents.placed(traces.facts(traceScope)),
+      "facts"
+    ),
+    contents.lines(
+      "trace-links.ndjson",
+      Stream.suspend(() => traceLinks(parts)),
+      "trace_links"
+    )
+  ]
+}
+
+/** The links from the first to the last fact of the pack. */
+const traceLinks = ({ contents, scope: { tenantId }, traces }: Parts): Lines =>
+  contents.traces === undefined
+    ? Stream.empty
+    : traces
+        .chain({ tenantId, ...contents.traces })
+        .pipe(Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "traces"))))
+
+/** Proofs that the erasures behind the span stand in the tree that was signed. */
+const proofLines = (parts: Parts, span: Span, size: number): Lines =>
+  erasuresOf(parts, span, span.last + 1).pipe(
+    Stream.mapEffect((bodies) => {
+      const sequences = bodies
+        .map((body) => erasureWithin(span, body)!.sequence_number)
+        .filter((sequence) => sequence <= size)
+      return inclusionProofs(parts.scope.tenantId, sequences, size)
+    }),
+    Stream.map((proofs) => proofs.map((proof) => JSON.stringify(proof))),
+    Stream.provideService(EvidenceSeal, parts.seal)
+  )
+
+/** Checkpoints of a tree, the edges that tie a span of links to them, and the size they end at. */
+const treeOf = Effect.fnUntraced(function* (
+  seal: EvidenceSeal["Service"],
+  tree: string,
+  span: Span,
+  latest: CheckpointRecord | undefined
+) {
+  const covering = latest !== undefined && latest.tree_size >= span.last
+  const earlier = yield* seal.earlier(
+    tree,
+    covering ? Math.min(span.last + 1, latest.tree_size) : span.last + 1,
+    EARLIER_CHECKPOINTS_MAX
+  )
+  const within = earlier.filter(({ tree_size }) => tree_size >= span.first)
+  const size = covering ? latest.tree_size : span.last
+  const edges = yield* treeEdges(tree, { ...span, size }).pipe(
+    Effect.provideService(EvidenceSeal, seal)
+  )
+  return { notes: [...within.reverse(), ...(covering ? [latest] : [])], edges, covering, size }
+})
+
+const noTree = { notes: [], edges: noEdges, covering: false, size: 0 }
+
+const edgesText = (edges: TreeEdges): string => `${JSON.stringify(edges, null, 2)}\n`
+
+/**
+ * Checkpoints, edges and proofs. The newest checkpoint is asked for once more, after the events:
+ * one that was erased meanwhile is excused by an erasure that only a newer checkpoint covers.
+ */
+const entriesOfTree = Effect.fnUntraced(function* (parts: Parts) {
+  const { checkpoint, contents, scope, seal } = parts
+  const { tenantId } = scope
+  const span = spanOf(scope)
+  const latest = (tree: string, known: CheckpointRecord | undefined) =>
+    seal.latest(tree).pipe(Effect.orElseSucceed(() => known))
+  const { covering, edges, notes, size } =
+    span === undefined
+      ? noTree
+      : yield* treeOf(seal, tenantId, span, yield* latest(tenantId, checkpoint))
+  const traceTree = treeNameOf(tenantId, "traces")
+  const traces =
+    contents.traces === undefined
+      ? noTree
+      : yield* treeOf(seal, traceTree, contents.traces, yield* latest(traceTree, undefined))
+  const entries: ReadonlyArray<ArchiveEntry<PackFailure>> = [
+    ...[...notes, ...traces.notes].map((note) =>
+      contents.file(checkpointName(note), bytesOf(note.note))
+    ),
+    contents.file("checkpoints/tree.json", bytesOf(edgesText(edges))),
+    contents.file("checkpoints/traces-tree.json", bytesOf(edgesText(traces.edges))),
+    contents.lines(
+      "checkpoints/erasure-proofs.ndjson",
+      covering && span !== undefined ? proofLines(parts, span, size) : Stream.empty
+    )
+  ]
+  return entries
+})
+
+/**
+ * The line of keys: the keys, their endorsements, and the checkpoints with which they have handed the
+ * trees over. Read after the other checkpoints, so that it covers every key that signed one of them.
+ */
+const entriesOfKeys = Effect.fnUntraced(function* ({ contents, scope: { tenantId }, seal }: Parts) {
+  const events = yield* seal.signers(tenantId)
+  const traces = yield* seal.signers(treeNameOf(tenantId, "traces"))
+  const keys = yield* seal.keys
+  contents.treeSigner = events.signer
+  const vkeys = keys.map(({ vkey }) => vkey)
+  const handedOver = (prefix: string, { handOvers }: SealedTree) =>
+    handOvers.map(({ note, vkey }) => {
+      const name = `checkpoints/${prefix}hand-over-${vkeys.indexOf(vkey) + 1}.txt`
+      return contents.file(name, bytesOf(note))
+    })
+  const entries: ReadonlyArray<ArchiveEntry<PackFailure>> = [
+    ...handedOver("", events),
+    ...handedOver("traces-", traces),
+    contents.file("keys/jwks.json", bytesOf(jwksText(vkeys))),
+    contents.file("keys/vkeys.txt", bytesOf(vkeys.map((vkey) => `${vkey}\n`).join(""))),
+    ...keys.flatMap(({ endorsement }, index) =>
+      endorsement === undefined
+        ? []
+        : [contents.file(`keys/endorsement-${index + 1}.txt`, bytesOf(endorsement))]
+    )
+  ]
+  return entries
+})
+
+/** Keys, schemas, verifiers; then what the hashes of everything before are needed for. */
+const entriesOfClosing = Effect.fnUntraced(function* (parts: Parts) {
+  const { contents, options, scope, seal } = parts
+  const { serviceName } = options
+  const later = (text: () => string) => Stream.suspend(() => bytesOf(text()))
+  const signature = Stream.unwrap(
+    Effect.suspend(() => {
+      const text = signedText(serviceName, scope.tenantId, contents.known("manifest.json"))
+      return seal.sign(text).pipe(Effect.map((lines) => bytesOf(`${text}\n${lines}`)))
+    })
+  )
+  const entries: ReadonlyArray<ArchiveEntry<PackFailure>> = [
+    ...(yield* entriesOfKeys(parts)),
+    ...packAssets().map(({ content, isProgram, name }) =>
+      contents.file(name, Stream.succeed(content), isProgram)
+    ),
+    contents.file(
+      "manifest.json",
+      later(() =>
+        manifestText(
+          scope,
+          serviceName,
+          contents.counts,
+          contents.files,
+          contents.traces,
+          contents.treeSigner
+        )
+      )
+    ),
+    contents.file("manifest.sig", signature),
+    {
+      name: "sha256sums.txt",
+      isProgram: false,
+      content: later(() => sumsText(contents.files))
+    }
+  ]
+  return entries
+})
+
+const entriesOf = (parts: Parts): Stream.Stream<ArchiveEntry<PackFailure>, PackFailure> => {
+  const { contents, options, scope } = parts
+  const { pdf } = options
+  const opening: ReadonlyArray<ArchiveEntry<PackFailure>> = [
+    contents.file("README.txt", bytesOf(readmeText(scope, pdf !== undefined))),
+    contents.file("verification.json", bytesOf(verificationText(scope.verification))),
+    ...(pdf === undefined ? [] : [contents.file("evidence.pdf", Stream.succeed(pdf))])
+  ]
+  return Stream.fromIterable([...opening, ...entriesOfLog(parts)]).pipe(
+    Stream.concat(Stream.fromIterableEffect(entriesOfTree(parts))),
+    Stream.concat(Stream.fromIterableEffect(entriesOfClosing(parts))),
+    // One at a time: an entry is made when the one before it has been written.
+    Stream.rechunk(1)
+  )
+}
+
+/**
+ * The ZIP of a scope as a stream of bytes. Whoever stops reading it stops the work behind it. What
+ * a pack can't do without is asked for before its first byte.
+ */
+export const evidencePack = Effect.fn("EvidencePack.make")(function* (
+  scope: ExportScope,
+  options: PackOptions
+) {
+  const archive = yield* Archive
+  const store = yield* EventStore
+  const seal = yield* EvidenceSeal
+  const traces = yield* TraceExport
+  yield* seal.ready
+  const checkpoint = spanOf(scope) === undefined ? undefined : yield* seal.latest(scope.tenantId)
+  const contents = new Contents()
+  const parts: Parts = { scope, options, contents, store, seal, traces, checkpoint }
+  const bytes: Bytes = archive.zip(entriesOf(parts))
+  return bytes
+})

@@ -1,0 +1,119 @@
+/**
+ * The admin routes: tenants and their API keys. Says nothing of how they are kept.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { KEYS_MAX } from "../../domain/registry/Registry.ts"
+import { AdminAuthorization } from "../server/Authorization.ts"
+import { errorsOf } from "../contract/ContractErrors.ts"
+import {
+  ApiKey,
+  CreatedKey,
+  KeyInput,
+  KeyList,
+  Tenant,
+  TenantInput,
+  TenantList
+} from "../contract/ContractSchemas.ts"
+import { createdHeaders, operation } from "../contract/Operation.ts"
+import { resourcePageHeaders, resourcePageParameters } from "./ResourcePages.ts"
+
+const tenant = Schema.String.annotate({ description: "Id of the tenant." })
+const key = Schema.String.annotate({ description: "Id of the key." })
+
+const createTenant = HttpApiEndpoint.post("createTenant", "/v1/admin/tenants", {
+  payload: TenantInput,
+  success: Tenant.pipe(HttpApiSchema.status(201)),
+  error: errorsOf("object", 400, 401, 409, 413, 415, 503)
+}).annotateMerge(
+  operation({
+    id: "createTenant",
+    summary: "Create a tenant",
+    description: "409 `id_conflict` if there is one with this id.",
+    responseHeaders: { 201: createdHeaders }
+  })
+)
+
+const getTenant = HttpApiEndpoint.get("getTenant", "/v1/admin/tenants/:tenant", {
+  params: { tenant },
+  success: Tenant,
+  error: errorsOf("object", 401, 404, 429, 503)
+}).annotateMerge(
+  operation({ id: "getTenant", summary: "One tenant", description: "Its name and its start." })
+)
+
+const listTenants = HttpApiEndpoint.get("listTenants", "/v1/admin/tenants", {
+  success: TenantList,
+  error: errorsOf("object", 400, 401, 429, 503)
+}).annotateMerge(
+  operation({
+    id: "listTenants",
+    summary: "List the tenants",
+    description: "By id.",
+    query: resourcePageParameters,
+    responseHeaders: resourcePageHeaders
+  })
+)
+
+const createKey = HttpApiEndpoint.post("createKey", "/v1/admin/tenants/:tenant/keys", {
+  params: { tenant },
+  payload: KeyInput,
+  success: CreatedKey.pipe(HttpApiSchema.status(201)),
+  error: errorsOf("object", 400, 401, 404, 413, 415, 429, 503)
+}).annotateMerge(
+  operation({
+    id: "createKey",
+    summary: "Create an API key",
+    description:
+      "The key is shown in this answer only; its SHA-256 is kept. 429 `rate_limited` where the "
+      + `tenant has ${KEYS_MAX} keys that are not revoked: revoke some.`,
+    responseHeaders: { 201: createdHeaders }
+  })
+)
+
+const getKey = HttpApiEndpoint.get("getKey", "/v1/admin/tenants/:tenant/keys/:key", {
+  params: { tenant, key },
+  success: ApiKey,
+  error: errorsOf("object", 401, 404, 429, 503)
+}).annotateMerge(
+  operation({
+    id: "getKey",
+    summary: "One API key",
+    description: "Revoked ones too; neither the key nor its hash is shown."
+  })
+)
+
+const listKeys = HttpApiEndpoint.get("listKeys", "/v1/admin/tenants/:tenant/keys", {
+  params: { tenant },
+  success: KeyList,
+  error: errorsOf("object", 400, 401, 404, 429, 503)
+}).annotateMerge(
+  operation({
+    id: "listKeys",
+    summary: "List a tenant's API keys",
+    description: "Newest first, revoked ones too; neither keys nor hashes are shown.",
+    query: resourcePageParameters,
+    responseHeaders: resourcePageHeaders
+  })
+)
+
+const revokeKey = HttpApiEndpoint.delete("revokeKey", "/v1/admin/tenants/:tenant/keys/:key", {
+  params: { tenant, key },
+  success: HttpApiSchema.NoContent.annotate({ description: "The key is revoked." }),
+  error: errorsOf("object", 401, 404, 503)
+}).annotateMerge(
+  operation({
+    id: "revokeKey",
+    summary: "Revoke an API key",
+    description:
+      "Takes effect within a second; open streams of the key are closed, and the share links that "
+      + "were made with it are revoked with it. The log of this act in the chain of the tenant "
+      + "`_system` says how many and which. 404 if it is revoked already."
+  })
+)
+
+/** The routes that take the admin token. */
+export class AdminApi extends HttpApiGroup.make("Admin")
+  .add(createTenant, listTenants, getTenant, createKey, listKeys, getKey, revokeKey)
+  .middleware(AdminAuthorization)
+  .annotateMerge(OpenApi.annotations({ description: "Tenants and their API keys." })) {}

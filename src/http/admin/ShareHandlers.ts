@@ -1,0 +1,260 @@
+/**
+ * Serves the share links: reads what a link is to cover and shows links without their hashes. Who
+ * may use one is decided behind `ShareLinks`.
+ */
+import { Effect, Layer, Redacted, Result } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
+import type { ShareLink } from "../../domain/registry/Registry.ts"
+import type { JsonObject, JsonValue } from "../../domain/json/StrictJson.ts"
+import { conditionsOf } from "../../exports/ExportScope.ts"
+import { ShareLinks } from "../../services/administration/ShareLinks.ts"
+import { BODY_BYTES_MAX, labelOf, objectOf } from "./AdminHandlers.ts"
+import { answering, createdAt, errorResponse, json } from "../messages/Answer.ts"
+import { Api } from "../Api.ts"
+import { ApiError, invalid, notFound, refusable } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { filterParameters, toFilter } from "../events/EventParameters.ts"
+import { ExportAnswers } from "../exports/ExportAnswers.ts"
+import { FailedCredentials } from "../server/FailedCredentials.ts"
+import { HttpListener } from "../server/HttpListener.ts"
+import { withKnownQuery } from "../messages/KnownQuery.ts"
+import { JSON_TYPE } from "../messages/MediaTypes.ts"
+import { METADATA_CONDITIONS_MAX, metadataCondition } from "../messages/QueryParameters.ts"
+import { readBody } from "../messages/RequestBody.ts"
+import { readResourcePage, resourcePage } from "./ResourcePages.ts"
+import {
+  CurrentShareLink,
+  EXPIRES_IN_DEFAULT,
+  EXPIRES_IN_MAX,
+  ShareAuthorization,
+  USES_MAX
+} from "./ShareContract.ts"
+import { whatWasMeant } from "../messages/UnknownParameter.ts"
+
+const INPUT_FIELDS = ["from", "to", "filters", "expires_in", "max_uses", "label"]
+const METADATA_PREFIX = "metadata."
+
+type FilterName = keyof typeof filterParameters
+
+/** What `filters` takes: the bounds of time stand beside it. */
+const filterNames = [
+  ...Object.keys(filterParameters).filter((name) => name !== "from" && name !== "to"),
+  "metadata.<path>"
+]
+
+const isFilterName = (name: string): name is FilterName => Object.hasOwn(filterParameters, name)
+
+/** Integers may also be sent as text, as in a query; nothing else may be a number. */
+const readValue = (name: FilterName, field: string, value: JsonValue): unknown => {
+  const isInteger = filterParameters[name].schema["type"] === "integer"
+  if (value === "" || !(typeof value === "string" || (isInteger && typeof value === "number"))) {
+    throw invalid(
+      field,
+      `must be ${isInteger ? "an integer, or a string with one" : "a string that is not empty"}`
+    )
+  }
+  const parsed: Result.Result<unknown, string> = filterParameters[name].parse(String(value))
+  if (Result.isFailure(parsed)) throw invalid(field, parsed.failure)
+  return parsed.success
+}
+
+const filtersOf = (object: JsonObject): JsonObject => {
+  const filters = object["filters"] ?? {}
+  if (typeof filters === "object" && !Array.isArray(filters)) return filters as JsonObject
+  throw invalid("filters", "must be an object of parameters of the event list")
+}
+
+/** What the link covers; throws the ApiError that names the field. */
+const filterOf = (object: JsonObject): EventFilter => {
+  const values: Record<string, unknown> = {}
+  const metadata: Array<MetadataCondition> = []
+  for (const name of ["from", "to"] as const) {
+    const value = object[name] ?? undefined
+    if (value !== undefined) values[name] = readValue(name, name, value)
+  }
+  for (const [name, value] of Object.entries(filtersOf(object))) {
+    const field = `filters.${name}`
+    if (value === null) continue
+    if (name.startsWith(METADATA_PREFIX)) {
+      if (typeof value !== "string") throw invalid(field, "must be a string")
+      metadata.push(metadataCondition(name, value))
+    } else if (!isFilterName(name) || name === "from" || name === "to") {
+      const meant = whatWasMeant(name, filterNames)
+      throw invalid(field, `is not a filter of the event list; from and to stand beside; ${meant}`)
+    } else {
+      values[name] = readValue(name, field, value)
+    }
+  }
+  if (metadata.length > METADATA_CONDITIONS_MAX) {
+    throw invalid("filters", `more than ${METADATA_CONDITIONS_MAX} conditions on metadata`)
+  }
+  return toFilter(values, metadata)
+}
+
+const integerOf = (object: JsonObject, field: string, maximum: number): number | undefined => {
+  const value = object[field] ?? undefined
+  if (value === undefined) return undefined
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= maximum) {
+    return value
+  }
+  throw invalid(field, `must be an integer from 1 to ${maximum}`)
+}
+
+const inputOf = (bytes: Buffer) => {
+  const object = objectOf(bytes, INPUT_FIELDS, "a share link")
+  const label = labelOf(object, "label")
+  const maxUses = integerOf(object, "max_uses", USES_MAX)
+  return {
+    filter: filterOf(object),
+    expiresInSeconds: integerOf(object, "expires_in", EXPIRES_IN_MAX) ?? EXPIRES_IN_DEFAULT,
+    ...(maxUses === undefined ? {} : { maxUses }),
+    ...(label === undefined ? {} : { label })
+  }
+}
+
+const shown = (link: ShareLink) => {
+  const { filter, hash: _hash, tenant_id: _tenant, ...rest } = link
+  return {
+    ...rest,
+    from: filter.from ?? null,
+    to: filter.to ?? null,
+    filters: {
+      ...conditionsOf(filter),
+      ...(filter.fromSequence === undefined ? {} : { from_sequence: String(filter.fromSequence) }),
+      ...(filter.toSequence === undefined ? {} : { to_sequence: String(filter.toSequence) })
+    }
+  }
+}
+
+/** Where the links are made, listed and found. */
+const SHARE_LINKS_PATH = "/v1/share/links"
+
+/** Where a token fetches its document. */
+export const SHARE_EXPORT_PATH = "/v1/share/export/pdf"
+
+/** The handlers of ShareLinksApi. */
+export const layerShareLinksHandlers = HttpApiBuilder.group(
+  Api,
+  "ShareLinks",
+  Effect.fnUntraced(function* (handlers) {
+    const { publicUrl } = yield* ApiSettings
+    const { url: ownUrl } = yield* HttpListener
+    const links = yield* ShareLinks
+
+    return handlers
+      .handleRaw(
+        "createShareLink",
+        answering(
+          Effect.fnUntraced(function* ({ request }) {
+            const { keyId, tenantId } = yield* CurrentPrincipal
+            const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
+            const input = yield* refusable(() => inputOf(bytes))
+            const { link, token } = yield* links.create({ tenantId, keyId, ...input })
+            // Never what the request says of the service's address: the token goes there.
+            const url = `${publicUrl ?? ownUrl}${SHARE_EXPORT_PATH}`
+            const headers = createdAt(publicUrl, SHARE_LINKS_PATH, link.id)
+            return json({ ...shown(link), token, url }, { status: 201, headers })
+          })
+        )
+      )
+      .handleRaw(
+        "listShareLinks",
+        answering(
+          Effect.fnUntraced(function* ({ request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const page = yield* refusable(() => readResourcePage(request.url))
+            const all = yield* links.list(tenantId)
+            return resourcePage(request, publicUrl, page, "links", all, shown)
+          })
+        )
+      )
+      .handleRaw(
+        "getShareLink",
+        answering(
+          Effect.fnUntraced(function* ({ params: { id } }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const link = yield* links.get(tenantId, id)
+            return link === undefined ? yield* notFound("share link") : json(shown(link))
+          })
+        )
+      )
+      .handleRaw(
+        "revokeShareLink",
+        answering(
+          Effect.fnUntraced(function* ({ params: { id } }) {
+            const { keyId, tenantId } = yield* CurrentPrincipal
+            const link = yield* links.get(tenantId, id)
+            if (link === undefined) return yield* notFound("share link")
+            yield* links.revoke(tenantId, id, keyId)
+            return HttpServerResponse.empty({ status: 204 })
+          })
+        )
+      )
+  })
+)
+
+/** 401 without the token of a link that can be used now. */
+export const layerShareAuthorization: Layer.Layer<
+  ShareAuthorization,
+  never,
+  ShareLinks | FailedCredentials
+> = Layer.effect(
+  ShareAuthorization,
+  Effect.gen(function* () {
+    const links = yield* ShareLinks
+    const failed = yield* FailedCredentials
+    return ShareAuthorization.of({
+      share_token: (handler, { credential, endpoint }) => {
+        const token = Redacted.value(credential)
+        return links.find(token).pipe(
+          Effect.matchEffect({
+            onFailure: ({ message }) => {
+              const refusal = new ApiError({
+                code: "unauthenticated",
+                message: `${message}; send its token as Authorization: Bearer shr_…`
+              })
+              if (token === "") return errorResponse(refusal)
+              return Effect.flatMap(failed.refusal(refusal), errorResponse)
+            },
+            onSuccess: (link) =>
+              Effect.provideService(withKnownQuery(endpoint, handler), CurrentShareLink, link)
+          })
+        )
+      }
+    })
+  })
+)
+
+/** The handlers of ShareExportApi. */
+export const layerShareExportHandlers = HttpApiBuilder.group(
+  Api,
+  "ShareExport",
+  Effect.fnUntraced(function* (handlers) {
+    const answers = yield* ExportAnswers
+    const links = yield* ShareLinks
+    const { url: ownUrl } = yield* HttpListener
+
+    return handlers.handleRaw(
+      "exportSharedPdf",
+      answering(
+        Effect.fnUntraced(function* ({ request }) {
+          const link = yield* CurrentShareLink
+          // Counted when there is something to hand out; whoever was faster to the last use has it.
+          const permit = links
+            .use(link)
+            .pipe(
+              Effect.catchTag("Unauthenticated", ({ message }) =>
+                Effect.fail(new ApiError({ code: "unauthenticated", message }))
+              )
+            )
+          const { filter, id, tenant_id: tenantId } = link
+          const askedBy = { kind: "share link" as const, id }
+          return yield* answers.pdf(request, { tenantId, filter, askedBy, ownUrl, permit })
+        })
+      )
+    )
+  })
+)

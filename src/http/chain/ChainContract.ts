@@ -1,0 +1,117 @@
+/**
+ * The routes that show a tenant's hash chain. Says nothing of how they are served.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { errorsOf } from "../contract/ContractErrors.ts"
+import { exampleEvent } from "../contract/ContractExample.ts"
+import { Chain, ChainLink } from "../contract/ContractSchemas.ts"
+import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { operation } from "../contract/Operation.ts"
+import {
+  chainParameter,
+  consistencyProof,
+  inclusionProof,
+  latestCheckpoint,
+  listCheckpoints
+} from "./ProofContract.ts"
+import { Checkpoint, exampleCheckpoint } from "./ProofSchemas.ts"
+import { integerParameter } from "../messages/QueryParameters.ts"
+import { tlogCheckpoint, tlogEntries, tlogTile } from "./TlogContract.ts"
+
+/** Query of `GET /v1/chain`. */
+export const chainParameters = { chain: chainParameter }
+
+/** Query of `GET /v1/chain/links`. */
+export const linkParameters = {
+  chain: chainParameter,
+  from_sequence: integerParameter({
+    minimum: 1,
+    default: 1,
+    description: "The first link."
+  }),
+  limit: integerParameter({
+    minimum: 1,
+    description: "Links at most; to the end of the chain if missing."
+  })
+}
+
+/** The chain with the newest signed word on it. */
+const SignedChain = Schema.Struct({
+  ...Chain.fields,
+  checkpoint: Schema.optionalKey(
+    Checkpoint.annotate({ description: "The newest one; it may be a few seconds behind the head." })
+  )
+}).annotate({
+  identifier: "Chain",
+  description: "The tenant's chain as the log tells it.",
+  examples: [
+    {
+      scheme: "alk-chain-v1",
+      tenant_id: exampleEvent.tenant_id,
+      length: 1,
+      genesis_hash: exampleEvent.prev_hash,
+      head: {
+        sequence_number: exampleEvent.sequence_number,
+        hash: exampleEvent.hash,
+        created_at: exampleEvent.created_at
+      },
+      checkpoint: exampleCheckpoint
+    }
+  ]
+})
+
+const Links = ChainLink.annotate({
+  description: "One link per line, ascending; the schema is that of one line."
+}).pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
+
+const getChain = HttpApiEndpoint.get("getChain", "/v1/chain", {
+  success: SignedChain,
+  error: errorsOf("object", 400, 401, 403, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "getChain",
+      summary: "The tenant's chain",
+      description:
+        "Length and head as the log tells them, independent of the query store, and the newest "
+        + "signed checkpoint if there is one.",
+      query: chainParameters
+    })
+  )
+
+const getChainLinks = HttpApiEndpoint.get("getChainLinks", "/v1/chain/links", {
+  success: Links,
+  error: errorsOf("object", 400, 401, 403, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "getChainLinks",
+      summary: "The links of the chain",
+      description: "Everything that is needed to check the chain, without the contents.",
+      query: linkParameters
+    })
+  )
+
+/** The routes of the tag Chain. */
+export class ChainApi extends HttpApiGroup.make("Chain")
+  .add(
+    getChain,
+    getChainLinks,
+    listCheckpoints,
+    latestCheckpoint,
+    inclusionProof,
+    consistencyProof,
+    tlogCheckpoint,
+    tlogEntries,
+    tlogTile
+  )
+  .middleware(Authorization)
+  .annotateMerge(
+    OpenApi.annotations({
+      description: "The hash chain itself, its signed checkpoints and their proofs."
+    })
+  ) {}

@@ -1,0 +1,151 @@
+/**
+ * The routes for signed checkpoints and the proofs that refer to them, part of the tag Chain. Says
+ * nothing of how they are served.
+ */
+import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
+import { chains } from "../../domain/chain/Chains.ts"
+import { RequiredScope } from "../server/Authorization.ts"
+import { errorsOf } from "../contract/ContractErrors.ts"
+import { JSON_TYPE } from "../messages/MediaTypes.ts"
+import { operation } from "../contract/Operation.ts"
+import {
+  Checkpoint,
+  CheckpointList,
+  CheckpointNote,
+  ConsistencyProof,
+  InclusionProof
+} from "./ProofSchemas.ts"
+import { choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
+
+/** Checkpoints of one page, unless `limit` says otherwise, and at most. */
+export const CHECKPOINTS_DEFAULT = 50
+export const CHECKPOINTS_MAX = 100
+
+/** A signed note is text. */
+export const NOTE_TYPE = "text/plain"
+/** What the latest checkpoint comes as. */
+export const checkpointTypes = [JSON_TYPE, NOTE_TYPE] as const
+
+/** Which of the tenant's chains a route speaks of. */
+export const chainParameter = choiceParameter(chains, {
+  default: "events",
+  description: "The chain of audit events, or that of trace facts."
+})
+
+/** Query of `GET /v1/chain/checkpoints/latest`. */
+export const latestParameters = { chain: chainParameter }
+
+/** Query of `GET /v1/chain/checkpoints`. */
+export const checkpointParameters = {
+  chain: chainParameter,
+  before_size: integerParameter({
+    minimum: 1,
+    description: "Only checkpoints of smaller trees: the last `tree_size` of the page before."
+  }),
+  limit: integerParameter({
+    minimum: 1,
+    maximum: CHECKPOINTS_MAX,
+    default: CHECKPOINTS_DEFAULT,
+    description: "Checkpoints at most."
+  })
+}
+
+/** Query of `GET /v1/chain/proofs/inclusion`. */
+export const inclusionParameters = {
+  chain: chainParameter,
+  sequence_number: integerParameter({
+    minimum: 1,
+    description: "The event; of trace facts their `chain_sequence`.",
+    example: 1,
+    required: true
+  }),
+  tree_size: integerParameter({
+    minimum: 1,
+    description:
+      "Size of a checkpoint. By default the newest one, or one that is made now if that one lies "
+      + "before the event."
+  })
+}
+
+/** Query of `GET /v1/chain/proofs/consistency`. */
+export const consistencyParameters = {
+  chain: chainParameter,
+  first: integerParameter({
+    minimum: 1,
+    description: "Size of the older checkpoint.",
+    example: 1,
+    required: true
+  }),
+  second: integerParameter({
+    minimum: 1,
+    description: "Size of the newer checkpoint; the newest one by default."
+  })
+}
+
+export const listCheckpoints = HttpApiEndpoint.get("listCheckpoints", "/v1/chain/checkpoints", {
+  success: CheckpointList,
+  error: errorsOf("object", 400, 401, 403, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "listCheckpoints",
+      summary: "The signed checkpoints of the chain",
+      description: "One is made every 10 seconds while the chain grows.",
+      query: checkpointParameters,
+      responseHeaders: { 200: { Link: "first and next page (RFC 8288)." } }
+    })
+  )
+
+export const latestCheckpoint = HttpApiEndpoint.get(
+  "latestCheckpoint",
+  "/v1/chain/checkpoints/latest",
+  {
+    success: [Checkpoint, CheckpointNote.pipe(HttpApiSchema.asText({ contentType: NOTE_TYPE }))],
+    error: errorsOf("object", 400, 401, 403, 404, 406, 503)
+  }
+)
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "latestCheckpoint",
+      summary: "A signed checkpoint of the whole chain",
+      description:
+        "Signed now if the chain has grown since the newest one. With `Accept: text/plain` the "
+        + "signed note itself. 404 while the chain is empty.",
+      query: latestParameters
+    })
+  )
+
+const notAProof =
+  "Nothing is answered that does not verify against the signed root: if the stored events don't "
+  + "lead there, the answer is 503 and its message begins with `checkpoint_mismatch`."
+
+export const inclusionProof = HttpApiEndpoint.get("inclusionProof", "/v1/chain/proofs/inclusion", {
+  success: InclusionProof,
+  error: errorsOf("object", 400, 401, 403, 404, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "inclusionProof",
+      summary: "Proof that an event is part of a checkpoint",
+      description: `RFC 9162, section 2.1.3. ${notAProof}`,
+      query: inclusionParameters
+    })
+  )
+
+export const consistencyProof = HttpApiEndpoint.get(
+  "consistencyProof",
+  "/v1/chain/proofs/consistency",
+  { success: ConsistencyProof, error: errorsOf("object", 400, 401, 403, 404, 503) }
+)
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "consistencyProof",
+      summary: "Proof that one checkpoint only adds to another",
+      description: `RFC 9162, section 2.1.4. ${notAProof}`,
+      query: consistencyParameters
+    })
+  )

@@ -1,0 +1,517 @@
+/**
+ * The resources of the audit API as the OpenAPI document shows them. Documentation of shapes only:
+ * what is stored is made and checked in the domain, and answers are built from stored bytes.
+ */
+import { Schema } from "effect"
+import { SCHEME } from "../../domain/chain/HashChain.ts"
+import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
+import {
+  AuditEvent,
+  AuditEventBatchItem,
+  AuditEventInput,
+  BATCH_ITEMS_MAX
+} from "../../domain/events/AuditEvent.ts"
+import { exampleEvent } from "./ContractExample.ts"
+import { SUPPORTED_YEARS } from "../messages/QueryParameters.ts"
+
+/** Characters of a tenant's name or of a label at most. */
+export const LABEL_LENGTH_MAX = 256
+
+const text = (description: string) => Schema.String.annotate({ description })
+const optional = Schema.optionalKey
+
+export const Timestamp = Schema.String.annotate({
+  description: "RFC 3339, UTC, microseconds.",
+  format: "date-time",
+  examples: ["2026-01-31T12:00:00.123456Z"]
+})
+
+export const Sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
+  description: "Place in the tenant's chain, from 1 without gaps.",
+  format: "int64"
+})
+
+/** A bound as it was asked for, which may lie before the first event. */
+export const AskedSequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+  description: "As it was asked for.",
+  format: "int64"
+})
+
+/** A time as it is sent. */
+export const TimeInput = Schema.String.check(
+  Schema.isPattern(new RegExp(SUPPORTED_YEARS, "u"))
+).annotate({
+  description: "RFC 3339, of the years 1970 to 2261; kept to the microsecond.",
+  format: "date-time"
+})
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** A SHA-256 in words of its own. The document shows patterns with the flag `u` only. */
+export const hashOf = (description: string) =>
+  Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/u)).annotate({ description })
+
+export const Hash = hashOf("SHA-256, 64 lower-case hex digits.")
+
+/** The domain's stored event, with an example whose hashes are true. */
+export const StoredEvent = AuditEvent.annotate({ examples: [exampleEvent] })
+
+export const Warning = Schema.Struct({
+  index: Count,
+  field: text("A field that is not part of an event; it was not stored.")
+}).annotate({ identifier: "Warning" })
+
+/** The answer to one event: stored, and what was sent but is no part of an event. */
+export const CreatedEvent = Schema.Struct({
+  ...AuditEvent.fields,
+  warnings: optional(Schema.Array(Warning))
+}).annotate({
+  identifier: "CreatedAuditEvent",
+  description: "An audit event as it is stored.",
+  examples: [exampleEvent]
+})
+
+/** The domain's event as it is sent alone, with an example. */
+export const EventInput = AuditEventInput.annotate({
+  examples: [
+    {
+      actor: { id: "user_42", type: "human", email: "ada@example.com" },
+      action: "document.viewed",
+      resource: { id: "doc_7", type: "document", name: "Plan" },
+      outcome: "success",
+      metadata: { ip: "203.0.113.9" }
+    }
+  ]
+})
+
+export const BatchInput = Schema.Struct({
+  events: Schema.Array(AuditEventBatchItem).check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(BATCH_ITEMS_MAX)
+  )
+}).annotate({
+  identifier: "BatchInput",
+  examples: [
+    {
+      events: [
+        {
+          id: "evt_1",
+          actor: { id: "user_42", email: "ada@example.com" },
+          action: "document.viewed",
+          resource: { id: "doc_7", type: "document" }
+        }
+      ]
+    }
+  ]
+})
+
+/** What every list says of its page. */
+export const pageFields = {
+  total: Count.annotate({ description: "Entries in all, exact." }),
+  page: Count,
+  page_size: Count
+}
+
+export const EventList = Schema.Struct({
+  events: Schema.Array(StoredEvent),
+  total: Count.annotate({ description: "Events that match the filter, exact." }),
+  page: Count,
+  page_size: Count
+}).annotate({
+  identifier: "EventListResponse",
+  description: "One page of events.",
+  examples: [{ events: [exampleEvent], total: 1, page: 1, page_size: 50 }]
+})
+
+const receiptId = "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293"
+const { created_at, hash } = exampleEvent
+const exampleHead = { sequence_number: 1, hash, created_at }
+
+const ItemErrorCode = Schema.Literals([
+  "missing_field",
+  "invalid_value",
+  "invalid_action",
+  "invalid_timestamp",
+  "unstorable_value",
+  "metadata_too_large",
+  "event_too_large",
+  "invalid_json",
+  "id_conflict"
+])
+
+export const ItemError = Schema.Struct({
+  index: Count.annotate({ description: "Place in the request, from 0." }),
+  code: ItemErrorCode,
+  message: text("Names the field.")
+}).annotate({ identifier: "ItemError" })
+
+export const Duplicate = Schema.Struct({
+  index: Count,
+  sequence_number: Sequence
+}).annotate({
+  identifier: "Duplicate",
+  description: "An item whose id and content are stored already, and where."
+})
+
+const ReceiptId = text("Names the request: `GET /v1/receipts/{id}`.")
+
+const counts = {
+  accepted: Count.annotate({ description: "Accepted items, duplicates included." }),
+  rejected: Count,
+  ids: Schema.Array(Schema.String).annotate({
+    description: "Ids of the accepted items in the order of the request."
+  }),
+  errors: Schema.Array(ItemError)
+}
+
+export const BatchAccepted = Schema.Struct({
+  receipt_id: ReceiptId,
+  status: Schema.Literal("pending"),
+  ...counts,
+  warnings: optional(Schema.Array(Warning))
+}).annotate({
+  identifier: "BatchAccepted",
+  description: "Written to the log; counts what passed validation. The receipt is final.",
+  examples: [
+    {
+      receipt_id: receiptId,
+      status: "pending",
+      accepted: 1,
+      rejected: 1,
+      ids: ["evt_1"],
+      errors: [
+        {
+          index: 1,
+          code: "missing_field",
+          message: 'actor: required; send {"id": …, "type": …}'
+        }
+      ]
+    }
+  ]
+})
+
+export const BatchResult = Schema.Struct({
+  receipt_id: ReceiptId,
+  status: Schema.Literal("committed"),
+  ...counts,
+  warnings: optional(Schema.Array(Warning)),
+  duplicates: optional(Schema.Array(Duplicate)),
+  first_sequence_number: optional(Sequence),
+  last_sequence_number: optional(Sequence)
+}).annotate({
+  identifier: "BatchResult",
+  description:
+    "Durable, chained and visible to the list. Without sequence numbers nothing was appended.",
+  examples: [
+    {
+      receipt_id: receiptId,
+      status: "committed",
+      accepted: 2,
+      rejected: 0,
+      ids: ["evt_1", "evt_2"],
+      errors: [],
+      duplicates: [{ index: 1, sequence_number: 7 }],
+      first_sequence_number: 42,
+      last_sequence_number: 42
+    }
+  ]
+})
+
+export const EventAccepted = Schema.Struct({
+  receipt_id: ReceiptId,
+  status: Schema.Literal("pending"),
+  id: text("Id of the event, given or made."),
+  warnings: optional(Schema.Array(Warning))
+}).annotate({
+  identifier: "EventAccepted",
+  description: "Written to the log.",
+  examples: [{ receipt_id: receiptId, status: "pending", id: "evt_1" }]
+})
+
+export const Receipt = Schema.Struct({
+  receipt_id: ReceiptId,
+  status: Schema.Literals(["pending", "committed", "failed"]),
+  accepted: optional(counts.accepted),
+  rejected: optional(counts.rejected),
+  ids: optional(counts.ids),
+  errors: optional(counts.errors),
+  warnings: optional(Schema.Array(Warning)),
+  duplicates: optional(Schema.Array(Duplicate)),
+  results: optional(
+    Schema.Array(Schema.Record(Schema.String, Schema.Unknown)).annotate({
+      description: "Of `POST /api/v1/traces/batch`: one per operation that was not refused."
+    })
+  ),
+  first_sequence_number: optional(Sequence),
+  last_sequence_number: optional(Sequence),
+  received_at: optional(Timestamp),
+  committed_at: optional(Timestamp),
+  head_hash: optional(hashOf("Hash of the chain behind this request.")),
+  error: optional(
+    Schema.Struct({ code: Schema.String, message: Schema.String }).annotate({
+      description: "Why the request as a whole could not be applied; only if `failed`."
+    })
+  )
+}).annotate({
+  identifier: "Receipt",
+  description:
+    "`pending` until the events are durable, chained and visible to `GET /v1/events`; what is "
+    + "known only then is absent before. `committed` and `failed` are final.",
+  examples: [
+    {
+      receipt_id: receiptId,
+      status: "committed",
+      accepted: 1,
+      rejected: 0,
+      ids: [exampleEvent.id],
+      errors: [],
+      first_sequence_number: 1,
+      last_sequence_number: 1,
+      received_at: "2026-11-21T10:00:01.200000Z",
+      committed_at: created_at,
+      head_hash: hash
+    },
+    { receipt_id: receiptId, status: "pending", received_at: "2026-11-21T10:00:01.200000Z" }
+  ]
+})
+
+export const Stats = Schema.Struct({
+  groups: Schema.Array(Schema.Struct({ key: Schema.String, count: Count })).annotate({
+    description: "The largest groups, by count."
+  }),
+  other: Count.annotate({ description: "Events in groups beyond `limit`." }),
+  buckets: optional(
+    Schema.Array(Schema.Struct({ start: Timestamp, key: Schema.String, count: Count })).annotate({
+      description: "Only with `interval`; ascending, without empty ones."
+    })
+  ),
+  total: Count
+}).annotate({
+  identifier: "EventStats",
+  description: "Events counted by one of their fields.",
+  examples: [{ groups: [{ key: "document.read", count: 41 }], other: 1, total: 42 }]
+})
+
+const Head = Schema.Struct({
+  sequence_number: Sequence,
+  hash: Hash,
+  created_at: Timestamp
+})
+
+const Scheme = Schema.Literals([SCHEME, TRACE_SCHEME]).annotate({
+  description: `\`${SCHEME}\` of events, \`${TRACE_SCHEME}\` of trace facts.`
+})
+
+export const Chain = Schema.Struct({
+  scheme: Scheme,
+  tenant_id: Schema.String,
+  length: Count,
+  genesis_hash: Hash,
+  head: Schema.NullOr(Head).annotate({ description: "null while the chain is empty." })
+}).annotate({
+  identifier: "Chain",
+  description: "The tenant's chain as the log tells it.",
+  examples: [
+    {
+      scheme: "alk-chain-v1",
+      tenant_id: exampleEvent.tenant_id,
+      length: 1,
+      genesis_hash: exampleEvent.prev_hash,
+      head: exampleHead
+    }
+  ]
+})
+
+export const ChainLink = Schema.Struct({
+  sequence_number: Sequence,
+  created_at: Timestamp,
+  content_hash: Hash,
+  prev_hash: Hash,
+  hash: Hash
+}).annotate({ identifier: "ChainLink" })
+
+const Break = Schema.Struct({
+  sequence_number: Count.annotate({
+    description: "0 of what is stored below the first sequence.",
+    format: "int64"
+  }),
+  event_id: Schema.NullOr(Schema.String),
+  reason: Schema.Literals([
+    "content_mismatch",
+    "hash_mismatch",
+    "prev_hash_mismatch",
+    "sequence_gap",
+    "duplicate_sequence",
+    "tail_missing",
+    "checkpoint_mismatch"
+  ]),
+  expected: Schema.String,
+  actual: Schema.String
+}).annotate({ identifier: "Break" })
+
+const reportFields = {
+  valid: Schema.Boolean,
+  status: Schema.Literals(["valid", "broken", "incomplete", "empty"]).annotate({
+    description: "An empty range is valid, an incomplete one is not."
+  }),
+  tenant_id: Schema.String,
+  scheme: Scheme,
+  bounds: Schema.Struct({
+    from: Timestamp,
+    to: Timestamp,
+    from_sequence: Schema.NullOr(AskedSequence),
+    to_sequence: Schema.NullOr(AskedSequence)
+  }),
+  events_checked: Count.annotate({ description: "The whole span that covers the bounds." }),
+  events_in_bounds: Count,
+  first_sequence_number: Schema.NullOr(Sequence),
+  last_sequence_number: Schema.NullOr(Sequence),
+  head: Schema.NullOr(Head),
+  erased_events: Count,
+  assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
+  origin: optional(Schema.Literal("checked")).annotateKey({
+    description:
+      "Authentic: the chain leads to a checkpoint that the caller kept. Without it a valid answer "
+      + "says that the chain is consistent, its origin not checked."
+  }),
+  notices: optional(Schema.Array(Schema.String)).annotateKey({
+    description: "What is no break of the chain, and worth knowing all the same."
+  }),
+  breaks: Schema.Array(Break).annotate({ description: "The first 100." }),
+  breaks_total: Count,
+  unchecked: optional(Schema.Array(Schema.String)).annotateKey({
+    description:
+      "Only for a receipt that the caller kept: its members that could not be compared with "
+      + "anything, because the service has no such receipt (any more)."
+  }),
+  verified_at: Timestamp,
+  duration_ms: Schema.Finite
+}
+
+export const VerifyReport = Schema.Struct({
+  ...reportFields,
+  traces: optional(
+    Schema.Struct(reportFields).annotate({
+      identifier: "ChainReport",
+      description: "The same about one chain; `events` in its fields are its records."
+    })
+  ).annotateKey({
+    description:
+      "The tenant's chain of trace facts, where both chains were asked for: `valid` is true only "
+      + "if both are. All other fields, `status` too, are about the events."
+  })
+}).annotate({
+  identifier: "VerifyReport",
+  description: "A finished check, whatever it found.",
+  examples: [
+    {
+      valid: true,
+      status: "valid",
+      tenant_id: exampleEvent.tenant_id,
+      scheme: "alk-chain-v1",
+      bounds: {
+        from: "1970-01-01T00:00:00.000000Z",
+        to: "2261-12-31T23:59:59.999999Z",
+        from_sequence: null,
+        to_sequence: null
+      },
+      events_checked: 1,
+      events_in_bounds: 1,
+      first_sequence_number: 1,
+      last_sequence_number: 1,
+      head: exampleHead,
+      erased_events: 0,
+      assurance: "self_attested",
+      breaks: [],
+      breaks_total: 0,
+      verified_at: "2026-11-21T12:00:00.000000Z",
+      duration_ms: 3
+    }
+  ]
+})
+
+export const EventVerifyReport = Schema.Struct({
+  valid: Schema.Boolean,
+  status: Schema.Literals(["valid", "broken"]),
+  tenant_id: Schema.String,
+  scheme: Schema.Literal("alk-chain-v1"),
+  event_id: Schema.String,
+  sequence_number: Sequence,
+  content: Schema.Struct({
+    valid: Schema.Boolean.annotate({ description: "The stored event hashes to `content_hash`." }),
+    content_hash: Hash
+  }),
+  link: Schema.Struct({
+    valid: Schema.Boolean.annotate({
+      description: "`hash` recomputes, and `prev_hash` is the hash of the predecessor."
+    }),
+    prev_hash: Hash,
+    hash: Hash,
+    predecessor: Schema.NullOr(Schema.Struct({ sequence_number: Sequence, hash: Hash })).annotate({
+      description: "null for the first event of the chain."
+    })
+  }),
+  breaks: Schema.Array(Break),
+  verified_at: Timestamp
+}).annotate({ identifier: "EventVerifyReport" })
+
+const Scope = Schema.Literals(["read", "write"])
+
+/** `null` means that it is absent. */
+const optionalInput = <S extends Schema.Constraint>(schema: S) => optional(Schema.NullOr(schema))
+
+/** Names for people, of tenants, keys and share links. */
+export const label = Schema.String.check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(LABEL_LENGTH_MAX)
+).annotate({ description: `1 to ${LABEL_LENGTH_MAX} characters.` })
+
+export const TenantInput = Schema.Struct({
+  id: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9_-]{0,62}$/u)),
+  name: optionalInput(label)
+}).annotate({ identifier: "TenantInput", examples: [{ id: "initech", name: "Initech Inc." }] })
+
+export const Tenant = Schema.Struct({
+  id: Schema.String,
+  name: optional(Schema.String),
+  created_at: Timestamp
+}).annotate({ identifier: "Tenant" })
+
+export const TenantList = Schema.Struct({
+  tenants: Schema.Array(Tenant),
+  ...pageFields
+}).annotate({ identifier: "TenantList" })
+
+export const KeyInput = Schema.Struct({
+  scopes: Schema.Array(Scope).check(Schema.isMinLength(1)),
+  label: optionalInput(label),
+  prefix: optionalInput(Schema.Literals(["alk_live_", "svc_live_"])).annotateKey({
+    description: "If missing: `alk_live_`."
+  })
+}).annotate({
+  identifier: "ApiKeyInput",
+  examples: [{ scopes: ["read", "write"], label: "ingest of the web shop" }]
+})
+
+export const CreatedKey = Schema.Struct({
+  id: Schema.String,
+  key: text("The key itself: shown once, kept nowhere."),
+  tenant_id: Schema.String,
+  scopes: Schema.Array(Scope),
+  label: optional(Schema.String),
+  created_at: Timestamp
+}).annotate({ identifier: "CreatedApiKey" })
+
+export const ApiKey = Schema.Struct({
+  id: Schema.String,
+  tenant_id: Schema.String,
+  scopes: Schema.Array(Scope),
+  label: optional(Schema.String),
+  hint: text("The first characters of the key."),
+  created_at: Timestamp,
+  revoked_at: optional(Timestamp)
+}).annotate({ identifier: "ApiKey" })
+
+export const KeyList = Schema.Struct({ keys: Schema.Array(ApiKey), ...pageFields }).annotate({
+  identifier: "ApiKeyList"
+})

@@ -1,0 +1,81 @@
+/**
+ * The route that erases an event's details. Says nothing of how they are taken out.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { AuditEvent } from "../../domain/events/AuditEvent.ts"
+import { isText } from "../../domain/events/AuditEvent.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { errorsOf } from "../contract/ContractErrors.ts"
+import { exampleEvent } from "../contract/ContractExample.ts"
+import { Timestamp } from "../contract/ContractSchemas.ts"
+import { idempotencyHeader } from "./IngestContract.ts"
+import { operation } from "../contract/Operation.ts"
+import { eventParameters } from "./QueryContract.ts"
+
+/** Characters of a reason at most. */
+export const REASON_LENGTH_MAX = 1_024
+
+export const isReason = (text: string): boolean => text !== "" && isText(text, REASON_LENGTH_MAX)
+
+export const ErasureInput = Schema.Struct({
+  reason: Schema.String.check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(REASON_LENGTH_MAX)
+  ).annotate({
+    description: "Why; stands in the tenant's log for ever, so it should name no person.",
+    examples: ["erasure request 4711"]
+  })
+}).annotate({ identifier: "ErasureInput", examples: [{ reason: "erasure request 4711" }] })
+
+const { actor, metadata: _metadata, resource, ...kept } = exampleEvent
+
+export const ErasedEvent = Schema.Struct({
+  ...AuditEvent.fields,
+  topic_copy_until: Schema.NullOr(Timestamp).annotate({
+    description:
+      "Until when the topics keep what was erased, the request that brought it included; null: as "
+      + "long as alk.events keeps it, which has no end as it is configured."
+  })
+}).annotate({
+  identifier: "ErasedEvent",
+  description: "The event without actor.email, resource.name and metadata.",
+  examples: [
+    {
+      ...kept,
+      actor: { id: actor.id, type: actor.type },
+      resource: { id: resource.id, type: resource.type },
+      erased_at: "2026-11-22T08:00:00.000000Z",
+      topic_copy_until: null
+    }
+  ]
+})
+
+const eraseEvent = HttpApiEndpoint.post("eraseEvent", "/v1/events/:id/erase", {
+  params: { id: Schema.String.annotate({ description: "Id of the event, percent-encoded." }) },
+  payload: ErasureInput,
+  success: ErasedEvent,
+  error: errorsOf("object", 400, 401, 403, 404, 413, 415, 422, 503)
+})
+  .annotate(RequiredScope, ["write"])
+  .annotateMerge(
+    operation({
+      id: "eraseEvent",
+      summary: "Erase the details of an event",
+      description:
+        "Takes actor.email, resource.name and metadata out of every answer, every export and the "
+        + "database, and appends an event `alk.event.erased` to the tenant's log. Chain and proofs "
+        + "stay valid. Of several events with this id all are erased. Again: 200, and nothing "
+        + "changes. The service's own events can't be erased.",
+      query: eventParameters,
+      headers: idempotencyHeader
+    })
+  )
+
+/** The erasure of the tag Ingest. */
+export class ErasureApi extends HttpApiGroup.make("Erasure")
+  .add(eraseEvent)
+  .middleware(Authorization)
+  .annotateMerge(
+    OpenApi.annotations({ title: "Ingest", description: "Erasing the details of events." })
+  ) {}

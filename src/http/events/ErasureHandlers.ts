@@ -1,0 +1,107 @@
+/**
+ * Serves the erasure of an event's details: reads the request, hands it on, and shows what is left.
+ */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Visibility } from "../../actors/follower/Visibility.ts"
+import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
+import { isClientId } from "../../domain/Identifiers.ts"
+import { parseJson } from "../../domain/json/Json.ts"
+import { formatMicros, microsOf } from "../../domain/Timestamp.ts"
+import { COMMANDS_RETENTION_DAYS } from "../../domain/records/Topics.ts"
+import { EventErasures } from "../../services/administration/EventErasures.ts"
+import { EventStore } from "../../ports/EventStore.ts"
+import { BODY_BYTES_MAX, objectOf } from "../admin/AdminHandlers.ts"
+import { answering, json } from "../messages/Answer.ts"
+import { Api } from "../Api.ts"
+import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { isReason, REASON_LENGTH_MAX } from "./ErasureContract.ts"
+import { idempotencyKey, settled } from "./IngestHandlers.ts"
+import { JSON_TYPE } from "../messages/MediaTypes.ts"
+import { eventParameters } from "./QueryContract.ts"
+import { readQuery } from "../messages/QueryParameters.ts"
+import { readBody } from "../messages/RequestBody.ts"
+import { readableView } from "../messages/StoreView.ts"
+
+/** The reason in a body; throws ApiError. */
+const reasonOf = (bytes: Buffer): string => {
+  const { reason } = objectOf(bytes, ["reason"], "an erasure")
+  if (typeof reason === "string" && isReason(reason)) return reason
+  throw invalid("reason", `must be a string of 1 to ${REASON_LENGTH_MAX} characters`)
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * Until when the topics keep what stands in them since a time: the public one for its retention,
+ * and the request that brought it for as long as commands are kept.
+ */
+export const topicCopyUntil = (since: string, retentionMs: number | "forever"): string | null => {
+  if (retentionMs === "forever") return null
+  const longest = Math.max(retentionMs, COMMANDS_RETENTION_DAYS * DAY_MS)
+  return formatMicros(microsOf(since) + longest * 1_000)
+}
+
+/** The handlers of ErasureApi. */
+export const layerErasureHandlers = HttpApiBuilder.group(
+  Api,
+  "Erasure",
+  Effect.fnUntraced(function* (handlers) {
+    const { topicRetentionMs } = yield* ApiSettings
+    const erasures = yield* EventErasures
+    const store = yield* EventStore
+    const visibility = yield* Visibility
+
+    const shown = Effect.fnUntraced(function* (
+      tenantId: string,
+      id: string,
+      sequence: number | undefined,
+      final: boolean
+    ) {
+      const found = yield* store.byId(tenantId, id, sequence, final)
+      const body = found?.body
+      return body === undefined ? yield* notFound("event") : (parseJson(body) as AuditEvent)
+    })
+
+    return handlers.handleRaw(
+      "eraseEvent",
+      answering(
+        Effect.fnUntraced(function* ({ params: { id }, request }) {
+          const { keyId, tenantId } = yield* CurrentPrincipal
+          const path = `/v1/events/${encodeURIComponent(id)}/erase`
+          const { key, sequence } = yield* refusable(() => ({
+            key: idempotencyKey(request, path),
+            sequence: readQuery(request.url, eventParameters).values.sequence_number
+          }))
+          const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
+          const reason = yield* refusable(() => reasonOf(bytes))
+          if (!isClientId(id)) return yield* notFound("event")
+          const { final: merging } = yield* readableView(visibility, tenantId)
+          // Nothing is erased for the sake of an event that can't be shown.
+          if (sequence !== undefined) yield* shown(tenantId, id, sequence, merging)
+          const idempotency = key && { key, body: bytes }
+          const outcome = yield* erasures
+            .erase({ tenantId, keyId, eventId: id, reason, idempotency })
+            .pipe(
+              Effect.catchTag("EventUnknown", () => notFound("event")),
+              Effect.catchTag("EventReserved", ({ action }) =>
+                invalid("id", `names an event of the service itself (${action}), which stays`)
+              )
+            )
+          const known = outcome === undefined ? undefined : yield* settled(outcome)
+          if (known?.kind === "written") {
+            return yield* unavailable("not erased in time; it may still happen, so try again")
+          }
+          const { final } = visibility.of(tenantId)
+          const event = yield* shown(tenantId, id, sequence, final)
+          return json({
+            ...event,
+            topic_copy_until: topicCopyUntil(event.created_at, topicRetentionMs)
+          })
+        })
+      )
+    )
+  })
+)

@@ -1,0 +1,138 @@
+/**
+ * The ingest routes and the receipts: paths, bodies, statuses. Says nothing of how they are served.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { errorsOf } from "../contract/ContractErrors.ts"
+import {
+  BatchAccepted,
+  BatchInput,
+  BatchResult,
+  CreatedEvent,
+  EventAccepted,
+  EventInput,
+  Receipt
+} from "../contract/ContractSchemas.ts"
+import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { createdHeaders, operation, type HeaderParameter } from "../contract/Operation.ts"
+import { choiceParameter } from "../messages/QueryParameters.ts"
+
+/** Characters of an `Idempotency-Key` at most. */
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
+/** Asks to wait for the commit; its only value is `true`. */
+export const SYNC_HEADER = "X-Service-Sync"
+
+/** Query of the ingest routes. */
+export const syncParameters = {
+  sync: choiceParameter(["true"], {
+    description: "Wait until the events are committed; the same as the header `X-Service-Sync`."
+  })
+}
+
+/** The header that makes a write repeatable. */
+export const idempotencyHeader: Readonly<Record<string, HeaderParameter>> = {
+  "Idempotency-Key": {
+    description:
+      "Names this request within tenant, method and path. The same key with the same body gives "
+      + "the first answer again, with another body 422. Only 2xx answers are remembered, for 7 "
+      + "days. Such a request waits for the sequencer's decision, 10 s at most, else 503.",
+    schema: {
+      type: "string",
+      minLength: 1,
+      maxLength: IDEMPOTENCY_KEY_LENGTH_MAX,
+      pattern: "^[\\x21-\\x7e]+$"
+    }
+  }
+}
+
+const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
+  [SYNC_HEADER]: {
+    description:
+      "Wait until the events are committed. If that takes longer than 10 s, the answer is the "
+      + "202 of asynchronous ingest.",
+    schema: { type: "string", enum: ["true"] }
+  },
+  ...idempotencyHeader
+}
+
+const acceptedHeaders = {
+  Location: "Where the receipt is.",
+  "Retry-After": "Seconds until it is worth asking."
+}
+
+const Lines = Schema.String.annotate({
+  description: "One item per line. A line that doesn't parse is an item error."
+}).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
+
+const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
+  payload: EventInput,
+  success: [
+    CreatedEvent.pipe(HttpApiSchema.status(200)),
+    CreatedEvent.pipe(HttpApiSchema.status(201)),
+    EventAccepted.pipe(HttpApiSchema.status(202))
+  ],
+  error: errorsOf("object", 400, 401, 403, 409, 413, 415, 422, 429, 503)
+})
+  .annotate(RequiredScope, ["write"])
+  .annotateMerge(
+    operation({
+      id: "createEvent",
+      summary: "Record one event",
+      description:
+        "Asynchronous by default: 202 when the event is durable. With sync, 201 and the stored "
+        + "event when it is chained and visible to the list, 200 if it was stored before, 409 if "
+        + "its id belongs to an event with other content.",
+      query: syncParameters,
+      headers: ingestHeaders,
+      responseHeaders: { 201: createdHeaders, 202: acceptedHeaders }
+    })
+  )
+
+const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
+  payload: [BatchInput, Lines],
+  success: [
+    BatchResult.pipe(HttpApiSchema.status(200)),
+    BatchAccepted.pipe(HttpApiSchema.status(202))
+  ],
+  error: errorsOf("text", 400, 401, 403, 413, 415, 422, 429, 503)
+})
+  .annotate(RequiredScope, ["write"])
+  .annotateMerge(
+    operation({
+      id: "createEvents",
+      summary: "Record up to 1000 events",
+      description:
+        "The request as a whole is refused only if it can't be read. What is wrong with an item "
+        + "stands in `errors`, and the other items go through. With sync, 200 when everything is "
+        + "chained and visible to the list.",
+      query: syncParameters,
+      headers: ingestHeaders,
+      responseHeaders: { 202: acceptedHeaders }
+    })
+  )
+
+const getReceipt = HttpApiEndpoint.get("getReceipt", "/v1/receipts/:id", {
+  params: { id: Schema.String.annotate({ description: "`receipt_id` of an ingest answer." }) },
+  success: Receipt,
+  error: errorsOf("object", 401, 403, 404, 503)
+})
+  .annotate(RequiredScope, ["read", "write"])
+  .annotateMerge(
+    operation({
+      id: "getReceipt",
+      summary: "What became of an ingest request",
+      description:
+        "Poll until `status` is `committed` or `failed`. Known to every process from the moment "
+        + "of the 202; kept for 7 days at least. A read or a write scope will do.",
+      responseHeaders: { 200: { "Retry-After": "Only while `pending`." } }
+    })
+  )
+
+/** The routes of the tag Ingest. */
+export class IngestApi extends HttpApiGroup.make("Ingest")
+  .add(createEvent, createEvents, getReceipt)
+  .middleware(Authorization)
+  .annotateMerge(
+    OpenApi.annotations({ description: "Recording events, and what became of the requests." })
+  ) {}

@@ -1,0 +1,344 @@
+/**
+ * Serves the ingest routes: reads the request exactly, hands its items to the pipeline, and says
+ * what came of it. Validation, ids and waiting are the pipeline's.
+ */
+import { Effect, Redacted } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Receipts } from "../../actors/follower/Receipts.ts"
+import { Visibility } from "../../actors/follower/Visibility.ts"
+import { BATCH_ITEMS_MAX } from "../../domain/events/AuditEvent.ts"
+import { verifyReceiptId } from "../../domain/Identifiers.ts"
+import { toAnswer, type Receipt } from "../../domain/records/Receipt.ts"
+import {
+  parseStrict,
+  parseStrictBatch,
+  parseStrictLines,
+  type JsonProblem,
+  type StrictResult
+} from "../../domain/json/StrictJson.ts"
+import {
+  Ingest,
+  markOf,
+  prepareItems,
+  receivedAtOf,
+  type IdempotencyKey,
+  type IngestOutcome,
+  type PreparedItems
+} from "../../services/ingest/Ingest.ts"
+import { EventStore } from "../../ports/EventStore.ts"
+import { answering, createdAt, json, jsonText, type AnswerOptions } from "../messages/Answer.ts"
+import { Api } from "../Api.ts"
+import {
+  ApiError,
+  invalid,
+  notFound,
+  refusable,
+  RETRY_AFTER_SECONDS,
+  unavailable
+} from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { IDEMPOTENCY_KEY_LENGTH_MAX, SYNC_HEADER, syncParameters } from "./IngestContract.ts"
+import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { ingestAnswered } from "../server/Metrics.ts"
+import { Quota } from "../server/Quota.ts"
+import { readQuery } from "../messages/QueryParameters.ts"
+import { readBody, type ReceivedBody } from "../messages/RequestBody.ts"
+
+export const IDEMPOTENCY_HEADER = "Idempotency-Key"
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/
+
+/** True if the client waits for the commit; throws ApiError for any value but `true`. */
+export const wantsSync = (request: HttpServerRequest.HttpServerRequest): boolean => {
+  const { values } = readQuery(request.url, syncParameters)
+  const header = request.headers[SYNC_HEADER.toLowerCase()]
+  if (header !== undefined && header !== "true") {
+    throw invalid(SYNC_HEADER, 'the only value is "true"')
+  }
+  return header === "true" || values.sync === "true"
+}
+
+export const idempotencyKey = (
+  request: HttpServerRequest.HttpServerRequest,
+  path: string
+): IdempotencyKey | undefined => {
+  const key = request.headers[IDEMPOTENCY_HEADER.toLowerCase()]
+  if (key === undefined) return undefined
+  if (key.length > IDEMPOTENCY_KEY_LENGTH_MAX || !VISIBLE_ASCII.test(key)) {
+    throw invalid(
+      IDEMPOTENCY_HEADER,
+      `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`
+    )
+  }
+  return { method: request.method, path, key }
+}
+
+/** A body that can't be read as a whole. */
+export const unreadable = (problem: JsonProblem): ApiError =>
+  new ApiError({
+    code: problem.code === "invalid_json" ? "invalid_json" : "invalid_request",
+    message: problem.message,
+    ...(problem.path === "" ? {} : { field: problem.path })
+  })
+
+const batchItems = ({ bytes, mediaType }: ReceivedBody): ReadonlyArray<StrictResult> => {
+  const batch =
+    mediaType === NDJSON_TYPE
+      ? parseStrictLines(bytes, BATCH_ITEMS_MAX)
+      : parseStrictBatch(bytes, "events", BATCH_ITEMS_MAX)
+  if ("problem" in batch) throw unreadable(batch.problem)
+  return batch.items
+}
+
+/** The one item of a single request; an item that can't be stored refuses the request. */
+const singleItem = ({ bytes }: ReceivedBody): StrictResult => {
+  const item = parseStrict(bytes)
+  if ("problem" in item) throw unreadable(item.problem)
+  return item
+}
+
+/** An item's message begins with the path of the field at fault. */
+export const fieldOf = (message: string): string | undefined =>
+  /^[\w.[\]-]+(?=: )/.exec(message)?.[0]
+
+/** How the two ingest routes differ before the pipeline. */
+interface RequestKind {
+  readonly mode: "single" | "batch"
+  readonly mediaTypes: ReadonlyArray<string>
+  readonly itemsOf: (body: ReceivedBody) => ReadonlyArray<StrictResult>
+}
+
+const single: RequestKind = {
+  mode: "single",
+  mediaTypes: [JSON_TYPE],
+  itemsOf: (body) => [singleItem(body)]
+}
+
+const batch: RequestKind = {
+  mode: "batch",
+  mediaTypes: [JSON_TYPE, NDJSON_TYPE],
+  itemsOf: batchItems
+}
+
+/** The refusal of a single event that did not pass validation. */
+export const refusedItem = (message: string): ApiError => {
+  const field = fieldOf(message)
+  return new ApiError({
+    code: "invalid_request",
+    message,
+    ...(field === undefined ? {} : { field })
+  })
+}
+
+type Settled = Extract<IngestOutcome, { readonly kind: "written" | "visible" }>
+
+/** The outcome, unless it is one that refuses the request. */
+export const settled = (outcome: IngestOutcome): Effect.Effect<Settled, ApiError> => {
+  switch (outcome.kind) {
+    case "written":
+    case "visible":
+      return Effect.succeed(outcome)
+    case "failed":
+      return Effect.fail(
+        unavailable(`the request was not applied: ${outcome.receipt.error?.message ?? "unknown"}`)
+      )
+    case "mismatch":
+      return Effect.fail(
+        new ApiError({
+          code: "idempotency_mismatch",
+          message: `${IDEMPOTENCY_HEADER}: was used before with another body`,
+          field: IDEMPOTENCY_HEADER
+        })
+      )
+    case "undecided":
+      return Effect.fail(
+        unavailable("no sequencer decided in time; the events may be stored, so retry with the key")
+      )
+  }
+}
+
+/** Where the receipt of a 202 is. */
+export type Accepted = (receiptId: string) => AnswerOptions
+
+export const acceptedAt =
+  (publicUrl = ""): Accepted =>
+  (receiptId) => ({
+    status: 202,
+    headers: {
+      location: `${publicUrl}/v1/receipts/${receiptId}`,
+      "retry-after": String(RETRY_AFTER_SECONDS)
+    }
+  })
+
+const withWarnings = ({ warnings }: PreparedItems) => (warnings.length === 0 ? {} : { warnings })
+
+const batchWritten = (items: PreparedItems, receiptId: string, accepted: Accepted) =>
+  json(
+    {
+      receipt_id: receiptId,
+      status: "pending",
+      accepted: items.events.length,
+      rejected: items.errors.length,
+      ids: items.events.map(({ id }) => id),
+      errors: items.errors,
+      ...withWarnings(items)
+    },
+    accepted(receiptId)
+  )
+
+const batchVisible = (receipt: Receipt) => {
+  const { duplicates, first_sequence_number, last_sequence_number, warnings } = receipt
+  return json({
+    receipt_id: receipt.receipt_id,
+    status: receipt.status,
+    accepted: receipt.accepted,
+    rejected: receipt.rejected,
+    ids: receipt.ids,
+    errors: receipt.errors,
+    ...(warnings === undefined ? {} : { warnings }),
+    ...(duplicates === undefined ? {} : { duplicates }),
+    ...(first_sequence_number === undefined ? {} : { first_sequence_number }),
+    ...(last_sequence_number === undefined ? {} : { last_sequence_number })
+  })
+}
+
+const singleWritten = (items: PreparedItems, receiptId: string, accepted: Accepted) =>
+  json(
+    {
+      receipt_id: receiptId,
+      status: "pending",
+      id: items.events[0]!.id,
+      ...withWarnings(items)
+    },
+    accepted(receiptId)
+  )
+
+/** The stored event; what was sent but not stored is said behind its own members. */
+const singleVisible = (items: PreparedItems, stored: string, options: AnswerOptions) =>
+  jsonText(
+    items.warnings.length === 0
+      ? stored
+      : `${stored.slice(0, -1)},"warnings":${JSON.stringify(items.warnings)}}`,
+    options
+  )
+
+/** What is known of a receipt before the sequencer's word. */
+const pendingReceipt = (receiptId: string) => {
+  const receivedAt = receivedAtOf(receiptId)
+  return json(
+    {
+      receipt_id: receiptId,
+      status: "pending",
+      ...(receivedAt === undefined ? {} : { received_at: receivedAt })
+    },
+    { headers: { "retry-after": String(RETRY_AFTER_SECONDS) } }
+  )
+}
+
+/** The handlers of IngestApi. */
+export const layerIngestHandlers = HttpApiBuilder.group(
+  Api,
+  "Ingest",
+  Effect.fnUntraced(function* (handlers) {
+    const { limits, publicUrl, secret: redacted } = yield* ApiSettings
+    const accepted = acceptedAt(publicUrl)
+    const ingest = yield* Ingest
+    const quota = yield* Quota
+    const receipts = yield* Receipts
+    const store = yield* EventStore
+    const visibility = yield* Visibility
+    const secret = Redacted.value(redacted)
+
+    /** Read, prepare and ingest; counted once the log has it. */
+    const run = Effect.fnUntraced(function* (
+      request: HttpServerRequest.HttpServerRequest,
+      path: string,
+      kind: RequestKind
+    ) {
+      const { tenantId } = yield* CurrentPrincipal
+      const { idempotency: key, sync } = yield* refusable(() => ({
+        sync: wantsSync(request),
+        idempotency: idempotencyKey(request, path)
+      }))
+      const body = yield* readBody(request, kind.mediaTypes, limits.bodyBytesMax)
+      const given = yield* refusable(() => kind.itemsOf(body))
+      yield* quota.admit(tenantId, given.length)
+      const { mode } = kind
+      const items = prepareItems(given, { mode, tenantId, secret, limits, idempotency: key })
+      const [problem] = items.errors
+      if (mode === "single" && problem !== undefined) return yield* refusedItem(problem.message)
+      const startedAt = performance.now()
+      const until = sync ? "visible" : "written"
+      const forgetConflict = mode === "single" && sync
+      const idempotency = key && {
+        key,
+        mark: markOf(tenantId, key, body.bytes, { forgetConflict, waits: sync }),
+        waitingIsOptional: true as const
+      }
+      const outcome = yield* settled(yield* ingest.ingest({ tenantId, items, until, idempotency }))
+      yield* ingestAnswered({
+        accepted: items.events.length,
+        rejected: items.errors,
+        until,
+        seconds: (performance.now() - startedAt) / 1_000
+      })
+      return { tenantId, items, outcome }
+    })
+
+    /** Where the one event of a receipt is stored; a conflict of its id has appended nothing. */
+    const storedEvent = Effect.fnUntraced(function* (tenantId: string, receipt: Receipt) {
+      const [conflict] = receipt.errors
+      if (conflict !== undefined) {
+        return yield* new ApiError({ code: "id_conflict", message: conflict.message, field: "id" })
+      }
+      const { duplicates, first_sequence_number: appended, ids } = receipt
+      const sequence = appended ?? duplicates?.[0]?.sequence_number
+      const { final } = visibility.of(tenantId)
+      const found = yield* store.byId(tenantId, ids[0]!, sequence, final)
+      const body = found?.body
+      return body === undefined
+        ? yield* unavailable("the event is committed, but can't be read for now")
+        : { body, status: appended === undefined ? 200 : 201 }
+    })
+
+    return handlers
+      .handleRaw(
+        "createEvent",
+        answering(
+          Effect.fnUntraced(function* ({ endpoint, request }) {
+            const { items, outcome, tenantId } = yield* run(request, endpoint.path, single)
+            if (outcome.kind === "written") {
+              return singleWritten(items, outcome.receiptId, accepted)
+            }
+            const { body, status } = yield* storedEvent(tenantId, outcome.receipt)
+            const id = outcome.receipt.ids[0]!
+            const headers = status === 201 ? createdAt(publicUrl, endpoint.path, id) : {}
+            return singleVisible(items, body, { status, headers })
+          })
+        )
+      )
+      .handleRaw(
+        "createEvents",
+        answering(
+          Effect.fnUntraced(function* ({ endpoint, request }) {
+            const { items, outcome } = yield* run(request, endpoint.path, batch)
+            return outcome.kind === "written"
+              ? batchWritten(items, outcome.receiptId, accepted)
+              : batchVisible(outcome.receipt)
+          })
+        )
+      )
+      .handleRaw(
+        "getReceipt",
+        answering(
+          Effect.fnUntraced(function* ({ params: { id } }) {
+            const { tenantId } = yield* CurrentPrincipal
+            if (!verifyReceiptId(secret, tenantId, id)) return yield* notFound("receipt")
+            const state = yield* receipts.state(tenantId, id)
+            return state.status === "pending" ? pendingReceipt(id) : json(toAnswer(state.receipt))
+          })
+        )
+      )
+  })
+)

@@ -1,0 +1,162 @@
+/**
+ * The routes that read events back: list, one event, statistics. Says nothing of how they are
+ * served.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { errorsOf } from "../contract/ContractErrors.ts"
+import { EventList, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
+import { CSV_COLUMNS } from "./Csv.ts"
+import { filterParameters } from "./EventParameters.ts"
+import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { operation } from "../contract/Operation.ts"
+import { choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
+
+/** Events of a page, unless asked otherwise and at most. */
+export const PAGE_SIZE_DEFAULT = 50
+export const PAGE_SIZE_MAX = 1_000
+/** The page that is shown unless asked otherwise. */
+export const PAGE_DEFAULT = 1
+/** `page` times `page_size` at most: beyond it only sequence numbers lead on. */
+export const PAGED_EVENTS_MAX = 10_000_000
+/** Groups of the statistics, unless asked otherwise and at most. */
+export const STATS_LIMIT_DEFAULT = 100
+export const STATS_LIMIT_MAX = 1_000
+
+/** What the list can be, the default first. */
+export const listTypes = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE] as const
+
+/** Query of `GET /v1/events`. */
+export const listParameters = {
+  ...filterParameters,
+  order: choiceParameter(["asc", "desc"], {
+    default: "desc",
+    description: "By `sequence_number`; newest first by default."
+  }),
+  page: integerParameter({
+    minimum: 1,
+    default: PAGE_DEFAULT,
+    description:
+      "`page` times `page_size` is at most 10,000,000; further on use `after_sequence` or "
+      + "`before_sequence`. Another page than 1 is refused together with those."
+  }),
+  page_size: integerParameter({
+    minimum: 1,
+    maximum: PAGE_SIZE_MAX,
+    default: PAGE_SIZE_DEFAULT,
+    description: "Events per page."
+  }),
+  after_sequence: integerParameter({
+    minimum: 0,
+    description: "Exclusive bound for paging by sequence, not together with a `page` over 1."
+  }),
+  before_sequence: integerParameter({
+    minimum: 0,
+    description: "Exclusive bound for paging by sequence, not together with a `page` over 1."
+  })
+}
+
+/** Query of `GET /v1/events/stats`. */
+export const statsParameters = {
+  ...filterParameters,
+  group_by: choiceParameter(
+    ["action", "outcome", "actor_type", "actor_id", "resource_type", "resource_id"],
+    { default: "action", description: "What the events are counted by." }
+  ),
+  interval: choiceParameter(["minute", "hour", "day"], {
+    description: "Count per interval of `timestamp`, in UTC, as well."
+  }),
+  limit: integerParameter({
+    minimum: 1,
+    maximum: STATS_LIMIT_MAX,
+    default: STATS_LIMIT_DEFAULT,
+    description: "Groups at most; the rest is counted in `other`."
+  })
+}
+
+/** Query of the routes of one event. */
+export const eventParameters = {
+  sequence_number: integerParameter({
+    minimum: 1,
+    description: "Picks one of several events with the same id; the lowest by default."
+  })
+}
+
+const eventId = {
+  id: Schema.String.annotate({ description: "Id of the event, percent-encoded." })
+}
+
+const EventLines = Schema.String.annotate({
+  description:
+    "Every match, one event per line, in order; pages are ignored. `after_sequence` or "
+    + "`before_sequence` goes on where a stream broke off."
+}).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
+
+const EventTable = Schema.String.annotate({
+  description:
+    "Every match, RFC 4180, always with a header, in order; pages are ignored. `after_sequence` "
+    + "or `before_sequence` goes on where a table broke off. A value that "
+    + `a spreadsheet would take for a formula has a leading '. Columns: ${CSV_COLUMNS.join(",")}`
+}).pipe(HttpApiSchema.asText({ contentType: CSV_TYPE }))
+
+const formHint = "the header Accept chooses the form, as in Accept: text/csv"
+
+const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
+  success: [EventList, EventLines, EventTable],
+  error: errorsOf("object", 400, 401, 403, 406, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "listEvents",
+      summary: "List events",
+      description:
+        "Filters are exact, case-sensitive, and combine with AND. `Accept` chooses between a "
+        + "page of JSON and a stream of every match as NDJSON or CSV.",
+      query: listParameters,
+      metadata: true,
+      hints: { accept: formHint, csv: formHint, format: formHint, output: formHint },
+      responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
+    })
+  )
+
+const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
+  success: Stats,
+  error: errorsOf("object", 400, 401, 403, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "getEventStats",
+      summary: "Count events",
+      description: "The filters of the list.",
+      query: statsParameters,
+      metadata: true
+    })
+  )
+
+const getEvent = HttpApiEndpoint.get("getEvent", "/v1/events/:id", {
+  params: eventId,
+  success: StoredEvent,
+  error: errorsOf("object", 400, 401, 403, 404, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "getEvent",
+      summary: "One event",
+      description:
+        "Past the window in which duplicates are found, two events may have one id: the one "
+        + "with the lowest sequence number is shown unless `sequence_number` picks another. The ids "
+        + "`batch`, `stats` and `stream` are names of routes: read such an event with "
+        + "`GET /v1/events?id=`.",
+      query: eventParameters
+    })
+  )
+
+/** The routes of the tag Query. */
+export class QueryApi extends HttpApiGroup.make("Query")
+  .add(listEvents, getStats, getEvent)
+  .middleware(Authorization)
+  .annotateMerge(OpenApi.annotations({ description: "Reading events back." })) {}

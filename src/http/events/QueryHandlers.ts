@@ -1,0 +1,242 @@
+/**
+ * Serves the list, one event and the statistics. Pages, lines and tables are made of stored bytes;
+ * which events those are is the store's answer.
+ */
+import { Effect, Stream } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Visibility } from "../../actors/follower/Visibility.ts"
+import type { EventFilter } from "../../domain/events/EventFilter.ts"
+import { isClientId } from "../../domain/Identifiers.ts"
+import { linkOf } from "../../domain/chain/Link.ts"
+import {
+  EventStore,
+  type EventPage,
+  type EventPageQuery,
+  type KeysetPages,
+  type StoreUnavailable
+} from "../../ports/EventStore.ts"
+import { answering, json, jsonText, negotiated } from "../messages/Answer.ts"
+import { Api } from "../Api.ts"
+import { invalid, notFound, refusable } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { CSV_HEADER, csvLine } from "./Csv.ts"
+import { refuseInverted, toFilter } from "./EventParameters.ts"
+import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { cursorLinks, pageLinks } from "../messages/PageLinks.ts"
+import {
+  eventParameters,
+  listParameters,
+  listTypes,
+  PAGE_DEFAULT,
+  PAGE_SIZE_DEFAULT,
+  PAGED_EVENTS_MAX,
+  STATS_LIMIT_DEFAULT,
+  statsParameters
+} from "./QueryContract.ts"
+import { readQuery } from "../messages/QueryParameters.ts"
+import { readableView } from "../messages/StoreView.ts"
+import { transfer } from "../messages/Transfer.ts"
+
+interface ListRequest {
+  readonly filter: EventFilter
+  readonly order: "asc" | "desc"
+  readonly page: number
+  readonly pageSize: number
+  readonly afterSequence: number | undefined
+  readonly beforeSequence: number | undefined
+}
+
+/** What a list is asked for; throws ApiError. */
+const listRequest = (target: string): ListRequest => {
+  const { metadata, values } = readQuery(target, listParameters, { metadata: true })
+  const { after_sequence, before_sequence, order = "desc", page, page_size } = values
+  const pageSize = page_size ?? PAGE_SIZE_DEFAULT
+  // Generated clients send defaults: the first page is the page that a sequence leads to.
+  if (page !== undefined && page !== PAGE_DEFAULT) {
+    if (after_sequence !== undefined || before_sequence !== undefined) {
+      throw invalid("page", "can't stand together with after_sequence or before_sequence")
+    }
+    if (page * pageSize > PAGED_EVENTS_MAX) {
+      throw invalid(
+        "page",
+        `times page_size is over ${PAGED_EVENTS_MAX}; use after_sequence or before_sequence`,
+        "invalid_range"
+      )
+    }
+  }
+  refuseInverted(["after_sequence", "before_sequence"], after_sequence, before_sequence)
+  return {
+    filter: toFilter(values, metadata),
+    order,
+    page: page ?? PAGE_DEFAULT,
+    pageSize,
+    afterSequence: after_sequence,
+    beforeSequence: before_sequence
+  }
+}
+
+/** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
+const boundedFilter = ({ afterSequence, beforeSequence, filter }: ListRequest): EventFilter => {
+  const { fromSequence, toSequence } = filter
+  return {
+    ...filter,
+    ...(afterSequence === undefined
+      ? {}
+      : { fromSequence: Math.max(afterSequence + 1, fromSequence ?? 0) }),
+    ...(beforeSequence === undefined
+      ? {}
+      : { toSequence: Math.min(beforeSequence - 1, toSequence ?? Infinity) })
+  }
+}
+
+const sequenceOf = (body: string | undefined): number | undefined =>
+  body === undefined ? undefined : linkOf(Buffer.from(body))?.sequenceNumber
+
+const linksOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  publicUrl: string | undefined,
+  asked: ListRequest,
+  { bodies, total }: EventPage,
+  keyset: KeysetPages | undefined
+): string => {
+  const of = { base: publicUrl ?? "", target: request.url }
+  const { order, page, pageSize } = asked
+  if (keyset !== undefined) {
+    return cursorLinks(of, {
+      ...keyset,
+      name: order === "asc" ? "after_sequence" : "before_sequence",
+      next: bodies.length < pageSize ? undefined : sequenceOf(bodies.at(-1))
+    })
+  }
+  return pageLinks(of, {
+    page,
+    pages: Math.ceil(total / pageSize),
+    pageMax: Math.floor(PAGED_EVENTS_MAX / pageSize)
+  })
+}
+
+const pageResponse = (asked: ListRequest, { bodies, total }: EventPage, link: string) =>
+  jsonText(
+    `{"events":[${bodies.join(",")}],"total":${total},`
+      + `"page":${asked.page},"page_size":${asked.pageSize}}`,
+    { headers: { link } }
+  )
+
+const lines = (bodies: ReadonlyArray<string>): string =>
+  bodies.length === 0 ? "" : `${bodies.join("\n")}\n`
+
+/** Every match as a stream of text, each chunk of stored events one chunk of text. */
+const streamResponse = (
+  request: HttpServerRequest.HttpServerRequest,
+  tenantId: string,
+  type: typeof NDJSON_TYPE | typeof CSV_TYPE,
+  chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+) => {
+  const text =
+    type === NDJSON_TYPE
+      ? Stream.map(chunks, lines)
+      : Stream.concat(
+          Stream.succeed(CSV_HEADER),
+          Stream.map(chunks, (bodies) => bodies.map(csvLine).join(""))
+        )
+  const contentType = type === CSV_TYPE ? `${CSV_TYPE}; charset=utf-8; header=present` : type
+  const bytes = text.pipe(
+    Stream.filter((piece) => piece !== ""),
+    Stream.encodeText
+  )
+  const of = { operation: "listEvents", tenantId }
+  return HttpServerResponse.stream(transfer(request, bytes, of), { contentType })
+}
+
+/** The handlers of QueryApi. */
+export const layerQueryHandlers = HttpApiBuilder.group(
+  Api,
+  "Query",
+  Effect.fnUntraced(function* (handlers) {
+    const { publicUrl } = yield* ApiSettings
+    const store = yield* EventStore
+    const visibility = yield* Visibility
+
+    return handlers
+      .handleRaw(
+        "listEvents",
+        answering(
+          Effect.fnUntraced(function* ({ request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const asked = yield* refusable(() => listRequest(request.url))
+            const type = yield* negotiated(request, listTypes, "events come")
+            const { final } = yield* readableView(visibility, tenantId)
+            const { afterSequence, beforeSequence, filter, order, page, pageSize } = asked
+            if (type !== JSON_TYPE) {
+              // No sequence number is below 1, and the store takes none below 0.
+              const found =
+                asked.beforeSequence === 0
+                  ? Stream.empty
+                  : store.scan({ tenantId, filter: boundedFilter(asked), order }, final)
+              return streamResponse(request, tenantId, type, found)
+            }
+            const query: EventPageQuery = {
+              tenantId,
+              filter,
+              order,
+              offset: (page - 1) * pageSize,
+              limit: pageSize,
+              ...(afterSequence === undefined ? {} : { afterSequence }),
+              ...(beforeSequence === undefined ? {} : { beforeSequence })
+            }
+            const isKeyset = afterSequence !== undefined || beforeSequence !== undefined
+            const [found, keyset] = yield* Effect.all(
+              [
+                store.page(query, final),
+                isKeyset ? store.keysetPages(query, final) : Effect.succeed(undefined)
+              ],
+              { concurrency: 2 }
+            )
+            return pageResponse(asked, found, linksOf(request, publicUrl, asked, found, keyset))
+          })
+        )
+      )
+      .handleRaw(
+        "getEventStats",
+        answering(
+          Effect.fnUntraced(function* ({ request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const { filter, values } = yield* refusable(() => {
+              const query = readQuery(request.url, statsParameters, { metadata: true })
+              return { values: query.values, filter: toFilter(query.values, query.metadata) }
+            })
+            const { final } = yield* readableView(visibility, tenantId)
+            const { group_by = "action", interval, limit = STATS_LIMIT_DEFAULT } = values
+            const stats = yield* store.stats(
+              {
+                tenantId,
+                filter,
+                groupBy: group_by,
+                limit,
+                ...(interval === undefined ? {} : { interval })
+              },
+              final
+            )
+            const { buckets, groups, other, total } = stats
+            return json({ groups, other, ...(buckets === undefined ? {} : { buckets }), total })
+          })
+        )
+      )
+      .handleRaw(
+        "getEvent",
+        answering(
+          Effect.fnUntraced(function* ({ params: { id }, request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
+            if (!isClientId(id)) return yield* notFound("event")
+            const { final } = yield* readableView(visibility, tenantId)
+            const found = yield* store.byId(tenantId, id, values.sequence_number, final)
+            const body = found?.body
+            return body === undefined ? yield* notFound("event") : jsonText(body)
+          })
+        )
+      )
+  })
+)

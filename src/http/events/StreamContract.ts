@@ -1,0 +1,79 @@
+/**
+ * The live stream of events: its path, parameters and form. Says nothing of how it is fed.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { MARK_EVENTS, READER_LIMITS } from "../../actors/feeds/Subscriber.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { errorsOf } from "../contract/ContractErrors.ts"
+import { filterParameters } from "./EventParameters.ts"
+import { SSE_TYPE } from "../messages/MediaTypes.ts"
+import { operation } from "../contract/Operation.ts"
+import { integerParameter } from "../messages/QueryParameters.ts"
+
+/** What browsers send when they reconnect. */
+export const LAST_EVENT_ID_HEADER = "Last-Event-ID"
+
+/** Query of `GET /v1/events/stream`. */
+export const streamParameters = {
+  ...filterParameters,
+  after_sequence: integerParameter({
+    minimum: 0,
+    description: "Resume behind this sequence number, if there is no `Last-Event-ID`."
+  })
+}
+
+const EventStream = Schema.String.annotate({
+  description:
+    "`event: audit.event`, `id:` the sequence number, `data:` the AuditEvent on one line; "
+    + "`retry: 3000` first, a comment every 15 s. Under a filter an `id:` without data moves the "
+    + `resume point, at most once for ${MARK_EVENTS} events that were passed over; browsers show no `
+    + "event for it, and clients that do (httpx-sse) give it empty data."
+}).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
+
+const MIB = 1_048_576
+
+const closedWhen = (): string => {
+  const { bytesMax, lateBytes, lateMs } = READER_LIMITS
+  const late = `more than ${lateBytes / MIB} MiB for over ${lateMs / 1_000} s`
+  return `has ${bytesMax / MIB} MiB waiting, or ${late}, or takes nothing for 30 s`
+}
+
+/** What becomes of a stream whose reader is slow, in words. */
+export const slowReaders =
+  `A burst alone closes no stream. A reader that ${closedWhen()} is closed and resumes with its `
+  + "last id; so is the one furthest behind when all together take too much memory. Revoking the "
+  + "key closes the stream."
+
+const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
+  success: EventStream,
+  error: errorsOf("object", 400, 401, 403, 429, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "streamEvents",
+      summary: "Follow new events",
+      description:
+        "Server-Sent Events, live only unless resumed. The headers are sent once the start point "
+        + "is fixed: every event committed after that is delivered. "
+        + slowReaders,
+      query: streamParameters,
+      metadata: true,
+      headers: {
+        [LAST_EVENT_ID_HEADER]: {
+          description: "Resume behind this sequence number, as browsers do by themselves.",
+          schema: { type: "integer", minimum: 0 }
+        }
+      },
+      responseHeaders: {
+        200: { "Cache-Control": "`no-store`", "X-Accel-Buffering": "`no`" }
+      }
+    })
+  )
+
+/** The routes of the tag Stream. */
+export class StreamApi extends HttpApiGroup.make("Stream")
+  .add(streamEvents)
+  .middleware(Authorization)
+  .annotateMerge(OpenApi.annotations({ description: "New events as they are committed." })) {}

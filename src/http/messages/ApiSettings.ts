@@ -1,0 +1,53 @@
+/**
+ * The part of the configuration that the HTTP API works with, as one service: limits, secret,
+ * addresses. Reads no environment.
+ */
+import { Context, Layer, type Redacted } from "effect"
+import type { Config } from "../../config/config.ts"
+
+/** What the HTTP API takes from the configuration. */
+export interface Settings {
+  readonly host: string
+  /** 0 takes any free port. */
+  readonly port: number
+  /** Without a trailing slash; undefined: links are relative, or lead to the own address. */
+  readonly publicUrl: string | undefined
+  /** Empty: CORS is off. */
+  readonly corsOrigins: ReadonlyArray<string>
+  readonly limits: Pick<
+    Config["limits"],
+    | "bodyBytesMax"
+    | "bodyBudgetBytes"
+    | "eventBytesMax"
+    | "metadataBytesMax"
+    | "payloadBytesMax"
+    | "actionLengthMax"
+  >
+  /** Per tenant; undefined is off. */
+  readonly eventsPerSecondMax: number | undefined
+  /** Wrong keys of one client address; 0 is off. */
+  readonly failedKeysPerMinuteMax: number
+  /** `ALK_SECRET`: makes receipt ids recognisable to every process. */
+  readonly secret: Redacted.Redacted
+  readonly serviceName: string
+  /** How long the public topics keep what is erased elsewhere. */
+  readonly topicRetentionMs: number | "forever"
+}
+
+/** The settings of this process's API. */
+export class ApiSettings extends Context.Service<ApiSettings, Settings>()("alk/http/ApiSettings") {
+  /** `secret` apart, since it may have been made at the first start. */
+  static readonly fromConfig = (config: Config, secret: Redacted.Redacted) =>
+    Layer.succeed(ApiSettings, {
+      host: config.http.host,
+      port: config.http.port,
+      publicUrl: config.http.publicUrl,
+      corsOrigins: config.http.corsOrigins,
+      limits: config.limits,
+      eventsPerSecondMax: config.quotas.eventsPerSecond,
+      failedKeysPerMinuteMax: config.quotas.failedKeysPerMinute,
+      secret,
+      serviceName: config.serviceName,
+      topicRetentionMs: config.topics.eventsRetentionMs
+    })
+}

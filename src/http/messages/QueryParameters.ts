@@ -1,0 +1,247 @@
+/**
+ * Query parameters as data: each says what it is, for the OpenAPI document, and reads itself from
+ * text, so that the two can't differ. Knows no route and nothing of what the values are for.
+ */
+import { Result } from "effect"
+import {
+  METADATA_PATH_SEGMENTS_MAX,
+  metadataPathSegments,
+  type MetadataCondition
+} from "../../domain/events/EventFilter.ts"
+import { parseTimestamp } from "../../domain/Timestamp.ts"
+import { invalid } from "./ApiError.ts"
+import { whatWasMeant } from "./UnknownParameter.ts"
+
+/** One parameter: its words and schema, and how its text is read. */
+export interface Parameter<A> {
+  readonly description: string
+  /** JSON Schema of the value. */
+  readonly schema: Readonly<Record<string, unknown>>
+  readonly example?: unknown
+  /** The document says so; the handler refuses a request without it. */
+  readonly required?: true
+  /** The value, or what is wrong with the text. */
+  readonly parse: (text: string) => Result.Result<A, string>
+}
+
+/** The parameters of a route, by name. */
+export type Parameters = Readonly<Record<string, Parameter<unknown>>>
+
+/** The values of those that were given. */
+export type ValuesOf<P extends Parameters> = {
+  readonly [N in keyof P]?: P[N] extends Parameter<infer A> ? A : never
+}
+
+/** The years 1970 to 2261, at the start of a date-time. */
+export const SUPPORTED_YEARS = "^(19[7-9][0-9]|2[01][0-9]{2}|22[0-5][0-9]|226[01])-"
+/** Conditions on metadata in one request at most. */
+export const METADATA_CONDITIONS_MAX = 16
+const METADATA_PREFIX = "metadata."
+/** Characters of a client's value that an error message repeats. */
+const QUOTE_LENGTH_MAX = 80
+
+const quote = (text: string): string =>
+  JSON.stringify(text.length > QUOTE_LENGTH_MAX ? `${text.slice(0, QUOTE_LENGTH_MAX)}…` : text)
+
+/** A decimal integer without fraction and exponent, within bounds. */
+export const integerParameter = (bounds: {
+  readonly minimum: number
+  readonly maximum?: number
+  readonly default?: number
+  readonly description: string
+  readonly example?: number
+  readonly required?: true
+}): Parameter<number> => {
+  const { description, maximum = Number.MAX_SAFE_INTEGER, minimum } = bounds
+  const allowed =
+    bounds.maximum === undefined
+      ? `an integer from ${minimum} on`
+      : `an integer from ${minimum} to ${maximum}`
+  return {
+    description,
+    schema: {
+      type: "integer",
+      format: "int64",
+      minimum,
+      maximum,
+      ...(bounds.default === undefined ? {} : { default: bounds.default })
+    },
+    ...(bounds.example === undefined ? {} : { example: bounds.example }),
+    ...(bounds.required === undefined ? {} : { required: bounds.required }),
+    parse: (text) => {
+      const value = /^-?\d{1,17}$/.test(text) ? Number(text) : NaN
+      return Number.isSafeInteger(value) && value >= minimum && value <= maximum
+        ? Result.succeed(value)
+        : Result.fail(`must be ${allowed}, not ${quote(text)}`)
+    }
+  }
+}
+
+/** One of some names. */
+export const choiceParameter = <const Names extends ReadonlyArray<string>>(
+  names: Names,
+  options: { readonly default?: Names[number]; readonly description: string }
+): Parameter<Names[number]> => ({
+  description: options.description,
+  schema: {
+    type: "string",
+    enum: names,
+    ...(options.default === undefined ? {} : { default: options.default })
+  },
+  parse: (text) =>
+    names.includes(text)
+      ? Result.succeed(text)
+      : Result.fail(`must be one of ${names.join(", ")}, not ${quote(text)}`)
+})
+
+/** Any text; its length counts characters, not code units. */
+export const textParameter = (options: {
+  readonly description: string
+  readonly example?: string
+  readonly maxLength?: number
+}): Parameter<string> => ({
+  description: options.description,
+  schema: {
+    type: "string",
+    minLength: 1,
+    ...(options.maxLength === undefined ? {} : { maxLength: options.maxLength })
+  },
+  ...(options.example === undefined ? {} : { example: options.example }),
+  parse: (text) =>
+    options.maxLength !== undefined && [...text].length > options.maxLength
+      ? Result.fail(`must be at most ${options.maxLength} characters long`)
+      : Result.succeed(text)
+})
+
+/** RFC 3339; the value is in the canonical microsecond form. */
+export const dateTimeParameter = (description: string): Parameter<string> => ({
+  description,
+  schema: { type: "string", format: "date-time", pattern: SUPPORTED_YEARS },
+  example: "2026-01-31T00:00:00Z",
+  parse: (text) => {
+    const parsed = parseTimestamp(text)
+    return parsed === undefined
+      ? Result.fail(`must be an RFC 3339 date-time from 1970 to 2261, not ${quote(text)}`)
+      : Result.succeed(parsed)
+  }
+})
+
+/** `true` or `false`. */
+export const booleanParameter = (options: {
+  readonly default: boolean
+  readonly description: string
+}): Parameter<boolean> => ({
+  description: options.description,
+  schema: { type: "boolean", default: options.default },
+  parse: (text) =>
+    text === "true" || text === "false"
+      ? Result.succeed(text === "true")
+      : Result.fail(`must be true or false, not ${quote(text)}`)
+})
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "))
+  } catch {
+    return undefined
+  }
+}
+
+/** Names and values of a request target's query, decoded, in order; throws ApiError. */
+const pairsOf = (target: string): Pairs => {
+  const start = target.indexOf("?")
+  if (start === -1) return []
+  const end = target.indexOf("#", start)
+  const pairs: Array<readonly [string, string]> = []
+  for (const pair of target.slice(start + 1, end === -1 ? undefined : end).split("&")) {
+    if (pair === "") continue
+    const at = pair.indexOf("=")
+    const name = decoded(at === -1 ? pair : pair.slice(0, at))
+    const value = decoded(at === -1 ? "" : pair.slice(at + 1))
+    if (name === undefined || value === undefined) {
+      throw invalid(name ?? "query", "is not percent-encoded UTF-8")
+    }
+    pairs.push([name, value])
+  }
+  return pairs
+}
+
+export const metadataCondition = (name: string, value: string): MetadataCondition => {
+  const path = name.slice(METADATA_PREFIX.length)
+  if (path === "") throw invalid(name, "names no path below metadata")
+  if (metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX) {
+    throw invalid(name, `has more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
+  }
+  return { path, value }
+}
+
+/** The parameters that a route knows. */
+export interface QueryTable {
+  readonly parameters: Parameters
+  /** `metadata.<path>` is known too. */
+  readonly metadata?: boolean
+  /** What is said of a name that is not known, where more is to say than that. */
+  readonly hints?: Readonly<Record<string, string>>
+}
+
+type Pairs = ReadonlyArray<readonly [name: string, text: string]>
+
+const isMetadata = (name: string, metadata: boolean | undefined): boolean =>
+  metadata === true && name.startsWith(METADATA_PREFIX)
+
+const unknownParameter = (name: string, { hints = {}, metadata, parameters }: QueryTable) => {
+  const shown = name.length > QUOTE_LENGTH_MAX ? `${name.slice(0, QUOTE_LENGTH_MAX)}…` : name
+  const known = [...Object.keys(parameters), ...(metadata === true ? ["metadata.<path>"] : [])]
+  const asked = name.startsWith(METADATA_PREFIX) ? METADATA_PREFIX : name
+  const hint = Object.hasOwn(hints, asked) ? hints[asked]! : whatWasMeant(name, known)
+  return invalid(shown === "" ? "query" : shown, `is not a parameter of this route; ${hint}`)
+}
+
+/**
+ * The names and texts of a request target's query; throws ApiError for a parameter that the table
+ * doesn't hold, and for one that is given twice or empty.
+ */
+export const checkQuery = (target: string, table: QueryTable): Pairs => {
+  const pairs = pairsOf(target)
+  const seen = new Set<string>()
+  for (const [name, text] of pairs) {
+    if (!Object.hasOwn(table.parameters, name) && !isMetadata(name, table.metadata)) {
+      throw unknownParameter(name, table)
+    }
+    if (seen.has(name)) throw invalid(name, "is given more than once")
+    seen.add(name)
+    if (text === "") throw invalid(name, "is empty")
+    if (text.includes("\0")) throw invalid(name, "holds the character U+0000")
+  }
+  return pairs
+}
+
+/** A query that has been read. */
+export interface Query<P extends Parameters> {
+  readonly values: ValuesOf<P>
+  readonly metadata: ReadonlyArray<MetadataCondition>
+}
+
+/** Read the query of a request target; throws ApiError. */
+export const readQuery = <P extends Parameters>(
+  target: string,
+  parameters: P,
+  options: { readonly metadata?: boolean } = {}
+): Query<P> => {
+  const values: Record<string, unknown> = {}
+  const metadata: Array<MetadataCondition> = []
+  for (const [name, text] of checkQuery(target, { ...options, parameters })) {
+    const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined
+    if (parameter === undefined) {
+      metadata.push(metadataCondition(name, text))
+      continue
+    }
+    const value = parameter.parse(text)
+    if (Result.isFailure(value)) throw invalid(name, value.failure)
+    values[name] = value.success
+  }
+  if (metadata.length > METADATA_CONDITIONS_MAX) {
+    throw invalid("metadata", `more than ${METADATA_CONDITIONS_MAX} conditions`)
+  }
+  return { values: values as ValuesOf<P>, metadata }
+}

@@ -1,0 +1,18 @@
+/**
+ * Whether, and how, a tenant's rows may be read now, by what the projection has said of them.
+ */
+import { Effect } from "effect"
+import type { Visibility } from "../../actors/follower/Visibility.ts"
+import { unavailable, type ApiError } from "./ApiError.ts"
+
+/** Refused while the view is being built anew: what is missing then is not known to be missing. */
+export const readableView = (
+  visibility: Visibility["Service"],
+  tenantId: string
+): Effect.Effect<{ readonly final: boolean }, ApiError> =>
+  Effect.suspend(() => {
+    const { final, rebuilding } = visibility.of(tenantId)
+    return rebuilding
+      ? Effect.fail(unavailable("the view of the events is being rebuilt; try again"))
+      : Effect.succeed({ final })
+  })

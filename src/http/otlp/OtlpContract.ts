@@ -1,0 +1,115 @@
+/**
+ * The OTLP/HTTP route for traces: path, bodies in both encodings, statuses. Says nothing of how it
+ * is served, and of the messages no more than that OpenTelemetry publishes them.
+ */
+import { Schema } from "effect"
+import {
+  HttpApiEndpoint,
+  HttpApiGroup,
+  HttpApiMiddleware,
+  HttpApiSchema,
+  OpenApi
+} from "effect/http-api"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { ErrorBody } from "../contract/ContractErrors.ts"
+import { operation } from "../contract/Operation.ts"
+import { PROTOBUF_TYPE } from "./OtlpEncoding.ts"
+
+/** Puts every refusal of the route into the form of OTLP. Stands outside of the authorization. */
+export class OtlpRefusals extends HttpApiMiddleware.Service<OtlpRefusals>()(
+  "alk/http/OtlpRefusals"
+) {}
+
+const resourceSpans = Schema.Array(Schema.Record(Schema.String, Schema.Unknown))
+
+const ExportRequest = Schema.Struct({
+  resourceSpans: Schema.optionalKey(Schema.NullOr(resourceSpans))
+}).annotate({
+  identifier: "ExportTraceServiceRequest",
+  description:
+    "`opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest` in OTLP's JSON mapping: "
+    + "ids in hex, enums as numbers (names are understood), 64-bit integers as strings or numbers.",
+  examples: [
+    {
+      resourceSpans: [
+        {
+          resource: {
+            attributes: [{ key: "service.name", value: { stringValue: "support-agent" } }]
+          },
+          scopeSpans: [
+            {
+              spans: [
+                {
+                  traceId: "5b8efff798038103d269b633813fc60c",
+                  spanId: "eee19b7ec3c1b174",
+                  name: "answer a ticket",
+                  startTimeUnixNano: "1795860001000000000",
+                  endTimeUnixNano: "1795860002000000000"
+                }
+              ]
+            }
+          ]
+        }
+      ]
+    }
+  ]
+})
+
+const ExportResponse = Schema.Struct({
+  partialSuccess: Schema.optionalKey(
+    Schema.Struct({
+      rejectedSpans: Schema.String.annotate({ description: "How many, in decimal digits." }),
+      errorMessage: Schema.String.annotate({ description: "Which spans were refused, and why." })
+    })
+  )
+}).annotate({
+  identifier: "ExportTraceServiceResponse",
+  description: "`partialSuccess` only if spans were refused; they must not be sent again."
+})
+
+/** `google.rpc.Status` in JSON, with the error body of the other routes in it. */
+const Refusal = Schema.Struct({
+  ...ErrorBody.fields,
+  code: Schema.Int.annotate({ description: "Of `google.rpc.Code`." }),
+  message: Schema.String,
+  details: Schema.Array(Schema.Record(Schema.String, Schema.Unknown)).annotate({
+    description: "Messages of `google.rpc`, each with its `@type`."
+  })
+}).annotate({ identifier: "OtlpError" })
+
+/** The same message as binary protobuf, and `google.rpc.Status` in refusals. */
+const Protobuf = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType: PROTOBUF_TYPE }))
+
+const refusals = [400, 401, 403, 413, 415, 429, 503] as const
+
+const exportTraces = HttpApiEndpoint.post("exportTraces", "/v1/traces", {
+  payload: [ExportRequest, Protobuf],
+  success: [ExportResponse.pipe(HttpApiSchema.status(200)), Protobuf],
+  error: [
+    ...refusals.map((status) => Refusal.pipe(HttpApiSchema.status(status))),
+    ...refusals.map((status) => Protobuf.pipe(HttpApiSchema.status(status)))
+  ]
+})
+  .annotate(RequiredScope, ["write"])
+  .annotateMerge(
+    operation({
+      id: "exportTraces",
+      summary: "Export OpenTelemetry spans (OTLP/HTTP)",
+      description:
+        "One execution per trace id, named and ended by the span without a parent; spans, their "
+        + "events and links become spans, trace events and causes. Spans may come in any order, in "
+        + "several requests, and again: the same id is the same span, and a repeated export adds "
+        + "nothing. Answered when everything is stored and visible; 503 if that takes longer than "
+        + "10 s: send the same again. The answer has the request's encoding. Refusals are "
+        + "`google.rpc.Status` messages, in JSON together with the error body of the other routes."
+    })
+  )
+
+/** The route that OpenTelemetry exporters send to. */
+export class OtlpApi extends HttpApiGroup.make("OpenTelemetry")
+  .add(exportTraces)
+  .middleware(Authorization)
+  .middleware(OtlpRefusals)
+  .annotateMerge(
+    OpenApi.annotations({ description: "Spans as OpenTelemetry SDKs and collectors export them." })
+  ) {}

@@ -1,0 +1,117 @@
+/**
+ * The two encodings of OTLP/HTTP and what may be said in them: an export's answer, and refusals in
+ * the form of the specification, `google.rpc.Status`. Knows no span; who refuses is not decided
+ * here.
+ */
+import { create, createRegistry, toBinary, toJson, type MessageInitShape } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema
+} from "../../services/ingest/otlp/gen/google/rpc/error_details_pb.js"
+import { StatusSchema, type Status } from "../../services/ingest/otlp/gen/google/rpc/status_pb.js"
+import { ExportTraceServiceResponseSchema } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import { errorStatuses, RETRY_AFTER_SECONDS, type ErrorCode } from "../messages/ApiError.ts"
+import { JSON_TYPE } from "../messages/MediaTypes.ts"
+
+/** What OTLP calls protobuf. */
+export const PROTOBUF_TYPE = "application/x-protobuf"
+
+export type OtlpEncoding = typeof JSON_TYPE | typeof PROTOBUF_TYPE
+
+/** The encoding of a request by its `Content-Type`; JSON if that is missing or neither. */
+export const encodingOf = (contentType: string | undefined): OtlpEncoding =>
+  contentType?.split(";", 1)[0]?.trim().toLowerCase() === PROTOBUF_TYPE ? PROTOBUF_TYPE : JSON_TYPE
+
+/** The answer to an export of which `rejected` spans were refused. */
+export const exportAnswer = (
+  encoding: OtlpEncoding,
+  rejected: number,
+  errorMessage: string
+): Uint8Array | string => {
+  const answer: MessageInitShape<typeof ExportTraceServiceResponseSchema> =
+    rejected === 0 ? {} : { partialSuccess: { rejectedSpans: BigInt(rejected), errorMessage } }
+  const message = create(ExportTraceServiceResponseSchema, answer)
+  return encoding === PROTOBUF_TYPE
+    ? toBinary(ExportTraceServiceResponseSchema, message)
+    : JSON.stringify(toJson(ExportTraceServiceResponseSchema, message))
+}
+
+const INVALID_ARGUMENT = 3
+const NOT_FOUND = 5
+const PERMISSION_DENIED = 7
+const RESOURCE_EXHAUSTED = 8
+const INTERNAL = 13
+const UNAVAILABLE = 14
+const UNAUTHENTICATED = 16
+
+/** The code of `google.rpc.Code` for a status; clients go by the HTTP status. */
+const rpcCodes: Readonly<Record<number, number>> = {
+  400: INVALID_ARGUMENT,
+  401: UNAUTHENTICATED,
+  403: PERMISSION_DENIED,
+  404: NOT_FOUND,
+  413: RESOURCE_EXHAUSTED,
+  415: INVALID_ARGUMENT,
+  429: RESOURCE_EXHAUSTED,
+  503: UNAVAILABLE
+}
+
+/** The domain of the reasons in `google.rpc.ErrorInfo`. */
+const ERROR_DOMAIN = "alk"
+
+/** What every refusal says, in whatever form. */
+export interface Refusal {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly field?: string
+  readonly request_id: string
+}
+
+const statusMessage = ({ code, field, message, request_id }: Refusal): Status => {
+  const httpStatus = errorStatuses[code]
+  const violation = { field: field ?? "", description: message }
+  const retryable = httpStatus === 429 || httpStatus === 503
+  return create(StatusSchema, {
+    code: rpcCodes[httpStatus] ?? INTERNAL,
+    message,
+    details: [
+      anyPack(
+        ErrorInfoSchema,
+        create(ErrorInfoSchema, {
+          reason: code.toUpperCase(),
+          domain: ERROR_DOMAIN,
+          metadata: { request_id }
+        })
+      ),
+      ...(httpStatus === 400
+        ? [anyPack(BadRequestSchema, create(BadRequestSchema, { fieldViolations: [violation] }))]
+        : []),
+      ...(retryable
+        ? [
+            anyPack(
+              RetryInfoSchema,
+              create(RetryInfoSchema, { retryDelay: { seconds: BigInt(RETRY_AFTER_SECONDS) } })
+            )
+          ]
+        : [])
+    ]
+  })
+}
+
+const registry = createRegistry(StatusSchema, ErrorInfoSchema, BadRequestSchema, RetryInfoSchema)
+
+/**
+ * A refusal as OTLP wants it. In JSON it is both at once: the documented error body, and a
+ * `google.rpc.Status` for those who look for its `code` and `message`.
+ */
+export const refusalAnswer = (encoding: OtlpEncoding, refusal: Refusal): Uint8Array | string => {
+  const status = statusMessage(refusal)
+  return encoding === PROTOBUF_TYPE
+    ? toBinary(StatusSchema, status)
+    : JSON.stringify({
+        error: refusal,
+        ...(toJson(StatusSchema, status, { registry }) as Record<string, unknown>)
+      })
+}

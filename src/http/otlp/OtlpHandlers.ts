@@ -1,0 +1,169 @@
+/**
+ * Serves OTLP/HTTP: reads an export in either encoding, hands its spans to the pipeline, and says
+ * in the same encoding what was refused. What spans mean is the mapping's business, what exists the
+ * sequencer's.
+ */
+import { Effect, Layer, Option } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import type { ItemError } from "../../domain/records/Command.ts"
+import { parseJson } from "../../domain/json/Json.ts"
+import type { RecordOtlpSpan } from "../../domain/traces/TraceOperation.ts"
+import { COMMIT_TIMEOUT_MS, Ingest } from "../../services/ingest/Ingest.ts"
+import type { ExportTraceServiceRequest } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import { decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
+import {
+  countSpans,
+  labelAt,
+  prepareSpans,
+  type RefusedSpan
+} from "../../services/ingest/otlp/PrepareSpans.ts"
+import { answering } from "../messages/Answer.ts"
+import { Api } from "../Api.ts"
+import { ApiError, unavailable } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { JSON_TYPE } from "../messages/MediaTypes.ts"
+import { ingestAnswered } from "../server/Metrics.ts"
+import { OtlpRefusals } from "./OtlpContract.ts"
+import {
+  encodingOf,
+  exportAnswer,
+  PROTOBUF_TYPE,
+  refusalAnswer,
+  type OtlpEncoding,
+  type Refusal
+} from "./OtlpEncoding.ts"
+import { Quota } from "../server/Quota.ts"
+import { readBody, type ReceivedBody } from "../messages/RequestBody.ts"
+
+/** Refused spans that an answer names; the others it counts. */
+export const REFUSALS_NAMED_MAX = 20
+
+const encoded = (
+  encoding: OtlpEncoding,
+  body: Uint8Array | string,
+  status: number
+): HttpServerResponse.HttpServerResponse =>
+  typeof body === "string"
+    ? HttpServerResponse.text(body, { contentType: encoding, status })
+    : HttpServerResponse.uint8Array(body, { contentType: encoding, status })
+
+const decode = ({ bytes, mediaType }: ReceivedBody) => {
+  const decoded = mediaType === PROTOBUF_TYPE ? decodeProtobuf(bytes) : decodeJson(bytes)
+  return "problem" in decoded
+    ? Effect.fail(new ApiError(decoded.problem))
+    : Effect.succeed(decoded.request)
+}
+
+/** Which spans were refused and why, as many as an answer names. */
+const describe = (refused: ReadonlyArray<RefusedSpan>): string => {
+  const named = refused.slice(0, REFUSALS_NAMED_MAX).map(({ message }) => message)
+  const more = refused.length - named.length
+  return [...named, ...(more === 0 ? [] : [`and ${more} more spans`])].join("; ")
+}
+
+const tooLate = unavailable(
+  "the spans were not visible in time; they may be stored, so send the same again"
+)
+
+/** The sequencer did not want these; a span that it could not judge is to be sent again. */
+const judged = (
+  received: ExportTraceServiceRequest,
+  errors: ReadonlyArray<ItemError>
+): Effect.Effect<ReadonlyArray<RefusedSpan>, ApiError> => {
+  const unjudged = errors.find(({ code }) => code === "unavailable")
+  if (unjudged !== undefined) {
+    return Effect.fail(unavailable(`${unjudged.message}; send the same again`))
+  }
+  return Effect.succeed(
+    errors.map(({ code, index, message }) => ({
+      index,
+      code,
+      message: `${labelAt(received, index)}: ${message}`
+    }))
+  )
+}
+
+/** The handlers of OtlpApi. */
+export const layerOtlpHandlers = HttpApiBuilder.group(
+  Api,
+  "OpenTelemetry",
+  Effect.fnUntraced(function* (handlers) {
+    const { limits } = yield* ApiSettings
+    const ingest = yield* Ingest
+    const quota = yield* Quota
+
+    /** Write one command, and wait until it can be read; what the sequencer refused of it. */
+    const record = Effect.fnUntraced(function* (
+      tenantId: string,
+      traces: ReadonlyArray<RecordOtlpSpan>
+    ) {
+      const items = { events: [], errors: [], warnings: [], traces }
+      const until = "visible"
+      const outcome = yield* ingest.ingest({ tenantId, items, until, idempotency: undefined })
+      if (outcome.kind === "visible") return outcome.receipt.errors
+      if (outcome.kind !== "failed") return yield* tooLate
+      const reason = outcome.receipt.error?.message ?? "unknown"
+      return yield* unavailable(`the spans were not stored: ${reason}`)
+    })
+
+    return handlers.handleRaw(
+      "exportTraces",
+      answering(
+        Effect.fnUntraced(function* ({ request }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
+          const received = yield* decode(body)
+          const spans = countSpans(received)
+          yield* quota.admit(tenantId, spans)
+          const prepared = prepareSpans(received, tenantId, limits)
+          if ("tooLarge" in prepared) {
+            return yield* new ApiError({ code: "payload_too_large", message: prepared.tooLarge })
+          }
+          const startedAt = performance.now()
+          const results = yield* Effect.forEach(prepared.commands, (traces) =>
+            record(tenantId, traces)
+          ).pipe(Effect.timeoutOption(COMMIT_TIMEOUT_MS))
+          if (Option.isNone(results)) return yield* tooLate
+          const judgements = yield* judged(received, results.value.flat())
+          const refused = [...prepared.refused, ...judgements]
+          yield* ingestAnswered({
+            accepted: spans - refused.length,
+            rejected: prepared.refused,
+            until: "visible",
+            seconds: (performance.now() - startedAt) / 1_000
+          })
+          const encoding = encodingOf(body.mediaType)
+          const answer = exportAnswer(encoding, refused.length, describe(refused))
+          return encoded(encoding, answer, 200)
+        })
+      )
+    )
+  })
+)
+
+/** The refusal in an answer of the other routes' form; undefined if there is none. */
+const refusalIn = (response: HttpServerResponse.HttpServerResponse): Refusal | undefined => {
+  const { body, status } = response
+  if (status < 400 || body._tag !== "Uint8Array") return undefined
+  const { error } = parseJson(Buffer.from(body.body).toString()) as { readonly error: Refusal }
+  return error
+}
+
+/** Refusals of the authorization and of the handler alike, in the request's encoding. */
+export const layerOtlpRefusals: Layer.Layer<OtlpRefusals> = Layer.succeed(
+  OtlpRefusals,
+  OtlpRefusals.of((handler) =>
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const response = yield* handler
+      const refusal = refusalIn(response)
+      if (refusal === undefined) return response
+      const encoding = encodingOf(request.headers["content-type"])
+      const { "content-length": _length, "content-type": _type, ...kept } = response.headers
+      const answer = encoded(encoding, refusalAnswer(encoding, refusal), response.status)
+      return HttpServerResponse.setHeaders(answer, kept)
+    })
+  )
+)

@@ -1,0 +1,55 @@
+/**
+ * How many events a tenant may send per second, counted in this process: a bucket per tenant that
+ * refills steadily. A request is admitted while something is left, and its rest is owed.
+ */
+import { Context, Effect, Layer } from "effect"
+import { ApiError } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { TokenBuckets } from "./TokenBuckets.ts"
+
+/** The events per second of each tenant. */
+export class Quota extends Context.Service<
+  Quota,
+  {
+    /** Take the events of a request out of the tenant's bucket, or refuse the request. */
+    admit(tenantId: string, events: number): Effect.Effect<void, ApiError>
+  }
+>()("alk/http/Quota") {}
+
+/** Tenants that send at the same time and are told apart, about 200 bytes each. */
+const TENANTS_MAX = 100_000
+
+const rateLimited = (perSecond: number, wait: number): ApiError =>
+  new ApiError({
+    code: "rate_limited",
+    message: `this tenant may send ${perSecond} events per second; try again in ${wait} s`,
+    headers: {
+      "retry-after": String(wait),
+      "ratelimit-limit": String(perSecond),
+      "ratelimit-remaining": "0",
+      "ratelimit-reset": String(wait)
+    }
+  })
+
+const limited = (perSecond: number): Quota["Service"] => {
+  const buckets = new TokenBuckets({ perSecond, capacity: perSecond, namesMax: TENANTS_MAX })
+  return Quota.of({
+    admit: (tenantId, events) =>
+      Effect.suspend(() => {
+        const { admitted, left } = buckets.take(tenantId, events, performance.now())
+        return admitted
+          ? Effect.void
+          : Effect.fail(rateLimited(perSecond, buckets.secondsUntilOne(left)))
+      })
+  })
+}
+
+/** Admits everything unless a number of events per second is configured. */
+export const layerQuota: Layer.Layer<Quota, never, ApiSettings> = Layer.effect(
+  Quota,
+  Effect.map(ApiSettings, ({ eventsPerSecondMax }) =>
+    eventsPerSecondMax === undefined
+      ? Quota.of({ admit: () => Effect.void })
+      : limited(eventsPerSecondMax)
+  )
+)

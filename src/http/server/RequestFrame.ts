@@ -1,0 +1,206 @@
+/**
+ * What happens around every request, whatever its route: an id, one log line, metrics, compression
+ * and CORS of the answer, and an error body for everything that no handler has answered. Knows no
+ * feature.
+ */
+import type { IncomingMessage } from "node:http"
+import { NodeHttpServerRequest } from "@effect/platform-node"
+import { Cause, Effect, Option, Scope } from "effect"
+import {
+  HttpMiddleware,
+  HttpServerError,
+  HttpServerRequest,
+  HttpServerResponse,
+  HttpTraceContext
+} from "effect/http"
+import { errorResponse, isRouteNotFound } from "../messages/Answer.ts"
+import { ApiError, errorFormOf, unavailable } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { Bodies, CurrentBody } from "../messages/BodyBudget.ts"
+import { compressed } from "./Compression.ts"
+import { corsOptions } from "./Cors.ts"
+import {
+  CurrentRequest,
+  pathOf,
+  requestIdOf,
+  type RequestFacts
+} from "../messages/CurrentRequest.ts"
+import { requestAnswered } from "./Metrics.ts"
+import { allowedMethods, findRoute, UNKNOWN_ROUTE } from "./RouteTable.ts"
+
+/** Status in the log of a request whose client has gone, as nginx counts it. */
+const CLIENT_GONE = 499
+/** Routes that are asked all the time by machines: their log lines are for debugging. */
+const quietRoutes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"])
+/** Reading the reference page must ask nobody else for anything. */
+const DOCS_POLICY =
+  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+  + "img-src 'self' data: blob:; font-src data:; connect-src 'self'; base-uri 'none'; "
+  + "form-action 'none'; frame-ancestors 'none'"
+
+/** What the router makes of a request. */
+type App<E> = Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  E,
+  HttpServerRequest.HttpServerRequest | Scope.Scope
+>
+
+const cors = (origins: ReadonlyArray<string>) => HttpMiddleware.cors(corsOptions(origins))
+
+const unknownRoute = (method: string, path: string): ApiError => {
+  const allowed = allowedMethods(path)
+  // A route that the router has not taken all the same has an impossible parameter.
+  return allowed.length === 0 || allowed.includes(method)
+    ? new ApiError({ code: "not_found", message: "there is no such route; see /docs" })
+    : new ApiError({
+        code: "method_not_allowed",
+        message: `${method} is not allowed here, but ${allowed.join(", ")}`,
+        headers: { allow: allowed.join(", ") }
+      })
+}
+
+/** The router would give the method of a wildcard's route to a path that a literal names. */
+const withinMethods = (app: App<unknown>, method: string, path: string): App<unknown> => {
+  const allowed = allowedMethods(path)
+  return allowed.length === 0 || allowed.includes(method)
+    ? app
+    : errorResponse(unknownRoute(method, path))
+}
+
+/** True if the process, not the client, has given up the request. */
+const isStopped = (cause: Cause.Cause<unknown>): boolean =>
+  !cause.reasons.some(({ annotations }) => annotations.has(HttpServerError.ClientAbort.key))
+
+/** An answer for what no handler has answered. A client that has gone needs none. */
+const answered = (app: App<unknown>, method: string, path: string): App<never> =>
+  Effect.catchCause(app, (cause) => {
+    if (isRouteNotFound(cause)) return errorResponse(unknownRoute(method, path))
+    if (Cause.hasInterruptsOnly(cause)) {
+      return isStopped(cause)
+        ? errorResponse(
+            unavailable(
+              "the service stops and could not finish this request in time; a write may have "
+                + "been stored, so retry it with the same event ids or the same Idempotency-Key"
+            )
+          )
+        : Effect.failCause(cause as Cause.Cause<never>)
+    }
+    return Effect.andThen(
+      Effect.logError("a request failed unexpectedly", cause),
+      errorResponse(unavailable("the request failed unexpectedly; its request_id is in the log"))
+    )
+  })
+
+const hostMissing = new ApiError({
+  code: "invalid_request",
+  message: "Host: the header is required in HTTP/1.1",
+  field: "Host"
+})
+
+/** What of node's request is looked at here. */
+type Head = Pick<IncomingMessage, "complete" | "headers" | "httpVersion">
+
+const lacksHost = ({ headers, httpVersion }: Head): boolean =>
+  headers.host === undefined && httpVersion === "1.1"
+
+/**
+ * True if the rest of the body may be endless: it is not read to its end, so the connection ends
+ * with this answer. One with a Content-Length is discarded, or ended by the platform.
+ */
+const hasEndlessRest = ({ complete, headers }: Head): boolean =>
+  !complete && headers["transfer-encoding"] !== undefined
+
+/** Answers name their request; the last of a connection says so. */
+const completed = (
+  response: HttpServerResponse.HttpServerResponse,
+  facts: RequestFacts,
+  isLast: boolean
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.setHeaders(response, {
+    "x-request-id": facts.id,
+    "x-content-type-options": "nosniff",
+    // Answers to a key belong to its owner: without a header of their own, no cache keeps them.
+    ...(response.headers["cache-control"] === undefined ? { "cache-control": "no-store" } : {}),
+    ...(isLast ? { connection: "close" } : {}),
+    ...(facts.isNegotiated ? { vary: "Accept" } : {}),
+    ...(facts.route === "/docs" ? { "content-security-policy": DOCS_POLICY } : {})
+  })
+
+const logged = (facts: RequestFacts, status: number, milliseconds: number) => {
+  const line = quietRoutes.has(facts.route) ? Effect.logDebug("request") : Effect.logInfo("request")
+  return line.pipe(
+    Effect.annotateLogs({
+      method: facts.method,
+      route: facts.route,
+      status,
+      ms: Math.round(milliseconds * 10) / 10,
+      ...(facts.tenantId === undefined ? {} : { tenant: facts.tenantId })
+    })
+  )
+}
+
+/** Routers take a raw `;` for the end of the path; in an id it is a character like any other. */
+const withSemicolons = (request: HttpServerRequest.HttpServerRequest, path: string) =>
+  path.includes(";")
+    ? request.modify({ url: path.replaceAll(";", "%3B") + request.url.slice(path.length) })
+    : request
+
+const factsOf = (request: HttpServerRequest.HttpServerRequest, path: string): RequestFacts => ({
+  id: requestIdOf(request.headers["x-request-id"]),
+  method: request.method,
+  route: findRoute(request.method, path)?.template ?? UNKNOWN_ROUTE,
+  errorForm: errorFormOf(path),
+  tenantId: undefined,
+  isNegotiated: false
+})
+
+/** The frame of this process's requests. */
+export const makeRequestFrame = Effect.gen(function* () {
+  const settings = yield* ApiSettings
+  const bodies = yield* Bodies
+  const allowOrigins: (app: App<unknown>) => App<unknown> =
+    settings.corsOrigins.length === 0 ? (app) => app : cors(settings.corsOrigins)
+
+  return (app: App<unknown>) =>
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const incoming = NodeHttpServerRequest.toIncomingMessage(request)
+      const path = pathOf(request.url)
+      const facts = factsOf(request, path)
+      const startedAt = performance.now()
+      const trace = Option.getOrUndefined(HttpTraceContext.w3c(request.headers))
+      const identity = {
+        request_id: facts.id,
+        ...(trace === undefined ? {} : { trace_id: trace.traceId })
+      }
+      let status = CLIENT_GONE
+      const body = bodies.open()
+
+      const scope = yield* Effect.scope
+      const finished = Effect.suspend(() => {
+        const { method, route } = facts
+        const milliseconds = performance.now() - startedAt
+        body.close()
+        return Effect.andThen(
+          logged(facts, status, milliseconds),
+          requestAnswered({ method, route, status, seconds: milliseconds / 1_000 })
+        ).pipe(Effect.annotateLogs(identity))
+      })
+      yield* Scope.addFinalizer(scope, finished)
+
+      const asked = lacksHost(incoming)
+        ? errorResponse(hostMissing)
+        : withinMethods(app, request.method, path)
+      const answer = answered(allowOrigins(asked), request.method, path).pipe(
+        Effect.map((response) => {
+          status = response.status
+          return completed(response, facts, hasEndlessRest(incoming))
+        }),
+        Effect.provideService(HttpServerRequest.HttpServerRequest, withSemicolons(request, path)),
+        Effect.provideService(CurrentRequest, facts),
+        Effect.provideService(CurrentBody, body),
+        Effect.annotateLogs(identity)
+      )
+      return yield* compressed(request.headers["accept-encoding"])(answer)
+    })
+})

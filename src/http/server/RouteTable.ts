@@ -1,0 +1,77 @@
+/**
+ * Which paths exist and which methods they have: what tells an unknown route (404) from a wrong
+ * method (405), and gives logs and metrics a name that holds nothing of the client's.
+ */
+import { HttpApi } from "effect/http-api"
+import { Api } from "../Api.ts"
+import { opsPaths } from "../operations/OpsContract.ts"
+
+/** A path and its methods. */
+export interface Route {
+  /** `/v1/events/:id`; a `*` at its end takes the rest of the path, slashes and all. */
+  readonly template: string
+  readonly methods: ReadonlyArray<string>
+}
+
+/** The name of a path that is no route, for logs and metrics. */
+export const UNKNOWN_ROUTE = "unknown"
+
+const contractRoutes = (): ReadonlyArray<readonly [method: string, template: string]> => {
+  const routes: Array<readonly [string, string]> = []
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => routes.push([endpoint.method, endpoint.path])
+  })
+  return routes
+}
+
+const build = (): ReadonlyArray<Route & { readonly segments: ReadonlyArray<string> }> => {
+  const byTemplate = new Map<string, Set<string>>()
+  const all = [...contractRoutes(), ...opsPaths.map((path) => ["GET", path] as const)]
+  for (const [method, template] of all) {
+    const methods = byTemplate.get(template) ?? new Set()
+    byTemplate.set(template, methods.add(method))
+    if (method === "GET") methods.add("HEAD")
+  }
+  return [...byTemplate]
+    .map(([template, methods]) => ({
+      template,
+      methods: [...methods].sort(),
+      segments: template.split("/")
+    }))
+    .sort((left, right) => wildcards(left.segments) - wildcards(right.segments))
+}
+
+const REST = "*"
+const isWildcard = (segment: string): boolean => segment.startsWith(":") || segment === REST
+const wildcards = (segments: ReadonlyArray<string>): number => segments.filter(isWildcard).length
+
+const isAsLong = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): boolean =>
+  pattern.at(-1) === REST ? pattern.length <= path.length : pattern.length === path.length
+
+const matches = (pattern: ReadonlyArray<string>, path: ReadonlyArray<string>): boolean =>
+  isAsLong(pattern, path)
+  && pattern.every((segment, at) => (isWildcard(segment) ? path[at] !== "" : segment === path[at]))
+
+const table = build()
+
+/**
+ * The routes of a path: those with the fewest wildcards. What a literal names, no wildcard takes, so
+ * `/v1/events/batch` is never the event of that id.
+ */
+const routesOf = (path: string): typeof table => {
+  const segments = path.split("/")
+  const found = table.filter((route) => matches(route.segments, segments))
+  const fewest = wildcards(found[0]?.segments ?? [])
+  return found.filter((route) => wildcards(route.segments) === fewest)
+}
+
+/** The route that this method of the path belongs to; without the method, the path's first one. */
+export const findRoute = (method: string, path: string): Route | undefined => {
+  const found = routesOf(path)
+  return found.find((route) => route.methods.includes(method)) ?? found[0]
+}
+
+/** Every method that the path has: the value of `Allow`. */
+export const allowedMethods = (path: string): ReadonlyArray<string> =>
+  [...new Set(routesOf(path).flatMap(({ methods }) => methods))].sort()

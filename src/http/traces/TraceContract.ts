@@ -1,0 +1,448 @@
+/**
+ * The routes of executions, spans and trace events: paths, bodies, statuses. Says nothing of how
+ * they are served.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { executionStatuses } from "../../domain/traces/TraceFact.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { errorsOf } from "../contract/ContractErrors.ts"
+import { idempotencyHeader, SYNC_HEADER, syncParameters } from "../events/IngestContract.ts"
+import { NDJSON_TYPE, SSE_TYPE } from "../messages/MediaTypes.ts"
+import { createdHeaders, operation, type HeaderParameter } from "../contract/Operation.ts"
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../events/QueryContract.ts"
+import {
+  choiceParameter,
+  dateTimeParameter,
+  integerParameter,
+  textParameter
+} from "../messages/QueryParameters.ts"
+import { LAST_EVENT_ID_HEADER, slowReaders } from "../events/StreamContract.ts"
+import { eventCursor, spanCursor } from "./TraceLists.ts"
+import {
+  Dag,
+  EraseInput,
+  ErasedExecution,
+  Execution,
+  ExecutionEnd,
+  ExecutionInput,
+  ExecutionList,
+  Span,
+  SpanEnd,
+  SpanInput,
+  SpanList,
+  SpanWithEvents,
+  TraceBatchAccepted,
+  TraceBatchInput,
+  TraceBatchResult,
+  TraceEvent,
+  TraceEventInput,
+  TraceEventList,
+  TraceEventsInput,
+  TraceVerifyReport
+} from "./TraceSchemas.ts"
+
+/** Query of `GET /api/v1/executions`. */
+export const executionParameters = {
+  status: choiceParameter(executionStatuses, { description: "Exact status." }),
+  agent_id: textParameter({ description: "Exact `agent_id`.", example: "support-agent" }),
+  from: dateTimeParameter("Inclusive lower bound on `started_at`, RFC 3339."),
+  to: dateTimeParameter("Inclusive upper bound on `started_at`, RFC 3339."),
+  page: integerParameter({
+    minimum: 1,
+    default: 1,
+    description: "`page` times `page_size` is at most 10,000,000."
+  }),
+  page_size: integerParameter({
+    minimum: 1,
+    maximum: PAGE_SIZE_MAX,
+    default: PAGE_SIZE_DEFAULT,
+    description: "Executions per page."
+  })
+}
+
+/** Items of one page of spans or events, at most and by default. */
+export const TRACE_PAGE_SIZE = 10_000
+/** Bytes of stored JSON of one page; one item always, and then as many as fit. */
+export const TRACE_PAGE_BYTES_MAX = 4 * 1_048_576
+/**
+ * Spans, edges, and characters of names and errors that one graph may show. Ordering and hashing it
+ * is one piece of work in the process: 10,000 spans took 100 MB and 0.4 s of a core.
+ */
+export const DAG_SPANS_MAX = 10_000
+export const DAG_EDGES_MAX = 50_000
+export const DAG_TEXT_MAX = 16 * 1_048_576
+
+const pageSizeParameter = (what: string) =>
+  integerParameter({
+    minimum: 1,
+    maximum: TRACE_PAGE_SIZE,
+    default: TRACE_PAGE_SIZE,
+    description: `${what} per page at most; fewer if they are more than 4 MiB.`
+  })
+
+/** Query of `GET /api/v1/spans/{id}/events`. */
+export const traceEventParameters = {
+  cursor: eventCursor.parameter,
+  page_size: pageSizeParameter("Events")
+}
+
+/** Query of `GET /api/v1/executions/{id}/spans`. */
+export const spanListParameters = {
+  cursor: spanCursor.parameter,
+  page_size: pageSizeParameter("Spans")
+}
+
+/** Query of the stream of one execution. */
+export const traceStreamParameters = {
+  after_sequence: integerParameter({
+    minimum: 0,
+    description: "Resume behind this chain sequence, if there is no `Last-Event-ID`."
+  })
+}
+
+const syncHeader: Readonly<Record<string, HeaderParameter>> = {
+  [SYNC_HEADER]: {
+    description:
+      "Wait until everything can be read. If that takes longer than 10 s, the answer is the 202.",
+    schema: { type: "string", enum: ["true"] }
+  }
+}
+
+const VISIBLE =
+  "Answered when it is durable and visible to every read; if that takes longer than 10 s, 503: it "
+  + "may still happen, so retry with the same ids or the same key."
+
+const executionId = {
+  id: Schema.String.annotate({ description: "Id of the execution, percent-encoded." })
+}
+const spanId = { id: Schema.String.annotate({ description: "Id of the span, percent-encoded." }) }
+
+const write = ["write"] as const
+const read = ["read"] as const
+const ok = HttpApiSchema.status(200)
+const created = HttpApiSchema.status(201)
+const writeErrors = errorsOf("text", 400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
+const readErrors = errorsOf("text", 400, 401, 403, 404, 503)
+
+const startExecution = HttpApiEndpoint.post("startExecution", "/api/v1/executions", {
+  payload: ExecutionInput,
+  success: [Execution.pipe(ok), Execution.pipe(created)],
+  error: errorsOf("text", 400, 401, 403, 409, 413, 415, 422, 429, 503)
+})
+  .annotate(RequiredScope, write)
+  .annotateMerge(
+    operation({
+      id: "startExecution",
+      summary: "Start an execution",
+      description:
+        "With its root span. 201, or 200 with the stored execution if it was started before under "
+        + `the same agent and key; 409 if that had another explicit start. ${VISIBLE}`,
+      headers: idempotencyHeader,
+      responseHeaders: { 201: createdHeaders }
+    })
+  )
+
+const listExecutions = HttpApiEndpoint.get("listExecutions", "/api/v1/executions", {
+  success: ExecutionList,
+  error: errorsOf("text", 400, 401, 403, 503)
+})
+  .annotate(RequiredScope, read)
+  .annotateMerge(
+    operation({
+      id: "listExecutions",
+      summary: "List executions",
+      description:
+        "Newest start first, then by id. Filters are exact, case-sensitive, and combine with AND.",
+      query: executionParameters,
+      responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
+    })
+  )
+
+const getExecution = HttpApiEndpoint.get("getExecution", "/api/v1/executions/:id", {
+  params: executionId,
+  success: Execution,
+  error: readErrors
+})
+  .annotate(RequiredScope, read)
+  .annotateMerge(
+    operation({ id: "getExecution", summary: "One execution", description: "As it stands now." })
+  )
+
+const endExecution = HttpApiEndpoint.put("endExecution", "/api/v1/executions/:id/end", {
+  params: executionId,
+  payload: ExecutionEnd,
+  success: Execution,
+  error: writeErrors
+})
+  .annotate(RequiredScope, write)
+  .annotateMerge(
+    operation({
+      id: "endExecution",
+      summary: "End an execution",
+      description:
+        "The body may be missing. The first end stays: the same status again is 200 and changes "
+        + `nothing, another one 409. Spans that still run end with it. ${VISIBLE}`,
+      optionalBody: true,
+      headers: idempotencyHeader
+    })
+  )
+
+const eraseExecution = HttpApiEndpoint.post("eraseExecution", "/api/v1/executions/:id/erase", {
+  params: executionId,
+  payload: EraseInput,
+  success: ErasedExecution,
+  error: writeErrors
+})
+  .annotate(RequiredScope, write)
+  .annotateMerge(
+    operation({
+      id: "eraseExecution",
+      summary: "Erase what an execution says",
+      description:
+        "Names, trigger, metadata, payloads and errors of the execution, its spans and events are "
+        + `gone from every answer and from the database; the chain still verifies. ${VISIBLE}`,
+      headers: idempotencyHeader
+    })
+  )
+
+const startSpan = HttpApiEndpoint.post("startSpan", "/api/v1/executions/:id/spans", {
+  params: executionId,
+  payload: SpanInput,
+  success: [Span.pipe(ok), Span.pipe(created)],
+  error: writeErrors
+})
+  .annotate(RequiredScope, write)
+  .annotateMerge(
+    operation({
+      id: "startSpan",
+      summary: "Start a span",
+      description:
+        "201, or 200 if the same span was started before. Parent and causes are spans of the same "
+        + `execution. ${VISIBLE}`,
+      headers: idempotencyHeader,
+      responseHeaders: { 201: createdHeaders }
+    })
+  )
+
+const PAGED =
+  "Complete up to 10,000 of them and 4 MiB; beyond that `next_cursor`, and the `Link` header, say "
+  + "where to go on. With `Accept: application/x-ndjson` every one as a line, from `cursor` on; a "
+  + "transfer that breaks off is aborted, never ended."
+const pageLink = { 200: { Link: "first and next page (RFC 8288)." } }
+
+const SpanLines = Schema.String.annotate({
+  description: "Every span, one per line, in the order of the list; `page_size` is ignored."
+}).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
+
+const TraceEventLines = Schema.String.annotate({
+  description: "Every event, one per line, in the order of the list; `page_size` is ignored."
+}).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
+
+const listSpans = HttpApiEndpoint.get("listSpans", "/api/v1/executions/:id/spans", {
+  params: executionId,
+  success: [SpanList, SpanLines],
+  error: readErrors
+})
+  .annotate(RequiredScope, read)
+  .annotateMerge(
+    operation({
+      id: "listSpans",
+      summary: "The spans of an execution",
+      description: `By start, then in the order of arrival. ${PAGED}`,
+      query: spanListParameters,
+      responseHeaders: pageLink
+    })
+  )
+
+const getDag = HttpApiEndpoint.get("getDag", "/api/v1/executions/:id/dag", {
+  params: executionId,
+  success: Dag,
+  error: errorsOf("text", 400, 401, 403, 404, 413, 503)
+})
+  .annotate(RequiredScope, read)
+  .annotateMerge(
+    operation({
+      id: "getDag",
+      summary: "What caused what",
+      description:
+        "Spans as nodes, parents and causes as edges, in topological order. 413 for an execution "
+        + "of more than 10,000 spans, 50,000 edges, or 16 Mi characters of names and errors: its "
+        + "spans can be read from `/api/v1/executions/{id}/spans`, page by page or as NDJSON."
+    })
+  )
+
+const TraceStream = Schema.String.annotate({
+  description:
+    "`event: execution.updated`, `span.updated` or `trace.event` with the Execution, Span or trace "
+    + "event on one line of `data:`; `id:` the chain sequence of the fact behind it, on the last "
+    + "message of a fact that changed several; `retry: 3000` first, a comment every 15 s."
+}).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
+
+const streamExecution = HttpApiEndpoint.get("streamExecution", "/api/v1/executions/:id/stream", {
+  params: executionId,
+  success: TraceStream,
+  error: errorsOf("text", 400, 401, 403, 404, 413, 429, 503)
+})
+  .annotate(RequiredScope, read)
+  .annotateMerge(
+    operation({
+      id: "streamExecution",
+      summary: "Follow an execution",
+      description:
+        "Server-Sent Events, live only unless resumed. Every change committed after the headers is "
+        + `delivered. ${slowReaders} 413 while the execution and its running spans say more than `
+        + "64 MiB.",
+      query: traceStreamParameters,
+      headers: {
+        [LAST_EVENT_ID_HEADER]: {
+          description: "Resume behind this chain sequence, as browsers do by themselves.",
+          schema: { type: "integer", minimum: 0 }
+        }
+      },
+      responseHeaders: { 200: { "Cache-Control": "`no-store`", "X-Accel-Buffering": "`no`" } }
+    })
+  )
+
+const verifyExecution = HttpApiEndpoint.get("verifyExecution", "/api/v1/executions/:id/verify", {
+  params: executionId,
+  success: TraceVerifyReport,
+  error: readErrors
+})
+  .annotate(RequiredScope, read)
+  .annotateMerge(
+    operation({
+      id: "verifyExecution",
+      summary: "Verify an execution",
+      description:
+        "Recomputes every fact of the execution and its link to the tenant's chain of facts. A "
+        + "finished check answers 200, whatever it found."
+    })
+  )
+
+const getSpan = HttpApiEndpoint.get("getSpan", "/api/v1/spans/:id", {
+  params: spanId,
+  success: SpanWithEvents,
+  error: readErrors
+})
+  .annotate(RequiredScope, read)
+  .annotateMerge(
+    operation({
+      id: "getSpan",
+      summary: "One span",
+      description:
+        "With its events, by `sequence_number`: all of them, or the first 10,000 or 4 MiB, and "
+        + "then `next_cursor` and the `Link` header say where to go on, at "
+        + "`/api/v1/spans/{id}/events`. `events_total` counts all.",
+      responseHeaders: { 200: { Link: "first and next page of its events (RFC 8288)." } }
+    })
+  )
+
+const endSpan = HttpApiEndpoint.put("endSpan", "/api/v1/spans/:id/end", {
+  params: spanId,
+  payload: SpanEnd,
+  success: Span,
+  error: writeErrors
+})
+  .annotate(RequiredScope, write)
+  .annotateMerge(
+    operation({
+      id: "endSpan",
+      summary: "End a span",
+      description:
+        "The body may be missing. The first end stays: the same status again is 200 and changes "
+        + `nothing, another one 409. ${VISIBLE}`,
+      optionalBody: true,
+      headers: idempotencyHeader
+    })
+  )
+
+const addTraceEvents = HttpApiEndpoint.post("addTraceEvents", "/api/v1/spans/:id/events", {
+  params: spanId,
+  payload: [TraceEventInput, TraceEventsInput],
+  success: [
+    Schema.Union([TraceEvent, TraceBatchResult])
+      .annotate({
+        description: "The event that was there already, or what came of each of several."
+      })
+      .pipe(ok),
+    TraceEvent.pipe(created)
+  ],
+  error: writeErrors
+})
+  .annotate(RequiredScope, write)
+  .annotateMerge(
+    operation({
+      id: "addTraceEvents",
+      summary: "Record what happened in a span",
+      description:
+        "One event: 201 and the event, 200 if it was stored before. `{events: [...]}`, up to 1000: "
+        + `200 and a result per event. ${VISIBLE}`,
+      headers: idempotencyHeader
+    })
+  )
+
+const listTraceEvents = HttpApiEndpoint.get("listTraceEvents", "/api/v1/spans/:id/events", {
+  params: spanId,
+  success: [TraceEventList, TraceEventLines],
+  error: readErrors
+})
+  .annotate(RequiredScope, read)
+  .annotateMerge(
+    operation({
+      id: "listTraceEvents",
+      summary: "The events of a span",
+      description: `By \`sequence_number\`. ${PAGED}`,
+      query: traceEventParameters,
+      responseHeaders: pageLink
+    })
+  )
+
+const createTraces = HttpApiEndpoint.post("createTraces", "/api/v1/traces/batch", {
+  payload: TraceBatchInput,
+  success: [TraceBatchResult.pipe(ok), TraceBatchAccepted.pipe(HttpApiSchema.status(202))],
+  error: errorsOf("text", 400, 401, 403, 413, 415, 422, 429, 503)
+})
+  .annotate(RequiredScope, write)
+  .annotateMerge(
+    operation({
+      id: "createTraces",
+      summary: "Up to 1000 operations at once",
+      description:
+        "What is wrong with an operation stands in `errors`, and the others go through; parents "
+        + "and causes may stand anywhere in the same request. 202 when it is durable; with sync, 200 "
+        + "with a result per operation when everything can be read.",
+      query: syncParameters,
+      headers: { ...syncHeader, ...idempotencyHeader },
+      responseHeaders: {
+        202: {
+          Location: "Where the receipt is.",
+          "Retry-After": "Seconds until it is worth asking."
+        }
+      }
+    })
+  )
+
+/** The routes of the tag Executions, but for OpenTelemetry's. */
+export class TraceApi extends HttpApiGroup.make("Executions")
+  .add(
+    startExecution,
+    listExecutions,
+    getExecution,
+    endExecution,
+    eraseExecution,
+    startSpan,
+    listSpans,
+    getDag,
+    streamExecution,
+    verifyExecution,
+    getSpan,
+    endSpan,
+    addTraceEvents,
+    listTraceEvents,
+    createTraces
+  )
+  .middleware(Authorization)
+  .annotateMerge(
+    OpenApi.annotations({ description: "What agents did, step by step, and what caused what." })
+  ) {}

@@ -1,0 +1,260 @@
+/**
+ * Serves executions: start, end, erase, list, one, its spans, its graph, its verification. Writes
+ * are answered with what the store shows once they are visible.
+ */
+import { Effect, Stream } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { Visibility } from "../../actors/follower/Visibility.ts"
+import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
+import type { StoreUnavailable } from "../../ports/EventStore.ts"
+import { TraceStore, type ExecutionPageQuery } from "../../ports/TraceStore.ts"
+import { TraceVerifier } from "../../verify/TraceVerifier.ts"
+import { createdAt, json, jsonText } from "../messages/Answer.ts"
+import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { topicCopyUntil } from "../events/ErasureHandlers.ts"
+import { refuseInverted } from "../events/EventParameters.ts"
+import { ingestAnswered } from "../server/Metrics.ts"
+import { JSON_TYPE } from "../messages/MediaTypes.ts"
+import { opaqueLinks, pageLinks } from "../messages/PageLinks.ts"
+import { PAGE_SIZE_DEFAULT, PAGED_EVENTS_MAX } from "../events/QueryContract.ts"
+import { readQuery } from "../messages/QueryParameters.ts"
+import { readableView } from "../messages/StoreView.ts"
+import { refusing } from "./TraceAnswer.ts"
+import {
+  executionParameters,
+  spanListParameters,
+  TRACE_PAGE_BYTES_MAX,
+  TRACE_PAGE_SIZE
+} from "./TraceContract.ts"
+import { traceGraphs } from "./TraceGraph.ts"
+import { linesResponse, spanCursor, wantsLines } from "./TraceLists.ts"
+import { toExecution, traceReads } from "./TraceReads.ts"
+import {
+  idOf,
+  oneOperation,
+  optionalOperation,
+  targetAt,
+  TraceRequests,
+  type ReadWrite,
+  type TraceInput,
+  type TraceInputOf
+} from "./TraceRequest.ts"
+import { transfer } from "../messages/Transfer.ts"
+
+const EXECUTIONS_PATH = "/api/v1/executions"
+const SPANS_PATH = "/api/v1/spans"
+
+/** 503 for what was committed, but is not found. */
+export const readBack = <A>(value: A | undefined) =>
+  value === undefined
+    ? Effect.fail(unavailable("the request is committed, but can't be read for now"))
+    : Effect.succeed(value)
+
+/** Submit one operation, wait until it can be read, and count it. */
+export const writeOne = Effect.fnUntraced(function* (write: ReadWrite) {
+  const writes = yield* TraceWrites
+  const startedAt = performance.now()
+  const result = yield* refusing(writes.single(write))
+  yield* ingestAnswered({
+    accepted: 1,
+    rejected: [],
+    until: "visible",
+    seconds: (performance.now() - startedAt) / 1_000
+  })
+  return result
+})
+
+interface ListRequest {
+  readonly query: Omit<ExecutionPageQuery, "tenantId">
+  readonly page: number
+  readonly pageSize: number
+}
+
+/** What a list is asked for; throws ApiError. */
+const listRequest = (target: string): ListRequest => {
+  const { values } = readQuery(target, executionParameters)
+  const { agent_id, from, page = 1, page_size: pageSize = PAGE_SIZE_DEFAULT, status, to } = values
+  if (page * pageSize > PAGED_EVENTS_MAX) {
+    throw invalid("page", `times page_size is over ${PAGED_EVENTS_MAX}`, "invalid_range")
+  }
+  refuseInverted(["from", "to"], from, to)
+  return {
+    page,
+    pageSize,
+    query: {
+      ...(status === undefined ? {} : { status }),
+      ...(agent_id === undefined ? {} : { agentId: agent_id }),
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+      offset: (page - 1) * pageSize,
+      limit: pageSize
+    }
+  }
+}
+
+const linkOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  publicUrl: string | undefined,
+  { page, pageSize }: ListRequest,
+  total: number
+): string =>
+  pageLinks(
+    { base: publicUrl ?? "", target: request.url },
+    {
+      page,
+      pages: Math.ceil(total / pageSize),
+      pageMax: Math.floor(PAGED_EVENTS_MAX / pageSize)
+    }
+  )
+
+/** Spans that are written as lines at once. */
+const LINES_AT_ONCE = 50
+
+/** The answer that a large page is, in pieces: nothing of it is held as a whole. */
+const largePage = (
+  request: HttpServerRequest.HttpServerRequest,
+  tenantId: string,
+  executions: Stream.Stream<ReadonlyArray<unknown>, StoreUnavailable>,
+  /** Every member but `executions`. */
+  rest: object,
+  link: string
+) => {
+  let separator = ""
+  const pieces = executions.pipe(
+    Stream.map((some) => {
+      const text = some.map((execution) => JSON.stringify(execution)).join(",")
+      const piece = text === "" ? "" : separator + text
+      if (text !== "") separator = ","
+      return piece
+    })
+  )
+  const text = Stream.succeed('{"executions":[').pipe(
+    Stream.concat(pieces),
+    Stream.concat(Stream.succeed(`],${JSON.stringify(rest).slice(1)}`)),
+    Stream.encodeText
+  )
+  return HttpServerResponse.stream(
+    transfer(request, text, { operation: "listExecutions", tenantId }),
+    { contentType: JSON_TYPE, headers: { link } }
+  )
+}
+
+/** The handlers of the routes below `/api/v1/executions`, but for the stream. */
+export const makeExecutionHandlers = Effect.gen(function* () {
+  const { publicUrl, topicRetentionMs } = yield* ApiSettings
+  const requests = yield* TraceRequests
+  const store = yield* TraceStore
+  const verifier = yield* TraceVerifier
+  const visibility = yield* Visibility
+  const writes = yield* TraceWrites
+  const graphText = traceGraphs(store)
+  const reads = traceReads(store, visibility)
+  const write = (operation: ReadWrite) =>
+    Effect.provideService(writeOne(operation), TraceWrites, writes)
+
+  return {
+    startExecution: Effect.fnUntraced(function* (input: TraceInput) {
+      const operation = yield* requests.read(
+        input,
+        { op: "execution.start", id: undefined },
+        oneOperation
+      )
+      const { execution_id, outcome } = yield* write(operation)
+      const execution = yield* readBack(yield* reads.execution(operation.tenantId, execution_id))
+      if (outcome !== "created") return json(execution)
+      const headers = createdAt(publicUrl, EXECUTIONS_PATH, execution.id)
+      return json(execution, { status: 201, headers })
+    }),
+
+    endExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const target = targetAt("execution.end", yield* idOf(input, "execution"))
+      const operation = yield* requests.read(input, target, optionalOperation)
+      const { execution_id } = yield* write(operation)
+      return json(yield* readBack(yield* reads.execution(operation.tenantId, execution_id)))
+    }),
+
+    eraseExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const target = targetAt("execution.erase", yield* idOf(input, "execution"))
+      const operation = yield* requests.read(input, target, oneOperation)
+      const { execution_id } = yield* write(operation)
+      const execution = yield* readBack(yield* reads.execution(operation.tenantId, execution_id))
+      const since = execution.erased_at ?? execution.created_at
+      return json({ ...execution, topic_copy_until: topicCopyUntil(since, topicRetentionMs) })
+    }),
+
+    listExecutions: Effect.fnUntraced(function* ({ request }: TraceInput) {
+      const { tenantId } = yield* CurrentPrincipal
+      const asked = yield* refusable(() => listRequest(request.url))
+      const { final } = yield* readableView(visibility, tenantId)
+      const found = yield* store.page({ tenantId, ...asked.query }, final)
+      const chunks = found.executions.pipe(
+        Stream.map((some) => some.flatMap((facts) => toExecution(facts) ?? []))
+      )
+      const rest = { total: found.total, page: asked.page, page_size: asked.pageSize }
+      const link = linkOf(request, publicUrl, asked, found.total)
+      if (found.isLarge) return largePage(request, tenantId, chunks, rest, link)
+      const executions = (yield* Stream.runCollect(chunks)).flat()
+      return json({ executions, ...rest }, { headers: { link } })
+    }),
+
+    getExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const { tenantId } = yield* CurrentPrincipal
+      const id = yield* idOf(input, "execution")
+      yield* readableView(visibility, tenantId)
+      const execution = yield* reads.execution(tenantId, id)
+      return execution === undefined ? yield* notFound("execution") : json(execution)
+    }),
+
+    startSpan: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const target = targetAt("span.start", yield* idOf(input, "execution"))
+      const operation = yield* requests.read(input, target, oneOperation)
+      const { execution_id, outcome, span_id = "" } = yield* write(operation)
+      const span = yield* readBack(yield* reads.spanIn(operation.tenantId, execution_id, span_id))
+      if (outcome !== "created") return json(span)
+      return json(span, { status: 201, headers: createdAt(publicUrl, SPANS_PATH, span.id) })
+    }),
+
+    listSpans: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const { request } = input
+      const { tenantId } = yield* CurrentPrincipal
+      const id = yield* idOf(input, "execution")
+      const { cursor: after, page_size: itemsMax = TRACE_PAGE_SIZE } = yield* refusable(
+        () => readQuery(request.url, spanListParameters).values
+      )
+      yield* readableView(visibility, tenantId)
+      if (wantsLines(request)) {
+        const chunks = yield* reads.allSpans(tenantId, id, after)
+        if (chunks === undefined) return yield* notFound("execution")
+        const items = chunks.pipe(Stream.flattenIterable, Stream.grouped(LINES_AT_ONCE))
+        return linesResponse(request, items, { operation: "listSpans", tenantId })
+      }
+      const bounds = { itemsMax, bytesMax: TRACE_PAGE_BYTES_MAX }
+      const found = yield* reads.spans(tenantId, id, after, bounds)
+      if (found === undefined) return yield* notFound("execution")
+      const { next, spans } = found
+      const cursor = next && spanCursor.write(next)
+      return json(
+        { spans, ...(cursor === undefined ? {} : { next_cursor: cursor }) },
+        { headers: { link: opaqueLinks({ base: publicUrl ?? "", target: request.url }, cursor) } }
+      )
+    }),
+
+    getDag: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const { tenantId } = yield* CurrentPrincipal
+      const id = yield* idOf(input, "execution")
+      const { final } = yield* readableView(visibility, tenantId)
+      const execution = yield* store.facts(tenantId, id, { kind: "execution" }, final)
+      return jsonText(yield* graphText(tenantId, id, execution))
+    }),
+
+    verifyExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const { tenantId } = yield* CurrentPrincipal
+      const id = yield* idOf(input, "execution")
+      yield* readableView(visibility, tenantId)
+      const report = yield* verifier.verify(tenantId, id)
+      return report === undefined ? yield* notFound("execution") : json(report)
+    })
+  }
+})

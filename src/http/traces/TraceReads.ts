@@ -1,0 +1,153 @@
+/**
+ * Executions, spans and trace events as answers show them: asks the store for the facts that an
+ * answer needs and folds them. Decides nothing; what is not there is undefined.
+ */
+import { Effect, Option, Stream } from "effect"
+import {
+  CHUNK,
+  factsOf,
+  spanChunks,
+  spansFrom,
+  type SpansFrom
+} from "../../actors/feeds/SpanPages.ts"
+import type { Visibility } from "../../actors/follower/Visibility.ts"
+import {
+  foldFacts,
+  toTraceEvent,
+  type Execution,
+  type Span,
+  type TraceEvent
+} from "../../domain/traces/TraceView.ts"
+import type { StoreUnavailable } from "../../ports/EventStore.ts"
+import type {
+  EventPlace,
+  FactSelection,
+  PageBounds,
+  SpanPlace,
+  TraceStore
+} from "../../ports/TraceStore.ts"
+
+/** The execution that its own facts add up to. */
+export const toExecution = (bodies: ReadonlyArray<string>): Execution | undefined =>
+  foldFacts(factsOf(bodies)).execution
+
+/** Events of one span, and what follows. */
+export interface EventsFrom {
+  readonly events: ReadonlyArray<TraceEvent>
+  readonly next: EventPlace | undefined
+}
+
+/** A span, by its execution. */
+export interface SpanAt {
+  readonly executionId: string
+  readonly spanId: string
+}
+
+/** Only events; what is no fact is verification's business. */
+export const toEvents = (bodies: ReadonlyArray<string>): ReadonlyArray<TraceEvent> =>
+  factsOf(bodies).flatMap((fact) => (fact.type === "span.event" ? [toTraceEvent(fact)] : []))
+
+/** What can be read of the traces of one store. */
+export interface TraceReads {
+  execution(
+    tenantId: string,
+    executionId: string
+  ): Effect.Effect<Execution | undefined, StoreUnavailable>
+  span(tenantId: string, spanId: string): Effect.Effect<Span | undefined, StoreUnavailable>
+  /** A span of an execution that is known. */
+  spanIn(
+    tenantId: string,
+    executionId: string,
+    spanId: string
+  ): Effect.Effect<Span | undefined, StoreUnavailable>
+  /** One event, by its place in the execution. */
+  eventIn(
+    tenantId: string,
+    executionId: string,
+    sequenceNumber: number
+  ): Effect.Effect<TraceEvent | undefined, StoreUnavailable>
+  /** By sequence number, what follows a place. */
+  events(
+    tenantId: string,
+    span: SpanAt,
+    after: EventPlace | undefined,
+    bounds: PageBounds
+  ): Effect.Effect<EventsFrom, StoreUnavailable>
+  /** Stored texts of all events that follow a place, in chunks, each read when it is asked for. */
+  eventTexts(
+    tenantId: string,
+    span: SpanAt,
+    after: EventPlace | undefined
+  ): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+  /** By start, then in the order of arrival; undefined if there is no such execution. */
+  spans(
+    tenantId: string,
+    executionId: string,
+    after: SpanPlace | undefined,
+    bounds: PageBounds
+  ): Effect.Effect<SpansFrom | undefined, StoreUnavailable>
+  /** All spans that follow a place, in chunks; all by the same state of their execution. */
+  allSpans(
+    tenantId: string,
+    executionId: string,
+    after: SpanPlace | undefined
+  ): Effect.Effect<
+    Stream.Stream<ReadonlyArray<Span>, StoreUnavailable> | undefined,
+    StoreUnavailable
+  >
+}
+
+/** The reads of a store, merging where the projection says that rows may stand there twice. */
+export const traceReads = (
+  store: TraceStore["Service"],
+  visibility: Visibility["Service"]
+): TraceReads => {
+  const read = (tenantId: string, executionId: string, selection: FactSelection) =>
+    Effect.suspend(() =>
+      store.facts(tenantId, executionId, selection, visibility.of(tenantId).final)
+    ).pipe(Effect.map(factsOf))
+
+  const executionFacts = (tenantId: string, executionId: string) =>
+    read(tenantId, executionId, { kind: "execution" })
+
+  const spanIn: TraceReads["spanIn"] = (tenantId, executionId, spanId) =>
+    Effect.map(read(tenantId, executionId, { kind: "span", spanId }), (facts) =>
+      foldFacts(facts).span(spanId)
+    )
+
+  return {
+    spanIn,
+    eventIn: (tenantId, executionId, sequenceNumber) =>
+      Effect.map(read(tenantId, executionId, { kind: "event", sequenceNumber }), ([fact]) =>
+        fact?.type === "span.event" ? toTraceEvent(fact) : undefined
+      ),
+    execution: (tenantId, executionId) =>
+      Effect.map(executionFacts(tenantId, executionId), (facts) => foldFacts(facts).execution),
+    span: Effect.fnUntraced(function* (tenantId, spanId) {
+      const executionId = yield* store.executionOfSpan(tenantId, spanId)
+      return executionId === undefined ? undefined : yield* spanIn(tenantId, executionId, spanId)
+    }),
+    events: (tenantId, span, after, bounds) =>
+      Effect.map(store.spanEvents(tenantId, span, after, bounds), ({ facts, next }) => ({
+        events: toEvents(facts),
+        next
+      })),
+    eventTexts: (tenantId, span, after) =>
+      Stream.paginate(after, (from) =>
+        Effect.map(
+          store.spanEvents(tenantId, span, from, CHUNK),
+          ({ facts, next }) => [[facts], Option.fromUndefinedOr(next)] as const
+        )
+      ),
+    spans: Effect.fnUntraced(function* (tenantId, executionId, after, bounds) {
+      const execution = yield* executionFacts(tenantId, executionId)
+      if (execution.length === 0) return undefined
+      return yield* spansFrom(store, { tenantId, executionId, execution }, after, bounds)
+    }),
+    allSpans: Effect.fnUntraced(function* (tenantId, executionId, after) {
+      const execution = yield* executionFacts(tenantId, executionId)
+      if (execution.length === 0) return undefined
+      return spanChunks(store, { tenantId, executionId, execution }, after)
+    })
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * From a request that writes to traces to prepared operations and a key: bodies in their three
+ * forms (one operation, none, several), limits, idempotency. Knows no sequencer and no store.
+ */
+import { Context, Effect, Layer, Redacted } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { BATCH_ITEMS_MAX } from "../../domain/events/AuditEvent.ts"
+import { isClientId } from "../../domain/Identifiers.ts"
+import { parseJson } from "../../domain/json/Json.ts"
+import { parseStrict, parseStrictBatch, type StrictResult } from "../../domain/json/StrictJson.ts"
+import { markOf } from "../../services/ingest/Ingest.ts"
+import {
+  prepareTraces,
+  type OperationName,
+  type PreparedTraces,
+  type Target
+} from "../../services/ingest/PrepareTrace.ts"
+import type { TraceWrite } from "../../services/ingest/TraceWrites.ts"
+import { refuseUnknown } from "../admin/AdminHandlers.ts"
+import { notFound, refusable, type ApiError } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { idempotencyKey, refusedItem, unreadable } from "../events/IngestHandlers.ts"
+import { JSON_TYPE } from "../messages/MediaTypes.ts"
+import { Quota } from "../server/Quota.ts"
+import { readBody } from "../messages/RequestBody.ts"
+
+/** What every handler of a trace route is given. */
+export interface TraceInput {
+  readonly request: HttpServerRequest.HttpServerRequest
+  readonly endpoint: { readonly path: string }
+}
+
+/** The same for a route that names an execution or a span. */
+export interface TraceInputOf extends TraceInput {
+  readonly params: { readonly id: string }
+}
+
+/** The operations of one request. */
+export interface Operations {
+  /** `one` refuses the request if its operation is wrong; `several` reports item by item. */
+  readonly kind: "one" | "several"
+  readonly items: ReadonlyArray<StrictResult>
+}
+
+const one = (item: StrictResult): Operations => {
+  if ("problem" in item) throw unreadable(item.problem)
+  return { kind: "one", items: [item] }
+}
+
+/** A body that is one operation. */
+export const oneOperation = (bytes: Buffer): Operations => one(parseStrict(bytes))
+
+/** A body that may be missing. */
+export const optionalOperation = (bytes: Buffer): Operations =>
+  bytes.length === 0 ? one({ value: {} }) : oneOperation(bytes)
+
+/** `{"<member>": [...]}`. */
+export const severalOperations = (bytes: Buffer, member: string): Operations => {
+  const batch = parseStrictBatch(bytes, member, BATCH_ITEMS_MAX)
+  if ("problem" in batch) throw unreadable(batch.problem)
+  refuseUnknown(batch.beside, [member], "a batch")
+  return { kind: "several", items: batch.items }
+}
+
+const EVENTS = "events"
+
+const holdsEvents = (bytes: Buffer): boolean => {
+  // Its name may be written with an escape too.
+  if (!bytes.includes(EVENTS) && !bytes.includes("\\")) return false
+  try {
+    const value: unknown = parseJson(bytes.toString())
+    return typeof value === "object" && value !== null && Object.hasOwn(value, EVENTS)
+  } catch {
+    // The strict reader says what is wrong.
+    return false
+  }
+}
+
+/** One trace event, or `{"events": [...]}`. */
+export const oneOrSeveralEvents = (bytes: Buffer): Operations =>
+  holdsEvents(bytes) ? severalOperations(bytes, EVENTS) : oneOperation(bytes)
+
+/** The id in a path; what can be no id of a client names nothing. */
+export const idOf = (
+  { params: { id } }: TraceInputOf,
+  what: "execution" | "span"
+): Effect.Effect<string, ApiError> =>
+  isClientId(id) ? Effect.succeed(id) : Effect.fail(notFound(what))
+
+/** The path as it was asked for, in one spelling: an idempotency key belongs to it. */
+const pathOf = (template: string, id: string | undefined): string =>
+  id === undefined ? template : template.replace(":id", encodeURIComponent(id))
+
+/** A request that is ready for the pipeline. */
+export interface ReadWrite extends TraceWrite {
+  readonly kind: Operations["kind"]
+  readonly items: PreparedTraces
+}
+
+/** Reads requests that write to traces. */
+export class TraceRequests extends Context.Service<
+  TraceRequests,
+  {
+    /**
+     * `target` is what the path says; without one every operation says it by itself. `waits` is what
+     * the client chose where it may.
+     */
+    read(
+      input: TraceInput,
+      target: Target,
+      operationsOf: (bytes: Buffer) => Operations,
+      waits?: boolean
+    ): Effect.Effect<ReadWrite, ApiError, CurrentPrincipal>
+  }
+>()("alk/http/TraceRequests") {
+  static readonly layer = Layer.effect(
+    TraceRequests,
+    Effect.gen(function* () {
+      const { limits, secret } = yield* ApiSettings
+      const quota = yield* Quota
+      return TraceRequests.of({
+        read: Effect.fnUntraced(function* ({ endpoint, request }, target, operationsOf, waits) {
+          const { keyId, tenantId } = yield* CurrentPrincipal
+          const path = pathOf(endpoint.path, target?.id)
+          const key = yield* refusable(() => idempotencyKey(request, path))
+          const { bytes } = yield* readBody(request, [JSON_TYPE], limits.bodyBytesMax)
+          const { items: given, kind } = yield* refusable(() => operationsOf(bytes))
+          yield* quota.admit(tenantId, given.length)
+          const items = prepareTraces(given, {
+            target,
+            tenantId,
+            keyId,
+            secret: Redacted.value(secret),
+            limits,
+            idempotency: key
+          })
+          const [problem] = items.errors
+          if (kind === "one" && problem !== undefined) return yield* refusedItem(problem.message)
+          const idempotency = key && {
+            key,
+            mark: markOf(tenantId, key, bytes, {
+              forgetConflict: kind === "one",
+              ...(waits === undefined ? {} : { waits })
+            }),
+            ...(waits === undefined ? {} : { waitingIsOptional: true as const })
+          }
+          return { kind, tenantId, items, idempotency }
+        })
+      })
+    })
+  )
+}
+
+/** What a path asks for: the operation and the id that it names. */
+export const targetAt = (op: OperationName, id: string): Target => ({ op, id })

@@ -1,0 +1,552 @@
+/**
+ * The resources of execution traces as the OpenAPI document shows them. Documentation of shapes
+ * only: bodies are checked by the pipeline, and answers are folded from stored facts.
+ */
+import { Schema } from "effect"
+import { BATCH_ITEMS_MAX } from "../../domain/events/AuditEvent.ts"
+import { ID_LENGTH_MAX } from "../../domain/Identifiers.ts"
+import { executionStatuses, terminalStatuses, TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
+import {
+  CAUSES_MAX,
+  REASON_LENGTH_MAX,
+  SPAN_TYPE_FORM,
+  SPAN_TYPE_LENGTH_MAX,
+  TRACE_NAME_LENGTH_MAX,
+  TRIGGER_LENGTH_MAX
+} from "../../services/ingest/PrepareTrace.ts"
+import {
+  AskedSequence,
+  Hash,
+  hashOf,
+  Sequence,
+  TimeInput,
+  Timestamp
+} from "../contract/ContractSchemas.ts"
+
+const optional = Schema.optionalKey
+/** Of what clients send: `null` means that it is absent. */
+const optionalInput = <S extends Schema.Constraint>(schema: S) =>
+  Schema.optionalKey(Schema.NullOr(schema))
+const text = (description: string, lengthMax?: number) =>
+  lengthMax === undefined
+    ? Schema.String.annotate({ description })
+    : Schema.String.check(Schema.isMaxLength(lengthMax)).annotate({ description })
+const id = (description: string) =>
+  Schema.String.check(
+    Schema.isPattern(/^[^\x00-\x1f\x7f-\x9f]*$/u),
+    Schema.isMinLength(1),
+    Schema.isMaxLength(ID_LENGTH_MAX)
+  ).annotate({ description })
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const Metadata = Schema.Record(Schema.String, Schema.Unknown).annotate({
+  description: "Free-form; at most 32 KiB in canonical form."
+})
+const Status = Schema.Literals(executionStatuses)
+const EndStatus = Schema.Literals(terminalStatuses).annotate({
+  description: "COMPLETED if missing."
+})
+const ErrorValue = Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
+const SpanType = Schema.String.check(
+  Schema.isPattern(SPAN_TYPE_FORM),
+  Schema.isMaxLength(SPAN_TYPE_LENGTH_MAX)
+).annotate({
+  description:
+    "AGENT, LLM_CALL, TOOL_CALL, RETRIEVAL, RERANK, EMBEDDING, PLANNING, MEMORY, WORKFLOW, "
+    + "GUARDRAIL, EVALUATION, PROMPT, HUMAN_APPROVAL, HANDOFF, CUSTOM, or any other such name."
+})
+const EventType = id("A dotted lower-case name like `llm.request`; any other is kept as it is.")
+const ErasedAt = Timestamp.annotate({ description: "When its details were erased." })
+
+const executionId = "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11"
+const rootId = "5b1f0c9e-7d3a-8c21-a4f0-9e6d2c1b0a37"
+const spanId = "0197a1f0-3b90-7a44-8c02-6d5e4f3a2b19"
+const eventId = "0197a1f0-3ba1-7e07-b3d8-1a2b3c4d5e6f"
+const startedAt = "2026-11-21T10:00:01.123456Z"
+const endedAt = "2026-11-21T10:00:03.500000Z"
+
+const exampleExecution = {
+  id: executionId,
+  agent_id: "support-agent",
+  agent_name: "Support agent",
+  status: "RUNNING" as const,
+  root_span_id: rootId,
+  trigger: "ticket.created",
+  started_at: startedAt,
+  metadata: { ticket: "T-42" },
+  created_at: "2026-11-21T10:00:01.130000Z"
+}
+
+const exampleSpan = {
+  id: spanId,
+  execution_id: executionId,
+  parent_span_id: rootId,
+  caused_by_span_ids: [],
+  span_type: "TOOL_CALL",
+  name: "search",
+  status: "RUNNING" as const,
+  started_at: startedAt,
+  metadata: { tool: "search" }
+}
+
+const exampleEvent = {
+  id: eventId,
+  execution_id: executionId,
+  span_id: spanId,
+  sequence_number: 1,
+  event_type: "tool.request",
+  timestamp: startedAt,
+  payload: { query: "refund policy" }
+}
+
+export const Execution = Schema.Struct({
+  id: Schema.String,
+  agent_id: Schema.String,
+  agent_name: text("`agent_id` if none was sent."),
+  status: Status,
+  root_span_id: Schema.String,
+  trigger: optional(Schema.String),
+  started_at: Timestamp,
+  ended_at: optional(Timestamp),
+  metadata: Metadata,
+  created_at: Timestamp,
+  erased_at: optional(ErasedAt)
+}).annotate({ identifier: "Execution", examples: [exampleExecution] })
+
+export const Span = Schema.Struct({
+  id: Schema.String,
+  execution_id: Schema.String,
+  parent_span_id: optional(text("Absent on the root.")),
+  caused_by_span_ids: Schema.Array(Schema.String),
+  span_type: SpanType,
+  name: Schema.String,
+  status: Status,
+  started_at: Timestamp,
+  ended_at: optional(Timestamp),
+  error: optional(ErrorValue),
+  metadata: Metadata,
+  synthetic: optional(
+    Schema.Literal(true).annotate({
+      description: "A root that stands for one that OpenTelemetry has not sent yet."
+    })
+  ),
+  erased_at: optional(ErasedAt)
+}).annotate({ identifier: "Span", examples: [exampleSpan] })
+
+export const TraceEvent = Schema.Struct({
+  id: Schema.String,
+  execution_id: Schema.String,
+  span_id: Schema.String,
+  sequence_number: Sequence.annotate({
+    description: "From 1 per execution without gaps, in the order of arrival."
+  }),
+  event_type: EventType,
+  timestamp: Timestamp,
+  payload: optional(Schema.Record(Schema.String, Schema.Unknown)),
+  erased_at: optional(ErasedAt)
+}).annotate({ identifier: "TraceEvent", examples: [exampleEvent] })
+
+const startFields = {
+  agent_id: id("Which agent runs."),
+  agent_name: optionalInput(text("`agent_id` if missing.", TRACE_NAME_LENGTH_MAX)),
+  trigger: optionalInput(text("What set it off.", TRIGGER_LENGTH_MAX)),
+  metadata: optionalInput(Metadata),
+  idempotency_key: optionalInput(
+    id("A retry with the same agent and key gives the stored execution; the id is made of both.")
+  ),
+  started_at: optionalInput(
+    TimeInput.annotate({ description: "The service's time if missing; kept to the microsecond." })
+  ),
+  id: optionalInput(id("An id of your own, instead of an `idempotency_key`."))
+}
+
+const endFields = {
+  status: optionalInput(EndStatus),
+  ended_at: optionalInput(TimeInput.annotate({ description: "The service's time if missing." })),
+  metadata: optionalInput(Metadata.annotate({ description: "Merged by top-level key." }))
+}
+
+const spanFields = {
+  id: optionalInput(id("An id of your own; else one is made.")),
+  parent_span_id: optionalInput(id("The root span if missing.")),
+  caused_by_span_ids: optionalInput(
+    Schema.Array(id("A span of the same execution.")).check(
+      Schema.isMaxLength(CAUSES_MAX),
+      Schema.isUnique()
+    )
+  ),
+  span_type: SpanType,
+  name: Schema.String.check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(TRACE_NAME_LENGTH_MAX)
+  ).annotate({ description: "What it does." }),
+  started_at: optionalInput(TimeInput),
+  metadata: optionalInput(Metadata),
+  idempotency_key: optionalInput(id("A retry with the same key gives the stored span."))
+}
+
+const spanEndFields = {
+  ...endFields,
+  error: optionalInput(ErrorValue.annotate({ description: "What went wrong." }))
+}
+
+const eventFields = {
+  id: optionalInput(id("An id of your own; a repeated one with the same content is stored once.")),
+  event_type: EventType,
+  timestamp: optionalInput(TimeInput),
+  payload: optionalInput(
+    Schema.Record(Schema.String, Schema.Unknown).annotate({
+      description: "Free-form; at most 64 KiB in canonical form."
+    })
+  )
+}
+
+export const ExecutionInput = Schema.Struct(startFields).annotate({
+  identifier: "ExecutionInput",
+  examples: [
+    {
+      agent_id: "support-agent",
+      agent_name: "Support agent",
+      trigger: "ticket.created",
+      metadata: { ticket: "T-42" },
+      idempotency_key: "ticket-42",
+      started_at: startedAt
+    }
+  ]
+})
+
+export const ExecutionEnd = Schema.Struct(endFields).annotate({
+  identifier: "ExecutionEnd",
+  examples: [{ status: "COMPLETED", ended_at: endedAt }]
+})
+
+export const SpanInput = Schema.Struct(spanFields).annotate({
+  identifier: "SpanInput",
+  examples: [{ span_type: "TOOL_CALL", name: "search", metadata: { tool: "search" } }]
+})
+
+export const SpanEnd = Schema.Struct(spanEndFields).annotate({
+  identifier: "SpanEnd",
+  examples: [{ status: "FAILED", error: "timeout" }]
+})
+
+export const TraceEventInput = Schema.Struct(eventFields).annotate({
+  identifier: "TraceEventInput",
+  examples: [{ event_type: "tool.request", payload: { query: "refund policy" } }]
+})
+
+export const TraceEventsInput = Schema.Struct({
+  events: Schema.Array(TraceEventInput).check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(BATCH_ITEMS_MAX)
+  )
+}).annotate({
+  identifier: "TraceEventsInput",
+  examples: [{ events: [{ event_type: "tool.request" }, { event_type: "tool.response" }] }]
+})
+
+export const EraseInput = Schema.Struct({
+  reason: Schema.String.check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(REASON_LENGTH_MAX)
+  ).annotate({ description: "Kept in the chain, whatever else goes." })
+}).annotate({
+  identifier: "TraceEraseInput",
+  examples: [{ reason: "request of the data subject" }]
+})
+
+const OperationName = Schema.Literals([
+  "execution.start",
+  "execution.end",
+  "span.start",
+  "span.end",
+  "span.event"
+])
+
+const operationOf = <F extends Schema.Struct.Fields>(identifier: string, fields: F) =>
+  Schema.Struct(fields).annotate({ identifier })
+
+/** One of the operations, with the fields of the single endpoint and the ids of its path. */
+export const TraceOperationInput = Schema.Union([
+  operationOf("ExecutionStartOperation", { op: Schema.Literal("execution.start"), ...startFields }),
+  operationOf("ExecutionEndOperation", {
+    op: Schema.Literal("execution.end"),
+    execution_id: id("The execution that ends."),
+    ...endFields
+  }),
+  operationOf("SpanStartOperation", {
+    op: Schema.Literal("span.start"),
+    execution_id: id("The execution that it belongs to."),
+    ...spanFields
+  }),
+  operationOf("SpanEndOperation", {
+    op: Schema.Literal("span.end"),
+    span_id: id("The span that ends."),
+    ...spanEndFields
+  }),
+  operationOf("SpanEventOperation", {
+    op: Schema.Literal("span.event"),
+    span_id: id("The span that it happened in."),
+    ...eventFields
+  })
+]).annotate({ identifier: "TraceOperationInput" })
+
+export const TraceBatchInput = Schema.Struct({
+  operations: Schema.Array(TraceOperationInput).check(
+    Schema.isMinLength(1),
+    Schema.isMaxLength(BATCH_ITEMS_MAX)
+  )
+}).annotate({
+  identifier: "TraceBatchInput",
+  examples: [
+    {
+      operations: [
+        { op: "execution.start", agent_id: "support-agent", id: "run-42" },
+        {
+          op: "span.start",
+          execution_id: "run-42",
+          id: "run-42/search",
+          span_type: "TOOL_CALL",
+          name: "search"
+        },
+        { op: "span.event", span_id: "run-42/search", event_type: "tool.request" },
+        { op: "span.end", span_id: "run-42/search" },
+        { op: "execution.end", execution_id: "run-42" }
+      ]
+    }
+  ]
+})
+
+const ItemErrorCode = Schema.Literals([
+  "missing_field",
+  "invalid_value",
+  "invalid_timestamp",
+  "unstorable_value",
+  "metadata_too_large",
+  "payload_too_large",
+  "event_too_large",
+  "not_found",
+  "already_ended",
+  "cycle_detected",
+  "idempotency_conflict",
+  "id_conflict",
+  "too_many_spans",
+  "unavailable"
+])
+
+export const TraceItemError = Schema.Struct({
+  index: Count.annotate({ description: "Place in the request, from 0." }),
+  code: ItemErrorCode,
+  message: text("Names the field or the id.")
+}).annotate({ identifier: "TraceItemError" })
+
+const resultFields = {
+  index: Count.annotate({ description: "Place in the request, from 0." }),
+  op: OperationName
+}
+
+export const TraceResult = Schema.Struct({
+  ...resultFields,
+  outcome: Schema.Literals(["created", "existing"]).annotate({
+    description: "`existing`: it was there already and stays as it is."
+  }),
+  execution_id: Schema.String,
+  span_id: optional(Schema.String),
+  event_id: optional(Schema.String),
+  sequence_number: optional(Sequence)
+}).annotate({ identifier: "TraceResult", description: "What became of one operation." })
+
+const TraceTarget = Schema.Struct({
+  ...resultFields,
+  execution_id: optional(Schema.String),
+  span_id: optional(Schema.String),
+  event_id: optional(Schema.String)
+}).annotate({
+  identifier: "TraceTarget",
+  description: "Which ids an operation is about, given or made."
+})
+
+const counts = {
+  accepted: Count,
+  rejected: Count,
+  ids: Schema.Array(Schema.String).annotate({
+    description: "What each accepted operation is about, in the order of the request."
+  }),
+  errors: Schema.Array(TraceItemError)
+}
+
+const receipt = {
+  receipt_id: text("Names the request: `GET /v1/receipts/{id}`.")
+}
+
+const exampleCounts = { accepted: 1, rejected: 0, ids: [executionId], errors: [] }
+const receiptId = "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293"
+
+export const TraceBatchAccepted = Schema.Struct({
+  ...receipt,
+  status: Schema.Literal("pending"),
+  ...counts,
+  results: Schema.Array(TraceTarget)
+}).annotate({
+  identifier: "TraceBatchAccepted",
+  description: "Written to the log; counts what passed validation. The receipt is final.",
+  examples: [
+    {
+      receipt_id: receiptId,
+      status: "pending",
+      ...exampleCounts,
+      results: [{ index: 0, op: "execution.start", execution_id: executionId }]
+    }
+  ]
+})
+
+export const TraceBatchResult = Schema.Struct({
+  ...receipt,
+  status: Schema.Literal("committed"),
+  ...counts,
+  results: Schema.Array(TraceResult)
+}).annotate({
+  identifier: "TraceBatchResult",
+  description: "Durable, chained and visible to every read.",
+  examples: [
+    {
+      receipt_id: receiptId,
+      status: "committed",
+      ...exampleCounts,
+      results: [{ index: 0, op: "execution.start", outcome: "created", execution_id: executionId }]
+    }
+  ]
+})
+
+export const ExecutionList = Schema.Struct({
+  executions: Schema.Array(Execution),
+  total: Count.annotate({ description: "Executions that match the filter, exact." }),
+  page: Count,
+  page_size: Count
+}).annotate({
+  identifier: "ExecutionList",
+  examples: [{ executions: [exampleExecution], total: 1, page: 1, page_size: 50 }]
+})
+
+const NextCursor = Schema.String.annotate({
+  description: "There is more: give this as `cursor`. Absent at the end."
+})
+
+export const SpanList = Schema.Struct({
+  spans: Schema.Array(Span),
+  next_cursor: optional(NextCursor)
+}).annotate({
+  identifier: "SpanList",
+  examples: [{ spans: [exampleSpan] }]
+})
+
+export const SpanWithEvents = Schema.Struct({
+  span: Span,
+  events: Schema.Array(TraceEvent),
+  next_cursor: optional(
+    NextCursor.annotate({ description: "There are more: `cursor` of the route of its events." })
+  ),
+  events_total: Count.annotate({ description: "Events of the span, those not shown too." })
+}).annotate({
+  identifier: "SpanWithEvents",
+  examples: [{ span: exampleSpan, events: [exampleEvent], events_total: 1 }]
+})
+
+export const TraceEventList = Schema.Struct({
+  events: Schema.Array(TraceEvent),
+  next_cursor: optional(NextCursor)
+}).annotate({ identifier: "TraceEventList", examples: [{ events: [exampleEvent] }] })
+
+const DagNode = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  type: Schema.String,
+  status: Status,
+  started_at: Timestamp,
+  ended_at: optional(Timestamp),
+  duration_us: optional(Count),
+  depth: Count,
+  event_count: Count,
+  error: optional(ErrorValue),
+  missing: optional(
+    Schema.Literal(true).annotate({ description: "Named by another span, but never sent." })
+  ),
+  synthetic: optional(
+    Schema.Literal(true).annotate({
+      description: "A root that stands for one that OpenTelemetry has not sent yet."
+    })
+  )
+}).annotate({ identifier: "DagNode" })
+
+const DagEdge = Schema.Struct({
+  id: Schema.String,
+  source: Schema.String,
+  target: Schema.String,
+  type: Schema.Literals(["parent", "caused_by"])
+}).annotate({ identifier: "DagEdge" })
+
+export const Dag = Schema.Struct({
+  nodes: Schema.Array(DagNode).annotate({
+    description: "In topological order, ties by start, then id."
+  }),
+  edges: Schema.Array(DagEdge),
+  critical_path: Schema.Array(Schema.String).annotate({ description: "Span ids." }),
+  digest: hashOf("SHA-256 of the RFC 8785 text of `{nodes, edges}`.")
+}).annotate({ identifier: "Dag" })
+
+export const ErasedExecution = Schema.Struct({
+  ...Execution.fields,
+  topic_copy_until: optional(Schema.NullOr(Timestamp)).annotate({
+    description: "When the copies in the topic are gone; null: as long as the topic keeps them."
+  })
+}).annotate({ identifier: "ErasedExecution" })
+
+const TraceBreak = Schema.Struct({
+  sequence_number: Sequence,
+  fact_number: Schema.NullOr(Sequence).annotate({
+    description: "Place among the execution's own facts."
+  }),
+  event_id: Schema.NullOr(Schema.String),
+  reason: Schema.Literals([
+    "content_mismatch",
+    "hash_mismatch",
+    "prev_hash_mismatch",
+    "sequence_gap",
+    "duplicate_sequence",
+    "tail_missing",
+    "checkpoint_mismatch"
+  ]),
+  expected: Schema.String,
+  actual: Schema.String
+}).annotate({ identifier: "TraceBreak" })
+
+/** Sequences are those of the tenant's chain of facts. */
+export const TraceVerifyReport = Schema.Struct({
+  valid: Schema.Boolean,
+  status: Schema.Literals(["valid", "broken", "incomplete", "empty"]),
+  tenant_id: Schema.String,
+  scheme: Schema.Literal(TRACE_SCHEME),
+  execution_id: Schema.String,
+  bounds: Schema.Struct({
+    from: Timestamp,
+    to: Timestamp,
+    from_sequence: Schema.NullOr(AskedSequence),
+    to_sequence: Schema.NullOr(AskedSequence)
+  }),
+  facts_checked: Count.annotate({ description: "Facts of every type." }),
+  events_checked: Count.annotate({ description: "The same as `facts_checked`." }),
+  events_in_bounds: Count,
+  first_sequence_number: Schema.NullOr(Sequence),
+  last_sequence_number: Schema.NullOr(Sequence),
+  head: Schema.NullOr(
+    Schema.Struct({ sequence_number: Sequence, hash: Hash, created_at: Timestamp })
+  ).annotate({ description: "The end of the tenant's chain of facts, as the log tells it." }),
+  erased_events: Count.annotate({ description: "Facts whose details were erased." }),
+  assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
+  breaks: Schema.Array(TraceBreak).annotate({ description: "The first 100." }),
+  breaks_total: Count,
+  verified_at: Timestamp,
+  duration_ms: Schema.Finite
+}).annotate({
+  identifier: "TraceVerifyReport",
+  description: "A finished check of one execution, whatever it found."
+})

@@ -1,0 +1,111 @@
+/**
+ * Serves spans and what happened in them: one span, its end, its events. Writes are answered with
+ * what the store shows once they are visible.
+ */
+import { Effect } from "effect"
+import { Visibility } from "../../actors/follower/Visibility.ts"
+import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
+import { TraceStore } from "../../ports/TraceStore.ts"
+import { json } from "../messages/Answer.ts"
+import { notFound, refusable } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { opaqueLinks } from "../messages/PageLinks.ts"
+import { readQuery } from "../messages/QueryParameters.ts"
+import { readableView } from "../messages/StoreView.ts"
+import { batchVisible, refusing } from "./TraceAnswer.ts"
+import { TRACE_PAGE_BYTES_MAX, TRACE_PAGE_SIZE, traceEventParameters } from "./TraceContract.ts"
+import { readBack, writeOne } from "./TraceExecutions.ts"
+import { eventCursor, inPieces, linesResponse, wantsLines } from "./TraceLists.ts"
+import { toEvents, traceReads, type EventsFrom } from "./TraceReads.ts"
+import {
+  idOf,
+  oneOrSeveralEvents,
+  optionalOperation,
+  targetAt,
+  TraceRequests,
+  type ReadWrite,
+  type TraceInputOf
+} from "./TraceRequest.ts"
+
+/** The handlers of the routes below `/api/v1/spans`. */
+export const makeSpanHandlers = Effect.gen(function* () {
+  const { publicUrl = "" } = yield* ApiSettings
+  const requests = yield* TraceRequests
+  const store = yield* TraceStore
+  const visibility = yield* Visibility
+  const writes = yield* TraceWrites
+  const reads = traceReads(store, visibility)
+  const write = (operation: ReadWrite) =>
+    Effect.provideService(writeOne(operation), TraceWrites, writes)
+
+  /** What a page of events says beside what it belongs to; `target` is where the list is. */
+  const pageOf = ({ events, next }: EventsFrom, target: string) => {
+    const cursor = next && eventCursor.write(next)
+    return {
+      body: { events, ...(cursor === undefined ? {} : { next_cursor: cursor }) },
+      headers: { link: opaqueLinks({ base: publicUrl, target }, cursor) }
+    }
+  }
+
+  const addEvent = Effect.fnUntraced(function* (operation: ReadWrite) {
+    const { tenantId } = operation
+    const { execution_id, outcome, sequence_number = 0 } = yield* write(operation)
+    const event = yield* readBack(yield* reads.eventIn(tenantId, execution_id, sequence_number))
+    return json(event, { status: outcome === "created" ? 201 : 200 })
+  })
+
+  return {
+    getSpan: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const { tenantId } = yield* CurrentPrincipal
+      const id = yield* idOf(input, "span")
+      yield* readableView(visibility, tenantId)
+      const span = yield* reads.span(tenantId, id)
+      if (span === undefined) return yield* notFound("span")
+      const at = { executionId: span.execution_id, spanId: id }
+      const bounds = { itemsMax: TRACE_PAGE_SIZE, bytesMax: TRACE_PAGE_BYTES_MAX }
+      const found = yield* reads.events(tenantId, at, undefined, bounds)
+      const counts = found.next && (yield* store.eventCounts(tenantId, at.executionId, id))
+      const target = `/api/v1/spans/${encodeURIComponent(id)}/events`
+      const { body, headers } = pageOf(found, target)
+      const total = counts?.get(id) ?? found.events.length
+      return json({ span, ...body, events_total: total }, { headers })
+    }),
+
+    endSpan: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const id = yield* idOf(input, "span")
+      const operation = yield* requests.read(input, targetAt("span.end", id), optionalOperation)
+      const { execution_id } = yield* write(operation)
+      return json(yield* readBack(yield* reads.spanIn(operation.tenantId, execution_id, id)))
+    }),
+
+    addTraceEvents: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const target = targetAt("span.event", yield* idOf(input, "span"))
+      const operation = yield* requests.read(input, target, oneOrSeveralEvents)
+      return operation.kind === "one"
+        ? yield* addEvent(operation)
+        : batchVisible(yield* refusing(writes.several(operation)))
+    }),
+
+    listTraceEvents: Effect.fnUntraced(function* (input: TraceInputOf) {
+      const { tenantId } = yield* CurrentPrincipal
+      const id = yield* idOf(input, "span")
+      const { request } = input
+      const { cursor, page_size: itemsMax = TRACE_PAGE_SIZE } = yield* refusable(
+        () => readQuery(request.url, traceEventParameters).values
+      )
+      yield* readableView(visibility, tenantId)
+      const executionId = yield* store.executionOfSpan(tenantId, id)
+      if (executionId === undefined) return yield* notFound("span")
+      const at = { executionId, spanId: id }
+      if (wantsLines(request)) {
+        const items = inPieces(reads.eventTexts(tenantId, at, cursor), toEvents)
+        return linesResponse(request, items, { operation: "listTraceEvents", tenantId })
+      }
+      const bounds = { itemsMax, bytesMax: TRACE_PAGE_BYTES_MAX }
+      const found = yield* reads.events(tenantId, at, cursor, bounds)
+      const { body, headers } = pageOf(found, request.url)
+      return json(body, { headers })
+    })
+  }
+})

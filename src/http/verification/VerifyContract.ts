@@ -1,0 +1,113 @@
+/**
+ * The routes that recompute what is stored. Says nothing of how it is checked.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { chains } from "../../domain/chain/Chains.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { errorsOf } from "../contract/ContractErrors.ts"
+import { VerifyReport } from "../contract/ContractSchemas.ts"
+import { filterParameters, unfilteredHints } from "../events/EventParameters.ts"
+import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { operation } from "../contract/Operation.ts"
+import { eventParameters } from "../events/QueryContract.ts"
+import { booleanParameter, choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
+import { EventVerifyReport, KEPT_EVENTS_MAX, KeptInput, VerifyLines } from "./VerifySchemas.ts"
+
+/** What a report can be, the default first. */
+export const reportTypes = [JSON_TYPE, NDJSON_TYPE] as const
+
+/** Seconds that a client may let a check take at most. */
+const TIME_LIMIT_SECONDS_MAX = 86_400
+
+const timeLimit = integerParameter({
+  minimum: 1,
+  maximum: TIME_LIMIT_SECONDS_MAX,
+  description:
+    "Seconds after which the check ends as `incomplete`, with what it has found; resume with "
+    + "`from_sequence` one behind `last_sequence_number`."
+})
+
+/** Query of `GET /v1/verify`. */
+export const verifyParameters = {
+  chain: choiceParameter(chains, {
+    description:
+      "Only this chain: the audit events, or the trace facts. Without it both are verified, "
+      + "unless sequences bound the range: those are of the events then."
+  }),
+  from: filterParameters.from,
+  to: filterParameters.to,
+  from_sequence: filterParameters.from_sequence,
+  to_sequence: filterParameters.to_sequence,
+  require_head: booleanParameter({
+    default: true,
+    description: "Compare the end with the log's head, if no upper bound is given."
+  }),
+  time_limit: timeLimit
+}
+
+/** Query of `POST /v1/verify`. */
+export const keptParameters = { time_limit: timeLimit }
+
+const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
+  success: [VerifyReport, VerifyLines],
+  error: errorsOf("object", 400, 401, 403, 406, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "verifyChain",
+      summary: "Verify a range of the chain",
+      description:
+        "Recomputes contents, links and the head over the sequence span that covers the bounds; "
+        + "without bounds over the full supported history, future-dated events included, and the "
+        + "tenant's trace facts too. The expected head is the last record of the chain's topic. A "
+        + "finished check answers 200, whatever it found; so does one that was not finished, with "
+        + `\`status\` \`incomplete\`. \`Accept: ${NDJSON_TYPE}\` gives a line of progress about `
+        + "every second, and the report last.",
+      query: verifyParameters,
+      hints: unfilteredHints("verification")
+    })
+  )
+
+const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
+  payload: KeptInput,
+  success: [VerifyReport, VerifyLines],
+  error: errorsOf("object", 400, 401, 403, 406, 413, 415, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "verifyKept",
+      summary: "Verify what you kept",
+      description:
+        `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds `
+        + "at its sequence (erased since is fine); a receipt, whose events and `head_hash` have to "
+        + "stand where it says; or a signed checkpoint, to whose root the chain has to lead from "
+        + "its start. `expected` is what you kept, `actual` what is stored.",
+      query: keptParameters
+    })
+  )
+
+const verifyEvent = HttpApiEndpoint.get("verifyEvent", "/v1/verify/events/:id", {
+  params: { id: Schema.String.annotate({ description: "Id of the event, percent-encoded." }) },
+  success: EventVerifyReport,
+  error: errorsOf("object", 400, 401, 403, 404, 503)
+})
+  .annotate(RequiredScope, ["read"])
+  .annotateMerge(
+    operation({
+      id: "verifyEvent",
+      summary: "Verify one event",
+      description:
+        "Its content, its link to the event before it, and, where a signed checkpoint covers it, "
+        + "the proof that it stands in the checkpoint's tree.",
+      query: eventParameters
+    })
+  )
+
+/** The routes of the tag Verify. */
+export class VerifyApi extends HttpApiGroup.make("Verify")
+  .add(verifyChain, verifyKept, verifyEvent)
+  .middleware(Authorization)
+  .annotateMerge(OpenApi.annotations({ description: "Recomputing what is stored." })) {}

@@ -1,0 +1,228 @@
+/**
+ * Serves verification: reads the bounds and what callers kept, and shows the verifier's report.
+ * Judges nothing by itself; the report on one event is the verifier's word on its sequence number.
+ */
+import { Effect, Redacted, Stream } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import type { ChainEnds } from "../../actors/chainEnds/ChainEnds.ts"
+import { Receipts } from "../../actors/follower/Receipts.ts"
+import { Visibility } from "../../actors/follower/Visibility.ts"
+import { treeNameOf } from "../../domain/chain/Chains.ts"
+import { isClientId, verifyReceiptId } from "../../domain/Identifiers.ts"
+import { linkOf, type Link } from "../../domain/chain/Link.ts"
+import type { EventLog } from "../../ports/EventLog.ts"
+import { EventStore } from "../../ports/EventStore.ts"
+import { inclusionOf, type EventInclusion } from "../../verify/EventInclusion.ts"
+import {
+  forgedCheckpointReport,
+  verifyKeptEvents,
+  verifyKeptReceipt
+} from "../../verify/KeptRecords.ts"
+import { isForged, signedCheckpoints } from "../../verify/SignedCheckpoints.ts"
+import { Verifier, type VerifyReport, type VerifyRequest } from "../../verify/Verifier.ts"
+import { answering, json, negotiated } from "../messages/Answer.ts"
+import { Api } from "../Api.ts"
+import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { refuseInverted } from "../events/EventParameters.ts"
+import { keptOf } from "./KeptBody.ts"
+import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { eventParameters } from "../events/QueryContract.ts"
+import { readQuery } from "../messages/QueryParameters.ts"
+import { readBody } from "../messages/RequestBody.ts"
+import { readableView } from "../messages/StoreView.ts"
+import { keptParameters, reportTypes, verifyParameters } from "./VerifyContract.ts"
+import { reportLines } from "./VerifyStream.ts"
+
+interface Predecessor {
+  readonly sequence_number: number
+  readonly hash: string
+}
+
+/** The report of a range that is one event, as the report of that event. */
+const eventReport = (
+  report: VerifyReport,
+  eventId: string,
+  link: Link,
+  predecessor: Predecessor | null,
+  inclusion: EventInclusion | undefined
+) => {
+  const { breaks } = report
+  const speaksOfPlace = ({ reason }: VerifyReport["breaks"][number]) =>
+    reason !== "content_mismatch" && reason !== "checkpoint_mismatch"
+  const valid = report.valid && inclusion?.valid !== false
+  return {
+    valid,
+    status: valid ? "valid" : "broken",
+    tenant_id: report.tenant_id,
+    scheme: report.scheme,
+    event_id: eventId,
+    sequence_number: link.sequenceNumber,
+    content: {
+      valid: !breaks.some(({ reason }) => reason === "content_mismatch"),
+      content_hash: link.contentHash
+    },
+    link: {
+      valid: !breaks.some(speaksOfPlace),
+      prev_hash: link.prevHash,
+      hash: link.hash,
+      predecessor
+    },
+    ...(inclusion === undefined ? {} : { inclusion }),
+    breaks,
+    verified_at: report.verified_at
+  }
+}
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** What `GET /v1/verify` asks for, but for the tenant; throws ApiError. */
+const verifyRequest = (target: string): Omit<VerifyRequest, "tenantId"> => {
+  const { values } = readQuery(target, verifyParameters)
+  const { chain, from, from_sequence, require_head, time_limit, to, to_sequence } = values
+  refuseInverted(["from", "to"], from, to)
+  refuseInverted(["from_sequence", "to_sequence"], from_sequence, to_sequence)
+  return {
+    requireHead: require_head ?? true,
+    ...(chain === undefined ? {} : { chain }),
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+    ...(from_sequence === undefined ? {} : { fromSequence: from_sequence }),
+    ...(to_sequence === undefined ? {} : { toSequence: to_sequence }),
+    ...(time_limit === undefined ? {} : { timeLimitMs: time_limit * 1_000 })
+  }
+}
+
+/** Whether the report comes alone or behind lines of progress. */
+const wantsLines = (request: Request) =>
+  Effect.map(negotiated(request, reportTypes, "a report comes"), (type) => type === NDJSON_TYPE)
+
+/** The handlers of VerifyApi. */
+export const layerVerifyHandlers = HttpApiBuilder.group(
+  Api,
+  "Verify",
+  Effect.fnUntraced(function* (handlers) {
+    const { limits, secret } = yield* ApiSettings
+    const receipts = yield* Receipts
+    const verifier = yield* Verifier
+    const store = yield* EventStore
+    const visibility = yield* Visibility
+    const services = yield* Effect.context<ChainEnds | EventLog | EventStore | Visibility>()
+    const checkpoints = yield* signedCheckpoints
+
+    const predecessorOf = Effect.fnUntraced(function* (tenantId: string, sequence: number) {
+      if (sequence <= 1) return null
+      const rows = yield* Stream.runCollect(store.rows(tenantId, sequence - 1, sequence - 1))
+      const [row] = rows.flat()
+      const link = row === undefined ? undefined : linkOf(Buffer.from(row.body))
+      return link === undefined ? null : { sequence_number: sequence - 1, hash: link.hash }
+    })
+
+    /** The final receipt of an id that a caller kept; undefined if there is none (any more). */
+    const storedReceipt = Effect.fnUntraced(function* (tenantId: string, id: unknown) {
+      if (typeof id !== "string" || !verifyReceiptId(Redacted.value(secret), tenantId, id)) {
+        return undefined
+      }
+      const state = yield* receipts.state(tenantId, id)
+      return state.status === "pending" ? undefined : state.receipt
+    })
+
+    const answer = (request: VerifyRequest, inLines: boolean) =>
+      inLines
+        ? reportLines((onProgress) => verifier.verifyTenant({ ...request, onProgress }))
+        : Effect.map(verifier.verifyTenant(request), (report) => json(report))
+
+    /** The chain from its start up to the checkpoint's size has to lead to its root. */
+    const answerCheckpoint = Effect.fnUntraced(function* (
+      tenantId: string,
+      note: string,
+      timeLimitMs: number | undefined,
+      inLines: boolean
+    ) {
+      const ofTraces = treeNameOf(tenantId, "traces")
+      const chain = note.split("\n", 1)[0]?.endsWith(`/${ofTraces}`) === true ? "traces" : "events"
+      const opened = yield* checkpoints.open(treeNameOf(tenantId, chain), note)
+      if ("unreadable" in opened) return yield* invalid("checkpoint", opened.unreadable)
+      if (isForged(opened)) {
+        return json(yield* forgedCheckpointReport(tenantId, opened.treeSize, opened.problem))
+      }
+      const request: VerifyRequest = {
+        tenantId,
+        chain,
+        toSequence: opened.treeSize,
+        requireHead: false,
+        checkpoints: [opened],
+        ...(timeLimitMs === undefined ? {} : { timeLimitMs })
+      }
+      return yield* answer(request, inLines)
+    })
+
+    return handlers
+      .handleRaw(
+        "verifyChain",
+        answering(
+          Effect.fnUntraced(function* ({ request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const asked = yield* refusable(() => verifyRequest(request.url))
+            const inLines = yield* wantsLines(request)
+            return yield* answer({ ...asked, tenantId }, inLines)
+          })
+        )
+      )
+      .handleRaw(
+        "verifyKept",
+        answering(
+          Effect.fnUntraced(function* ({ request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const timeLimit = yield* refusable(
+              () => readQuery(request.url, keptParameters).values.time_limit
+            )
+            const inLines = yield* wantsLines(request)
+            const { bytes } = yield* readBody(request, [JSON_TYPE], limits.bodyBytesMax)
+            const kept = yield* refusable(() => keptOf(bytes))
+            if ("checkpoint" in kept) {
+              const timeLimitMs = timeLimit === undefined ? undefined : timeLimit * 1_000
+              return yield* answerCheckpoint(tenantId, kept.checkpoint, timeLimitMs, inLines)
+            }
+            const report =
+              "events" in kept
+                ? verifyKeptEvents(tenantId, kept.events)
+                : Effect.flatMap(storedReceipt(tenantId, kept.receipt.id), (stored) =>
+                    verifyKeptReceipt(tenantId, kept.receipt, stored)
+                  )
+            return inLines ? yield* reportLines(() => report) : json(yield* report)
+          }, Effect.provideContext(services))
+        )
+      )
+      .handleRaw(
+        "verifyEvent",
+        answering(
+          Effect.fnUntraced(function* ({ params: { id }, request }) {
+            const { tenantId } = yield* CurrentPrincipal
+            const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
+            if (!isClientId(id)) return yield* notFound("event")
+            const { final } = yield* readableView(visibility, tenantId)
+            const shown = yield* store.byId(tenantId, id, values.sequence_number, final)
+            if (shown === undefined) return yield* notFound("event")
+            const link = linkOf(Buffer.from(shown.body))
+            if (link === undefined) return yield* unavailable("the stored event is unreadable")
+            const { hash } = link
+            // The row that is shown, wherever its bytes say that it belongs.
+            const { sequenceNumber } = shown
+            const report = yield* verifier.verify({
+              tenantId,
+              fromSequence: sequenceNumber,
+              toSequence: sequenceNumber,
+              requireHead: false,
+              onlySpan: true
+            })
+            const predecessor = yield* predecessorOf(tenantId, sequenceNumber)
+            const inclusion = yield* inclusionOf(checkpoints, tenantId, sequenceNumber, hash)
+            return json(eventReport(report, id, link, predecessor, inclusion))
+          })
+        )
+      )
+  })
+)

@@ -1,0 +1,209 @@
+/**
+ * `Keys` at work: who a token belongs to, by the registry and the configuration, and the acts of the
+ * administrator, written through the sequencer like everything else and logged in the chain of the
+ * system tenant.
+ */
+import { timingSafeEqual } from "node:crypto"
+import { Effect, Layer, Redacted } from "effect"
+import { RegistryView } from "../../actors/follower/Follower.ts"
+import { Keys, Unauthenticated, type Principal } from "../../actors/follower/Keys.ts"
+import { newApiKey, sha256Hex, SYSTEM_TENANT, uuidv7 } from "../../domain/Identifiers.ts"
+import {
+  linksEndingWith,
+  type ApiKey,
+  type RegistryOperation,
+  type Scope,
+  type ShareLink,
+  type Tenant
+} from "../../domain/registry/Registry.ts"
+import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { SystemActs, type SystemAct } from "./SystemActs.ts"
+
+/** A key that the configuration makes known: the secret is hashed at once. */
+export interface BootstrapKey {
+  readonly key: Redacted.Redacted
+  readonly tenantId: string
+  readonly scopes: ReadonlyArray<Scope>
+}
+
+export interface KeySettings {
+  readonly adminToken: Redacted.Redacted | undefined
+  readonly bootstrapKeys: ReadonlyArray<BootstrapKey>
+}
+
+/** Characters of a key that are kept to recognise it: the prefix and four more. */
+const HINT_LENGTH = 13
+
+const hintOf = (key: string): string => `${key.slice(0, HINT_LENGTH)}…`
+
+const bootstrapKey = ({ key, scopes, tenantId }: BootstrapKey, createdAt: string): ApiKey => {
+  const hash = sha256Hex(Redacted.value(key))
+  return {
+    id: `key_cfg_${hash.slice(0, 16)}`,
+    tenant_id: tenantId,
+    scopes,
+    label: "from ALK_BOOTSTRAP_KEYS",
+    hint: hintOf(Redacted.value(key)),
+    hash,
+    created_at: createdAt
+  }
+}
+
+const sameHash = (left: string, right: string): boolean =>
+  timingSafeEqual(Buffer.from(left, "hex"), Buffer.from(right, "hex"))
+
+const ADMIN = "admin"
+
+/** Ids of ended links that the log of a revocation names: 22 KB of the 32 that its metadata has. */
+const NAMED_LINKS_MAX = 500
+
+/** What the log says of the links that end with a key, as this process knows them. */
+const endedLinks = (links: ReadonlyArray<ShareLink>) =>
+  links.length === 0
+    ? {}
+    : {
+        share_links_revoked: links.length,
+        share_links: links.slice(0, NAMED_LINKS_MAX).map(({ id }) => id)
+      }
+
+/** What the log says of an administrator's act. */
+const describe = (
+  operation: Extract<
+    RegistryOperation,
+    { readonly op: "create_tenant" | "create_key" | "revoke_key" }
+  >,
+  links: ReadonlyArray<ShareLink>
+): SystemAct => {
+  switch (operation.op) {
+    case "create_tenant":
+      return {
+        actor: ADMIN,
+        action: "tenant.created",
+        resource: { type: "tenant", id: operation.tenant.id },
+        metadata: {}
+      }
+    case "create_key": {
+      const { id, label, scopes, tenant_id } = operation.key
+      return {
+        actor: ADMIN,
+        action: "api_key.created",
+        resource: { type: "api_key", id },
+        metadata: { tenant_id, scopes, ...(label === undefined ? {} : { label }) }
+      }
+    }
+    case "revoke_key":
+      return {
+        actor: ADMIN,
+        action: "api_key.revoked",
+        resource: { type: "api_key", id: operation.key_id },
+        metadata: { tenant_id: operation.tenant_id, ...endedLinks(links) }
+      }
+  }
+}
+
+const make = Effect.fnUntraced(function* (settings: KeySettings) {
+  const view = yield* RegistryView
+  const acts = yield* SystemActs
+  const adminHash =
+    settings.adminToken === undefined ? undefined : sha256Hex(Redacted.value(settings.adminToken))
+  const startedAt = formatMicros(nowMicros())
+  const configured = settings.bootstrapKeys.map((key) => bootstrapKey(key, startedAt))
+
+  /** A revocation in the registry stands above the configuration. */
+  const configuredKeys = (): ReadonlyArray<ApiKey> =>
+    configured.map((key) => view.registry().keys.get(key.id) ?? key)
+  const configuredByHash = new Map(configured.map((key) => [key.hash, key]))
+  const ofHash = (hash: string): ApiKey | undefined => {
+    const own = configuredByHash.get(hash)
+    const registry = view.registry()
+    return own === undefined ? registry.keyOfHash(hash) : (registry.key(own.id) ?? own)
+  }
+  const isAdmin = (token: string): boolean =>
+    adminHash !== undefined && sameHash(adminHash, sha256Hex(token))
+  const authenticate: Keys["Service"]["authenticate"] = (token) =>
+    Effect.suspend((): Effect.Effect<Principal, Unauthenticated> => {
+      if (isAdmin(token)) {
+        return Effect.succeed({ tenantId: SYSTEM_TENANT, keyId: ADMIN, scopes: ["read"] })
+      }
+      const hash = sha256Hex(token)
+      const key = ofHash(hash)
+      if (key === undefined || !sameHash(key.hash, hash) || key.revoked_at !== undefined) {
+        return Effect.fail(
+          new Unauthenticated({ message: "the API key is missing, unknown or revoked" })
+        )
+      }
+      return Effect.succeed({ tenantId: key.tenant_id, keyId: key.id, scopes: key.scopes })
+    })
+
+  const tenants = (): ReadonlyArray<Tenant> => {
+    const known = new Map(view.registry().tenants)
+    for (const { created_at, tenant_id } of configured) {
+      if (!known.has(tenant_id)) known.set(tenant_id, { id: tenant_id, created_at })
+    }
+    return [...known.values()].sort((left, right) => (left.id < right.id ? -1 : 1))
+  }
+
+  const act = (operation: Parameters<typeof describe>[0], links: ReadonlyArray<ShareLink> = []) =>
+    acts.act(operation, describe(operation, links))
+
+  return Keys.of({
+    authenticate,
+    isAdmin,
+    revoked: (keyId) =>
+      view.until((registry) => registry.keys.get(keyId)?.revoked_at !== undefined),
+    tenants: Effect.sync(tenants),
+    keysOf: (tenantId) =>
+      Effect.sync(() => {
+        if (!tenants().some(({ id }) => id === tenantId)) return undefined
+        const known = new Map(
+          [...configuredKeys(), ...view.registry().keysOf(tenantId)].map((key) => [key.id, key])
+        )
+        return [...known.values()].filter((key) => key.tenant_id === tenantId)
+      }),
+    createTenant: ({ id, name }) => {
+      const created_at = formatMicros(nowMicros())
+      const tenant: Tenant = { id, created_at, ...(name === undefined ? {} : { name }) }
+      return act({ op: "create_tenant", tenant }).pipe(Effect.as(tenant))
+    },
+    createKey: ({ label, prefix, scopes, tenantId }) =>
+      Effect.suspend(() => {
+        const made = newApiKey(prefix)
+        const key: ApiKey = {
+          id: `key_${uuidv7()}`,
+          tenant_id: tenantId,
+          scopes,
+          ...(label === undefined ? {} : { label }),
+          hint: hintOf(made),
+          hash: sha256Hex(made),
+          created_at: formatMicros(nowMicros())
+        }
+        const tenant = tenants().find(({ id }) => id === tenantId)
+        const operation: RegistryOperation = {
+          op: "create_key",
+          key,
+          ...(tenant === undefined ? {} : { tenant })
+        }
+        return act(operation).pipe(Effect.as({ key, secret: made }))
+      }),
+    revokeKey: (tenantId, keyId) =>
+      Effect.suspend(() => {
+        const own = configured.find(({ id }) => id === keyId)
+        const revoked_at = formatMicros(nowMicros())
+        return act(
+          {
+            op: "revoke_key",
+            tenant_id: tenantId,
+            key_id: keyId,
+            revoked_at,
+            ...(own === undefined ? {} : { key: own })
+          },
+          linksEndingWith(view.registry(), { id: keyId, tenant_id: tenantId }, revoked_at)
+        )
+      })
+  })
+})
+
+/** Keys of the registry, of the configuration, and the admin token. */
+export const layerKeys = (
+  settings: KeySettings
+): Layer.Layer<Keys, never, RegistryView | SystemActs> => Layer.effect(Keys, make(settings))

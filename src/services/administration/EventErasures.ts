@@ -1,0 +1,165 @@
+/**
+ * Erasing the details of an event: finds what the id names and writes the chained event that says
+ * so. The details themselves are taken out by the projection, which reads it like any other event.
+ */
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { Visibility } from "../../actors/follower/Visibility.ts"
+import {
+  BATCH_ITEMS_MAX,
+  RESERVED_ACTION_PREFIX,
+  type AuditEvent
+} from "../../domain/events/AuditEvent.ts"
+import type { PreparedEvent } from "../../domain/records/Command.ts"
+import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../domain/events/Erasure.ts"
+import { emptyFilter } from "../../domain/events/EventFilter.ts"
+import { parseJson } from "../../domain/json/Json.ts"
+import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
+import {
+  Ingest,
+  markOf,
+  type IdempotencyKey,
+  type IngestFailure,
+  type IngestOutcome
+} from "../ingest/Ingest.ts"
+import { prepareItem } from "../ingest/Prepare.ts"
+
+/** Events of one id that are read at a time; there are several past the dedup window. */
+const PAGE_EVENTS = 100
+
+export interface ErasureRequest {
+  readonly tenantId: string
+  /** Id of the API key that asks: the actor of the erasure event. */
+  readonly keyId: string
+  readonly eventId: string
+  readonly reason: string
+  readonly idempotency: { readonly key: IdempotencyKey; readonly body: Buffer } | undefined
+}
+
+/** The tenant has no event with this id. */
+export class EventUnknown extends Schema.TaggedError<EventUnknown>()("EventUnknown", {
+  eventId: Schema.String
+}) {}
+
+/** The service's own events can't be erased: they say what was. */
+export class EventReserved extends Schema.TaggedError<EventReserved>()("EventReserved", {
+  action: Schema.String
+}) {}
+
+export class EventErasures extends Context.Service<
+  EventErasures,
+  {
+    /**
+     * Erases what the id names, at most 1000 events at a time. `undefined` if all of it was erased
+     * before.
+     */
+    erase(
+      request: ErasureRequest
+    ): Effect.Effect<
+      IngestOutcome | undefined,
+      EventUnknown | EventReserved | IngestFailure | StoreUnavailable
+    >
+  }
+>()("alk/EventErasures") {}
+
+const nameOf = ({ key, method, path }: IdempotencyKey): string => `${method} ${path} ${key}`
+
+const erasureEvent = (
+  secret: string,
+  { eventId, idempotency, keyId, reason, tenantId }: ErasureRequest,
+  target: AuditEvent,
+  index: number
+): PreparedEvent => {
+  const prepared = prepareItem(
+    {
+      actor: { id: keyId, type: "system" },
+      action: ERASURE_ACTION,
+      resource: { id: eventId, type: ERASURE_RESOURCE_TYPE },
+      outcome: "success",
+      metadata: {
+        reason,
+        sequence_number: target.sequence_number,
+        content_hash: target.content_hash
+      }
+    },
+    {
+      index,
+      mode: "single",
+      tenantId,
+      acceptedAt: formatMicros(nowMicros()),
+      secret,
+      isOwn: true,
+      ...(idempotency === undefined ? {} : { idempotencyKey: nameOf(idempotency.key) })
+    }
+  )
+  if ("error" in prepared) {
+    throw new Error(`an erasure event is invalid: ${prepared.error.message}`)
+  }
+  return prepared.ok
+}
+
+const make = Effect.fnUntraced(function* (secret: string) {
+  const ingest = yield* Ingest
+  const store = yield* EventStore
+  const visibility = yield* Visibility
+
+  /** The events with this id that come after one of them, in the order of the chain. */
+  const named = Effect.fnUntraced(function* (tenantId: string, id: string, afterSequence: number) {
+    const { final } = visibility.of(tenantId)
+    const filter = { ...emptyFilter, id }
+    const { bodies } = yield* store.page(
+      { tenantId, filter, order: "asc", offset: 0, limit: PAGE_EVENTS, afterSequence },
+      final
+    )
+    return bodies.map((body) => parseJson(body) as AuditEvent)
+  })
+
+  /** What there is to erase, as much of it as one request may. */
+  const targetsOf = Effect.fnUntraced(function* (tenantId: string, eventId: string) {
+    const targets: Array<AuditEvent> = []
+    let reserved: EventReserved | undefined
+    let isKnown = false
+    for (let after = 0; targets.length < BATCH_ITEMS_MAX; ) {
+      const found = yield* named(tenantId, eventId, after)
+      for (const event of found) {
+        const { action, erased_at } = event
+        if (action.startsWith(RESERVED_ACTION_PREFIX)) {
+          reserved ??= new EventReserved({ action })
+          continue
+        }
+        isKnown = true
+        if (erased_at === undefined) targets.push(event)
+      }
+      const last = found.at(-1)
+      if (last === undefined || found.length < PAGE_EVENTS) break
+      after = last.sequence_number
+    }
+    if (!isKnown) return yield* reserved ?? new EventUnknown({ eventId })
+    return targets.slice(0, BATCH_ITEMS_MAX)
+  })
+
+  const erase = Effect.fn("EventErasures.erase")(function* (request: ErasureRequest) {
+    const { eventId, idempotency, tenantId } = request
+    const targets = yield* targetsOf(tenantId, eventId)
+    // With a key the sequencer has to say whether it is the first time, whatever there is to erase.
+    if (targets.length === 0 && idempotency === undefined) return undefined
+    const events = targets.map((target, index) => erasureEvent(secret, request, target, index))
+    return yield* ingest.ingest({
+      tenantId,
+      items: { events, errors: [], warnings: [] },
+      until: "visible",
+      idempotency: idempotency && {
+        key: idempotency.key,
+        mark: markOf(tenantId, idempotency.key, idempotency.body, { forgetConflict: false })
+      }
+    })
+  })
+
+  return EventErasures.of({ erase })
+})
+
+/** `secret` is `ALK_SECRET`. */
+export const layerEventErasures = (
+  secret: Redacted.Redacted
+): Layer.Layer<EventErasures, never, Ingest | EventStore | Visibility> =>
+  Layer.effect(EventErasures, make(Redacted.value(secret)))

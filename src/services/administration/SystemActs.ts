@@ -1,0 +1,101 @@
+/**
+ * Acts on the service itself: written through the sequencer of the system tenant, which decides
+ * whether they may happen, and logged in its chain whatever they are. One place, so that nothing is
+ * done to keys, links or exports that the log does not hold.
+ */
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { RegistryView } from "../../actors/follower/Follower.ts"
+import { AdminRefused, AdminTimedOut } from "../../actors/follower/Keys.ts"
+import type { Receipts } from "../../actors/follower/Receipts.ts"
+import type { Command, PreparedEvent } from "../../domain/records/Command.ts"
+import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../../domain/Identifiers.ts"
+import type { RegistryOperation } from "../../domain/registry/Registry.ts"
+import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import type { LogUnavailable } from "../../ports/EventLog.ts"
+import type { CommandLog } from "../commands/CommandLog.ts"
+import { decided, submitted } from "./Decide.ts"
+import { prepareItem } from "../ingest/Prepare.ts"
+
+/** Time that an act waits for the sequencer. */
+const DECISION_TIMEOUT = "10 seconds"
+
+/** What the log of the system tenant says of an act. */
+export interface SystemAct {
+  /** Id of the key that did it, `admin`, or the service's own name. */
+  readonly actor: string
+  readonly action: string
+  readonly resource: { readonly type: string; readonly id: string }
+  readonly metadata: Record<string, unknown>
+}
+
+export type SystemActFailure = AdminRefused | AdminTimedOut | LogUnavailable
+
+export class SystemActs extends Context.Service<
+  SystemActs,
+  {
+    /** Log the act and do it, or neither. Succeeds once this process knows the registry's answer. */
+    act(operation: RegistryOperation, act: SystemAct): Effect.Effect<void, SystemActFailure>
+    /** Log an act that changes nothing in the registry. Succeeds when that is durable. */
+    log(act: SystemAct): Effect.Effect<void, LogUnavailable>
+  }
+>()("alk/SystemActs") {}
+
+const eventOf = (secret: string, act: SystemAct, now: string): PreparedEvent => {
+  const { action, actor, metadata, resource } = act
+  const prepared = prepareItem(
+    { actor: { id: actor, type: "system" }, action, resource, outcome: "success", metadata },
+    { index: 0, mode: "single", tenantId: SYSTEM_TENANT, acceptedAt: now, secret }
+  )
+  if ("error" in prepared) throw new Error(`a system event is invalid: ${prepared.error.message}`)
+  return prepared.ok
+}
+
+/** The command that logs an act; `secret` is `ALK_SECRET`. */
+export const systemCommand = (redacted: Redacted.Redacted, act: SystemAct): Command => {
+  const secret = Redacted.value(redacted)
+  const now = formatMicros(nowMicros())
+  return {
+    kind: "ingest",
+    tenantId: SYSTEM_TENANT,
+    receiptId: makeReceiptId(secret, SYSTEM_TENANT, uuidv7()),
+    attempt: crypto.randomUUID(),
+    receivedAt: now,
+    events: [eventOf(secret, act, now)],
+    errors: [],
+    warnings: []
+  }
+}
+
+const refusals = ["not_found", "limit_reached"] as const
+
+const make = Effect.fnUntraced(function* (secret: Redacted.Redacted) {
+  const view = yield* RegistryView
+  const context = yield* Effect.context<CommandLog | Receipts>()
+
+  return SystemActs.of({
+    log: (act) =>
+      submitted(systemCommand(secret, act), "administer").pipe(Effect.provideContext(context)),
+    act: Effect.fnUntraced(function* (operation, act) {
+      const command: Command = { ...systemCommand(secret, act), kind: "registry", operation }
+      const receipt = yield* decided(command, "administer", DECISION_TIMEOUT).pipe(
+        Effect.provideContext(context)
+      )
+      if (Option.isNone(receipt)) {
+        const message = "no sequencer decided in time; it may still happen"
+        return yield* new AdminTimedOut({ message })
+      }
+      const { error, status } = receipt.value
+      if (status === "failed") {
+        const code = refusals.find((known) => known === error?.code) ?? "id_conflict"
+        return yield* new AdminRefused({ code, message: error?.message ?? "refused" })
+      }
+      yield* view.caughtUp
+    })
+  })
+})
+
+/** `secret` is `ALK_SECRET`. */
+export const layerSystemActs = (
+  secret: Redacted.Redacted
+): Layer.Layer<SystemActs, never, RegistryView | CommandLog | Receipts> =>
+  Layer.effect(SystemActs, make(secret))

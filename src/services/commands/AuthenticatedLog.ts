@@ -1,0 +1,74 @@
+/**
+ * The log with its internal records authenticated: each that is written to `alk.registry`,
+ * `alk.commands`, `alk.state` or `alk.progress` gets a MAC, and each that is read without the right
+ * one is marked as refused. The one place where MACs are made and checked; what a refused record
+ * means is for its reader to say, who never goes by it.
+ */
+import {
+  isAuthenticated,
+  MAC_HEADER,
+  NO_MAC,
+  type RecordMac
+} from "../../domain/records/RecordMac.ts"
+import { topicName } from "../../domain/records/Topics.ts"
+import { Effect } from "effect"
+import type { EventLog, Fetched, LogReader, LogRecord, NewRecord } from "../../ports/EventLog.ts"
+import { placeOf, type TakenOver } from "./TakeOver.ts"
+
+export interface AuthenticationSettings {
+  readonly mac: RecordMac
+  /** Of the topics' names. */
+  readonly prefix: string
+  /** Records without a MAC that were there before there were MACs. */
+  readonly takenOver: TakenOver
+}
+
+const NO_HEADERS = {}
+
+const withMac = ({ mac, prefix }: AuthenticationSettings, record: NewRecord): NewRecord => {
+  if (!isAuthenticated(record.topic)) return record
+  const { headers = NO_HEADERS, key, partition, value } = record
+  const topic = topicName(prefix, record.topic)
+  const code = mac.of({ topic, partition, key, value, headers })
+  return { ...record, headers: { ...headers, [MAC_HEADER]: code } }
+}
+
+const checkedBy =
+  ({ mac, prefix, takenOver }: AuthenticationSettings) =>
+  (fetched: Fetched): Fetched => {
+    if (!isAuthenticated(fetched.topic)) return fetched
+    const { partition } = fetched
+    const topic = topicName(prefix, fetched.topic)
+    const before = takenOver.get(placeOf(fetched)) ?? 0
+    const check = (record: LogRecord): LogRecord => {
+      const { headers, key, offset, value } = record
+      const refused = mac.refusal({ topic, partition, key, value, headers })
+      if (refused === undefined || (refused === NO_MAC && offset < before)) return record
+      return { ...record, refused }
+    }
+    return { ...fetched, records: fetched.records.map(check) }
+  }
+
+/** The log of this service: what it writes carries MACs, what it reads is checked. */
+export const authenticated = (
+  log: EventLog["Service"],
+  settings: AuthenticationSettings
+): EventLog["Service"] => {
+  const sign = (record: NewRecord) => withMac(settings, record)
+  const check = checkedBy(settings)
+  const reading = (reader: LogReader): LogReader => ({
+    fetch: (positions, limits) =>
+      Effect.map(reader.fetch(positions, limits), (all) => all.map(check))
+  })
+  return {
+    ...log,
+    reader: Effect.map(log.reader, reading),
+    appender: Effect.map(log.appender, (appender) => ({
+      append: (records) => appender.append(records.map(sign))
+    })),
+    writer: (name) =>
+      Effect.map(log.writer(name), (writer) => ({
+        commit: (first, then) => writer.commit(first.map(sign), (placed) => then(placed).map(sign))
+      }))
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * From the items of a request to an outcome: prepares them, writes the command, and waits for as
+ * much as the caller asked for. Knows nothing of HTTP; what an outcome looks like to a client is
+ * not decided here.
+ */
+import { hash } from "node:crypto"
+import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
+import { Receipts, type Decision } from "../../actors/follower/Receipts.ts"
+import {
+  bodyMark,
+  type Command,
+  type IdempotencyMark,
+  type ItemError,
+  type ItemWarning,
+  type PreparedEvent
+} from "../../domain/records/Command.ts"
+import { derivedUuid, makeReceiptId, uuidv7 } from "../../domain/Identifiers.ts"
+import type { Receipt } from "../../domain/records/Receipt.ts"
+import type { StrictResult } from "../../domain/json/StrictJson.ts"
+import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import type { TraceOperation } from "../../domain/traces/TraceOperation.ts"
+import type { LogUnavailable } from "../../ports/EventLog.ts"
+import type { StoreUnavailable } from "../../ports/EventStore.ts"
+import { CommandLog, type CommandLogBusy, type CommandTooLarge } from "../commands/CommandLog.ts"
+import { prepareItem, type PrepareLimits } from "./Prepare.ts"
+
+/** Milliseconds that a request waits for its commit, or for the sequencer's word, at most. */
+export const COMMIT_TIMEOUT_MS = 10_000
+/** Milliseconds between two looks at the receipt of an earlier attempt. */
+const EARLIER_RECEIPT_INTERVAL_MS = 50
+/** Hex digits of the hashes in an idempotency mark: 16 bytes. */
+const MARK_LENGTH = 32
+
+/** What an `Idempotency-Key` covers, and the key. */
+export interface IdempotencyKey {
+  readonly method: string
+  readonly path: string
+  readonly key: string
+}
+
+/** The items of a request after validation, by their place in the request. */
+export interface PreparedItems {
+  readonly events: ReadonlyArray<PreparedEvent>
+  readonly errors: ReadonlyArray<ItemError>
+  readonly warnings: ReadonlyArray<ItemWarning>
+  /** Operations on traces, instead of events. */
+  readonly traces?: ReadonlyArray<TraceOperation>
+}
+
+/** What the items of one request have in common. */
+export interface PrepareItemsOptions {
+  readonly mode: "single" | "batch"
+  readonly tenantId: string
+  readonly secret: string
+  readonly limits: PrepareLimits
+  readonly idempotency: IdempotencyKey | undefined
+}
+
+/** Validate items in order. Never fails: what is wrong with an item is an error of that item. */
+export const prepareItems = (
+  items: ReadonlyArray<StrictResult>,
+  { idempotency, limits, mode, secret, tenantId }: PrepareItemsOptions
+): PreparedItems => {
+  const events: Array<PreparedEvent> = []
+  const errors: Array<ItemError> = []
+  const warnings: Array<ItemWarning> = []
+  const acceptedAt = formatMicros(nowMicros())
+  const options = {
+    mode,
+    tenantId,
+    acceptedAt,
+    secret,
+    limits,
+    ...(idempotency === undefined
+      ? {}
+      : { idempotencyKey: `${idempotency.method} ${idempotency.path} ${idempotency.key}` })
+  }
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]!
+    if ("problem" in item) {
+      errors.push({ index, code: item.problem.code, message: item.problem.message })
+      continue
+    }
+    const prepared = prepareItem(item.value, { ...options, index })
+    if ("error" in prepared) {
+      errors.push({ index, code: prepared.error.code, message: prepared.error.message })
+      continue
+    }
+    events.push(prepared.ok)
+    for (const field of prepared.warnings) warnings.push({ index, field })
+  }
+  return { events, errors, warnings }
+}
+
+/** The mark by which the sequencer recognises a repeated request. */
+export const markOf = (
+  tenantId: string,
+  { key, method, path }: IdempotencyKey,
+  body: Buffer,
+  options: { readonly forgetConflict: boolean; readonly waits?: boolean }
+): IdempotencyMark => ({
+  key: hash("sha256", `alk-idempotency\n${tenantId}\n${method}\n${path}\n${key}`, "hex").slice(
+    0,
+    MARK_LENGTH
+  ),
+  body: bodyMark(hash("sha256", body, "hex").slice(0, MARK_LENGTH), options.waits === true),
+  forgetConflict: options.forgetConflict
+})
+
+/** An `Idempotency-Key` with what it covers and how a repeat is answered. */
+export interface Idempotency {
+  readonly key: IdempotencyKey
+  readonly mark: IdempotencyMark
+  /** The client chooses whether to wait: a repeat is answered as the first request was. */
+  readonly waitingIsOptional?: true
+}
+
+/** Validated items, and how long to wait for them. */
+export interface IngestRequest {
+  readonly tenantId: string
+  readonly items: PreparedItems
+  readonly idempotency: Idempotency | undefined
+  /** `written`: until the log has it. `visible`: until every list shows it. */
+  readonly until: "written" | "visible"
+}
+
+/** What came of a request. */
+export type IngestOutcome =
+  /** Durable; the receipt will say more. Also what a wait for too long ends with. */
+  | { readonly kind: "written"; readonly receiptId: string }
+  | { readonly kind: "visible"; readonly receipt: Receipt }
+  /** The command as a whole could not be applied. */
+  | { readonly kind: "failed"; readonly receipt: Receipt }
+  /** The key was used before with another body. */
+  | { readonly kind: "mismatch" }
+  /** Durable, but whether the key was used before was not decided in time. */
+  | { readonly kind: "undecided" }
+
+/** Nothing is known to be decided; a write may have happened. */
+export type IngestFailure = CommandLogBusy | CommandTooLarge | LogUnavailable | StoreUnavailable
+
+/** From validated items to an outcome. */
+export class Ingest extends Context.Service<
+  Ingest,
+  {
+    ingest(request: IngestRequest): Effect.Effect<IngestOutcome, IngestFailure>
+  }
+>()("alk/Ingest") {}
+
+interface ReceiptName {
+  readonly receiptId: string
+  readonly receivedAt: string
+}
+
+const MILLISECOND_DIGITS = 12
+
+/** When the service made the UUIDv7 in a receipt id, or undefined for a derived receipt id. */
+export const receivedAtOf = (receiptId: string): string | undefined => {
+  const uuid = receiptId.slice("rcp_".length)
+  return uuid[MILLISECOND_DIGITS] === "7"
+    ? formatMicros(Number.parseInt(uuid.slice(0, MILLISECOND_DIGITS), 16) * 1_000)
+    : undefined
+}
+
+/** Waiting for no time lets go of the registration of an attempt that was not written. */
+export const withdraw = (decided: Effect.Effect<Decision>): Effect.Effect<void> =>
+  Effect.asVoid(Effect.timeoutOption(decided, 0))
+
+/** None if the deadline, in milliseconds of the clock, comes first. */
+const until = <A, E>(deadline: number, effect: Effect.Effect<A, E>) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.timeoutOption(effect, Math.max(0, deadline - now))
+  )
+
+const nameReceipt = (
+  secret: string,
+  tenantId: string,
+  key: IdempotencyKey | undefined
+): ReceiptName => {
+  const uuid =
+    key === undefined
+      ? uuidv7()
+      : derivedUuid("alk-receipt", tenantId, key.method, key.path, key.key)
+  const receiptId = makeReceiptId(secret, tenantId, uuid)
+  return { receiptId, receivedAt: receivedAtOf(receiptId) ?? formatMicros(nowMicros()) }
+}
+
+const make = Effect.fnUntraced(function* (secret: string) {
+  const commands = yield* CommandLog
+  const receipts = yield* Receipts
+
+  /** The final receipt of an earlier attempt, as soon as there is one. */
+  const earlier = (tenantId: string, receiptId: string) =>
+    Effect.gen(function* () {
+      for (;;) {
+        const state = yield* receipts.state(tenantId, receiptId)
+        if (state.status !== "pending") return state.receipt
+        yield* Effect.sleep(EARLIER_RECEIPT_INTERVAL_MS)
+      }
+    })
+
+  /** Wait for what a decision promises, until the deadline. */
+  const settle = Effect.fnUntraced(function* (
+    request: IngestRequest,
+    receiptId: string,
+    decision: Decision,
+    deadline: number
+  ): Effect.fn.Return<IngestOutcome, IngestFailure> {
+    if (decision.kind === "mismatch") return { kind: "mismatch" }
+    if (decision.kind === "outcome" && decision.receipt.status === "failed") {
+      return { kind: "failed", receipt: decision.receipt }
+    }
+    const waits = request.until === "visible"
+    const isFirstMode = decision.kind === "repeat" && request.idempotency?.waitingIsOptional
+    if (!(isFirstMode ? (decision.waited ?? waits) : waits)) return { kind: "written", receiptId }
+    const final: Effect.Effect<Receipt, IngestFailure> =
+      decision.kind === "repeat"
+        ? earlier(request.tenantId, decision.receiptId)
+        : Effect.as(receipts.visible(decision.receipt), decision.receipt)
+    const receipt = yield* until(deadline, final)
+    if (Option.isNone(receipt)) return { kind: "written", receiptId }
+    const kind = receipt.value.status === "failed" ? "failed" : "visible"
+    return { kind, receipt: receipt.value }
+  })
+
+  const ingest = Effect.fn("Ingest.ingest")(function* (
+    request: IngestRequest
+  ): Effect.fn.Return<IngestOutcome, IngestFailure> {
+    const { idempotency, items, tenantId } = request
+    const { receiptId, receivedAt } = nameReceipt(secret, tenantId, idempotency?.key)
+    const deadline = (yield* Clock.currentTimeMillis) + COMMIT_TIMEOUT_MS
+    const command: Command = {
+      kind: items.traces === undefined ? "ingest" : "trace",
+      tenantId,
+      receiptId,
+      attempt: crypto.randomUUID(),
+      receivedAt,
+      ...items,
+      ...(idempotency === undefined ? {} : { idempotency: idempotency.mark })
+    }
+    if (request.until === "written" && idempotency === undefined) {
+      yield* commands.submit(command)
+      return { kind: "written", receiptId }
+    }
+    const decided = yield* receipts.expect(command.attempt)
+    yield* commands.submit(command).pipe(Effect.onError(() => withdraw(decided)))
+    const decision = yield* until(deadline, decided)
+    if (Option.isSome(decision)) {
+      return yield* settle(request, receiptId, decision.value, deadline)
+    }
+    return idempotency === undefined ? { kind: "written", receiptId } : { kind: "undecided" }
+  })
+
+  return Ingest.of({ ingest })
+})
+
+/** `secret` is `ALK_SECRET`: it makes receipt ids recognisable to every process. */
+export const layerIngest = (
+  secret: Redacted.Redacted
+): Layer.Layer<Ingest, never, CommandLog | Receipts> =>
+  Layer.effect(Ingest, make(Redacted.value(secret)))

@@ -1,0 +1,407 @@
+/**
+ * From one item of a request to an event that only lacks its place in the chain: checked by hand,
+ * canonical, hashed. Every refusal names the field and what to send instead. Knows no request, no
+ * clock and no chain; the item has been read by StrictJson before.
+ */
+import { hash } from "node:crypto"
+import {
+  ACTION_FORM,
+  ACTION_LENGTH_MAX,
+  EMAIL_LENGTH_MAX,
+  EVENT_BYTES_MAX,
+  isText,
+  METADATA_BYTES_MAX,
+  NAME_LENGTH_MAX,
+  RESERVED_ACTION_PREFIX
+} from "../../domain/events/AuditEvent.ts"
+import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
+import { dedupKeyOf, type PreparedEvent } from "../../domain/records/Command.ts"
+import {
+  bodyText,
+  contentHash,
+  coreText,
+  detailsHash,
+  detailsText,
+  type EventTexts
+} from "../../domain/chain/HashChain.ts"
+import {
+  derivedUuid,
+  ID_LENGTH_MAX,
+  isClientId,
+  randomHex,
+  uuidv7
+} from "../../domain/Identifiers.ts"
+import { unknownField } from "../../domain/NearestName.ts"
+import type { JsonObject } from "../../domain/json/StrictJson.ts"
+import { parseTimestamp } from "../../domain/Timestamp.ts"
+
+export interface PrepareLimits {
+  /** Bytes of the item as sent, in RFC 8785 form. */
+  readonly eventBytesMax: number
+  /** Bytes of `metadata` in RFC 8785 form. */
+  readonly metadataBytesMax: number
+  /** Characters of `action`. */
+  readonly actionLengthMax: number
+}
+
+export const defaultPrepareLimits: PrepareLimits = {
+  eventBytesMax: EVENT_BYTES_MAX,
+  metadataBytesMax: METADATA_BYTES_MAX,
+  actionLengthMax: ACTION_LENGTH_MAX
+}
+
+export interface PrepareOptions {
+  /** Place in the request, from 0. */
+  readonly index: number
+  /** `batch` fills in `actor.type` and `outcome` where they are missing, `single` wants them. */
+  readonly mode: "single" | "batch"
+  readonly tenantId: string
+  /** Canonical microsecond form; the timestamp of an event without one. */
+  readonly acceptedAt: string
+  /** Keeps fingerprints from being computed by others. */
+  readonly secret: string
+  /** Whatever makes the request repeatable; generated ids are derived from it and the index. */
+  readonly idempotencyKey?: string
+  /** The service's own event: only these may have an action that starts with `alk.`. */
+  readonly isOwn?: true
+  readonly limits?: PrepareLimits
+}
+
+export type PrepareErrorCode =
+  | "missing_field"
+  | "invalid_value"
+  | "invalid_action"
+  | "invalid_timestamp"
+  | "unstorable_value"
+  | "metadata_too_large"
+  | "payload_too_large"
+  | "event_too_large"
+
+export interface PrepareError {
+  readonly code: PrepareErrorCode
+  /** Begins with the path of the field. */
+  readonly message: string
+}
+
+export type Prepared =
+  | {
+      readonly ok: PreparedEvent
+      /** Paths of fields that are not stored because nobody knows them, WARNINGS_MAX at most. */
+      readonly warnings: ReadonlyArray<string>
+    }
+  | { readonly error: PrepareError }
+
+/** Warnings of one event: who sends more unknown fields has seen enough. */
+export const WARNINGS_MAX = 20
+/** Characters of an unknown field's path that a warning repeats. */
+export const WARNING_LENGTH_MAX = 128
+
+/** Hex digits of a fingerprint: 16 bytes. */
+export const FINGERPRINT_LENGTH = 32
+
+/** Thrown where a field is refused, caught by whoever prepares the item. */
+export class Refusal extends Error {
+  readonly code: PrepareErrorCode
+
+  constructor(code: PrepareErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export const refuse = (code: PrepareErrorCode, path: string, reason: string): never => {
+  throw new Refusal(code, `${path}: ${reason}`)
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+export const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The member's value; null is absent. */
+export const memberOf = (object: Fields, name: string): unknown => object[name] ?? undefined
+
+const requireObject = (item: Fields, name: string, example: string): Fields => {
+  const value = memberOf(item, name)
+  if (value === undefined) return refuse("missing_field", name, `required; send ${example}`)
+  return isObject(value) ? value : refuse("invalid_value", name, `must be an object, ${example}`)
+}
+
+const ID_FORM = `1 to ${ID_LENGTH_MAX} characters without control characters`
+
+export const checkId = (value: unknown, path: string): string =>
+  typeof value === "string" && isClientId(value)
+    ? value
+    : refuse("invalid_value", path, `must be a string of ${ID_FORM}`)
+
+export const requireId = (object: Fields, name: string, path: string): string => {
+  const value = memberOf(object, name)
+  return value === undefined
+    ? refuse("missing_field", path, `required; send a string of ${ID_FORM}`)
+    : checkId(value, path)
+}
+
+export const optionalText = (
+  object: Fields,
+  name: string,
+  path: string,
+  lengthMax: number
+): string | undefined => {
+  const value = memberOf(object, name)
+  if (value === undefined) return undefined
+  if (typeof value === "string" && isText(value, lengthMax)) return value
+  return refuse("invalid_value", path, `must be a string of at most ${lengthMax} characters`)
+}
+
+const ACTOR_TYPES = ["human", "agent", "system"]
+const OUTCOMES = ["success", "failure", "error"]
+
+/** One of the values; `fallback` where it is missing, refused where there is no fallback. */
+export const oneOf = (
+  value: unknown,
+  path: string,
+  values: ReadonlyArray<string>,
+  fallback: string | undefined
+): string => {
+  if (value === undefined) {
+    return fallback ?? refuse("missing_field", path, `required; send one of ${values.join(", ")}`)
+  }
+  return typeof value === "string" && values.includes(value)
+    ? value
+    : refuse("invalid_value", path, `must be one of ${values.join(", ")}`)
+}
+
+const checkAction = (value: unknown, lengthMax: number, isOwn: boolean): string => {
+  if (value === undefined) {
+    return refuse("missing_field", "action", "required; send a name like document.read")
+  }
+  if (typeof value !== "string" || value.length > lengthMax || !ACTION_FORM.test(value)) {
+    return refuse(
+      "invalid_action",
+      "action",
+      "must be two or more segments of ASCII letters, digits, _ and - joined by dots, "
+        + `like document.read, at most ${lengthMax} characters`
+    )
+  }
+  return !isOwn && value.startsWith(RESERVED_ACTION_PREFIX)
+    ? refuse("invalid_action", "action", "names that start with alk. are reserved; choose another")
+    : value
+}
+
+const checkTimestamp = (value: unknown, acceptedAt: string): string => {
+  if (value === undefined) return acceptedAt
+  return (
+    (typeof value === "string" ? parseTimestamp(value) : undefined)
+    ?? refuse(
+      "invalid_timestamp",
+      "timestamp",
+      "must be an existing RFC 3339 date-time of the years 1970 to 2261, "
+        + "like 2026-01-31T12:00:00.123456Z"
+    )
+  )
+}
+
+export const checkMetadata = (value: unknown, bytesMax: number): string | undefined => {
+  if (value === undefined) return undefined
+  if (!isObject(value)) return refuse("invalid_value", "metadata", "must be an object")
+  const text = canonicalize(value as JsonObject)
+  return isLonger(text, bytesMax)
+    ? refuse("metadata_too_large", "metadata", tooLarge(text, bytesMax))
+    : text
+}
+
+/** UTF-8 takes three bytes at most for a UTF-16 unit: short texts need no counting. */
+const UNIT_BYTES_MAX = 3
+
+export const isLonger = (text: string, bytesMax: number): boolean =>
+  text.length * UNIT_BYTES_MAX > bytesMax && Buffer.byteLength(text) > bytesMax
+
+export const tooLarge = (text: string, bytesMax: number): string =>
+  `${Buffer.byteLength(text)} bytes in canonical form; send at most ${bytesMax}`
+
+const ITEM_FIELDS = ["id", "timestamp", "actor", "action", "resource", "outcome", "metadata"]
+const ACTOR_FIELDS = ["id", "type", "email"]
+const RESOURCE_FIELDS = ["id", "type", "name"]
+
+const shownPath = (path: string): string =>
+  path.length > WARNING_LENGTH_MAX ? `${path.slice(0, WARNING_LENGTH_MAX)}…` : path
+
+/** Refuse a member that is not known, with the name that was probably meant. */
+export const refuseUnknown = (object: Fields, known: ReadonlyArray<string>, what: string): void => {
+  for (const key in object) {
+    if (known.includes(key)) continue
+    refuse("invalid_value", shownPath(key === "" ? '""' : key), unknownField(key, known, what))
+  }
+}
+
+const addWarnings = (
+  warnings: Array<string>,
+  object: Fields,
+  known: ReadonlyArray<string>,
+  prefix: string
+): void => {
+  for (const key in object) {
+    if (known.includes(key)) continue
+    if (warnings.length === WARNINGS_MAX) return
+    warnings.push(shownPath(prefix + key))
+  }
+}
+
+/** A checked item: the parts as sent, and the texts that are stored. */
+interface Checked {
+  readonly item: Fields
+  readonly actor: Fields
+  readonly resource: Fields
+  readonly texts: EventTexts
+  readonly id: string
+  readonly warnings: ReadonlyArray<string>
+}
+
+const generatedId = ({ idempotencyKey, index, tenantId }: PrepareOptions): string =>
+  idempotencyKey === undefined
+    ? uuidv7()
+    : derivedUuid("alk-event", tenantId, idempotencyKey, String(index))
+
+const quoteIfPresent = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : quote(text)
+
+const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Checked => {
+  const isBatch = options.mode === "batch"
+  const clientId = memberOf(item, "id")
+  const id = clientId === undefined ? generatedId(options) : checkId(clientId, "id")
+  const timestamp = checkTimestamp(memberOf(item, "timestamp"), options.acceptedAt)
+  const actor = requireObject(item, "actor", '{"id": …, "type": …}')
+  const actorId = requireId(actor, "id", "actor.id")
+  const email = optionalText(actor, "email", "actor.email", EMAIL_LENGTH_MAX)
+  const defaultType = email === undefined ? "system" : "human"
+  const actorType = oneOf(
+    memberOf(actor, "type"),
+    "actor.type",
+    ACTOR_TYPES,
+    isBatch ? defaultType : undefined
+  )
+  const action = checkAction(
+    memberOf(item, "action"),
+    limits.actionLengthMax,
+    options.isOwn === true
+  )
+  const resource = requireObject(item, "resource", '{"id": …, "type": …}')
+  const resourceId = requireId(resource, "id", "resource.id")
+  const resourceType = requireId(resource, "type", "resource.type")
+  const name = optionalText(resource, "name", "resource.name", NAME_LENGTH_MAX)
+  const outcome = oneOf(
+    memberOf(item, "outcome"),
+    "outcome",
+    OUTCOMES,
+    isBatch ? "success" : undefined
+  )
+  const metadata = checkMetadata(memberOf(item, "metadata"), limits.metadataBytesMax)
+  const warnings: Array<string> = []
+  addWarnings(warnings, item, ITEM_FIELDS, "")
+  addWarnings(warnings, actor, ACTOR_FIELDS, "actor.")
+  addWarnings(warnings, resource, RESOURCE_FIELDS, "resource.")
+  return {
+    item,
+    actor,
+    resource,
+    texts: {
+      id: quote(id),
+      timestamp: `"${timestamp}"`,
+      actorId: quote(actorId),
+      actorType: `"${actorType}"`,
+      actorEmail: quoteIfPresent(email),
+      action: `"${action}"`,
+      resourceId: quote(resourceId),
+      resourceType: quote(resourceType),
+      resourceName: quoteIfPresent(name),
+      outcome: `"${outcome}"`,
+      metadata
+    },
+    id,
+    warnings
+  }
+}
+
+/** A member as it was sent, if it was: the stored text may be a default. Null was not sent. */
+const sentMember = (object: Fields, name: string, text: string | undefined): string =>
+  memberOf(object, name) === undefined ? "" : `,"${name}":${text}`
+
+/** The members that are not null. */
+export const withoutNulls = (object: Fields): Fields =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
+
+/**
+ * RFC 8785 text of the item as it was sent, without what is null and so absent: a retry may leave it
+ * out. Put together from the texts that are there already; unknown fields have none, so they take the
+ * long way.
+ */
+const sentText = ({ actor, item, resource, texts, warnings }: Checked): string => {
+  if (warnings.length > 0) {
+    const parts = { actor: withoutNulls(actor), resource: withoutNulls(resource) }
+    return canonicalize({ ...withoutNulls(item), ...parts } as JsonObject)
+  }
+  const actorMembers =
+    sentMember(actor, "email", texts.actorEmail)
+    + sentMember(actor, "id", texts.actorId)
+    + sentMember(actor, "type", texts.actorType)
+  const resourceMembers =
+    sentMember(resource, "id", texts.resourceId)
+    + sentMember(resource, "name", texts.resourceName)
+    + sentMember(resource, "type", texts.resourceType)
+  const { timestamp } = item
+  return (
+    `{"action":${texts.action},"actor":{${actorMembers.slice(1)}}`
+    + sentMember(item, "id", texts.id)
+    + sentMember(item, "metadata", texts.metadata)
+    + sentMember(item, "outcome", texts.outcome)
+    + `,"resource":{${resourceMembers.slice(1)}}`
+    + sentMember(item, "timestamp", typeof timestamp === "string" ? quote(timestamp) : undefined)
+    + "}"
+  )
+}
+
+type Writable<A> = { -readonly [K in keyof A]: A[K] }
+
+const finish = (checked: Checked, options: PrepareOptions, limits: PrepareLimits): Prepared => {
+  const { id, item, texts, warnings } = checked
+  const { index, secret, tenantId } = options
+  const sent = sentText(checked)
+  if (isLonger(sent, limits.eventBytesMax)) {
+    refuse("event_too_large", "event", tooLarge(sent, limits.eventBytesMax))
+  }
+  const details = detailsText(texts)
+  const salt = details === undefined ? undefined : randomHex()
+  const hashOfDetails =
+    details === undefined || salt === undefined ? undefined : detailsHash(salt, details)
+  const prepared: Writable<PreparedEvent> = {
+    index,
+    id,
+    body: flat(bodyText(texts)),
+    contentHash: contentHash(coreText(texts, hashOfDetails))
+  }
+  if (salt !== undefined && hashOfDetails !== undefined) {
+    prepared.detailsSalt = salt
+    prepared.detailsHash = hashOfDetails
+  }
+  if (memberOf(item, "id") !== undefined) {
+    prepared.dedupKey = dedupKeyOf(tenantId, id)
+    prepared.fingerprint = hash("sha256", secret + sent, "hex").slice(0, FINGERPRINT_LENGTH)
+  }
+  return { ok: prepared, warnings }
+}
+
+/**
+ * Check one item and make it ready for the sequencer. The first thing that is wrong is the error;
+ * what is not wrong but not stored either is a warning.
+ */
+export const prepareItem = (value: unknown, options: PrepareOptions): Prepared => {
+  const limits = options.limits ?? defaultPrepareLimits
+  try {
+    if (!isObject(value)) return refuse("invalid_value", "event", "must be a JSON object")
+    return finish(check(value, options, limits), options, limits)
+  } catch (error) {
+    if (error instanceof Refusal) return { error: { code: error.code, message: error.message } }
+    if (!(error instanceof NotCanonicalizable)) throw error
+    return { error: { code: "unstorable_value", message: `event: ${error.message}` } }
+  }
+}

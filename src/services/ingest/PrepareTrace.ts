@@ -1,0 +1,496 @@
+/**
+ * From one request on a trace to an operation that the sequencer can decide on: checked by hand,
+ * ids made or derived, details canonical and hashed. Every refusal names the field. Knows no
+ * request and nothing of what exists; the item has been read by StrictJson before.
+ */
+import { hash } from "node:crypto"
+import { NAME_LENGTH_MAX } from "../../domain/events/AuditEvent.ts"
+import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
+import type { ItemError } from "../../domain/records/Command.ts"
+import { derivedUuid, randomHex, uuidv7 } from "../../domain/Identifiers.ts"
+import type { JsonObject, StrictResult } from "../../domain/json/StrictJson.ts"
+import { formatMicros, nowMicros, parseTimestamp } from "../../domain/Timestamp.ts"
+import {
+  factDetailsHash,
+  terminalStatuses,
+  type PreparedDetails,
+  type TerminalStatus
+} from "../../domain/traces/TraceFact.ts"
+import { traceEventKeyOf, type TraceOperation } from "../../domain/traces/TraceOperation.ts"
+import type { IdempotencyKey, PreparedItems } from "./Ingest.ts"
+import {
+  checkId,
+  checkMetadata,
+  FINGERPRINT_LENGTH,
+  isLonger,
+  isObject,
+  oneOf,
+  optionalText,
+  refuse,
+  refuseUnknown,
+  Refusal,
+  requireId,
+  tooLarge,
+  memberOf,
+  withoutNulls,
+  type Fields,
+  type PrepareError
+} from "./Prepare.ts"
+
+/** Characters of `agent_name` and of a span's `name`. */
+export const TRACE_NAME_LENGTH_MAX = NAME_LENGTH_MAX
+/** Characters of `trigger`. */
+export const TRIGGER_LENGTH_MAX = 1_024
+/** Characters of `span_type`. */
+export const SPAN_TYPE_LENGTH_MAX = 128
+/** Spans that one span names as its causes. */
+export const CAUSES_MAX = 256
+/** Bytes of a span's `error` in RFC 8785 form. */
+export const ERROR_BYTES_MAX = 32 * 1_024
+/** Bytes of a trace event's `payload` in RFC 8785 form. */
+export const PAYLOAD_BYTES_MAX = 64 * 1_024
+/** Characters of the `reason` of an erasure. */
+export const REASON_LENGTH_MAX = 1_024
+
+/**
+ * The known span types are a convention; any name of this form is kept. With the flag u, without
+ * which the published schemas would not say it.
+ */
+export const SPAN_TYPE_FORM = /^[A-Z][A-Z0-9_]*$/u
+
+export interface TraceLimits {
+  /** Bytes of `metadata` in RFC 8785 form. */
+  readonly metadataBytesMax: number
+  /** Bytes of `payload` in RFC 8785 form. */
+  readonly payloadBytesMax: number
+  /** Bytes of an operation as sent, metadata, payload and error aside, in RFC 8785 form. */
+  readonly eventBytesMax: number
+}
+
+/** The operations that a batch may hold. */
+export const batchOperations = [
+  "execution.start",
+  "execution.end",
+  "span.start",
+  "span.end",
+  "span.event"
+] as const
+export type OperationName = (typeof batchOperations)[number] | "execution.erase"
+
+export interface PrepareTraceOptions {
+  /** Place in the request, from 0. */
+  readonly index: number
+  readonly tenantId: string
+  /** Id of the API key that the request came with. */
+  readonly keyId: string
+  /** Canonical microsecond form; stands for times that were not sent. */
+  readonly acceptedAt: string
+  /** Keeps fingerprints from being computed by others. */
+  readonly secret: string
+  /** Whatever makes the request repeatable; generated ids are derived from it and the index. */
+  readonly idempotencyKey?: string
+  readonly limits: TraceLimits
+}
+
+export type PreparedTrace = { readonly ok: TraceOperation } | { readonly error: PrepareError }
+
+const ID_FIELDS = { execution: "execution_id", span: "span_id" } as const
+
+/** What each operation may say, its ids aside; an end that was misspelt would be final. */
+const knownFields: Readonly<Record<OperationName, ReadonlyArray<string>>> = {
+  "execution.start": [
+    "id",
+    "agent_id",
+    "agent_name",
+    "trigger",
+    "metadata",
+    "idempotency_key",
+    "started_at"
+  ],
+  "execution.end": ["status", "ended_at", "metadata"],
+  "execution.erase": ["reason"],
+  "span.start": [
+    "id",
+    "parent_span_id",
+    "caused_by_span_ids",
+    "span_type",
+    "name",
+    "started_at",
+    "metadata",
+    "idempotency_key"
+  ],
+  "span.end": ["status", "ended_at", "error", "metadata"],
+  "span.event": ["id", "event_type", "timestamp", "payload"]
+}
+
+/** Which id an operation on something that exists already names. */
+const targetOf: Readonly<Partial<Record<OperationName, keyof typeof ID_FIELDS>>> = {
+  "execution.end": "execution",
+  "execution.erase": "execution",
+  "span.start": "execution",
+  "span.end": "span",
+  "span.event": "span"
+}
+
+/** Members whose size has a limit of its own. */
+const sizedFields = ["metadata", "payload", "error"]
+
+const instantOf = (item: Fields, name: string): string | undefined => {
+  const value = memberOf(item, name)
+  if (value === undefined) return undefined
+  return (
+    (typeof value === "string" ? parseTimestamp(value) : undefined)
+    ?? refuse(
+      "invalid_timestamp",
+      name,
+      "must be an existing RFC 3339 date-time of the years 1970 to 2261, "
+        + "like 2026-01-31T12:00:00.123456Z"
+    )
+  )
+}
+
+const optionalId = (item: Fields, name: string): string | undefined => {
+  const value = memberOf(item, name)
+  return value === undefined ? undefined : checkId(value, name)
+}
+
+const requireText = (item: Fields, name: string, lengthMax: number): string => {
+  const text = optionalText(item, name, name, lengthMax)
+  return text === undefined || text === ""
+    ? refuse("missing_field", name, `required; send a string of 1 to ${lengthMax} characters`)
+    : text
+}
+
+const statusOf = (item: Fields): TerminalStatus =>
+  oneOf(memberOf(item, "status"), "status", terminalStatuses, "COMPLETED") as TerminalStatus
+
+const spanTypeOf = (item: Fields): string => {
+  const value = memberOf(item, "span_type")
+  const form = `a name like TOOL_CALL: capital letters, digits and _, at most ${SPAN_TYPE_LENGTH_MAX}`
+  if (value === undefined) return refuse("missing_field", "span_type", `required; send ${form}`)
+  const isName =
+    typeof value === "string" && value.length <= SPAN_TYPE_LENGTH_MAX && SPAN_TYPE_FORM.test(value)
+  return isName ? value : refuse("invalid_value", "span_type", `must be ${form}`)
+}
+
+const causesOf = (item: Fields): ReadonlyArray<string> => {
+  const name = "caused_by_span_ids"
+  const value = memberOf(item, name)
+  if (value === undefined) return []
+  if (!Array.isArray(value)) return refuse("invalid_value", name, "must be an array of span ids")
+  if (value.length > CAUSES_MAX) {
+    return refuse("invalid_value", name, `has ${value.length} ids; send at most ${CAUSES_MAX}`)
+  }
+  const causes = new Set<string>()
+  for (const [at, cause] of value.entries()) {
+    const path = `${name}[${at}]`
+    const id = checkId(cause, path)
+    if (causes.has(id)) refuse("invalid_value", path, "stands in the list already; send it once")
+    causes.add(id)
+  }
+  return [...causes]
+}
+
+const metadataOf = (item: Fields, { limits }: PrepareTraceOptions): string | undefined =>
+  checkMetadata(memberOf(item, "metadata"), limits.metadataBytesMax)
+
+const payloadOf = (item: Fields, { limits }: PrepareTraceOptions): string | undefined => {
+  const value = memberOf(item, "payload")
+  if (value === undefined) return undefined
+  if (!isObject(value)) return refuse("invalid_value", "payload", "must be an object")
+  const text = canonicalize(value as JsonObject)
+  return isLonger(text, limits.payloadBytesMax)
+    ? refuse("payload_too_large", "payload", tooLarge(text, limits.payloadBytesMax))
+    : text
+}
+
+const errorOf = (item: Fields): string | undefined => {
+  const value = memberOf(item, "error")
+  if (value === undefined) return undefined
+  if (typeof value !== "string" && !isObject(value)) {
+    return refuse("invalid_value", "error", "must be a string or an object")
+  }
+  const text = canonicalize(value as string | JsonObject)
+  return isLonger(text, ERROR_BYTES_MAX)
+    ? refuse("invalid_value", "error", tooLarge(text, ERROR_BYTES_MAX))
+    : text
+}
+
+/** RFC 8785 texts of details by name; undefined was not sent. */
+type DetailTexts = Readonly<Record<string, string | undefined>>
+
+const hashed = (text: string): PreparedDetails => {
+  const salt = randomHex()
+  return { text, salt, hash: factDetailsHash(salt, text) }
+}
+
+/** The details that were sent; `members` in the order of RFC 8785. */
+export const prepareDetails = (members: DetailTexts): PreparedDetails | undefined => {
+  let text = ""
+  for (const name in members) {
+    const member = members[name]
+    if (member !== undefined) text += `${text === "" ? "{" : ","}"${name}":${member}`
+  }
+  return text === "" ? undefined : hashed(flat(`${text}}`))
+}
+
+const optionalDetails = (members: DetailTexts): { readonly details?: PreparedDetails } => {
+  const details = prepareDetails(members)
+  return details === undefined ? {} : { details }
+}
+
+const quoteIfSent = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : quote(text)
+
+/** 32 hex digits that only requests for the same thing share: what was sent, and for whom. */
+const fingerprintOf = (item: Fields, ids: Fields, secret: string): string => {
+  const { op: _op, ...sent } = item
+  const text = canonicalize({ ...withoutNulls(sent), ...ids } as JsonObject)
+  return hash("sha256", secret + text, "hex").slice(0, FINGERPRINT_LENGTH)
+}
+
+/** An id that was made for this request. */
+interface MadeId {
+  readonly id: string
+  /** Nothing can exist under it. */
+  readonly fresh: boolean
+}
+
+/** A retry under the same Idempotency-Key names the same thing. */
+const generatedId = (kind: string, options: PrepareTraceOptions): MadeId => {
+  const { idempotencyKey, index, tenantId } = options
+  return idempotencyKey === undefined
+    ? { id: uuidv7(), fresh: true }
+    : {
+        id: derivedUuid(`alk-${kind}-of-request`, tenantId, idempotencyKey, String(index)),
+        fresh: false
+      }
+}
+
+/** The id of the execution that an agent started under an idempotency key, on every process. */
+export const executionIdOf = (tenantId: string, agentId: string, key: string): string =>
+  derivedUuid("alk-execution", tenantId, agentId, key)
+
+export const rootSpanIdOf = (tenantId: string, executionId: string): string =>
+  derivedUuid("alk-root-span", tenantId, executionId)
+
+const startExecution = (item: Fields, options: PrepareTraceOptions): TraceOperation => {
+  const { acceptedAt, index, tenantId } = options
+  const agentId = requireId(item, "agent_id", "agent_id")
+  const key = optionalId(item, "idempotency_key")
+  const clientId = optionalId(item, "id")
+  if (clientId !== undefined && key !== undefined) {
+    refuse("invalid_value", "id", "can't stand beside idempotency_key, which the id is made of")
+  }
+  const known = key === undefined ? clientId : executionIdOf(tenantId, agentId, key)
+  const { fresh, id } =
+    known === undefined ? generatedId("execution", options) : { id: known, fresh: false }
+  const agentName = optionalText(item, "agent_name", "agent_name", TRACE_NAME_LENGTH_MAX)
+  const trigger = optionalText(item, "trigger", "trigger", TRIGGER_LENGTH_MAX)
+  const metadata = metadataOf(item, options)
+  const startedAt = instantOf(item, "started_at")
+  return {
+    op: "execution.start",
+    index,
+    executionId: id,
+    fresh,
+    agentId,
+    rootSpanId: rootSpanIdOf(tenantId, id),
+    startedAt: startedAt ?? acceptedAt,
+    startedAtGiven: startedAt !== undefined,
+    ...optionalDetails({
+      agent_name: quoteIfSent(agentName),
+      metadata,
+      trigger: quoteIfSent(trigger)
+    }),
+    rootDetails: hashed(`{"name":${quote(agentName ?? agentId)}}`)
+  }
+}
+
+const endTimes = (item: Fields, { acceptedAt }: PrepareTraceOptions) => {
+  const endedAt = instantOf(item, "ended_at")
+  return { endedAt: endedAt ?? acceptedAt, endedAtGiven: endedAt !== undefined }
+}
+
+const startSpan = (
+  item: Fields,
+  executionId: string,
+  options: PrepareTraceOptions
+): TraceOperation => {
+  const { acceptedAt, index, tenantId } = options
+  const clientId = optionalId(item, "id")
+  const key = optionalId(item, "idempotency_key")
+  const parentSpanId = optionalId(item, "parent_span_id")
+  const causedBy = causesOf(item)
+  const spanType = spanTypeOf(item)
+  const name = requireText(item, "name", TRACE_NAME_LENGTH_MAX)
+  const startedAt = instantOf(item, "started_at")
+  const metadata = metadataOf(item, options)
+  const known =
+    clientId
+    ?? (key === undefined ? undefined : derivedUuid("alk-span", tenantId, executionId, key))
+  const { fresh, id } =
+    known === undefined ? generatedId("span", options) : { id: known, fresh: false }
+  return {
+    op: "span.start",
+    index,
+    executionId,
+    spanId: id,
+    fresh,
+    ...(parentSpanId === undefined ? {} : { parentSpanId }),
+    causedBy,
+    spanType,
+    startedAt: startedAt ?? acceptedAt,
+    startedAtGiven: startedAt !== undefined,
+    details: prepareDetails({ metadata, name: quote(name) })!
+  }
+}
+
+const addEvent = (item: Fields, spanId: string, options: PrepareTraceOptions): TraceOperation => {
+  const { acceptedAt, index, secret, tenantId } = options
+  const clientId = optionalId(item, "id")
+  const eventType = requireId(item, "event_type", "event_type")
+  const timestamp = instantOf(item, "timestamp")
+  const payload = payloadOf(item, options)
+  return {
+    op: "span.event",
+    index,
+    spanId,
+    eventId: clientId ?? generatedId("trace-event", options).id,
+    eventType,
+    timestamp: timestamp ?? acceptedAt,
+    ...optionalDetails({ payload }),
+    ...(clientId === undefined
+      ? {}
+      : {
+          dedupKey: traceEventKeyOf(tenantId, clientId),
+          fingerprint: fingerprintOf(item, { span_id: spanId }, secret)
+        })
+  }
+}
+
+const prepare = (
+  op: OperationName,
+  item: Fields,
+  target: string,
+  options: PrepareTraceOptions
+): TraceOperation => {
+  const { index, keyId } = options
+  switch (op) {
+    case "execution.start":
+      return startExecution(item, options)
+    case "execution.end":
+      return {
+        op,
+        index,
+        executionId: target,
+        status: statusOf(item),
+        ...endTimes(item, options),
+        ...optionalDetails({ metadata: metadataOf(item, options) })
+      }
+    case "execution.erase": {
+      const reason = requireText(item, "reason", REASON_LENGTH_MAX)
+      return { op, index, executionId: target, reason, erasedBy: keyId }
+    }
+    case "span.start":
+      return startSpan(item, target, options)
+    case "span.end":
+      return {
+        op,
+        index,
+        spanId: target,
+        status: statusOf(item),
+        ...endTimes(item, options),
+        ...optionalDetails({ error: errorOf(item), metadata: metadataOf(item, options) })
+      }
+    case "span.event":
+      return addEvent(item, target, options)
+  }
+}
+
+/** Whatever has no limit of its own may not add up to more than an event may have. */
+const refuseOversized = (item: Fields, { limits }: PrepareTraceOptions): void => {
+  const rest = Object.fromEntries(
+    Object.entries(item).filter(([name]) => !sizedFields.includes(name))
+  )
+  const text = canonicalize(rest as JsonObject)
+  if (isLonger(text, limits.eventBytesMax)) {
+    refuse("event_too_large", "operation", tooLarge(text, limits.eventBytesMax))
+  }
+}
+
+const operationName = (item: Fields): OperationName =>
+  oneOf(memberOf(item, "op"), "op", batchOperations, undefined) as OperationName
+
+/** Where the id of what an operation is about comes from. */
+export type Target =
+  /** From the path, and so does the operation. */
+  | { readonly op: OperationName; readonly id: string | undefined }
+  /** From the item itself, as in a batch. */
+  | undefined
+
+/**
+ * Check one operation and make it ready for the sequencer. The first thing that is wrong is the
+ * error, unknown fields before all others.
+ */
+export const prepareOperation = (
+  value: unknown,
+  target: Target,
+  options: PrepareTraceOptions
+): PreparedTrace => {
+  try {
+    if (!isObject(value)) return refuse("invalid_value", "operation", "must be a JSON object")
+    const op = target?.op ?? operationName(value)
+    const kind = targetOf[op]
+    const idField = target === undefined && kind !== undefined ? ID_FIELDS[kind] : undefined
+    const own = target === undefined ? ["op", ...(idField === undefined ? [] : [idField])] : []
+    refuseUnknown(value, [...own, ...knownFields[op]], op)
+    const id = target?.id ?? (idField === undefined ? "" : requireId(value, idField, idField))
+    const ok = prepare(op, value, id, options)
+    if (ok.op === "span.start" && ok.causedBy.length > 0) refuseOversized(value, options)
+    return { ok }
+  } catch (error) {
+    if (error instanceof Refusal) return { error: { code: error.code, message: error.message } }
+    if (!(error instanceof NotCanonicalizable)) throw error
+    return { error: { code: "unstorable_value", message: `operation: ${error.message}` } }
+  }
+}
+
+/** What the operations of one request have in common. */
+export interface PrepareTracesOptions
+  extends Omit<PrepareTraceOptions, "index" | "acceptedAt" | "idempotencyKey"> {
+  readonly target: Target
+  readonly idempotency: IdempotencyKey | undefined
+}
+
+/** Operations of a request after validation. */
+export type PreparedTraces = PreparedItems & { readonly traces: ReadonlyArray<TraceOperation> }
+
+/** Validate operations in order. Never fails: what is wrong with one is an error of that one. */
+export const prepareTraces = (
+  items: ReadonlyArray<StrictResult>,
+  { idempotency, target, ...common }: PrepareTracesOptions
+): PreparedTraces => {
+  const traces: Array<TraceOperation> = []
+  const errors: Array<ItemError> = []
+  const options = {
+    ...common,
+    acceptedAt: formatMicros(nowMicros()),
+    ...(idempotency === undefined
+      ? {}
+      : { idempotencyKey: `${idempotency.method} ${idempotency.path} ${idempotency.key}` })
+  }
+  for (const [index, item] of items.entries()) {
+    if ("problem" in item) {
+      errors.push({ index, code: item.problem.code, message: item.problem.message })
+      continue
+    }
+    const prepared = prepareOperation(item.value, target, { ...options, index })
+    if ("error" in prepared) {
+      errors.push({ index, code: prepared.error.code, message: prepared.error.message })
+      continue
+    }
+    traces.push(prepared.ok)
+  }
+  return { events: [], errors, warnings: [], traces }
+}

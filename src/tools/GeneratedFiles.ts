@@ -1,0 +1,29 @@
+/** Every file of the repository that a program writes. Writes nothing itself. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, relative } from "node:path"
+import { publishedFiles } from "../contracts/PublishedFiles.ts"
+import { openApiText } from "../http/Api.ts"
+import { generateOtlp } from "./OtlpCode.ts"
+
+/** Where the program imports the protobuf code from. */
+const OTLP_CODE = "src/services/ingest/otlp/gen"
+
+const otlpFiles = (): ReadonlyArray<readonly [string, string]> => {
+  const folder = mkdtempSync(join(tmpdir(), "alk-otlp-"))
+  try {
+    generateOtlp(folder)
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => {
+        const file = join(entry.parentPath, entry.name)
+        return [join(OTLP_CODE, relative(folder, file)), readFileSync(file, "utf8")] as const
+      })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Content by path, relative to the repository. */
+export const generatedFiles = (): ReadonlyMap<string, string> =>
+  new Map([...publishedFiles(), ["schemas/openapi.json", openApiText()] as const, ...otlpFiles()])

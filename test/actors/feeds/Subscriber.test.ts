@@ -1,0 +1,193 @@
+/**
+ * Readers of live streams: bursts wait for those who read, and those who don't are closed, counted
+ * and logged before they cost more memory than is named.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Logger, References, Scope, Stream } from "effect"
+import { PrometheusMetrics } from "effect/observability"
+import {
+  MARK_EVENTS,
+  openReader,
+  READER_LIMITS,
+  Readers,
+  type CloseReason,
+  type LiveMessage,
+  type Subscriber
+} from "../../../src/actors/feeds/Subscriber.ts"
+
+const limits = { bytesMax: 1_000, lateBytes: 100, lateMs: 50, totalBytesMax: 1_500 }
+const details = { tenant: "acme", stream: "events" }
+const message = (sequenceNumber: number, bytes = 100): LiveMessage => ({
+  sequenceNumber,
+  message: Buffer.alloc(bytes, String(sequenceNumber % 10))
+})
+
+const began = (readers: Readers, wanted?: (event: LiveMessage) => boolean) =>
+  Effect.map(openReader<LiveMessage>(readers, { details, wanted }), (reader) => {
+    reader.begin(0)
+    return reader
+  })
+
+const collected = (reader: Subscriber<LiveMessage>, count = Infinity) =>
+  Effect.map(Stream.runCollect(Stream.take(reader.messages(), count)), (pieces) =>
+    pieces.map((piece) => Buffer.from(piece).toString())
+  )
+
+/** How often readers were closed for this, by `/metrics`. */
+const closedFor = (reason: CloseReason) =>
+  Effect.map(PrometheusMetrics.format(), (text) => {
+    const series = new RegExp(`^alk_live_readers_closed_total\\{reason="${reason}"\\} (\\d+)`, "m")
+    return Number(series.exec(text)?.[1] ?? 0)
+  })
+
+describe("a reader that reads", () => {
+  it.live("gets a burst of many times what may wait for long", () =>
+    Effect.gen(function* () {
+      const readers = new Readers()
+      const reader = yield* began(readers)
+      const reading = yield* Effect.forkChild(collected(reader, 8_000))
+      // Eight batches of 1,000 large events, as fast as they can be handed on.
+      for (let n = 1; n <= 8_000; n++) reader.deliver(message(n, 8_192))
+      assert.isAbove(readers.bytes, 10 * READER_LIMITS.lateBytes)
+      assert.strictEqual((yield* Fiber.join(reading)).length, 8_000)
+      assert.isUndefined(reader.closedFor)
+      assert.isBelow(readers.bytes, READER_LIMITS.lateBytes)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("gets everything in order, what came before the start point was fixed too", () =>
+    Effect.gen(function* () {
+      const readers = new Readers(limits)
+      const reader = yield* openReader<LiveMessage>(readers, { details })
+      for (let n = 1; n <= 4; n++) reader.deliver(message(n, 10))
+      reader.begin(2)
+      for (let n = 5; n <= 9; n++) reader.deliver(message(n, 10))
+      const seen = yield* collected(reader, 7)
+      assert.deepStrictEqual(
+        seen.map(([digit]) => digit),
+        ["3", "4", "5", "6", "7", "8", "9"]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is not late because it has waited for its start point", () =>
+    Effect.gen(function* () {
+      const reader = yield* openReader<LiveMessage>(new Readers(limits), { details })
+      for (let n = 1; n <= 4; n++) reader.deliver(message(n))
+      yield* Effect.sleep(limits.lateMs * 2)
+      reader.deliver(message(5))
+      reader.begin(0)
+      reader.deliver(message(6))
+      assert.isUndefined(reader.closedFor)
+      assert.strictEqual((yield* collected(reader, 6)).length, 6)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("has comments without an empty line, and marks where much was passed over", () =>
+    Effect.gen(function* () {
+      const reader = yield* began(new Readers(), () => false)
+      reader.keepAlive()
+      for (let n = 1; n < MARK_EVENTS; n++) reader.deliver(message(n, 1))
+      reader.keepAlive()
+      reader.deliver(message(MARK_EVENTS, 1))
+      reader.keepAlive()
+      reader.keepAlive()
+      const comment = ": keep-alive\n"
+      assert.deepStrictEqual(yield* collected(reader, 4), [
+        comment,
+        comment,
+        `id: ${MARK_EVENTS}\n\n`,
+        comment
+      ])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a reader that does not read", () => {
+  const lines: Array<Record<string, unknown>> = []
+  const logger = Logger.make(({ fiber, logLevel }) => {
+    lines.push({ level: logLevel, ...fiber.getRef(References.CurrentLogAnnotations) })
+  })
+  /** What is left of it, in bytes, once it is closed for this. */
+  const closed = (
+    reason: CloseReason,
+    fill: (
+      readers: Readers,
+      reader: Subscriber<LiveMessage>
+    ) => Effect.Effect<void, never, Scope.Scope>
+  ) =>
+    Effect.gen(function* () {
+      const before = yield* closedFor(reason)
+      lines.length = 0
+      const readers = new Readers(limits)
+      const scope = yield* Scope.make()
+      const reader = yield* Scope.provide(began(readers), scope)
+      yield* Scope.provide(fill(readers, reader), scope)
+      assert.strictEqual(reader.closedFor, reason)
+      // Its memory is free before its connection has gone, and its stream has come to its end.
+      assert.deepStrictEqual(yield* collected(reader), [])
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual(readers.bytes, 0)
+      assert.strictEqual(yield* closedFor(reason), before + 1)
+      assert.deepInclude(lines, { level: "Warn", reason, ...details })
+    }).pipe(Effect.provide(Logger.layer([logger])), Effect.scoped)
+
+  it.live("is closed when it is too far behind", () =>
+    closed("behind", (_, reader) =>
+      Effect.sync(() => {
+        for (let n = 1; n <= 11; n++) reader.deliver(message(n))
+      })
+    )
+  )
+
+  it.live("is closed when it is behind for too long", () =>
+    closed("late", (_, reader) =>
+      Effect.gen(function* () {
+        reader.deliver(message(1))
+        reader.deliver(message(2))
+        yield* Effect.sleep(limits.lateMs * 2)
+        assert.isUndefined(reader.closedFor)
+        reader.deliver(message(3))
+      })
+    )
+  )
+
+  it.live("is closed when it is the furthest behind and all of them take too much", () =>
+    closed("memory", (readers, reader) =>
+      Effect.gen(function* () {
+        const other = yield* began(readers)
+        for (let n = 1; n <= 8; n++) reader.deliver(message(n))
+        for (let n = 1; n <= 7; n++) other.deliver(message(n))
+        assert.isUndefined(reader.closedFor)
+        other.deliver(message(8, 50))
+        assert.isUndefined(other.closedFor)
+        assert.strictEqual(readers.bytes, 750)
+      })
+    )
+  )
+
+  it.live("is closed when its connection stalls", () =>
+    Effect.gen(function* () {
+      let stall = (): void => {}
+      const reader = yield* openReader<LiveMessage>(new Readers(limits), {
+        details,
+        onStalled: (stalled) => (stall = stalled)
+      })
+      reader.begin(0)
+      reader.deliver(message(1))
+      stall()
+      assert.strictEqual(reader.closedFor, "stalled")
+      reader.close("late")
+      assert.strictEqual(reader.closedFor, "stalled")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("gives nothing to the log when it just goes", () =>
+    Effect.gen(function* () {
+      lines.length = 0
+      const readers = new Readers(limits)
+      yield* Effect.scoped(Effect.map(began(readers), (reader) => reader.deliver(message(1))))
+      assert.deepStrictEqual([lines.length, readers.bytes], [0, 0])
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  )
+})

@@ -1,0 +1,523 @@
+/**
+ * The live view of an execution: every change once, whatever log, store and clients do meanwhile;
+ * what a change says; and how a stream ends.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { LiveFeed } from "../../../src/actors/feeds/LiveFeed.ts"
+import { READER_LIMITS } from "../../../src/actors/feeds/Subscriber.ts"
+import { TraceFeed, type TraceSubscription } from "../../../src/actors/feeds/TraceFeed.ts"
+import { GENESIS_HASH } from "../../../src/domain/chain/HashChain.ts"
+import {
+  factDetailsHash,
+  parseFact,
+  storeFact,
+  type FactCore,
+  type FactDetails,
+  type TraceFact
+} from "../../../src/domain/traces/TraceFact.ts"
+import { TraceView } from "../../../src/domain/traces/TraceView.ts"
+import { FeedWorld, layerFeeds } from "../support/FeedDoubles.ts"
+
+const TENANT = "acme"
+const RUN = 'run "1" é'
+
+/** Without what the chain of facts gives them. */
+type Bare<C = FactCore> = C extends FactCore
+  ? Omit<C, "fact_number" | "execution_id"> & { readonly details?: FactDetails }
+  : never
+
+/** Chains facts of several executions of one tenant, as the sequencer would. */
+class Writer {
+  readonly facts: Array<TraceFact> = []
+  readonly #counts = new Map<string, number>()
+
+  write({ details, ...bare }: Bare, executionId = RUN): TraceFact {
+    const fact_number = (this.#counts.get(executionId) ?? 0) + 1
+    this.#counts.set(executionId, fact_number)
+    const text = details === undefined ? undefined : JSON.stringify(details)
+    const salt = "0".repeat(32)
+    const stored = storeFact(
+      { ...bare, execution_id: executionId, fact_number } as FactCore,
+      text === undefined ? undefined : { text, salt, hash: factDetailsHash(salt, text) },
+      {
+        tenantId: TENANT,
+        chainSequence: this.facts.length + 1,
+        createdAt: "2026-11-21T10:00:00.000000Z",
+        prevHash: this.facts.at(-1)?.hash ?? GENESIS_HASH
+      }
+    )
+    const fact = parseFact(stored.body)!
+    this.facts.push(fact)
+    return fact
+  }
+
+  start(executionId = RUN): void {
+    const times = { started_at: "2026-11-21T10:00:00.000000Z", started_at_given: false }
+    this.write(
+      {
+        type: "execution.started",
+        agent_id: `"execution_id":"x"`,
+        root_span_id: `root of ${executionId}`,
+        source: "api",
+        ...times,
+        details: { agent_name: "secret", metadata: { a: "secret" } }
+      },
+      executionId
+    )
+    this.span(`root of ${executionId}`, executionId)
+  }
+
+  span(id: string, executionId = RUN, metadata?: FactDetails["metadata"]): void {
+    this.write(
+      {
+        type: "span.started",
+        span_id: id,
+        caused_by_span_ids: [],
+        span_type: "A",
+        started_at: "2026-11-21T10:00:00.000000Z",
+        started_at_given: false,
+        details: { name: `secret ${id}`, ...(metadata === undefined ? {} : { metadata }) }
+      },
+      executionId
+    )
+  }
+
+  endSpan(span_id: string): void {
+    const ended_at = "2026-11-21T10:00:08.000000Z"
+    this.write({ type: "span.ended", span_id, status: "COMPLETED", ended_at })
+  }
+
+  event(n: number, payload: FactDetails["payload"] = { n }, executionId = RUN): void {
+    this.write(
+      {
+        type: "span.event",
+        span_id: "s",
+        event_id: `e${n}`,
+        event_type: "tick",
+        sequence_number: n,
+        timestamp: "2026-11-21T10:00:00.000000Z",
+        details: { payload }
+      },
+      executionId
+    )
+  }
+
+  end(executionId = RUN): void {
+    const ended_at = "2026-11-21T10:00:09.000000Z"
+    this.write({ type: "execution.ended", status: "COMPLETED", ended_at }, executionId)
+  }
+}
+
+interface Message {
+  readonly event: string
+  readonly id: number | undefined
+  readonly data: any
+}
+
+const messagesOf = (text: string): ReadonlyArray<Message> =>
+  text
+    .split("\n\n")
+    .map((block) => block.split("\n"))
+    .flatMap((lines) => {
+      const field = (name: string) =>
+        lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
+      const data = field("data")
+      const id = field("id")
+      return data === undefined
+        ? []
+        : [
+            {
+              event: field("event")!,
+              id: id === undefined ? undefined : Number(id),
+              data: JSON.parse(data)
+            }
+          ]
+    })
+
+const text = (bytes: Iterable<Uint8Array>): string =>
+  [...bytes].map((piece) => Buffer.from(piece).toString()).join("")
+
+const subscription: TraceSubscription = {
+  tenantId: TENANT,
+  keyId: "key_1",
+  executionId: RUN,
+  after: undefined
+}
+
+/** What a client has to be told of a fact, by folding everything up to it. */
+const expectedOf = (facts: ReadonlyArray<TraceFact>, at: number): ReadonlyArray<Message> => {
+  const view = new TraceView()
+  const target = facts[at]!
+  for (const fact of facts.slice(0, at)) {
+    if (fact.execution_id === target.execution_id) view.take(fact)
+  }
+  const change = view.take(target)
+  const parts: Array<readonly [string, unknown]> = [
+    ...change.spans.map((id) => ["span.updated", view.span(id)] as const),
+    ...(change.event === undefined ? [] : [["trace.event", change.event] as const]),
+    ...(change.execution ? [["execution.updated", view.execution] as const] : [])
+  ]
+  return parts.map(([event, data], place) => ({
+    event,
+    id: place === parts.length - 1 ? target.chain_sequence : undefined,
+    data: JSON.parse(JSON.stringify(data))
+  }))
+}
+
+/** A trace with two executions that take turns. */
+const twoRuns = (events: number): ReadonlyArray<TraceFact> => {
+  const writer = new Writer()
+  writer.start()
+  writer.start("other")
+  writer.span("s")
+  for (let n = 1; n <= events; n++) {
+    writer.event(n)
+    if (n % 3 === 0) writer.event(n / 3, { other: true }, "other")
+    if (n % 4 === 0) writer.span(`s${n}`)
+    if (n % 8 === 0) {
+      const ended_at = "2026-11-21T10:00:01.000000Z"
+      writer.write({ type: "span.ended", span_id: `s${n}`, status: "FAILED", ended_at })
+    }
+  }
+  writer.end()
+  return writer.facts
+}
+
+const own = (facts: ReadonlyArray<TraceFact>) =>
+  facts.filter(({ execution_id }) => execution_id === RUN)
+
+/** Small numbers that look random and are the same each time. */
+const dice = (seed: number) => () => {
+  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
+  return seed / 2 ** 32
+}
+
+/** Commit and project at a pace of their own. */
+const produce = (world: FeedWorld, facts: ReadonlyArray<TraceFact>, random: () => number) =>
+  Effect.gen(function* () {
+    for (const fact of facts) {
+      world.commit(fact)
+      if (random() < 0.5) world.project(Math.ceil(random() * 4))
+      if (random() < 0.4) yield* Effect.sleep(Math.floor(random() * 4))
+    }
+    yield* Effect.sleep(5)
+    world.project()
+  })
+
+/** Follow from a resume point, breaking off and resuming by the last id, until `last` is seen. */
+const follow = (after: number, last: number, random: () => number) =>
+  Effect.gen(function* () {
+    const feed = yield* TraceFeed
+    const seen: Array<Message> = []
+    let position = after
+    while (position < last) {
+      const connection = Effect.gen(function* () {
+        const bytes = yield* feed.subscribe({ ...subscription, after: position })
+        const chunks = 2 + Math.floor(random() * 12)
+        yield* bytes.pipe(
+          Stream.take(chunks),
+          Stream.runForEach((piece) =>
+            Effect.gen(function* () {
+              for (const message of messagesOf(text([piece]))) {
+                seen.push(message)
+                position = message.id ?? position
+              }
+              if (position >= last) return yield* Effect.fail("done" as const)
+              if (random() < 0.3) yield* Effect.sleep(1)
+            })
+          ),
+          Effect.catch((reason) => (reason === "done" ? Effect.void : Effect.fail(reason)))
+        )
+      })
+      yield* Effect.scoped(connection)
+    }
+    return seen
+  })
+
+describe("following an execution", () => {
+  for (let seed = 1; seed <= 12; seed++) {
+    it.live(`tells every change once, however clients come and go (${seed})`, () => {
+      const random = dice(seed)
+      const world = new FeedWorld()
+      world.fetchMax = 1 + (seed % 5)
+      const facts = twoRuns(40)
+      const mine = own(facts)
+      const last = mine.at(-1)!.chain_sequence
+      for (const fact of facts.slice(0, 4)) world.commit(fact)
+      world.project()
+      return Effect.gen(function* () {
+        const clients = yield* Effect.forEach([0, 0, 1, 2], (after) =>
+          Effect.forkChild(follow(after, last, random))
+        )
+        yield* produce(world, facts.slice(4), random)
+        for (const [at, client] of clients.entries()) {
+          const after = [0, 0, 1, 2][at]!
+          const expected = facts.flatMap((fact, place) =>
+            fact.execution_id === RUN && fact.chain_sequence > after ? expectedOf(facts, place) : []
+          )
+          assert.deepStrictEqual(yield* Fiber.join(client), expected)
+        }
+      }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("20 seconds"))
+    })
+  }
+
+  for (let seed = 20; seed <= 27; seed++) {
+    it.live(`live only, tells everything that is committed after the headers (${seed})`, () => {
+      const random = dice(seed)
+      const world = new FeedWorld()
+      const facts = twoRuns(40)
+      const last = own(facts).at(-1)!.chain_sequence
+      for (const fact of facts.slice(0, 6)) world.commit(fact)
+      world.project()
+      const client = Effect.gen(function* () {
+        const feed = yield* TraceFeed
+        yield* Effect.sleep(Math.floor(random() * 20))
+        const bytes = yield* feed.subscribe(subscription)
+        const committed = world.committed.length
+        const seen: Array<Message> = []
+        yield* bytes.pipe(
+          Stream.takeUntil((piece) => {
+            seen.push(...messagesOf(text([piece])))
+            return seen.at(-1)?.id === last
+          }),
+          Stream.runDrain
+        )
+        const first = seen[0]!.id ?? last
+        const expected = facts.flatMap((fact, place) =>
+          fact.execution_id === RUN && fact.chain_sequence >= first ? expectedOf(facts, place) : []
+        )
+        assert.deepStrictEqual(seen, expected)
+        const after = own(facts.slice(committed))
+        assert.isAtMost(first, after[0]?.chain_sequence ?? last)
+      }).pipe(Effect.scoped)
+      return Effect.gen(function* () {
+        const clients = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(client))
+        const rest = facts.slice(6)
+        yield* produce(world, rest.slice(0, -1), random)
+        // Whoever comes late finds something to end with.
+        yield* Effect.sleep(25)
+        yield* produce(world, rest.slice(-1), random)
+        for (const fiber of clients) yield* Fiber.join(fiber)
+      }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("20 seconds"))
+    })
+  }
+
+  it.live("begins with retry, and gives only the last message of a fact an id", () => {
+    const world = new FeedWorld()
+    const writer = new Writer()
+    writer.start()
+    writer.span("s")
+    writer.end()
+    for (const fact of writer.facts) world.commit(fact)
+    world.project()
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const bytes = yield* feed.subscribe({ ...subscription, after: 3 })
+      const pieces = yield* bytes.pipe(Stream.take(2), Stream.runCollect)
+      assert.strictEqual(text(pieces.slice(0, 1)), "retry: 3000\n")
+      const messages = messagesOf(text(pieces.slice(1)))
+      assert.deepStrictEqual(
+        messages.map(({ data, event, id }) => [event, id, data.id, data.status]),
+        [
+          ["span.updated", undefined, `root of ${RUN}`, "COMPLETED"],
+          ["span.updated", undefined, "s", "COMPLETED"],
+          ["execution.updated", 4, RUN, "COMPLETED"]
+        ]
+      )
+    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+  })
+
+  it.live("says nothing of the details any more once they are erased", () => {
+    const world = new FeedWorld()
+    const writer = new Writer()
+    writer.start()
+    writer.span("s")
+    for (const fact of writer.facts) world.commit(fact)
+    world.project()
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const bytes = yield* feed.subscribe(subscription)
+      const live = yield* Effect.forkChild(bytes.pipe(Stream.take(4), Stream.runCollect))
+      const before = writer.facts.length
+      writer.event(1, { a: "secret" })
+      writer.write({ type: "execution.erased", reason: "r", erased_by: "key_1" })
+      writer.end()
+      for (const fact of writer.facts.slice(before)) world.commit(fact)
+      world.project()
+      const [, event, erased, ended] = yield* Fiber.join(live)
+      assert.include(text([event!]), "secret")
+      for (const piece of [erased!, ended!]) assert.notInclude(text([piece]), "secret")
+      assert.isString(messagesOf(text([erased!]))[0]!.data.erased_at)
+      const replay = yield* feed.subscribe({ ...subscription, after: 0 })
+      const pieces = yield* replay.pipe(Stream.take(7), Stream.runCollect)
+      assert.notInclude(text(pieces), "secret")
+      assert.strictEqual(messagesOf(text(pieces)).at(-1)!.id, 6)
+    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+  })
+})
+
+describe("the end of a stream", () => {
+  it.live("comes for a reader that is too slow, which resumes by its last id", () => {
+    const world = new FeedWorld()
+    world.fetchMax = 50
+    const writer = new Writer()
+    writer.start()
+    writer.span("s")
+    for (const fact of writer.facts) world.commit(fact)
+    world.project()
+    // Half of what is sent: the one who reads never has so much waiting.
+    const limits = { ...READER_LIMITS, bytesMax: 3 * 1_048_576 }
+    const big = { text: "x".repeat(60_000) }
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const slow = yield* feed.subscribe(subscription)
+      const fast = yield* feed.subscribe(subscription)
+      const began = yield* Deferred.make<void>()
+      // It takes the first piece and then nothing until everything has been sent.
+      const reading = yield* Effect.forkChild(
+        slow.pipe(
+          Stream.tap((piece) =>
+            text([piece]).startsWith("retry") ? Effect.void : Deferred.await(began)
+          ),
+          Stream.runCollect
+        )
+      )
+      const all = yield* Effect.forkChild(fast.pipe(Stream.take(101), Stream.runCollect))
+      for (let n = 1; n <= 100; n++) writer.event(n, big)
+      for (const fact of writer.facts.slice(3)) world.commit(fact)
+      world.project()
+      assert.strictEqual(messagesOf(text(yield* Fiber.join(all))).length, 100)
+      yield* Deferred.succeed(began, undefined)
+      const seen = messagesOf(text(yield* Fiber.join(reading)))
+      assert.isBelow(seen.length, 100)
+      const after = seen.at(-1)?.id ?? 3
+      assert.deepStrictEqual(
+        seen.map(({ id }) => id),
+        Array.from(seen, (_, n) => n + 4)
+      )
+      const resumed = yield* feed.subscribe({ ...subscription, after })
+      const rest = yield* resumed.pipe(Stream.take(101 - seen.length), Stream.runCollect)
+      assert.deepStrictEqual(
+        messagesOf(text(rest)).map(({ id }) => id),
+        Array.from({ length: 100 - seen.length }, (_, n) => after + 1 + n)
+      )
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(layerFeeds(world, 100, limits)),
+      Effect.timeout("20 seconds")
+    )
+  })
+
+  it.live("comes with the revocation of the key", () => {
+    const world = new FeedWorld()
+    const writer = new Writer()
+    writer.start()
+    for (const fact of writer.facts) world.commit(fact)
+    world.project()
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const bytes = yield* feed.subscribe(subscription)
+      yield* Deferred.succeed(world.revoked, undefined)
+      assert.strictEqual(text(yield* Stream.runCollect(bytes)), "retry: 3000\n")
+    }).pipe(Effect.scoped, Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+  })
+})
+
+describe("what is refused", () => {
+  const failure = (wanted: Partial<TraceSubscription>) =>
+    Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const { _tag } = yield* feed.subscribe({ ...subscription, ...wanted }).pipe(Effect.flip)
+      return _tag
+    }).pipe(Effect.scoped)
+  const started = () => {
+    const world = new FeedWorld()
+    const writer = new Writer()
+    writer.start()
+    for (const fact of writer.facts) world.commit(fact)
+    world.project()
+    return world
+  }
+
+  it.live(
+    "is an execution that is not there, another tenant's, and a place beyond the head",
+    () => {
+      const world = started()
+      return Effect.gen(function* () {
+        assert.strictEqual(yield* failure({ executionId: "nobody" }), "ExecutionUnknown")
+        assert.strictEqual(yield* failure({ tenantId: "globex" }), "ExecutionUnknown")
+        assert.strictEqual(yield* failure({ after: 3 }), "ResumePointInvalid")
+        assert.strictEqual(world.fetches.get(0), undefined)
+      }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+    }
+  )
+
+  for (const isEnded of [false, true]) {
+    const name = isEnded
+      ? "is no execution whose many large spans have ended"
+      : "is an execution whose running spans say more than may be kept"
+    it.live(name, () => {
+      const writer = new Writer()
+      writer.start()
+      const metadata = { text: "x".repeat(32_000) }
+      for (let n = 0; n < 2_200; n++) {
+        writer.span(`s${n}`, RUN, metadata)
+        if (isEnded) writer.endSpan(`s${n}`)
+      }
+      const world = new FeedWorld()
+      for (const fact of writer.facts) world.commit(fact)
+      world.project()
+      return Effect.gen(function* () {
+        if (!isEnded) return assert.strictEqual(yield* failure({}), "ExecutionTooLarge")
+        const feed = yield* TraceFeed
+        yield* Effect.scoped(feed.subscribe(subscription))
+      }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("30 seconds"))
+    })
+  }
+
+  it.live("is one stream too many, those of events counted too", () => {
+    const world = started()
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      const live = yield* LiveFeed
+      const events = yield* Scope.make()
+      const filter = { metadata: [] }
+      yield* live
+        .subscribe({ tenantId: TENANT, keyId: "key_1", filter, after: undefined })
+        .pipe(Scope.provide(events))
+      const traces = yield* Scope.make()
+      yield* feed.subscribe(subscription).pipe(Scope.provide(traces))
+      assert.strictEqual(yield* live.subscribers, 2)
+      assert.strictEqual(yield* failure({}), "TooManyStreams")
+      yield* Scope.close(events, Exit.void)
+      yield* Effect.scoped(feed.subscribe(subscription))
+      yield* Scope.close(traces, Exit.void)
+      assert.strictEqual(yield* live.subscribers, 0)
+    }).pipe(Effect.provide(layerFeeds(world, 2)), Effect.timeout("10 seconds"))
+  })
+
+  it.effect("is a stream whose start the store does not reach in time", () => {
+    const world = started()
+    const writer = new Writer()
+    writer.start("other")
+    for (const fact of writer.facts) world.commit(fact)
+    return Effect.gen(function* () {
+      const refused = yield* Effect.forkChild(failure({}))
+      yield* TestClock.adjust("11 seconds")
+      assert.strictEqual(yield* Fiber.join(refused), "LogUnavailable")
+    }).pipe(Effect.provide(layerFeeds(world)))
+  })
+
+  it.live("leaves partitions alone that nobody follows", () => {
+    const world = started()
+    return Effect.gen(function* () {
+      const feed = yield* TraceFeed
+      yield* Effect.sleep(10)
+      assert.strictEqual(world.fetches.size, 0)
+      yield* feed.subscribe(subscription).pipe(Effect.andThen(Effect.sleep(10)), Effect.scoped)
+      assert.deepStrictEqual([...world.fetches.keys()], [1])
+    }).pipe(Effect.provide(layerFeeds(world)), Effect.timeout("10 seconds"))
+  })
+})

@@ -1,0 +1,164 @@
+/** Who follows the log begins again whatever ends it, and says meanwhile that it does not follow. */
+import { assert, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { Following, layerFollower, RegistryView } from "../../../src/actors/follower/Follower.ts"
+import { Heads } from "../../../src/actors/follower/Heads.ts"
+import { registryKey, registryValue } from "../../../src/domain/registry/Registry.ts"
+import {
+  EventLog,
+  LogUnavailable,
+  type Fetched,
+  type LogReader,
+  type LogRecord,
+  type Position
+} from "../../../src/ports/EventLog.ts"
+import { EventStore } from "../../../src/ports/EventStore.ts"
+
+const entry = {
+  kind: "tenant",
+  tenant: { id: "acme", created_at: "2026-11-21T00:00:00.000000Z" }
+} as const
+
+/** What the registry holds, once it can be read. */
+const registry: Fetched = {
+  topic: "registry",
+  partition: 0,
+  offset: 0,
+  nextOffset: 1,
+  stableEnd: 1,
+  logStart: 0,
+  records: [
+    {
+      offset: 0,
+      timestamp: 0,
+      key: Buffer.from(registryKey(entry)),
+      value: Buffer.from(registryValue(entry)),
+      headers: {}
+    }
+  ]
+}
+
+it.live("a follower survives errors and defects of its reader", () =>
+  Effect.gen(function* () {
+    const seen: Array<string | undefined> = []
+    let interrupted: () => string | undefined = () => undefined
+    const answers: Array<ReturnType<LogReader["fetch"]>> = [
+      Effect.fail(new LogUnavailable({ operation: "fetch", cause: new Error("away") })),
+      Effect.die(new Error("a mistake of ours")),
+      Effect.sync((): never => {
+        throw new TypeError("another one")
+      }),
+      Effect.succeed([registry])
+    ]
+    const log = Layer.mock(EventLog, {
+      partitions: 1,
+      bootstrap: "nowhere",
+      partitionOf: () => 0,
+      bounds: () => Effect.succeed({ start: 0, end: 0 }),
+      ends: (positions) => Effect.succeed(positions.map(() => 0)),
+      appender: Effect.never,
+      reader: Effect.succeed({
+        fetch: () =>
+          Effect.suspend(() => {
+            seen.push(interrupted())
+            return answers.shift() ?? Effect.never
+          })
+      })
+    })
+    const following = yield* Layer.build(
+      layerFollower.pipe(
+        Layer.provide([
+          log,
+          Layer.mock(EventStore, {
+            migrate: Effect.void,
+            ping: Effect.void,
+            mergeDuplicates: Effect.void
+          })
+        ])
+      )
+    )
+    interrupted = Context.get(following, Following).interrupted
+    const view = Context.get(following, RegistryView)
+    yield* view.until(({ tenants }) => tenants.has("acme")).pipe(Effect.timeout("20 seconds"))
+    assert.isUndefined(interrupted())
+    // What it says before each fetch but the first, and before the one that never ends.
+    assert.match(String(seen[1]), /away|LogUnavailable/)
+    assert.match(String(seen[2]), /a mistake of ours/)
+    assert.match(String(seen[3]), /another one/)
+    assert.isUndefined(seen[4])
+  }).pipe(Effect.scoped)
+)
+
+const T = "2026-11-21T00:00:00.000000Z"
+
+const stateRecord = (offset: number, key: string, sequence: number | null): LogRecord => ({
+  offset,
+  timestamp: 0,
+  key: Buffer.from(key),
+  value:
+    sequence === null
+      ? null
+      : Buffer.from(
+          JSON.stringify({
+            sequence_number: sequence,
+            hash: "ab".repeat(32),
+            created_at: T,
+            tree: null
+          })
+        ),
+  headers: {}
+})
+
+it.live("a head never goes back, unless the changelog was cleared", () =>
+  Effect.gen(function* () {
+    const written = [
+      stateRecord(0, "head/acme", 7),
+      stateRecord(1, "trace-head/acme", 4),
+      stateRecord(2, "head/acme", 3),
+      stateRecord(3, "trace-head/acme", 1),
+      stateRecord(4, "head/other", 9),
+      stateRecord(5, "head/other", null),
+      stateRecord(6, "head/other", 2)
+    ]
+    const end = written.length
+    const log = Layer.mock(EventLog, {
+      partitions: 1,
+      bootstrap: "nowhere",
+      partitionOf: () => 0,
+      bounds: (topic) => Effect.succeed({ start: 0, end: topic === "state" ? end : 0 }),
+      ends: (positions) =>
+        Effect.succeed(positions.map(({ topic }) => (topic === "state" ? end : 0))),
+      appender: Effect.never,
+      reader: Effect.succeed({
+        fetch: ([position]: ReadonlyArray<Position>) =>
+          position!.topic === "state" && position!.offset === 0
+            ? Effect.succeed([
+                {
+                  ...position!,
+                  records: written,
+                  nextOffset: end,
+                  stableEnd: end,
+                  logStart: 0
+                }
+              ])
+            : Effect.never
+      })
+    })
+    const following = yield* Layer.build(
+      layerFollower.pipe(
+        Layer.provide([
+          log,
+          Layer.mock(EventStore, {
+            migrate: Effect.void,
+            ping: Effect.void,
+            mergeDuplicates: Effect.void
+          })
+        ])
+      )
+    )
+    const heads = Context.get(following, Heads)
+    assert.strictEqual((yield* heads.head("acme"))?.sequence_number, 7)
+    assert.strictEqual((yield* heads.traceHead("acme"))?.sequence_number, 4)
+    assert.strictEqual((yield* heads.head("other"))?.sequence_number, 2)
+  }).pipe(Effect.scoped)
+)

@@ -1,0 +1,64 @@
+/** The window against a plain array: the same answers at any size, through growth and eviction. */
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import {
+  packEntries,
+  PackedWindow,
+  unpackEntries
+} from "../../../src/actors/sequencer/PackedWindow.ts"
+import { sha256Hex } from "../../../src/domain/Identifiers.ts"
+
+const hex = (text: string): string => sha256Hex(text).slice(0, 32)
+
+describe("PackedWindow", () => {
+  it("finds what an array of the last entries would find", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 40 }),
+        fc.array(fc.nat({ max: 30 }), { maxLength: 200 }),
+        (capacity, keys) => {
+          const window = new PackedWindow(capacity)
+          const model: Array<{ key: number; number: number }> = []
+          keys.forEach((key, number) => {
+            window.append({ key: hex(`k${key}`), mark: hex(`m${number}`), number })
+            model.push({ key, number })
+            const held = model.slice(-capacity)
+            for (let probe = 0; probe <= 30; probe++) {
+              const expected = held.findLast((entry) => entry.key === probe)
+              const found = window.find(hex(`k${probe}`))
+              assert.strictEqual(found?.number, expected?.number)
+              if (expected !== undefined) {
+                assert.strictEqual(found?.mark, hex(`m${expected.number}`))
+                assert.strictEqual(found?.ordinal, expected.number)
+              }
+            }
+          })
+        }
+      ),
+      { numRuns: 60 }
+    )
+  })
+
+  it("grows past its first size without losing an entry", () => {
+    const window = new PackedWindow(10_000)
+    for (let number = 0; number < 9_000; number++) {
+      window.append({ key: hex(`k${number}`), mark: hex("m"), number })
+    }
+    for (let number = 0; number < 9_000; number += 7) {
+      assert.strictEqual(window.find(hex(`k${number}`))?.number, number)
+    }
+    assert.isUndefined(window.find(hex("k9000")))
+  })
+
+  it("packs and unpacks numbers up to the largest safe integer", () => {
+    const entries = [0, 1, 2 ** 32, Number.MAX_SAFE_INTEGER].map((number) => ({
+      key: hex(`k${number}`),
+      mark: hex(`m${number}`),
+      number
+    }))
+    assert.deepStrictEqual(unpackEntries(packEntries(entries)), entries)
+    const window = new PackedWindow(8)
+    for (const entry of entries) window.append(entry)
+    for (const { key, number } of entries) assert.strictEqual(window.find(key)?.number, number)
+  })
+})

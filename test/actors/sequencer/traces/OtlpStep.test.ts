@@ -1,0 +1,246 @@
+/** OpenTelemetry spans in every order that exporters send them in. */
+import { assert, describe, it } from "@effect/vitest"
+import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals.ts"
+import type { OtlpEvent, RecordOtlpSpan } from "../../../../src/domain/traces/TraceOperation.ts"
+import {
+  at,
+  details,
+  endExecution,
+  endSpan,
+  otlpSpan,
+  Partition,
+  startExecution,
+  startSpan,
+  TENANT
+} from "../../support/Traces.ts"
+
+const event = (eventId: string): OtlpEvent => ({
+  eventId,
+  eventType: "exception",
+  timestamp: at(0.5),
+  details: details({ payload: { said: eventId } })
+})
+
+const child = (spanId: string, parentSpanId: string, more: Partial<RecordOtlpSpan> = {}) =>
+  otlpSpan("t", spanId, { parentSpanId, ...more })
+
+const types = (partition: Partition) => partition.factsOf("t").map(({ type }) => type)
+
+const seen = (partition: Partition) => {
+  const { execution, spans } = partition.view("t")
+  return {
+    execution: { ...execution, created_at: "" },
+    spans: [...spans].sort((left, right) => (left.id < right.id ? -1 : 1))
+  }
+}
+
+describe("OpenTelemetry spans", () => {
+  it("make an execution with a root that stands in until the real one arrives", () => {
+    const partition = new Partition()
+    partition.run(child("b", "a"))
+    const before = partition.view("t")
+    assert.strictEqual(before.execution?.status, "RUNNING")
+    assert.strictEqual(before.execution?.agent_id, "agent of b")
+    assert.strictEqual(before.execution?.root_span_id, "synthetic-t")
+    assert.strictEqual(before.span("synthetic-t")?.synthetic, true)
+    partition.run(
+      otlpSpan("t", "a", {
+        startedAt: at(-5),
+        endedAt: at(5),
+        status: "FAILED",
+        executionDetails: details({ agent_name: "The agent" })
+      })
+    )
+    const after = partition.view("t")
+    assert.strictEqual(after.execution?.root_span_id, "a")
+    assert.strictEqual(after.execution?.agent_name, "The agent")
+    assert.strictEqual(after.execution?.agent_id, "agent of a")
+    assert.strictEqual(after.execution?.started_at, at(-5))
+    assert.strictEqual(after.execution?.ended_at, at(5))
+    assert.strictEqual(after.execution?.status, "FAILED")
+    assert.strictEqual(after.span("synthetic-t"), undefined)
+    assert.deepStrictEqual(types(partition), [
+      "execution.started",
+      "span.started",
+      "span.ended",
+      "execution.started",
+      "span.started",
+      "span.ended",
+      "execution.ended"
+    ])
+  })
+
+  it("need no stand-in when the root comes in the same request, wherever it stands", () => {
+    const partition = new Partition()
+    partition.run(child("c", "b"), child("b", "a"), otlpSpan("t", "a"))
+    const started = partition.factsOf("t").filter(({ type }) => type === "execution.started")
+    assert.strictEqual(started.length, 1)
+    assert.notProperty(started[0], "provisional")
+    assert.strictEqual(types(partition).at(-1), "execution.ended")
+  })
+
+  it("add up to the same execution in one request, one by one, and in any order", () => {
+    const spans = [
+      otlpSpan("t", "a", { endedAt: at(9), events: [event("e1"), event("e2")] }),
+      child("b", "a", { causedBy: ["d"] }),
+      child("c", "b", { status: "FAILED", endDetails: details({ error: "no" }) }),
+      child("d", "never came")
+    ]
+    const whole = new Partition()
+    whole.run(...spans)
+    const [a, b, c, d] = spans as [RecordOtlpSpan, RecordOtlpSpan, RecordOtlpSpan, RecordOtlpSpan]
+    for (const order of [spans, [d, c, b, a], [c, a, d, b]]) {
+      const single = new Partition()
+      for (const span of order) single.run(span)
+      assert.deepStrictEqual(seen(single), seen(whole))
+      const batch = new Partition()
+      batch.run(...order)
+      assert.deepStrictEqual(seen(batch), seen(whole))
+    }
+  })
+
+  it("without a parent after the first become children of the root", () => {
+    const partition = new Partition()
+    partition.run(otlpSpan("t", "a", { endedAt: at(3) }))
+    partition.run(otlpSpan("t", "second"))
+    assert.strictEqual(partition.view("t").span("second")?.parent_span_id, "a")
+    assert.strictEqual(partition.view("t").execution?.root_span_id, "a")
+    assert.strictEqual(partition.view("t").execution?.ended_at, at(3))
+  })
+
+  it("are the same span when they come again, and only what is new is recorded", () => {
+    const partition = new Partition()
+    const { endedAt: _open, ...open } = child("b", "a", { events: [event("e1")] })
+    const states = [
+      partition.run(open),
+      partition.run(open),
+      partition.run({ ...open, events: [event("e1"), event("e2")] }),
+      partition.run({ ...open, endedAt: at(2), events: [event("e2")] }),
+      partition.run({ ...open, endedAt: at(7), status: "FAILED" })
+    ]
+    assert.deepStrictEqual(
+      states.map(({ results }) => results[0]?.outcome),
+      ["created", "existing", "created", "created", "existing"]
+    )
+    const { span, status, ended } = {
+      span: partition.view("t").span("b"),
+      status: partition.view("t").span("b")?.status,
+      ended: partition.view("t").span("b")?.ended_at
+    }
+    assert.strictEqual(span?.parent_span_id, "a")
+    assert.strictEqual(status, "COMPLETED")
+    assert.strictEqual(ended, at(2))
+    const events = partition.factsOf("t").filter(({ type }) => type === "span.event")
+    assert.deepStrictEqual(
+      events.map((fact) => "event_id" in fact && [fact.event_id, fact.sequence_number]),
+      [
+        ["e1", 1],
+        ["e2", 2]
+      ]
+    )
+  })
+
+  it("are accepted after the end, and a real end replaces one that was only implied", () => {
+    const partition = new Partition()
+    const { endedAt: _open, ...open } = child("slow", "a")
+    partition.run(open, otlpSpan("t", "a", { endedAt: at(3), status: "CANCELLED" }))
+    assert.strictEqual(partition.view("t").span("slow")?.ended_at, at(3))
+    assert.strictEqual(partition.view("t").span("slow")?.status, "CANCELLED")
+    partition.show()
+    partition.evict(false)
+    partition.run({ ...open, endedAt: at(8), events: [event("late")] }, child("later", "slow"))
+    const view = partition.view("t")
+    assert.strictEqual(view.span("slow")?.ended_at, at(8))
+    assert.strictEqual(view.span("slow")?.status, "COMPLETED")
+    assert.strictEqual(view.span("later")?.status, "COMPLETED")
+    assert.strictEqual(view.execution?.ended_at, at(3))
+    assert.strictEqual(types(partition).filter((type) => type === "execution.ended").length, 1)
+  })
+
+  it("never end before they start, and neither does the execution", () => {
+    const partition = new Partition()
+    partition.run(otlpSpan("t", "a", { startedAt: at(10), endedAt: at(2) }))
+    assert.strictEqual(partition.view("t").span("a")?.ended_at, at(10))
+    assert.strictEqual(partition.view("t").execution?.ended_at, at(10))
+  })
+
+  it("that would close a cycle are refused, also over ids that have not arrived", () => {
+    const partition = new Partition()
+    const said = [
+      partition.run(child("a", "b")),
+      partition.run(child("b", "c", { causedBy: ["x"] })),
+      partition.run(child("c", "root", { causedBy: ["a"], events: [event("e")] })),
+      partition.run(child("x", "a")),
+      partition.run(child("self", "self")),
+      partition.run(child("c", "root")),
+      partition.run(otlpSpan("new", "own", { causedBy: ["own"] }))
+    ]
+    assert.deepStrictEqual(
+      said.map(({ errors }) => errors[0]?.code),
+      [
+        undefined,
+        undefined,
+        "cycle_detected",
+        "cycle_detected",
+        "cycle_detected",
+        undefined,
+        "cycle_detected"
+      ]
+    )
+    assert.deepStrictEqual(
+      partition.view("t").spans.map(({ id }) => id),
+      ["synthetic-t", "a", "b", "c"]
+    )
+    assert.isUndefined(partition.view("new").execution)
+    assert.notInclude(types(partition), "span.event")
+  })
+
+  it("without a parent that would close a cycle as a child of the root are refused", () => {
+    const partition = new Partition()
+    partition.run(otlpSpan("t", "a", { causedBy: ["b"] }))
+    assert.strictEqual(partition.run(otlpSpan("t", "b")).errors[0]?.code, "cycle_detected")
+  })
+
+  it("have a limit per execution, and those that are there stay", () => {
+    const partition = new Partition()
+    const { endedAt: _open, ...open } = child("b", "a")
+    partition.run(open)
+    partition.state.execution(TENANT, "t")!.header.spanCount = SPANS_MAX
+    const refused = partition.run(otlpSpan("t", "a"), { ...open, endedAt: at(1) })
+    assert.strictEqual(refused.errors[0]?.code, "too_many_spans")
+    assert.strictEqual(partition.view("t").span("b")?.ended_at, at(1))
+    assert.strictEqual(partition.view("t").execution?.root_span_id, "synthetic-t")
+  })
+
+  it("close no cycle through spans that came another way either", () => {
+    const partition = new Partition()
+    partition.run(child("a", "root", { causedBy: ["mine"] }))
+    const { errors } = partition.run(startSpan("t", "mine", { parentSpanId: "a" }))
+    assert.strictEqual(errors[0]?.code, "cycle_detected")
+    assert.deepStrictEqual(partition.run(startSpan("t", "mine")).errors, [])
+  })
+
+  it("join an execution that was started under their id, and do not end it", () => {
+    const partition = new Partition()
+    partition.run(startExecution("t"), endSpan("root-t"))
+    partition.run(otlpSpan("t", "a"))
+    assert.strictEqual(partition.view("t").span("a")?.parent_span_id, "root-t")
+    assert.strictEqual(partition.view("t").execution?.status, "RUNNING")
+  })
+
+  it("share their execution with the other operations", () => {
+    const partition = new Partition()
+    const { endedAt: _open, ...root } = otlpSpan("t", "a")
+    partition.run(root)
+    const mine = partition.run(startSpan("t", "mine"), endSpan("a"), endExecution("nobody"))
+    assert.deepStrictEqual(
+      mine.results.map(({ outcome }) => outcome),
+      ["created", "created"]
+    )
+    assert.strictEqual(partition.view("t").execution?.status, "RUNNING")
+    partition.run(endExecution("t", { status: "FAILED", endedAt: at(2) }))
+    partition.run({ ...root, endedAt: at(9) })
+    assert.strictEqual(partition.view("t").execution?.status, "FAILED")
+    assert.strictEqual(partition.view("t").span("a")?.ended_at, at(0))
+  })
+})

@@ -1,0 +1,358 @@
+/** What the sequencer keeps of executions, what it lets go, and what a restart finds. */
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import type { StateRecord } from "../../../../src/actors/sequencer/StateRecord.ts"
+import { TraceDraft } from "../../../../src/actors/sequencer/traces/TraceDraft.ts"
+import { closesCycle } from "../../../../src/actors/sequencer/traces/TraceEntry.ts"
+import {
+  isTraceKey,
+  traceRecords,
+  TraceState
+} from "../../../../src/actors/sequencer/traces/TraceState.ts"
+import { applyTraces } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
+import { wantedOf } from "../../../../src/actors/sequencer/traces/TraceWanted.ts"
+import { microsOf } from "../../../../src/domain/Timestamp.ts"
+import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
+import type { LoadedExecution } from "../../../../src/ports/TraceStore.ts"
+import {
+  addEvent,
+  at,
+  command,
+  endExecution,
+  endSpan,
+  erase,
+  NOW,
+  otlpSpan,
+  startExecution,
+  startSpan,
+  TENANT
+} from "../../support/Traces.ts"
+
+const MINUTE_MICROS = 60_000_000
+
+/** A state, and where its facts stand. */
+class Memory {
+  state = new TraceState()
+  next = 0
+  readonly bodies: Array<string> = []
+  readonly #changelog = new Map<string, StateRecord["value"]>()
+
+  run(now: string, ...operations: ReadonlyArray<TraceOperation>): ReadonlyArray<StateRecord> {
+    const draft = new TraceDraft(this.state, new Map(), now)
+    const done = applyTraces(draft, command(TENANT, operations), () => undefined)
+    assert.deepStrictEqual(done.errors, [])
+    draft.takeOver(done.command)
+    const records = traceRecords(draft, this.next)
+    this.write(records)
+    this.state.advance(draft, this.next)
+    this.next += draft.facts.length
+    this.bodies.push(...draft.facts.map(({ body }) => body))
+    return records
+  }
+
+  write(records: ReadonlyArray<StateRecord>): void {
+    for (const { key, value } of records) {
+      if (value === null) this.#changelog.delete(key)
+      else this.#changelog.set(key, value)
+    }
+  }
+
+  restart(): void {
+    this.state = new TraceState()
+    for (const [key, value] of this.#changelog) {
+      assert.isTrue(isTraceKey(key))
+      this.state.replay(key, Buffer.from(value!))
+    }
+  }
+
+  leaving(now: string, visible = this.next, limits?: Parameters<TraceState["evictable"]>[3]) {
+    return this.state
+      .evictable(visible, microsOf(now), 10 * MINUTE_MICROS, limits)
+      .map(({ executionId }) => executionId)
+  }
+}
+
+const sorted = (records: ReadonlyArray<StateRecord>) =>
+  [...records].sort((left, right) => (left.key < right.key ? -1 : 1))
+
+const limitsOf = (entriesMax: number, evictedMax = 1_000) => ({ entriesMax, evictedMax })
+
+describe("the changelog of traces", () => {
+  it("gives back the same state, whatever characters ids have", () => {
+    const id = fc
+      .array(fc.constantFrom("/", "%", "2", "5", "F", "a", " ", "é", "\u{1f600}"), {
+        minLength: 1,
+        maxLength: 6
+      })
+      .map((characters) => characters.join(""))
+    fc.assert(
+      fc.property(fc.uniqueArray(id, { minLength: 4, maxLength: 8 }), (ids) => {
+        const [first, second, ...spans] = ids as [string, string, ...Array<string>]
+        const memory = new Memory()
+        memory.run(
+          NOW,
+          startExecution(first, { rootSpanId: "root 1" }),
+          startExecution(second, { rootSpanId: "root 2", startedAtGiven: true }),
+          ...spans.map((span, index) => startSpan(index % 2 === 0 ? first : second, span)),
+          endSpan(spans[0]!, { status: "FAILED" }),
+          addEvent(spans[1]!, "event"),
+          erase(second)
+        )
+        memory.run(NOW, endExecution(first))
+        const before = sorted(memory.state.snapshot())
+        memory.restart()
+        assert.deepStrictEqual(sorted(memory.state.snapshot()), before)
+        for (const [index, span] of spans.entries()) {
+          const holder = index % 2 === 0 ? first : second
+          assert.strictEqual(memory.state.executionOf(TENANT, span), holder)
+        }
+        assert.strictEqual(memory.state.execution(TENANT, first)?.header.status, "COMPLETED")
+      }),
+      { numRuns: 200 }
+    )
+  })
+
+  it("takes one record for an event, and one more for each span that has changed", () => {
+    const memory = new Memory()
+    const spans = Array.from({ length: 50 }, (_, index) => startSpan("e", `s${index}`))
+    assert.strictEqual(memory.run(NOW, startExecution("e"), ...spans).length, 52)
+    assert.strictEqual(memory.run(NOW, addEvent("s1", "event")).length, 1)
+    assert.strictEqual(memory.run(NOW, endSpan("s1"), endSpan("s2")).length, 3)
+    assert.strictEqual(memory.run(NOW, endSpan("s1")).length, 0)
+    assert.strictEqual(memory.run(NOW, startSpan("e", "more")).length, 2)
+    assert.strictEqual(memory.state.size, 53)
+  })
+
+  it("remembers ids that were only named before a restart", () => {
+    const memory = new Memory()
+    memory.run(NOW, otlpSpan("t", "a", { parentSpanId: "b" }))
+    memory.restart()
+    const draft = new TraceDraft(memory.state, new Map(), NOW)
+    const closing = command(TENANT, [otlpSpan("t", "b", { parentSpanId: "a" })])
+    const { errors } = applyTraces(draft, closing, () => undefined)
+    assert.strictEqual(errors[0]?.code, "cycle_detected")
+  })
+})
+
+describe("what may leave memory", () => {
+  it("has ended, or was not named for a while, and is shown by the store", () => {
+    const memory = new Memory()
+    memory.run(NOW, startExecution("ended"), endExecution("ended"))
+    const shown = memory.next
+    memory.run(NOW, startExecution("idle"))
+    memory.run(NOW, startExecution("named"))
+    memory.run(at(590), endSpan("root-named"))
+    memory.run(at(599), endSpan("root-named"))
+    memory.run(at(599), startExecution("late"), endExecution("late"))
+    assert.deepStrictEqual(memory.leaving(at(599), 0), [])
+    assert.deepStrictEqual(memory.leaving(at(599), shown), ["ended"])
+    assert.deepStrictEqual(memory.leaving(at(599)), ["ended", "late"])
+    assert.deepStrictEqual(memory.leaving(at(601)), ["ended", "late", "idle"])
+    assert.deepStrictEqual(memory.leaving(at(601), shown), ["ended"])
+    assert.deepStrictEqual(memory.leaving(at(1_200)), ["ended", "late", "idle", "named"])
+  })
+
+  it("is what rests the longest when memory is full", () => {
+    const memory = new Memory()
+    for (const id of ["a", "b", "c", "d"]) memory.run(NOW, startExecution(id))
+    memory.run(NOW, addEvent("root-a", "event"))
+    assert.strictEqual(memory.state.size, 8)
+    assert.deepStrictEqual(memory.leaving(NOW, memory.next, limitsOf(8)), [])
+    assert.deepStrictEqual(memory.leaving(NOW, memory.next, limitsOf(7)), ["b"])
+    assert.deepStrictEqual(memory.leaving(NOW, memory.next, limitsOf(3)), ["b", "c", "d"])
+    assert.deepStrictEqual(memory.leaving(NOW, 4, limitsOf(0)), ["b"])
+    assert.deepStrictEqual(memory.leaving(NOW, memory.next, limitsOf(0, 3)), ["b", "c"])
+  })
+
+  it("leaves with tombstones for everything that it has in the changelog", () => {
+    const memory = new Memory()
+    memory.run(NOW, startExecution("e"), startSpan("e", "s/1"), endExecution("e"))
+    memory.run(NOW, startExecution("stays"))
+    const leaving = memory.state.evictable(memory.next, microsOf(NOW), MINUTE_MICROS)
+    const { forgotten, records } = memory.state.evict(leaving)
+    assert.deepStrictEqual(sorted(records), [
+      { key: "s/acme/e/root-e", value: null },
+      { key: "s/acme/e/s%2F1", value: null },
+      { key: "x/acme/e", value: null }
+    ])
+    assert.strictEqual(forgotten, 4)
+    assert.strictEqual(memory.state.size, 2)
+    assert.isUndefined(memory.state.execution(TENANT, "e"))
+    assert.isUndefined(memory.state.executionOf(TENANT, "s/1"))
+    memory.write(records)
+    memory.restart()
+    assert.strictEqual(memory.state.size, 2)
+  })
+})
+
+describe("a loaded execution", () => {
+  const loadedFrom = (memory: Memory, more: Partial<LoadedExecution> = {}): LoadedExecution => ({
+    tenantId: TENANT,
+    executionId: "e",
+    facts: memory.bodies,
+    factCount: memory.bodies.length,
+    eventCount: 0,
+    lastOffset: memory.bodies.length - 1,
+    ...more
+  })
+
+  const forgotten = (): Memory => {
+    const memory = new Memory()
+    memory.run(NOW, startExecution("e"), startSpan("e", "a"), startSpan("e", "b"), endSpan("a"))
+    memory.write(memory.state.evict([memory.state.execution(TENANT, "e")!]).records)
+    assert.strictEqual(memory.state.size, 0)
+    return memory
+  }
+
+  it("is what it was, and leaves without a trace if nothing becomes of it", () => {
+    const memory = forgotten()
+    assert.isTrue(memory.state.take(loadedFrom(memory, { eventCount: 7 }), microsOf(NOW)))
+    const entry = memory.state.execution(TENANT, "e")!
+    assert.deepInclude(entry.header, { factCount: 5, eventCount: 7, lastOffset: 4, spanCount: 3 })
+    assert.strictEqual(entry.span("a")?.status, "COMPLETED")
+    assert.strictEqual(entry.span("b")?.status, "RUNNING")
+    assert.deepStrictEqual(memory.state.snapshot(), [])
+    assert.deepStrictEqual(memory.state.evict([entry]).records, [])
+  })
+
+  it("leaves with what has changed", () => {
+    const memory = forgotten()
+    memory.state.take(loadedFrom(memory), microsOf(NOW))
+    memory.run(NOW, endSpan("b"), startSpan("e", "c"))
+    const { records } = memory.state.evict([memory.state.execution(TENANT, "e")!])
+    const keys = records.map(({ key }) => key).sort()
+    assert.deepStrictEqual(keys, ["s/acme/e/b", "s/acme/e/c", "x/acme/e"])
+    assert.strictEqual(memory.state.size, 0)
+  })
+
+  it("stands in the changelog with what has changed, and is loaded again after a restart", () => {
+    const memory = forgotten()
+    const stored = loadedFrom(memory)
+    memory.state.take(stored, microsOf(NOW))
+    const records = memory.run(NOW, endSpan("b"), startSpan("e", "c"))
+    assert.deepStrictEqual(
+      records.map(({ key }) => key),
+      ["x/acme/e", "s/acme/e/c", "s/acme/e/b"]
+    )
+    memory.restart()
+    const wanted = wantedOf(memory.state, [command(TENANT, [endSpan("c")])])
+    assert.deepStrictEqual(wanted, { executions: [{ tenantId: TENANT, id: "e" }], spans: [] })
+    const unloaded = new TraceDraft(memory.state, new Map(), NOW, wanted)
+    assert.isTrue(unloaded.lacks(command(TENANT, [endSpan("c")])))
+    assert.isTrue(unloaded.lacks(command(TENANT, [startSpan("e", "d")])))
+    assert.isFalse(unloaded.lacks(command(TENANT, [startExecution("f")])))
+    memory.state.take(stored, microsOf(NOW))
+    const entry = memory.state.execution(TENANT, "e")!
+    assert.strictEqual(entry.header.factCount, 7)
+    assert.strictEqual(entry.header.spanCount, 4)
+    assert.deepStrictEqual(
+      ["root-e", "a", "b", "c"].map((id) => entry.span(id)?.status),
+      ["RUNNING", "COMPLETED", "COMPLETED", "RUNNING"]
+    )
+    assert.deepStrictEqual(wantedOf(memory.state, [command(TENANT, [endSpan("a")])]), {
+      executions: [],
+      spans: []
+    })
+    assert.deepStrictEqual(
+      memory.state
+        .evict([entry])
+        .records.map(({ key }) => key)
+        .sort(),
+      ["s/acme/e/b", "s/acme/e/c", "x/acme/e"]
+    )
+  })
+
+  it("never takes the place of what memory knows better", () => {
+    const memory = new Memory()
+    memory.run(NOW, startExecution("e"))
+    const old = loadedFrom(memory)
+    memory.run(NOW, startSpan("e", "a"), endExecution("e"))
+    assert.isTrue(memory.state.take(old, microsOf(NOW)))
+    assert.strictEqual(memory.state.execution(TENANT, "e")?.header.status, "COMPLETED")
+    assert.strictEqual(memory.state.executionOf(TENANT, "a"), "e")
+  })
+
+  it("is refused if the store holds no execution's facts", () => {
+    const memory = forgotten()
+    const damaged = [
+      loadedFrom(memory, { facts: memory.bodies.slice(1) }),
+      loadedFrom(memory, { facts: [...memory.bodies, "{}"] }),
+      loadedFrom(memory, { executionId: "other" }),
+      loadedFrom(memory, { facts: [] })
+    ]
+    for (const loaded of damaged) assert.isFalse(memory.state.take(loaded, microsOf(NOW)))
+    assert.strictEqual(memory.state.size, 0)
+  })
+})
+
+describe("what is wanted", () => {
+  const wanted = (state: TraceState, ...operations: ReadonlyArray<TraceOperation>) => {
+    const { executions, spans } = wantedOf(state, [command(TENANT, operations)])
+    return { executions: executions.map(({ id }) => id), spans: spans.map(({ id }) => id) }
+  }
+
+  it("is what memory lacks, once, and nothing that can't exist yet", () => {
+    const memory = new Memory()
+    memory.run(NOW, startExecution("known"), startSpan("known", "a"))
+    assert.deepStrictEqual(
+      wanted(
+        memory.state,
+        addEvent("root-new", "event"),
+        addEvent("made", "event"),
+        startSpan("new", "made", { fresh: true }),
+        startExecution("new", { fresh: true }),
+        endSpan("a"),
+        startSpan("known", "mine", { parentSpanId: "anybody" }),
+        endSpan("mine"),
+        endSpan("theirs"),
+        addEvent("theirs", "event"),
+        startExecution("keyed"),
+        endExecution("keyed"),
+        erase("gone"),
+        otlpSpan("t", "s"),
+        otlpSpan("t", "s2")
+      ),
+      { executions: ["keyed", "gone", "t"], spans: ["mine", "theirs"] }
+    )
+  })
+
+  it("may have been made by an earlier command, but not by a later one", () => {
+    const memory = new Memory()
+    const start = command(TENANT, [startExecution("e", { fresh: true })])
+    const event = command(TENANT, [addEvent("root-e", "event")])
+    const foreign = command("globex", [endExecution("e")])
+    assert.deepStrictEqual(wantedOf(memory.state, [start, event]).spans, [])
+    assert.deepStrictEqual(wantedOf(memory.state, [event, start]).spans, [
+      { tenantId: TENANT, id: "root-e" }
+    ])
+    assert.deepStrictEqual(wantedOf(memory.state, [start, foreign]).executions, [
+      { tenantId: "globex", id: "e" }
+    ])
+  })
+})
+
+describe("the search for a cycle", () => {
+  it("follows parents and causes, and gives up with its budget", () => {
+    const memory = new Memory()
+    const chain = Array.from({ length: 100 }, (_, index) =>
+      otlpSpan("t", `s${index}`, {
+        parentSpanId: `s${index + 1}`,
+        causedBy: [`s${index + 2}`]
+      })
+    )
+    memory.run(NOW, ...chain)
+    const entry = memory.state.execution(TENANT, "t")!
+    assert.deepStrictEqual(
+      ["s0", "s1", "s99", "s100", "s101", "s102"].map((id) => entry.isMissing(id)),
+      [false, false, false, true, true, false]
+    )
+    const closes = (spanId: string, sources: ReadonlyArray<string>, left = 1_000) =>
+      closesCycle(entry, spanId, sources, { left })
+    assert.strictEqual(closes("s100", ["s0"]), true)
+    assert.strictEqual(closes("s101", ["s99"]), true)
+    assert.strictEqual(closes("s100", ["s101", "elsewhere"]), false)
+    assert.strictEqual(closes("s100", ["s0"], 50), undefined)
+    assert.strictEqual(closes("new", ["s0"], 0), false)
+    assert.strictEqual(closes("new", ["new"], 0), true)
+  })
+})

@@ -1,0 +1,228 @@
+/**
+ * Opening the embedded engine: what it must not read, and what it says where it can't start. Each
+ * case is a process of its own.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import * as fs from "node:fs"
+import { join } from "node:path"
+import { text } from "node:stream/consumers"
+import { fileURLToPath } from "node:url"
+import { ChdbEngine } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import { migrationsFolder } from "../../../../src/adapters/clickhouse/Migrations.ts"
+import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
+import { EventStore } from "../../../../src/ports/EventStore.ts"
+import { startStore, temporaryFolder, type Said } from "../support/StoreProcesses.ts"
+
+const inserting = fileURLToPath(new URL("../support/InsertingProcess.ts", import.meta.url))
+
+const GARBAGE = '0\x0177\x01{"garbage":1}\n77\t1\tGARBAGE\n'.repeat(1_000)
+
+const runWithInput = async (folder: string, input: string | "closed") => {
+  const child = spawn(
+    "sh",
+    input === "closed"
+      ? ["-c", 'exec "$0" "$1" "$2" <&-', process.execPath, inserting, folder]
+      : ["-c", 'exec "$0" "$1" "$2"', process.execPath, inserting, folder],
+    { stdio: ["pipe", "pipe", "pipe"] }
+  )
+  child.stdin.on("error", () => {})
+  child.stdin.end(input)
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)])
+  if (child.exitCode === null) await once(child, "exit")
+  assert.strictEqual(child.exitCode, 0, errors)
+  return JSON.parse(output) as unknown
+}
+
+/** What a process says that tries to open the folder; it must fail. */
+const refusal = (folder: string) =>
+  Effect.promise(async (): Promise<Said> => {
+    const { ended, said } = await startStore(folder)
+    assert.strictEqual(await ended, 1)
+    assert.isDefined(said.message)
+    assert.notInclude(said.message, "\n")
+    return said
+  })
+
+describe("opening the embedded engine", () => {
+  it.live("is not loaded for a ClickHouse server", () =>
+    Effect.gen(function* () {
+      const maps = () => fs.readFileSync("/proc/self/maps", "utf8")
+      yield* ClickHouseConnection.toServer({ url: "http://127.0.0.1:1", database: "alk" })
+      assert.notInclude(maps(), "libchdb")
+      const folder = yield* temporaryFolder
+      yield* Layer.build(ChdbEngine.layer(folder))
+      assert.include(maps(), "libchdb")
+    })
+  )
+
+  for (const input of [GARBAGE, "", "closed"]) {
+    it.live(`stores nothing that stands on standard input (${input.length} bytes)`, () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const said = yield* Effect.promise(() => runWithInput(folder, input))
+        const migrations = fs.readdirSync(migrationsFolder).length
+        assert.deepStrictEqual(said, { counts: [[1, 1, migrations]], null: true })
+      })
+    )
+  }
+
+  it.live("names the process that uses the folder", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const first = yield* Effect.acquireRelease(
+        Effect.promise(() => startStore(folder)),
+        (started) => Effect.promise(started.stop)
+      )
+      const { error, message } = yield* refusal(folder)
+      assert.strictEqual(error, "StoreFolderUnusable")
+      assert.include(message, `in use by process ${first.child.pid}`)
+      assert.include(message, "CLICKHOUSE_URL")
+    })
+  )
+
+  it.live("opens a folder again whose process was killed", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const first = yield* Effect.promise(() => startStore(folder))
+      first.child.kill("SIGKILL")
+      yield* Effect.promise(first.stop)
+      const second = yield* Effect.promise(() => startStore(folder))
+      assert.isDefined(second.said.url)
+      assert.strictEqual(yield* Effect.promise(second.stop), 0)
+    })
+  )
+
+  it.live("says what is wrong with a folder that can't be one", () =>
+    Effect.gen(function* () {
+      const parent = yield* temporaryFolder
+      const file = join(parent, "file")
+      fs.writeFileSync(file, "")
+      assert.include((yield* refusal(file)).message, "is not writable")
+      const strange = join(parent, "strange")
+      fs.mkdirSync(strange)
+      fs.writeFileSync(join(strange, "holiday.jpg"), "")
+      assert.include((yield* refusal(strange)).message, "holds holiday.jpg")
+      const newer = join(parent, "newer")
+      fs.mkdirSync(newer)
+      fs.writeFileSync(join(newer, "alk-format.json"), '{"format":2}')
+      assert.include((yield* refusal(newer)).message, "its format is 2, known is 1")
+      fs.writeFileSync(join(newer, "alk-format.json"), "{")
+      assert.include((yield* refusal(newer)).message, "alk-format.json is damaged")
+    })
+  )
+
+  it.live("refuses a folder that the engine can't read, and leaves it as it is", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* Effect.promise(() => runWithInput(folder, ""))
+      const definition = join(folder, "metadata", "alk.sql")
+      fs.writeFileSync(definition, "junk")
+      const { error, message } = yield* refusal(folder)
+      assert.strictEqual(error, "StoreFolderUnusable")
+      assert.include(message, "can't be read")
+      assert.include(message, "builds it again from the topics")
+      assert.strictEqual(fs.readFileSync(definition, "utf8"), "junk")
+    })
+  )
+
+  it.live("does not answer without the rows of a part that it can't read", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* Effect.promise(() => runWithInput(folder, ""))
+      const [part = ""] = fs.globSync(join(folder, "data/alk/events/all_*"))
+      fs.writeFileSync(join(part, "columns.txt"), "junk")
+      const store = layerClickHouse.pipe(
+        Layer.provide(ClickHouseConnection.layerEmbedded({ database: "alk" })),
+        Layer.provide(ChdbEngine.layer(folder))
+      )
+      const migrated = EventStore.use(({ migrate }) => migrate)
+      const error = yield* Effect.flip(migrated.pipe(Effect.provide(store)))
+      assert.strictEqual(error._tag, "StoreUnavailable")
+      assert.match(String(error.cause), /^StoreDamaged: .* the part [\w-]+ of alk\.events:/)
+    })
+  )
+
+  it.live("lets no setting of a statement reach the next one", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const engine = yield* ChdbEngine.open(folder)
+      const ask = (sql: string, more: object = {}) =>
+        Effect.promise(() =>
+          engine.run({ sql, ...more }).then(({ bytes }) => bytes.toString().trim())
+        )
+      const sql = "SELECT getSetting('max_execution_time'), currentDatabase() FORMAT TSV"
+      const own = { settings: { max_execution_time: 77, wait_end_of_query: 1 }, database: "system" }
+      for (let round = 0; round < 4; round++) {
+        assert.strictEqual(yield* ask(sql, own), "77\tsystem")
+        assert.strictEqual(yield* ask(sql), "0\tdefault")
+      }
+      const fails = yield* Effect.promise(() =>
+        engine.run({ sql: "SELECT nonsense", settings: { max_execution_time: 77 } }).then(
+          () => false,
+          () => true
+        )
+      )
+      assert.isTrue(fails)
+      for (let round = 0; round < 4; round++) assert.strictEqual(yield* ask(sql), "0\tdefault")
+    })
+  )
+
+  it.live("answers short questions while a long one runs", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const engine = yield* ChdbEngine.open(folder)
+      const order: Array<string> = []
+      const ask = (name: string, sql: string) =>
+        engine.run({ sql, parameters: new Map([["x", "1"]]) }).then(() => order.push(name))
+      const long = ask("long", "SELECT sleep(1), {x:UInt8}")
+      yield* Effect.promise(() => Promise.all([long, ask("short", "SELECT {x:UInt8}")]))
+      assert.deepStrictEqual(order, ["short", "long"])
+    })
+  )
+
+  it.live("answers short questions at once while any number of bulk reads wait", () =>
+    Effect.gen(function* () {
+      const engine = yield* ChdbEngine.open(yield* temporaryFolder)
+      const order: Array<string> = []
+      const ask = (name: string, sql: string, settings = {}) =>
+        Effect.promise(async () => {
+          await engine.run({ sql, settings })
+          order.push(name)
+        })
+      const bulk = yield* Effect.forkChild(
+        Effect.forEach(
+          ["first", "second", "third"],
+          (name) => ask(name, "SELECT sleep(1)", { priority: "10" }),
+          { concurrency: "unbounded" }
+        )
+      )
+      yield* Effect.sleep(100)
+      yield* ask("short", "SELECT 1")
+      yield* ask("shorter", "SELECT 1")
+      yield* Fiber.join(bulk)
+      const at = (name: string) => order.indexOf(name)
+      assert.isBelow(at("shorter"), at("second"), order.join(" "))
+      assert.isBelow(at("first"), at("second"))
+      assert.isBelow(at("second"), at("third"))
+    })
+  )
+
+  it.live("lets what runs end before it closes", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const outcome = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const engine = yield* ChdbEngine.open(folder)
+          return engine
+            .run({ sql: "SELECT sleep(1), 'done' FORMAT TSV" })
+            .then(({ bytes }) => bytes.toString())
+        }).pipe(Effect.map((running) => ({ running })))
+      )
+      assert.include(yield* Effect.promise(() => outcome.running), "done")
+    })
+  )
+})

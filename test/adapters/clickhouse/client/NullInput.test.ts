@@ -1,0 +1,71 @@
+/**
+ * Descriptor 0 is put on the null device, also where another file takes its place for a moment.
+ * Runs in a process of its own, whose standard input is a pipe.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+const nullInput = fileURLToPath(
+  new URL("../../../../src/adapters/clickhouse/client/NullInput.ts", import.meta.url)
+)
+
+/** Runs the lines behind an import of the module; `isNull()` tells what 0 is. */
+const run = (lines: string) =>
+  spawnSync(
+    process.execPath,
+    [
+      "--input-type=module",
+      "-e",
+      `
+    import * as fs from "node:fs"
+    import { closeStandardInput } from ${JSON.stringify(nullInput)}
+    const isNull = () => fs.readlinkSync("/proc/self/fd/0") === "/dev/null"
+    ${lines}
+  `
+    ],
+    { input: "GARBAGE\n", encoding: "utf8" }
+  )
+
+describe("standard input", () => {
+  it("is the null device afterwards, however often that is asked for", () => {
+    const { stderr, stdout } = run(`
+      const before = isNull()
+      await closeStandardInput()
+      await closeStandardInput()
+      console.log(before, isNull(), fs.readFileSync(0).length)
+    `)
+    assert.strictEqual(stdout, "false true 0\n", stderr)
+  })
+
+  it("waits for a file that got its place", () => {
+    const { stderr, stdout } = run(`
+      const close = fs.closeSync
+      const thief = []
+      fs.default.closeSync = (descriptor) => {
+        close(descriptor)
+        if (descriptor === 0) thief.push(fs.openSync("/proc/self/status", "r"))
+      }
+      const { syncBuiltinESMExports } = await import("node:module")
+      syncBuiltinESMExports()
+      setTimeout(() => close(thief[0]), 100)
+      await closeStandardInput()
+      console.log(thief, isNull())
+    `)
+    assert.strictEqual(stdout, "[ 0 ] true\n", stderr)
+  })
+
+  it("is refused where that file stays", () => {
+    const { stderr, stdout } = run(`
+      const close = fs.closeSync
+      fs.default.closeSync = (descriptor) => {
+        close(descriptor)
+        if (descriptor === 0) fs.openSync("/proc/self/status", "r")
+      }
+      const { syncBuiltinESMExports } = await import("node:module")
+      syncBuiltinESMExports()
+      console.log(await closeStandardInput().catch((error) => error._tag + ": " + error.message))
+    `)
+    assert.match(stdout, /^StandardInputOpen: The embedded store would read .*\n$/, stderr)
+  })
+})

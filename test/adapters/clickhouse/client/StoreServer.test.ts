@@ -1,0 +1,273 @@
+/**
+ * The HTTP face of the embedded engine, byte by byte where the client doesn't show it: who may ask,
+ * what it says of errors, what it does with compressed, huge and half bodies, and how it ends.
+ */
+import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { once } from "node:events"
+import * as http from "node:http"
+import { createServer } from "node:net"
+import { text } from "node:stream/consumers"
+import { promisify } from "node:util"
+import * as zlib from "node:zlib"
+import { ChdbEngine } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import { StoreServer } from "../../../../src/adapters/clickhouse/client/StoreServer.ts"
+import { temporaryFolder } from "../support/StoreProcesses.ts"
+
+const silent = { level: ClickHouseLogLevel.OFF }
+
+interface Reply {
+  readonly status: number
+  readonly headers: http.IncomingHttpHeaders
+  readonly body: string
+}
+
+interface Request {
+  readonly method?: string
+  readonly headers?: http.OutgoingHttpHeaders
+  readonly body?: string | Buffer
+}
+
+const send = (url: string, { body, headers = {}, method = "POST" }: Request): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    const request = http.request(url, { method, headers, agent: false }, (response) => {
+      const { headers, statusCode = 0 } = response
+      text(response).then((body) => resolve({ status: statusCode, headers, body }), reject)
+    })
+    request.on("error", reject)
+    request.end(body)
+  })
+
+const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
+
+layer(StoreServer.layer({ port: 0 }).pipe(Layer.provideMerge(engine)), {
+  excludeTestServices: true
+})("the store's HTTP face", (it) => {
+  const ask = (path: string, request: Request = {}) =>
+    StoreServer.use(({ url }) => Effect.promise(() => send(`${url}${path}`, request)))
+  const query = (sql: string) => encodeURIComponent(sql)
+
+  it.effect("listens on loopback only and says where", () =>
+    Effect.gen(function* () {
+      const { host, port, url } = yield* StoreServer
+      assert.strictEqual(host, "127.0.0.1")
+      assert.strictEqual(url, `http://127.0.0.1:${port}`)
+      const pong = yield* ask("/ping", { method: "GET" })
+      assert.deepStrictEqual([pong.status, pong.body], [200, "Ok.\n"])
+    })
+  )
+
+  it.effect("serves the unmodified client: ping, query, command, exec, insert, errors", () =>
+    Effect.gen(function* () {
+      const { url } = yield* StoreServer
+      const client = createClient({ url, log: silent })
+      yield* Effect.promise(async () => {
+        assert.isTrue((await client.ping()).success)
+        assert.isTrue((await client.ping({ select: true })).success)
+        await client.command({
+          query: "CREATE TABLE t (a String, n UInt64) ENGINE = MergeTree ORDER BY n"
+        })
+        const inserted = await client.insert({
+          table: "t",
+          values: [
+            { a: "é\u{1F600}\n\t\\'\"", n: 1 },
+            { a: "", n: 2 }
+          ],
+          format: "JSONEachRow"
+        })
+        assert.strictEqual(inserted.summary?.written_rows, "2")
+        const answer = await client.query({
+          query: "SELECT a, n FROM t WHERE a = {a:String} AND n < {n:UInt64}",
+          query_params: { a: "é\u{1F600}\n\t\\'\"", n: 9 },
+          query_id: "the-question",
+          format: "JSONEachRow"
+        })
+        assert.strictEqual(answer.query_id, "the-question")
+        assert.strictEqual(answer.response_headers["x-clickhouse-query-id"], "the-question")
+        assert.deepStrictEqual(await answer.json(), [{ a: "é\u{1F600}\n\t\\'\"", n: 1 }])
+        const executed = await client.exec({ query: "SELECT sum(n) FROM t FORMAT TSV" })
+        assert.strictEqual(await text(executed.stream), "3\n")
+        const error = await client.query({ query: "SELECT * FROM nowhere" }).catch((cause) => cause)
+        assert.instanceOf(error, ClickHouseError)
+        assert.deepStrictEqual([error.code, error.type], ["60", "UNKNOWN_TABLE"])
+        await client.close()
+      })
+    })
+  )
+
+  it.effect("knows databases and settings for the length of one statement", () =>
+    Effect.gen(function* () {
+      yield* ask("/", { body: "CREATE DATABASE other" })
+      yield* ask("/?database=other", { body: "CREATE TABLE mine (n UInt8) ENGINE = Memory" })
+      const insert = `/?database=other&query=${query("INSERT INTO mine FORMAT TabSeparated")}`
+      const inserted = yield* ask(insert, { body: "1\n2\n" })
+      const summary = JSON.parse(String(inserted.headers["x-clickhouse-summary"]))
+      assert.strictEqual(summary.written_rows, "2")
+      const counted = yield* ask("/?database=other&max_threads=1", {
+        body: "SELECT count(), getSetting('max_threads') FROM mine FORMAT TSV"
+      })
+      assert.strictEqual(counted.body, "2\t1\n")
+      assert.strictEqual((yield* ask("/", { body: "SELECT count() FROM mine" })).status, 404)
+      const refused = yield* ask("/?no_such_setting=1", { body: "SELECT 1" })
+      assert.strictEqual(refused.headers["x-clickhouse-exception-code"], "115")
+      const forged = yield* ask("/?max_threads%3D1%3B%20x=1", { body: "SELECT 1" })
+      assert.notStrictEqual(forged.status, 200)
+    })
+  )
+
+  it.effect("tells what went wrong as ClickHouse does", () =>
+    Effect.gen(function* () {
+      const syntax = yield* ask("/", { body: "SELECT FROM WHERE" })
+      assert.strictEqual(syntax.status, 400)
+      assert.strictEqual(syntax.headers["x-clickhouse-exception-code"], "62")
+      assert.match(syntax.body, /^Code: 62\. DB::Exception: /)
+      const slow = yield* ask("/?max_execution_time=1", {
+        body: "SELECT count() FROM numbers(100000000000) WHERE NOT ignore(sipHash64(number))"
+      })
+      assert.strictEqual(slow.headers["x-clickhouse-exception-code"], "159")
+      const missing = yield* ask("/", { body: "SELECT {x:String}" })
+      assert.strictEqual(missing.headers["x-clickhouse-exception-code"], "456")
+    })
+  )
+
+  it.effect("reads compressed bodies, and no bomb", () =>
+    Effect.gen(function* () {
+      const compress = {
+        gzip: promisify(zlib.gzip),
+        zstd: promisify(zlib.zstdCompress),
+        br: promisify(zlib.brotliCompress)
+      }
+      for (const [encoding, make] of Object.entries(compress)) {
+        const body = yield* Effect.promise(() => make(Buffer.from("SELECT 'é' FORMAT TSV")))
+        const answer = yield* ask("/", { body, headers: { "content-encoding": encoding } })
+        assert.deepStrictEqual([answer.status, answer.body], [200, "é\n"], encoding)
+      }
+      const headers = { "content-encoding": "gzip" }
+      const bomb = zlib.gzipSync(Buffer.alloc(90 * 1_048_576))
+      assert.strictEqual((yield* ask("/", { body: bomb, headers })).status, 413)
+      assert.strictEqual((yield* ask("/", { body: "no gzip", headers })).status, 400)
+      const unknown = { "content-encoding": "deflate64" }
+      assert.strictEqual((yield* ask("/", { body: "SELECT 1", headers: unknown })).status, 400)
+    })
+  )
+
+  it.effect("refuses more than an insert can have", () =>
+    Effect.gen(function* () {
+      const body = Buffer.alloc(80 * 1_048_576 + 1, "SELECT 1 ")
+      const outcome = yield* StoreServer.use(({ url }) =>
+        Effect.promise(() =>
+          send(`${url}/`, { body }).then(
+            ({ status }) => status,
+            () => 413
+          )
+        )
+      )
+      assert.strictEqual(outcome, 413)
+      assert.strictEqual((yield* ask("/", { body: "SELECT 1" })).status, 200)
+    })
+  )
+
+  it.effect("answers no web page, by whatever name it calls this host", () =>
+    Effect.gen(function* () {
+      const { port } = yield* StoreServer
+      const strangers: ReadonlyArray<http.OutgoingHttpHeaders> = [
+        { origin: "https://example.com" },
+        { origin: "null" },
+        { "sec-fetch-site": "cross-site" },
+        { host: `example.com:${port}` }
+      ]
+      for (const headers of strangers) {
+        for (const method of ["GET", "POST"]) {
+          const { status } = yield* ask(`/?query=${query("SELECT 1")}`, { method, headers })
+          assert.strictEqual(status, 403, JSON.stringify(headers))
+        }
+      }
+      const { status } = yield* ask("/ping", { headers: { host: `localhost:${port}` } })
+      assert.strictEqual(status, 200)
+    })
+  )
+
+  it.effect("changes nothing by GET", () =>
+    Effect.gen(function* () {
+      const answer = yield* ask(`/?query=${query("CREATE DATABASE by_get")}`, { method: "GET" })
+      assert.strictEqual(answer.headers["x-clickhouse-exception-code"], "164")
+      const found = yield* ask("/", { body: "EXISTS DATABASE by_get FORMAT TSV" })
+      assert.strictEqual(found.body, "0\n")
+    })
+  )
+
+  it.effect("forgets a statement that waits when its client is gone", () =>
+    Effect.gen(function* () {
+      const { port } = yield* StoreServer
+      const slow = () => ask("/", { body: "SELECT sleep(1), rand() FORMAT Null" })
+      const busy = Effect.all([slow(), slow()], { concurrency: 2 })
+      const leaves = Effect.promise(async () => {
+        const request = http.request({ port, method: "POST", agent: false })
+        request.on("error", () => {})
+        request.end("CREATE DATABASE left_behind")
+        request.destroy()
+      })
+      yield* Effect.all([busy, leaves], { concurrency: 2 })
+      assert.strictEqual((yield* ask("/", { body: "SELECT 1 FORMAT TSV" })).body, "1\n")
+    })
+  )
+})
+
+describe("the store's server", () => {
+  it.live("lets in who knows the password", () =>
+    Effect.gen(function* () {
+      const settings = { port: 0, password: Redacted.make("öpen") }
+      const context = yield* Layer.build(StoreServer.layer(settings).pipe(Layer.provide(engine)))
+      const { url } = Context.get(context, StoreServer)
+      const ping = (password: string | undefined) =>
+        Effect.promise(async () => {
+          const credentials = password === undefined ? {} : { password }
+          const client = createClient({ url, log: silent, ...credentials })
+          const { success } = await client.ping({ select: true })
+          await client.close()
+          return success
+        })
+      assert.isTrue(yield* ping("öpen"))
+      assert.isFalse(yield* ping("open"))
+      assert.isFalse(yield* ping(undefined))
+    })
+  )
+
+  it.live("says which port is in use", () =>
+    Effect.gen(function* () {
+      const other = createServer()
+      other.listen(0, "127.0.0.1")
+      yield* Effect.promise(() => once(other, "listening"))
+      const { port } = other.address() as { readonly port: number }
+      const error = yield* Effect.flip(
+        Layer.build(StoreServer.layer({ port }).pipe(Layer.provide(engine)))
+      )
+      other.close()
+      assert.strictEqual(error._tag, "StoreServerNotStarted")
+      assert.include(error.message, `Port ${port} of 127.0.0.1 is in use: set ALK_STORE_PORT`)
+    })
+  )
+
+  it.live("finishes what it was asked before it ends, and then listens no more", () =>
+    Effect.gen(function* () {
+      const { answer, url } = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const server = StoreServer.layer({ port: 0 }).pipe(Layer.provide(engine))
+          const { url } = Context.get(yield* Layer.build(server), StoreServer)
+          const client = createClient({ url, log: silent })
+          const question = { query: "SELECT sleep(1), 'done' FORMAT TSV" }
+          const answer = client.exec(question).then(({ stream }) => text(stream))
+          yield* Effect.sleep("300 millis")
+          return { answer, url }
+        })
+      )
+      assert.include(yield* Effect.promise(() => answer), "done")
+      const late = send(`${url}/ping`, {}).then(
+        () => "answered",
+        (cause) => cause.code as string
+      )
+      assert.strictEqual(yield* Effect.promise(() => late), "ECONNREFUSED")
+    })
+  )
+})

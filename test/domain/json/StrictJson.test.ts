@@ -1,0 +1,325 @@
+/**
+ * Strict JSON against JSON.parse, against its own careful scanner, and against the Python
+ * implementation: the same texts are accepted, with the same values, and nothing else.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
+import {
+  isExactNumber,
+  NESTING_MAX,
+  parseStrict,
+  parseStrictBatch,
+  parseStrictLines,
+  problemOf,
+  type StrictBatch,
+  type StrictResult
+} from "../../../src/domain/json/StrictJson.ts"
+import { askIndependent, readVectors } from "../../support/Independent.ts"
+import { jsonText, number } from "../../support/JsonTexts.ts"
+
+interface Vector {
+  readonly name: string
+  readonly json?: string
+  readonly hex?: string
+}
+
+const vectors = readVectors("strict-json.json") as {
+  readonly accepted: ReadonlyArray<Vector>
+  readonly refused: ReadonlyArray<Vector>
+}
+
+const bytesOf = ({ hex, json }: Vector): Buffer =>
+  hex === undefined ? Buffer.from(json!) : Buffer.from(hex, "hex")
+
+const parse = (text: string): StrictResult => parseStrict(Buffer.from(text))
+const batch = (text: string): StrictBatch => parseStrictBatch(Buffer.from(text), "events", 3)
+
+const problemIn = (result: StrictResult | StrictBatch) => {
+  assert("problem" in result, JSON.stringify(result))
+  return result.problem
+}
+
+const itemsOf = (result: StrictBatch): ReadonlyArray<StrictResult> => {
+  assert("items" in result, JSON.stringify(result))
+  return result.items
+}
+
+const parsesPlainly = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe("the vectors", () => {
+  it.each(vectors.accepted)("accepts $name", (vector) => {
+    const bytes = bytesOf(vector)
+    assert.deepStrictEqual(parseStrict(bytes), { value: JSON.parse(bytes.toString()) })
+    assert.isUndefined(problemOf(bytes.toString()))
+  })
+
+  it.each(vectors.refused)("refuses $name", (vector) => {
+    const bytes = bytesOf(vector)
+    const { code } = problemIn(parseStrict(bytes))
+    const isJson = vector.hex === undefined && parsesPlainly(vector.json!)
+    assert.strictEqual(code, isJson ? "unstorable_value" : "invalid_json")
+  })
+})
+
+describe("parseStrict", () => {
+  it("agrees with the careful scanner and with JSON.parse, whatever the spelling", () => {
+    fc.assert(
+      fc.property(jsonText, (text) => {
+        const problem = problemOf(text)
+        const expected = problem === undefined ? { value: JSON.parse(text) } : { problem }
+        assert.deepStrictEqual(parse(text), expected)
+        assert.notStrictEqual(problem?.code, "invalid_json")
+      }),
+      { numRuns: 2_000 }
+    )
+  })
+
+  it("calls invalid_json exactly what JSON.parse does not take", () => {
+    const noise = fc.constantFrom("", ...'"{}[],:\\0-e\tt')
+    fc.assert(
+      fc.property(jsonText, fc.nat(), fc.nat({ max: 2 }), noise, (text, place, cut, put) => {
+        const at = place % (text.length + 1)
+        const broken = text.slice(0, at) + put + text.slice(at + cut)
+        fc.pre(broken.isWellFormed())
+        const result = parse(broken)
+        const found = "problem" in result ? result.problem : undefined
+        for (const problem of [problemOf(broken), found]) {
+          assert.strictEqual(problem?.code !== "invalid_json", parsesPlainly(broken), broken)
+        }
+      }),
+      { numRuns: 3_000 }
+    )
+  })
+
+  it("accepts, refuses and canonicalises as the Python implementation does", () => {
+    const texts = fc.sample(jsonText, 3_000)
+    const answers = askIndependent(
+      "canonical",
+      texts.map((text) => Buffer.from(text))
+    )
+    texts.forEach((text, index) => {
+      const result = parse(text)
+      const canonical = "value" in result ? canonicalize(result.value) : undefined
+      assert.strictEqual(canonical, answers[index], text)
+    })
+  })
+
+  it("keeps __proto__ as a key of its own", () => {
+    const result = parse('{"__proto__":{"admin":true}}')
+    assert("value" in result)
+    const value = result.value as Record<string, unknown>
+    assert.deepStrictEqual(Object.keys(value), ["__proto__"])
+    assert.isUndefined(value["admin"])
+  })
+
+  it("reads keys in index order without taking them for duplicates", () => {
+    assert.deepStrictEqual(parse('{"b":1,"10":2,"9":3}'), { value: { 9: 3, 10: 2, b: 1 } })
+  })
+
+  it.each([
+    ['{"metadata":{"a":1,"a":2}}', "metadata.a", "this key stands twice"],
+    ['{"metadata":{"tags":["x",9007199254740993]}}', "metadata.tags[1]", "9007199254740993"],
+    ['{"metadata":{"a b":{"":"\\ud800"}}}', 'metadata["a b"][""]', "the text holds"],
+    ['{"metadata":{"\\udc00":1}}', 'metadata["\\udc00"]', "the key holds half"],
+    ['{"actor":{"id":"a\\u0000"}}', "actor.id", "U+0000"],
+    ['[1,[2,{"a":1e400}]]', "[1][1].a", "1e400"],
+    [`{"a":1e400,"b":{"c":1,"c":2}}`, "a", "1e400"]
+  ])("names the place of the first offender: %s", (text, path, reason) => {
+    const problem = problemIn(parse(text))
+    assert.strictEqual(problem.code, "unstorable_value")
+    assert.strictEqual(problem.path, path)
+    assert.isTrue(problem.message.startsWith(`${path}: `), problem.message)
+    assert.include(problem.message, reason)
+  })
+
+  it("says where a text stops being JSON", () => {
+    assert.strictEqual(
+      problemIn(parse('{"a":1,\n "b" 2}')).message,
+      'not valid JSON: ":" is expected at line 2, column 6'
+    )
+    assert.strictEqual(
+      problemIn(parse("[1,")).message,
+      "not valid JSON: the text ends where a value is expected"
+    )
+  })
+
+  it("keeps messages short however long keys and numbers are", () => {
+    const long = "k".repeat(100_000)
+    assert.isBelow(problemIn(parse(`{"${long}":1,"${long}":2}`)).message.length, 300)
+    assert.isBelow(problemIn(parse(`[1${"0".repeat(100_000)}]`)).message.length, 300)
+  })
+
+  it.each(["[", '{"a":'])("refuses 100,000 levels of %s without running out of stack", (open) => {
+    const close = open === "[" ? "]" : "}"
+    const deep = open.repeat(100_000) + "1" + close.repeat(100_000)
+    assert.strictEqual(problemIn(parse(deep)).code, "unstorable_value")
+    assert.strictEqual(problemIn(parse(open.repeat(100_000))).code, "invalid_json")
+  })
+
+  it("counts levels from a member of the object: metadata is the first", () => {
+    const nested = (levels: number) => `{"metadata":${"[".repeat(levels)}${"]".repeat(levels)}}`
+    assert.isTrue("value" in parse(nested(NESTING_MAX)))
+    assert.include(problemIn(parse(nested(NESTING_MAX + 1))).message, "32 levels")
+  })
+})
+
+describe("isExactNumber", () => {
+  it("holds for the shortest form of every double, with zeros behind it too", () => {
+    const double = fc.double({ noNaN: true, noDefaultInfinity: true })
+    fc.assert(
+      fc.property(double, fc.integer({ min: 1, max: 40 }), (n, zeros) => {
+        const [mantissa, exponent] = n.toExponential().split("e")
+        const point = mantissa!.includes(".") ? "" : "."
+        assert.isTrue(isExactNumber(String(n)))
+        assert.isTrue(isExactNumber(n.toExponential()))
+        assert.isTrue(isExactNumber(`${mantissa}${point}${"0".repeat(zeros)}e${exponent}`))
+      })
+    )
+  })
+
+  it("holds for a number exactly if its text has the value of the canonical one", () => {
+    const fraction = (text: string): readonly [bigint, bigint] => {
+      const [mantissa, exponent = "0"] = text.toLowerCase().split("e")
+      const [whole, decimals = ""] = mantissa!.split(".")
+      const power = BigInt(exponent) - BigInt(decimals.length)
+      const digits = BigInt(whole! + decimals)
+      return power < 0n ? [digits, 10n ** -power] : [digits * 10n ** power, 1n]
+    }
+    fc.assert(
+      fc.property(number, (text) => {
+        const nearest = Number(text)
+        const isEqual = (): boolean => {
+          const [a, b] = fraction(text)
+          const [c, d] = fraction(String(nearest))
+          return a * d === c * b
+        }
+        assert.strictEqual(isExactNumber(text), Number.isFinite(nearest) && isEqual(), text)
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+})
+
+describe("parseStrictBatch", () => {
+  it("reads each item as if it stood alone", () => {
+    fc.assert(
+      fc.property(fc.array(jsonText, { minLength: 1, maxLength: 3 }), (texts) => {
+        assert.deepStrictEqual(
+          itemsOf(batch(`{"more":{"events":[1]},"events":[${texts.join(",")}]}`)),
+          texts.map(parse)
+        )
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
+  it("lets the other items through when one can't be stored", () => {
+    const items = itemsOf(
+      batch('{"events":[{"a":1},{"metadata":{"n":1e400,"m":{"":1,"":1}}},{"b":2}]}')
+    )
+    assert.deepStrictEqual(items[0], { value: { a: 1 } })
+    assert.deepStrictEqual(items[2], { value: { b: 2 } })
+    assert.deepInclude(problemIn(items[1]!), { code: "unstorable_value", path: "metadata.n" })
+  })
+
+  it("takes the items from that array only, not from another one beside it", () => {
+    const items = itemsOf(batch('{"a":[1,[2]],"events":[{"n":1e400},5],"z":[3]}'))
+    assert.deepInclude(problemIn(items[0]!), { path: "n" })
+    assert.deepStrictEqual(items.slice(1), [{ value: 5 }])
+  })
+
+  it.each([
+    '{"x":1e400,"events":[{"n":1}]}',
+    '{"events":[{"n":1}],"x":12345678901234567890}',
+    '{"events":[{"n":1}],"x":"\\ud800"}',
+    '{"x":{"y":1,"y":2},"events":[{"n":1}]}',
+    '{"x":1,"x":2,"events":[{"n":1}]}',
+    `{"events":[{"n":1}],"x":${"[".repeat(100)}${"]".repeat(100)}}`
+  ])("takes the items whatever stands beside them, and names it: %s", (text) => {
+    const read = batch(text)
+    assert.deepStrictEqual(itemsOf(read), [{ value: { n: 1 } }])
+    assert.deepStrictEqual("beside" in read && read.beside, ["x"])
+  })
+
+  it("names what stands beside the items where nothing is wrong with it, too", () => {
+    assert.deepStrictEqual(batch('{"a":1,"events":[5],"b":[6]}'), {
+      items: [{ value: 5 }],
+      beside: ["a", "b"]
+    })
+  })
+
+  it("refuses the array that is there twice: either might be meant", () => {
+    for (const text of ['{"events":[1],"events":[2]}', '{"events":1,"events":[2]}']) {
+      assert.deepInclude(problemIn(batch(text)), { code: "invalid_request", path: "events" })
+    }
+  })
+
+  it("lets the other items through when one nests 100,000 levels", () => {
+    const deep = `{"metadata":${"[".repeat(100_000)}${"]".repeat(100_000)}}`
+    const items = itemsOf(batch(`{"events":[${deep},{"a":1}]}`))
+    assert.strictEqual(problemIn(items[0]!).code, "unstorable_value")
+    assert.deepStrictEqual(items[1], { value: { a: 1 } })
+  })
+
+  it.each([
+    ['{"events":[1]', "invalid_json"],
+    ["", "invalid_json"],
+    ['{"events":[{"a":1e400}],}', "invalid_json"],
+    ["[]", "invalid_request"],
+    ["null", "invalid_request"],
+    ["{}", "invalid_request"],
+    ['{"events":{}}', "invalid_request"],
+    ['{"events":{"a":1e400}}', "invalid_request"],
+    ['{"events":null,"a":1e400}', "invalid_request"],
+    ['{"events":[]}', "invalid_request"],
+    ['{"events":[1,2,3,4]}', "invalid_request"],
+    ['{"events":[1,2,3,1e400]}', "invalid_request"],
+    ['{"events":[1],"events":[2]}', "invalid_request"]
+  ])("refuses the whole request: %s", (text, code) => {
+    assert.strictEqual(problemIn(batch(text)).code, code)
+  })
+
+  it("refuses the whole request if any of it is no UTF-8", () => {
+    const body = Buffer.from('{"events":[1,"\xff"]}', "latin1")
+    assert.strictEqual(problemIn(parseStrictBatch(body, "events", 3)).code, "invalid_json")
+  })
+
+  it("says how many items it takes", () => {
+    assert.strictEqual(
+      problemIn(batch('{"events":[1,2,3,4]}')).message,
+      "events: more than 3 items; send 1 to 3"
+    )
+    assert.strictEqual(problemIn(batch('{"events":[]}')).message, "events: no items; send 1 to 3")
+  })
+})
+
+describe("parseStrictLines", () => {
+  const lines = (text: string | Buffer): StrictBatch => parseStrictLines(Buffer.from(text), 3)
+
+  it("reads each line as if it stood alone and skips blank ones", () => {
+    const items = itemsOf(lines('{"a":1}\n\n \t\r\n{"a":1,"a":2}\r\n{"b":'))
+    assert.strictEqual(items.length, 3)
+    assert.deepStrictEqual(items[0], { value: { a: 1 } })
+    assert.deepInclude(problemIn(items[1]!), { code: "unstorable_value", path: "a" })
+    assert.strictEqual(problemIn(items[2]!).code, "invalid_json")
+  })
+
+  it("blames invalid UTF-8 on its line only", () => {
+    const items = itemsOf(lines(Buffer.from([0x31, 0x0a, 0x22, 0xff, 0x22, 0x0a, 0x32, 0x0a])))
+    assert.deepStrictEqual(items[0], { value: 1 })
+    assert.strictEqual(problemIn(items[1]!).code, "invalid_json")
+    assert.deepStrictEqual(items[2], { value: 2 })
+  })
+
+  it.each(["", "\n\n", "1\n2\n3\n4\n"])("refuses none or too many lines: %j", (text) => {
+    assert.strictEqual(problemIn(lines(text)).code, "invalid_request")
+  })
+})

@@ -1,0 +1,247 @@
+/** The graph of an execution against its naive definitions, and at a size that hurts. */
+import { createHash } from "node:crypto"
+import { assert, describe, it } from "vitest"
+import fc from "fast-check"
+import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
+import { graphOf, type GraphEdge } from "../../../src/domain/traces/ExecutionGraph.ts"
+import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
+import { formatMicros } from "../../../src/domain/Timestamp.ts"
+import type { Span } from "../../../src/domain/traces/TraceView.ts"
+
+const at = (micros: number): string => formatMicros(1_800_000_000_000_000 + micros)
+
+interface Shape {
+  readonly id: string
+  readonly parent?: string
+  readonly causes?: ReadonlyArray<string>
+  readonly start?: number
+  readonly end?: number
+}
+
+const spanOf = ({ causes = [], end, id, parent, start = 0 }: Shape): Span => ({
+  id,
+  execution_id: "x",
+  ...(parent === undefined ? {} : { parent_span_id: parent }),
+  caused_by_span_ids: causes,
+  span_type: "CUSTOM",
+  name: id,
+  status: end === undefined ? "RUNNING" : "COMPLETED",
+  started_at: at(start),
+  ...(end === undefined ? {} : { ended_at: at(end) }),
+  metadata: {}
+})
+
+const graph = (rootSpanId: string, ...shapes: ReadonlyArray<Shape>) =>
+  graphOf({ rootSpanId, spans: shapes.map(spanOf), eventCounts: new Map([["a", 2]]) })
+
+const idsOf = (nodes: ReadonlyArray<{ readonly id: string }>) => nodes.map(({ id }) => id)
+
+/** Every edge leads forward. */
+const assertTopological = (ids: ReadonlyArray<string>, edges: ReadonlyArray<GraphEdge>): void => {
+  const places = new Map(ids.map((id, place) => [id, place]))
+  for (const { source, target } of edges) {
+    assert.isBelow(places.get(source)!, places.get(target)!, `${source} -> ${target}`)
+  }
+}
+
+/** Spans that may only name spans made before them, and some that never arrive. */
+const acyclic: fc.Arbitrary<ReadonlyArray<Shape>> = fc
+  .array(
+    fc.record({
+      parent: fc.nat(),
+      causes: fc.array(fc.nat(), { maxLength: 3 }),
+      lost: fc.option(fc.nat({ max: 3 }), { nil: undefined, freq: 4 }),
+      start: fc.nat({ max: 5 }),
+      end: fc.option(fc.nat({ max: 9 }), { nil: undefined })
+    }),
+    { maxLength: 30 }
+  )
+  .map((drawn) => [
+    { id: "root", end: 9 },
+    ...drawn.map(({ causes, end, lost, parent, start }, n): Shape => {
+      const earlier = ["root", ...Array.from({ length: n }, (_, before) => `s${before}`)]
+      const named = causes.map((cause) => earlier[cause % earlier.length]!)
+      return {
+        id: `s${n}`,
+        parent: lost === undefined ? earlier[parent % earlier.length]! : `lost${lost}`,
+        causes: [...new Set(named)],
+        start,
+        ...(end === undefined ? {} : { end })
+      }
+    })
+  ])
+
+describe("the graph of an execution", () => {
+  it("has every span once, sources first, of what is free the one that started first", () => {
+    fc.assert(
+      fc.property(acyclic, (shapes) => {
+        const { edges, nodes } = graph("root", ...shapes)
+        const ids = idsOf(nodes)
+        assert.strictEqual(new Set(ids).size, ids.length)
+        for (const { id } of shapes) assert.include(ids, id)
+        assertTopological(ids, edges)
+        const started = new Map(nodes.map((node) => [node.id, node.started_at]))
+        const key = (id: string) => `${started.get(id)} ${id}`
+        const naive: Array<string> = []
+        while (naive.length < ids.length) {
+          const free = ids.filter(
+            (id) =>
+              !naive.includes(id)
+              && edges.every(({ source, target }) => target !== id || naive.includes(source))
+          )
+          naive.push(free.sort((left, right) => (key(left) < key(right) ? -1 : 1))[0]!)
+        }
+        assert.deepStrictEqual(ids, naive)
+      })
+    )
+  })
+
+  it("says what each span names, as edges, and how far below the root it stands", () => {
+    fc.assert(
+      fc.property(acyclic, (shapes) => {
+        const { edges, nodes } = graph("root", ...shapes)
+        for (const { causes = [], id, parent } of shapes) {
+          const own = edges.filter(({ target }) => target === id)
+          const named = own.map(({ source, type }) => `${type} ${source}`)
+          const expected = causes.map((cause) => `caused_by ${cause}`)
+          if (parent !== undefined) expected.push(`parent ${parent}`)
+          assert.sameMembers(named, expected)
+        }
+        const depths = new Map(nodes.map(({ depth, id }) => [id, depth]))
+        for (const { source, target, type } of edges) {
+          if (type === "parent") assert.strictEqual(depths.get(target), depths.get(source)! + 1)
+        }
+        assert.strictEqual(new Set(edges.map(({ id }) => id)).size, edges.length)
+      })
+    )
+  })
+
+  it("finds the chain that reaches the latest end", () => {
+    fc.assert(
+      fc.property(acyclic, (shapes) => {
+        const { critical_path: path, edges, nodes } = graph("root", ...shapes)
+        assert.strictEqual(path[0], "root")
+        for (const [place, id] of path.entries()) {
+          if (place === 0) continue
+          const before = path[place - 1]
+          assert.isTrue(edges.some(({ source, target }) => source === before && target === id))
+        }
+        const ends = new Map(nodes.map((node) => [node.id, node.ended_at ?? node.started_at]))
+        const latestBelow = (id: string): string =>
+          edges
+            .filter(({ source }) => source === id)
+            .map(({ target }) => latestBelow(target))
+            .reduce((left, right) => (left > right ? left : right), ends.get(id)!)
+        const last = path.at(-1)!
+        assert.isFalse(edges.some(({ source }) => source === last))
+        // Each step keeps what is latest among all that follow.
+        for (const [place, id] of path.slice(0, -1).entries()) {
+          const followers = edges.filter(({ source }) => source === id)
+          const best = followers
+            .map(({ target }) => latestBelow(target))
+            .reduce((left, right) => (left > right ? left : right), "")
+          assert.strictEqual(latestBelow(path[place + 1]!), best)
+        }
+      }),
+      { numRuns: 50 }
+    )
+  })
+
+  it("shows parallel branches and several causes as they are", () => {
+    const { critical_path, edges, nodes } = graph(
+      "r",
+      { id: "r", end: 100 },
+      { id: "a", parent: "r", start: 1, end: 10 },
+      { id: "b", parent: "r", start: 1, end: 30 },
+      { id: "join", parent: "r", causes: ["a", "b"], start: 31, end: 90 }
+    )
+    assert.deepStrictEqual(idsOf(nodes), ["r", "a", "b", "join"])
+    assert.deepStrictEqual(
+      nodes.map(({ depth }) => depth),
+      [0, 1, 1, 1]
+    )
+    assert.deepStrictEqual(
+      nodes.map(({ event_count }) => event_count),
+      [0, 2, 0, 0]
+    )
+    assert.deepStrictEqual(
+      edges.map(({ id }) => id),
+      ["parent:r:a", "parent:r:b", "parent:r:join", "caused_by:a:join", "caused_by:b:join"]
+    )
+    assert.deepStrictEqual(critical_path, ["r", "a", "join"])
+    assert.strictEqual(nodes[3]!.duration_us, 59)
+  })
+
+  it("gives each edge an id of its own, whatever the ids of spans are", () => {
+    const { edges } = graph(
+      "r",
+      { id: "r" },
+      { id: "a", parent: "r" },
+      { id: "a:b", parent: "r" },
+      { id: "b:c", parent: "a" },
+      { id: "c", parent: "a:b" }
+    )
+    assert.strictEqual(new Set(edges.map(({ id }) => id)).size, 4)
+  })
+
+  it("puts what never arrived below the root, unless the root follows from it", () => {
+    const below = graph("r", { id: "r" }, { id: "a", parent: "gone", start: 4 })
+    assert.deepStrictEqual(idsOf(below.nodes), ["r", "gone", "a"])
+    assert.isTrue(below.nodes[1]!.missing)
+    assert.deepStrictEqual(
+      below.nodes.map(({ depth }) => depth),
+      [0, 1, 2]
+    )
+    const above = graph("r", { id: "r", causes: ["gone"] }, { id: "a", parent: "gone" })
+    assert.deepStrictEqual(idsOf(above.nodes), ["gone", "a", "r"])
+    const far = graph(
+      "r",
+      { id: "r", causes: ["a"], start: 5 },
+      { id: "a", parent: "gone", start: 4 },
+      { id: "b", parent: "elsewhere", start: 6 }
+    )
+    assert.deepStrictEqual(idsOf(far.nodes), ["gone", "a", "r", "elsewhere", "b"])
+  })
+
+  it("loses nothing of a cycle that should not be there, and ends", () => {
+    const { critical_path, nodes } = graph(
+      "r",
+      { id: "r" },
+      { id: "a", parent: "r", causes: ["b"] },
+      { id: "b", parent: "r", causes: ["a"] }
+    )
+    assert.deepStrictEqual(idsOf(nodes), ["r", "a", "b"])
+    assert.strictEqual(critical_path[0], "r")
+    const alone = graph("none", { id: "a", parent: "b" }, { id: "b", parent: "a" })
+    assert.sameMembers(idsOf(alone.nodes), ["a", "b"])
+  })
+
+  it("has a digest over nodes and edges", () => {
+    const { digest, edges, nodes } = graph("r", { id: "r" }, { id: "a", parent: "r" })
+    const text = canonicalize({ nodes, edges } as unknown as JsonObject)
+    assert.strictEqual(digest, createHash("sha256").update(text).digest("hex"))
+    assert.notStrictEqual(digest, graph("r", { id: "r" }, { id: "b", parent: "r" }).digest)
+  })
+
+  it("takes a chain, and a fan, of 20,000 spans", () => {
+    const chain = Array.from(
+      { length: 20_000 },
+      (_, n): Shape =>
+        n === 0
+          ? { id: "s0" }
+          : { id: `s${n}`, parent: `s${n - 1}`, causes: n > 1 ? [`s${n - 2}`] : [], start: n }
+    )
+    const deep = graph("s0", ...chain)
+    assert.strictEqual(deep.nodes.at(-1)!.depth, 19_999)
+    assert.strictEqual(deep.critical_path.length, 20_000)
+    const fan = Array.from({ length: 20_000 }, (_, n): Shape => ({ id: `f${n}`, parent: "r" }))
+    const wide = graph("r", { id: "r" }, ...fan, {
+      id: "join",
+      parent: "r",
+      causes: fan.map(({ id }) => id),
+      start: 1
+    })
+    assert.strictEqual(wide.nodes.length, 20_002)
+    assert.strictEqual(wide.nodes.at(-1)!.id, "join")
+  })
+})

@@ -1,0 +1,612 @@
+/** From spans to operations: ids, times, links, events, limits, and what is refused and why. */
+import fc from "fast-check"
+import { assert, describe, it } from "vitest"
+import {
+  recomputeFact,
+  storeFact,
+  factDetailsHash
+} from "../../../../src/domain/traces/TraceFact.ts"
+import { decodeOperation, encodeOperation } from "../../../../src/domain/traces/TraceOperation.ts"
+import {
+  COMMAND_CHARACTERS_MAX,
+  executionIdOf,
+  prepareSpans,
+  spanIdOf,
+  SPANS_MAX,
+  SPANS_PER_COMMAND_MAX,
+  syntheticRootIdOf
+} from "../../../../src/services/ingest/otlp/PrepareSpans.ts"
+import {
+  attribute,
+  example,
+  exportOf,
+  fromJsonText,
+  operationsOf,
+  plain,
+  prepared,
+  refusalOf,
+  span,
+  START,
+  TENANT,
+  throughProtobuf,
+  TRACE,
+  type Json
+} from "./support/Exports.ts"
+
+const limits = { metadataBytesMax: 32_768, payloadBytesMax: 65_536 }
+const one = (changes: Json = {}, resource: Json = {}): Json =>
+  plain(operationsOf(exportOf([span(changes)], resource))[0]!)
+const id = (n: number): string => n.toString(16).padStart(16, "0")
+const text = (key: string, value: string): Json => attribute(key, { stringValue: value })
+const nested = (levels: number): Json =>
+  levels === 0 ? { stringValue: "x" } : { arrayValue: { values: [nested(levels - 1)] } }
+
+describe("a span", () => {
+  it("becomes an operation that says everything of it", () => {
+    const event = { timeUnixNano: "1763700000500000999", name: "Note", droppedAttributesCount: 2 }
+    const operation = one(
+      {
+        parentSpanId: id(1),
+        kind: 3,
+        traceState: "vendor=1",
+        attributes: [text("gen_ai.operation.name", "chat"), text("my.own", "kept")],
+        droppedAttributesCount: 1,
+        droppedEventsCount: 2,
+        droppedLinksCount: 3,
+        events: [event],
+        links: [
+          { traceId: TRACE, spanId: id(2) },
+          { traceId: TRACE, spanId: id(2) },
+          { traceId: "ab".repeat(16), spanId: id(3), attributes: [text("why", "retry")] }
+        ],
+        status: { code: 2, message: "no answer" }
+      },
+      { attributes: [text("service.name", "desk")] }
+    )
+    const derived = (spanId: string) => spanIdOf(TENANT, TRACE, spanId)
+    assert.deepStrictEqual(operation, {
+      op: "otlp.span",
+      index: 0,
+      executionId: executionIdOf(TENANT, TRACE),
+      syntheticRootId: syntheticRootIdOf(TENANT, TRACE),
+      spanId: derived("eee19b7ec3c1b174"),
+      parentSpanId: derived(id(1)),
+      causedBy: [derived(id(2))],
+      spanType: "LLM_CALL",
+      startedAt: "2025-11-21T04:40:00.000000Z",
+      endedAt: "2025-11-21T04:40:01.000000Z",
+      status: "FAILED",
+      details: {
+        name: "chat",
+        metadata: {
+          mapping: "alk-otlp-1",
+          trace_id: TRACE,
+          span_id: "eee19b7ec3c1b174",
+          parent_span_id: id(1),
+          attributes: { "gen_ai.operation.name": "chat", "my.own": "kept" },
+          dropped_attributes_count: 1,
+          dropped_events_count: 2,
+          dropped_links_count: 3,
+          kind: "CLIENT",
+          links: [{ trace_id: "ab".repeat(16), span_id: id(3), attributes: { why: "retry" } }],
+          resource: { attributes: { "service.name": "desk" } },
+          scope: { name: "tests" },
+          status: { code: "ERROR", message: "no answer" },
+          trace_state: "vendor=1"
+        }
+      },
+      endDetails: { error: "no answer" },
+      agentId: "desk",
+      executionDetails: {
+        metadata: {
+          mapping: "alk-otlp-1",
+          trace_id: TRACE,
+          resource: { attributes: { "service.name": "desk" } }
+        }
+      },
+      events: [
+        {
+          eventId: operation["events"][0].eventId,
+          eventType: "note",
+          timestamp: "2025-11-21T04:40:00.500000Z",
+          details: { payload: { name: "Note", dropped_attributes_count: 2 } }
+        }
+      ]
+    })
+  })
+
+  it("survives the way through the log, and its details hash to what they claim", () => {
+    const events = [{ timeUnixNano: START, name: "e", attributes: [text("a", "é")] }]
+    const failed = span({ events, status: { code: 2, message: "m" } })
+    const [operation] = operationsOf(exportOf([failed]))
+    assert.deepStrictEqual(decodeOperation(encodeOperation(operation!)), operation)
+    const { details, endDetails, executionDetails } = operation!
+    const payload = operation!.events[0]!.details
+    for (const one of [details, endDetails!, executionDetails!, payload!]) {
+      assert.strictEqual(factDetailsHash(one.salt, one.text), one.hash)
+    }
+  })
+
+  it("is stored as a fact that can be recomputed, whatever its attributes are", () => {
+    const attributes = [attribute("n", { doubleValue: 1e21 }), text("__proto__", "p")]
+    const operation = operationsOf(exportOf([span({ attributes })]))[0]!
+    const core = {
+      type: "span.started" as const,
+      execution_id: operation.executionId,
+      fact_number: 1,
+      span_id: operation.spanId,
+      caused_by_span_ids: operation.causedBy,
+      span_type: operation.spanType,
+      started_at: operation.startedAt,
+      started_at_given: true
+    }
+    const place = {
+      tenantId: TENANT,
+      chainSequence: 1,
+      createdAt: operation.startedAt,
+      prevHash: "0".repeat(64)
+    }
+    const { body, hash } = storeFact(core, operation.details, place)
+    const recomputed = recomputeFact(body)!
+    assert.isTrue(recomputed.exact)
+    assert.strictEqual(recomputed.hash, hash)
+  })
+
+  it("is running as long as it has no end, whatever its status says", () => {
+    const operation = one({ endTimeUnixNano: undefined, status: { code: 2, message: "m" } })
+    assert.isUndefined(operation["endedAt"])
+    assert.isUndefined(operation["endDetails"])
+  })
+
+  it("has no parent if that is empty or zero", () => {
+    for (const parentSpanId of [undefined, "", id(0)]) {
+      assert.isUndefined(one({ parentSpanId })["parentSpanId"])
+    }
+  })
+
+  it("keeps its start and end to the microsecond, cut", () => {
+    const { endedAt, startedAt } = one({
+      startTimeUnixNano: "1763700000123456999",
+      endTimeUnixNano: "1763700000123457000"
+    })
+    assert.deepStrictEqual(
+      [startedAt, endedAt],
+      ["2025-11-21T04:40:00.123456Z", "2025-11-21T04:40:00.123457Z"]
+    )
+  })
+
+  it("has ids of its tenant alone", () => {
+    const [mine, theirs] = [TENANT, "globex"].map(
+      (tenant) => prepared(fromJsonText(exportOf([span()])), limits, tenant).commands[0]![0]!
+    )
+    for (const name of ["executionId", "spanId", "syntheticRootId"] as const) {
+      assert.notStrictEqual(mine![name], theirs![name])
+    }
+  })
+})
+
+describe("values", () => {
+  const values = (attributes: ReadonlyArray<Json>): Json =>
+    one({ attributes })["details"].metadata.attributes
+
+  it("become JSON that says the same", () => {
+    const given: ReadonlyArray<readonly [Json | undefined, unknown]> = [
+      [{ stringValue: "ü\u2028\n" }, "ü\u2028\n"],
+      [{ boolValue: false }, false],
+      [{ intValue: "9007199254740991" }, 9_007_199_254_740_991],
+      [{ intValue: "9007199254740992" }, "9007199254740992"],
+      [{ intValue: "-9223372036854775808" }, "-9223372036854775808"],
+      [{ doubleValue: 0.1 }, 0.1],
+      [{ doubleValue: "NaN" }, "NaN"],
+      [{ doubleValue: "-Infinity" }, "-Infinity"],
+      [{ doubleValue: "Infinity" }, "Infinity"],
+      [{ bytesValue: "AP8=" }, "AP8="],
+      [{ arrayValue: { values: [{ intValue: 1 }, {}, { stringValue: "" }] } }, [1, null, ""]],
+      [{ kvlistValue: { values: [text("a", "b")] } }, { a: "b" }],
+      [{}, null],
+      [undefined, null]
+    ]
+    const attributes = given.map(([value], index) =>
+      value === undefined ? { key: String(index) } : attribute(String(index), value)
+    )
+    assert.deepStrictEqual(
+      values(attributes),
+      Object.fromEntries(given.map(([, expected], index) => [String(index), expected]))
+    )
+  })
+
+  it("may have every key once", () => {
+    const keys = ["", "__proto__", "constructor", "a.b", "ключ", "a\nb"]
+    const found = values(keys.map((key) => text(key, `v${key}`)))
+    assert.sameMembers(Object.keys(found), keys)
+    const twice = refusalOf({ attributes: [text("k", "1"), text("k", "2")] })
+    assert.include(twice, 'attributes["k"]: this key stands twice')
+  })
+
+  it("nest as deep as in any metadata, counted from there", () => {
+    assert.isDefined(values([attribute("deep", nested(30))]))
+    assert.include(refusalOf({ attributes: [attribute("deep", nested(31))] }), "32 levels")
+    const event = (levels: number) => ({
+      events: [{ timeUnixNano: START, name: "e", attributes: [attribute("d", nested(levels))] }]
+    })
+    assert.isDefined(one(event(30)))
+    assert.include(refusalOf(event(31)), 'events[0].attributes["d"]')
+  })
+
+  it("are the same in both encodings", () => {
+    const leaf = fc.oneof(
+      fc.string({ unit: "grapheme" }).map((stringValue) => ({ stringValue })),
+      fc.boolean().map((boolValue) => ({ boolValue })),
+      fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((n) => ({ intValue: String(n) })),
+      fc.double({ noNaN: true, noDefaultInfinity: true }).map((doubleValue) => ({ doubleValue })),
+      fc.constantFrom("NaN", "Infinity", "-Infinity").map((doubleValue) => ({ doubleValue })),
+      fc.uint8Array().map((bytes) => ({ bytesValue: Buffer.from(bytes).toString("base64") })),
+      fc.constant({})
+    )
+    const { pair } = fc.letrec<{ value: Json; pair: Json }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        leaf,
+        fc.array(tie("value"), { maxLength: 4 }).map((values) => ({ arrayValue: { values } })),
+        fc
+          .uniqueArray(tie("pair"), { maxLength: 4, selector: ({ key }) => key })
+          .map((values) => ({ kvlistValue: { values } }))
+      ),
+      pair: fc.record({ key: fc.string({ unit: "grapheme" }), value: tie("value") })
+    }))
+    const pairs = fc.uniqueArray(pair, { maxLength: 6, selector: ({ key }) => key })
+    const micros = fc.bigInt({ min: 1n, max: 9_000_000_000_000_000_000n }).map(String)
+    const events = fc.array(
+      fc.record({ timeUnixNano: micros, name: fc.string({ unit: "grapheme" }), attributes: pairs }),
+      { maxLength: 3 }
+    )
+    fc.assert(
+      fc.property(pairs, events, pairs, micros, (attributes, events, resource, nanos) => {
+        const times = { startTimeUnixNano: nanos, endTimeUnixNano: nanos }
+        const changes = { attributes, events, ...times }
+        const body = exportOf([span(changes)], { attributes: resource })
+        const [json, binary] = [fromJsonText(body), throughProtobuf(body)].map((received) =>
+          prepared(received)
+        )
+        assert.deepStrictEqual(json!.refused, binary!.refused)
+        assert.deepStrictEqual(json!.commands.flat().map(plain), binary!.commands.flat().map(plain))
+      }),
+      { numRuns: 200 }
+    )
+  })
+})
+
+describe("links", () => {
+  it("to spans of the trace are causes, each once, and need no metadata", () => {
+    const links = [1, 2, 1].map((n) => ({ traceId: TRACE, spanId: id(n) }))
+    const { causedBy, details } = one({ links })
+    assert.deepStrictEqual(
+      causedBy,
+      [1, 2].map((n) => spanIdOf(TENANT, TRACE, id(n)))
+    )
+    assert.notProperty(details.metadata, "links")
+  })
+
+  it("to anything else are kept in metadata, and those that say more as well", () => {
+    const links = [
+      { traceId: "cd".repeat(16), spanId: id(1) },
+      { traceId: TRACE, spanId: id(0) },
+      { traceId: "", spanId: "" },
+      { traceId: TRACE, spanId: id(2), traceState: "a=b" }
+    ]
+    const { causedBy, details } = one({ links })
+    assert.deepStrictEqual(causedBy, [spanIdOf(TENANT, TRACE, id(2))])
+    assert.deepStrictEqual(details.metadata.links, [
+      { trace_id: "cd".repeat(16), span_id: id(1) },
+      { trace_id: TRACE, span_id: id(0) },
+      { trace_id: "", span_id: "" },
+      { trace_id: TRACE, span_id: id(2), trace_state: "a=b" }
+    ])
+  })
+})
+
+describe("events", () => {
+  const event = (changes: Json = {}): Json => ({ timeUnixNano: START, name: "e", ...changes })
+  const ids = (events: ReadonlyArray<Json>, changes: Json = {}): ReadonlyArray<string> =>
+    one({ events, ...changes })["events"].map(({ eventId }: Json) => eventId)
+
+  it("keep their ids when the span is sent again, with more events or with fewer", () => {
+    const all = [event(), event({ name: "f" }), event({ attributes: [text("a", "1")] })]
+    const known = ids(all)
+    assert.deepStrictEqual(ids(all, { name: "renamed", endTimeUnixNano: undefined }), known)
+    assert.deepStrictEqual(ids(all.slice(0, 2)), known.slice(0, 2))
+    assert.deepStrictEqual(ids(all.slice(1)), known.slice(1))
+  })
+
+  it("are told apart by time to the nanosecond, name, attributes, and else by their order", () => {
+    const all = [
+      event(),
+      event(),
+      event({ timeUnixNano: "1763700000000000001" }),
+      event({ name: "E" }),
+      event({ attributes: [text("a", "1")] })
+    ]
+    assert.strictEqual(new Set(ids(all)).size, all.length)
+    assert.notStrictEqual(ids([event()])[0], ids([event()], { spanId: id(7) })[0])
+  })
+})
+
+describe("what can't be stored", () => {
+  it("refuses the span by its ids, and names the field", () => {
+    const label = `span eee19b7ec3c1b174 of trace ${TRACE}: `
+    const cases: ReadonlyArray<readonly [Json, string]> = [
+      [{ startTimeUnixNano: "0" }, "start_time_unix_nano: missing"],
+      [{ startTimeUnixNano: "1763700002000000000" }, "end_time_unix_nano: lies before"],
+      [{ endTimeUnixNano: "9300000000000000000" }, "end_time_unix_nano: must lie before"],
+      [{ parentSpanId: "ab" }, "parent_span_id: must be 8 bytes"],
+      [{ parentSpanId: "eee19b7ec3c1b174" }, "parent_span_id: the span is its own parent"],
+      [{ links: [{ traceId: TRACE, spanId: "eee19b7ec3c1b174" }] }, "links: the span links to"],
+      [{ status: { code: 3 } }, "status.code: 3 is no status code"],
+      [{ name: "a\u0000" }, "name: must be at most 1024 characters"],
+      [{ name: "x".repeat(1_025) }, "name: must be at most 1024 characters"],
+      [{ attributes: [text("a", "\u0000")] }, 'attributes["a"]: holds U+0000'],
+      [{ attributes: [text("\u0000", "a")] }, 'attributes["\\u0000"]: holds U+0000'],
+      [{ traceState: "\u0000" }, "trace_state: holds U+0000"],
+      [{ events: [{ name: "e" }] }, "events[0].time_unix_nano: missing"],
+      [{ events: [{ name: "\u0000", timeUnixNano: START }] }, "events[0].name: holds U+0000"],
+      [
+        { events: Array.from({ length: 1_001 }, () => ({ name: "e", timeUnixNano: START })) },
+        "events: 1001 of them"
+      ],
+      [
+        { links: Array.from({ length: 257 }, (_, n) => ({ traceId: TRACE, spanId: id(n + 1) })) },
+        "links: 257 of them"
+      ]
+    ]
+    for (const [changes, reason] of cases) {
+      const message = refusalOf(changes)
+      assert.isTrue(message.startsWith(label + reason), message)
+    }
+  })
+
+  it("refuses a span without usable ids by its place", () => {
+    const wrong = [
+      { traceId: "" },
+      { traceId: "0".repeat(32) },
+      { traceId: TRACE.slice(2) },
+      { traceId: "not hex" },
+      { spanId: "" },
+      { spanId: id(0) },
+      { spanId: `${id(1)}00` }
+    ]
+    for (const changes of wrong) {
+      const message = refusalOf(changes)
+      assert.match(message, /^span number 1 of the request: (trace|span)_id: must be (16|8) bytes/)
+    }
+  })
+
+  it("refuses metadata and payloads over their limits, to the byte", () => {
+    const small = { metadataBytesMax: 400, payloadBytesMax: 100 }
+    const size = (value: string): number => {
+      const operation = one({ attributes: [text("a", value)] })
+      return Buffer.byteLength(JSON.stringify(operation["details"].metadata))
+    }
+    const fits = "é".repeat((400 - size("")) >> 1) + (size("") % 2 === 0 ? "" : "x")
+    assert.strictEqual(size(fits), 400)
+    const fitting = exportOf([span({ attributes: [text("a", fits)] })])
+    assert.strictEqual(operationsOf(fitting, small).length, 1)
+    const over = refusalOf({ attributes: [text("a", `${fits}x`)] }, small)
+    assert.include(over, "metadata: 401 bytes in canonical form; send at most 400")
+    const events = (length: number) => [
+      { timeUnixNano: START, name: "e", attributes: [text("a", "x".repeat(length))] }
+    ]
+    const wrapping = Buffer.byteLength('{"attributes":{"a":""}}')
+    assert.isDefined(operationsOf(exportOf([span({ events: events(100 - wrapping) })]), small)[0])
+    const payload = refusalOf({ events: events(101 - wrapping) }, small)
+    assert.include(payload, "events[0]: 101 bytes in canonical form; send at most 100")
+  })
+
+  it("refuses every span of a resource or scope that can't be stored, and no other", () => {
+    const good = exportOf([span()]).resourceSpans[0]
+    const bad = exportOf([span({ spanId: id(1) }), span({ spanId: id(2) })], {
+      attributes: [text("a", "\u0000")]
+    }).resourceSpans[0]
+    const { commands, refused } = prepared(fromJsonText({ resourceSpans: [bad, good] }))
+    assert.deepStrictEqual(
+      refused.map(({ index }) => index),
+      [0, 1]
+    )
+    assert.include(refused[0]!.message, 'resource.attributes["a"]: holds U+0000')
+    assert.deepStrictEqual(
+      commands.flat().map(({ index }) => index),
+      [2]
+    )
+  })
+})
+
+describe("an export", () => {
+  const many = (count: number, changes: Json = {}) =>
+    Array.from({ length: count }, (_, n) => span({ spanId: id(n + 1), ...changes }))
+
+  it("says what its execution is with the first span of a trace and with each root", () => {
+    const other = "ab".repeat(16)
+    const spans = [
+      span({ spanId: id(1), parentSpanId: id(9), startTimeUnixNano: "0" }),
+      span({ spanId: id(2), parentSpanId: id(9) }),
+      span({ spanId: id(3), parentSpanId: id(9) }),
+      span({ traceId: other, spanId: id(4), parentSpanId: id(9) }),
+      span({ spanId: id(9), name: "root", attributes: [text("gen_ai.agent.name", "Planner")] })
+    ]
+    const operations = operationsOf(exportOf(spans)).map(plain)
+    assert.deepStrictEqual(
+      operations.map(({ executionDetails }) => executionDetails !== undefined),
+      [true, false, true, true]
+    )
+    assert.deepInclude(operations[3]!["executionDetails"], { agent_name: "Planner" })
+    assert.strictEqual(operations[3]!["executionDetails"].metadata.name, "root")
+  })
+
+  it("is cut into commands of so many spans, in order", () => {
+    const { commands } = prepared(fromJsonText(exportOf(many(2 * SPANS_PER_COMMAND_MAX + 1))))
+    assert.deepStrictEqual(
+      commands.map(({ length }) => length),
+      [1_000, 1_000, 1]
+    )
+    assert.deepStrictEqual(
+      commands.flat().map(({ index }) => index),
+      Array.from({ length: 2_001 }, (_, index) => index)
+    )
+  })
+
+  it("is cut into commands that the log takes, however large the spans are", () => {
+    const attributes = [text("a", "x".repeat(30_000))]
+    const { commands } = prepared(fromJsonText(exportOf(many(400, { attributes }))))
+    assert.isAbove(commands.length, 1)
+    for (const command of commands) {
+      const characters = command.reduce((sum, { details }) => sum + details.text.length, 0)
+      assert.isAtMost(characters, COMMAND_CHARACTERS_MAX)
+    }
+    assert.strictEqual(commands.flat().length, 400)
+  })
+
+  it("refuses a span that no command could hold", () => {
+    const attributes = [text("a", "x".repeat(60_000))]
+    const events = Array.from({ length: 80 }, (_, n) => ({
+      timeUnixNano: START,
+      name: `e${n}`,
+      attributes
+    }))
+    assert.include(refusalOf({ events }), "larger than the log takes at once")
+  })
+
+  it("is refused as a whole with too many spans, or too much of a resource repeated", () => {
+    const spans = prepareSpans(fromJsonText(exportOf(many(SPANS_MAX + 1))), TENANT)
+    assert.deepStrictEqual(spans, { tooLarge: "20001 spans; send at most 20000 at once" })
+    const resource = { attributes: [text("a", "x".repeat(30_000))] }
+    const repeated = prepareSpans(fromJsonText(exportOf(many(3_000), resource)), TENANT)
+    assert.property(repeated, "tooLarge")
+  })
+
+  it("gives the same operations however its spans are grouped and ordered", () => {
+    const spans = many(6, { parentSpanId: id(99) })
+    const whole = operationsOf(exportOf(spans)).map(plain)
+    const reference = new Map(whole.map((operation) => [operation["spanId"], operation]))
+    fc.assert(
+      fc.property(fc.shuffledSubarray(spans, { minLength: 6 }), fc.nat(6), (shuffled, cut) => {
+        const parts = [shuffled.slice(0, cut), shuffled.slice(cut)]
+        for (const operation of parts.flatMap((part) => operationsOf(exportOf(part)).map(plain))) {
+          const { executionDetails: _e, index: _i, ...rest } = operation
+          const { executionDetails: _f, index: _j, ...known } = reference.get(operation["spanId"])!
+          assert.deepStrictEqual(rest, known)
+        }
+      }),
+      { numRuns: 30 }
+    )
+  })
+})
+
+/** Name, type, status, causes, event types. */
+type Row = readonly [string, string, string, number, ReadonlyArray<string>]
+
+interface Golden {
+  readonly agent: string
+  readonly rows: ReadonlyArray<Row>
+}
+
+const golden: Readonly<Record<string, Golden>> = {
+  genai: {
+    agent: "asst_5j66UpCpwteGg4YSxUnt7lPY",
+    rows: [
+      ["invoke_agent Travel Planner", "AGENT", "COMPLETED", 0, []],
+      ["plan", "PLANNING", "COMPLETED", 0, []],
+      ["chat gpt-4o", "LLM_CALL", "COMPLETED", 0, ["gen_ai.client.inference.operation.details"]],
+      ["execute_tool get_weather", "TOOL_CALL", "COMPLETED", 1, []],
+      ["execute_tool book_hotel", "TOOL_CALL", "FAILED", 1, ["exception"]],
+      ["retrieval travel-guides", "RETRIEVAL", "COMPLETED", 0, []],
+      ["search_memory traveller", "MEMORY", "COMPLETED", 0, []],
+      ["embeddings text-embedding-3-small", "EMBEDDING", "COMPLETED", 0, []]
+    ]
+  },
+  "genai-1.36": {
+    agent: "support-bot",
+    rows: [
+      [
+        "chat gpt-4",
+        "LLM_CALL",
+        "COMPLETED",
+        0,
+        ["gen_ai.system.message", "gen_ai.user.message", "gen_ai.choice"]
+      ],
+      ["GET", "CUSTOM", "COMPLETED", 0, []]
+    ]
+  },
+  openinference: {
+    agent: "rag",
+    rows: [
+      ["RunnableSequence", "WORKFLOW", "COMPLETED", 0, []],
+      ["retriever", "RETRIEVAL", "COMPLETED", 0, []],
+      ["reranker", "RERANK", "COMPLETED", 0, []],
+      ["embedding", "EMBEDDING", "COMPLETED", 0, []],
+      ["llm", "LLM_CALL", "COMPLETED", 0, []],
+      ["tool", "TOOL_CALL", "COMPLETED", 0, []],
+      ["guardrail", "GUARDRAIL", "COMPLETED", 0, []],
+      ["evaluator", "EVALUATION", "COMPLETED", 0, []],
+      ["prompt", "PROMPT", "COMPLETED", 0, []],
+      ["unknown", "CUSTOM", "COMPLETED", 0, []],
+      ["AgentExecutor", "AGENT", "CANCELLED", 0, ["exception"]]
+    ]
+  },
+  openllmetry: {
+    agent: "joke-service",
+    rows: [
+      ["joke_creation.workflow", "WORKFLOW", "COMPLETED", 0, []],
+      ["history_jokes.tool", "TOOL_CALL", "COMPLETED", 0, []],
+      ["translate.agent", "AGENT", "COMPLETED", 0, []],
+      ["signature.task", "WORKFLOW", "COMPLETED", 0, []],
+      ["openai.chat", "LLM_CALL", "COMPLETED", 0, []],
+      ["cohere.rerank", "RERANK", "COMPLETED", 0, []],
+      ["bedrock", "LLM_CALL", "COMPLETED", 0, []],
+      ["Ask a human!", "HUMAN_APPROVAL", "COMPLETED", 0, ["decision_made"]],
+      ["tools/call get-weather", "TOOL_CALL", "COMPLETED", 0, []]
+    ]
+  }
+}
+
+describe("what exporters send", () => {
+  for (const [name, { agent, rows }] of Object.entries(golden)) {
+    it(`is understood as it is meant: ${name}`, () => {
+      const body = example(name)
+      const operations = operationsOf(body)
+      assert.deepStrictEqual(
+        operations.map(
+          ({ causedBy, details, events, spanType, status }): Row => [
+            JSON.parse(details.text).name,
+            spanType,
+            status,
+            causedBy.length,
+            events.map(({ eventType }) => eventType)
+          ]
+        ),
+        rows
+      )
+      assert.strictEqual(operations[0]!.agentId, agent)
+      assert.deepStrictEqual(
+        prepared(throughProtobuf(body)).commands.flat().map(plain),
+        operations.map(plain)
+      )
+    })
+
+    it(`loses no attribute: ${name}`, () => {
+      const spans = JSON.parse(example(name)).resourceSpans[0].scopeSpans[0].spans as Array<Json>
+      operationsOf(example(name)).forEach(({ details, events }, index) => {
+        const { metadata } = JSON.parse(details.text)
+        const sent = spans[index]!
+        assert.sameMembers(
+          Object.keys(metadata.attributes ?? {}),
+          sent["attributes"].map(({ key }: Json) => key)
+        )
+        events.forEach(({ details: payload }, at) =>
+          assert.sameMembers(
+            Object.keys(JSON.parse(payload?.text ?? "{}").payload?.attributes ?? {}),
+            sent["events"][at].attributes.map(({ key }: Json) => key)
+          )
+        )
+      })
+    })
+  }
+})
