@@ -9,8 +9,8 @@ import { layerLogFormat } from "./cli/LogFormat.ts"
 import { announce, failureLines, HELP, ROTATE_KEY_HELP } from "./cli/Messages.ts"
 import { REPAIR_HELP } from "./cli/Repair.ts"
 import { noteKeyConfusion } from "./cli/RuntimeNotice.ts"
-import { verifyCommand, VERIFY_HELP } from "./cli/VerifyPack.ts"
-import { loadConfig, type Config } from "./config/config.ts"
+import { VERIFY_HELP, verifyCommand } from "./cli/VerifyPack.ts"
+import { type Config, loadConfig } from "./config/config.ts"
 import { repairPartition, rotateKey, startRoles } from "./roles/Roles.ts"
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`)

@@ -1,39 +1,46 @@
-/** Who may import whom: the table of the README, read off the import lines. */
+/** Who may import whom: the rooms of src, read off the import lines. */
 import { readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join, relative } from "node:path"
 import { assert, describe, it } from "vitest"
 
-const ANY = [
-  "actors",
-  "adapters",
-  "cli",
-  "contracts",
-  "domain",
-  "exports",
-  "http",
-  "pipeline",
-  "ports",
-  "verify"
-]
-const without = (...names: ReadonlyArray<string>) => ANY.filter((name) => !names.includes(name))
-
-/** Folder by folder: what its files may import from src, itself included. */
-const allowed: Record<string, ReadonlyArray<string>> = {
-  domain: ["domain"],
-  ports: ["ports", "domain"],
-  actors: ["actors", "domain", "ports"],
-  pipeline: ["pipeline", "actors", "domain", "ports"],
-  verify: ["verify", "actors", "domain", "ports"],
-  exports: ["exports", "verify", "pipeline", "actors", "domain", "ports"],
-  http: without("adapters"),
-  cli: without("adapters", "contracts"),
-  contracts: without("adapters"),
-  adapters: ["adapters", "domain", "ports"]
+/**
+ * The rooms from the lowest to the highest, and what each may import besides itself. `main.ts` and
+ * `roles`, which put the program together, may import everything.
+ */
+const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
+  domain: [],
+  ports: ["domain"],
+  config: ["domain"],
+  actors: ["domain", "ports"],
+  services: ["domain", "ports", "actors"],
+  verify: ["domain", "ports", "actors"],
+  exports: ["domain", "ports", "actors", "services", "verify"],
+  contracts: ["domain", "ports", "actors", "services", "verify", "exports"],
+  http: ["domain", "ports", "config", "actors", "services", "verify", "exports", "contracts"],
+  cli: ["domain", "ports", "config", "actors", "services", "verify", "exports", "http"],
+  adapters: ["domain", "ports"],
+  tools: ["contracts", "http"]
 }
+
+/** Rooms inside a room, from the lowest to the highest: each may import those before it. */
+const floors: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "adapters/clickhouse": ["client", "topics", "events", "traces", "checkpoints"],
+  "adapters/embedded": [".", "broker"],
+  "adapters/kafka": ["protocol", "."],
+  actors: ["log", "sequencer", "follower", "chainEnds", "feeds", "projection", "selfVerification"],
+  domain: [".", "json", "events", "traces", "chain", "registry", "records"],
+  exports: [".", "pack", "report"],
+  services: ["commands", "ingest", "administration", "checkpoints"]
+}
+
+/** Audit events and execution traces share what is below both, and know nothing of each other. */
+const apart = [
+  ["events", "traces"],
+  ["traces", "events"]
+] as const
+
 /** Packages that only adapters may name: everybody else speaks to the ports. */
 const clients = ["kafkajs", "@clickhouse/client", "chdb", "playwright-core", "archiver"]
-/** Files beside the folders that everybody but domain and ports may read. */
-const shared = ["config.ts"]
 
 const filesBelow = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -41,40 +48,119 @@ const filesBelow = (folder: string): ReadonlyArray<string> =>
     return entry.isDirectory() ? filesBelow(path) : path.endsWith(".ts") ? [path] : []
   })
 
-const importsOf = (file: string): ReadonlyArray<string> =>
-  [...readFileSync(file, "utf8").matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(
+/** Paths of src, relative to it. */
+const files = filesBelow("src").map((file) => relative("src", file))
+
+const namesIn = (file: string): ReadonlyArray<string> =>
+  [...readFileSync(join("src", file), "utf8").matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(
     (match) => match[1]!
   )
 
+/** File by file, the files of src that it imports. */
+const imports = new Map(
+  files.map((file) => [
+    file,
+    namesIn(file)
+      .filter((name) => name.startsWith("."))
+      .map((name) => join(dirname(file), name))
+  ])
+)
+
+const edges = [...imports].flatMap(([file, targets]) =>
+  targets.map((target) => ({ file, target, line: `${file} -> ${target}` }))
+)
+
+const roomOf = (file: string): string => file.split("/")[0]!
+
+/** The room inside `outer` that holds a file; `.` for one that stands in `outer` itself. */
+const floorOf = (file: string, outer: string): string | undefined => {
+  if (!file.startsWith(`${outer}/`)) return undefined
+  const rest = file.slice(outer.length + 1).split("/")
+  return rest.length === 1 ? "." : rest[0]!
+}
+
 describe("imports", () => {
-  for (const [folder, targets] of Object.entries(allowed)) {
-    it(`of src/${folder} stay within ${targets.join(", ")}`, () => {
-      const wrong = filesBelow(join("src", folder)).flatMap((file) =>
-        importsOf(file).flatMap((name) => {
-          if (!name.startsWith(".")) {
-            const client = clients.some((one) => name === one || name.startsWith(`${one}/`))
-            return client && folder !== "adapters" ? [`${file} -> ${name}`] : []
-          }
-          const target = join(file, "..", name).split("/").slice(1)
-          if (target.length === 1) {
-            // Roles and config stand beside the folders; types of Roles are what cli shows.
-            const fine =
-              shared.includes(target[0]!) || (folder === "cli" && target[0] === "Roles.ts")
-            return fine && folder !== "domain" && folder !== "ports" ? [] : [`${file} -> ${name}`]
-          }
-          return targets.includes(target[0]!) ? [] : [`${file} -> ${name}`]
-        })
+  it("of every file are known: it is in a room that this test lists", () => {
+    const rooms = new Set(files.map(roomOf))
+    assert.sameMembers([...rooms], [...Object.keys(allowed), "main.ts", "roles"])
+  })
+
+  for (const [room, targets] of Object.entries(allowed)) {
+    it(`of ${room} stay within ${[room, ...targets].join(", ")}`, () => {
+      const wrong = edges.filter(
+        ({ file, target }) => roomOf(file) === room && ![room, ...targets].includes(roomOf(target))
       )
-      assert.deepStrictEqual(wrong, [])
+      assert.deepStrictEqual(
+        wrong.map(({ line }) => line),
+        []
+      )
     })
   }
 
-  it("never name a place outside the project", () => {
-    const outside = filesBelow("src").filter((file) =>
-      importsOf(file).some(
-        (name) => name.startsWith("/") || join(file, "..", name).startsWith("..")
+  for (const [outer, order] of Object.entries(floors)) {
+    it(`inside ${outer} go down: ${order.join(", ")}`, () => {
+      const wrong = edges.filter(({ file, target }) => {
+        const [from, to] = [floorOf(file, outer), floorOf(target, outer)]
+        if (from === undefined || to === undefined || from === to) return false
+        // What stands in the room itself, and is not listed, puts its rooms together.
+        if (!order.includes(from)) return false
+        return !order.includes(to) || order.indexOf(to) > order.indexOf(from)
+      })
+      assert.deepStrictEqual(
+        wrong.map(({ line }) => line),
+        []
       )
+    })
+  }
+
+  for (const [one, other] of apart) {
+    it(`never lead from rooms of ${one} to rooms of ${other}`, () => {
+      const wrong = edges.filter(
+        ({ file, target }) =>
+          dirname(file).split("/").includes(one) && dirname(target).split("/").includes(other)
+      )
+      assert.deepStrictEqual(
+        wrong.map(({ line }) => line),
+        []
+      )
+    })
+  }
+
+  it("name the clients of brokers, stores and browsers in adapters only", () => {
+    const wrong = files.flatMap((file) =>
+      roomOf(file) === "adapters"
+        ? []
+        : namesIn(file)
+            .filter((name) => clients.some((one) => name === one || name.startsWith(`${one}/`)))
+            .map((name) => `${file} -> ${name}`)
     )
-    assert.deepStrictEqual(outside, [])
+    assert.deepStrictEqual(wrong, [])
+  })
+
+  it("never run in a circle, types included", () => {
+    const done = new Set<string>()
+    const path: Array<string> = []
+    const circles: Array<string> = []
+    const visit = (file: string): void => {
+      const at = path.indexOf(file)
+      if (at >= 0) circles.push([...path.slice(at), file].join(" -> "))
+      if (at >= 0 || done.has(file)) return
+      path.push(file)
+      for (const target of imports.get(file) ?? []) visit(target)
+      path.pop()
+      done.add(file)
+    }
+    for (const file of files) visit(file)
+    assert.deepStrictEqual(circles, [])
+  })
+
+  it("never name a place outside the project", () => {
+    const outside = edges.filter(({ target }) => target.startsWith("../.."))
+    assert.deepStrictEqual(
+      outside.map(({ line }) => line),
+      []
+    )
+    const absolute = files.filter((file) => namesIn(file).some((name) => name.startsWith("/")))
+    assert.deepStrictEqual(absolute, [])
   })
 })

@@ -2,7 +2,7 @@
  * The form of log lines: one JSON object a line with flat fields, or the same for a person's eyes.
  * What is logged, and at which level, is decided where it happens.
  */
-import { Cause, Logger, References, type LogLevel } from "effect"
+import { Cause, Logger, type LogLevel, References } from "effect"
 import type { Config } from "../config/config.ts"
 
 type Fields = Record<string, unknown>

@@ -3,7 +3,7 @@
  * line, what it can be told. Starts nothing itself.
  */
 import { Effect, References } from "effect"
-import { configHelp, type Config } from "../config/config.ts"
+import { type Config, configHelp } from "../config/config.ts"
 
 /** Where the parts of this process are reached. */
 export interface Endpoints {

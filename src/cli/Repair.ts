@@ -4,8 +4,8 @@
  * was lost stays lost, and the chain says so.
  */
 import { Effect, Schema } from "effect"
-import { OWNER_KEY } from "../actors/sequencer/SequencerState.ts"
 import { scan } from "../actors/log/PartitionScan.ts"
+import { OWNER_KEY } from "../actors/sequencer/SequencerState.ts"
 import { EventLog } from "../ports/EventLog.ts"
 
 export class RepairRefused extends Schema.TaggedError<RepairRefused>()("RepairRefused", {

@@ -3,7 +3,7 @@
  * the version of this release. Starts no part of the service and reads no configuration.
  */
 import { Effect, Schema } from "effect"
-import { Usage, verify, type VerifyOutcome } from "../exports/verifiers/verify.mjs"
+import { Usage, type VerifyOutcome, verify } from "../exports/verifiers/verify.mjs"
 
 /** The command was called with something that it does not know. */
 export class VerifyRefused extends Schema.TaggedError<VerifyRefused>()("VerifyRefused", {

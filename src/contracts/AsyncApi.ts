@@ -2,16 +2,17 @@
  * The AsyncAPI 3.0 document of the public topics: what a direct subscriber can rely on. Made from
  * the contracts of the records, so that it can't say anything else than the schemas do.
  */
-import {
-  AUDIT_EVENT_TYPE,
-  CHECKPOINT_TYPE,
-  TRACE_FACT_TYPE,
-  auditEventHeaders,
-  checkpointHeaders,
-  traceFactHeaders
-} from "../domain/records/CloudEvent.ts"
+
 import { SCHEME } from "../domain/chain/HashChain.ts"
 import { parseJson } from "../domain/json/Json.ts"
+import {
+  AUDIT_EVENT_TYPE,
+  auditEventHeaders,
+  CHECKPOINT_TYPE,
+  checkpointHeaders,
+  TRACE_FACT_TYPE,
+  traceFactHeaders
+} from "../domain/records/CloudEvent.ts"
 import { MESSAGE_BYTES_MAX, topicName } from "../domain/records/Topics.ts"
 import { TRACE_SCHEME } from "../domain/traces/TraceFact.ts"
 import { auditEventRecord } from "./AuditEventRecord.ts"

@@ -4,18 +4,18 @@
  */
 import { Schema } from "effect"
 import {
-  RECEIPT_HEADER,
-  TENANT_HEADER,
-  WRITER_HEADER,
-  commandKinds,
   type CommandHeader,
+  commandKinds,
   type IdempotencyMark,
   type ItemError,
-  type ItemWarning
+  type ItemWarning,
+  RECEIPT_HEADER,
+  TENANT_HEADER,
+  WRITER_HEADER
 } from "../domain/records/Command.ts"
-import type { RegistryOperation } from "../domain/registry/Registry.ts"
 import { MAC_HEADER } from "../domain/records/RecordMac.ts"
 import { FORMAT_HEADER } from "../domain/records/Topics.ts"
+import type { RegistryOperation } from "../domain/registry/Registry.ts"
 import {
   form,
   formatHeader,

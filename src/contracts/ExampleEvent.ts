@@ -2,8 +2,8 @@
  * One stored event as an example of the published contracts: the first of its chain, with details,
  * all hashes true. Made by the functions that make the real ones.
  */
-import { AuditEvent } from "../domain/events/AuditEvent.ts"
-import { quote } from "../domain/json/CanonicalJson.ts"
+
+import { Schema } from "effect"
 import {
   appendSuffix,
   bodyText,
@@ -11,11 +11,12 @@ import {
   coreText,
   detailsHash,
   detailsText,
+  type EventTexts,
   GENESIS_HASH,
-  linkHash,
-  type EventTexts
+  linkHash
 } from "../domain/chain/HashChain.ts"
-import { Schema } from "effect"
+import { AuditEvent } from "../domain/events/AuditEvent.ts"
+import { quote } from "../domain/json/CanonicalJson.ts"
 import { parseJson } from "../domain/json/Json.ts"
 
 const texts: EventTexts = {

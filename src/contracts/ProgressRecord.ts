@@ -3,8 +3,8 @@
  * compacted, the newest record of a partition is what holds.
  */
 import { Schema } from "effect"
-import type { Progress } from "../actors/follower/Visibility.ts"
-import { digits, natural, macHeaders } from "./Forms.ts"
+import type { Progress } from "../actors/log/Visibility.ts"
+import { digits, macHeaders, natural } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 
 export const progressRecord: RecordContract = {

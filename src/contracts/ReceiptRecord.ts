@@ -6,16 +6,16 @@ import { Schema } from "effect"
 import { RECEIPT_HEADER, TENANT_HEADER } from "../domain/records/Command.ts"
 import {
   ATTEMPT_HEADER,
-  COMMAND_HEADER,
-  KIND_HEADER,
   type AttemptVerdict,
+  COMMAND_HEADER,
   type Duplicate,
+  KIND_HEADER,
   type Receipt,
   type ReceiptError,
   type ReceiptRecordKind
 } from "../domain/records/Receipt.ts"
 import { FORMAT_HEADER } from "../domain/records/Topics.ts"
-import { traceOperations, type TraceResult } from "../domain/traces/TraceOperation.ts"
+import { type TraceResult, traceOperations } from "../domain/traces/TraceOperation.ts"
 import { CheckpointValue } from "./CheckpointRecord.ts"
 import { ItemErrorValue, ItemWarningValue } from "./CommandRecord.ts"
 import {

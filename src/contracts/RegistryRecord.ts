@@ -6,7 +6,7 @@
 import { Schema } from "effect"
 import type { EventFilter } from "../domain/events/EventFilter.ts"
 import type { ApiKey, ShareLink, SigningKey, Tenant } from "../domain/registry/Registry.ts"
-import { form, natural, macHeaders, sequence, sha256, tenant, text, time } from "./Forms.ts"
+import { form, macHeaders, natural, sequence, sha256, tenant, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 
 const KEY_ID = "[A-Za-z0-9_-]+"

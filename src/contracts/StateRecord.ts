@@ -6,24 +6,24 @@ import { Schema } from "effect"
 import { ENTRY_BYTES, type WindowEntry } from "../actors/sequencer/PackedWindow.ts"
 import {
   APPLIED_KEY,
-  DEDUP_PREFIX,
+  type Applied,
   CHECKPOINT_PREFIX,
+  DEDUP_PREFIX,
   HAND_OVER_PREFIX,
   HEAD_PREFIX,
   IDEMPOTENCY_PREFIX,
   META_KEY,
   OWNER_KEY,
   SIGNER_KEY,
-  TRACE_HEAD_PREFIX,
-  WRITER_PREFIX,
-  type Applied,
   type StoredHead,
-  type TreeSigner
+  TRACE_HEAD_PREFIX,
+  type TreeSigner,
+  WRITER_PREFIX
 } from "../actors/sequencer/SequencerState.ts"
 import type { StoredExecution, StoredSpan } from "../actors/sequencer/traces/TraceState.ts"
 import { executionStatuses } from "../domain/traces/TraceFact.ts"
 import { CheckpointValue } from "./CheckpointRecord.ts"
-import { form, hex16, natural, macHeaders, sequence, sha256, text, time } from "./Forms.ts"
+import { form, hex16, macHeaders, natural, sequence, sha256, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"
 
 const fixedKey = (key: string) => Schema.Literal(key)

@@ -6,7 +6,6 @@
 import { Schema } from "effect"
 import { TRACE_FACT_TYPE } from "../domain/records/CloudEvent.ts"
 import {
-  terminalStatuses,
   type ExecutionEndedCore,
   type ExecutionErasedCore,
   type ExecutionStartedCore,
@@ -14,7 +13,8 @@ import {
   type SpanEndedCore,
   type SpanEventCore,
   type SpanStartedCore,
-  type TraceFact
+  type TraceFact,
+  terminalStatuses
 } from "../domain/traces/TraceFact.ts"
 import { form, hex16, sequence, sha256, tenant, text, time } from "./Forms.ts"
 import { exactly, type RecordContract } from "./RecordContract.ts"

@@ -1,6 +1,6 @@
 /** One operation on traces as a line of a command on `alk.commands`: compact JSON. */
 import { Schema } from "effect"
-import { terminalStatuses, type PreparedDetails } from "../domain/traces/TraceFact.ts"
+import { type PreparedDetails, terminalStatuses } from "../domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../domain/traces/TraceOperation.ts"
 import { hex16, natural, sha256, text, time } from "./Forms.ts"
 import { exactly } from "./RecordContract.ts"

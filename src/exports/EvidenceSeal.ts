@@ -3,7 +3,7 @@
  * signed checkpoints with the parts of the tree that tie the pack to them. Where keys, checkpoints
  * and subtrees are kept is not said here.
  */
-import { Context, Schema, type Effect } from "effect"
+import { Context, type Effect, Schema } from "effect"
 import type { CheckpointRecord } from "../domain/chain/Checkpoint.ts"
 import type { TreeNode } from "../domain/chain/MerkleTree.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"

@@ -4,14 +4,14 @@
  * signed by this service goes into the pack as it is, and the verifiers name it.
  */
 import { Effect, Layer } from "effect"
-import { PublishedKeys, type PublishedKey } from "../actors/follower/PublishedKeys.ts"
+import { type PublishedKey, PublishedKeys } from "../actors/follower/PublishedKeys.ts"
 import { TreeSigners } from "../actors/follower/TreeSigners.ts"
 import type { Signer } from "../domain/chain/Checkpoint.ts"
 import { isTrusted } from "../domain/chain/KeyLine.ts"
-import { Checkpoints } from "../services/checkpoints/Checkpoints.ts"
 import { CheckpointStore } from "../ports/CheckpointStore.ts"
 import { HashTree } from "../ports/HashTree.ts"
-import { EvidenceSeal, SealUnavailable, type SealKey } from "./EvidenceSeal.ts"
+import { Checkpoints } from "../services/checkpoints/Checkpoints.ts"
+import { EvidenceSeal, type SealKey, SealUnavailable } from "./EvidenceSeal.ts"
 
 const noKey = () =>
   new SealUnavailable({

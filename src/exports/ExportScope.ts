@@ -5,11 +5,11 @@
  */
 import { Effect } from "effect"
 import { Heads } from "../actors/follower/Heads.ts"
-import type { Head } from "../domain/chain/Head.ts"
 import { treeNameOf } from "../domain/chain/Chains.ts"
-import { canonicalize } from "../domain/json/CanonicalJson.ts"
+import type { Head } from "../domain/chain/Head.ts"
 import type { EventFilter } from "../domain/events/EventFilter.ts"
 import { sha256Hex } from "../domain/Identifiers.ts"
+import { canonicalize } from "../domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../domain/json/StrictJson.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { StoreUnavailable } from "../ports/EventStore.ts"
@@ -17,8 +17,8 @@ import { caughtUp } from "../verify/CaughtUp.ts"
 import {
   HISTORY_FROM,
   HISTORY_TO,
-  Verifier,
   type TenantReport,
+  Verifier,
   type VerifyReport
 } from "../verify/Verifier.ts"
 import { EvidenceSeal, type SealedTree, type SealKey } from "./EvidenceSeal.ts"

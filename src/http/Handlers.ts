@@ -4,21 +4,21 @@
  */
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { layerAdminHandlers } from "./admin/AdminHandlers.ts"
 import { Api } from "./Api.ts"
-import { layerAdminAuthorization, layerAuthorization } from "./server/Authorization.ts"
-import { layerChainHandlers } from "./chain/ChainHandlers.ts"
-import { layerErasureHandlers } from "./events/ErasureHandlers.ts"
-import { layerExportHandlers } from "./exports/ExportHandlers.ts"
-import { layerIngestHandlers } from "./events/IngestHandlers.ts"
-import { layerOtlpHandlers, layerOtlpRefusals } from "./otlp/OtlpHandlers.ts"
-import { layerQueryHandlers } from "./events/QueryHandlers.ts"
+import { layerAdminHandlers } from "./admin/AdminHandlers.ts"
 import {
   layerShareAuthorization,
   layerShareExportHandlers,
   layerShareLinksHandlers
 } from "./admin/ShareHandlers.ts"
+import { layerChainHandlers } from "./chain/ChainHandlers.ts"
+import { layerErasureHandlers } from "./events/ErasureHandlers.ts"
+import { layerIngestHandlers } from "./events/IngestHandlers.ts"
+import { layerQueryHandlers } from "./events/QueryHandlers.ts"
 import { layerStreamHandlers } from "./events/StreamHandlers.ts"
+import { layerExportHandlers } from "./exports/ExportHandlers.ts"
+import { layerOtlpHandlers, layerOtlpRefusals } from "./otlp/OtlpHandlers.ts"
+import { layerAdminAuthorization, layerAuthorization } from "./server/Authorization.ts"
 import { layerTraceHandlers } from "./traces/TraceHandlers.ts"
 import { layerVerifyHandlers } from "./verification/VerifyHandlers.ts"
 

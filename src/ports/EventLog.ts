@@ -2,7 +2,7 @@
  * What alk needs from the log (Kafka): ordered partitions, exact offsets, one fenced transactional
  * writer per partition. The log knows bytes and offsets; what the bytes mean is not its business.
  */
-import { Context, Schema, type Effect, type Scope, type Stream } from "effect"
+import { Context, type Effect, Schema, type Scope, type Stream } from "effect"
 import type { TopicKind } from "../domain/records/Topics.ts"
 
 /** The log can't be reached or refuses the operation for now; nothing is known of its outcome. */

@@ -2,7 +2,7 @@
  * What alk needs from the query store: insert what the topics say, and answer questions about it.
  * The store is a view that can be dropped and rebuilt; it never decides anything.
  */
-import { Context, Schema, type Effect, type Stream } from "effect"
+import { Context, type Effect, Schema, type Stream } from "effect"
 import type { EventFilter } from "../domain/events/EventFilter.ts"
 
 /** The store can't be reached, refuses to work, or stored less than it was given. */

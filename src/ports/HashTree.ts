@@ -3,7 +3,7 @@
  * complete subtrees over what is stored. They are a view like everything there: a proof that is made
  * of them is checked against a signed root. `tree` is the name of a tree, see domain/Chains.
  */
-import { Context, Schema, type Effect } from "effect"
+import { Context, type Effect, Schema } from "effect"
 import type { NodeSource, TreeNode } from "../domain/chain/MerkleTree.ts"
 import type { StoreUnavailable } from "./EventStore.ts"
 

@@ -3,7 +3,7 @@
  * (its fonts as data URIs): a renderer runs no script and fetches nothing, and knows nothing of
  * what the document is about.
  */
-import { Context, Schema, type Effect } from "effect"
+import { Context, type Effect, Schema } from "effect"
 
 /** There is nothing here that can print; `message` says what to install. */
 export class PdfUnavailable extends Schema.TaggedError<PdfUnavailable>()("PdfUnavailable", {

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { isCaughtUp, type ShownTopic } from "../actors/follower/CaughtUp.ts"
-import { Visibility } from "../actors/follower/Visibility.ts"
+import { Visibility } from "../actors/log/Visibility.ts"
 import { EventLog, LogUnavailable } from "../ports/EventLog.ts"
 
 /** Time that a check waits for the store to hold what the log holds. */

@@ -3,13 +3,14 @@
  * down where they don't hold. Pure bookkeeping; where the rows come from is not its business, nor
  * is who else has recomputed a block that it is told to take as it is.
  */
-import type { Head } from "../domain/chain/Head.ts"
+
 import { GENESIS_HASH } from "../domain/chain/HashChain.ts"
+import type { Head } from "../domain/chain/Head.ts"
 import { BLOCK_EVENTS, type RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { ConflictRow } from "../ports/EventStore.ts"
 import type { JudgedRecord, JudgedRow } from "./ChainSource.ts"
 import { GrowingTree } from "./GrowingTree.ts"
-import { Breaks, type Break } from "./VerifyReport.ts"
+import { type Break, Breaks } from "./VerifyReport.ts"
 
 export interface ChainVerdict {
   readonly eventsChecked: number

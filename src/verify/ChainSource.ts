@@ -5,8 +5,8 @@
 import type { Effect, Stream } from "effect"
 import type { Chain } from "../domain/chain/Chains.ts"
 import type { CoveringSpan, RecomputedBlock } from "../ports/ChainRecompute.ts"
-import type { ChainExtent, ConflictRow, StoredRow, StoreUnavailable } from "../ports/EventStore.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
+import type { ChainExtent, ConflictRow, StoredRow, StoreUnavailable } from "../ports/EventStore.ts"
 import type { Break } from "./VerifyReport.ts"
 
 /** What is wrong with one row, without its place. */

@@ -4,13 +4,13 @@
  * each such part, and believes no block that is not perfect by both.
  */
 import { Effect, Stream } from "effect"
-import type { Visibility } from "../actors/follower/Visibility.ts"
-import { faultOf, recompute, SCHEME, type Recomputed } from "../domain/chain/HashChain.ts"
+import type { Visibility } from "../actors/log/Visibility.ts"
+import { faultOf, type Recomputed, recompute, SCHEME } from "../domain/chain/HashChain.ts"
 import type { ChainRecompute, RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import { EventStore, type StoredRow } from "../ports/EventStore.ts"
 import type { ChainSource, Fault, JudgedRow } from "./ChainSource.ts"
-import { erasuresOfRows, learnErasures, type Erasures } from "./Erasures.ts"
+import { type Erasures, erasuresOfRows, learnErasures } from "./Erasures.ts"
 import type { BreakReason } from "./VerifyReport.ts"
 
 /** Rows that the program recomputes of each part beside its ends. */

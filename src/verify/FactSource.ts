@@ -3,17 +3,17 @@
  * without its details is right if a later fact of its execution says that they were erased.
  */
 import { Effect, Stream } from "effect"
-import type { Visibility } from "../actors/follower/Visibility.ts"
+import type { Visibility } from "../actors/log/Visibility.ts"
 import {
   parseFact,
+  type RecomputedFact,
   recomputeFact,
   TRACE_SCHEME,
-  type RecomputedFact,
   type TraceFact
 } from "../domain/traces/TraceFact.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
-import { TraceStore, type FactTime } from "../ports/TraceStore.ts"
+import { type FactTime, TraceStore } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
 import type { ChainSource, Fault, JudgedRow, TimeBounds } from "./ChainSource.ts"
 import type { Break, BreakReason } from "./VerifyReport.ts"

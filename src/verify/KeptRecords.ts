@@ -5,25 +5,25 @@
  */
 import { Clock, Effect } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
+import { faultOf, type Recomputed, recompute } from "../domain/chain/HashChain.ts"
 import type { Head } from "../domain/chain/Head.ts"
-import { AuditEvent as AuditEventSchema, type AuditEvent } from "../domain/events/AuditEvent.ts"
+import { type AuditEvent, AuditEvent as AuditEventSchema } from "../domain/events/AuditEvent.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"
-import { faultOf, recompute, type Recomputed } from "../domain/chain/HashChain.ts"
-import { toAnswer, type Receipt } from "../domain/records/Receipt.ts"
 import type { JsonValue } from "../domain/json/StrictJson.ts"
+import { type Receipt, toAnswer } from "../domain/records/Receipt.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
+import { type Erasures, erasuresOfRows, learnErasures } from "./Erasures.ts"
 import { faultsOf } from "./EventSource.ts"
-import { erasuresOfRows, learnErasures, type Erasures } from "./Erasures.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
 import {
+  type Break,
   Breaks,
   HISTORY_FROM,
   HISTORY_TO,
-  verdictOf,
-  type Break,
-  type VerifyReport
+  type VerifyReport,
+  verdictOf
 } from "./VerifyReport.ts"
 
 /** A receipt as the service answers it, and what it says about sequences. */

@@ -3,9 +3,10 @@
  * fact numbers, and writes down where they don't hold. Pure bookkeeping; where rows and neighbours
  * come from is not its business.
  */
-import type { Head } from "../domain/chain/Head.ts"
+
 import { GENESIS_HASH } from "../domain/chain/HashChain.ts"
-import { recomputeFact, type RecomputedFact, type TraceFact } from "../domain/traces/TraceFact.ts"
+import type { Head } from "../domain/chain/Head.ts"
+import { type RecomputedFact, recomputeFact, type TraceFact } from "../domain/traces/TraceFact.ts"
 import type { FactLink, StoredFactRow } from "../ports/TraceStore.ts"
 import { contentFaults } from "./FactSource.ts"
 import { BREAKS_MAX, type BreakReason, type TraceBreak } from "./VerifyReport.ts"

@@ -5,20 +5,20 @@
  */
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
-import type { Visibility } from "../actors/follower/Visibility.ts"
+import type { Visibility } from "../actors/log/Visibility.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { parseFact, TRACE_SCHEME, type TraceFact } from "../domain/traces/TraceFact.ts"
-import { EventLog, type LogUnavailable, type LogReader } from "../ports/EventLog.ts"
+import { EventLog, type LogReader, type LogUnavailable } from "../ports/EventLog.ts"
 import type { StoreUnavailable } from "../ports/EventStore.ts"
-import { TraceStore, type StoredFactRow } from "../ports/TraceStore.ts"
+import { type StoredFactRow, TraceStore } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
 import { neighboursOf, TraceCheck } from "./TraceCheck.ts"
 import {
   HISTORY_FROM,
   HISTORY_TO,
-  verdictOf,
   type TraceBreak,
-  type VerifyReport
+  type VerifyReport,
+  verdictOf
 } from "./VerifyReport.ts"
 
 /** Sequences are those of the tenant's chain of facts, `chain_sequence`. */

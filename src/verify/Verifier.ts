@@ -9,9 +9,9 @@
  */
 import { Clock, Context, Effect, Layer, Stream } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
+import { Visibility } from "../actors/log/Visibility.ts"
+import { type Chain, treeNameOf } from "../domain/chain/Chains.ts"
 import type { Head } from "../domain/chain/Head.ts"
-import { Visibility } from "../actors/follower/Visibility.ts"
-import { treeNameOf, type Chain } from "../domain/chain/Chains.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import {
   BLOCK_EVENTS,
@@ -31,21 +31,21 @@ import { factSource } from "./FactSource.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
 import {
   isForged,
-  signedCheckpoints,
   type SignedCheckpoint,
-  type SignedCheckpoints
+  type SignedCheckpoints,
+  signedCheckpoints
 } from "./SignedCheckpoints.ts"
 import {
   bothOf,
   HISTORY_FROM,
   HISTORY_TO,
-  verdictOf,
   type TenantReport,
-  type VerifyReport
+  type VerifyReport,
+  verdictOf
 } from "./VerifyReport.ts"
 
-export { HISTORY_FROM, HISTORY_TO } from "./VerifyReport.ts"
 export type { Break, BreakReason, TenantReport, VerifyReport } from "./VerifyReport.ts"
+export { HISTORY_FROM, HISTORY_TO } from "./VerifyReport.ts"
 
 export interface VerifyRequest {
   readonly tenantId: string

@@ -10,22 +10,22 @@ import {
   finishReplay,
   HEAD_PREFIX,
   replay,
-  snapshot,
-  type SequencerState
+  type SequencerState,
+  snapshot
 } from "../../src/actors/sequencer/SequencerState.ts"
-import type { StateRecord } from "../../src/actors/sequencer/StateRecord.ts"
 import {
+  type Arrival,
   advance,
   CHECKPOINT_INTERVAL_MS,
+  type Changes,
   stateRecords,
   step,
-  stepCheckpoints,
-  type Arrival,
-  type Changes
+  stepCheckpoints
 } from "../../src/actors/sequencer/SequencerStep.ts"
-import { openNote, signerOf, type CheckpointRecord } from "../../src/domain/chain/Checkpoint.ts"
-import type { Command } from "../../src/domain/records/Command.ts"
+import type { StateRecord } from "../../src/actors/sequencer/StateRecord.ts"
+import { type CheckpointRecord, openNote, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
+import type { Command } from "../../src/domain/records/Command.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
 import { checkpointSigner } from "../support/Signer.ts"

@@ -5,11 +5,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import type { TraceCommand } from "../../src/actors/sequencer/traces/TraceWanted.ts"
 import { GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
 import { parseFact, recomputeFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { foldFacts, type TraceView } from "../../src/domain/traces/TraceView.ts"
-import type { TraceCommand } from "../../src/actors/sequencer/traces/TraceWanted.ts"
 import {
   addEvent,
   addNamedEvent,
@@ -19,12 +19,12 @@ import {
   endExecution,
   endSpan,
   erase,
+  type Moment,
   otlpSpan,
   Partition,
   startExecution,
   startSpan,
-  TENANT,
-  type Moment
+  TENANT
 } from "./support/Traces.ts"
 
 const TENANTS = ["acme", "globex"] as const

@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { freePort } from "../support/FreePort.ts"
-import { ADMIN_TOKEN, freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const TOOLS = ["openapi-python-client==0.29.1", "schemathesis==4.32.5"]
 const DOCUMENT = resolve("schemas/openapi.json")

@@ -1,6 +1,6 @@
+import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Result } from "effect"
-import { inspect } from "node:util"
 import { type Config, configHelp, parseConfig } from "../../src/config/config.ts"
 
 const surroundings = { workingDirectory: "/srv", homeDirectory: "/home/you", terminal: false }

@@ -7,12 +7,12 @@ import {
   GenericContainer,
   getContainerRuntimeClient,
   Network,
-  Wait,
   type StartedNetwork,
-  type StartedTestContainer
+  type StartedTestContainer,
+  Wait
 } from "testcontainers"
 import { freePort } from "../support/FreePort.ts"
-import { ownServices, readCompose, type Healthcheck, type Service } from "./Compose.ts"
+import { type Healthcheck, ownServices, readCompose, type Service } from "./Compose.ts"
 
 /** Milliseconds that an image may take to be fetched or built and to be up. */
 const START_TIMEOUT_MS = 300_000

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe } from "vitest"
 import { allTenants, blackBox } from "../support/BlackBox.ts"
 import { ADMIN_TOKEN, TEST_SECRET, testKey } from "../support/Program.ts"
-import { startContainers, whyNoContainers, type Started } from "./Containers.ts"
+import { type Started, startContainers, whyNoContainers } from "./Containers.ts"
 
 /** Milliseconds for fetching and building images and for starting seven containers. */
 const START_TIMEOUT_MS = 900_000

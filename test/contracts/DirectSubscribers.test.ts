@@ -3,42 +3,43 @@
  * write is known to exactly one published schema, and whoever reads `alk.events` and `alk.traces`
  * read_committed gets each record once, in order, linked, whatever was aborted in between.
  */
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
-import { Partitioners } from "kafkajs"
+
 import { execFile } from "node:child_process"
 import { hash } from "node:crypto"
 import { promisify } from "node:util"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { Partitioners } from "kafkajs"
 import { inject } from "vitest"
 import { runProjection } from "../../src/actors/projection/Projection.ts"
 import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
+import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../../src/domain/Identifiers.ts"
 import {
+  type Command,
   RECEIPT_HEADER,
   TENANT_HEADER,
-  WRITER_HEADER,
-  type Command
+  WRITER_HEADER
 } from "../../src/domain/records/Command.ts"
 import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
-import { nowMicros } from "../../src/domain/Timestamp.ts"
-import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../../src/domain/Identifiers.ts"
-import type { RegistryOperation } from "../../src/domain/registry/Registry.ts"
-import { factTypes } from "../../src/domain/traces/TraceFact.ts"
-import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import {
   FORMAT_HEADER,
   FORMAT_VERSION,
+  type TopicKind,
   topicKinds,
-  topicName,
-  type TopicKind
+  topicName
 } from "../../src/domain/records/Topics.ts"
-import { CommandLog, layerCommandLog } from "../../src/services/commands/CommandLog.ts"
-import { prepareItem } from "../../src/services/ingest/Prepare.ts"
-import type { NewRecord } from "../../src/ports/EventLog.ts"
+import type { RegistryOperation } from "../../src/domain/registry/Registry.ts"
+import { nowMicros } from "../../src/domain/Timestamp.ts"
+import { factTypes } from "../../src/domain/traces/TraceFact.ts"
+import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
+import type { NewRecord } from "../../src/ports/EventLog.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { StoredTopics } from "../../src/ports/TopicRows.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
+import { CommandLog, layerCommandLog } from "../../src/services/commands/CommandLog.ts"
+import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import {
   addNamedEvent,
   at,
@@ -50,8 +51,8 @@ import {
   startExecution,
   startSpan
 } from "../actors/support/Traces.ts"
-import { checkFacts } from "../support/IndependentTrace.ts"
 import { asService } from "../support/Authenticated.ts"
+import { checkFacts } from "../support/IndependentTrace.ts"
 import { append, leaveTransaction, readAll, withLog } from "../support/Log.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { faultInValue, kindsOf, publishedNames } from "./Published.ts"

@@ -11,7 +11,7 @@ import { Result } from "effect"
 import { assert, describe, it } from "vitest"
 import { serverProperties } from "../../src/adapters/embedded/broker/BrokerSettings.ts"
 import { KAFKA_VERSION } from "../../src/adapters/embedded/broker/KafkaJars.ts"
-import { configHelp, parseConfig, type Config } from "../../src/config/config.ts"
+import { type Config, configHelp, parseConfig } from "../../src/config/config.ts"
 import { MESSAGE_BYTES_MAX } from "../../src/domain/records/Topics.ts"
 import {
   COMPOSE_FILE,

@@ -4,6 +4,7 @@
  */
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
+import { noProgress } from "../../src/actors/log/Visibility.ts"
 import {
   emptyState,
   handOverRecord,
@@ -12,38 +13,37 @@ import {
   signerRecord,
   snapshot
 } from "../../src/actors/sequencer/SequencerState.ts"
-import type { StateRecord } from "../../src/actors/sequencer/StateRecord.ts"
 import {
-  advance,
-  stateRecords,
-  step,
   type Arrival,
-  type Changes
+  advance,
+  type Changes,
+  stateRecords,
+  step
 } from "../../src/actors/sequencer/SequencerStep.ts"
-import { noProgress } from "../../src/actors/follower/Visibility.ts"
+import type { StateRecord } from "../../src/actors/sequencer/StateRecord.ts"
 import { exampleEvent, exampleLink } from "../../src/contracts/ExampleEvent.ts"
-import { auditEventHeaders } from "../../src/domain/records/CloudEvent.ts"
-import {
-  decodeCommand,
-  encodeCommand,
-  type Command,
-  type ItemError,
-  type PreparedEvent
-} from "../../src/domain/records/Command.ts"
 import {
   isTenantId,
   makeReceiptId,
   newApiKey,
-  sha256Hex,
   SYSTEM_TENANT,
+  sha256Hex,
   uuidv7
 } from "../../src/domain/Identifiers.ts"
+import { auditEventHeaders } from "../../src/domain/records/CloudEvent.ts"
 import {
-  registryKey,
-  registryValue,
+  type Command,
+  decodeCommand,
+  encodeCommand,
+  type ItemError,
+  type PreparedEvent
+} from "../../src/domain/records/Command.ts"
+import {
   type ApiKey,
   type RegistryEntry,
   type RegistryOperation,
+  registryKey,
+  registryValue,
   type ShareLink
 } from "../../src/domain/registry/Registry.ts"
 import { factDetailsHash, type PreparedDetails } from "../../src/domain/traces/TraceFact.ts"

@@ -1,10 +1,12 @@
 /** The published files are what the source makes, and they are valid documents of their kinds. */
+
+import { readdirSync, readFileSync } from "node:fs"
 import { Ajv } from "ajv"
 import { Schema } from "effect"
-import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 import { parse } from "yaml"
 import { asyncApiDocument, asyncApiYaml, defaultPlace } from "../../src/contracts/AsyncApi.ts"
+import { exampleCheckpoint } from "../../src/contracts/ExampleCheckpoint.ts"
 import { exampleLink, exampleValue } from "../../src/contracts/ExampleEvent.ts"
 import { exampleFactPlace, exampleFactValue } from "../../src/contracts/ExampleFact.ts"
 import type { JsonRecord, JsonValue } from "../../src/contracts/JsonSchema.ts"
@@ -12,15 +14,14 @@ import { publishedFiles } from "../../src/contracts/PublishedFiles.ts"
 import { exactly } from "../../src/contracts/RecordContract.ts"
 import { recordContracts } from "../../src/contracts/RecordContracts.ts"
 import { toYaml } from "../../src/contracts/Yaml.ts"
+import { recompute } from "../../src/domain/chain/HashChain.ts"
 import {
   auditEventHeaders,
   checkpointHeaders,
   traceFactHeaders
 } from "../../src/domain/records/CloudEvent.ts"
-import { exampleCheckpoint } from "../../src/contracts/ExampleCheckpoint.ts"
-import { recompute } from "../../src/domain/chain/HashChain.ts"
 import { recomputeFact } from "../../src/domain/traces/TraceFact.ts"
-import { faultIn, FOLDER, makeAjv, publishedNames } from "./Published.ts"
+import { FOLDER, faultIn, makeAjv, publishedNames } from "./Published.ts"
 
 const read = (path: string): string => readFileSync(path, "utf8")
 

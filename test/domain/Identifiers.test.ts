@@ -1,7 +1,8 @@
 /** Ids and keys: their forms, what they are derived from, and what must not pass for one. */
+
+import { createHash, createHmac } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { createHash, createHmac } from "node:crypto"
 import {
   derivedUuid,
   ID_LENGTH_MAX,
@@ -11,8 +12,8 @@ import {
   makeReceiptId,
   newApiKey,
   randomHex,
-  sha256Hex,
   SYSTEM_TENANT,
+  sha256Hex,
   uuidv7,
   verifyReceiptId
 } from "../../src/domain/Identifiers.ts"

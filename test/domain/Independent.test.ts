@@ -1,6 +1,7 @@
 /** The second implementation, which shares no code with this one, on vectors and on our events. */
-import { assert, describe, it } from "@effect/vitest"
+
 import { readdirSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
 import { appendSuffix, GENESIS_HASH, linkHash } from "../../src/domain/chain/HashChain.ts"
 import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import { runIndependent, vectorsPath } from "../support/Independent.ts"

@@ -2,10 +2,11 @@
  * The vectors of `alk-trace-v1`, which the Python implementation has computed: TypeScript makes the
  * same bytes and hashes of the same facts, and finds the same faults.
  */
-import { assert, describe, it } from "@effect/vitest"
+
 import { readFileSync } from "node:fs"
-import { canonicalize } from "../../src/domain/json/CanonicalJson.ts"
+import { assert, describe, it } from "@effect/vitest"
 import { GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
+import { canonicalize } from "../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../src/domain/json/StrictJson.ts"
 import {
   eraseFact,

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { event } from "../support/BlackBox.ts"
 import { Client, readStream } from "../support/Client.ts"
-import { freshFolder, start, TEST_SECRET, testKey, type Started } from "../support/Program.ts"
+import { freshFolder, type Started, start, TEST_SECRET, testKey } from "../support/Program.ts"
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
 
 const BATCHES = 8

@@ -8,7 +8,7 @@ import { Client, type Json } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
 import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import { assertPopulation, populate } from "../support/Population.ts"
-import { ADMIN_TOKEN, freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
 import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
 
 const folder = freshFolder("embedded")

@@ -11,10 +11,10 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { engineConfusesKeys } from "../../src/domain/json/Json.ts"
 import { PackEditor } from "../exports/support/PackEditor.ts"
 import { checkChain, readTopic } from "../support/BlackBox.ts"
-import { Client, readStream, type Answer, type Options } from "../support/Client.ts"
-import { armingFor, victims, type Victim } from "../support/EscapedKeys.ts"
+import { type Answer, Client, type Options, readStream } from "../support/Client.ts"
+import { armingFor, type Victim, victims } from "../support/EscapedKeys.ts"
 import { freePort } from "../support/FreePort.ts"
-import { ADMIN_TOKEN, freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const folder = freshFolder("escaped-keys")
 const OWN = "escapedown"

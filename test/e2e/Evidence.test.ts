@@ -14,11 +14,11 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { PackEditor } from "../exports/support/PackEditor.ts"
 import { checkChain, event, readTopic } from "../support/BlackBox.ts"
-import { Client, readStream, type Json } from "../support/Client.ts"
+import { Client, type Json, readStream } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
 import { readPdf } from "../support/PdfReader.ts"
-import { ADMIN_TOKEN, freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { ADMIN_TOKEN, freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const tenants = ["erased", "shared", "packed", "tampered"] as const
 type Tenant = (typeof tenants)[number]

@@ -6,7 +6,7 @@
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { agree } from "../support/FilterAgreement.ts"
-import { freshFolder, start, TEST_SECRET, testKey, type Started } from "../support/Program.ts"
+import { freshFolder, type Started, start, TEST_SECRET, testKey } from "../support/Program.ts"
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
 
 const ROUNDS = 2

@@ -10,7 +10,7 @@ import { afterAll, assert, beforeAll, it } from "vitest"
 import { event } from "../support/BlackBox.ts"
 import { Client } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
-import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const data = freshFolder("take-over")
 let environment: Record<string, string>

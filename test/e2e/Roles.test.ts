@@ -6,17 +6,17 @@ import { rmSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, inject, it } from "vitest"
 import { allTenants, blackBox, checkChain, event } from "../support/BlackBox.ts"
-import { Client, readStream, type Json } from "../support/Client.ts"
+import { Client, type Json, readStream } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
+import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import {
   ADMIN_TOKEN,
   freshFolder,
+  type Started,
   start,
   TEST_SECRET,
-  testKey,
-  type Started
+  testKey
 } from "../support/Program.ts"
-import { otlpBlackBox } from "../support/OtlpBlackBox.ts"
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
 import { allTraceTenants, traceBlackBox } from "../support/TraceBlackBox.ts"
 

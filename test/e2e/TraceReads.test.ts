@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
-import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 import { fillSpan, openSpan, readLines, readPages, watched } from "../support/TraceLoad.ts"
 
 /** Enough that four readers who are each given everything at once need a gigabyte. */

@@ -3,14 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { PublishedKeys } from "../../src/actors/follower/PublishedKeys.ts"
 import { TreeSigners } from "../../src/actors/follower/TreeSigners.ts"
-import { signerOf, type Signer } from "../../src/domain/chain/Checkpoint.ts"
+import { type Signer, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { endorse } from "../../src/domain/chain/KeyLine.ts"
 import { EvidenceSeal } from "../../src/exports/EvidenceSeal.ts"
 import { layerEvidenceSeal } from "../../src/exports/EvidenceSealLayer.ts"
-import { Checkpoints } from "../../src/services/checkpoints/Checkpoints.ts"
-import { publishedKeys } from "../../src/services/checkpoints/SigningKeys.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { HashTree } from "../../src/ports/HashTree.ts"
+import { Checkpoints } from "../../src/services/checkpoints/Checkpoints.ts"
+import { publishedKeys } from "../../src/services/checkpoints/SigningKeys.ts"
 
 const [a, b, c, x] = [1, 2, 3, 9].map((seed) => signerOf("alk", Buffer.alloc(32, seed))) as [
   Signer,

@@ -6,27 +6,27 @@ import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { type Signer, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { endorse, openEndorsement } from "../../src/domain/chain/KeyLine.ts"
-import { signerOf, type Signer } from "../../src/domain/chain/Checkpoint.ts"
-import { publishedKeys } from "../../src/services/checkpoints/SigningKeys.ts"
-import { keysDocument } from "../../src/http/chain/PublicKeys.ts"
 import type { PackReport } from "../../src/exports/verifiers/verify.mjs"
+import { keysDocument } from "../../src/http/chain/PublicKeys.ts"
+import { publishedKeys } from "../../src/services/checkpoints/SigningKeys.ts"
+import { FactChain } from "../adapters/clickhouse/support/StoredFacts.ts"
 import { readVectors } from "../support/Independent.ts"
 import { KEY_LINE_VECTORS, type KeyLineVectors } from "../support/KeyLineVectors.ts"
-import { FactChain } from "../adapters/clickhouse/support/StoredFacts.ts"
 import { TestChain } from "./support/Chains.ts"
 import { sign } from "./support/PackCorpus.ts"
 import { PackEditor } from "./support/PackEditor.ts"
 import {
   checkpointOf,
   handOverNote,
+  signer as next,
   otherSigner,
   PackWorld,
   ROTATED_AT,
-  SERVICE,
-  signer as next
+  SERVICE
 } from "./support/PackWorld.ts"
-import { problemsOf, Verifiers, type Given } from "./support/Verifiers.ts"
+import { type Given, problemsOf, Verifiers } from "./support/Verifiers.ts"
 
 const before = signerOf(SERVICE, Buffer.alloc(32, 6))
 const chain = new TestChain("acme", 20)

@@ -8,7 +8,7 @@ import type { TestChain as Chain } from "./support/Chains.ts"
 import { TestChain } from "./support/Chains.ts"
 import { PackEditor, zipOf } from "./support/PackEditor.ts"
 import { checkpointOf, otherSigner, PackWorld, signer } from "./support/PackWorld.ts"
-import { problemsOf, Verifiers, type Given, type Report } from "./support/Verifiers.ts"
+import { type Given, problemsOf, type Report, Verifiers } from "./support/Verifiers.ts"
 
 const COUNT = 40
 const VICTIM = 23

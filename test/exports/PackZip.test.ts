@@ -6,7 +6,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { TestChain } from "./support/Chains.ts"
 import { PackEditor } from "./support/PackEditor.ts"
 import { PackWorld, signer } from "./support/PackWorld.ts"
-import { rawZip, type RawEntry } from "./support/RawZip.ts"
+import { type RawEntry, rawZip } from "./support/RawZip.ts"
 import { Verifiers } from "./support/Verifiers.ts"
 
 const EVENTS = "events.ndjson"

@@ -1,6 +1,7 @@
 /** The page in a pack: its own cryptography, and what it shows and never asks for. */
-import { createHash, createPublicKey, generateKeyPairSync, sign } from "node:crypto"
+
 import { execFileSync } from "node:child_process"
+import { createHash, createPublicKey, generateKeyPairSync, sign } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

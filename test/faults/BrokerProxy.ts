@@ -4,7 +4,7 @@
  * the broker, so that no client goes round it.
  */
 import { once } from "node:events"
-import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net"
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
 
 /** Numbers of the requests that a transaction is made of. */
 export const apiKeys = { produce: 0, addPartitions: 24, endTransaction: 26 }

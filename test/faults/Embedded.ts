@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process"
 import { rmSync } from "node:fs"
 import { freePort } from "../support/FreePort.ts"
-import { ADMIN_TOKEN, freshFolder, start, type Started } from "../support/Program.ts"
+import { ADMIN_TOKEN, freshFolder, type Started, start } from "../support/Program.ts"
 import { bootstrapKeys, keepLogs, resume, type Target } from "./Parts.ts"
 
 export class Embedded implements Target {

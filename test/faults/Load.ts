@@ -5,8 +5,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
-import type { Answer, Json } from "../support/Client.ts"
 import { event } from "../support/BlackBox.ts"
+import type { Answer, Json } from "../support/Client.ts"
 import { clientOf, type Target } from "./Parts.ts"
 
 export interface Request {

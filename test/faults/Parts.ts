@@ -12,10 +12,10 @@ import { freePort } from "../support/FreePort.ts"
 import {
   ADMIN_TOKEN,
   freshFolder,
+  type Started,
   start,
   TEST_SECRET,
-  testKey,
-  type Started
+  testKey
 } from "../support/Program.ts"
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
 

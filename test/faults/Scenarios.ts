@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
 import type { Embedded } from "./Embedded.ts"
 import type { Load } from "./Load.ts"
-import { clientOf, pause, resume, until, type Parts, type Target } from "./Parts.ts"
+import { clientOf, type Parts, pause, resume, type Target, until } from "./Parts.ts"
 
 /** How often the faults that depend on the moment are repeated. */
 export const REPEATS = Number(process.env["FAULT_REPEATS"] ?? 5)

@@ -5,7 +5,7 @@
 import { Stream } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
-import { answersIn, exchanged, RawConnection, type RawAnswer } from "./support/RawHttp.ts"
+import { answersIn, exchanged, type RawAnswer, RawConnection } from "./support/RawHttp.ts"
 import { TestApi } from "./support/TestApi.ts"
 
 const MIB = 1_048_576

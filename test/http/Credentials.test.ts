@@ -10,7 +10,7 @@ import { opsPaths } from "../../src/http/operations/OpsContract.ts"
 import { ADMIN_TOKEN, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { item } from "./support/Events.ts"
 import { ExportWorld, startExports } from "./support/ExportDoubles.ts"
-import { TestApi, type Answer } from "./support/TestApi.ts"
+import { type Answer, TestApi } from "./support/TestApi.ts"
 
 const LINKS = "/v1/share/links"
 const DOCUMENT = "/v1/share/export/pdf"

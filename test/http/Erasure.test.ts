@@ -1,13 +1,13 @@
 /** Erasing the details of an event: what the route takes and refuses, and what is left then. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { faultOf, recompute } from "../../src/domain/chain/HashChain.ts"
+import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
-import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
+import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"
 import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
 import { item } from "./support/Events.ts"
-import { TestApi, type Answer, type Call } from "./support/TestApi.ts"
+import { type Answer, type Call, TestApi } from "./support/TestApi.ts"
 
 const SYNC = "/v1/events?sync=true"
 const REASON = { reason: "request 4711" }

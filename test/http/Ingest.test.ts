@@ -6,7 +6,7 @@ import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"
 import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"
-import { TestApi, type Call } from "./support/TestApi.ts"
+import { type Call, TestApi } from "./support/TestApi.ts"
 
 const sync = { "x-service-sync": "true" }
 const BATCH = "/v1/events/batch"

@@ -8,8 +8,8 @@ import { anyUnpack } from "@bufbuild/protobuf/wkt"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import type { Command, ItemError } from "../../src/domain/records/Command.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
-import type { RecordOtlpSpan } from "../../src/domain/traces/TraceOperation.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
+import type { RecordOtlpSpan } from "../../src/domain/traces/TraceOperation.ts"
 import { REFUSALS_NAMED_MAX } from "../../src/http/otlp/OtlpHandlers.ts"
 import { CommandLogBusy, CommandTooLarge } from "../../src/services/commands/CommandLog.ts"
 import {
@@ -22,16 +22,16 @@ import { ExportTraceServiceResponseSchema } from "../../src/services/ingest/otlp
 import {
   attribute,
   exportOf,
+  type Json,
   operationsOf,
   plain,
   span,
-  toProtobuf,
   TRACE,
-  type Json
+  toProtobuf
 } from "../services/ingest/otlp/support/Exports.ts"
 import { deliver, exporterTo, recordAgentRun } from "../support/OtlpAgentRun.ts"
 import { OTHER_KEY, READ_KEY, World, WRITE_KEY } from "./support/Doubles.ts"
-import { TestApi, type Answer, type Call } from "./support/TestApi.ts"
+import { type Answer, type Call, TestApi } from "./support/TestApi.ts"
 
 const TRACES = "/v1/traces"
 const JSON_TYPE = "application/json"

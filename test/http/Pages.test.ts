@@ -1,6 +1,6 @@
 /** The pages in a real Chromium: they work with the network off, and ask nobody but alk. */
 import { existsSync } from "node:fs"
-import { chromium, type Browser } from "playwright-core"
+import { type Browser, chromium } from "playwright-core"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { TestApi } from "./support/TestApi.ts"
 

@@ -4,9 +4,9 @@
  */
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import {
+  type CheckpointRecord,
   makeCheckpoint,
-  openNote,
-  type CheckpointRecord
+  openNote
 } from "../../src/domain/chain/Checkpoint.ts"
 import {
   Frontier,
@@ -25,7 +25,7 @@ import { LogUnavailable } from "../../src/ports/EventLog.ts"
 import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"
 import { OTHER_SIGNER, SIGNER } from "./support/ProofDoubles.ts"
-import { TestApi, type Answer } from "./support/TestApi.ts"
+import { type Answer, TestApi } from "./support/TestApi.ts"
 
 const CHECKPOINTS = "/v1/chain/checkpoints"
 const LATEST = "/v1/chain/checkpoints/latest"

@@ -6,7 +6,7 @@ import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"
-import { TestApi, type Answer, type Call } from "./support/TestApi.ts"
+import { type Answer, type Call, TestApi } from "./support/TestApi.ts"
 
 const COUNT = 25
 const TRICKY = "2026-01-02T00:00:00.000000Z"

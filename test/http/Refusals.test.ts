@@ -3,12 +3,12 @@
  * form of its route, with the headers that belong to it.
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { errorCodes, errorStatuses, type ErrorCode } from "../../src/http/messages/ApiError.ts"
-import { CommandTooLarge } from "../../src/services/commands/CommandLog.ts"
+import { type ErrorCode, errorCodes, errorStatuses } from "../../src/http/messages/ApiError.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
-import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, WRITE_KEY, type World } from "./support/Doubles.ts"
+import { CommandTooLarge } from "../../src/services/commands/CommandLog.ts"
+import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, type World, WRITE_KEY } from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"
-import { TestApi, type Answer, type Call } from "./support/TestApi.ts"
+import { type Answer, type Call, TestApi } from "./support/TestApi.ts"
 
 const BATCH = "/v1/events/batch"
 const TENANTS = "/v1/admin/tenants"

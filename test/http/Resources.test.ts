@@ -6,7 +6,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { openApiDocument } from "../../src/http/Api.ts"
 import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { item } from "./support/Events.ts"
-import { TestApi, type Call } from "./support/TestApi.ts"
+import { type Call, TestApi } from "./support/TestApi.ts"
 
 const LINKS = "/v1/share/links"
 const TENANTS = "/v1/admin/tenants"

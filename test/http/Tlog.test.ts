@@ -9,7 +9,7 @@ import { readLog } from "../support/TlogReader.ts"
 import { OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"
 import { SIGNER } from "./support/ProofDoubles.ts"
-import { TestApi, type Answer } from "./support/TestApi.ts"
+import { type Answer, TestApi } from "./support/TestApi.ts"
 
 const PREFIX = "/v1/tlog/events"
 

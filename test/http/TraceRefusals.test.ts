@@ -5,10 +5,10 @@
 import type { IncomingMessage } from "node:http"
 import { Stream } from "effect"
 import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { errorStatuses, type ErrorCode } from "../../src/http/messages/ApiError.ts"
+import { type ErrorCode, errorStatuses } from "../../src/http/messages/ApiError.ts"
 import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"
-import { OTHER_KEY, READ_KEY, WRITE_KEY, type World } from "./support/Doubles.ts"
-import { TestApi, type Call } from "./support/TestApi.ts"
+import { OTHER_KEY, READ_KEY, type World, WRITE_KEY } from "./support/Doubles.ts"
+import { type Call, TestApi } from "./support/TestApi.ts"
 
 const EXECUTIONS = "/api/v1/executions"
 const RUN = `${EXECUTIONS}/run`

@@ -4,7 +4,7 @@
  */
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
-import { TestApi, type Call } from "./support/TestApi.ts"
+import { type Call, TestApi } from "./support/TestApi.ts"
 
 const EXECUTIONS = "/api/v1/executions"
 const BATCH = "/api/v1/traces/batch"

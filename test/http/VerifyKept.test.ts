@@ -4,8 +4,8 @@
  */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "vitest"
 import { SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
-import { CheckpointWorld, checkpointOf } from "../verify/support/CheckpointWorld.ts"
 import { Chain } from "../verify/support/Chains.ts"
+import { CheckpointWorld, checkpointOf } from "../verify/support/CheckpointWorld.ts"
 import { OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { item, items } from "./support/Events.ts"
 import { TestApi } from "./support/TestApi.ts"

@@ -4,16 +4,16 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { openNote, type CheckpointRecord } from "../../src/domain/chain/Checkpoint.ts"
-import type { Command } from "../../src/domain/records/Command.ts"
-import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 import { HEAD_PREFIX, type StoredHead } from "../../src/actors/sequencer/SequencerState.ts"
+import { type CheckpointRecord, openNote } from "../../src/domain/chain/Checkpoint.ts"
+import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
+import type { Command } from "../../src/domain/records/Command.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
-import { tamper } from "../support/Store.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
 import { append, deleteBelow, loseTopic, readAll } from "../support/Log.ts"
 import { checkpointSigner } from "../support/Signer.ts"
+import { tamper } from "../support/Store.ts"
 import {
   events,
   project,

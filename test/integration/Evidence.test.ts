@@ -4,15 +4,15 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref, Stream } from "effect"
-import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { eraseEvent, GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
+import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { ChainRecompute } from "../../src/ports/ChainRecompute.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import type { EventLog } from "../../src/ports/EventLog.ts"
-import { EventStore, StoreUnavailable, type EventRow } from "../../src/ports/EventStore.ts"
+import { type EventRow, EventStore, StoreUnavailable } from "../../src/ports/EventStore.ts"
 import { isForged, SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
 import { append } from "../support/Log.ts"
-import { setAsideIn, tamper, type Stores } from "../support/Store.ts"
+import { type Stores, setAsideIn, tamper } from "../support/Store.ts"
 import {
   erasureOf,
   events,

@@ -8,20 +8,20 @@ import { layerFollower } from "../../src/actors/follower/Follower.ts"
 import { PublishedKeys } from "../../src/actors/follower/PublishedKeys.ts"
 import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import {
+  type CheckpointRecord,
   makeCheckpoint,
   openNote,
-  signerOf,
-  type CheckpointRecord,
-  type Signer
+  type Signer,
+  signerOf
 } from "../../src/domain/chain/Checkpoint.ts"
 import { nextKeyOf } from "../../src/domain/chain/KeyLine.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
-import { layerCommandLog } from "../../src/services/commands/CommandLog.ts"
 import {
   keyChanged,
   layerPublishedKeys,
   publishSigningKey
 } from "../../src/services/checkpoints/SigningKeys.ts"
+import { layerCommandLog } from "../../src/services/commands/CommandLog.ts"
 import { asService } from "../support/Authenticated.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
 import { append, loseTopic, readAll } from "../support/Log.ts"

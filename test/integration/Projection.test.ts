@@ -3,16 +3,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import { layerChainEnds } from "../../src/actors/chainEnds/ChainEndsOfLog.ts"
 import { layerFollower } from "../../src/actors/follower/Follower.ts"
+import type { Progress } from "../../src/actors/log/Visibility.ts"
 import { runProjection } from "../../src/actors/projection/Projection.ts"
 import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
-import type { Progress } from "../../src/actors/follower/Visibility.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { layerVerifier, Verifier, type VerifyReport } from "../../src/verify/Verifier.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
 import { append, freshPrefix, logLayer, readAll } from "../support/Log.ts"
-import { type Stores, storeLayer, tamper } from "../support/Store.ts"
 import { checkpointSigner } from "../support/Signer.ts"
+import { type Stores, storeLayer, tamper } from "../support/Store.ts"
 
 const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 } }
 const everything = { metadata: [] }

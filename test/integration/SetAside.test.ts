@@ -8,10 +8,10 @@ import { rowsSetAside } from "../../src/actors/projection/Confirmation.ts"
 import { ClickHouseConnection } from "../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { layerStoredTopics } from "../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
+import type { TopicKind } from "../../src/domain/records/Topics.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
-import type { TopicKind } from "../../src/domain/records/Topics.ts"
 import {
   addNamedEvent,
   details,

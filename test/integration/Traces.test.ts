@@ -26,14 +26,14 @@ import {
   startSpan
 } from "../actors/support/Traces.ts"
 import { checkFacts } from "../support/IndependentTrace.ts"
-import { append, freshPrefix, loseTopic, logLayer, readAll } from "../support/Log.ts"
+import { append, freshPrefix, logLayer, loseTopic, readAll } from "../support/Log.ts"
 import { intruder, storeLayer, tamper } from "../support/Store.ts"
 import {
   factsInTopic,
   progress,
-  traceCommand,
+  type TraceContext,
   TracePartition,
-  type TraceContext
+  traceCommand
 } from "../support/TracePartition.ts"
 
 const TENANT = "acme"

@@ -8,10 +8,10 @@ import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
 import {
   ADD_PARTITIONS_TO_TXN,
   END_TXN,
-  PRODUCE,
-  startFlakyProxy,
   type Fate,
-  type FlakyProxy
+  type FlakyProxy,
+  PRODUCE,
+  startFlakyProxy
 } from "../support/FlakyProxy.ts"
 import { append, readAll, withLog } from "../support/Log.ts"
 

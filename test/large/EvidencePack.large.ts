@@ -10,7 +10,7 @@ import { Client } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
 import { peakWhile, residentBytes } from "../support/Memory.ts"
 import { populate } from "../support/Population.ts"
-import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const EVENTS = Number(process.env["LARGE_EVENTS"] ?? 1_000_000)
 /** Bytes by which the program may grow while it makes a pack; the pack itself is larger. */

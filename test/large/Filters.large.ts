@@ -4,7 +4,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { agree, type Figures } from "../support/FilterAgreement.ts"
 import { freePort } from "../support/FreePort.ts"
-import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const EXPRESSIONS = 5_000
 const ROUNDS = 25

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
 import { assertPopulation, populate } from "../support/Population.ts"
-import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 
 const EVENTS = Number(process.env["LARGE_EVENTS"] ?? 1_000_000)
 const folder = freshFolder("large")

@@ -6,7 +6,7 @@ import { freePort } from "../support/FreePort.ts"
 import { fsck, hasGo, installFsck } from "../support/Fsck.ts"
 import { peakWhile, residentBytes } from "../support/Memory.ts"
 import { populate } from "../support/Population.ts"
-import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 import { readLog } from "../support/TlogReader.ts"
 
 const EVENTS = Number(process.env["LARGE_EVENTS"] ?? 1_000_000)

@@ -1,9 +1,9 @@
 /** The log of a test as the service has it: its internal records authenticated. */
 import { Effect } from "effect"
 import { RecordMac } from "../../src/domain/records/RecordMac.ts"
-import { authenticated } from "../../src/services/commands/AuthenticatedLog.ts"
-import { takeOver, type MarkerCopy } from "../../src/services/commands/TakeOver.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
+import { authenticated } from "../../src/services/commands/AuthenticatedLog.ts"
+import { type MarkerCopy, takeOver } from "../../src/services/commands/TakeOver.ts"
 import { TEST_SECRET } from "./Program.ts"
 
 export interface Installation {

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "vitest"
-import { Client, readStream, type Json } from "./Client.ts"
+import { Client, type Json, readStream } from "./Client.ts"
 import { freshFolder } from "./Program.ts"
 
 export interface Target {

@@ -1,13 +1,14 @@
 /** Real commands with real events, as accept makes them, for tests below the HTTP API. */
+
+import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
 import {
-  encodeCommand,
   type Command,
+  encodeCommand,
   type PreparedEvent
 } from "../../src/domain/records/Command.ts"
-import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
-import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import type { NewRecord } from "../../src/ports/EventLog.ts"
+import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import { TEST_SECRET } from "./Program.ts"
 
 export const preparedEvent = (

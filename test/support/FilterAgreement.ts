@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
 import type { Client, Json } from "./Client.ts"
 import { Cases } from "./FilterCases.ts"
-import { isRefused, matching, type Expression } from "./FilterEvaluator.ts"
+import { type Expression, isRefused, matching } from "./FilterEvaluator.ts"
 
 /** Milliseconds in which what is delivered beyond what is expected would have arrived. */
 const AFTERMATH_MS = 300

@@ -2,7 +2,7 @@
  * The cases of `schemas/vectors/key-line.json`: keys made of fixed seeds, what they sign, and the
  * verdicts as they were written down by hand. Ed25519 is deterministic, so the file is too.
  */
-import { makeCheckpoint, signerOf, type Signer } from "../../src/domain/chain/Checkpoint.ts"
+import { makeCheckpoint, type Signer, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { endorse, handOver, type KeyTrust, type LineKey } from "../../src/domain/chain/KeyLine.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 

@@ -6,7 +6,7 @@ import { Effect, type Scope } from "effect"
 import { ConfigResourceTypes, Kafka, logLevel } from "kafkajs"
 import { inject } from "vitest"
 import { layerKafka } from "../../src/adapters/kafka/KafkaEventLog.ts"
-import { topicName, type TopicKind } from "../../src/domain/records/Topics.ts"
+import { type TopicKind, topicName } from "../../src/domain/records/Topics.ts"
 import { EventLog, type LogRecord, type NewRecord } from "../../src/ports/EventLog.ts"
 
 let count = 0

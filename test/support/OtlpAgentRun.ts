@@ -4,23 +4,23 @@
  * them failing, a retrieval below the other, and a model call that both tools caused.
  */
 import {
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  trace,
   type Attributes,
   type Context,
-  type Span
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace
 } from "@opentelemetry/api"
 import { OTLPTraceExporter as JsonExporter } from "@opentelemetry/exporter-trace-otlp-http"
 import { OTLPTraceExporter as ProtobufExporter } from "@opentelemetry/exporter-trace-otlp-proto"
 import { resourceFromAttributes } from "@opentelemetry/resources"
 import {
   InMemorySpanExporter,
-  SimpleSpanProcessor,
-  TracerProvider,
   type ReadableSpan,
-  type SpanExporter
+  SimpleSpanProcessor,
+  type SpanExporter,
+  TracerProvider
 } from "@opentelemetry/sdk-trace"
 
 export type Encoding = "json" | "protobuf"

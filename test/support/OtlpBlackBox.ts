@@ -3,21 +3,22 @@
  * is exported as has to come out as the right execution, spans, events and DAG, in whatever order
  * and grouping its spans arrive.
  */
-import { randomUUID } from "node:crypto"
+
 import { execFile, spawnSync } from "node:child_process"
+import { randomUUID } from "node:crypto"
 import { promisify } from "node:util"
 import { ROOT_CONTEXT, trace } from "@opentelemetry/api"
-import { BatchSpanProcessor, TracerProvider, type ReadableSpan } from "@opentelemetry/sdk-trace"
 import { resourceFromAttributes } from "@opentelemetry/resources"
+import { BatchSpanProcessor, type ReadableSpan, TracerProvider } from "@opentelemetry/sdk-trace"
 import { assert, describe, it } from "vitest"
 import { Client, type Json } from "./Client.ts"
 import {
-  deliver,
-  exporterTo,
-  recordAgentRun,
-  ROOT,
   type AgentRun,
-  type Encoding
+  deliver,
+  type Encoding,
+  exporterTo,
+  ROOT,
+  recordAgentRun
 } from "./OtlpAgentRun.ts"
 
 export interface OtlpTarget {

@@ -2,7 +2,7 @@
  * The program as a child process, started the way a user starts it: its environment, its start line,
  * its signals. Shares no code with the program.
  */
-import { spawn, type ChildProcess } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

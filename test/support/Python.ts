@@ -3,7 +3,7 @@
  * the cache folder. Where they can't be had the test fails and says what is missing: nothing is
  * skipped.
  */
-import { execFile, spawn, type ChildProcess } from "node:child_process"
+import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs"
 import { join } from "node:path"

@@ -1,14 +1,14 @@
 /** A database of the test's own in the store of the test machine, and a plain client beside it. */
-import { createClient, type ClickHouseClient } from "@clickhouse/client"
+import { type ClickHouseClient, createClient } from "@clickhouse/client"
 import { Effect, Layer } from "effect"
 import { inject } from "vitest"
-import { ClickHouseConnection } from "../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { layerCheckpointStore } from "../../src/adapters/clickhouse/checkpoints/CheckpointStoreClickHouse.ts"
-import { layerClickHouse } from "../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
 import { layerHashTree } from "../../src/adapters/clickhouse/checkpoints/HashTreeClickHouse.ts"
+import { ClickHouseConnection } from "../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { layerRecompute } from "../../src/adapters/clickhouse/events/Recompute.ts"
 import { layerStoredTopics } from "../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
-import { layerTraceStore } from "../../src/adapters/clickhouse/traces/TraceStoreClickHouse.ts"
+import { layerTraceStore } from "../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 
 const layerMigrated = Layer.effectDiscard(EventStore.use((store) => store.migrate))

@@ -3,7 +3,7 @@
  * the doubles, the embedded parts and separate roles. Every tenant is used by one test only.
  */
 import { assert, describe, it } from "vitest"
-import { Client, readStream, type Json } from "./Client.ts"
+import { Client, type Json, readStream } from "./Client.ts"
 
 export interface TraceTarget {
   /** Base URLs of API processes; at least one. */

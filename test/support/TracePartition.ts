@@ -6,15 +6,15 @@
 import { Deferred, Effect, Fiber, Layer, Metric, type Scope } from "effect"
 import { layerChainEnds } from "../../src/actors/chainEnds/ChainEndsOfLog.ts"
 import { layerFollower } from "../../src/actors/follower/Follower.ts"
+import { noProgress, type Progress } from "../../src/actors/log/Visibility.ts"
 import { runProjection } from "../../src/actors/projection/Projection.ts"
 import {
   runSequencer,
-  tracesInMemory,
-  type SequencerFailure
+  type SequencerFailure,
+  tracesInMemory
 } from "../../src/actors/sequencer/Sequencer.ts"
-import { noProgress, type Progress } from "../../src/actors/follower/Visibility.ts"
-import type { Command } from "../../src/domain/records/Command.ts"
 import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
+import type { Command } from "../../src/domain/records/Command.ts"
 import { ATTEMPT_HEADER, type Receipt } from "../../src/domain/records/Receipt.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
 import { parseFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
@@ -23,13 +23,13 @@ import { foldFacts } from "../../src/domain/traces/TraceView.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { StoreUnavailable } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
-import { allFacts } from "./StoredTraces.ts"
 import { layerTraceVerifier, TraceVerifier } from "../../src/verify/TraceVerifier.ts"
 import { commandRecord, ingestCommand } from "./Events.ts"
 import { append, readAll } from "./Log.ts"
 import { TEST_SECRET } from "./Program.ts"
 import { checkpointSigner } from "./Signer.ts"
 import type { Stores } from "./Store.ts"
+import { allFacts } from "./StoredTraces.ts"
 
 const PATIENCE = "20 seconds"
 const PAUSE = "20 millis"

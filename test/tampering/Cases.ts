@@ -2,14 +2,14 @@
  * The tamper matrix: what is done to a table, to a topic or to both, and what has to become of it.
  * Each case has a tenant of its own. `docs/tampering.md` is made of this list.
  */
-import { signerOf, makeCheckpoint } from "../../src/domain/chain/Checkpoint.ts"
+import { makeCheckpoint, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
-import { parseFact, storeFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TopicKind } from "../../src/domain/records/Topics.ts"
+import { parseFact, storeFact } from "../../src/domain/traces/TraceFact.ts"
 import type { BreakReason } from "../../src/verify/Verifier.ts"
 import type { RawRecord } from "../support/Log.ts"
 import { Chain } from "../verify/support/Chains.ts"
-import { EVENTS, FACTS, type Columns, type Subject } from "./World.ts"
+import { type Columns, EVENTS, FACTS, type Subject } from "./World.ts"
 
 /** Where a break has to be named, and why; other breaks that follow from it are allowed. */
 export interface Found {

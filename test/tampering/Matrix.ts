@@ -3,14 +3,15 @@
  * and verifies; writes an event and an execution more, starts everything anew and verifies again. A
  * tenant that nothing was done to has to be valid all the while.
  */
-import { Effect } from "effect"
+
 import { assert } from "@effect/vitest"
-import { topicKinds, type TopicKind } from "../../src/domain/records/Topics.ts"
+import { Effect } from "effect"
+import { type TopicKind, topicKinds } from "../../src/domain/records/Topics.ts"
 import type { TenantReport } from "../../src/verify/Verifier.ts"
-import { asService } from "../support/Authenticated.ts"
-import { produceRaw, readAll, type RawRecord } from "../support/Log.ts"
-import { tamper } from "../support/Store.ts"
 import { withView } from "../integration/support/Evidence.ts"
+import { asService } from "../support/Authenticated.ts"
+import { produceRaw, type RawRecord, readAll } from "../support/Log.ts"
+import { tamper } from "../support/Store.ts"
 import type { Case, Outcome, Target } from "./Cases.ts"
 import { packComplaint } from "./Packs.ts"
 import {
@@ -19,10 +20,10 @@ import {
   EVENTS,
   populate,
   running,
+  type Subject,
   stopMerges,
   verifyTenant,
-  writeMore,
-  type Subject
+  writeMore
 } from "./World.ts"
 
 /** One that nothing is done to; the last rows of the topics are its own. */

@@ -1,5 +1,5 @@
 /** `docs/tampering.md`, made of the cases. */
-import { tablesAsAWhole, type Case, type Outcome } from "./Cases.ts"
+import { type Case, type Outcome, tablesAsAWhole } from "./Cases.ts"
 
 const shown = (outcome: Outcome): string => {
   if ("harmless" in outcome) return `does not matter: ${outcome.harmless}`

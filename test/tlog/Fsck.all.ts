@@ -7,9 +7,9 @@ import { createClient } from "@clickhouse/client"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Client } from "../support/Client.ts"
 import { freePort } from "../support/FreePort.ts"
-import { fsck, hasGo, installFsck, type Fsck } from "../support/Fsck.ts"
+import { type Fsck, fsck, hasGo, installFsck } from "../support/Fsck.ts"
 import { populate } from "../support/Population.ts"
-import { freshFolder, start, testKey, type Started } from "../support/Program.ts"
+import { freshFolder, type Started, start, testKey } from "../support/Program.ts"
 import { fillSpan, openSpan } from "../support/TraceLoad.ts"
 
 const sizes = {

@@ -7,9 +7,9 @@ import { Effect, Layer } from "effect"
 import { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
 import { PublishedKeys } from "../../src/actors/follower/PublishedKeys.ts"
 import {
+  type CheckpointRecord,
   makeCheckpoint,
-  signerOf,
-  type CheckpointRecord
+  signerOf
 } from "../../src/domain/chain/Checkpoint.ts"
 import { Frontier, leafHash, nodeHash, verifyInclusion } from "../../src/domain/chain/MerkleTree.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"

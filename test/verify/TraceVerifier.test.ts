@@ -5,9 +5,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
+import { noProgress, Visibility } from "../../src/actors/log/Visibility.ts"
 import { emptyState } from "../../src/actors/sequencer/SequencerState.ts"
 import { advance, step } from "../../src/actors/sequencer/SequencerStep.ts"
-import { noProgress, Visibility } from "../../src/actors/follower/Visibility.ts"
 import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import {
   eraseFact,
@@ -16,9 +16,9 @@ import {
   storeFact,
   type TraceFact
 } from "../../src/domain/traces/TraceFact.ts"
-import { prepareTraces } from "../../src/services/ingest/PrepareTrace.ts"
 import { EventLog, OffsetOutOfRange } from "../../src/ports/EventLog.ts"
-import { TraceStore, type StoredFactRow } from "../../src/ports/TraceStore.ts"
+import { type StoredFactRow, TraceStore } from "../../src/ports/TraceStore.ts"
+import { prepareTraces } from "../../src/services/ingest/PrepareTrace.ts"
 import { layerTraceVerifier, TraceVerifier } from "../../src/verify/TraceVerifier.ts"
 
 const TENANT = "acme"

@@ -6,7 +6,7 @@ import { Effect, Fiber, Layer, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
 import type { Heads } from "../../src/actors/follower/Heads.ts"
-import { noProgress, Visibility } from "../../src/actors/follower/Visibility.ts"
+import { noProgress, Visibility } from "../../src/actors/log/Visibility.ts"
 import {
   BLOCK_EVENTS,
   blockOf,
@@ -14,11 +14,11 @@ import {
   type RecomputedBlock
 } from "../../src/ports/ChainRecompute.ts"
 import type { EventLog } from "../../src/ports/EventLog.ts"
+import { type ConflictRow, EventStore, StoreUnavailable } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
-import { EventStore, StoreUnavailable, type ConflictRow } from "../../src/ports/EventStore.ts"
 import { layerVerifier, type Verifier, type VerifyProgress } from "../../src/verify/Verifier.ts"
 import { Chain } from "./support/Chains.ts"
-import { layerLog, LogWorld } from "./support/LogWorld.ts"
+import { LogWorld, layerLog } from "./support/LogWorld.ts"
 import { found, verify as verifyAtOnce } from "./support/StoredChains.ts"
 
 const TENANT = "acme"

@@ -6,8 +6,8 @@
 import { Context, type Effect } from "effect"
 import type { ChainKey } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
-import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { Head } from "../../domain/chain/Head.ts"
+import type { LogUnavailable } from "../../ports/EventLog.ts"
 
 /** The first record that a topic still holds of a partition. */
 export interface TopicStart {

@@ -5,21 +5,21 @@
  */
 import { Effect, Layer, Semaphore } from "effect"
 import {
+  type Chain,
+  type ChainKey,
   chainOfTree,
   chains,
-  treeNameOf,
-  type Chain,
-  type ChainKey
+  treeNameOf
 } from "../../domain/chain/Chains.ts"
-import { treeOfCheckpoint, type CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
+import { type CheckpointRecord, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
 import { follows, type Link } from "../../domain/chain/Link.ts"
 import { EventLog, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
-import { ChainEnds } from "./ChainEnds.ts"
+import { Heads, headOf } from "../follower/Heads.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
-import { headOf, Heads } from "../follower/Heads.ts"
 import { scan } from "../log/PartitionScan.ts"
+import { type Gathered, TopicTail } from "../log/TopicTail.ts"
 import { readCheckpoint } from "../sequencer/SequencerState.ts"
-import { TopicTail, type Gathered } from "../log/TopicTail.ts"
+import { ChainEnds } from "./ChainEnds.ts"
 
 /** Tenants whose chain was read link by link that are remembered. */
 const WALKS_MAX = 1_000

@@ -4,14 +4,14 @@
  */
 import { Effect } from "effect"
 import {
-  openNote,
-  treeOfCheckpoint,
   type CheckpointRecord,
-  type OpenedCheckpoint
+  type OpenedCheckpoint,
+  openNote,
+  treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
-import type { ChainEnds } from "./ChainEnds.ts"
 import type { PublishedKeys } from "../follower/PublishedKeys.ts"
+import type { ChainEnds } from "./ChainEnds.ts"
 
 /** Checkpoints by keys that may not sign them, that are passed over in one search at most. */
 const REFUSED_MAX = 1_000

@@ -3,11 +3,11 @@
  * subscribers, each event serialised once. A subscriber that can't keep up is closed and resumes by
  * its last id; it never slows the others.
  */
-import { Context, Effect, Layer, Option, RcMap, Schedule, Schema, Stream, type Scope } from "effect"
-import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
-import { matches, type EventFilter } from "../../domain/events/EventFilter.ts"
-import { parseJson } from "../../domain/json/Json.ts"
+import { Context, Effect, Layer, Option, RcMap, Schedule, Schema, type Scope, Stream } from "effect"
 import { linkOf } from "../../domain/chain/Link.ts"
+import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
+import { type EventFilter, matches } from "../../domain/events/EventFilter.ts"
+import { parseJson } from "../../domain/json/Json.ts"
 import type { TopicKind } from "../../domain/records/Topics.ts"
 import {
   EventLog,
@@ -20,16 +20,16 @@ import { catchingUp } from "../follower/CaughtUp.ts"
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
 import { reportMalformed, takeEach } from "../log/Malformed.ts"
+import { Visibility } from "../log/Visibility.ts"
 import {
+  type LiveMessage,
   openReader,
   READER_LIMITS,
-  Readers,
-  type LiveMessage,
   type ReaderLimits,
   type ReaderOptions,
+  Readers,
   type Subscriber
 } from "./Subscriber.ts"
-import { Visibility } from "../follower/Visibility.ts"
 
 /** The resume point is not within the tenant's chain. */
 export class ResumePointInvalid extends Schema.TaggedError<ResumePointInvalid>()(

@@ -3,7 +3,7 @@
  * taken it, a reader that does not read is closed and resumes by its last id. What is delivered is
  * none of its business.
  */
-import { Effect, Metric, Queue, Stream, type Cause, type Scope } from "effect"
+import { type Cause, Effect, Metric, Queue, type Scope, Stream } from "effect"
 
 /** When a reader is closed. */
 export interface ReaderLimits {

@@ -3,28 +3,28 @@
  * folded view per execution that has subscribers, each change serialised once. A subscriber that
  * can't keep up is closed and resumes by its last id; it never slows the others.
  */
-import { Context, Effect, Layer, RcMap, Schema, Stream, type Scope } from "effect"
+import { Context, Effect, Layer, RcMap, Schema, type Scope, Stream } from "effect"
 import { parseJson } from "../../domain/json/Json.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
-import { foldFacts, TraceView, type TraceChange } from "../../domain/traces/TraceView.ts"
-import { EventLog, LogUnavailable, type LogRecord } from "../../ports/EventLog.ts"
+import { foldFacts, type TraceChange, TraceView } from "../../domain/traces/TraceView.ts"
+import { EventLog, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
-import { TraceStore, type StoredFactRow } from "../../ports/TraceStore.ts"
+import { type StoredFactRow, TraceStore } from "../../ports/TraceStore.ts"
 import { isCaughtUp } from "../follower/CaughtUp.ts"
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
+import { Visibility } from "../log/Visibility.ts"
 import {
   IDLE_TIME,
   KEEP_ALIVE,
   LiveFeed,
-  readForEver,
   REPLAY_TIMEOUT,
-  ResumePointInvalid,
   RETRY_LINE,
+  ResumePointInvalid,
+  readForEver,
   type TooManyStreams
 } from "./LiveFeed.ts"
-import { openReader, type LiveMessage, type ReaderOptions, type Subscriber } from "./Subscriber.ts"
-import { Visibility } from "../follower/Visibility.ts"
+import { type LiveMessage, openReader, type ReaderOptions, type Subscriber } from "./Subscriber.ts"
 
 /** The tenant has no such execution. */
 export class ExecutionUnknown extends Schema.TaggedError<ExecutionUnknown>()(

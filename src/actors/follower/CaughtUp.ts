@@ -2,9 +2,9 @@
  * Waiting until the store shows what the log holds: what is missing until then is only late. What it
  * means that it does not in time is for the caller to say.
  */
-import { Effect, Option, type Duration } from "effect"
+import { type Duration, Effect, Option } from "effect"
 import { EventLog } from "../../ports/EventLog.ts"
-import { Visibility } from "./Visibility.ts"
+import { Visibility } from "../log/Visibility.ts"
 
 /** Topics whose records the store shows. */
 export type ShownTopic = "events" | "traces" | "checkpoints"

@@ -5,36 +5,35 @@
  */
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
 import { chainOfTree, treeNameOf } from "../../domain/chain/Chains.ts"
+import type { Head } from "../../domain/chain/Head.ts"
+import { reasonOf } from "../../domain/json/RecordFields.ts"
 import { RECEIPT_HEADER } from "../../domain/records/Command.ts"
 import {
   ATTEMPT_HEADER,
   KIND_HEADER,
+  type Receipt,
   readReceipt,
-  readVerdict,
-  type Receipt
+  readVerdict
 } from "../../domain/records/Receipt.ts"
-import { reasonOf } from "../../domain/json/RecordFields.ts"
-import { checkNotOlder, readRegistryRecord, type Registry } from "../../domain/registry/Registry.ts"
-import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import type { TopicKind } from "../../domain/records/Topics.ts"
+import { checkNotOlder, type Registry, readRegistryRecord } from "../../domain/registry/Registry.ts"
+import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import {
   EventLog,
-  LogUnavailable,
-  OffsetOutOfRange,
   type Fetched,
   type LogReader,
   type LogRecord,
+  LogUnavailable,
+  OffsetOutOfRange,
   type Position
 } from "../../ports/EventLog.ts"
 import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
-import { Heads } from "./Heads.ts"
-import { reportMalformed, takeEach, type Malformed } from "../log/Malformed.ts"
-import { Receipts, type Decision, type ReceiptState } from "./Receipts.ts"
-import type { Head } from "../../domain/chain/Head.ts"
+import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
+import { noProgress, type Progress, readProgress, Visibility } from "../log/Visibility.ts"
 import {
   HAND_OVER_PREFIX,
-  handOverName,
   HEAD_PREFIX,
+  handOverName,
   moveHead,
   readCheckpoint,
   readHead,
@@ -42,8 +41,9 @@ import {
   SIGNER_KEY,
   TRACE_HEAD_PREFIX
 } from "../sequencer/SequencerState.ts"
+import { Heads } from "./Heads.ts"
+import { type Decision, type ReceiptState, Receipts } from "./Receipts.ts"
 import { TreeSigners } from "./TreeSigners.ts"
-import { noProgress, readProgress, Visibility, type Progress } from "./Visibility.ts"
 
 /** Bytes of receipts kept in memory: what was decided lately, or is not in the store yet. */
 const RECEIPTS_BYTES_MAX = 64 * 1_048_576

@@ -4,8 +4,8 @@
  */
 import { Context, type Effect } from "effect"
 import type { ChainKey } from "../../domain/chain/Chains.ts"
-import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { Head } from "../../domain/chain/Head.ts"
+import type { LogUnavailable } from "../../ports/EventLog.ts"
 
 export class Heads extends Context.Service<
   Heads,

@@ -2,7 +2,7 @@
  * Who may do what: tenants and API keys as `alk.registry` tells them, the keys of the configuration
  * and the admin token. Compares hashes only; every process follows the registry by itself.
  */
-import { Context, Schema, type Effect } from "effect"
+import { Context, type Effect, Schema } from "effect"
 import type { ApiKey, Scope, Tenant } from "../../domain/registry/Registry.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 

@@ -1,8 +1,8 @@
 /** A record of `alk.events` or `alk.traces` as a link of its chain. */
 import type { Chain } from "../../domain/chain/Chains.ts"
-import { linkOf, type Link } from "../../domain/chain/Link.ts"
-import type { LogRecord } from "../../ports/EventLog.ts"
 import type { Head } from "../../domain/chain/Head.ts"
+import { type Link, linkOf } from "../../domain/chain/Link.ts"
+import type { LogRecord } from "../../ports/EventLog.ts"
 
 /** Undefined for what is no link of the tenant that the record's key names. */
 export const linkOfRecord = (

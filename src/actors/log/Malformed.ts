@@ -4,7 +4,7 @@
  * `alk.quarantine` would be made again at each start.
  */
 import { Effect, Metric } from "effect"
-import { reasonOf, RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import { RecordUnreadable, reasonOf } from "../../domain/json/RecordFields.ts"
 import type { TopicKind } from "../../domain/records/Topics.ts"
 import type { LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
 import { scan } from "./PartitionScan.ts"

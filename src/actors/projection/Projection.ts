@@ -4,16 +4,16 @@
  * whatever it finds in the store that the topic denies is set aside and built anew.
  */
 import { Clock, Effect, Metric, Ref, Schedule, Schema, Stream } from "effect"
-import { RECEIPT_HEADER, TENANT_HEADER } from "../../domain/records/Command.ts"
-import { linkOf, type Link } from "../../domain/chain/Link.ts"
-import { KIND_HEADER } from "../../domain/records/Receipt.ts"
+import { type Link, linkOf } from "../../domain/chain/Link.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import { RECEIPT_HEADER, TENANT_HEADER } from "../../domain/records/Command.ts"
+import { KIND_HEADER } from "../../domain/records/Receipt.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
 import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
-import { CheckpointStore, type CheckpointRow } from "../../ports/CheckpointStore.ts"
+import { type CheckpointRow, CheckpointStore } from "../../ports/CheckpointStore.ts"
 import {
-  EventLog,
   type Assignment,
+  EventLog,
   type Fetched,
   type LogAppender,
   type LogReader,
@@ -21,28 +21,28 @@ import {
   type Position
 } from "../../ports/EventLog.ts"
 import {
+  type ConflictRow,
+  type EventRow,
   EventStore,
   INSERT_BYTES_MAX,
   INSERT_ROWS_MAX,
-  type ConflictRow,
-  type EventRow,
   type ReceiptRow
 } from "../../ports/EventStore.ts"
-import { StoredTopics, type StoredTopic } from "../../ports/TopicRows.ts"
-import { TraceStore, type FactRow } from "../../ports/TraceStore.ts"
+import { type StoredTopic, StoredTopics } from "../../ports/TopicRows.ts"
+import { type FactRow, TraceStore } from "../../ports/TraceStore.ts"
+import { type Malformed, reportMalformed, scanEach, takeEach } from "../log/Malformed.ts"
+import { noProgress, type Progress, readProgress } from "../log/Visibility.ts"
 import { repairCheckpoints } from "./CheckpointRepair.ts"
 import { confirm, type IsRecord } from "./Confirmation.ts"
 import {
+  type ErasedEvents,
+  type ErasedExecution,
   erasedTargetsOf,
   erasedTogether,
   isEventOf,
-  isFactOf,
-  type ErasedEvents,
-  type ErasedExecution
+  isFactOf
 } from "./ProjectionErasure.ts"
-import { learnLinks, Links, type ChainLinks } from "./ProjectionLinks.ts"
-import { reportMalformed, scanEach, takeEach, type Malformed } from "../log/Malformed.ts"
-import { noProgress, readProgress, type Progress } from "../follower/Visibility.ts"
+import { type ChainLinks, Links, learnLinks } from "./ProjectionLinks.ts"
 
 export const PROJECTION_GROUP = "projection"
 

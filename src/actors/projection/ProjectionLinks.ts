@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import type { Chain } from "../../domain/chain/Chains.ts"
-import { follows, linkOf, type Link } from "../../domain/chain/Link.ts"
+import { follows, type Link, linkOf } from "../../domain/chain/Link.ts"
 import { EventLog, type Fetched, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"

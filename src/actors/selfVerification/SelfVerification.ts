@@ -8,7 +8,7 @@ import { chainOfTree } from "../../domain/chain/Chains.ts"
 import { BLOCK_EVENTS } from "../../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
-import { headOf, Heads } from "../follower/Heads.ts"
+import { Heads, headOf } from "../follower/Heads.ts"
 
 export interface SelfVerificationSettings {
   /** Events that are recomputed per second at most, in the long run; 0 turns it off. */

@@ -24,9 +24,9 @@ import {
   type Receipt,
   type ReceiptRecordKind
 } from "../../domain/records/Receipt.ts"
+import { FORMAT_HEADER, FORMAT_VERSION } from "../../domain/records/Topics.ts"
 import { registryRecord } from "../../domain/registry/Registry.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
-import { FORMAT_HEADER, FORMAT_VERSION } from "../../domain/records/Topics.ts"
 import {
   EventLog,
   type LogRecord,
@@ -42,15 +42,15 @@ import { changeKey, type KeyChange } from "./SequencerKeys.ts"
 import { PartitionRefused, restore } from "./SequencerRestore.ts"
 import { appliedOf, type SequencerState, type Windows } from "./SequencerState.ts"
 import {
+  type Arrival,
   advance,
+  type Changes,
+  type LogEnds,
   PURGED_MAX,
   stateRecords,
   step,
   stepCheckpoints,
-  stepPurge,
-  type Arrival,
-  type Changes,
-  type LogEnds
+  stepPurge
 } from "./SequencerStep.ts"
 import { TraceKeeper, type TraceLookup } from "./traces/TraceKeeper.ts"
 

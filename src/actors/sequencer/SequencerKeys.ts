@@ -6,12 +6,12 @@
 import { Effect } from "effect"
 import { chainOfTree } from "../../domain/chain/Chains.ts"
 import {
-  treeOfCheckpoint,
   type CheckpointRecord,
-  type Signer
+  type Signer,
+  treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
-import { checkpointHeaders } from "../../domain/records/CloudEvent.ts"
 import { handOver } from "../../domain/chain/KeyLine.ts"
+import { checkpointHeaders } from "../../domain/records/CloudEvent.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import type { NewRecord, TransactionalWriter } from "../../ports/EventLog.ts"
 import { PartitionRefused } from "./SequencerRestore.ts"
@@ -19,11 +19,11 @@ import {
   checkpointRecord,
   handOverName,
   handOverRecord,
-  signerRecord,
-  type SequencerState
+  type SequencerState,
+  signerRecord
 } from "./SequencerState.ts"
-import type { StateRecord } from "./StateRecord.ts"
 import type { CheckpointSigner } from "./SequencerStep.ts"
+import type { StateRecord } from "./StateRecord.ts"
 
 /** Who signs, and who did until now: the key before, while the change is under way. */
 export interface KeyChange extends CheckpointSigner {

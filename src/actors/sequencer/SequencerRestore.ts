@@ -4,25 +4,26 @@
  * writer has fenced every other one, so nothing below moves while it reads.
  */
 import { Effect, Schema } from "effect"
-import { chains, treeNameOf, type Chain } from "../../domain/chain/Chains.ts"
-import { openNote, treeOfCheckpoint, type CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
-import {
-  decodeCommand,
-  dedupKeyOf,
-  WRITER_HEADER,
-  type Command
-} from "../../domain/records/Command.ts"
-import { readMark } from "../../domain/records/CommandWriter.ts"
+import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
+import { type CheckpointRecord, openNote, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import type { Head } from "../../domain/chain/Head.ts"
 import { NEXT_KEY } from "../../domain/chain/KeyLine.ts"
+import { follows, type Link } from "../../domain/chain/Link.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
-import { COMMAND_HEADER } from "../../domain/records/Receipt.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import {
+  type Command,
+  decodeCommand,
+  dedupKeyOf,
+  WRITER_HEADER
+} from "../../domain/records/Command.ts"
+import { readMark } from "../../domain/records/CommandWriter.ts"
+import { COMMAND_HEADER } from "../../domain/records/Receipt.ts"
+import type { TopicKind } from "../../domain/records/Topics.ts"
 import { checkNotOlder, readRegistryRecord } from "../../domain/registry/Registry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
-import { follows, type Link } from "../../domain/chain/Link.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
-import type { TopicKind } from "../../domain/records/Topics.ts"
 import { parseFact } from "../../domain/traces/TraceFact.ts"
 import { traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
 import type {
@@ -35,25 +36,24 @@ import type {
   WriterFenced
 } from "../../ports/EventLog.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
-import { reportMalformed, scanEach, takeEach, type Malformed } from "../log/Malformed.ts"
+import { type Malformed, reportMalformed, scanEach, takeEach } from "../log/Malformed.ts"
 import { scan, scanUntil } from "../log/PartitionScan.ts"
 import { PackedWindow, type WindowEntry } from "./PackedWindow.ts"
-import type { Head } from "../../domain/chain/Head.ts"
 import {
   emptyReplay,
   emptyState,
   finishReplay,
+  handOverName,
   headRecord,
   metaRecord,
   ownerRecord,
+  type Replay,
   readCheckpoint,
   replay,
-  snapshot,
-  handOverName,
-  totalsOf,
-  type Replay,
   type SequencerState,
+  snapshot,
   type TreeSigner,
+  totalsOf,
   type Windows
 } from "./SequencerState.ts"
 import type { StateRecord } from "./StateRecord.ts"

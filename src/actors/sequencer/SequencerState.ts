@@ -2,20 +2,20 @@
  * What the sequencer of one partition knows, and the changelog form of it on `alk.state`. Restoring
  * is replaying these records; nothing here decides anything.
  */
-import { treeNameOf, type Chain } from "../../domain/chain/Chains.ts"
-import { treeOfCheckpoint, type CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
-import { isWriter } from "../../domain/records/CommandWriter.ts"
+import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
+import { type CheckpointRecord, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import type { Head } from "../../domain/chain/Head.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import { isWriter } from "../../domain/records/CommandWriter.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import {
   ENTRY_BYTES,
-  packEntries,
   PackedWindow,
+  packEntries,
   unpackEntries,
   type WindowEntry
 } from "./PackedWindow.ts"
-import type { Head } from "../../domain/chain/Head.ts"
 import type { StateRecord } from "./StateRecord.ts"
 import { isTraceKey, TraceState } from "./traces/TraceState.ts"
 

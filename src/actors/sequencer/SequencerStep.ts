@@ -3,53 +3,54 @@
  * no log, no effects; the same commands in the same order give the same chains however they are cut
  * into chunks, and a command that can't be applied changes nothing but its own receipt.
  */
+
+import { type ChainKey, chainOfTree, treeNameOf } from "../../domain/chain/Chains.ts"
 import {
-  hasWaited,
-  isSameBody,
+  type CheckpointRecord,
+  makeCheckpoint,
+  type Signer,
+  treeOfCheckpoint
+} from "../../domain/chain/Checkpoint.ts"
+import { appendSuffix, GENESIS_HASH, linkHash } from "../../domain/chain/HashChain.ts"
+import type { Head } from "../../domain/chain/Head.ts"
+import { Frontier } from "../../domain/chain/MerkleTree.ts"
+import {
   type Command,
+  hasWaited,
   type ItemError,
+  isSameBody,
   type PreparedEvent
 } from "../../domain/records/Command.ts"
 import { copyRefusal, isForgotten, type WriterMark } from "../../domain/records/CommandWriter.ts"
-import { appendSuffix, GENESIS_HASH, linkHash } from "../../domain/chain/HashChain.ts"
-import { chainOfTree, treeNameOf, type ChainKey } from "../../domain/chain/Chains.ts"
-import {
-  makeCheckpoint,
-  treeOfCheckpoint,
-  type CheckpointRecord,
-  type Signer
-} from "../../domain/chain/Checkpoint.ts"
-import { Frontier } from "../../domain/chain/MerkleTree.ts"
-import { RECEIPTS_RETENTION_DAYS } from "../../domain/records/Topics.ts"
 import type { AttemptVerdict, Duplicate, Receipt } from "../../domain/records/Receipt.ts"
+import { RECEIPTS_RETENTION_DAYS } from "../../domain/records/Topics.ts"
 import {
   decide,
   linksToPurge,
+  type RegistryChange,
   readRegistryRecord,
-  registryRecord,
-  type RegistryChange
+  registryRecord
 } from "../../domain/registry/Registry.ts"
 import { RegistryDraft } from "../../domain/registry/RegistryTable.ts"
 import { formatMicros, microsOf } from "../../domain/Timestamp.ts"
 import type { WindowEntry, WindowHit } from "./PackedWindow.ts"
 import { countByCode } from "./RejectedItems.ts"
-import { TraceDraft, type TraceChanges } from "./traces/TraceDraft.ts"
-import { traceRecords } from "./traces/TraceState.ts"
-import { applyTraces, type TracesApplied } from "./traces/TraceStep.ts"
-import type { Wanted } from "./traces/TraceWanted.ts"
-import type { Head } from "../../domain/chain/Head.ts"
 import {
   appliedRecord,
   checkpointRecord,
   DEDUP_PREFIX,
   headRecord,
   IDEMPOTENCY_PREFIX,
-  windowRecord,
-  writerRecord,
   type SequencerState,
-  type Totals
+  type Totals,
+  windowRecord,
+  writerRecord
 } from "./SequencerState.ts"
 import type { StateRecord } from "./StateRecord.ts"
+import { type TraceChanges, TraceDraft } from "./traces/TraceDraft.ts"
+import { traceRecords } from "./traces/TraceState.ts"
+import { applyTraces, type TracesApplied } from "./traces/TraceStep.ts"
+import type { Wanted } from "./traces/TraceWanted.ts"
 
 /** A record of `alk.commands` with its place and its bytes: a command, or what of it could be read. */
 export type Arrival =

@@ -5,7 +5,7 @@
  * each other for ever.
  */
 import { Cause, Effect, FiberMap, Ref, Schedule, Stream, SubscriptionRef } from "effect"
-import { EventLog, type Assignment } from "../../ports/EventLog.ts"
+import { type Assignment, EventLog } from "../../ports/EventLog.ts"
 import { runSequencer, type SequencerSettings } from "./Sequencer.ts"
 
 /** Time between two looks at a partition that was refused: a person has to act first. */

@@ -8,7 +8,7 @@ import { PassThrough } from "node:stream"
 import { NodeStream } from "@effect/platform-node"
 import { ZipArchive } from "archiver"
 import { type Cause, Effect, Exit, Stream } from "effect"
-import { ArchiveFailed, type ArchiveEntry } from "../../ports/Archive.ts"
+import { type ArchiveEntry, ArchiveFailed } from "../../ports/Archive.ts"
 
 /** The first moment that a ZIP can name: an archive's age is said inside it, not by its entries. */
 const ENTRY_DATE = new Date("1980-01-01T00:00:00Z")

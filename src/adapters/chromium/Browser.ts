@@ -4,9 +4,9 @@
  */
 import { tmpdir } from "node:os"
 import { Effect, type Scope } from "effect"
-import { chromium, errors, type Browser } from "playwright-core"
+import { type Browser, chromium, errors } from "playwright-core"
 import { PdfUnavailable } from "../../ports/PdfRenderer.ts"
-import { candidatesOf, type Candidate, type ChromiumSettings } from "./FindChromium.ts"
+import { type Candidate, type ChromiumSettings, candidatesOf } from "./FindChromium.ts"
 
 /** Page margin boxes (running header and footer in CSS) came with this version. */
 const VERSION_MIN = 131

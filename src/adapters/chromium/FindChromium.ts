@@ -5,7 +5,7 @@
 import { constants } from "node:fs"
 import { access, stat } from "node:fs/promises"
 import { delimiter, join } from "node:path"
-import { npmChromium, type ChromiumProgram } from "./NpmChromium.ts"
+import { type ChromiumProgram, npmChromium } from "./NpmChromium.ts"
 
 export interface ChromiumSettings {
   /** Only this one, when it is given. */

@@ -5,12 +5,12 @@
 import { Cause, Effect, Layer, Option, RcRef, Schedule, Semaphore } from "effect"
 import {
   PdfBusy,
+  type PdfDocument,
   PdfFailed,
   PdfRenderer,
-  type PdfDocument,
   type PdfUnavailable
 } from "../../ports/PdfRenderer.ts"
-import { startBrowser, type RunningBrowser } from "./Browser.ts"
+import { type RunningBrowser, startBrowser } from "./Browser.ts"
 import type { ChromiumSettings } from "./FindChromium.ts"
 import { printDocument } from "./PrintedDocument.ts"
 

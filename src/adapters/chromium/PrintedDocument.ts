@@ -6,11 +6,11 @@ import type { Browser, BrowserContext, Page } from "playwright-core"
 import {
   DOCUMENT_LENGTH_MAX,
   PDF_BYTES_MAX,
-  PdfFailed,
-  type PdfDocument
+  type PdfDocument,
+  PdfFailed
 } from "../../ports/PdfRenderer.ts"
-import { anchorPages, attachFiles, normalizePdf } from "./PdfFile.ts"
 import { whileConnected } from "./Browser.ts"
+import { anchorPages, attachFiles, normalizePdf } from "./PdfFile.ts"
 
 /** Only what stands in the document itself: inline styles, fonts and pictures as data URIs. */
 const POLICY =

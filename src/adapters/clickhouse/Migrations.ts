@@ -3,11 +3,12 @@
  * order, and recorded with its checksum. Several processes may do so at the same time, so every
  * statement of a file must bear being run twice. Knows nothing of what the tables are for.
  */
-import type { ClickHouseClient } from "@clickhouse/client"
+
 import { createHash } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import type { ClickHouseClient } from "@clickhouse/client"
 import type { StorePlace } from "./client/ClickHouseConnection.ts"
 import { probeReading } from "./events/ReadingProbe.ts"
 

@@ -4,16 +4,16 @@
  */
 import { Effect, Layer } from "effect"
 import {
-  StoredTopics,
   type Denied,
   type StoredTopic,
+  StoredTopics,
   type TopicRows
 } from "../../ports/TopicRows.ts"
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
-import { eraseCopies as eraseEventCopies } from "./events/EventErasure.ts"
 import { Parameters } from "./client/Parameters.ts"
-import { confirmedRows, deniedRows, topicRows } from "./topics/SetAside.ts"
 import { makeStoreClient, type StoreClient } from "./client/StoreClient.ts"
+import { eraseCopies as eraseEventCopies } from "./events/EventErasure.ts"
+import { confirmedRows, deniedRows, topicRows } from "./topics/SetAside.ts"
 import { eraseCopies as eraseFactCopies } from "./traces/TraceErasure.ts"
 
 const OPERATION = "setAside"

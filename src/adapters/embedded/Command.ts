@@ -2,9 +2,10 @@
  * Runs one program to its end and hands back how it ended and the last of what it said. Knows
  * nothing of any program in particular; stopping the effect stops the program.
  */
-import { Effect, Schema } from "effect"
+
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
+import { Effect, Schema } from "effect"
 
 /** The program is not there or may not be run. */
 export class CommandNotFound extends Schema.TaggedError<CommandNotFound>()("CommandNotFound", {

@@ -5,11 +5,12 @@
  * The lock is SQLite's on the empty file `lock`: the kernel drops it with the process, however
  * that ends, so a lock can't be stale, and it holds between containers that share a volume.
  */
-import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
+
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import { join, resolve } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
 import { parseJson } from "../../domain/json/Json.ts"
 
 /** Another live process owns the folder. */

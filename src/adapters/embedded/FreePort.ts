@@ -2,8 +2,9 @@
  * Finds ports of 127.0.0.1 that nobody listens on. Knows nothing of who wants them; another
  * process may still take one between the answer and its use, so the user has to expect that.
  */
+
+import { type AddressInfo, connect, createServer } from "node:net"
 import { Effect } from "effect"
-import { connect, createServer, type AddressInfo } from "node:net"
 
 export const LOOPBACK = "127.0.0.1"
 /** Ports that are tried from the wanted one on. */

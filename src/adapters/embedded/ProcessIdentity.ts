@@ -2,9 +2,10 @@
  * What tells one running process from another that got the same number later: pid and start time.
  * Knows nothing of what the process does; it reads /proc, or asks `ps` where there is none.
  */
-import { Schema } from "effect"
+
 import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
+import { Schema } from "effect"
 
 export class ProcessIdentity extends Schema.Class<ProcessIdentity>("ProcessIdentity")({
   pid: Schema.Int,

@@ -2,17 +2,17 @@
  * The log on a Kafka cluster: `EventLog` put together from readers, writers, topics and membership.
  */
 import { Effect, Layer, Schedule, type Scope } from "effect"
-import { topicName, type TopicKind } from "../../domain/records/Topics.ts"
+import { type TopicKind, topicName } from "../../domain/records/Topics.ts"
 import { EventLog, LogUnavailable, type TopicsInvalid } from "../../ports/EventLog.ts"
+import { membership } from "./Membership.ts"
+import { makeReader } from "./PartitionReader.ts"
 import {
+  type KafkaSettings,
   makeCluster,
   makeKafka,
   murmur2,
-  type KafkaSettings,
   type RawCluster
 } from "./protocol/KafkaClient.ts"
-import { membership } from "./Membership.ts"
-import { makeReader } from "./PartitionReader.ts"
 import { ensureTopics, type TopicSettings } from "./Topics.ts"
 import { makeAppender, makeTransactionalWriter } from "./Writers.ts"
 

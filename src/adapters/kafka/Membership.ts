@@ -5,7 +5,7 @@
 import { Cause, Effect, Queue, Schedule, Stream } from "effect"
 import type { Consumer, Kafka } from "kafkajs"
 import { topicName } from "../../domain/records/Topics.ts"
-import { LogUnavailable, type Assignment } from "../../ports/EventLog.ts"
+import { type Assignment, LogUnavailable } from "../../ports/EventLog.ts"
 import { RETRY } from "./protocol/KafkaClient.ts"
 
 /** Milliseconds without a heartbeat until another member takes over: the least that brokers allow. */

@@ -6,22 +6,22 @@
 import { Effect, type Scope } from "effect"
 import { topicName } from "../../domain/records/Topics.ts"
 import {
+  type Fetched,
+  type FetchLimits,
+  type LogReader,
   LogUnavailable,
   OffsetOutOfRange,
-  type FetchLimits,
-  type Fetched,
-  type LogReader,
   type Position
 } from "../../ports/EventLog.ts"
-import { readFetchResponse, type FetchedPartition } from "./protocol/FetchResponse.ts"
+import { type FetchedPartition, readFetchResponse } from "./protocol/FetchResponse.ts"
 import {
   errorOfCode,
   fetchRequest,
+  type KafkaSettings,
   makeCluster,
   protocolErrorOf,
-  READ_COMMITTED,
-  type KafkaSettings,
-  type RawCluster
+  type RawCluster,
+  READ_COMMITTED
 } from "./protocol/KafkaClient.ts"
 
 /** Milliseconds beyond the wait of a fetch after which its broker counts as gone. */

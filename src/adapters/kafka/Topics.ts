@@ -8,9 +8,9 @@ import {
   COMMANDS_RETENTION_DAYS,
   MESSAGE_BYTES_MAX,
   RECEIPTS_RETENTION_DAYS,
+  type TopicKind,
   topicKinds,
-  topicName,
-  type TopicKind
+  topicName
 } from "../../domain/records/Topics.ts"
 import { LogUnavailable, TopicsInvalid } from "../../ports/EventLog.ts"
 import { protocolErrorOf } from "./protocol/KafkaClient.ts"

@@ -5,22 +5,22 @@
  */
 import type net from "node:net"
 import { Effect, type Scope } from "effect"
-import { topicName, type TopicKind } from "../../domain/records/Topics.ts"
+import { type TopicKind, topicName } from "../../domain/records/Topics.ts"
 import {
-  LogUnavailable,
-  WriterFenced,
   type LogAppender,
+  LogUnavailable,
   type NewRecord,
   type Placed,
-  type TransactionalWriter
+  type TransactionalWriter,
+  WriterFenced
 } from "../../ports/EventLog.ts"
 import { BackOff, BatchSender, sleep, toRequests } from "./protocol/BatchSender.ts"
 import {
   errorOfCode,
   isFenced,
   isRetriable,
-  makeCluster,
   type KafkaSettings,
+  makeCluster,
   type RawBroker,
   type RawCluster
 } from "./protocol/KafkaClient.ts"

@@ -7,11 +7,12 @@
  * hands every tree over; then its private part is no longer needed and, in the data folder, deleted.
  * The old public key stays in the registry, so old checkpoints still verify.
  */
-import { Effect, Schema } from "effect"
+
 import { generateKeyPairSync } from "node:crypto"
 import * as fs from "node:fs"
 import { dirname, join } from "node:path"
-import { signerOf, SigningKeyInvalid, type Signer } from "../../domain/chain/Checkpoint.ts"
+import { Effect, Schema } from "effect"
+import { type Signer, SigningKeyInvalid, signerOf } from "../../domain/chain/Checkpoint.ts"
 
 /** The key can't be read, made or used. */
 export class SigningKeyUnusable extends Schema.TaggedError<SigningKeyUnusable>()(

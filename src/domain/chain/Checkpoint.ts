@@ -9,12 +9,12 @@ import {
   createPrivateKey,
   createPublicKey,
   hash as digest,
+  type KeyObject,
   sign as signBytes,
-  verify as verifyBytes,
-  type KeyObject
+  verify as verifyBytes
 } from "node:crypto"
-import { treeNameOf, type Chain } from "./Chains.ts"
-import { EMPTY_ROOT, HASH_BYTES, type Frontier } from "./MerkleTree.ts"
+import { type Chain, treeNameOf } from "./Chains.ts"
+import { EMPTY_ROOT, type Frontier, HASH_BYTES } from "./MerkleTree.ts"
 
 /** One record of `alk.checkpoints`. */
 export interface CheckpointRecord {

@@ -6,19 +6,20 @@
  * Pure, and the definition that the offline verifiers follow; the cases are in
  * `schemas/vectors/key-line.json`.
  */
+
+import { parseTimestamp } from "../Timestamp.ts"
 import type { Chain } from "./Chains.ts"
 import {
+  type CheckpointRecord,
   makeCheckpoint,
+  type OpenedCheckpoint,
   openNote,
   openText,
+  type Signer,
   signNote,
-  vkeyParts,
-  type CheckpointRecord,
-  type OpenedCheckpoint,
-  type Signer
+  vkeyParts
 } from "./Checkpoint.ts"
 import type { Frontier } from "./MerkleTree.ts"
-import { parseTimestamp } from "../Timestamp.ts"
 
 /** First line of the statement with which a key endorses its successor. */
 export const ENDORSEMENT_FORMAT = "alk-key-endorsement-v1"

@@ -3,9 +3,10 @@
  * the rest. Enough to see whether one record follows another; whether the hashes are right is
  * verification's business.
  */
-import { GENESIS_HASH } from "./HashChain.ts"
-import type { Chain } from "./Chains.ts"
+
 import { parseJson } from "../json/Json.ts"
+import type { Chain } from "./Chains.ts"
+import { GENESIS_HASH } from "./HashChain.ts"
 
 export interface Link {
   readonly tenantId: string

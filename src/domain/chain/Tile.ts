@@ -6,9 +6,9 @@
 import {
   HASH_BYTES,
   hashesOf,
+  type NodeSource,
   nodeHash,
   rootPart,
-  type NodeSource,
   type TreeNode
 } from "./MerkleTree.ts"
 

@@ -16,8 +16,6 @@ export const EVENT_BYTES_MAX = 64 * 1024
 export const METADATA_BYTES_MAX = 32 * 1024
 /** Characters of `action`. */
 export const ACTION_LENGTH_MAX = 128
-/** Events of one batch. */
-export const BATCH_ITEMS_MAX = 1_000
 /** Characters of `actor.email`: 64 before the @ and 255 behind it (RFC 5321, section 4.5.3.1). */
 export const EMAIL_LENGTH_MAX = 320
 /** Characters of `resource.name`. */

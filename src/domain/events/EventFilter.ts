@@ -2,9 +2,10 @@
  * What the event list, the statistics, the exports and the live stream can be narrowed by. The
  * store turns a filter into SQL, the live feed asks `matches`; both must mean the same.
  */
-import type { AuditEvent } from "./AuditEvent.ts"
+
 import { canonicalize } from "../json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../json/StrictJson.ts"
+import type { AuditEvent } from "./AuditEvent.ts"
 
 export interface MetadataCondition {
   /** Path below `metadata`, dots walk nested objects; a key that holds the dots is tried first. */

@@ -2,8 +2,9 @@
  * Reading the JSON of internal records without trusting it: a client that may write to Kafka may write
  * anything. Each member is checked before it is used, and what is wrong is named. Knows no topic.
  */
-import { parseJson } from "./Json.ts"
+
 import { parseTimestamp } from "../Timestamp.ts"
+import { parseJson } from "./Json.ts"
 
 /** A record is not what its topic holds; the message says in which respect. */
 export class RecordUnreadable extends Error {

@@ -3,7 +3,7 @@
  * attribute is a header with the prefix `ce_`, the value of the record is the event itself.
  */
 
-import { treeOfCheckpoint, type CheckpointRecord } from "../chain/Checkpoint.ts"
+import { type CheckpointRecord, treeOfCheckpoint } from "../chain/Checkpoint.ts"
 
 export const AUDIT_EVENT_TYPE = "alk.audit.event.v1"
 export const TRACE_FACT_TYPE = "alk.trace.fact.v1"

@@ -191,3 +191,6 @@ export const decodeCommand = (value: Buffer | null): Command => {
   for (let line = 1; line < lines.length; line++) events.push(decodeEvent(lines[line]!))
   return { ...header, events }
 }
+
+/** Events of one batch. */
+export const BATCH_ITEMS_MAX = 1_000

@@ -3,9 +3,9 @@
  * it is `toAnswer`; whether it may be called committed yet depends on what the projection has shown.
  */
 import type { CheckpointRecord } from "../chain/Checkpoint.ts"
-import type { ItemError, ItemWarning } from "./Command.ts"
 import { RecordFields } from "../json/RecordFields.ts"
 import type { TraceResult } from "../traces/TraceOperation.ts"
+import type { ItemError, ItemWarning } from "./Command.ts"
 
 export interface Duplicate {
   /** Place in the request, from 0. */

@@ -3,8 +3,9 @@
  * `alk.registry`, and what may be done to them. Holds hashes of secrets only; the secrets themselves
  * are shown once and kept nowhere.
  */
+
+import { type LineKey, openEndorsement } from "../chain/KeyLine.ts"
 import type { EventFilter } from "../events/EventFilter.ts"
-import { openEndorsement, type LineKey } from "../chain/KeyLine.ts"
 import { RecordFields, RecordUnreadable } from "../json/RecordFields.ts"
 import { formatMicros, microsOf } from "../Timestamp.ts"
 

@@ -5,31 +5,31 @@
  */
 import { createHash } from "node:crypto"
 import { Effect, Stream } from "effect"
-import { treeNameOf, type Chain } from "../../domain/chain/Chains.ts"
+import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
+import { linkOf } from "../../domain/chain/Link.ts"
 import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
 import { parseJson } from "../../domain/json/Json.ts"
-import { linkOf } from "../../domain/chain/Link.ts"
 import { Archive, type ArchiveEntry, type ArchiveFailed } from "../../ports/Archive.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../../verify/VerifyReport.ts"
 import { EvidenceSeal, type SealedTree, type SealUnavailable } from "../EvidenceSeal.ts"
-import { eventsOf, type ExportScope } from "../ExportScope.ts"
+import { type ExportScope, eventsOf } from "../ExportScope.ts"
 import { packAssets } from "./PackAssets.ts"
 import {
   jwksText,
   manifestText,
-  readmeText,
-  signedText,
-  sumsText,
   type PackCounts,
   type PackFile,
+  readmeText,
   type Span,
+  signedText,
+  sumsText,
   verificationText
 } from "./PackText.ts"
-import { inclusionProofs, noEdges, treeEdges, type TreeEdges } from "./PackTree.ts"
+import { inclusionProofs, noEdges, type TreeEdges, treeEdges } from "./PackTree.ts"
 import { TraceExport } from "./TraceExport.ts"
 
 /** Checkpoints of a pack beside the one that covers it: they tell where a rewriting began. */

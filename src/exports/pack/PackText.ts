@@ -6,7 +6,7 @@ import { SCHEME } from "../../domain/chain/HashChain.ts"
 import { HASH_BYTES } from "../../domain/chain/MerkleTree.ts"
 import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
 import type { VerifyReport } from "../../verify/Verifier.ts"
-import { exportFormats, type ExportScope } from "../ExportScope.ts"
+import { type ExportScope, exportFormats } from "../ExportScope.ts"
 
 /** One file of the pack. */
 export interface PackFile {

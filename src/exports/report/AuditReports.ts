@@ -5,32 +5,31 @@
 import { Context, Effect, Layer } from "effect"
 import type { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
 import {
-  PdfRenderer,
   type PdfBusy,
   type PdfDocument,
   type PdfFailed,
+  PdfRenderer,
   type PdfUnavailable
 } from "../../ports/PdfRenderer.ts"
-import type { TraceExport } from "../pack/TraceExport.ts"
 import { verificationText } from "../pack/PackText.ts"
+import type { TraceExport } from "../pack/TraceExport.ts"
 import { matcherOf } from "./ActionPattern.ts"
 import { collectEvidence } from "./Evidence.ts"
 import { fontFaces } from "./Fonts.ts"
-import { html, type Html } from "./Html.ts"
+import { type Html, html } from "./Html.ts"
 import { marksOf } from "./Marks.ts"
 import {
   boundsText,
-  chapterIds,
-  reportIdOf,
   type ChapterId,
+  chapterIds,
   type Report,
   type ReportInput,
+  reportIdOf,
   type Section
 } from "./Report.ts"
 import { defaultReportSettings, fingerprintOf, type ReportSettings } from "./ReportSettings.ts"
 import { seconds } from "./ShownText.ts"
-import { stylesheet, type RunningText } from "./Stylesheet.ts"
-import { verdictOf } from "./Verdict.ts"
+import { type RunningText, stylesheet } from "./Stylesheet.ts"
 import { cover } from "./sections/Cover.ts"
 import { criteriaMapping } from "./sections/CriteriaMapping.ts"
 import { eventListing } from "./sections/EventListing.ts"
@@ -45,6 +44,7 @@ import { samples } from "./sections/Samples.ts"
 import { signOff } from "./sections/SignOff.ts"
 import { statistics } from "./sections/Statistics.ts"
 import { timeliness } from "./sections/Timeliness.ts"
+import { verdictOf } from "./Verdict.ts"
 
 const sections: Readonly<Record<ChapterId, Section>> = {
   request,

@@ -1,7 +1,7 @@
 /**
  * Charts as inline SVG, with a text that says the same. Pure: numbers in, markup out.
  */
-import { html, nothing, type Html } from "./Html.ts"
+import { type Html, html, nothing } from "./Html.ts"
 import { count, counted } from "./ShownText.ts"
 import type { Bar, Timeline } from "./Timeline.ts"
 

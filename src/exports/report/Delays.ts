@@ -4,7 +4,7 @@
  */
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
-import { eventLine, type EventLine } from "./EventLine.ts"
+import { type EventLine, eventLine } from "./EventLine.ts"
 
 const SECOND = 1_000_000
 const MINUTE = 60 * SECOND

@@ -6,7 +6,7 @@ import type { ActorType, AuditEvent, Outcome } from "../../domain/events/AuditEv
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import type { JsonObject } from "../../domain/json/StrictJson.ts"
-import { cut, type CutText } from "./ShownText.ts"
+import { type CutText, cut } from "./ShownText.ts"
 
 /** Characters of an id, type, name, address or action in a table. */
 export const FIELD_LENGTH_MAX = 160

@@ -9,7 +9,7 @@ import type { JsonValue } from "../../domain/json/StrictJson.ts"
 import type { ActionMatcher } from "./ActionPattern.ts"
 import { Delays, type Timeliness } from "./Delays.ts"
 import { FIELD_LENGTH_MAX, readEvent } from "./EventLine.ts"
-import { cut, type CutText } from "./ShownText.ts"
+import { type CutText, cut } from "./ShownText.ts"
 
 /** Events that are gone through: some ten seconds. */
 export const SURVEY_EVENTS_MAX = 2_000_000

@@ -1,10 +1,11 @@
 /** Events as rows of a table, one line each, the same columns wherever a report lists them. */
-import { html, nothing, type Html, type HtmlPart } from "./Html.ts"
+
 import type { EventLine } from "./EventLine.ts"
 import type { Mention } from "./EventSurvey.ts"
-import { marked, type Mark, type Marks } from "./Marks.ts"
+import { type Html, type HtmlPart, html, nothing } from "./Html.ts"
+import { type Mark, type Marks, marked } from "./Marks.ts"
 import { chapter } from "./Report.ts"
-import { count, seconds, shown, type CutText } from "./ShownText.ts"
+import { type CutText, count, seconds, shown } from "./ShownText.ts"
 import { table } from "./Tables.ts"
 
 /** Hexadecimal digits of a hash in a row. */

@@ -7,8 +7,8 @@ import { Effect, Stream } from "effect"
 import type { Outcome } from "../../domain/events/AuditEvent.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import {
-  EventStore,
   type EventPageQuery,
+  EventStore,
   type Stats,
   type StatsDimension,
   type StoreUnavailable
@@ -16,11 +16,11 @@ import {
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
 import { TraceExport, type TraceScope } from "../pack/TraceExport.ts"
 import type { ActionMatcher } from "./ActionPattern.ts"
-import { eventLines, type EventLine } from "./EventLine.ts"
+import { type EventLine, eventLines } from "./EventLine.ts"
 import { EventSurvey, SURVEY_EVENTS_MAX, type Surveyed } from "./EventSurvey.ts"
-import { drawSample, seedOf, type Draw } from "./Sampling.ts"
+import { type Draw, drawSample, seedOf } from "./Sampling.ts"
 import type { DayCount } from "./Timeline.ts"
-import { TRACE_ITEMS_MAX, TraceSurvey, type SurveyedTraces } from "./TraceSurvey.ts"
+import { type SurveyedTraces, TRACE_ITEMS_MAX, TraceSurvey } from "./TraceSurvey.ts"
 
 /** Rows of the listing; ten times as many take a browser 18 s and 3.6 GiB. */
 export const EVENT_ROWS_MAX = 1_000

@@ -3,7 +3,7 @@
  * that the verification found. Knows nothing of tables.
  */
 import type { BreakReason, VerifyReport } from "../../verify/Verifier.ts"
-import { html, nothing, type Html } from "./Html.ts"
+import { type Html, html, nothing } from "./Html.ts"
 
 /**
  * `broken`: a break names the event, or it lies outside of the chain. `in doubt`: a break that

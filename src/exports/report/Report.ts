@@ -2,9 +2,10 @@
  * What a report is made of: the request for it and the evidence that was collected. Sections are
  * pure functions of it.
  */
-import { canonicalize } from "../../domain/json/CanonicalJson.ts"
+
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { sha256Hex } from "../../domain/Identifiers.ts"
+import { canonicalize } from "../../domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../domain/json/StrictJson.ts"
 import {
   HISTORY_FROM,
@@ -15,7 +16,7 @@ import {
 import type { TraceScope } from "../pack/TraceExport.ts"
 import type { CriteriaMapping } from "./Criteria.ts"
 import type { Evidence } from "./Evidence.ts"
-import { html, nothing, type Html } from "./Html.ts"
+import { type Html, html, nothing } from "./Html.ts"
 import type { Marks } from "./Marks.ts"
 import type { Logo } from "./ReportSettings.ts"
 import { count, seconds } from "./ShownText.ts"

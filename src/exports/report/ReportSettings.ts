@@ -2,10 +2,11 @@
  * What an operator decides of every report: the mapping of criteria, and whose name and logo stand
  * on it. Files are read once, at the start, so that what is wrong with them stops the start.
  */
-import { Effect, Result, Schema } from "effect"
+
 import { readFileSync, statSync } from "node:fs"
+import { Effect, Result, Schema } from "effect"
 import { sha256Hex } from "../../domain/Identifiers.ts"
-import { parseMapping, type CriteriaMapping } from "./Criteria.ts"
+import { type CriteriaMapping, parseMapping } from "./Criteria.ts"
 import { defaultMapping } from "./DefaultMapping.ts"
 
 /** A picture as a data URI may hold it. */

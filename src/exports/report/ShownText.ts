@@ -4,7 +4,7 @@
  * out without saying how much.
  */
 import { hasGlyph } from "./Fonts.ts"
-import { html, nothing, type Html } from "./Html.ts"
+import { type Html, html, nothing } from "./Html.ts"
 
 /** Control, format, private, unassigned and otherwise ignorable characters, odd spaces. */
 const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/u

@@ -2,10 +2,11 @@
  * Tables of a report: a caption, a header that is repeated on every page, rows that stay whole.
  * Knows columns and cells, not what is in them.
  */
-import { html, nothing, type Html, type HtmlPart } from "./Html.ts"
-import { count, counted, cut, shown } from "./ShownText.ts"
+
 import { FIELD_LENGTH_MAX } from "./EventLine.ts"
 import type { Groups } from "./Evidence.ts"
+import { type Html, type HtmlPart, html, nothing } from "./Html.ts"
+import { count, counted, cut, shown } from "./ShownText.ts"
 
 export interface Column {
   readonly title: string

@@ -9,7 +9,7 @@ import { microsOf } from "../../domain/Timestamp.ts"
 import type { TraceStatus } from "../../domain/traces/TraceFact.ts"
 import type { Execution, Span } from "../../domain/traces/TraceView.ts"
 import { FIELD_LENGTH_MAX } from "./EventLine.ts"
-import { cut, type CutText } from "./ShownText.ts"
+import { type CutText, cut } from "./ShownText.ts"
 
 /** Executions, and spans, that are gone through. */
 export const TRACE_ITEMS_MAX = 500_000

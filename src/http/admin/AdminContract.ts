@@ -4,7 +4,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { KEYS_MAX } from "../../domain/registry/Registry.ts"
-import { AdminAuthorization } from "../server/Authorization.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import {
   ApiKey,
@@ -16,6 +15,7 @@ import {
   TenantList
 } from "../contract/ContractSchemas.ts"
 import { createdHeaders, operation } from "../contract/Operation.ts"
+import { AdminAuthorization } from "../server/Authorization.ts"
 import { resourcePageHeaders, resourcePageParameters } from "./ResourcePages.ts"
 
 const tenant = Schema.String.annotate({ description: "Id of the tenant." })

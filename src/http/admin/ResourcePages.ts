@@ -6,7 +6,7 @@ import type { HttpServerRequest } from "effect/http"
 import { json } from "../messages/Answer.ts"
 import { invalid } from "../messages/ApiError.ts"
 import { pageLinks } from "../messages/PageLinks.ts"
-import { PAGE_SIZE_MAX, PAGED_EVENTS_MAX } from "../events/QueryContract.ts"
+import { PAGE_SIZE_MAX, PAGED_EVENTS_MAX } from "../messages/Paging.ts"
 import { integerParameter, readQuery } from "../messages/QueryParameters.ts"
 
 /** Query of the lists. */

@@ -17,13 +17,13 @@ import {
   LINKS_MAX,
   type ShareLink as StoredLink
 } from "../../domain/registry/Registry.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { label, pageFields, TimeInput, Timestamp } from "../contract/ContractSchemas.ts"
+import { createdHeaders, operation } from "../contract/Operation.ts"
 import { filterParameters } from "../events/EventParameters.ts"
 import { ifNoneMatch, Unchanged } from "../exports/ExportContract.ts"
 import { PDF_TYPE } from "../exports/ExportTypes.ts"
-import { createdHeaders, operation } from "../contract/Operation.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { resourcePageHeaders, resourcePageParameters } from "./ResourcePages.ts"
 
 /** Seconds that a link is valid: 7 days, unless it says otherwise, and 30 at most. */

@@ -3,12 +3,13 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { exampleEvent } from "../contract/ContractExample.ts"
 import { Chain, ChainLink } from "../contract/ContractSchemas.ts"
-import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { operation } from "../contract/Operation.ts"
+import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { integerParameter } from "../messages/QueryParameters.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import {
   chainParameter,
   consistencyProof,
@@ -17,7 +18,6 @@ import {
   listCheckpoints
 } from "./ProofContract.ts"
 import { Checkpoint, exampleCheckpoint } from "./ProofSchemas.ts"
-import { integerParameter } from "../messages/QueryParameters.ts"
 import { tlogCheckpoint, tlogEntries, tlogTile } from "./TlogContract.ts"
 
 /** Query of `GET /v1/chain`. */

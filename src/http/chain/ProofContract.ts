@@ -4,10 +4,11 @@
  */
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
 import { chains } from "../../domain/chain/Chains.ts"
-import { RequiredScope } from "../server/Authorization.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
-import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { operation } from "../contract/Operation.ts"
+import { JSON_TYPE } from "../messages/MediaTypes.ts"
+import { choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
+import { RequiredScope } from "../server/Authorization.ts"
 import {
   Checkpoint,
   CheckpointList,
@@ -15,7 +16,6 @@ import {
   ConsistencyProof,
   InclusionProof
 } from "./ProofSchemas.ts"
-import { choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
 
 /** Checkpoints of one page, unless `limit` says otherwise, and at most. */
 export const CHECKPOINTS_DEFAULT = 50

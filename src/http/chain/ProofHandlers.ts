@@ -3,19 +3,21 @@
  * verified. Makes and checks none of it.
  */
 import { Effect } from "effect"
-import { HttpServerResponse, type HttpServerRequest } from "effect/http"
-import { Visibility } from "../../actors/follower/Visibility.ts"
-import { treeNameOf, type Chain } from "../../domain/chain/Chains.ts"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Visibility } from "../../actors/log/Visibility.ts"
+import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import { leafHash } from "../../domain/chain/MerkleTree.ts"
 import {
-  Checkpoints,
   type CheckpointMismatch,
+  Checkpoints,
   type CheckpointTimedOut,
   type ProofRefused
 } from "../../services/checkpoints/Checkpoints.ts"
-import { answering, json, negotiated, type Failure } from "../messages/Answer.ts"
+import { answering, type Failure, json, negotiated } from "../messages/Answer.ts"
 import { ApiError, invalid, refusable, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { readQuery } from "../messages/QueryParameters.ts"
+import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import {
   CHECKPOINTS_DEFAULT,
@@ -26,8 +28,6 @@ import {
   latestParameters,
   NOTE_TYPE
 } from "./ProofContract.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
-import { readableView } from "../messages/StoreView.ts"
 
 interface Input {
   readonly request: HttpServerRequest.HttpServerRequest

@@ -4,7 +4,7 @@
  */
 import { Effect, type Layer } from "effect"
 import { HttpRouter } from "effect/http"
-import { PublishedKeys, type PublishedKey } from "../../actors/follower/PublishedKeys.ts"
+import { type PublishedKey, PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import { isTrusted } from "../../domain/chain/KeyLine.ts"
 import { json } from "../messages/Answer.ts"
 import { withoutQuery } from "../messages/KnownQuery.ts"

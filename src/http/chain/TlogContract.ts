@@ -4,9 +4,9 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
-import { RequiredScope } from "../server/Authorization.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
+import { RequiredScope } from "../server/Authorization.ts"
 import { NOTE_TYPE } from "./ProofContract.ts"
 import { CheckpointNote } from "./ProofSchemas.ts"
 

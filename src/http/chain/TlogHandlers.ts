@@ -4,16 +4,16 @@
  */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { Visibility } from "../../actors/follower/Visibility.ts"
-import { chains, treeNameOf, type Chain } from "../../domain/chain/Chains.ts"
+import { Visibility } from "../../actors/log/Visibility.ts"
+import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import { entryBundle, isFull, parseTile, type Tile } from "../../domain/chain/Tile.ts"
 import { Checkpoints, type ProvenTile } from "../../services/checkpoints/Checkpoints.ts"
 import { answering } from "../messages/Answer.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
+import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { NOTE_TYPE } from "./ProofContract.ts"
 import { refusingProofs } from "./ProofHandlers.ts"
-import { readableView } from "../messages/StoreView.ts"
 import { TILE_TYPE } from "./TlogContract.ts"
 
 /** Seconds that a client may keep a full tile: a year, the usual word for ever. */

@@ -5,10 +5,10 @@
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import {
-  errorCodes,
-  errorStatuses,
   type ErrorForm,
-  type ErrorStatus
+  type ErrorStatus,
+  errorCodes,
+  errorStatuses
 } from "../messages/ApiError.ts"
 
 const Code = Schema.Literals(errorCodes).annotate({

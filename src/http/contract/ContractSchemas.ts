@@ -4,15 +4,11 @@
  */
 import { Schema } from "effect"
 import { SCHEME } from "../../domain/chain/HashChain.ts"
+import { AuditEvent, AuditEventBatchItem, AuditEventInput } from "../../domain/events/AuditEvent.ts"
+import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
-import {
-  AuditEvent,
-  AuditEventBatchItem,
-  AuditEventInput,
-  BATCH_ITEMS_MAX
-} from "../../domain/events/AuditEvent.ts"
-import { exampleEvent } from "./ContractExample.ts"
 import { SUPPORTED_YEARS } from "../messages/QueryParameters.ts"
+import { exampleEvent } from "./ContractExample.ts"
 
 /** Characters of a tenant's name or of a label at most. */
 export const LABEL_LENGTH_MAX = 256

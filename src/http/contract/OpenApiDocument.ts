@@ -4,8 +4,8 @@
  * alternatives, `null` as a type). Knows schemas and operations, no feature.
  */
 import type { ErrorStatus } from "../messages/ApiError.ts"
-import { describeStatus } from "./ContractErrors.ts"
 import { opsDocument } from "../operations/OpsContract.ts"
+import { describeStatus } from "./ContractErrors.ts"
 
 type Json = Record<string, any>
 

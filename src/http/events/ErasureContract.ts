@@ -3,14 +3,13 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { AuditEvent } from "../../domain/events/AuditEvent.ts"
-import { isText } from "../../domain/events/AuditEvent.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { AuditEvent, isText } from "../../domain/events/AuditEvent.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { exampleEvent } from "../contract/ContractExample.ts"
 import { Timestamp } from "../contract/ContractSchemas.ts"
-import { idempotencyHeader } from "./IngestContract.ts"
 import { operation } from "../contract/Operation.ts"
+import { idempotencyHeader } from "../messages/WriteRequest.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { eventParameters } from "./QueryContract.ts"
 
 /** Characters of a reason at most. */

@@ -1,47 +1,36 @@
 /**
  * Serves the erasure of an event's details: reads the request, hands it on, and shows what is left.
  */
+
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Visibility } from "../../actors/follower/Visibility.ts"
+import { Visibility } from "../../actors/log/Visibility.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
 import { parseJson } from "../../domain/json/Json.ts"
-import { formatMicros, microsOf } from "../../domain/Timestamp.ts"
-import { COMMANDS_RETENTION_DAYS } from "../../domain/records/Topics.ts"
-import { EventErasures } from "../../services/administration/EventErasures.ts"
 import { EventStore } from "../../ports/EventStore.ts"
+import { EventErasures } from "../../services/administration/EventErasures.ts"
+import { Api } from "../Api.ts"
 import { BODY_BYTES_MAX, objectOf } from "../admin/AdminHandlers.ts"
 import { answering, json } from "../messages/Answer.ts"
-import { Api } from "../Api.ts"
 import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { CurrentPrincipal } from "../server/Authorization.ts"
-import { isReason, REASON_LENGTH_MAX } from "./ErasureContract.ts"
-import { idempotencyKey, settled } from "./IngestHandlers.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
-import { eventParameters } from "./QueryContract.ts"
 import { readQuery } from "../messages/QueryParameters.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { readableView } from "../messages/StoreView.ts"
+import { topicCopyUntil } from "../messages/TopicCopy.ts"
+import { idempotencyKey } from "../messages/WriteRequest.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { isReason, REASON_LENGTH_MAX } from "./ErasureContract.ts"
+import { settled } from "./IngestHandlers.ts"
+import { eventParameters } from "./QueryContract.ts"
 
 /** The reason in a body; throws ApiError. */
 const reasonOf = (bytes: Buffer): string => {
   const { reason } = objectOf(bytes, ["reason"], "an erasure")
   if (typeof reason === "string" && isReason(reason)) return reason
   throw invalid("reason", `must be a string of 1 to ${REASON_LENGTH_MAX} characters`)
-}
-
-const DAY_MS = 86_400_000
-
-/**
- * Until when the topics keep what stands in them since a time: the public one for its retention,
- * and the request that brought it for as long as commands are kept.
- */
-export const topicCopyUntil = (since: string, retentionMs: number | "forever"): string | null => {
-  if (retentionMs === "forever") return null
-  const longest = Math.max(retentionMs, COMMANDS_RETENTION_DAYS * DAY_MS)
-  return formatMicros(microsOf(since) + longest * 1_000)
 }
 
 /** The handlers of ErasureApi. */

@@ -2,12 +2,14 @@
  * The parameters that narrow events, shared by the list, the statistics and the stream, and their
  * translation into the domain's filter. Knows nothing of how a filter is applied.
  */
+
 import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
 import { invalid } from "../messages/ApiError.ts"
 import {
   choiceParameter,
   dateTimeParameter,
   integerParameter,
+  refuseInverted,
   textParameter,
   type ValuesOf
 } from "../messages/QueryParameters.ts"
@@ -68,17 +70,6 @@ const actionCondition = (action: string): Pick<EventFilter, "action" | "actionPr
     throw invalid("action", "may have * only at the end, after a dot, as in document.*")
   }
   return { actionPrefix: action.slice(0, -1) }
-}
-
-/** Throws ApiError if nothing can lie between a pair of bounds. */
-export const refuseInverted = <A extends string | number>(
-  names: readonly [string, string],
-  from: A | undefined,
-  to: A | undefined
-): void => {
-  if (from !== undefined && to !== undefined && from > to) {
-    throw invalid(names[0], `is behind ${names[1]}`, "invalid_range")
-  }
 }
 
 /** Without the members that are undefined. */

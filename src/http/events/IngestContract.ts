@@ -1,9 +1,9 @@
 /**
  * The ingest routes and the receipts: paths, bodies, statuses. Says nothing of how they are served.
  */
+
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import {
   BatchAccepted,
@@ -14,37 +14,10 @@ import {
   EventInput,
   Receipt
 } from "../contract/ContractSchemas.ts"
+import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { createdHeaders, operation, type HeaderParameter } from "../contract/Operation.ts"
-import { choiceParameter } from "../messages/QueryParameters.ts"
-
-/** Characters of an `Idempotency-Key` at most. */
-export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
-/** Asks to wait for the commit; its only value is `true`. */
-export const SYNC_HEADER = "X-Service-Sync"
-
-/** Query of the ingest routes. */
-export const syncParameters = {
-  sync: choiceParameter(["true"], {
-    description: "Wait until the events are committed; the same as the header `X-Service-Sync`."
-  })
-}
-
-/** The header that makes a write repeatable. */
-export const idempotencyHeader: Readonly<Record<string, HeaderParameter>> = {
-  "Idempotency-Key": {
-    description:
-      "Names this request within tenant, method and path. The same key with the same body gives "
-      + "the first answer again, with another body 422. Only 2xx answers are remembered, for 7 "
-      + "days. Such a request waits for the sequencer's decision, 10 s at most, else 503.",
-    schema: {
-      type: "string",
-      minLength: 1,
-      maxLength: IDEMPOTENCY_KEY_LENGTH_MAX,
-      pattern: "^[\\x21-\\x7e]+$"
-    }
-  }
-}
+import { idempotencyHeader, SYNC_HEADER, syncParameters } from "../messages/WriteRequest.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
 
 const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
   [SYNC_HEADER]: {

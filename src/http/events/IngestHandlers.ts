@@ -2,85 +2,54 @@
  * Serves the ingest routes: reads the request exactly, hands its items to the pipeline, and says
  * what came of it. Validation, ids and waiting are the pipeline's.
  */
+
 import { Effect, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Receipts } from "../../actors/follower/Receipts.ts"
-import { Visibility } from "../../actors/follower/Visibility.ts"
-import { BATCH_ITEMS_MAX } from "../../domain/events/AuditEvent.ts"
+import { Visibility } from "../../actors/log/Visibility.ts"
 import { verifyReceiptId } from "../../domain/Identifiers.ts"
-import { toAnswer, type Receipt } from "../../domain/records/Receipt.ts"
 import {
   parseStrict,
   parseStrictBatch,
   parseStrictLines,
-  type JsonProblem,
   type StrictResult
 } from "../../domain/json/StrictJson.ts"
+import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
+import { type Receipt, toAnswer } from "../../domain/records/Receipt.ts"
+import { EventStore } from "../../ports/EventStore.ts"
 import {
   Ingest,
-  markOf,
-  prepareItems,
-  receivedAtOf,
-  type IdempotencyKey,
   type IngestOutcome,
-  type PreparedItems
+  markOf,
+  type PreparedItems,
+  prepareItems,
+  receivedAtOf
 } from "../../services/ingest/Ingest.ts"
-import { EventStore } from "../../ports/EventStore.ts"
-import { answering, createdAt, json, jsonText, type AnswerOptions } from "../messages/Answer.ts"
 import { Api } from "../Api.ts"
+import { type AnswerOptions, answering, createdAt, json, jsonText } from "../messages/Answer.ts"
 import {
   ApiError,
-  invalid,
   notFound,
-  refusable,
   RETRY_AFTER_SECONDS,
+  refusable,
   unavailable
 } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { CurrentPrincipal } from "../server/Authorization.ts"
-import { IDEMPOTENCY_KEY_LENGTH_MAX, SYNC_HEADER, syncParameters } from "./IngestContract.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { type ReceivedBody, readBody } from "../messages/RequestBody.ts"
+import {
+  type Accepted,
+  acceptedAt,
+  IDEMPOTENCY_HEADER,
+  idempotencyKey,
+  refusedItem,
+  unreadable,
+  wantsSync
+} from "../messages/WriteRequest.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
-import { readBody, type ReceivedBody } from "../messages/RequestBody.ts"
-
-export const IDEMPOTENCY_HEADER = "Idempotency-Key"
-const VISIBLE_ASCII = /^[\x21-\x7e]+$/
-
-/** True if the client waits for the commit; throws ApiError for any value but `true`. */
-export const wantsSync = (request: HttpServerRequest.HttpServerRequest): boolean => {
-  const { values } = readQuery(request.url, syncParameters)
-  const header = request.headers[SYNC_HEADER.toLowerCase()]
-  if (header !== undefined && header !== "true") {
-    throw invalid(SYNC_HEADER, 'the only value is "true"')
-  }
-  return header === "true" || values.sync === "true"
-}
-
-export const idempotencyKey = (
-  request: HttpServerRequest.HttpServerRequest,
-  path: string
-): IdempotencyKey | undefined => {
-  const key = request.headers[IDEMPOTENCY_HEADER.toLowerCase()]
-  if (key === undefined) return undefined
-  if (key.length > IDEMPOTENCY_KEY_LENGTH_MAX || !VISIBLE_ASCII.test(key)) {
-    throw invalid(
-      IDEMPOTENCY_HEADER,
-      `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`
-    )
-  }
-  return { method: request.method, path, key }
-}
-
-/** A body that can't be read as a whole. */
-export const unreadable = (problem: JsonProblem): ApiError =>
-  new ApiError({
-    code: problem.code === "invalid_json" ? "invalid_json" : "invalid_request",
-    message: problem.message,
-    ...(problem.path === "" ? {} : { field: problem.path })
-  })
 
 const batchItems = ({ bytes, mediaType }: ReceivedBody): ReadonlyArray<StrictResult> => {
   const batch =
@@ -97,10 +66,6 @@ const singleItem = ({ bytes }: ReceivedBody): StrictResult => {
   if ("problem" in item) throw unreadable(item.problem)
   return item
 }
-
-/** An item's message begins with the path of the field at fault. */
-export const fieldOf = (message: string): string | undefined =>
-  /^[\w.[\]-]+(?=: )/.exec(message)?.[0]
 
 /** How the two ingest routes differ before the pipeline. */
 interface RequestKind {
@@ -119,16 +84,6 @@ const batch: RequestKind = {
   mode: "batch",
   mediaTypes: [JSON_TYPE, NDJSON_TYPE],
   itemsOf: batchItems
-}
-
-/** The refusal of a single event that did not pass validation. */
-export const refusedItem = (message: string): ApiError => {
-  const field = fieldOf(message)
-  return new ApiError({
-    code: "invalid_request",
-    message,
-    ...(field === undefined ? {} : { field })
-  })
 }
 
 type Settled = Extract<IngestOutcome, { readonly kind: "written" | "visible" }>
@@ -157,19 +112,6 @@ export const settled = (outcome: IngestOutcome): Effect.Effect<Settled, ApiError
       )
   }
 }
-
-/** Where the receipt of a 202 is. */
-export type Accepted = (receiptId: string) => AnswerOptions
-
-export const acceptedAt =
-  (publicUrl = ""): Accepted =>
-  (receiptId) => ({
-    status: 202,
-    headers: {
-      location: `${publicUrl}/v1/receipts/${receiptId}`,
-      "retry-after": String(RETRY_AFTER_SECONDS)
-    }
-  })
 
 const withWarnings = ({ warnings }: PreparedItems) => (warnings.length === 0 ? {} : { warnings })
 

@@ -2,24 +2,19 @@
  * The routes that read events back: list, one event, statistics. Says nothing of how they are
  * served.
  */
+
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { EventList, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
+import { operation } from "../contract/Operation.ts"
+import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { PAGE_DEFAULT, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../messages/Paging.ts"
+import { choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
 import { filterParameters } from "./EventParameters.ts"
-import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { operation } from "../contract/Operation.ts"
-import { choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
 
-/** Events of a page, unless asked otherwise and at most. */
-export const PAGE_SIZE_DEFAULT = 50
-export const PAGE_SIZE_MAX = 1_000
-/** The page that is shown unless asked otherwise. */
-export const PAGE_DEFAULT = 1
-/** `page` times `page_size` at most: beyond it only sequence numbers lead on. */
-export const PAGED_EVENTS_MAX = 10_000_000
 /** Groups of the statistics, unless asked otherwise and at most. */
 export const STATS_LIMIT_DEFAULT = 100
 export const STATS_LIMIT_MAX = 1_000

@@ -3,41 +3,39 @@
  * which events those are is the store's answer.
  */
 import { Effect, Stream } from "effect"
-import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Visibility } from "../../actors/follower/Visibility.ts"
+import { Visibility } from "../../actors/log/Visibility.ts"
+import { linkOf } from "../../domain/chain/Link.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
-import { linkOf } from "../../domain/chain/Link.ts"
 import {
-  EventStore,
   type EventPage,
   type EventPageQuery,
+  EventStore,
   type KeysetPages,
   type StoreUnavailable
 } from "../../ports/EventStore.ts"
-import { answering, json, jsonText, negotiated } from "../messages/Answer.ts"
 import { Api } from "../Api.ts"
+import { answering, json, jsonText, negotiated } from "../messages/Answer.ts"
 import { invalid, notFound, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { CurrentPrincipal } from "../server/Authorization.ts"
-import { CSV_HEADER, csvLine } from "./Csv.ts"
-import { refuseInverted, toFilter } from "./EventParameters.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { cursorLinks, pageLinks } from "../messages/PageLinks.ts"
+import { PAGE_DEFAULT, PAGE_SIZE_DEFAULT, PAGED_EVENTS_MAX } from "../messages/Paging.ts"
+import { readQuery, refuseInverted } from "../messages/QueryParameters.ts"
+import { readableView } from "../messages/StoreView.ts"
+import { transfer } from "../messages/Transfer.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { CSV_HEADER, csvLine } from "./Csv.ts"
+import { toFilter } from "./EventParameters.ts"
 import {
   eventParameters,
   listParameters,
   listTypes,
-  PAGE_DEFAULT,
-  PAGE_SIZE_DEFAULT,
-  PAGED_EVENTS_MAX,
   STATS_LIMIT_DEFAULT,
   statsParameters
 } from "./QueryContract.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
-import { readableView } from "../messages/StoreView.ts"
-import { transfer } from "../messages/Transfer.ts"
 
 interface ListRequest {
   readonly filter: EventFilter

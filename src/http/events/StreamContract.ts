@@ -1,26 +1,21 @@
 /**
  * The live stream of events: its path, parameters and form. Says nothing of how it is fed.
  */
+
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { MARK_EVENTS, READER_LIMITS } from "../../actors/feeds/Subscriber.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { MARK_EVENTS } from "../../actors/feeds/Subscriber.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
-import { filterParameters } from "./EventParameters.ts"
-import { SSE_TYPE } from "../messages/MediaTypes.ts"
 import { operation } from "../contract/Operation.ts"
-import { integerParameter } from "../messages/QueryParameters.ts"
-
-/** What browsers send when they reconnect. */
-export const LAST_EVENT_ID_HEADER = "Last-Event-ID"
+import { LAST_EVENT_ID_HEADER, resumeParameter, slowReaders } from "../messages/EventStream.ts"
+import { SSE_TYPE } from "../messages/MediaTypes.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { filterParameters } from "./EventParameters.ts"
 
 /** Query of `GET /v1/events/stream`. */
 export const streamParameters = {
   ...filterParameters,
-  after_sequence: integerParameter({
-    minimum: 0,
-    description: "Resume behind this sequence number, if there is no `Last-Event-ID`."
-  })
+  after_sequence: resumeParameter
 }
 
 const EventStream = Schema.String.annotate({
@@ -30,20 +25,6 @@ const EventStream = Schema.String.annotate({
     + `resume point, at most once for ${MARK_EVENTS} events that were passed over; browsers show no `
     + "event for it, and clients that do (httpx-sse) give it empty data."
 }).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
-
-const MIB = 1_048_576
-
-const closedWhen = (): string => {
-  const { bytesMax, lateBytes, lateMs } = READER_LIMITS
-  const late = `more than ${lateBytes / MIB} MiB for over ${lateMs / 1_000} s`
-  return `has ${bytesMax / MIB} MiB waiting, or ${late}, or takes nothing for 30 s`
-}
-
-/** What becomes of a stream whose reader is slow, in words. */
-export const slowReaders =
-  `A burst alone closes no stream. A reader that ${closedWhen()} is closed and resumes with its `
-  + "last id; so is the one furthest behind when all together take too much memory. Revoking the "
-  + "key closes the stream."
 
 const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
   success: EventStream,

@@ -4,40 +4,40 @@
  * elsewhere.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
-import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Heads } from "../../actors/follower/Heads.ts"
 import { Keys } from "../../actors/follower/Keys.ts"
-import { Visibility } from "../../actors/follower/Visibility.ts"
+import { Visibility } from "../../actors/log/Visibility.ts"
 import { chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import { sha256Hex } from "../../domain/Identifiers.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
-import { evidencePack } from "../../exports/pack/EvidencePack.ts"
 import { EvidenceSeal } from "../../exports/EvidenceSeal.ts"
 import {
   currentEtag,
-  openScope,
-  scopeEtag,
   type ExportKind,
   type ExportRequest,
-  type ExportScope
+  type ExportScope,
+  openScope,
+  scopeEtag
 } from "../../exports/ExportScope.ts"
-import { AuditReports } from "../../exports/report/AuditReports.ts"
-import { reportIdOf, type ReportInput, type ReportRequest } from "../../exports/report/Report.ts"
+import { evidencePack } from "../../exports/pack/EvidencePack.ts"
 import type { TraceExport } from "../../exports/pack/TraceExport.ts"
-import { SystemActs } from "../../services/administration/SystemActs.ts"
+import { AuditReports } from "../../exports/report/AuditReports.ts"
+import { type ReportInput, type ReportRequest, reportIdOf } from "../../exports/report/Report.ts"
 import type { Archive } from "../../ports/Archive.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import type { EventStore } from "../../ports/EventStore.ts"
+import { SystemActs } from "../../services/administration/SystemActs.ts"
 import type { Verifier } from "../../verify/Verifier.ts"
-import type { Failure } from "../messages/Answer.ts"
 import { API_VERSION } from "../Api.ts"
+import type { Failure } from "../messages/Answer.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { ExportSlots } from "./ExportSlots.ts"
-import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
 import { matchesEtag } from "../messages/StaticAnswer.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { transfer } from "../messages/Transfer.ts"
+import { ExportSlots } from "./ExportSlots.ts"
+import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
 
 /** What is to be exported, and for whom. */
 export interface ExportOrder extends ExportRequest {

@@ -4,12 +4,12 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
-import { filterParameters } from "../events/EventParameters.ts"
-import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
 import { operation } from "../contract/Operation.ts"
+import { filterParameters } from "../events/EventParameters.ts"
 import { booleanParameter } from "../messages/QueryParameters.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
 
 /** Query of `GET /v1/export/pdf`. */
 export const pdfParameters = filterParameters

@@ -3,15 +3,15 @@
  */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { answering } from "../messages/Answer.ts"
 import { Api } from "../Api.ts"
-import { refusable } from "../messages/ApiError.ts"
-import { CurrentPrincipal } from "../server/Authorization.ts"
 import { toFilter } from "../events/EventParameters.ts"
+import { answering } from "../messages/Answer.ts"
+import { refusable } from "../messages/ApiError.ts"
+import { readQuery } from "../messages/QueryParameters.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { HttpListener } from "../server/HttpListener.ts"
 import { ExportAnswers } from "./ExportAnswers.ts"
 import { packParameters, pdfParameters } from "./ExportContract.ts"
-import { HttpListener } from "../server/HttpListener.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
 
 const askedWith = (id: string) => ({ kind: "API key" as const, id })
 

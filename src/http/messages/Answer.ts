@@ -4,14 +4,14 @@
  * failures.
  */
 import { Cause, Effect, Option } from "effect"
-import { HttpServerError, HttpServerResponse, type HttpServerRequest } from "effect/http"
-import type { AdminRefused, AdminTimedOut } from "../../actors/follower/Keys.ts"
+import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ResumePointInvalid, TooManyStreams } from "../../actors/feeds/LiveFeed.ts"
+import type { AdminRefused, AdminTimedOut } from "../../actors/follower/Keys.ts"
 import { tooManyLinks } from "../../domain/registry/Registry.ts"
-import type { CommandLogBusy, CommandTooLarge } from "../../services/commands/CommandLog.ts"
-import type { TooManyLinks } from "../../services/administration/ShareLinks.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { StatsTooLarge, StoreUnavailable } from "../../ports/EventStore.ts"
+import type { TooManyLinks } from "../../services/administration/ShareLinks.ts"
+import type { CommandLogBusy, CommandTooLarge } from "../../services/commands/CommandLog.ts"
 import { ApiError, errorBody, errorHeaders, unavailable } from "./ApiError.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import { negotiate } from "./MediaTypes.ts"

@@ -5,8 +5,8 @@
 import { Result } from "effect"
 import {
   METADATA_PATH_SEGMENTS_MAX,
-  metadataPathSegments,
-  type MetadataCondition
+  type MetadataCondition,
+  metadataPathSegments
 } from "../../domain/events/EventFilter.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
 import { invalid } from "./ApiError.ts"
@@ -244,4 +244,15 @@ export const readQuery = <P extends Parameters>(
     throw invalid("metadata", `more than ${METADATA_CONDITIONS_MAX} conditions`)
   }
   return { values: values as ValuesOf<P>, metadata }
+}
+
+/** Throws ApiError if nothing can lie between a pair of bounds. */
+export const refuseInverted = <A extends string | number>(
+  names: readonly [string, string],
+  from: A | undefined,
+  to: A | undefined
+): void => {
+  if (from !== undefined && to !== undefined && from > to) {
+    throw invalid(names[0], `is behind ${names[1]}`, "invalid_range")
+  }
 }

@@ -3,12 +3,13 @@
  * Every limit holds while the bytes arrive and while they are inflated, so that no client decides
  * how much memory it takes. What the bytes say is none of its business.
  */
-import { Effect, Stream } from "effect"
-import type { HttpServerRequest } from "effect/http"
+
 import type { Transform } from "node:stream"
 import { constants, createBrotliDecompress, createGunzip, createZstdDecompress } from "node:zlib"
+import { Effect, Stream } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { ApiError, refusable } from "./ApiError.ts"
-import { CurrentBody, type BodyAccount } from "./BodyBudget.ts"
+import { type BodyAccount, CurrentBody } from "./BodyBudget.ts"
 
 /** Milliseconds that a whole body may take to arrive. */
 export const BODY_TIMEOUT_MS = 30_000

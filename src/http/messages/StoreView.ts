@@ -2,8 +2,8 @@
  * Whether, and how, a tenant's rows may be read now, by what the projection has said of them.
  */
 import { Effect } from "effect"
-import type { Visibility } from "../../actors/follower/Visibility.ts"
-import { unavailable, type ApiError } from "./ApiError.ts"
+import type { Visibility } from "../../actors/log/Visibility.ts"
+import { type ApiError, unavailable } from "./ApiError.ts"
 
 /** Refused while the view is being built anew: what is missing then is not known to be missing. */
 export const readableView = (

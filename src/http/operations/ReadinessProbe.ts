@@ -5,12 +5,12 @@
 import { Clock, Effect, Exit, Layer, Option, Ref, Semaphore } from "effect"
 import { Following } from "../../actors/follower/Follower.ts"
 import { Receipts } from "../../actors/follower/Receipts.ts"
-import { Visibility } from "../../actors/follower/Visibility.ts"
+import { Visibility } from "../../actors/log/Visibility.ts"
 import type { Command } from "../../domain/records/Command.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
-import { CommandLog } from "../../services/commands/CommandLog.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
+import { CommandLog } from "../../services/commands/CommandLog.ts"
 import { Readiness, type ReadinessReport } from "./Readiness.ts"
 
 /** Time that a probe may take through log, sequencer and projection. */

@@ -3,7 +3,7 @@
  * for whoever supervises it, on a port of their own, and nothing of any tenant.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Effect, Layer, type Cause } from "effect"
+import { type Cause, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { errorResponse, isRouteNotFound, json } from "../messages/Answer.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"

@@ -10,9 +10,9 @@ import {
   HttpApiSchema,
   OpenApi
 } from "effect/http-api"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { ErrorBody } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { PROTOBUF_TYPE } from "./OtlpEncoding.ts"
 
 /** Puts every refusal of the route into the form of OTLP. Stands outside of the authorization. */

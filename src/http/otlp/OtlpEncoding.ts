@@ -3,16 +3,16 @@
  * the form of the specification, `google.rpc.Status`. Knows no span; who refuses is not decided
  * here.
  */
-import { create, createRegistry, toBinary, toJson, type MessageInitShape } from "@bufbuild/protobuf"
+import { create, createRegistry, type MessageInitShape, toBinary, toJson } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import {
   BadRequestSchema,
   ErrorInfoSchema,
   RetryInfoSchema
 } from "../../services/ingest/otlp/gen/google/rpc/error_details_pb.js"
-import { StatusSchema, type Status } from "../../services/ingest/otlp/gen/google/rpc/status_pb.js"
+import { type Status, StatusSchema } from "../../services/ingest/otlp/gen/google/rpc/status_pb.js"
 import { ExportTraceServiceResponseSchema } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
-import { errorStatuses, RETRY_AFTER_SECONDS, type ErrorCode } from "../messages/ApiError.ts"
+import { type ErrorCode, errorStatuses, RETRY_AFTER_SECONDS } from "../messages/ApiError.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 
 /** What OTLP calls protobuf. */

@@ -6,36 +6,36 @@
 import { Effect, Layer, Option } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import type { ItemError } from "../../domain/records/Command.ts"
 import { parseJson } from "../../domain/json/Json.ts"
+import type { ItemError } from "../../domain/records/Command.ts"
 import type { RecordOtlpSpan } from "../../domain/traces/TraceOperation.ts"
 import { COMMIT_TIMEOUT_MS, Ingest } from "../../services/ingest/Ingest.ts"
-import type { ExportTraceServiceRequest } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import { decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
+import type { ExportTraceServiceRequest } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import {
   countSpans,
   labelAt,
   prepareSpans,
   type RefusedSpan
 } from "../../services/ingest/otlp/PrepareSpans.ts"
-import { answering } from "../messages/Answer.ts"
 import { Api } from "../Api.ts"
+import { answering } from "../messages/Answer.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { CurrentPrincipal } from "../server/Authorization.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
+import { type ReceivedBody, readBody } from "../messages/RequestBody.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered } from "../server/Metrics.ts"
+import { Quota } from "../server/Quota.ts"
 import { OtlpRefusals } from "./OtlpContract.ts"
 import {
   encodingOf,
   exportAnswer,
-  PROTOBUF_TYPE,
-  refusalAnswer,
   type OtlpEncoding,
-  type Refusal
+  PROTOBUF_TYPE,
+  type Refusal,
+  refusalAnswer
 } from "./OtlpEncoding.ts"
-import { Quota } from "../server/Quota.ts"
-import { readBody, type ReceivedBody } from "../messages/RequestBody.ts"
 
 /** Refused spans that an answer names; the others it counts. */
 export const REFUSALS_NAMED_MAX = 20

@@ -5,14 +5,14 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiMiddleware, HttpApiSecurity, OpenApi, type HttpApiEndpoint } from "effect/http-api"
+import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import { Keys, type Principal } from "../../actors/follower/Keys.ts"
 import type { Scope } from "../../domain/registry/Registry.ts"
 import { errorResponse } from "../messages/Answer.ts"
 import { ApiError } from "../messages/ApiError.ts"
 import { CurrentRequest } from "../messages/CurrentRequest.ts"
-import { FailedCredentials } from "./FailedCredentials.ts"
 import { withKnownQuery } from "../messages/KnownQuery.ts"
+import { FailedCredentials } from "./FailedCredentials.ts"
 
 /** Whose key the current request came with. */
 export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(

@@ -2,7 +2,7 @@
  * The end of a server's life: begun when it stops accepting, before replies in flight are waited
  * for. Whoever would keep a connection open for long asks here when to let go.
  */
-import { Context, Effect, Layer, Latch } from "effect"
+import { Context, Effect, Latch, Layer } from "effect"
 
 /** Whether this process's server is on its way down. */
 export class Draining extends Context.Service<

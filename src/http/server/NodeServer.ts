@@ -5,23 +5,23 @@
  */
 import {
   createServer,
-  Server,
-  STATUS_CODES,
   type IncomingMessage,
-  type ServerResponse
+  Server,
+  type ServerResponse,
+  STATUS_CODES
 } from "node:http"
-import { Server as SocketServer, type Socket } from "node:net"
+import { type Socket, Server as SocketServer } from "node:net"
 import type { Duplex } from "node:stream"
 import {
   ApiError,
+  type ErrorForm,
   errorBody,
   errorFormOf,
   errorHeaders,
-  unavailable,
-  type ErrorForm
+  unavailable
 } from "../messages/ApiError.ts"
-import { corsHeaders } from "./Cors.ts"
 import { pathOf, requestIdOf } from "../messages/CurrentRequest.ts"
+import { corsHeaders } from "./Cors.ts"
 
 /** Milliseconds that the head of a request may take to arrive. */
 const HEADERS_TIMEOUT_MS = 15_000

@@ -17,14 +17,14 @@ import { errorResponse, isRouteNotFound } from "../messages/Answer.ts"
 import { ApiError, errorFormOf, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { Bodies, CurrentBody } from "../messages/BodyBudget.ts"
-import { compressed } from "./Compression.ts"
-import { corsOptions } from "./Cors.ts"
 import {
   CurrentRequest,
   pathOf,
-  requestIdOf,
-  type RequestFacts
+  type RequestFacts,
+  requestIdOf
 } from "../messages/CurrentRequest.ts"
+import { compressed } from "./Compression.ts"
+import { corsOptions } from "./Cors.ts"
 import { requestAnswered } from "./Metrics.ts"
 import { allowedMethods, findRoute, UNKNOWN_ROUTE } from "./RouteTable.ts"
 

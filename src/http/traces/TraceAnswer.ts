@@ -5,9 +5,9 @@
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import {
-  FOLLOWED_BYTES_MAX,
   type ExecutionTooLarge,
-  type ExecutionUnknown
+  type ExecutionUnknown,
+  FOLLOWED_BYTES_MAX
 } from "../../actors/feeds/TraceFeed.ts"
 import type { Receipt } from "../../domain/records/Receipt.ts"
 import type { TraceOperation, TraceResult } from "../../domain/traces/TraceOperation.ts"
@@ -18,9 +18,9 @@ import type {
   TraceRefused,
   TraceUndecided
 } from "../../services/ingest/TraceWrites.ts"
-import { json, type AnswerOptions, type Failure } from "../messages/Answer.ts"
+import { type AnswerOptions, type Failure, json } from "../messages/Answer.ts"
 import { ApiError, notFound, unavailable } from "../messages/ApiError.ts"
-import { fieldOf, IDEMPOTENCY_HEADER } from "../events/IngestHandlers.ts"
+import { fieldOf, IDEMPOTENCY_HEADER } from "../messages/WriteRequest.ts"
 
 /** What only writes to traces and their streams fail with. */
 export type TraceFailure =

@@ -6,10 +6,10 @@ import { Effect } from "effect"
 import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
 import { refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { acceptedAt, wantsSync } from "../events/IngestHandlers.ts"
+import { acceptedAt, wantsSync } from "../messages/WriteRequest.ts"
 import { ingestAnswered } from "../server/Metrics.ts"
 import { batchVisible, batchWritten, refusing } from "./TraceAnswer.ts"
-import { severalOperations, TraceRequests, type TraceInput } from "./TraceRequest.ts"
+import { severalOperations, type TraceInput, TraceRequests } from "./TraceRequest.ts"
 
 const MEMBER = "operations"
 

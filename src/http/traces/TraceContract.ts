@@ -5,24 +5,24 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { executionStatuses } from "../../domain/traces/TraceFact.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
-import { idempotencyHeader, SYNC_HEADER, syncParameters } from "../events/IngestContract.ts"
+import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
+import { LAST_EVENT_ID_HEADER, slowReaders } from "../messages/EventStream.ts"
 import { NDJSON_TYPE, SSE_TYPE } from "../messages/MediaTypes.ts"
-import { createdHeaders, operation, type HeaderParameter } from "../contract/Operation.ts"
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../events/QueryContract.ts"
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../messages/Paging.ts"
 import {
   choiceParameter,
   dateTimeParameter,
   integerParameter,
   textParameter
 } from "../messages/QueryParameters.ts"
-import { LAST_EVENT_ID_HEADER, slowReaders } from "../events/StreamContract.ts"
+import { idempotencyHeader, SYNC_HEADER, syncParameters } from "../messages/WriteRequest.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { eventCursor, spanCursor } from "./TraceLists.ts"
 import {
   Dag,
-  EraseInput,
   ErasedExecution,
+  EraseInput,
   Execution,
   ExecutionEnd,
   ExecutionInput,

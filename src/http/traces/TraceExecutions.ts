@@ -3,24 +3,24 @@
  * are answered with what the store shows once they are visible.
  */
 import { Effect, Stream } from "effect"
-import { HttpServerResponse, type HttpServerRequest } from "effect/http"
-import { Visibility } from "../../actors/follower/Visibility.ts"
-import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Visibility } from "../../actors/log/Visibility.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
-import { TraceStore, type ExecutionPageQuery } from "../../ports/TraceStore.ts"
+import { type ExecutionPageQuery, TraceStore } from "../../ports/TraceStore.ts"
+import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
 import { TraceVerifier } from "../../verify/TraceVerifier.ts"
 import { createdAt, json, jsonText } from "../messages/Answer.ts"
 import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { CurrentPrincipal } from "../server/Authorization.ts"
-import { topicCopyUntil } from "../events/ErasureHandlers.ts"
-import { refuseInverted } from "../events/EventParameters.ts"
-import { ingestAnswered } from "../server/Metrics.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { opaqueLinks, pageLinks } from "../messages/PageLinks.ts"
-import { PAGE_SIZE_DEFAULT, PAGED_EVENTS_MAX } from "../events/QueryContract.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
+import { PAGE_SIZE_DEFAULT, PAGED_EVENTS_MAX } from "../messages/Paging.ts"
+import { readQuery, refuseInverted } from "../messages/QueryParameters.ts"
 import { readableView } from "../messages/StoreView.ts"
+import { topicCopyUntil } from "../messages/TopicCopy.ts"
+import { transfer } from "../messages/Transfer.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { ingestAnswered } from "../server/Metrics.ts"
 import { refusing } from "./TraceAnswer.ts"
 import {
   executionParameters,
@@ -35,13 +35,12 @@ import {
   idOf,
   oneOperation,
   optionalOperation,
-  targetAt,
-  TraceRequests,
   type ReadWrite,
   type TraceInput,
-  type TraceInputOf
+  type TraceInputOf,
+  TraceRequests,
+  targetAt
 } from "./TraceRequest.ts"
-import { transfer } from "../messages/Transfer.ts"
 
 const EXECUTIONS_PATH = "/api/v1/executions"
 const SPANS_PATH = "/api/v1/spans"

@@ -3,13 +3,13 @@
  * limit above which it is no use as a picture. What a graph is, the domain says.
  */
 import { Effect, Semaphore, Stream } from "effect"
-import { graphOf, type ExecutionGraph } from "../../domain/traces/ExecutionGraph.ts"
 import { parseJson } from "../../domain/json/Json.ts"
-import { parseFact, type FactDetails, type TraceFact } from "../../domain/traces/TraceFact.ts"
+import { type ExecutionGraph, graphOf } from "../../domain/traces/ExecutionGraph.ts"
+import { type FactDetails, parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
 import type { SpanOutline, TraceStore } from "../../ports/TraceStore.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
-import { DAG_EDGES_MAX, DAG_TEXT_MAX, DAG_SPANS_MAX } from "./TraceContract.ts"
+import { DAG_EDGES_MAX, DAG_SPANS_MAX, DAG_TEXT_MAX } from "./TraceContract.ts"
 
 /** Graphs that are made at once in this process: each may need some 100 MB for a moment. */
 const AT_ONCE = 1

@@ -3,13 +3,13 @@
  * What stands in a list is not decided here.
  */
 import { Result, Stream } from "effect"
-import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { parseJson } from "../../domain/json/Json.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { EventPlace, SpanPlace } from "../../ports/TraceStore.ts"
-import { JSON_TYPE, negotiate, NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { JSON_TYPE, NDJSON_TYPE, negotiate } from "../messages/MediaTypes.ts"
 import type { Parameter } from "../messages/QueryParameters.ts"
-import { transfer, type TransferOf } from "../messages/Transfer.ts"
+import { type TransferOf, transfer } from "../messages/Transfer.ts"
 
 /** Characters of lines that are written at once: between them the process does other things. */
 const WRITTEN_AT_ONCE = 262_144

@@ -6,17 +6,17 @@ import { Effect, Option, Stream } from "effect"
 import {
   CHUNK,
   factsOf,
+  type SpansFrom,
   spanChunks,
-  spansFrom,
-  type SpansFrom
+  spansFrom
 } from "../../actors/feeds/SpanPages.ts"
-import type { Visibility } from "../../actors/follower/Visibility.ts"
+import type { Visibility } from "../../actors/log/Visibility.ts"
 import {
-  foldFacts,
-  toTraceEvent,
   type Execution,
+  foldFacts,
   type Span,
-  type TraceEvent
+  type TraceEvent,
+  toTraceEvent
 } from "../../domain/traces/TraceView.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type {

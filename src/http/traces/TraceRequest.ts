@@ -4,26 +4,26 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { BATCH_ITEMS_MAX } from "../../domain/events/AuditEvent.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import { parseStrict, parseStrictBatch, type StrictResult } from "../../domain/json/StrictJson.ts"
+import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { markOf } from "../../services/ingest/Ingest.ts"
 import {
-  prepareTraces,
   type OperationName,
   type PreparedTraces,
+  prepareTraces,
   type Target
 } from "../../services/ingest/PrepareTrace.ts"
 import type { TraceWrite } from "../../services/ingest/TraceWrites.ts"
 import { refuseUnknown } from "../admin/AdminHandlers.ts"
-import { notFound, refusable, type ApiError } from "../messages/ApiError.ts"
+import { type ApiError, notFound, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { CurrentPrincipal } from "../server/Authorization.ts"
-import { idempotencyKey, refusedItem, unreadable } from "../events/IngestHandlers.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
-import { Quota } from "../server/Quota.ts"
 import { readBody } from "../messages/RequestBody.ts"
+import { idempotencyKey, refusedItem, unreadable } from "../messages/WriteRequest.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { Quota } from "../server/Quota.ts"
 
 /** What every handler of a trace route is given. */
 export interface TraceInput {

@@ -3,9 +3,9 @@
  * only: bodies are checked by the pipeline, and answers are folded from stored facts.
  */
 import { Schema } from "effect"
-import { BATCH_ITEMS_MAX } from "../../domain/events/AuditEvent.ts"
 import { ID_LENGTH_MAX } from "../../domain/Identifiers.ts"
-import { executionStatuses, terminalStatuses, TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
+import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
+import { executionStatuses, TRACE_SCHEME, terminalStatuses } from "../../domain/traces/TraceFact.ts"
 import {
   CAUSES_MAX,
   REASON_LENGTH_MAX,

@@ -3,29 +3,29 @@
  * what the store shows once they are visible.
  */
 import { Effect } from "effect"
-import { Visibility } from "../../actors/follower/Visibility.ts"
-import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
+import { Visibility } from "../../actors/log/Visibility.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
+import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
 import { json } from "../messages/Answer.ts"
 import { notFound, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { CurrentPrincipal } from "../server/Authorization.ts"
 import { opaqueLinks } from "../messages/PageLinks.ts"
 import { readQuery } from "../messages/QueryParameters.ts"
 import { readableView } from "../messages/StoreView.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
 import { batchVisible, refusing } from "./TraceAnswer.ts"
 import { TRACE_PAGE_BYTES_MAX, TRACE_PAGE_SIZE, traceEventParameters } from "./TraceContract.ts"
 import { readBack, writeOne } from "./TraceExecutions.ts"
 import { eventCursor, inPieces, linesResponse, wantsLines } from "./TraceLists.ts"
-import { toEvents, traceReads, type EventsFrom } from "./TraceReads.ts"
+import { type EventsFrom, toEvents, traceReads } from "./TraceReads.ts"
 import {
   idOf,
   oneOrSeveralEvents,
   optionalOperation,
-  targetAt,
-  TraceRequests,
   type ReadWrite,
-  type TraceInputOf
+  type TraceInputOf,
+  TraceRequests,
+  targetAt
 } from "./TraceRequest.ts"
 
 /** The handlers of the routes below `/api/v1/spans`. */

@@ -4,14 +4,14 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { chains } from "../../domain/chain/Chains.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { VerifyReport } from "../contract/ContractSchemas.ts"
-import { filterParameters, unfilteredHints } from "../events/EventParameters.ts"
-import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { operation } from "../contract/Operation.ts"
+import { filterParameters, unfilteredHints } from "../events/EventParameters.ts"
 import { eventParameters } from "../events/QueryContract.ts"
+import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { booleanParameter, choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
+import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { EventVerifyReport, KEPT_EVENTS_MAX, KeptInput, VerifyLines } from "./VerifySchemas.ts"
 
 /** What a report can be, the default first. */

@@ -2,7 +2,7 @@
  * A long check as lines: progress now and then, the report last. A check that fails before its
  * first line is refused like any other request; whoever hangs up ends it.
  */
-import { Clock, Effect, Exit, Queue, Scope, Stream, type Cause } from "effect"
+import { type Cause, Clock, Effect, Exit, Queue, Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { VerifyProgress, VerifyReport } from "../../verify/Verifier.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"

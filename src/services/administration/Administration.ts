@@ -6,18 +6,18 @@
 import { timingSafeEqual } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
 import { RegistryView } from "../../actors/follower/Follower.ts"
-import { Keys, Unauthenticated, type Principal } from "../../actors/follower/Keys.ts"
-import { newApiKey, sha256Hex, SYSTEM_TENANT, uuidv7 } from "../../domain/Identifiers.ts"
+import { Keys, type Principal, Unauthenticated } from "../../actors/follower/Keys.ts"
+import { newApiKey, SYSTEM_TENANT, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
 import {
-  linksEndingWith,
   type ApiKey,
+  linksEndingWith,
   type RegistryOperation,
   type Scope,
   type ShareLink,
   type Tenant
 } from "../../domain/registry/Registry.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
-import { SystemActs, type SystemAct } from "./SystemActs.ts"
+import { type SystemAct, SystemActs } from "./SystemActs.ts"
 
 /** A key that the configuration makes known: the secret is hashed at once. */
 export interface BootstrapKey {

@@ -2,7 +2,7 @@
  * Commands of the service's own: written, and waited for until the sequencer has decided. They carry
  * no Idempotency-Key, so the decision is always a receipt.
  */
-import { Effect, Option, type Duration } from "effect"
+import { type Duration, Effect, Option } from "effect"
 import { Receipts } from "../../actors/follower/Receipts.ts"
 import type { Command } from "../../domain/records/Command.ts"
 import { LogUnavailable } from "../../ports/EventLog.ts"

@@ -3,24 +3,21 @@
  * so. The details themselves are taken out by the projection, which reads it like any other event.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
-import { Visibility } from "../../actors/follower/Visibility.ts"
-import {
-  BATCH_ITEMS_MAX,
-  RESERVED_ACTION_PREFIX,
-  type AuditEvent
-} from "../../domain/events/AuditEvent.ts"
-import type { PreparedEvent } from "../../domain/records/Command.ts"
+import { Visibility } from "../../actors/log/Visibility.ts"
+import { type AuditEvent, RESERVED_ACTION_PREFIX } from "../../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
 import { parseJson } from "../../domain/json/Json.ts"
+import type { PreparedEvent } from "../../domain/records/Command.ts"
+import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import {
-  Ingest,
-  markOf,
   type IdempotencyKey,
+  Ingest,
   type IngestFailure,
-  type IngestOutcome
+  type IngestOutcome,
+  markOf
 } from "../ingest/Ingest.ts"
 import { prepareItem } from "../ingest/Prepare.ts"
 

@@ -10,13 +10,13 @@ import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { newShareToken, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
 import {
   isOfRevokedKey,
-  linkRefusal,
   LINKS_MAX,
-  usableLinks,
-  type ShareLink
+  linkRefusal,
+  type ShareLink,
+  usableLinks
 } from "../../domain/registry/Registry.ts"
 import { formatMicros, microsOf, nowMicros } from "../../domain/Timestamp.ts"
-import { SystemActs, type SystemActFailure } from "./SystemActs.ts"
+import { type SystemActFailure, SystemActs } from "./SystemActs.ts"
 
 /** The tenant has as many usable links as it may have. */
 export class TooManyLinks extends Schema.TaggedError<TooManyLinks>()("TooManyLinks", {

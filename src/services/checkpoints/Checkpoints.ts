@@ -4,34 +4,32 @@
  * that does not lead to a root that one of the published keys has signed.
  */
 import { Clock, Context, Deferred, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
-import { isCaughtUp } from "../../actors/follower/CaughtUp.ts"
 import { ChainEnds } from "../../actors/chainEnds/ChainEnds.ts"
 import {
   newestGenuine,
   openRecord,
   saysItsNote
 } from "../../actors/chainEnds/GenuineCheckpoints.ts"
-import { headOf, Heads } from "../../actors/follower/Heads.ts"
+import { isCaughtUp } from "../../actors/follower/CaughtUp.ts"
+import { Heads, headOf } from "../../actors/follower/Heads.ts"
 import { PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import type { Receipts } from "../../actors/follower/Receipts.ts"
-import type { Visibility } from "../../actors/follower/Visibility.ts"
-import { chainOfTree, type Chain } from "../../domain/chain/Chains.ts"
+import type { Visibility } from "../../actors/log/Visibility.ts"
+import { type Chain, chainOfTree } from "../../domain/chain/Chains.ts"
 import {
-  openNote,
-  treeOfCheckpoint,
   type CheckpointRecord,
-  type OpenedNote
+  type OpenedNote,
+  openNote,
+  treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
-import type { Command } from "../../domain/records/Command.ts"
-import { makeReceiptId, uuidv7 } from "../../domain/Identifiers.ts"
 import {
   consistencyParts,
   hashesOf,
   inclusionParts,
   leafHash,
+  type TreeNode,
   verifyConsistency,
-  verifyInclusion,
-  type TreeNode
+  verifyInclusion
 } from "../../domain/chain/MerkleTree.ts"
 import {
   leavesUpTo,
@@ -41,13 +39,15 @@ import {
   TILE_WIDTH,
   type Tile
 } from "../../domain/chain/Tile.ts"
+import { makeReceiptId, uuidv7 } from "../../domain/Identifiers.ts"
+import type { Command } from "../../domain/records/Command.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import { CheckpointStore } from "../../ports/CheckpointStore.ts"
 import type { EventLog, LogUnavailable } from "../../ports/EventLog.ts"
 import { StoreUnavailable } from "../../ports/EventStore.ts"
 import { HashTree, type TreeUnbuildable } from "../../ports/HashTree.ts"
-import type { CommandLog } from "../commands/CommandLog.ts"
 import { decided } from "../administration/Decide.ts"
+import type { CommandLog } from "../commands/CommandLog.ts"
 
 /** What is asked for can't be proven: it is not there, or not within the checkpoint. */
 export class ProofRefused extends Schema.TaggedError<ProofRefused>()("ProofRefused", {

@@ -3,12 +3,12 @@
  * with the endorsement of the key before it, and every process reads them from there. A key that was
  * rotated away stays published, for what it signed until then.
  */
-import { Effect, Layer, Schedule, type Redacted } from "effect"
+import { Effect, Layer, type Redacted, Schedule } from "effect"
+import { RegistryView } from "../../actors/follower/Follower.ts"
+import { type PublishedKey, PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
+import { TreeSigners } from "../../actors/follower/TreeSigners.ts"
 import { scan } from "../../actors/log/PartitionScan.ts"
 import { readTreeSigner, SIGNER_KEY } from "../../actors/sequencer/SequencerState.ts"
-import { RegistryView } from "../../actors/follower/Follower.ts"
-import { PublishedKeys, type PublishedKey } from "../../actors/follower/PublishedKeys.ts"
-import { TreeSigners } from "../../actors/follower/TreeSigners.ts"
 import { isVkey, type OpenedCheckpoint, type Signer } from "../../domain/chain/Checkpoint.ts"
 import {
   endorse,
@@ -21,8 +21,8 @@ import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { lineKeysOf, type SigningKey } from "../../domain/registry/Registry.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import { EventLog, type LogRecord, type Position } from "../../ports/EventLog.ts"
-import { CommandLog } from "../commands/CommandLog.ts"
 import { systemCommand } from "../administration/SystemActs.ts"
+import { CommandLog } from "../commands/CommandLog.ts"
 
 /** The keys of the registry with what each counts for; `trusted`: vkeys that the operator lists. */
 export const publishedKeys = (

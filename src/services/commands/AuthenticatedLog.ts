@@ -4,6 +4,8 @@
  * one is marked as refused. The one place where MACs are made and checked; what a refused record
  * means is for its reader to say, who never goes by it.
  */
+
+import { Effect } from "effect"
 import {
   isAuthenticated,
   MAC_HEADER,
@@ -11,7 +13,6 @@ import {
   type RecordMac
 } from "../../domain/records/RecordMac.ts"
 import { topicName } from "../../domain/records/Topics.ts"
-import { Effect } from "effect"
 import type { EventLog, Fetched, LogReader, LogRecord, NewRecord } from "../../ports/EventLog.ts"
 import { placeOf, type TakenOver } from "./TakeOver.ts"
 

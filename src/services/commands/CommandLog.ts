@@ -5,14 +5,13 @@
  */
 import { Context, Effect, Latch, Layer, Schema } from "effect"
 import {
+  type Command,
   encodeCommand,
   RECEIPT_HEADER,
   TENANT_HEADER,
-  WRITER_HEADER,
-  type Command
+  WRITER_HEADER
 } from "../../domain/records/Command.ts"
 import { CommandWriter } from "../../domain/records/CommandWriter.ts"
-import { nowMicros } from "../../domain/Timestamp.ts"
 import {
   FORMAT_HEADER,
   FORMAT_VERSION,
@@ -20,10 +19,11 @@ import {
   SEND_BYTES_MAX,
   SEND_RECORDS_MAX
 } from "../../domain/records/Topics.ts"
+import { nowMicros } from "../../domain/Timestamp.ts"
 import {
   EventLog,
-  type LogUnavailable,
   type LogAppender,
+  type LogUnavailable,
   type NewRecord
 } from "../../ports/EventLog.ts"
 

@@ -7,10 +7,10 @@
 import { Effect, Schedule, Schema } from "effect"
 import { scan } from "../../actors/log/PartitionScan.ts"
 import { parseJson } from "../../domain/json/Json.ts"
-import { authenticatedTopics, MAC_HEADER, type RecordMac } from "../../domain/records/RecordMac.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
+import { authenticatedTopics, MAC_HEADER, type RecordMac } from "../../domain/records/RecordMac.ts"
+import { type TopicKind, topicName } from "../../domain/records/Topics.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
-import { topicName, type TopicKind } from "../../domain/records/Topics.ts"
 import type { EventLog, LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
 
 /** By `<topic>/<partition>`: records without a MAC below this offset were there before. */

@@ -5,7 +5,9 @@
  */
 import { hash } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
-import { Receipts, type Decision } from "../../actors/follower/Receipts.ts"
+import { type Decision, Receipts } from "../../actors/follower/Receipts.ts"
+import { derivedUuid, makeReceiptId, uuidv7 } from "../../domain/Identifiers.ts"
+import type { StrictResult } from "../../domain/json/StrictJson.ts"
 import {
   bodyMark,
   type Command,
@@ -14,15 +16,13 @@ import {
   type ItemWarning,
   type PreparedEvent
 } from "../../domain/records/Command.ts"
-import { derivedUuid, makeReceiptId, uuidv7 } from "../../domain/Identifiers.ts"
 import type { Receipt } from "../../domain/records/Receipt.ts"
-import type { StrictResult } from "../../domain/json/StrictJson.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import type { TraceOperation } from "../../domain/traces/TraceOperation.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { CommandLog, type CommandLogBusy, type CommandTooLarge } from "../commands/CommandLog.ts"
-import { prepareItem, type PrepareLimits } from "./Prepare.ts"
+import { type PrepareLimits, prepareItem } from "./Prepare.ts"
 
 /** Milliseconds that a request waits for its commit, or for the sequencer's word, at most. */
 export const COMMIT_TIMEOUT_MS = 10_000

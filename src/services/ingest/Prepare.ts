@@ -5,6 +5,14 @@
  */
 import { hash } from "node:crypto"
 import {
+  bodyText,
+  contentHash,
+  coreText,
+  detailsHash,
+  detailsText,
+  type EventTexts
+} from "../../domain/chain/HashChain.ts"
+import {
   ACTION_FORM,
   ACTION_LENGTH_MAX,
   EMAIL_LENGTH_MAX,
@@ -14,16 +22,6 @@ import {
   NAME_LENGTH_MAX,
   RESERVED_ACTION_PREFIX
 } from "../../domain/events/AuditEvent.ts"
-import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
-import { dedupKeyOf, type PreparedEvent } from "../../domain/records/Command.ts"
-import {
-  bodyText,
-  contentHash,
-  coreText,
-  detailsHash,
-  detailsText,
-  type EventTexts
-} from "../../domain/chain/HashChain.ts"
 import {
   derivedUuid,
   ID_LENGTH_MAX,
@@ -31,8 +29,10 @@ import {
   randomHex,
   uuidv7
 } from "../../domain/Identifiers.ts"
-import { unknownField } from "../../domain/NearestName.ts"
+import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../domain/json/StrictJson.ts"
+import { unknownField } from "../../domain/NearestName.ts"
+import { dedupKeyOf, type PreparedEvent } from "../../domain/records/Command.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
 
 export interface PrepareLimits {

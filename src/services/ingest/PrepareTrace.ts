@@ -5,36 +5,36 @@
  */
 import { hash } from "node:crypto"
 import { NAME_LENGTH_MAX } from "../../domain/events/AuditEvent.ts"
-import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
-import type { ItemError } from "../../domain/records/Command.ts"
 import { derivedUuid, randomHex, uuidv7 } from "../../domain/Identifiers.ts"
+import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
 import type { JsonObject, StrictResult } from "../../domain/json/StrictJson.ts"
+import type { ItemError } from "../../domain/records/Command.ts"
 import { formatMicros, nowMicros, parseTimestamp } from "../../domain/Timestamp.ts"
 import {
   factDetailsHash,
-  terminalStatuses,
   type PreparedDetails,
-  type TerminalStatus
+  type TerminalStatus,
+  terminalStatuses
 } from "../../domain/traces/TraceFact.ts"
-import { traceEventKeyOf, type TraceOperation } from "../../domain/traces/TraceOperation.ts"
+import { type TraceOperation, traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
 import type { IdempotencyKey, PreparedItems } from "./Ingest.ts"
 import {
   checkId,
   checkMetadata,
   FINGERPRINT_LENGTH,
+  type Fields,
   isLonger,
   isObject,
+  memberOf,
   oneOf,
   optionalText,
+  type PrepareError,
+  Refusal,
   refuse,
   refuseUnknown,
-  Refusal,
   requireId,
   tooLarge,
-  memberOf,
-  withoutNulls,
-  type Fields,
-  type PrepareError
+  withoutNulls
 } from "./Prepare.ts"
 
 /** Characters of `agent_name` and of a span's `name`. */

@@ -6,7 +6,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Receipt } from "../../domain/records/Receipt.ts"
 import type { TraceErrorCode, TraceResult } from "../../domain/traces/TraceOperation.ts"
-import { Ingest, type Idempotency, type IngestFailure, type IngestOutcome } from "./Ingest.ts"
+import { type Idempotency, Ingest, type IngestFailure, type IngestOutcome } from "./Ingest.ts"
 import type { PreparedTraces } from "./PrepareTrace.ts"
 
 /** Every reason for which the sequencer refuses an operation. */

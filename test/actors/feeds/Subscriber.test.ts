@@ -6,12 +6,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Logger, References, Scope, Stream } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import {
+  type CloseReason,
+  type LiveMessage,
   MARK_EVENTS,
   openReader,
   READER_LIMITS,
   Readers,
-  type CloseReason,
-  type LiveMessage,
   type Subscriber
 } from "../../../src/actors/feeds/Subscriber.ts"
 

@@ -10,11 +10,11 @@ import { READER_LIMITS } from "../../../src/actors/feeds/Subscriber.ts"
 import { TraceFeed, type TraceSubscription } from "../../../src/actors/feeds/TraceFeed.ts"
 import { GENESIS_HASH } from "../../../src/domain/chain/HashChain.ts"
 import {
+  type FactCore,
+  type FactDetails,
   factDetailsHash,
   parseFact,
   storeFact,
-  type FactCore,
-  type FactDetails,
   type TraceFact
 } from "../../../src/domain/traces/TraceFact.ts"
 import { TraceView } from "../../../src/domain/traces/TraceView.ts"

@@ -6,10 +6,10 @@ import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { registryKey, registryValue } from "../../../src/domain/registry/Registry.ts"
 import {
   EventLog,
-  LogUnavailable,
   type Fetched,
   type LogReader,
   type LogRecord,
+  LogUnavailable,
   type Position
 } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"

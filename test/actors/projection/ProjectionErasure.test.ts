@@ -1,14 +1,14 @@
 /** What the projection erases before which record, and which stored rows a record has become. */
 import { assert, describe, it } from "@effect/vitest"
 import {
+  type ErasedEvents,
   erasedTargetsOf,
   erasedTogether,
   isEventOf,
-  isFactOf,
-  type ErasedEvents
+  isFactOf
 } from "../../../src/actors/projection/ProjectionErasure.ts"
-import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { eraseEvent } from "../../../src/domain/chain/HashChain.ts"
+import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { eraseFact, parseFact } from "../../../src/domain/traces/TraceFact.ts"
 import { bodies, FactChain } from "../../adapters/clickhouse/support/StoredFacts.ts"
 import { Chain } from "../../verify/support/Chains.ts"

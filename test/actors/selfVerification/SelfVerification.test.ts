@@ -9,9 +9,9 @@ import { Heads } from "../../../src/actors/follower/Heads.ts"
 import {
   afterSlice,
   newPatrol,
+  type Patrol,
   planSlice,
   runSelfVerification,
-  type Patrol,
   type Slice,
   type SliceReport
 } from "../../../src/actors/selfVerification/SelfVerification.ts"

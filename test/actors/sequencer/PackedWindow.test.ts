@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {
-  packEntries,
   PackedWindow,
+  packEntries,
   unpackEntries
 } from "../../../src/actors/sequencer/PackedWindow.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"

@@ -12,20 +12,20 @@ import {
   type SequencerState
 } from "../../../src/actors/sequencer/SequencerState.ts"
 import {
-  advance,
-  stateRecords,
-  step,
   type Arrival,
+  advance,
   type Changes,
-  type LogEnds
+  type LogEnds,
+  stateRecords,
+  step
 } from "../../../src/actors/sequencer/SequencerStep.ts"
-import {
-  dedupKeyOf,
-  type Command,
-  type PreparedEvent
-} from "../../../src/domain/records/Command.ts"
 import { GENESIS_HASH, linkHash } from "../../../src/domain/chain/HashChain.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
+import {
+  type Command,
+  dedupKeyOf,
+  type PreparedEvent
+} from "../../../src/domain/records/Command.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"

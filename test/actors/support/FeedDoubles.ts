@@ -3,12 +3,12 @@
  * is committed is not yet visible, and what is visible may not have been read yet.
  */
 import { Deferred, Effect, Layer, Stream } from "effect"
-import { Heads } from "../../../src/actors/follower/Heads.ts"
-import { Keys } from "../../../src/actors/follower/Keys.ts"
 import { layerLiveFeed } from "../../../src/actors/feeds/LiveFeed.ts"
 import { READER_LIMITS } from "../../../src/actors/feeds/Subscriber.ts"
 import { layerTraceFeed } from "../../../src/actors/feeds/TraceFeed.ts"
-import { noProgress, Visibility } from "../../../src/actors/follower/Visibility.ts"
+import { Heads } from "../../../src/actors/follower/Heads.ts"
+import { Keys } from "../../../src/actors/follower/Keys.ts"
+import { noProgress, Visibility } from "../../../src/actors/log/Visibility.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/traces/TraceFact.ts"
 import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"

@@ -3,39 +3,40 @@
  * land in a model of the store that shows them late and erases them, and the changelog keeps what a
  * restart would find. Also makers of operations with as little said as a test needs.
  */
-import { applyTraces, type TracesApplied } from "../../../src/actors/sequencer/traces/TraceStep.ts"
-import { TraceDraft, type EventMark } from "../../../src/actors/sequencer/traces/TraceDraft.ts"
-import type { Head } from "../../../src/domain/chain/Head.ts"
+
 import type { StateRecord } from "../../../src/actors/sequencer/StateRecord.ts"
+import { type EventMark, TraceDraft } from "../../../src/actors/sequencer/traces/TraceDraft.ts"
 import {
-  traceRecords,
+  type EvictionLimits,
   TraceState,
-  type EvictionLimits
+  traceRecords
 } from "../../../src/actors/sequencer/traces/TraceState.ts"
+import { applyTraces, type TracesApplied } from "../../../src/actors/sequencer/traces/TraceStep.ts"
 import {
-  wantedOf,
   type TraceCommand,
-  type Wanted
+  type Wanted,
+  wantedOf
 } from "../../../src/actors/sequencer/traces/TraceWanted.ts"
+import type { Head } from "../../../src/domain/chain/Head.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
 import {
   eraseFact,
-  factDetailsHash,
-  parseFact,
   type FactDetails,
+  factDetailsHash,
   type PreparedDetails,
+  parseFact,
   type TraceFact
 } from "../../../src/domain/traces/TraceFact.ts"
 import {
-  traceEventKeyOf,
   type AddSpanEvent,
   type EndExecution,
   type EndSpan,
   type EraseExecution,
   type RecordOtlpSpan,
   type StartExecution,
-  type StartSpan
+  type StartSpan,
+  traceEventKeyOf
 } from "../../../src/domain/traces/TraceOperation.ts"
 import { foldFacts, type TraceView } from "../../../src/domain/traces/TraceView.ts"
 import type { LoadedExecution } from "../../../src/ports/TraceStore.ts"

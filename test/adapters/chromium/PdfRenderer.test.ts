@@ -1,18 +1,18 @@
 /** The renderer against a real Chromium: what it prints, refuses to fetch and survives. */
 import { readdirSync, readFileSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { createServer, type Server } from "node:net"
 import type { AddressInfo } from "node:net"
+import { createServer, type Server } from "node:net"
 import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Exit, Fiber, Layer, Logger, ManagedRuntime } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { npmChromium } from "../../../src/adapters/chromium/NpmChromium.ts"
 import {
   layerChromium,
   type PdfRendererSettings
 } from "../../../src/adapters/chromium/PdfRendererChromium.ts"
-import { npmChromium } from "../../../src/adapters/chromium/NpmChromium.ts"
-import { PdfRenderer, type PdfDocument } from "../../../src/ports/PdfRenderer.ts"
+import { type PdfDocument, PdfRenderer } from "../../../src/ports/PdfRenderer.ts"
 import { readPdf } from "../../support/PdfReader.ts"
 
 const cacheFolder = join(homedir(), ".cache", "alk")

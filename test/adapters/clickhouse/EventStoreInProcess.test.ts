@@ -5,13 +5,13 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { ChdbEngine } from "../../../src/adapters/clickhouse/client/ChdbEngine.ts"
 import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
+import { layerClickHouse } from "../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { layerStoredTopics } from "../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { StoredTopics } from "../../../src/ports/TopicRows.ts"
 import { storeContract } from "./support/EventStoreContract.ts"
-import { temporaryFolder } from "./support/StoreProcesses.ts"
 import { chainOf, rowsOf } from "./support/StoredBodies.ts"
+import { temporaryFolder } from "./support/StoreProcesses.ts"
 
 const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
 

@@ -1,15 +1,16 @@
 /**
  * Numbered migrations: once each, whoever starts at the same time, and never a changed file.
  */
-import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+
 import * as fs from "node:fs"
 import { join } from "node:path"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
 import { ChdbEngine } from "../../../src/adapters/clickhouse/client/ChdbEngine.ts"
 import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import {
-  migrate,
   MigrationRefused,
+  migrate,
   migrationsFolder
 } from "../../../src/adapters/clickhouse/Migrations.ts"
 import { temporaryFolder } from "./support/StoreProcesses.ts"

@@ -2,14 +2,15 @@
  * The store adapter against servers that fail: every failure is a `StoreUnavailable` that names the
  * operation, and an acknowledgement that says less than was given is a failure too.
  */
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer } from "effect"
+
 import { once } from "node:events"
 import * as http from "node:http"
 import { buffer } from "node:stream/consumers"
 import { inspect } from "node:util"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer } from "effect"
 import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
+import { layerClickHouse } from "../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { emptyFilter } from "../../../src/domain/events/EventFilter.ts"
 import { EventStore, type StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { chainOf, rowsOf } from "./support/StoredBodies.ts"

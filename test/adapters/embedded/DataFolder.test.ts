@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
 import { once } from "node:events"
 import * as fs from "node:fs"
 import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
 import { DataFolder } from "../../../src/adapters/embedded/DataFolder.ts"
 import { hold, temporaryFolder } from "./fixtures.ts"
 

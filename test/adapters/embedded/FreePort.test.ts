@@ -1,6 +1,6 @@
+import { createServer, type Server } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { createServer, type Server } from "node:net"
 import { anyFreePort, freePortFrom } from "../../../src/adapters/embedded/FreePort.ts"
 
 const listening = (port: number, host: string) =>

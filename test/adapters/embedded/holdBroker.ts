@@ -5,8 +5,8 @@
  */
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
-import { DataFolder } from "../../../src/adapters/embedded/DataFolder.ts"
 import { EmbeddedBroker } from "../../../src/adapters/embedded/broker/EmbeddedBroker.ts"
+import { DataFolder } from "../../../src/adapters/embedded/DataFolder.ts"
 
 const [, , dataFolder = "", cacheDir = "", port = ""] = process.argv
 

@@ -1,11 +1,12 @@
 /** The signing key as a file: made once, read, refused, replaced. */
-import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Logger } from "effect"
+
 import { execFileSync } from "node:child_process"
 import { generateKeyPairSync } from "node:crypto"
 import * as fs from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Logger } from "effect"
 import {
   deletePrevious,
   keptPrevious,

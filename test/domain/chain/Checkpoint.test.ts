@@ -1,13 +1,14 @@
 /** Signed notes against published ones, and every way in which a note may be no checkpoint. */
-import { assert, describe, it } from "@effect/vitest"
+
 import { generateKeyPairSync } from "node:crypto"
+import { assert, describe, it } from "@effect/vitest"
 import {
   makeCheckpoint,
+  type OpenedNote,
   openNote,
-  signerOf,
   SigningKeyInvalid,
-  VkeyInvalid,
-  type OpenedNote
+  signerOf,
+  VkeyInvalid
 } from "../../../src/domain/chain/Checkpoint.ts"
 import { EMPTY_ROOT, Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 

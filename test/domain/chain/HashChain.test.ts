@@ -2,25 +2,26 @@
  * The chain: the vectors and broken chains that others computed, what a change of any field does,
  * and that nothing which is shown escapes the hashes.
  */
+
+import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { createHash } from "node:crypto"
-import { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
-import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import {
   appendSuffix,
   contentHash,
   coreText,
   detailsHash,
   detailsText,
+  type EventTexts,
   eraseEvent,
   faultOf,
   GENESIS_HASH,
   linkHash,
   recompute,
-  SCHEME,
-  type EventTexts
+  SCHEME
 } from "../../../src/domain/chain/HashChain.ts"
+import { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
+import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../src/domain/json/StrictJson.ts"
 import { prepareItem } from "../../../src/services/ingest/Prepare.ts"
 import { readVectors } from "../../support/Independent.ts"

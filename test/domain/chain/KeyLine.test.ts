@@ -4,24 +4,24 @@ import * as fc from "fast-check"
 import {
   makeCheckpoint,
   openNote,
-  signerOf,
-  type Signer
+  type Signer,
+  signerOf
 } from "../../../src/domain/chain/Checkpoint.ts"
 import {
   endorse,
   handOver,
   isTrusted,
   keyLine,
+  type LineKey,
   openEndorsement,
-  signatureRefusal,
-  type LineKey
+  signatureRefusal
 } from "../../../src/domain/chain/KeyLine.ts"
 import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 import { readVectors } from "../../support/Independent.ts"
 import {
   KEY_LINE_VECTORS,
-  keyLineVectors,
-  type KeyLineVectors
+  type KeyLineVectors,
+  keyLineVectors
 } from "../../support/KeyLineVectors.ts"
 
 const vectors = readVectors(KEY_LINE_VECTORS) as KeyLineVectors

@@ -1,7 +1,8 @@
 /** Roots and proofs against the independent implementation, and everything that must be refused. */
+
+import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { hash } from "node:crypto"
 import {
   consistencyParts,
   EMPTY_ROOT,
@@ -10,11 +11,11 @@ import {
   hashesOf,
   inclusionParts,
   leafHash,
+  type NodeSource,
   nodeHash,
   rootPart,
   verifyConsistency,
-  verifyInclusion,
-  type NodeSource
+  verifyInclusion
 } from "../../../src/domain/chain/MerkleTree.ts"
 import { askIndependentTree } from "../../support/IndependentTree.ts"
 

@@ -1,9 +1,10 @@
 /**
  * Tiles against the definitions of C2SP tlog-tiles and the roots of the independent implementation.
  */
+
+import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { hash } from "node:crypto"
 import { leafHash, nodeHash } from "../../../src/domain/chain/MerkleTree.ts"
 import {
   entryBundle,

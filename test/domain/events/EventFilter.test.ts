@@ -3,12 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import {
+  type EventFilter,
   emptyFilter,
-  matches,
   METADATA_PATH_SEGMENTS_MAX,
+  matches,
   metadataPathCandidates,
-  searchText,
-  type EventFilter
+  searchText
 } from "../../../src/domain/events/EventFilter.ts"
 import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
 

@@ -1,8 +1,9 @@
 /** MACs of internal records: what they cover, and that they are HMAC-SHA256 (RFC 2104) of it. */
+
+import { createHmac, hkdfSync } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { createHmac, hkdfSync } from "node:crypto"
-import { MAC_HEADER, RecordMac, type MacInput } from "../../../src/domain/records/RecordMac.ts"
+import { MAC_HEADER, type MacInput, RecordMac } from "../../../src/domain/records/RecordMac.ts"
 
 const SECRET = "a secret of the tests"
 const mac = new RecordMac(SECRET)

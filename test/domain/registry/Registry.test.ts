@@ -4,26 +4,26 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { RecordUnreadable } from "../../../src/domain/json/RecordFields.ts"
 import {
+  type ApiKey,
   decide,
   ENDED_LINKS_MAX,
   KEYS_MAX,
-  linkRefusal,
   LINKS_MAX,
+  linkRefusal,
   linksToPurge,
+  type Registry,
+  type RegistryChange,
+  type RegistryOperation,
   readRegistryRecord,
   registryKey,
   registryRecord,
   registryValue,
-  type ApiKey,
-  type Registry,
-  type RegistryChange,
-  type RegistryOperation,
   type ShareLink,
   type SigningKey,
   type Tenant
 } from "../../../src/domain/registry/Registry.ts"
-import { RecordUnreadable } from "../../../src/domain/json/RecordFields.ts"
 import { RegistryDraft, RegistryTable } from "../../../src/domain/registry/RegistryTable.ts"
 
 /** Minutes after midnight as a time. */

@@ -1,11 +1,11 @@
 /** The graph of an execution against its naive definitions, and at a size that hurts. */
 import { createHash } from "node:crypto"
-import { assert, describe, it } from "vitest"
 import fc from "fast-check"
+import { assert, describe, it } from "vitest"
 import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
-import { graphOf, type GraphEdge } from "../../../src/domain/traces/ExecutionGraph.ts"
 import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
 import { formatMicros } from "../../../src/domain/Timestamp.ts"
+import { type GraphEdge, graphOf } from "../../../src/domain/traces/ExecutionGraph.ts"
 import type { Span } from "../../../src/domain/traces/TraceView.ts"
 
 const at = (micros: number): string => formatMicros(1_800_000_000_000_000 + micros)

@@ -1,28 +1,29 @@
 /** Whole reports through a real Chromium, read back by a reader that shares nothing with it. */
-import { createServer, type AddressInfo } from "node:net"
+
 import { createHash } from "node:crypto"
+import { type AddressInfo, createServer } from "node:net"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { afterAll, assert, describe, it } from "vitest"
 import { layerChromium } from "../../../src/adapters/chromium/PdfRendererChromium.ts"
-import { verificationText } from "../../../src/exports/pack/PackText.ts"
-import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
-import { EVENT_ROWS_MAX, EXCEPTION_ROWS_MAX } from "../../../src/exports/report/Evidence.ts"
-import type { CriteriaMapping } from "../../../src/exports/report/Criteria.ts"
-import { defaultReportSettings } from "../../../src/exports/report/ReportSettings.ts"
-import { reportIdOf, type ReportInput } from "../../../src/exports/report/Report.ts"
-import { PdfRenderer, type PdfDocument } from "../../../src/ports/PdfRenderer.ts"
-import type { BreakReason, VerifyReport } from "../../../src/verify/Verifier.ts"
-import { readPdf } from "../../support/PdfReader.ts"
 import { emptyFilter } from "../../../src/domain/events/EventFilter.ts"
 import { formatMicros, microsOf } from "../../../src/domain/Timestamp.ts"
+import { verificationText } from "../../../src/exports/pack/PackText.ts"
+import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
+import type { CriteriaMapping } from "../../../src/exports/report/Criteria.ts"
+import { EVENT_ROWS_MAX, EXCEPTION_ROWS_MAX } from "../../../src/exports/report/Evidence.ts"
+import { type ReportInput, reportIdOf } from "../../../src/exports/report/Report.ts"
+import { defaultReportSettings } from "../../../src/exports/report/ReportSettings.ts"
+import { type PdfDocument, PdfRenderer } from "../../../src/ports/PdfRenderer.ts"
+import type { BreakReason, VerifyReport } from "../../../src/verify/Verifier.ts"
+import { readPdf } from "../../support/PdfReader.ts"
 import { inputOf, verificationOf } from "./support/Inputs.ts"
 import {
-  plausible,
-  syntheticStore,
   type EventAt,
-  type StoreOptions
+  plausible,
+  type StoreOptions,
+  syntheticStore
 } from "./support/SyntheticStore.ts"
 import { syntheticTraces, traceScope } from "./support/SyntheticTraces.ts"
 import { hostileAt, hostileTexts, scripts } from "./support/Texts.ts"

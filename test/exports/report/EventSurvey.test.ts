@@ -6,15 +6,15 @@ import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { formatMicros, microsOf } from "../../../src/domain/Timestamp.ts"
 import { matcherOf } from "../../../src/exports/report/ActionPattern.ts"
 import { eventLines } from "../../../src/exports/report/EventLine.ts"
-import { collectEvidence } from "../../../src/exports/report/Evidence.ts"
 import {
   EventSurvey,
   reasonOf,
   SURVEY_GROUPS_MAX
 } from "../../../src/exports/report/EventSurvey.ts"
+import { collectEvidence } from "../../../src/exports/report/Evidence.ts"
 import { verificationOf } from "./support/Inputs.ts"
-import { syntheticTraces, traceScope } from "./support/SyntheticTraces.ts"
 import { plausible, syntheticStore } from "./support/SyntheticStore.ts"
+import { syntheticTraces, traceScope } from "./support/SyntheticTraces.ts"
 
 const surveyOf = (events: ReadonlyArray<AuditEvent>, privileged: ReadonlyArray<string> = []) => {
   const survey = new EventSurvey(matcherOf(privileged))

@@ -1,8 +1,8 @@
 /** The numbers behind charts, mapping and sample. */
 import { assert, describe, it } from "vitest"
 import { axisOf, timelineChart, timelineText } from "../../../src/exports/report/Charts.ts"
-import { boundedFilter } from "../../../src/exports/report/Evidence.ts"
 import { completenessOf } from "../../../src/exports/report/Completeness.ts"
+import { boundedFilter } from "../../../src/exports/report/Evidence.ts"
 import { fontFaces, hasGlyph } from "../../../src/exports/report/Fonts.ts"
 import { marksOf } from "../../../src/exports/report/Marks.ts"
 import {
@@ -12,8 +12,8 @@ import {
   seedOf
 } from "../../../src/exports/report/Sampling.ts"
 import { share } from "../../../src/exports/report/Tables.ts"
-import { BARS_MAX, timelineOf, type DayCount } from "../../../src/exports/report/Timeline.ts"
-import { HISTORY_FROM, HISTORY_TO, type Break } from "../../../src/verify/Verifier.ts"
+import { BARS_MAX, type DayCount, timelineOf } from "../../../src/exports/report/Timeline.ts"
+import { type Break, HISTORY_FROM, HISTORY_TO } from "../../../src/verify/Verifier.ts"
 import { verificationOf } from "./support/Inputs.ts"
 import { plausible } from "./support/SyntheticStore.ts"
 

@@ -1,7 +1,8 @@
 /** Foreign text on a page: nothing invisible, nothing lost without a word, nothing interpreted. */
-import { assert, describe, it } from "vitest"
+
 import { it as effectIt } from "@effect/vitest"
 import { Schema } from "effect"
+import { assert, describe, it } from "vitest"
 import { html } from "../../../src/exports/report/Html.ts"
 import {
   count,

@@ -1,7 +1,7 @@
 /** Many changed packs before all verifiers: what each says, and where they differ. */
-import { basePacks, mutantOf, type Mutant } from "./PackCorpus.ts"
-import { problemsOf, Verifiers, type Report } from "./Verifiers.ts"
+import { basePacks, type Mutant, mutantOf } from "./PackCorpus.ts"
 import { VerifierServers } from "./VerifierServers.ts"
+import { problemsOf, type Report, Verifiers } from "./Verifiers.ts"
 
 export interface Agreement {
   /** Packs by verdict. */

@@ -1,8 +1,5 @@
 /** Chains of stored events for tests of exports, built with the writer's own functions. */
 import { createHash } from "node:crypto"
-import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
-import { canonicalize, quote } from "../../../src/domain/json/CanonicalJson.ts"
-import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../src/domain/events/Erasure.ts"
 import {
   appendSuffix,
   bodyText,
@@ -10,11 +7,14 @@ import {
   coreText,
   detailsHash,
   detailsText,
+  type EventTexts,
   eraseEvent,
   GENESIS_HASH,
-  linkHash,
-  type EventTexts
+  linkHash
 } from "../../../src/domain/chain/HashChain.ts"
+import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
+import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../src/domain/events/Erasure.ts"
+import { canonicalize, quote } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
 import { formatMicros } from "../../../src/domain/Timestamp.ts"
 

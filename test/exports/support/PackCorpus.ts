@@ -4,13 +4,13 @@
  * The same seed always gives the same pack.
  */
 import { createHash } from "node:crypto"
-import { signerOf, type Signer } from "../../../src/domain/chain/Checkpoint.ts"
+import { type Signer, signerOf } from "../../../src/domain/chain/Checkpoint.ts"
 import { endorse } from "../../../src/domain/chain/KeyLine.ts"
 import { eraseFact, parseFact } from "../../../src/domain/traces/TraceFact.ts"
 import { keysDocument } from "../../../src/http/chain/PublicKeys.ts"
 import { publishedKeys } from "../../../src/services/checkpoints/SigningKeys.ts"
 import { FactChain, type Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
-import { TestChain, hostileItems } from "./Chains.ts"
+import { hostileItems, TestChain } from "./Chains.ts"
 import { PackEditor } from "./PackEditor.ts"
 import {
   checkpointOf,
@@ -21,7 +21,7 @@ import {
   SERVICE,
   signer
 } from "./PackWorld.ts"
-import { rawZip, type RawEntry, type RawZip } from "./RawZip.ts"
+import { type RawEntry, type RawZip, rawZip } from "./RawZip.ts"
 
 /** One changed pack and what its verifier is given. */
 export interface Mutant {

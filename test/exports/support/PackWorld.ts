@@ -7,25 +7,25 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { Effect, Layer, Stream } from "effect"
 import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
-import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import {
-  makeCheckpoint,
-  signerOf,
   type CheckpointRecord,
-  type Signer
+  makeCheckpoint,
+  type Signer,
+  signerOf
 } from "../../../src/domain/chain/Checkpoint.ts"
-import { matches, type EventFilter } from "../../../src/domain/events/EventFilter.ts"
 import { endorse, handOver } from "../../../src/domain/chain/KeyLine.ts"
 import { Frontier, leafHash, nodeHash } from "../../../src/domain/chain/MerkleTree.ts"
-import { evidencePack } from "../../../src/exports/pack/EvidencePack.ts"
-import { EvidenceSeal } from "../../../src/exports/EvidenceSeal.ts"
-import { boundsOf, conditionsOf, type ExportScope } from "../../../src/exports/ExportScope.ts"
-import { TraceExport } from "../../../src/exports/pack/TraceExport.ts"
-import { EventStore } from "../../../src/ports/EventStore.ts"
+import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
+import { type EventFilter, matches } from "../../../src/domain/events/EventFilter.ts"
 import { parseFact } from "../../../src/domain/traces/TraceFact.ts"
 import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
-import type { Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
+import { EvidenceSeal } from "../../../src/exports/EvidenceSeal.ts"
+import { boundsOf, conditionsOf, type ExportScope } from "../../../src/exports/ExportScope.ts"
+import { evidencePack } from "../../../src/exports/pack/EvidencePack.ts"
+import { TraceExport } from "../../../src/exports/pack/TraceExport.ts"
+import { EventStore } from "../../../src/ports/EventStore.ts"
 import type { VerifyReport } from "../../../src/verify/Verifier.ts"
+import type { Placed } from "../../adapters/clickhouse/support/StoredFacts.ts"
 import type { TestChain } from "./Chains.ts"
 
 export const SERVICE = "alk"

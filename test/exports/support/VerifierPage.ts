@@ -2,7 +2,7 @@
 import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
-import { chromium, type Browser, type Page } from "playwright-core"
+import { type Browser, chromium, type Page } from "playwright-core"
 import { candidatesOf } from "../../../src/adapters/chromium/FindChromium.ts"
 import type { PackReport, UnreadablePack } from "../../../src/exports/verifiers/verify.mjs"
 

@@ -2,9 +2,9 @@
  * verify.mjs and verify.py as one process each that checks pack after pack, so that thousands take
  * minutes; and alk verify in this process.
  */
-import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process"
-import { createInterface, type Interface } from "node:readline"
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
 import { join } from "node:path"
+import { createInterface, type Interface } from "node:readline"
 import { alkVerify, type Report, type Run, type Verifiers } from "./Verifiers.ts"
 
 const NODE = `

@@ -2,8 +2,9 @@
  * Memory for request bodies: many large ones at once stay within the budget, slow ones give way,
  * small ones go through, and every byte is given back however a request ends.
  */
-import { gzipSync } from "node:zlib"
+
 import { setTimeout as sleep } from "node:timers/promises"
+import { gzipSync } from "node:zlib"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { BodyBudget, SMALL_BODY_BYTES } from "../../../src/http/messages/BodyBudget.ts"
 import { OTHER_KEY, READ_KEY, settings, WRITE_KEY } from "../support/Doubles.ts"

@@ -7,7 +7,7 @@ import { openApiDocument } from "../../../src/http/Api.ts"
 import { opsPaths } from "../../../src/http/operations/OpsContract.ts"
 import { ADMIN_TOKEN, OTHER_KEY } from "../support/Doubles.ts"
 import { items } from "../support/Events.ts"
-import { TestApi, type Answer, type Call } from "../support/TestApi.ts"
+import { type Answer, type Call, TestApi } from "../support/TestApi.ts"
 
 interface Operation {
   readonly method: string

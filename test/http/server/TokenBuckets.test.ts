@@ -4,8 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { TokenBuckets } from "../../../src/http/server/TokenBuckets.ts"
 import { clientNetwork } from "../../../src/http/server/FailedCredentials.ts"
+import { TokenBuckets } from "../../../src/http/server/TokenBuckets.ts"
 
 /** A bucket per name, none of which is ever forgotten. */
 const unbounded = (perSecond: number, capacity: number) => {

@@ -3,51 +3,51 @@
  * that sequence numbers, duplicates and idempotency are true, and switches for what may go wrong.
  */
 import { Deferred, Effect, Layer, Redacted, Stream } from "effect"
-import { RegistryView } from "../../../src/actors/follower/Follower.ts"
-import { treeOfCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
 import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
+import { LiveFeed, ResumePointInvalid, TooManyStreams } from "../../../src/actors/feeds/LiveFeed.ts"
+import { Readers } from "../../../src/actors/feeds/Subscriber.ts"
+import { RegistryView } from "../../../src/actors/follower/Follower.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { Keys, type Principal } from "../../../src/actors/follower/Keys.ts"
-import { LiveFeed, ResumePointInvalid, TooManyStreams } from "../../../src/actors/feeds/LiveFeed.ts"
-import { erasedTargetsOf } from "../../../src/actors/projection/ProjectionErasure.ts"
 import {
-  Receipts,
   type Decision,
-  type ReceiptState
+  type ReceiptState,
+  Receipts
 } from "../../../src/actors/follower/Receipts.ts"
+import { noProgress, Visibility } from "../../../src/actors/log/Visibility.ts"
+import { erasedTargetsOf } from "../../../src/actors/projection/ProjectionErasure.ts"
 import { emptyState } from "../../../src/actors/sequencer/SequencerState.ts"
 import { advance, step } from "../../../src/actors/sequencer/SequencerStep.ts"
-import { Readers } from "../../../src/actors/feeds/Subscriber.ts"
-import { noProgress, Visibility } from "../../../src/actors/follower/Visibility.ts"
-import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
-import { decodeCommand, encodeCommand, type Command } from "../../../src/domain/records/Command.ts"
-import { matches, type EventFilter } from "../../../src/domain/events/EventFilter.ts"
+import { treeOfCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
 import { eraseEvent } from "../../../src/domain/chain/HashChain.ts"
+import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
+import { type EventFilter, matches } from "../../../src/domain/events/EventFilter.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
+import { type Command, decodeCommand, encodeCommand } from "../../../src/domain/records/Command.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
 import { formatMicros, nowMicros } from "../../../src/domain/Timestamp.ts"
-import { ApiSettings, type Settings } from "../../../src/http/messages/ApiSettings.ts"
 import { ExportAnswers } from "../../../src/http/exports/ExportAnswers.ts"
+import { ApiSettings, type Settings } from "../../../src/http/messages/ApiSettings.ts"
 import { Readiness } from "../../../src/http/operations/Readiness.ts"
+import { EventLog, type LogUnavailable } from "../../../src/ports/EventLog.ts"
+import {
+  type EventPageQuery,
+  EventStore,
+  type KeysetPages,
+  StatsTooLarge,
+  StoreUnavailable
+} from "../../../src/ports/EventStore.ts"
 import { layerKeys } from "../../../src/services/administration/Administration.ts"
+import { EventErasures } from "../../../src/services/administration/EventErasures.ts"
+import { layerShareLinks } from "../../../src/services/administration/ShareLinks.ts"
+import { layerSystemActs } from "../../../src/services/administration/SystemActs.ts"
 import {
   CommandLog,
   type CommandLogBusy,
   type CommandTooLarge
 } from "../../../src/services/commands/CommandLog.ts"
-import { EventErasures } from "../../../src/services/administration/EventErasures.ts"
-import { layerShareLinks } from "../../../src/services/administration/ShareLinks.ts"
-import { layerSystemActs } from "../../../src/services/administration/SystemActs.ts"
-import { EventLog, type LogUnavailable } from "../../../src/ports/EventLog.ts"
-import {
-  EventStore,
-  StatsTooLarge,
-  StoreUnavailable,
-  type EventPageQuery,
-  type KeysetPages
-} from "../../../src/ports/EventStore.ts"
 import { SignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
-import { Verifier, type Break, type VerifyRequest } from "../../../src/verify/Verifier.ts"
+import { type Break, Verifier, type VerifyRequest } from "../../../src/verify/Verifier.ts"
 import { layerProofs, ProofWorld, SIGNER } from "./ProofDoubles.ts"
 import { layerTraces, TraceWorld } from "./TraceDoubles.ts"
 

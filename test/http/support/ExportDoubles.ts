@@ -2,28 +2,28 @@
  * A test server with the real exports: the real pack over the chain of the world, a printer that
  * prints one line, and the acts that were put on record.
  */
-import { Effect, Exit, Layer, Context, Logger, References, Scope, Stream } from "effect"
+import { Context, Effect, Exit, Layer, Logger, References, Scope, Stream } from "effect"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { layerArchive } from "../../../src/adapters/archive/ArchiveZip.ts"
-import { makeCheckpoint, type CheckpointRecord } from "../../../src/domain/chain/Checkpoint.ts"
+import { type CheckpointRecord, makeCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../../src/domain/chain/MerkleTree.ts"
 import {
   EvidenceSeal,
-  SealUnavailable,
-  type SealedTree
+  type SealedTree,
+  SealUnavailable
 } from "../../../src/exports/EvidenceSeal.ts"
+import { TraceExport } from "../../../src/exports/pack/TraceExport.ts"
 import { AuditReports } from "../../../src/exports/report/AuditReports.ts"
 import type { ReportInput } from "../../../src/exports/report/Report.ts"
-import { TraceExport } from "../../../src/exports/pack/TraceExport.ts"
 import { layerExportAnswers } from "../../../src/http/exports/ExportAnswers.ts"
 import { layerExportSlots } from "../../../src/http/exports/ExportSlots.ts"
-import { HttpListener } from "../../../src/http/server/HttpListener.ts"
-import { layerServer } from "../../../src/http/Server.ts"
 import { StalledAfter } from "../../../src/http/messages/Transfer.ts"
-import { SystemActs, type SystemAct } from "../../../src/services/administration/SystemActs.ts"
+import { layerServer } from "../../../src/http/Server.ts"
+import { HttpListener } from "../../../src/http/server/HttpListener.ts"
 import { LogUnavailable } from "../../../src/ports/EventLog.ts"
 import type { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { PdfBusy, PdfUnavailable } from "../../../src/ports/PdfRenderer.ts"
+import { type SystemAct, SystemActs } from "../../../src/services/administration/SystemActs.ts"
 import {
   HISTORY_FROM,
   HISTORY_TO,
@@ -33,7 +33,7 @@ import {
 import { nodeOf } from "../../exports/support/PackWorld.ts"
 import { layerDoubles, type World } from "./Doubles.ts"
 import { SIGNER } from "./ProofDoubles.ts"
-import { loggerTo, TestApi, type LogLine } from "./TestApi.ts"
+import { type LogLine, loggerTo, TestApi } from "./TestApi.ts"
 
 /** What may go wrong in an export, and what was made. */
 export class ExportWorld {

@@ -4,13 +4,13 @@
  */
 import { Effect, Layer, type Redacted } from "effect"
 import { PublishedKeys } from "../../../src/actors/follower/PublishedKeys.ts"
-import { signerOf, type CheckpointRecord } from "../../../src/domain/chain/Checkpoint.ts"
+import { type CheckpointRecord, signerOf } from "../../../src/domain/chain/Checkpoint.ts"
 import { leafHash, nodeHash } from "../../../src/domain/chain/MerkleTree.ts"
-import { layerCheckpoints } from "../../../src/services/checkpoints/Checkpoints.ts"
 import { CheckpointStore } from "../../../src/ports/CheckpointStore.ts"
 import { EventLog } from "../../../src/ports/EventLog.ts"
 import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { HashTree, TreeUnbuildable } from "../../../src/ports/HashTree.ts"
+import { layerCheckpoints } from "../../../src/services/checkpoints/Checkpoints.ts"
 
 export const SIGNER = signerOf("alk", Buffer.alloc(32, 1))
 export const OTHER_SIGNER = signerOf("alk", Buffer.alloc(32, 2))

@@ -3,15 +3,15 @@
  * redirects, no decompression, no defaults.
  */
 import {
-  request as httpRequest,
   type ClientRequest,
+  request as httpRequest,
   type IncomingHttpHeaders,
   type IncomingMessage
 } from "node:http"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import type { Settings } from "../../../src/http/messages/ApiSettings.ts"
-import { HttpListener } from "../../../src/http/server/HttpListener.ts"
 import { layerServer } from "../../../src/http/Server.ts"
+import { HttpListener } from "../../../src/http/server/HttpListener.ts"
 import { assertConforms } from "../../support/Conformance.ts"
 import { layerDoubles, World } from "./Doubles.ts"
 

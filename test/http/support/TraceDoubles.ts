@@ -12,9 +12,9 @@ import {
 import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/traces/TraceFact.ts"
 import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
 import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
-import { TraceStore, type ExecutionPageQuery } from "../../../src/ports/TraceStore.ts"
-import { foldedReads } from "../../support/FoldedStore.ts"
+import { type ExecutionPageQuery, TraceStore } from "../../../src/ports/TraceStore.ts"
 import { TraceVerifier } from "../../../src/verify/TraceVerifier.ts"
+import { foldedReads } from "../../support/FoldedStore.ts"
 
 /** What the store of the test holds, by chain sequence and tenant. */
 export class TraceWorld {

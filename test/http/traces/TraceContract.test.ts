@@ -6,7 +6,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { openApiDocument } from "../../../src/http/Api.ts"
 import { READ_KEY, WRITE_KEY } from "../support/Doubles.ts"
-import { TestApi, type Answer, type Call } from "../support/TestApi.ts"
+import { type Answer, type Call, TestApi } from "../support/TestApi.ts"
 
 const document: any = openApiDocument()
 const ajv = new Ajv2020({ strict: false, validateFormats: false })

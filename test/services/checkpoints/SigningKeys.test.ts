@@ -2,16 +2,16 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { RegistryView } from "../../../src/actors/follower/Follower.ts"
 import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
+import { RegistryView } from "../../../src/actors/follower/Follower.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
-import { TreeSigners } from "../../../src/actors/follower/TreeSigners.ts"
-import { PublishedKeys, type PublishedKey } from "../../../src/actors/follower/PublishedKeys.ts"
+import { type PublishedKey, PublishedKeys } from "../../../src/actors/follower/PublishedKeys.ts"
 import { Receipts } from "../../../src/actors/follower/Receipts.ts"
-import { noProgress, Visibility } from "../../../src/actors/follower/Visibility.ts"
-import { signerOf, type Signer } from "../../../src/domain/chain/Checkpoint.ts"
-import type { Command } from "../../../src/domain/records/Command.ts"
+import { TreeSigners } from "../../../src/actors/follower/TreeSigners.ts"
+import { noProgress, Visibility } from "../../../src/actors/log/Visibility.ts"
+import { type Signer, signerOf } from "../../../src/domain/chain/Checkpoint.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
+import type { Command } from "../../../src/domain/records/Command.ts"
 import {
   decide,
   readRegistryRecord,
@@ -20,12 +20,12 @@ import {
 } from "../../../src/domain/registry/Registry.ts"
 import { RegistryTable } from "../../../src/domain/registry/RegistryTable.ts"
 import { Checkpoints } from "../../../src/services/checkpoints/Checkpoints.ts"
-import { CommandLog } from "../../../src/services/commands/CommandLog.ts"
 import {
   layerPublishedKeys,
   publishedKeys,
   publishSigningKey
 } from "../../../src/services/checkpoints/SigningKeys.ts"
+import { CommandLog } from "../../../src/services/commands/CommandLog.ts"
 import { layerProofs, ProofWorld } from "../../http/support/ProofDoubles.ts"
 
 const [first, second] = [1, 2].map((seed) => signerOf("alk", Buffer.alloc(32, seed)))

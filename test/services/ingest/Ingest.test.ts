@@ -6,22 +6,22 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import {
-  Receipts,
   type Decision,
-  type ReceiptState
+  type ReceiptState,
+  Receipts
 } from "../../../src/actors/follower/Receipts.ts"
-import { hasWaited, isSameBody, type Command } from "../../../src/domain/records/Command.ts"
 import { verifyReceiptId } from "../../../src/domain/Identifiers.ts"
+import { type Command, hasWaited, isSameBody } from "../../../src/domain/records/Command.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
 import { CommandLog, CommandLogBusy } from "../../../src/services/commands/CommandLog.ts"
 import {
   COMMIT_TIMEOUT_MS,
   Ingest,
+  type IngestRequest,
   layerIngest,
   markOf,
   prepareItems,
-  receivedAtOf,
-  type IngestRequest
+  receivedAtOf
 } from "../../../src/services/ingest/Ingest.ts"
 import { defaultPrepareLimits } from "../../../src/services/ingest/Prepare.ts"
 

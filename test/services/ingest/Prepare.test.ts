@@ -2,11 +2,12 @@
  * From an item to a prepared event: what is refused, with which code and field, what is filled in,
  * what is hashed, and that the schemas of the contract accept the same items.
  */
+
+import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
+import jcs from "canonicalize"
 import { Schema } from "effect"
 import fc from "fast-check"
-import jcs from "canonicalize"
-import { createHash } from "node:crypto"
 import {
   AuditEventBatchItem,
   AuditEventInput,
@@ -16,10 +17,10 @@ import {
 } from "../../../src/domain/events/AuditEvent.ts"
 import {
   defaultPrepareLimits,
+  type PrepareOptions,
   prepareItem,
   WARNING_LENGTH_MAX,
-  WARNINGS_MAX,
-  type PrepareOptions
+  WARNINGS_MAX
 } from "../../../src/services/ingest/Prepare.ts"
 import { jsonValue } from "../../support/JsonTexts.ts"
 

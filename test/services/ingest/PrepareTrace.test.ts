@@ -2,26 +2,27 @@
  * From a request on a trace to an operation: what is refused, with which code and field, what is
  * filled in, which ids are made of what, and that what is made equals a naive definition of it.
  */
-import { assert, describe, it } from "@effect/vitest"
-import fc from "fast-check"
-import jcs from "canonicalize"
+
 import { createHash } from "node:crypto"
+import { assert, describe, it } from "@effect/vitest"
+import jcs from "canonicalize"
+import fc from "fast-check"
 import { parseStrict } from "../../../src/domain/json/StrictJson.ts"
 import { decodeOperation, encodeOperation } from "../../../src/domain/traces/TraceOperation.ts"
 import {
   CAUSES_MAX,
   ERROR_BYTES_MAX,
   executionIdOf,
+  type OperationName,
+  type PrepareTraceOptions,
   prepareOperation,
   prepareTraces,
   REASON_LENGTH_MAX,
   rootSpanIdOf,
   SPAN_TYPE_LENGTH_MAX,
+  type Target,
   TRACE_NAME_LENGTH_MAX,
-  TRIGGER_LENGTH_MAX,
-  type OperationName,
-  type PrepareTraceOptions,
-  type Target
+  TRIGGER_LENGTH_MAX
 } from "../../../src/services/ingest/PrepareTrace.ts"
 import { jsonText, jsonValue } from "../../support/JsonTexts.ts"
 

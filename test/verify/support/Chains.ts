@@ -2,7 +2,7 @@
  * Whole chains as the sequencer stores them, made from plain fields: every hash is right, so that
  * whatever a test changes afterwards is the only thing that is wrong.
  */
-import { canonicalize, quote } from "../../../src/domain/json/CanonicalJson.ts"
+
 import {
   appendSuffix,
   bodyText,
@@ -10,11 +10,12 @@ import {
   coreText,
   detailsHash,
   detailsText,
+  type EventTexts,
   GENESIS_HASH,
-  linkHash,
-  type EventTexts
+  linkHash
 } from "../../../src/domain/chain/HashChain.ts"
 import type { Head } from "../../../src/domain/chain/Head.ts"
+import { canonicalize, quote } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
 
 /** What a client may send; everything has a default. */

@@ -11,9 +11,9 @@ import {
   nodeHash
 } from "../../../src/domain/chain/MerkleTree.ts"
 import {
-  SignedCheckpoints,
   type CheckpointFound,
-  type SignedCheckpoint
+  type SignedCheckpoint,
+  SignedCheckpoints
 } from "../../../src/verify/SignedCheckpoints.ts"
 import type { Chain } from "./Chains.ts"
 

@@ -15,7 +15,7 @@ import {
 } from "../../../src/verify/Verifier.ts"
 import { storeLayer } from "../../support/Store.ts"
 import type { Chain } from "./Chains.ts"
-import { layerLog, type LogWorld } from "./LogWorld.ts"
+import { type LogWorld, layerLog } from "./LogWorld.ts"
 
 const recomputeLayer = (database: string) =>
   layerRecompute.pipe(

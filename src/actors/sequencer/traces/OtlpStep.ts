@@ -3,16 +3,16 @@
  * before their parent, after the end, and still add up to one execution. Whatever is new of a span
  * is recorded; only a cycle is refused.
  */
-import { traceEventKeyOf, type RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
+import { type RecordOtlpSpan, traceEventKeyOf } from "../../../domain/traces/TraceOperation.ts"
 import type { CommandDraft } from "./TraceDraft.ts"
 import { closesCycle, type ExecutionEntry } from "./TraceEntry.ts"
 import {
   cycleOf,
   SPANS_MAX,
-  tooManyLinks,
-  tooManySpans,
   type TraceDecision,
-  type TraceRefusal
+  type TraceRefusal,
+  tooManyLinks,
+  tooManySpans
 } from "./TraceRefusals.ts"
 import { laterOf } from "./TraceTimes.ts"
 

@@ -4,15 +4,15 @@
  * folds them; which facts there are is not decided here.
  */
 import { GENESIS_HASH } from "../../../domain/chain/HashChain.ts"
+import type { Head } from "../../../domain/chain/Head.ts"
 import { microsOf } from "../../../domain/Timestamp.ts"
 import {
-  storeFact,
   type FactCore,
   type FactType,
-  type PreparedDetails
+  type PreparedDetails,
+  storeFact
 } from "../../../domain/traces/TraceFact.ts"
 import type { WindowEntry } from "../PackedWindow.ts"
-import type { Head } from "../../../domain/chain/Head.ts"
 import { ExecutionEntry, type LinkBudget } from "./TraceEntry.ts"
 import type { TraceState } from "./TraceState.ts"
 import {

@@ -13,12 +13,12 @@ import type {
 } from "../../../ports/EventLog.ts"
 import type { LoadedExecution, TraceStore } from "../../../ports/TraceStore.ts"
 import { scanEach } from "../../log/Malformed.ts"
+import { noProgress, type Progress, readProgress } from "../../log/Visibility.ts"
 import type { SequencerState } from "../SequencerState.ts"
-import type { StateRecord } from "../StateRecord.ts"
 import type { Arrival } from "../SequencerStep.ts"
+import type { StateRecord } from "../StateRecord.ts"
 import { EVICTED_ENTRIES_MAX } from "./TraceState.ts"
-import { wantedOf, type TraceCommand, type Wanted } from "./TraceWanted.ts"
-import { noProgress, readProgress, type Progress } from "../../follower/Visibility.ts"
+import { type TraceCommand, type Wanted, wantedOf } from "./TraceWanted.ts"
 
 /** Time that a chunk waits for the store: audit commands behind it wait too. */
 const LOAD_TIMEOUT = "2 seconds"

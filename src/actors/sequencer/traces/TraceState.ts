@@ -4,7 +4,7 @@
  * soon as the store shows it, and is loaded from there when it is named again. Knows no operations.
  */
 import { RecordFields, RecordUnreadable } from "../../../domain/json/RecordFields.ts"
-import { parseFact, executionStatuses, type TraceStatus } from "../../../domain/traces/TraceFact.ts"
+import { executionStatuses, parseFact, type TraceStatus } from "../../../domain/traces/TraceFact.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
 import type { StateRecord } from "../StateRecord.ts"
 import { ExecutionEntry, type ExecutionHeader, type SpanEntry } from "./TraceEntry.ts"

@@ -16,8 +16,8 @@ import type {
   TraceOperation,
   TraceResult
 } from "../../../domain/traces/TraceOperation.ts"
-import { OtlpSpans } from "./OtlpStep.ts"
 import type { WindowEntry } from "../PackedWindow.ts"
+import { OtlpSpans } from "./OtlpStep.ts"
 import { orderSpans } from "./SpanOrder.ts"
 import { CommandDraft, type FindDuplicate, type TraceDraft } from "./TraceDraft.ts"
 import { closesCycle, type ExecutionEntry, type SpanEntry } from "./TraceEntry.ts"
@@ -29,11 +29,11 @@ import {
   noExecution,
   noSpan,
   refuse,
-  spanHasEnded,
   SPANS_MAX,
+  spanHasEnded,
+  type TraceDecision,
   tooManyLinks,
-  tooManySpans,
-  type TraceDecision
+  tooManySpans
 } from "./TraceRefusals.ts"
 import { endOf } from "./TraceTimes.ts"
 import type { TraceCommand } from "./TraceWanted.ts"

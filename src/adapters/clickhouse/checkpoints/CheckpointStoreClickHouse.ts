@@ -3,7 +3,7 @@
  * size of their tree. Checks no signature.
  */
 import { Effect, Layer } from "effect"
-import { chainOfTree, type ChainKey } from "../../../domain/chain/Chains.ts"
+import { type ChainKey, chainOfTree } from "../../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../../domain/chain/Checkpoint.ts"
 import { parseJson } from "../../../domain/json/Json.ts"
 import { CHECKPOINTS_LIST_MAX, CheckpointStore } from "../../../ports/CheckpointStore.ts"

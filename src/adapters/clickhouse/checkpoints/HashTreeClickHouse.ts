@@ -6,9 +6,12 @@
 import { Effect, Layer, Semaphore } from "effect"
 import type { TreeNode } from "../../../domain/chain/MerkleTree.ts"
 import type { StoreUnavailable } from "../../../ports/EventStore.ts"
-import { HashTree, TreeUnbuildable, type StoredTree } from "../../../ports/HashTree.ts"
+import { HashTree, type StoredTree, TreeUnbuildable } from "../../../ports/HashTree.ts"
 import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
 import { Parameters } from "../client/Parameters.ts"
+import { escapedRows } from "../client/RawRows.ts"
+import type { RowBinary } from "../client/RowBinary.ts"
+import { makeStoreClient, type StoreClient } from "../client/StoreClient.ts"
 import {
   CHILDREN,
   computedNodes,
@@ -19,15 +22,12 @@ import {
   type TreeTables
 } from "./HashTreeSql.ts"
 import {
+  type GroupLevel,
+  type GroupSlice,
   NodeGroups,
   nodesNeeded,
-  slicesOf,
-  type GroupLevel,
-  type GroupSlice
+  slicesOf
 } from "./NodeGroups.ts"
-import { escapedRows } from "../client/RawRows.ts"
-import type { RowBinary } from "../client/RowBinary.ts"
-import { makeStoreClient, type StoreClient } from "../client/StoreClient.ts"
 
 /** Nodes that one statement computes at most: of 2^18 events, about 30 MB and 0.2 s. */
 const COMPUTED_NODES_MAX = 1_024

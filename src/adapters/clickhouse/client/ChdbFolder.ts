@@ -2,9 +2,10 @@
  * The folder that holds the embedded store's data: made, marked with its format, and looked at
  * before the engine opens it, because the engine only says that it failed. Knows no SQL.
  */
-import { Schema } from "effect"
+
 import * as fs from "node:fs"
 import { join, resolve } from "node:path"
+import { Schema } from "effect"
 import { parseJson } from "../../../domain/json/Json.ts"
 
 /** The embedded store can't be opened on its folder; the message is one line with the way out. */

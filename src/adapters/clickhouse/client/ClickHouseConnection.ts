@@ -2,7 +2,7 @@
  * The one client of the query store, for a ClickHouse server or cluster by URL, or for the engine
  * inside this process. Everything behind it is the same for both. Knows no table.
  */
-import { ClickHouseLogLevel, createClient, type ClickHouseClient } from "@clickhouse/client"
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client"
 import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
 import { ChdbEngine } from "./ChdbEngine.ts"
 import { makeEmbeddedConnection } from "./EmbeddedConnection.ts"

@@ -3,9 +3,10 @@
  * input into the table, so nothing that could say something may stand there. Knows nothing of
  * chDB itself.
  */
-import { Schema } from "effect"
+
 import * as fs from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
+import { Schema } from "effect"
 
 /** Standard input can't be put on the null device, so the embedded store must not be opened. */
 export class StandardInputOpen extends Schema.TaggedError<StandardInputOpen>()(

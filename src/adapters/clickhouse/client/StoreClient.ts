@@ -2,14 +2,15 @@
  * Statements on the store as effects: each with a limit on its time, and every failure a
  * `StoreUnavailable` that names the operation. Knows how to ask and to insert, not what.
  */
+
+import { Readable } from "node:stream"
 import type { ClickHouseSettings } from "@clickhouse/client"
 import { Duration, Effect, Schedule } from "effect"
-import { Readable } from "node:stream"
 import { INSERT_BYTES_MAX, INSERT_ROWS_MAX, StoreUnavailable } from "../../../ports/EventStore.ts"
 import type { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import type { Parameters } from "./Parameters.ts"
 import { RAW_ROWS } from "./RawRows.ts"
-import { readRows, type RowBinary } from "./RowBinary.ts"
+import { type RowBinary, readRows } from "./RowBinary.ts"
 
 /** Bytes of a row beside its body at most, for rows that fill an insert. */
 const ROW_FRAME_BYTES_MAX = 256

@@ -3,17 +3,18 @@
  * on loopback only, as the unmodified `@clickhouse/client` needs. Adds no meaning of its own:
  * what it is asked, it asks the engine.
  */
-import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
+
 import { createHash, randomUUID, timingSafeEqual } from "node:crypto"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
+import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
 import {
-  ChdbEngine,
-  isRead,
   type Answer,
+  ChdbEngine,
   type Inserted,
+  isRead,
   type Settings,
   type Statement
 } from "./ChdbEngine.ts"

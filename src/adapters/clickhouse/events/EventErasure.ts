@@ -4,15 +4,15 @@
  * domain's to say.
  */
 import { Effect } from "effect"
+import { eraseEvent } from "../../../domain/chain/HashChain.ts"
+import { linkOf } from "../../../domain/chain/Link.ts"
 import type { AuditEvent } from "../../../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../../../domain/events/Erasure.ts"
-import { eraseEvent } from "../../../domain/chain/HashChain.ts"
 import { parseJson } from "../../../domain/json/Json.ts"
-import { linkOf } from "../../../domain/chain/Link.ts"
 import type { EventErasure, EventStore } from "../../../ports/EventStore.ts"
 import { Parameters } from "../client/Parameters.ts"
-import { ERASED, eraseSetAside } from "../topics/SetAside.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { ERASED, eraseSetAside } from "../topics/SetAside.ts"
 
 /** Events and bytes of one mutation at most: what is left of them stands in the statement. */
 const MUTATION_EVENTS_MAX = 64

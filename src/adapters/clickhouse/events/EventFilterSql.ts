@@ -3,10 +3,10 @@
  * parameter; names of columns are written here. Knows nothing of paging.
  */
 import {
-  metadataPathCandidates,
-  withoutCase,
   type EventFilter,
-  type MetadataCondition
+  type MetadataCondition,
+  metadataPathCandidates,
+  withoutCase
 } from "../../../domain/events/EventFilter.ts"
 import { NESTING_MAX } from "../../../domain/json/StrictJson.ts"
 import { withFloatDigits } from "../client/JsonColumns.ts"

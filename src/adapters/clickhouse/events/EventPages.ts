@@ -4,10 +4,10 @@
  */
 import { Effect, Option, Stream } from "effect"
 import type { EventPageQuery, EventStore } from "../../../ports/EventStore.ts"
-import { Parameters } from "../client/Parameters.ts"
-import { filterCondition, isUnfiltered } from "./EventFilterSql.ts"
-import type { StoreClient } from "../client/StoreClient.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
+import { Parameters } from "../client/Parameters.ts"
+import type { StoreClient } from "../client/StoreClient.ts"
+import { filterCondition, isUnfiltered } from "./EventFilterSql.ts"
 
 /** Up to this end (offset and limit) a filtered page is found together with its total. */
 const FOUND_PAGE_END_MAX = 2_000

@@ -4,14 +4,14 @@
  */
 import { Effect } from "effect"
 import {
-  StatsTooLarge,
   type EventStore,
   type StatsDimension,
-  type StatsQuery
+  type StatsQuery,
+  StatsTooLarge
 } from "../../../ports/EventStore.ts"
 import { Parameters } from "../client/Parameters.ts"
-import { filterCondition } from "./EventFilterSql.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { filterCondition } from "./EventFilterSql.ts"
 
 /** Buckets of one answer at most. */
 const BUCKETS_MAX = 100_000

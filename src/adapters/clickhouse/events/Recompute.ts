@@ -2,20 +2,21 @@
  * Recomputes chains where their bytes lie: all rows of a range in one pass over the table, one
  * answer per block. Judges nothing; how a row is recomputed is RecomputeSql's business.
  */
-import { Effect, Layer } from "effect"
+
 import { randomBytes } from "node:crypto"
+import { Effect, Layer } from "effect"
 import { ERASURE_ACTION } from "../../../domain/events/Erasure.ts"
 import {
   BLOCK_EVENTS,
   ChainRecompute,
-  SAMPLE_ROWS_MAX,
-  type RecomputedBlock
+  type RecomputedBlock,
+  SAMPLE_ROWS_MAX
 } from "../../../ports/ChainRecompute.ts"
 import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
-import { disagreement } from "./EventColumns.ts"
 import { Parameters } from "../client/Parameters.ts"
-import { literal, RECOMPUTE_SETTINGS, recomputedRows } from "./RecomputeSql.ts"
 import { makeStoreClient, type StoreClient } from "../client/StoreClient.ts"
+import { disagreement } from "./EventColumns.ts"
+import { literal, RECOMPUTE_SETTINGS, recomputedRows } from "./RecomputeSql.ts"
 
 type Recompute = ChainRecompute["Service"]
 

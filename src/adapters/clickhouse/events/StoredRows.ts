@@ -3,18 +3,12 @@
  * bytes, and the records that did not link. Judges nothing.
  */
 import { Effect, Option, Stream } from "effect"
-import type {
-  ChainExtent,
-  ConflictRow,
-  EventStore,
-  SequenceSpan,
-  StoredRow
-} from "../../../ports/EventStore.ts"
-import { disagreement } from "./EventColumns.ts"
-import { Parameters } from "../client/Parameters.ts"
-import { filterCondition } from "./EventFilterSql.ts"
+import type { EventStore, SequenceSpan, StoredRow } from "../../../ports/EventStore.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
+import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { disagreement } from "./EventColumns.ts"
+import { filterCondition } from "./EventFilterSql.ts"
 
 type Store = EventStore["Service"]
 
@@ -96,67 +90,4 @@ export const makeSequenceSpan =
           span.eventsInBounds === 0 ? undefined : span
         )
       )
-  }
-
-/** Numbers that no double holds exactly are shown as the largest that one does. */
-const shown = (number: string): string => `least(${number}, ${Number.MAX_SAFE_INTEGER})`
-
-export const makeExtent =
-  (store: StoreClient, table: string, sequence: string): Store["extent"] =>
-  (tenantId) => {
-    const parameters = new Parameters()
-    return store.readOne(
-      {
-        operation: "extent",
-        parameters,
-        sql:
-          `SELECT count(), ${shown(`min(${sequence})`)}, ${shown(`max(${sequence})`)}`
-          + ` FROM ${table} WHERE tenant_id = ${parameters.string(tenantId)}`
-      },
-      (row): ChainExtent => ({ rows: row.uint64(), lowest: row.uint64(), highest: row.uint64() })
-    )
-  }
-
-/** The rows themselves tell: what an insert has repeated is judged by whoever knows of inserts. */
-export const makeCopies =
-  (store: StoreClient, table: string, sequence: string): Store["copies"] =>
-  (tenantId, first, last, limit) => {
-    const parameters = new Parameters()
-    return store.read(
-      {
-        operation: "copies",
-        parameters,
-        sql:
-          `SELECT ${sequence} FROM ${table} WHERE tenant_id = ${parameters.string(tenantId)}`
-          + ` AND ${sequence} BETWEEN ${parameters.integer(first)} AND ${parameters.integer(last)}`
-          + ` GROUP BY ${sequence}, hash, version HAVING count() > 1`
-          + ` ORDER BY ${sequence} LIMIT ${parameters.integer(limit)}`
-      },
-      (row) => row.uint64()
-    )
-  }
-
-export const makeConflicts =
-  (store: StoreClient, table: string): Store["conflicts"] =>
-  (tenantId, limit) => {
-    const parameters = new Parameters()
-    return store.read(
-      {
-        operation: "conflicts",
-        parameters,
-        sql:
-          "SELECT kafka_partition, kafka_offset, sequence_number, reason, body"
-          + ` FROM ${table} FINAL WHERE tenant_id = ${parameters.string(tenantId)}`
-          + " ORDER BY sequence_number, kafka_partition, kafka_offset"
-          + ` LIMIT ${parameters.integer(limit)}`
-      },
-      (row): ConflictRow => ({
-        partition: row.uint32(),
-        offset: row.uint64(),
-        tenantId,
-        sequenceNumber: row.uint64(),
-        reason: row.string(),
-        body: row.bytes()
-      })
-    )
   }

@@ -3,7 +3,7 @@
  * as `TraceView` does, the last execution.started and the last execution.ended; rows that stand in
  * the store twice change nothing. Knows nothing of paging.
  */
-import { terminalStatuses, type TraceStatus } from "../../../domain/traces/TraceFact.ts"
+import { type TraceStatus, terminalStatuses } from "../../../domain/traces/TraceFact.ts"
 import type { ExecutionPageQuery } from "../../../ports/TraceStore.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"

@@ -4,11 +4,11 @@
  */
 import { Stream } from "effect"
 import type { ChainQuery, TraceStore } from "../../../ports/TraceStore.ts"
-import { inWindows, nextSequence } from "./ChainWindows.ts"
-import { Parameters } from "../client/Parameters.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
-import { overlappingExecutions } from "./ExecutionSql.ts"
+import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { inWindows, nextSequence } from "./ChainWindows.ts"
+import { overlappingExecutions } from "./ExecutionSql.ts"
 
 /** Bytes at the end of a stored fact that hold all its chain members, and some more. */
 const SUFFIX_BYTES = 1_024

@@ -6,10 +6,10 @@
 import { Effect } from "effect"
 import type { StoredRow } from "../../../ports/EventStore.ts"
 import type { FactTime, TraceStore } from "../../../ports/TraceStore.ts"
-import { inWindows, nextSequence } from "./ChainWindows.ts"
-import { Parameters } from "../client/Parameters.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
+import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { inWindows, nextSequence } from "./ChainWindows.ts"
 import { disagreement } from "./TraceColumns.ts"
 
 type Store = TraceStore["Service"]

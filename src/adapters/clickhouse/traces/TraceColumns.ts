@@ -3,7 +3,7 @@
  * them: verification computes every column again and names those that differ. The table's defaults
  * in schemas/clickhouse are the same expressions; a test compares the two.
  */
-import { disagreementOf, membersOf, readable, type NamedExpression } from "../client/JsonColumns.ts"
+import { disagreementOf, membersOf, type NamedExpression, readable } from "../client/JsonColumns.ts"
 
 /** The members of a stored fact that columns are made of. */
 const FIELDS = [

@@ -4,20 +4,20 @@
  */
 import { Effect, Option, Stream } from "effect"
 import type { TraceStore } from "../../../ports/TraceStore.ts"
-import { Parameters } from "../client/Parameters.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
+import { Parameters } from "../client/Parameters.ts"
+import type { StoreClient } from "../client/StoreClient.ts"
+import { textSet } from "../client/TextSets.ts"
 import {
+  type ExecutionFilter,
   GROUPING_SETTINGS,
   matchingExecutions,
   ofTenant,
   overlappingExecutions,
   STARTED,
-  startConditions,
-  type ExecutionFilter
+  startConditions
 } from "./ExecutionSql.ts"
-import type { StoreClient } from "../client/StoreClient.ts"
 import { Scope } from "./TraceColumns.ts"
-import { textSet } from "../client/TextSets.ts"
 import { ofExecutions, STRUCTURE } from "./TraceSql.ts"
 
 /** Up to this end (offset and limit) a page is found together with its total. */

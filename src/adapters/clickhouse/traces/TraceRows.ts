@@ -4,8 +4,8 @@
  */
 import { Effect, Option, Stream } from "effect"
 import type { FactLink, StoredFactRow, TraceStore } from "../../../ports/TraceStore.ts"
-import { Parameters } from "../client/Parameters.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
+import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { disagreement, field, temporaries } from "./TraceColumns.ts"
 import { ofExecution } from "./TraceSql.ts"

@@ -12,8 +12,8 @@ import type {
   SpanPlace,
   TraceStore
 } from "../../../ports/TraceStore.ts"
-import { Parameters } from "../client/Parameters.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
+import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { textSet } from "../client/TextSets.ts"
 import { Scope } from "./TraceColumns.ts"

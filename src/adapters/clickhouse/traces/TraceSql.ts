@@ -2,8 +2,9 @@
  * Conditions and expressions that statements on facts share: which rows are those of an execution,
  * and what is left of a stored text without its details.
  */
-import type { Parameters } from "../client/Parameters.ts"
+
 import { readable } from "../client/JsonColumns.ts"
+import type { Parameters } from "../client/Parameters.ts"
 import { textSet } from "../client/TextSets.ts"
 import { Scope } from "./TraceColumns.ts"
 

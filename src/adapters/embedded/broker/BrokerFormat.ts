@@ -2,10 +2,12 @@
  * Makes the broker's log directory with Kafka's own tool, once, so that it is there whole or not
  * at all, and reads back which cluster it belongs to. Knows nothing of a running broker.
  */
-import { Effect } from "effect"
+
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import { join } from "node:path"
+import { Effect } from "effect"
+import { runCommand } from "../Command.ts"
 import {
   type BrokerNotStarted,
   brokerNotStarted,
@@ -19,7 +21,6 @@ import {
   NODE_ID,
   writeSettings
 } from "./BrokerSettings.ts"
-import { runCommand } from "../Command.ts"
 
 const META = "meta.properties"
 

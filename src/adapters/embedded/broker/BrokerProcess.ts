@@ -2,14 +2,18 @@
  * One life of the embedded broker: a child process in a session of its own, from its start to its
  * end, with `broker.sh` beside it to end it when alk is gone. Knows nothing of restarts.
  */
-import { Deferred, Effect, type Scope } from "effect"
-import { Kafka, logLevel } from "kafkajs"
+
 import { type ChildProcess, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import { constants } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
+import { Deferred, Effect, type Scope } from "effect"
+import { Kafka, logLevel } from "kafkajs"
+import { childEnvironment } from "../Command.ts"
+import { anyFreePort, LOOPBACK } from "../FreePort.ts"
+import { identityOf } from "../ProcessIdentity.ts"
 import {
   type BrokerNotStarted,
   brokerNotStarted,
@@ -20,9 +24,6 @@ import {
 } from "./BrokerNotStarted.ts"
 import { endProcess, GRACE_SECONDS, writeRecord } from "./BrokerRecord.ts"
 import { brokerArguments, brokerPaths, serverProperties, writeSettings } from "./BrokerSettings.ts"
-import { childEnvironment } from "../Command.ts"
-import { anyFreePort, LOOPBACK } from "../FreePort.ts"
-import { identityOf } from "../ProcessIdentity.ts"
 
 const launcher = fileURLToPath(new URL("broker.sh", import.meta.url))
 

@@ -2,11 +2,12 @@
  * Who the running broker of a data folder is, on disk, so that the next start can wait for or end
  * exactly that process. Knows nothing of why a broker was left behind.
  */
-import { Effect, Option, Schema } from "effect"
+
 import * as fs from "node:fs"
 import { join } from "node:path"
-import { brokerPaths, folderArgument } from "./BrokerSettings.ts"
+import { Effect, Option, Schema } from "effect"
 import { hasArgument, isRunning, ProcessIdentity, signal } from "../ProcessIdentity.ts"
+import { brokerPaths, folderArgument } from "./BrokerSettings.ts"
 
 /** Time that a broker has for a clean end before it is killed. Unclean ends lose nothing either. */
 export const GRACE_SECONDS = 20

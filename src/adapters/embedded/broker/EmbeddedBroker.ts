@@ -12,14 +12,14 @@ import {
   type Stream,
   SubscriptionRef
 } from "effect"
-import { type BrokerNotStarted, brokerNotStarted } from "./BrokerNotStarted.ts"
-import { formattedClusterId } from "./BrokerFormat.ts"
-import { type BrokerLaunch, startBroker } from "./BrokerProcess.ts"
-import { endOrphan } from "./BrokerRecord.ts"
 import { DataFolder } from "../DataFolder.ts"
 import { freePortFrom, LOOPBACK, PORTS_TRIED_MAX } from "../FreePort.ts"
+import { formattedClusterId } from "./BrokerFormat.ts"
+import { type BrokerNotStarted, brokerNotStarted } from "./BrokerNotStarted.ts"
+import { type BrokerLaunch, startBroker } from "./BrokerProcess.ts"
+import { endOrphan } from "./BrokerRecord.ts"
 import { findJava, type JavaUnusable } from "./Java.ts"
-import { kafkaJars, type KafkaJarsUnavailable, type MavenMissing } from "./KafkaJars.ts"
+import { type KafkaJarsUnavailable, kafkaJars, type MavenMissing } from "./KafkaJars.ts"
 
 export type BrokerState =
   | { readonly _tag: "Starting" }

@@ -2,8 +2,9 @@
  * Finds the Java that runs the embedded broker and checks that it is new enough. Knows nothing of
  * Kafka but the oldest Java that it runs on.
  */
-import { Effect, Schema } from "effect"
+
 import { resolve } from "node:path"
+import { Effect, Schema } from "effect"
 import { runCommand } from "../Command.ts"
 
 /** There is no Java, or it is too old. */

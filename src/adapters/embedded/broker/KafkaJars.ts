@@ -2,10 +2,11 @@
  * Gets the jars of the Kafka broker through Maven into the cache folder, once, and afterwards only
  * checks that they are all there. Knows nothing of how a broker is started.
  */
-import { Effect, Schema } from "effect"
+
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import { join } from "node:path"
+import { Effect, Schema } from "effect"
 import { runCommand } from "../Command.ts"
 
 export const KAFKA_VERSION = "4.3.1"

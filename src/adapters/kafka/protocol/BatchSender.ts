@@ -6,7 +6,7 @@
 import { SEND_BYTES_MAX, SEND_RECORDS_MAX, topicName } from "../../../domain/records/Topics.ts"
 import type { NewRecord } from "../../../ports/EventLog.ts"
 import { errorOfCode, isRetriable, type RawCluster } from "./KafkaClient.ts"
-import { produceRequest, type PartitionBatch, type Produced } from "./ProduceRequest.ts"
+import { type PartitionBatch, type Produced, produceRequest } from "./ProduceRequest.ts"
 import type { ProducerIdentity, TopicPartition } from "./ProducerRequests.ts"
 import { encodeRecordBatch } from "./RecordBatch.ts"
 

@@ -7,7 +7,7 @@ import net from "node:net"
 import tls from "node:tls"
 import { promisify } from "node:util"
 import zlib from "node:zlib"
-import { Kafka, logLevel, type KafkaConfig, type SASLOptions, type logCreator } from "kafkajs"
+import { Kafka, type KafkaConfig, type logCreator, logLevel, type SASLOptions } from "kafkajs"
 
 const require = createRequire(import.meta.url)
 

@@ -2,10 +2,11 @@
  * The first page, for a reader who reads no further: whose record it is, of which time, whether it
  * holds, how much there is of it, and what to look at first.
  */
-import { periodText, boundsText, chapter, eventsHold, isWholePopulation } from "../Report.ts"
-import type { Report } from "../Report.ts"
+
 import { completenessOf } from "../Completeness.ts"
-import { html, nothing, type Html } from "../Html.ts"
+import { type Html, html, nothing } from "../Html.ts"
+import type { Report } from "../Report.ts"
+import { boundsText, chapter, eventsHold, isWholePopulation, periodText } from "../Report.ts"
 import { count, counted, cut, hash, seconds, shown } from "../ShownText.ts"
 import { facts } from "../Tables.ts"
 import { reasonText, verdictOf } from "../Verdict.ts"

@@ -1,10 +1,10 @@
 /** For which criteria the log can serve as evidence, and which actions were counted for them. */
 import { countedBy, type OutcomesCounted } from "../Criteria.ts"
 import { FIELD_LENGTH_MAX } from "../EventLine.ts"
-import { SURVEY_GROUPS_MAX, type ActionCount, type Mention } from "../EventSurvey.ts"
-import { html, nothing, type Html } from "../Html.ts"
+import { type ActionCount, type Mention, SURVEY_GROUPS_MAX } from "../EventSurvey.ts"
 import { mention } from "../EventTables.ts"
-import { alteredNotice, surveyedPart, type Report, type Section } from "../Report.ts"
+import { type Html, html, nothing } from "../Html.ts"
+import { alteredNotice, type Report, type Section, surveyedPart } from "../Report.ts"
 import { count, counted, cut, shown } from "../ShownText.ts"
 import { table } from "../Tables.ts"
 

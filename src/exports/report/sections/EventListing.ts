@@ -1,7 +1,8 @@
 /** The events themselves, up to a limit that is said on the page. */
-import { EVENT_ROWS_MAX } from "../Evidence.ts"
+
 import { eventTable } from "../EventTables.ts"
-import { html, type Html } from "../Html.ts"
+import { EVENT_ROWS_MAX } from "../Evidence.ts"
+import { type Html, html } from "../Html.ts"
 import { alteredNotice, type Report, type Section } from "../Report.ts"
 import { count } from "../ShownText.ts"
 import { extent } from "../Tables.ts"

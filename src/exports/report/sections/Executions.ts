@@ -1,12 +1,12 @@
 /** What agents ran in the time of the report: how often, how long, and what failed. */
 import type { TraceStatus } from "../../../domain/traces/TraceFact.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../../../verify/Verifier.ts"
-import { html, nothing, type Html } from "../Html.ts"
+import { type Html, html, nothing } from "../Html.ts"
 import { chapter, isWholePopulation, type Report, type Section } from "../Report.ts"
 import { count, counted, duration, seconds, shown } from "../ShownText.ts"
 import { extent, facts, share, table } from "../Tables.ts"
-import { chainVerdictOf } from "../Verdict.ts"
 import { AGENTS_MAX, type StatusCounts } from "../TraceSurvey.ts"
+import { chainVerdictOf } from "../Verdict.ts"
 
 /** Agents that are listed. */
 const AGENT_ROWS_MAX = 15

@@ -1,9 +1,10 @@
 /** What was refused, what went wrong and why, and what was erased. */
-import type { Exceptions } from "../Evidence.ts"
-import { eventTable, mention, outcomeMark } from "../EventTables.ts"
+
 import type { FailureGroup } from "../EventSurvey.ts"
-import { html, nothing, type Html } from "../Html.ts"
-import { alteredNotice, surveyedPart, type Report, type Section } from "../Report.ts"
+import { eventTable, mention, outcomeMark } from "../EventTables.ts"
+import type { Exceptions } from "../Evidence.ts"
+import { type Html, html, nothing } from "../Html.ts"
+import { alteredNotice, type Report, type Section, surveyedPart } from "../Report.ts"
 import { count, counted, shown } from "../ShownText.ts"
 import { extent, share, table } from "../Tables.ts"
 

@@ -1,5 +1,5 @@
 /** The words of the report, and how it writes what can't be seen. */
-import { html, type Html } from "../Html.ts"
+import { type Html, html } from "../Html.ts"
 import type { Section } from "../Report.ts"
 
 const terms: ReadonlyArray<readonly [string, string]> = [

@@ -1,12 +1,12 @@
 /** What was recomputed, what did not hold, and how a reader repeats it alone. */
 import {
+  type Break,
   HISTORY_FROM,
   HISTORY_TO,
-  type Break,
   type VerifyReport
 } from "../../../verify/Verifier.ts"
 import { FIELD_LENGTH_MAX } from "../EventLine.ts"
-import { html, nothing, type Html, type HtmlPart } from "../Html.ts"
+import { type Html, type HtmlPart, html, nothing } from "../Html.ts"
 import type { Report, Section } from "../Report.ts"
 import { count, counted, cut, hash, seconds, shown } from "../ShownText.ts"
 import { command, extent, facts, table } from "../Tables.ts"

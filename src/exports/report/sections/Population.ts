@@ -1,6 +1,6 @@
 /** How many events there have to be, how many there are, and why none is missing. */
-import { completenessOf, type Completeness } from "../Completeness.ts"
-import { html, nothing, type Html } from "../Html.ts"
+import { type Completeness, completenessOf } from "../Completeness.ts"
+import { type Html, html, nothing } from "../Html.ts"
 import { chapter, isWholePopulation, type Report, type Section } from "../Report.ts"
 import { count, counted } from "../ShownText.ts"
 import { facts } from "../Tables.ts"

@@ -1,8 +1,9 @@
 /** Who used rights that change rights, settings or records. */
-import { moment } from "../EventTables.ts"
+
 import type { PrivilegedGroup } from "../EventSurvey.ts"
-import { html, nothing, type Html } from "../Html.ts"
-import { alteredNotice, surveyedPart, type Report, type Section } from "../Report.ts"
+import { moment } from "../EventTables.ts"
+import { type Html, html, nothing } from "../Html.ts"
+import { alteredNotice, type Report, type Section, surveyedPart } from "../Report.ts"
 import { count, counted, shown } from "../ShownText.ts"
 import { table } from "../Tables.ts"
 

@@ -1,5 +1,5 @@
 /** What was asked, by whom, of which service; and the data behind the report, by its SHA-256. */
-import { html, nothing, type Html } from "../Html.ts"
+import { type Html, html, nothing } from "../Html.ts"
 import {
   alteredNotice,
   boundsText,

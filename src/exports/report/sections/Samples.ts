@@ -1,12 +1,13 @@
 /** A random sample that an auditor can draw again and tick off. */
-import { html, nothing, type Html, type HtmlPart } from "../Html.ts"
-import type { Sample } from "../Evidence.ts"
+
 import type { EventLine } from "../EventLine.ts"
 import { outcomeMark } from "../EventTables.ts"
-import { marked, type Mark, type Marks } from "../Marks.ts"
+import type { Sample } from "../Evidence.ts"
+import { type Html, type HtmlPart, html, nothing } from "../Html.ts"
+import { type Mark, type Marks, marked } from "../Marks.ts"
 import { chapter, type Report, type Section } from "../Report.ts"
 import { SAMPLE_SIZE } from "../Sampling.ts"
-import { count, counted, hash, micros, seconds, shown, type CutText } from "../ShownText.ts"
+import { type CutText, count, counted, hash, micros, seconds, shown } from "../ShownText.ts"
 import { facts, table } from "../Tables.ts"
 
 const method = ({ evidence, input }: Report): Html => {

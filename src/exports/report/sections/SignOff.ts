@@ -1,5 +1,5 @@
 /** Room for those who answer for the document. */
-import { html, type Html } from "../Html.ts"
+import { type Html, html } from "../Html.ts"
 import type { Section } from "../Report.ts"
 
 const signature = (role: string, statement: string): Html =>

@@ -1,6 +1,6 @@
 /** The population in numbers, each exact. */
 import { timelineChart, timelineText } from "../Charts.ts"
-import { html, type Html } from "../Html.ts"
+import { type Html, html } from "../Html.ts"
 import { alteredNotice, type Report, type Section } from "../Report.ts"
 import { groupTable } from "../Tables.ts"
 import { timelineOf } from "../Timeline.ts"

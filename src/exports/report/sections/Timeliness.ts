@@ -1,8 +1,9 @@
 /** How long after it happened each event was recorded: late evidence is weaker evidence. */
+
+import { type Counted, LATE_ROWS_MAX } from "../Delays.ts"
 import { eventActor, sequenceCell } from "../EventTables.ts"
-import { LATE_ROWS_MAX, type Counted } from "../Delays.ts"
-import { html, nothing, type Html } from "../Html.ts"
-import { alteredNotice, surveyedPart, type Report, type Section } from "../Report.ts"
+import { type Html, html, nothing } from "../Html.ts"
+import { alteredNotice, type Report, type Section, surveyedPart } from "../Report.ts"
 import { count, counted, duration, seconds, shown } from "../ShownText.ts"
 import { extent, facts, groupTable, table } from "../Tables.ts"
 

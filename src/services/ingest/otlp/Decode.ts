@@ -4,13 +4,13 @@
  * hex ids, and numbers that a double would round. What the spans say is none of its business.
  */
 import { isUtf8 } from "node:buffer"
-import { fromBinary, fromJson, type DescMessage, type JsonValue } from "@bufbuild/protobuf"
+import { type DescMessage, fromBinary, fromJson, type JsonValue } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { parseJson, parseJsonWith } from "../../../domain/json/Json.ts"
 import { problemOf } from "../../../domain/json/StrictJson.ts"
 import {
-  ExportTraceServiceRequestSchema,
-  type ExportTraceServiceRequest
+  type ExportTraceServiceRequest,
+  ExportTraceServiceRequestSchema
 } from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 
 /**

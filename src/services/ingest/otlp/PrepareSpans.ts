@@ -4,13 +4,13 @@
  * why; the others go through. Knows no request, no clock and no answer.
  */
 import { isText, METADATA_BYTES_MAX } from "../../../domain/events/AuditEvent.ts"
-import { canonicalize, flat, quote } from "../../../domain/json/CanonicalJson.ts"
 import { derivedUuid, randomHex, sha256Hex } from "../../../domain/Identifiers.ts"
+import { canonicalize, flat, quote } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../domain/json/StrictJson.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
 import {
-  factDetailsHash,
   type FactDetails,
+  factDetailsHash,
   type PreparedDetails
 } from "../../../domain/traces/TraceFact.ts"
 import type { OtlpEvent, RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
@@ -28,10 +28,10 @@ import {
   eventTypeOf,
   kindOf,
   MAPPING_VERSION,
+  type MappedEvent,
   outcomeOf,
   spanTypeOf,
-  statusOf,
-  type MappedEvent
+  statusOf
 } from "./Mapping.ts"
 import { attributesOf, textOf, Unstorable } from "./Values.ts"
 

@@ -3,7 +3,7 @@
  * written as text, as the README says; what can't be stored at all is refused with its path. Knows
  * no convention: what an attribute means is the mapping's business.
  */
-import { NESTING_MAX, type JsonObject, type JsonValue } from "../../../domain/json/StrictJson.ts"
+import { type JsonObject, type JsonValue, NESTING_MAX } from "../../../domain/json/StrictJson.ts"
 import type { AnyValue, KeyValue } from "./gen/opentelemetry/proto/common/v1/common_pb.js"
 
 /** Characters of a key that a message repeats. */

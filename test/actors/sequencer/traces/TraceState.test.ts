@@ -6,8 +6,8 @@ import { TraceDraft } from "../../../../src/actors/sequencer/traces/TraceDraft.t
 import { closesCycle } from "../../../../src/actors/sequencer/traces/TraceEntry.ts"
 import {
   isTraceKey,
-  traceRecords,
-  TraceState
+  TraceState,
+  traceRecords
 } from "../../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
 import { wantedOf } from "../../../../src/actors/sequencer/traces/TraceWanted.ts"

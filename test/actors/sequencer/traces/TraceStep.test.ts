@@ -1,12 +1,12 @@
 /** The rules of traces, one by one: what is recorded, what is there already, what is refused. */
 import { assert, describe, it } from "@effect/vitest"
+import { TraceDraft } from "../../../../src/actors/sequencer/traces/TraceDraft.ts"
 import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals.ts"
+import { TraceState } from "../../../../src/actors/sequencer/traces/TraceState.ts"
 import {
   applyTraces,
   type TracesApplied
 } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
-import { TraceDraft } from "../../../../src/actors/sequencer/traces/TraceDraft.ts"
-import { TraceState } from "../../../../src/actors/sequencer/traces/TraceState.ts"
 import { recomputeFact } from "../../../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
 import {

@@ -2,20 +2,21 @@
  * Opening the embedded engine: what it must not read, and what it says where it can't start. Each
  * case is a process of its own.
  */
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
 import { ChdbEngine } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
-import { migrationsFolder } from "../../../../src/adapters/clickhouse/Migrations.ts"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
+import { migrationsFolder } from "../../../../src/adapters/clickhouse/Migrations.ts"
 import { EventStore } from "../../../../src/ports/EventStore.ts"
-import { startStore, temporaryFolder, type Said } from "../support/StoreProcesses.ts"
+import { type Said, startStore, temporaryFolder } from "../support/StoreProcesses.ts"
 
 const inserting = fileURLToPath(new URL("../support/InsertingProcess.ts", import.meta.url))
 

@@ -2,9 +2,10 @@
  * Descriptor 0 is put on the null device, also where another file takes its place for a moment.
  * Runs in a process of its own, whose standard input is a pipe.
  */
-import { assert, describe, it } from "@effect/vitest"
+
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
 
 const nullInput = fileURLToPath(
   new URL("../../../../src/adapters/clickhouse/client/NullInput.ts", import.meta.url)

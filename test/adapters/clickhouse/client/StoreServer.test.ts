@@ -2,15 +2,16 @@
  * The HTTP face of the embedded engine, byte by byte where the client doesn't show it: who may ask,
  * what it says of errors, what it does with compressed, huge and half bodies, and how it ends.
  */
-import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client"
-import { assert, describe, it, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted } from "effect"
+
 import { once } from "node:events"
 import * as http from "node:http"
 import { createServer } from "node:net"
 import { text } from "node:stream/consumers"
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
+import { ClickHouseError, ClickHouseLogLevel, createClient } from "@clickhouse/client"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Redacted } from "effect"
 import { ChdbEngine } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
 import { StoreServer } from "../../../../src/adapters/clickhouse/client/StoreServer.ts"
 import { temporaryFolder } from "../support/StoreProcesses.ts"

@@ -2,13 +2,14 @@
  * What every store behind the ports `CheckpointStore` and `HashTree` has to do, as tests: run on
  * the engine in this process and on the same engine behind HTTP in another.
  */
+
+import { hash } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { hash } from "node:crypto"
 import { layerCheckpointStore } from "../../../../src/adapters/clickhouse/checkpoints/CheckpointStoreClickHouse.ts"
-import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
 import { layerHashTree } from "../../../../src/adapters/clickhouse/checkpoints/HashTreeClickHouse.ts"
+import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import type { CheckpointRecord } from "../../../../src/domain/chain/Checkpoint.ts"
 import {
@@ -21,9 +22,9 @@ import {
   verifyConsistency,
   verifyInclusion
 } from "../../../../src/domain/chain/MerkleTree.ts"
-import { CheckpointStore, type CheckpointRow } from "../../../../src/ports/CheckpointStore.ts"
-import { EventStore, StoreUnavailable } from "../../../../src/ports/EventStore.ts"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
+import { type CheckpointRow, CheckpointStore } from "../../../../src/ports/CheckpointStore.ts"
+import { EventStore, StoreUnavailable } from "../../../../src/ports/EventStore.ts"
 import { HashTree } from "../../../../src/ports/HashTree.ts"
 import { StoredTopics } from "../../../../src/ports/TopicRows.ts"
 

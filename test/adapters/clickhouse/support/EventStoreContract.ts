@@ -2,41 +2,42 @@
  * What every store behind the port `EventStore` has to do, as tests: run on the engine in this
  * process and on the same engine behind HTTP in another.
  */
+
+import { Readable } from "node:stream"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Stream } from "effect"
 import fc from "fast-check"
-import { Readable } from "node:stream"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { columns } from "../../../../src/adapters/clickhouse/events/EventColumns.ts"
-import { layerClickHouse } from "../../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
 import {
+  type EventFilter,
   emptyFilter,
-  matches,
-  type EventFilter
+  matches
 } from "../../../../src/domain/events/EventFilter.ts"
+import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
 import {
-  EventStore,
   type EventPageQuery,
+  EventStore,
   type StatsDimension,
   type StoreUnavailable
 } from "../../../../src/ports/EventStore.ts"
-import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
 import {
-  StoredTopics,
   type DeniedReason,
-  type StoredTopic
+  type StoredTopic,
+  StoredTopics
 } from "../../../../src/ports/TopicRows.ts"
 import { anyEvents, anyFilter } from "./Generators.ts"
 import {
   bodyOf,
   chainOf,
   rowsOf,
+  type Sample,
   storedEvent,
   textsOf,
-  timeAt,
-  type Sample
+  timeAt
 } from "./StoredBodies.ts"
 
 const database = "alk_contract"

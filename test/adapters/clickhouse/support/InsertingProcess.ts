@@ -2,11 +2,12 @@
  * Opens chDB on the folder in its first argument with whatever stands on its standard input, stores
  * one event, and says on one line what the tables then hold.
  */
-import { Effect, Layer } from "effect"
+
 import { fstatSync } from "node:fs"
+import { Effect, Layer } from "effect"
 import { ChdbEngine } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { EventStore } from "../../../../src/ports/EventStore.ts"
 import { chainOf, rowsOf } from "./StoredBodies.ts"
 

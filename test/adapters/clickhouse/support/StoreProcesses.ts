@@ -1,7 +1,7 @@
 /**
  * Starts and stops `StoreProcess.ts`, and makes the temporary folders that stores live in.
  */
-import { Effect, type Scope } from "effect"
+
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -9,6 +9,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
+import { Effect, type Scope } from "effect"
 
 const program = fileURLToPath(new URL("./StoreProcess.ts", import.meta.url))
 

@@ -5,10 +5,10 @@
 import { canonicalize } from "../../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
 import {
-  factDetailsHash,
-  storeFact,
   type FactCore,
   type FactDetails,
+  factDetailsHash,
+  storeFact,
   type TerminalStatus
 } from "../../../../src/domain/traces/TraceFact.ts"
 import type { FactRow } from "../../../../src/ports/TraceStore.ts"

@@ -6,31 +6,31 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Stream } from "effect"
 import fc from "fast-check"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../../../src/adapters/clickhouse/events/EventStoreClickHouse.ts"
+import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
+import { layerTraceStore } from "../../../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
 import { columns } from "../../../../src/adapters/clickhouse/traces/TraceColumns.ts"
-import { layerTraceStore } from "../../../../src/adapters/clickhouse/traces/TraceStoreClickHouse.ts"
 import { linkOf } from "../../../../src/domain/chain/Link.ts"
 import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
 import {
   eraseFact,
   parseFact,
   recomputeFact,
-  terminalStatuses,
-  type TraceStatus
+  type TraceStatus,
+  terminalStatuses
 } from "../../../../src/domain/traces/TraceFact.ts"
-import { foldFacts, type Execution } from "../../../../src/domain/traces/TraceView.ts"
+import { type Execution, foldFacts } from "../../../../src/domain/traces/TraceView.ts"
 import { EventStore, type StoreUnavailable } from "../../../../src/ports/EventStore.ts"
+import { StoredTopics } from "../../../../src/ports/TopicRows.ts"
 import {
-  TraceStore,
   type ExecutionFacts,
   type ExecutionPageQuery,
   type PageBounds,
   type SpanPage,
   type SpanPlace,
-  type TraceKey
+  type TraceKey,
+  TraceStore
 } from "../../../../src/ports/TraceStore.ts"
-import { StoredTopics } from "../../../../src/ports/TopicRows.ts"
 import { allFacts, eventsOfSpan, withoutDetails } from "../../../support/StoredTraces.ts"
 import { timeAt } from "./StoredBodies.ts"
 import { bodies, FactChain, factRows, GENESIS, type Placed } from "./StoredFacts.ts"

@@ -1,6 +1,6 @@
-import { assert, describe, it } from "vitest"
 import * as fs from "node:fs"
 import { join } from "node:path"
+import { assert, describe, it } from "vitest"
 import {
   explainEnd,
   loggedSince,

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { onTestFinished } from "vitest"
 import {
   endOrphan,

@@ -1,6 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
-import { CompressionCodecs, CompressionTypes, Kafka, logLevel } from "kafkajs"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import * as fs from "node:fs"
@@ -8,14 +5,17 @@ import { connect, createServer } from "node:net"
 import { networkInterfaces } from "node:os"
 import { join } from "node:path"
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { CompressionCodecs, CompressionTypes, Kafka, logLevel } from "kafkajs"
 import { beforeAll, onTestFinished } from "vitest"
-import { DataFolder } from "../../../../src/adapters/embedded/DataFolder.ts"
 import {
   type BrokerState,
   EmbeddedBroker
 } from "../../../../src/adapters/embedded/broker/EmbeddedBroker.ts"
-import { anyFreePort } from "../../../../src/adapters/embedded/FreePort.ts"
 import { kafkaJars } from "../../../../src/adapters/embedded/broker/KafkaJars.ts"
+import { DataFolder } from "../../../../src/adapters/embedded/DataFolder.ts"
+import { anyFreePort } from "../../../../src/adapters/embedded/FreePort.ts"
 import { identityOf } from "../../../../src/adapters/embedded/ProcessIdentity.ts"
 import { cacheDir, eventually, type Held, hold, temporaryFolder } from "../fixtures.ts"
 

@@ -1,9 +1,9 @@
 /** How records are cut into requests, and how sequence numbers go on. */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import type { PartitionRecords } from "../../../../src/adapters/kafka/protocol/BatchSender.ts"
 import { BatchSender, toRequests } from "../../../../src/adapters/kafka/protocol/BatchSender.ts"
 import type { RawCluster } from "../../../../src/adapters/kafka/protocol/KafkaClient.ts"
-import type { PartitionRecords } from "../../../../src/adapters/kafka/protocol/BatchSender.ts"
 import { SEND_BYTES_MAX, SEND_RECORDS_MAX } from "../../../../src/domain/records/Topics.ts"
 import type { NewRecord } from "../../../../src/ports/EventLog.ts"
 

@@ -6,9 +6,9 @@ import fc from "fast-check"
 import { crc32c } from "../../../../src/adapters/kafka/protocol/Crc32c.ts"
 import { readRecordSet } from "../../../../src/adapters/kafka/protocol/FetchResponse.ts"
 import {
-  encodeRecordBatch,
   type BatchFrame,
-  type BatchRecord
+  type BatchRecord,
+  encodeRecordBatch
 } from "../../../../src/adapters/kafka/protocol/RecordBatch.ts"
 // Makes kafkajs's decoder understand zstd.
 import "../../../../src/adapters/kafka/protocol/KafkaClient.ts"

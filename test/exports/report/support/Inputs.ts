@@ -1,6 +1,7 @@
 /** Requests for reports over a synthetic population. */
-import type { ReportInput } from "../../../../src/exports/report/Report.ts"
+
 import { emptyFilter } from "../../../../src/domain/events/EventFilter.ts"
+import type { ReportInput } from "../../../../src/exports/report/Report.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../../../src/verify/Verifier.ts"
 import type { EventAt } from "./SyntheticStore.ts"
 

@@ -5,13 +5,13 @@
 import { createHash } from "node:crypto"
 import { Effect, Layer, Stream } from "effect"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
-import { matches, type EventFilter } from "../../../../src/domain/events/EventFilter.ts"
+import { type EventFilter, matches } from "../../../../src/domain/events/EventFilter.ts"
 import { formatMicros } from "../../../../src/domain/Timestamp.ts"
 import {
   EventStore,
-  StatsTooLarge,
   type StatsDimension,
-  type StatsQuery
+  type StatsQuery,
+  StatsTooLarge
 } from "../../../../src/ports/EventStore.ts"
 
 export type EventAt = (sequence: number) => AuditEvent

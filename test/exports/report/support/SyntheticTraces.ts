@@ -1,8 +1,8 @@
 /** Executions and spans without a store: execution n and its spans are functions of n. */
 import { Layer, Stream } from "effect"
 import { formatMicros } from "../../../../src/domain/Timestamp.ts"
-import { TraceExport, type TraceScope } from "../../../../src/exports/pack/TraceExport.ts"
 import type { Execution, Span } from "../../../../src/domain/traces/TraceView.ts"
+import { TraceExport, type TraceScope } from "../../../../src/exports/pack/TraceExport.ts"
 
 const START_MICROS = Date.parse("2026-02-01T08:00:00Z") * 1_000
 const HOUR = 3_600_000_000

@@ -1,6 +1,6 @@
 /** Populations whose texts are hard to set: other scripts, and texts that mean harm. */
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
-import { plausible, type EventAt } from "./SyntheticStore.ts"
+import { type EventAt, plausible } from "./SyntheticStore.ts"
 
 const withTexts = (
   texts: ReadonlyArray<string>,

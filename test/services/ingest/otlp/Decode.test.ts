@@ -2,10 +2,10 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import { assert, describe, it } from "vitest"
 import {
+  type Decoded,
   decodeJson,
   decodeProtobuf,
-  MESSAGES_MAX,
-  type Decoded
+  MESSAGES_MAX
 } from "../../../../src/services/ingest/otlp/Decode.ts"
 import {
   attribute,

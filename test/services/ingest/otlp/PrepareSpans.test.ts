@@ -2,18 +2,18 @@
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import {
+  factDetailsHash,
   recomputeFact,
-  storeFact,
-  factDetailsHash
+  storeFact
 } from "../../../../src/domain/traces/TraceFact.ts"
 import { decodeOperation, encodeOperation } from "../../../../src/domain/traces/TraceOperation.ts"
 import {
   COMMAND_CHARACTERS_MAX,
   executionIdOf,
   prepareSpans,
-  spanIdOf,
   SPANS_MAX,
   SPANS_PER_COMMAND_MAX,
+  spanIdOf,
   syntheticRootIdOf
 } from "../../../../src/services/ingest/otlp/PrepareSpans.ts"
 import {
@@ -21,16 +21,16 @@ import {
   example,
   exportOf,
   fromJsonText,
+  type Json,
   operationsOf,
   plain,
   prepared,
   refusalOf,
-  span,
   START,
+  span,
   TENANT,
-  throughProtobuf,
   TRACE,
-  type Json
+  throughProtobuf
 } from "./support/Exports.ts"
 
 const limits = { metadataBytesMax: 32_768, payloadBytesMax: 65_536 }

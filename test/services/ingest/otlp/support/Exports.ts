@@ -4,17 +4,17 @@ import { join } from "node:path"
 import { toBinary } from "@bufbuild/protobuf"
 import type { RecordOtlpSpan } from "../../../../../src/domain/traces/TraceOperation.ts"
 import {
+  type Decoded,
   decodeJson,
-  decodeProtobuf,
-  type Decoded
+  decodeProtobuf
 } from "../../../../../src/services/ingest/otlp/Decode.ts"
 import {
-  ExportTraceServiceRequestSchema,
-  type ExportTraceServiceRequest
+  type ExportTraceServiceRequest,
+  ExportTraceServiceRequestSchema
 } from "../../../../../src/services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import {
-  prepareSpans,
   type PreparedSpans,
+  prepareSpans,
   type SpanLimits
 } from "../../../../../src/services/ingest/otlp/PrepareSpans.ts"
 

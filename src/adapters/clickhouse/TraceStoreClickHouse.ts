@@ -3,14 +3,20 @@
  * statement answers which question. The statements are in the files beside this one.
  */
 import { Effect, Layer } from "effect"
-import { TraceStore } from "../../../ports/TraceStore.ts"
-import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
-import { makeInsertConflicts } from "../topics/PartitionViews.ts"
-import { makeStoreClient } from "../client/StoreClient.ts"
-import { makeConflicts, makeCopies, makeExtent } from "../events/StoredRows.ts"
-import { hasRepeats, lastRecord, mergeRows } from "../topics/TopicTable.ts"
-import { makeChain } from "./TraceChain.ts"
-import { makeEraseDetails } from "./TraceErasure.ts"
+import { TraceStore } from "../../ports/TraceStore.ts"
+import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
+import { makeStoreClient } from "./client/StoreClient.ts"
+import { makeConflicts, makeCopies, makeExtent } from "./topics/ChainTable.ts"
+import { makeInsertConflicts } from "./topics/PartitionViews.ts"
+import { hasRepeats, lastRecord, mergeRows } from "./topics/TopicTable.ts"
+import { makeChain } from "./traces/TraceChain.ts"
+import {
+  makeChainRows,
+  makeFactFrom,
+  makeStrayIndex,
+  makeUnindexed
+} from "./traces/TraceChainRows.ts"
+import { makeEraseDetails } from "./traces/TraceErasure.ts"
 import {
   makeEventCounts,
   makeExecutionOfSpan,
@@ -21,11 +27,10 @@ import {
   makeReach,
   makeScan,
   makeSpanCount
-} from "./TraceFacts.ts"
-import { makeOverlapping, makePage } from "./TracePages.ts"
-import { makeChainRows, makeFactFrom, makeStrayIndex, makeUnindexed } from "./TraceChainRows.ts"
-import { makeLinks, makeMissing, makeRows } from "./TraceRows.ts"
-import { makeSpanEvents, makeSpans } from "./TraceSlices.ts"
+} from "./traces/TraceFacts.ts"
+import { makeOverlapping, makePage } from "./traces/TracePages.ts"
+import { makeLinks, makeMissing, makeRows } from "./traces/TraceRows.ts"
+import { makeSpanEvents, makeSpans } from "./traces/TraceSlices.ts"
 
 /** Rows that are equal in these are the same fact. */
 const KEY = "tenant_id, scope, execution_id, fact_number, hash"

@@ -3,23 +3,24 @@
  * from its parts. Decides nothing: what is stored comes from the topics.
  */
 import { Effect, Layer, Stream } from "effect"
-import { EventStore } from "../../../ports/EventStore.ts"
-import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
-import { CopyGuard } from "./CopyGuard.ts"
-import { Parameters } from "../client/Parameters.ts"
-import { makeEraseAgain, makeEraseDetails } from "./EventErasure.ts"
-import { makeById, makeKeysetPages, makePage, makeScan } from "./EventPages.ts"
-import { makeStats } from "./EventStatistics.ts"
-import { migrate } from "../Migrations.ts"
+import { EventStore } from "../../ports/EventStore.ts"
+import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
+import { Parameters } from "./client/Parameters.ts"
+import { makeStoreClient, type StoreClient } from "./client/StoreClient.ts"
+import { CopyGuard } from "./events/CopyGuard.ts"
+import { makeEraseAgain, makeEraseDetails } from "./events/EventErasure.ts"
+import { makeById, makeKeysetPages, makePage, makeScan } from "./events/EventPages.ts"
+import { makeStats } from "./events/EventStatistics.ts"
+import { makeRows, makeSequenceSpan } from "./events/StoredRows.ts"
+import { migrate } from "./Migrations.ts"
+import { makeConflicts, makeCopies, makeExtent } from "./topics/ChainTable.ts"
 import {
   makeHasDuplicates,
   makeInsertConflicts,
   makeInsertEvents,
   makeInsertReceipts,
   makeMergeDuplicates
-} from "../topics/PartitionViews.ts"
-import { makeStoreClient, type StoreClient } from "../client/StoreClient.ts"
-import { makeConflicts, makeCopies, makeExtent, makeRows, makeSequenceSpan } from "./StoredRows.ts"
+} from "./topics/PartitionViews.ts"
 
 /** A question to the table that every list reads. */
 const makePing = (store: StoreClient): EventStore["Service"]["ping"] =>

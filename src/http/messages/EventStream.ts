@@ -1,0 +1,57 @@
+/** What all Server-Sent Event streams have in common: where they resume, and when they are closed. */
+import { NodeHttpServerRequest } from "@effect/platform-node"
+import { Effect, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { READER_LIMITS } from "../../actors/feeds/Subscriber.ts"
+import { invalid } from "./ApiError.ts"
+import { integerParameter } from "./QueryParameters.ts"
+
+/** What browsers send when they reconnect. */
+export const LAST_EVENT_ID_HEADER = "Last-Event-ID"
+
+const MIB = 1_048_576
+
+const closedWhen = (): string => {
+  const { bytesMax, lateBytes, lateMs } = READER_LIMITS
+  const late = `more than ${lateBytes / MIB} MiB for over ${lateMs / 1_000} s`
+  return `has ${bytesMax / MIB} MiB waiting, or ${late}, or takes nothing for 30 s`
+}
+
+/** What becomes of a stream whose reader is slow, in words. */
+export const slowReaders =
+  `A burst alone closes no stream. A reader that ${closedWhen()} is closed and resumes with its `
+  + "last id; so is the one furthest behind when all together take too much memory. Revoking the "
+  + "key closes the stream."
+
+/**
+ * Milliseconds after which a connection is cut on which nothing moves. Longer than the time between
+ * two keep-alive comments, so only a client that does not read is quiet for so long; without this
+ * its response would wait for ever for room to write into.
+ */
+const STALLED_MS = 30_000
+
+export const cutWhenStalled = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.sync(() => {
+    const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
+    // Node's own timeout takes over again when the response is finished.
+    socket.setTimeout(STALLED_MS)
+    return (stalled: () => void): void => void socket.once("timeout", stalled)
+  })
+
+/** The sequence number to resume after, where the header isn't sent. */
+export const resumeParameter = integerParameter({
+  minimum: 0,
+  description: "Resume behind this sequence number, if there is no `Last-Event-ID`."
+})
+
+/** Where a client resumes: a browser's header says more than the address it first came with. */
+export const resumePoint = (
+  request: HttpServerRequest.HttpServerRequest,
+  parameter: number | undefined
+): number | undefined => {
+  const header = request.headers[LAST_EVENT_ID_HEADER.toLowerCase()]
+  if (header === undefined) return parameter
+  const parsed = resumeParameter.parse(header)
+  if (Result.isFailure(parsed)) throw invalid(LAST_EVENT_ID_HEADER, parsed.failure)
+  return parsed.success
+}

@@ -1,0 +1,104 @@
+/**
+ * What all requests have in common that write events or traces: waiting for the commit, the
+ * Idempotency-Key, and how a refused item is named.
+ */
+import type { HttpServerRequest } from "effect/http"
+import type { JsonProblem } from "../../domain/json/StrictJson.ts"
+import type { IdempotencyKey } from "../../services/ingest/Ingest.ts"
+import type { HeaderParameter } from "../contract/Operation.ts"
+import type { AnswerOptions } from "./Answer.ts"
+import { ApiError, invalid, RETRY_AFTER_SECONDS } from "./ApiError.ts"
+import { choiceParameter, readQuery } from "./QueryParameters.ts"
+
+/** Characters of an `Idempotency-Key` at most. */
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
+
+/** Asks to wait for the commit; its only value is `true`. */
+export const SYNC_HEADER = "X-Service-Sync"
+
+/** Query of the ingest routes. */
+export const syncParameters = {
+  sync: choiceParameter(["true"], {
+    description: "Wait until the events are committed; the same as the header `X-Service-Sync`."
+  })
+}
+
+/** The header that makes a write repeatable. */
+export const idempotencyHeader: Readonly<Record<string, HeaderParameter>> = {
+  "Idempotency-Key": {
+    description:
+      "Names this request within tenant, method and path. The same key with the same body gives "
+      + "the first answer again, with another body 422. Only 2xx answers are remembered, for 7 "
+      + "days. Such a request waits for the sequencer's decision, 10 s at most, else 503.",
+    schema: {
+      type: "string",
+      minLength: 1,
+      maxLength: IDEMPOTENCY_KEY_LENGTH_MAX,
+      pattern: "^[\\x21-\\x7e]+$"
+    }
+  }
+}
+
+export const IDEMPOTENCY_HEADER = "Idempotency-Key"
+
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/
+
+/** True if the client waits for the commit; throws ApiError for any value but `true`. */
+export const wantsSync = (request: HttpServerRequest.HttpServerRequest): boolean => {
+  const { values } = readQuery(request.url, syncParameters)
+  const header = request.headers[SYNC_HEADER.toLowerCase()]
+  if (header !== undefined && header !== "true") {
+    throw invalid(SYNC_HEADER, 'the only value is "true"')
+  }
+  return header === "true" || values.sync === "true"
+}
+
+export const idempotencyKey = (
+  request: HttpServerRequest.HttpServerRequest,
+  path: string
+): IdempotencyKey | undefined => {
+  const key = request.headers[IDEMPOTENCY_HEADER.toLowerCase()]
+  if (key === undefined) return undefined
+  if (key.length > IDEMPOTENCY_KEY_LENGTH_MAX || !VISIBLE_ASCII.test(key)) {
+    throw invalid(
+      IDEMPOTENCY_HEADER,
+      `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`
+    )
+  }
+  return { method: request.method, path, key }
+}
+
+/** A body that can't be read as a whole. */
+export const unreadable = (problem: JsonProblem): ApiError =>
+  new ApiError({
+    code: problem.code === "invalid_json" ? "invalid_json" : "invalid_request",
+    message: problem.message,
+    ...(problem.path === "" ? {} : { field: problem.path })
+  })
+
+/** An item's message begins with the path of the field at fault. */
+export const fieldOf = (message: string): string | undefined =>
+  /^[\w.[\]-]+(?=: )/.exec(message)?.[0]
+
+/** The refusal of a single event that did not pass validation. */
+export const refusedItem = (message: string): ApiError => {
+  const field = fieldOf(message)
+  return new ApiError({
+    code: "invalid_request",
+    message,
+    ...(field === undefined ? {} : { field })
+  })
+}
+
+/** Where the receipt of a 202 is. */
+export type Accepted = (receiptId: string) => AnswerOptions
+
+export const acceptedAt =
+  (publicUrl = ""): Accepted =>
+  (receiptId) => ({
+    status: 202,
+    headers: {
+      location: `${publicUrl}/v1/receipts/${receiptId}`,
+      "retry-after": String(RETRY_AFTER_SECONDS)
+    }
+  })
