@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { Heads } from "../actors/follower/Heads.ts"
 import { treeNameOf } from "../domain/chain/Chains.ts"
 import type { Head } from "../domain/chain/Head.ts"
-import type { EventFilter } from "../domain/events/EventFilter.ts"
+import { conditionsOf, type EventFilter } from "../domain/events/EventFilter.ts"
 import { sha256Hex } from "../domain/Identifiers.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../domain/json/StrictJson.ts"
@@ -94,22 +94,10 @@ export const boundsOf = ({ from, fromSequence, to, toSequence }: EventFilter): B
   to_sequence: toSequence ?? null
 })
 
-/** The conditions beside the bounds, named as the API's parameters; undefined for none. */
-export const conditionsOf = (filter: EventFilter): JsonObject | undefined => {
-  const { actionPrefix, metadata } = filter
-  const named: ReadonlyArray<readonly [string, string | undefined]> = [
-    ["id", filter.id],
-    ["actor_id", filter.actorId],
-    ["actor_type", filter.actorType],
-    ["action", filter.action ?? (actionPrefix === undefined ? undefined : `${actionPrefix}*`)],
-    ["resource_id", filter.resourceId],
-    ["resource_type", filter.resourceType],
-    ["outcome", filter.outcome],
-    ["q", filter.q],
-    ...metadata.map(({ path, value }) => [`metadata.${path}`, value] as const)
-  ]
-  const given = named.filter(([, value]) => value !== undefined)
-  return given.length === 0 ? undefined : (Object.fromEntries(given) as JsonObject)
+/** The conditions beside the bounds; undefined for none. */
+export const conditionsBeside = (filter: EventFilter): JsonObject | undefined => {
+  const conditions = conditionsOf(filter)
+  return conditions.length === 0 ? undefined : Object.fromEntries(conditions)
 }
 
 const etagOf = (
@@ -123,7 +111,7 @@ const etagOf = (
     format: exportFormats[kind],
     tenant_id: tenantId,
     bounds: boundsOf(filter) as unknown as JsonObject,
-    conditions: conditionsOf(filter) ?? null,
+    conditions: conditionsBeside(filter) ?? null,
     head: headHash ?? null,
     trace_head: traceHead?.hash ?? null,
     keys: keys.map(({ endorsement, vkey }) => [vkey, endorsement ?? null]),
@@ -189,7 +177,7 @@ export const openScope = Effect.fn("ExportScope.open")(function* (
     tenantId,
     filter,
     bounds: boundsOf(filter),
-    conditions: conditionsOf(filter),
+    conditions: conditionsBeside(filter),
     verification: timeless(report, boundsOf(filter), generatedAt),
     surroundings,
     generatedAt

@@ -3,6 +3,7 @@
  * The store is a view that can be dropped and rebuilt; it never decides anything.
  */
 import { Context, type Effect, Schema, type Stream } from "effect"
+import type { EventDimension } from "../domain/events/EventFields.ts"
 import type { EventFilter } from "../domain/events/EventFilter.ts"
 
 /** The store can't be reached, refuses to work, or stored less than it was given. */
@@ -81,18 +82,10 @@ export interface KeysetPages {
   readonly last: number | undefined
 }
 
-export type StatsDimension =
-  | "action"
-  | "outcome"
-  | "actor_type"
-  | "actor_id"
-  | "resource_type"
-  | "resource_id"
-
 export interface StatsQuery {
   readonly tenantId: string
   readonly filter: EventFilter
-  readonly groupBy: StatsDimension
+  readonly groupBy: EventDimension
   readonly interval?: "minute" | "hour" | "day"
   readonly limit: number
 }

@@ -37,12 +37,16 @@ export const isText = (text: string, lengthMax: number): boolean => {
   return text.length <= 2 * lengthMax && Array.from(text).length <= lengthMax
 }
 
-export const ActorType = Schema.Literals(["human", "agent", "system"]).annotate({
+export const actorTypes = ["human", "agent", "system"] as const
+
+export const ActorType = Schema.Literals(actorTypes).annotate({
   description: "Who acted: a person, an agent on its own, or a system."
 })
 export type ActorType = typeof ActorType.Type
 
-export const Outcome = Schema.Literals(["success", "failure", "error"]).annotate({
+export const outcomes = ["success", "failure", "error"] as const
+
+export const Outcome = Schema.Literals(outcomes).annotate({
   description: "success: it was done. failure: it was refused. error: it went wrong."
 })
 export type Outcome = typeof Outcome.Type

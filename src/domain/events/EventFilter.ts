@@ -6,6 +6,7 @@
 import { canonicalize } from "../json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../json/StrictJson.ts"
 import type { AuditEvent } from "./AuditEvent.ts"
+import { type ExactConditions, filterFields, memberAt } from "./EventFields.ts"
 
 export interface MetadataCondition {
   /** Path below `metadata`, dots walk nested objects; a key that holds the dots is tried first. */
@@ -14,16 +15,9 @@ export interface MetadataCondition {
 }
 
 /** Every condition is optional, all of them are combined with AND. */
-export interface EventFilter {
-  readonly id?: string
-  readonly actorId?: string
-  readonly actorType?: "human" | "agent" | "system"
-  /** Exact action, or everything below `actionPrefix` (which ends with a dot). */
-  readonly action?: string
+export interface EventFilter extends ExactConditions {
+  /** Everything below it; ends with a dot. Not together with `action`. */
   readonly actionPrefix?: string
-  readonly resourceId?: string
-  readonly resourceType?: string
-  readonly outcome?: "success" | "failure" | "error"
   /** Inclusive bounds on `timestamp`, canonical microsecond form. */
   readonly from?: string
   readonly to?: string
@@ -36,6 +30,24 @@ export interface EventFilter {
 }
 
 export const emptyFilter: EventFilter = { metadata: [] }
+
+/** A condition as the parameter of the API that asks for it. */
+export type NamedCondition = readonly [name: string, value: string]
+
+/** The conditions of a filter that are no bounds, as parameters of the API. */
+export const conditionsOf = (filter: EventFilter): ReadonlyArray<NamedCondition> => {
+  const { actionPrefix, metadata, q } = filter
+  const exact = filterFields.flatMap(({ filter: { key }, name }): ReadonlyArray<NamedCondition> => {
+    const value = filter[key]
+    return value === undefined ? [] : [[name, value]]
+  })
+  return [
+    ...exact,
+    ...(actionPrefix === undefined ? [] : [["action", `${actionPrefix}*`] as const]),
+    ...(q === undefined ? [] : [["q", q] as const]),
+    ...metadata.map(({ path, value }) => [`metadata.${path}`, value] as const)
+  ]
+}
 
 /** Segments that a metadata path may have: with n of them 2^(n-1) places have to be looked at. */
 export const METADATA_PATH_SEGMENTS_MAX = 6
@@ -122,18 +134,16 @@ export const searchText = ({ action, actor, metadata, resource }: AuditEvent): s
   return withoutCase(texts.join(SEPARATOR))
 }
 
-const isUnsetOr = <A>(condition: A | undefined, value: A): boolean =>
-  condition === undefined || condition === value
-
-const matchesFields = (filter: EventFilter, event: AuditEvent): boolean =>
-  isUnsetOr(filter.id, event.id)
-  && isUnsetOr(filter.actorId, event.actor.id)
-  && isUnsetOr(filter.actorType, event.actor.type)
-  && isUnsetOr(filter.action, event.action)
-  && isUnsetOr(filter.resourceId, event.resource.id)
-  && isUnsetOr(filter.resourceType, event.resource.type)
-  && isUnsetOr(filter.outcome, event.outcome)
-  && (filter.actionPrefix === undefined || event.action.startsWith(filter.actionPrefix))
+const matchesFields = (filter: EventFilter, event: AuditEvent): boolean => {
+  for (const {
+    filter: { key },
+    path
+  } of filterFields) {
+    const wanted = filter[key]
+    if (wanted !== undefined && wanted !== memberAt(event, path)) return false
+  }
+  return filter.actionPrefix === undefined || event.action.startsWith(filter.actionPrefix)
+}
 
 /** Canonical times sort as texts. */
 const matchesBounds = (filter: EventFilter, event: AuditEvent): boolean =>

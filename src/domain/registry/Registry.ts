@@ -5,6 +5,7 @@
  */
 
 import { type LineKey, openEndorsement } from "../chain/KeyLine.ts"
+import { filterFields } from "../events/EventFields.ts"
 import type { EventFilter } from "../events/EventFilter.ts"
 import { RecordFields, RecordUnreadable } from "../json/RecordFields.ts"
 import { formatMicros, microsOf } from "../Timestamp.ts"
@@ -176,8 +177,8 @@ const checkKey = (fields: RecordFields): void => {
 }
 
 const checkFilter = (filter: RecordFields): void => {
-  const texts = ["id", "actorId", "action", "actionPrefix", "resourceId", "resourceType", "q"]
-  filter.optional([...texts, "actorType", "outcome"], (name) => filter.anyText(name))
+  const texts = filterFields.map((field) => field.filter.key)
+  filter.optional([...texts, "actionPrefix", "q"], (name) => filter.anyText(name))
   filter.optional(["from", "to"], (name) => filter.time(name))
   filter.optional(["fromSequence", "toSequence"], (name) => filter.integer(name))
   for (const condition of filter.list("metadata")) {

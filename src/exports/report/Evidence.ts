@@ -5,12 +5,12 @@
  */
 import { Effect, Stream } from "effect"
 import type { Outcome } from "../../domain/events/AuditEvent.ts"
+import type { EventDimension } from "../../domain/events/EventFields.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import {
   type EventPageQuery,
   EventStore,
   type Stats,
-  type StatsDimension,
   type StoreUnavailable
 } from "../../ports/EventStore.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../verify/Verifier.ts"
@@ -131,7 +131,7 @@ const readerOf = (
   filter: EventFilter,
   final: boolean
 ) => {
-  const stats = (groupBy: StatsDimension, limit: number, narrowed = filter) =>
+  const stats = (groupBy: EventDimension, limit: number, narrowed = filter) =>
     store
       .stats({ tenantId, filter: narrowed, groupBy, limit }, final)
       .pipe(Effect.catchTag("StatsTooLarge", Effect.die))

@@ -3,7 +3,11 @@
  * pure functions of it.
  */
 
-import type { EventFilter } from "../../domain/events/EventFilter.ts"
+import {
+  conditionsOf,
+  type EventFilter,
+  type NamedCondition
+} from "../../domain/events/EventFilter.ts"
 import { sha256Hex } from "../../domain/Identifiers.ts"
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../domain/json/StrictJson.ts"
@@ -103,31 +107,18 @@ export const periodText = ({ survey }: Evidence): string =>
     : `${seconds(survey.period.from)} to ${seconds(survey.period.to)} UTC`
 
 /** Conditions beside the bounds of time, named as the parameters of the API. */
-export const conditionsOf = (filter: EventFilter): ReadonlyArray<readonly [string, string]> => {
-  const { metadata, ...fields } = filter
-  const names: ReadonlyArray<readonly [string, string | number | undefined]> = [
-    ["id", fields.id],
-    ["actor_id", fields.actorId],
-    ["actor_type", fields.actorType],
-    ["action", fields.action ?? (fields.actionPrefix && `${fields.actionPrefix}*`)],
-    ["resource_id", fields.resourceId],
-    ["resource_type", fields.resourceType],
-    ["outcome", fields.outcome],
-    ["from_sequence", fields.fromSequence],
-    ["to_sequence", fields.toSequence],
-    ["q", fields.q]
-  ]
+export const reportedConditions = (filter: EventFilter): ReadonlyArray<NamedCondition> => {
+  const { fromSequence, toSequence } = filter
   return [
-    ...names.flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, String(value)] as const]
-    ),
-    ...metadata.map(({ path, value }) => [`metadata.${path}`, value] as const)
+    ...conditionsOf(filter),
+    ...(fromSequence === undefined ? [] : [["from_sequence", String(fromSequence)] as const]),
+    ...(toSequence === undefined ? [] : [["to_sequence", String(toSequence)] as const])
   ]
 }
 
 /** True if nothing but the period chooses the events. */
 export const isWholePopulation = ({ filter }: ReportInput): boolean =>
-  conditionsOf(filter).length === 0
+  reportedConditions(filter).length === 0
 
 /** Hexadecimal digits of a report's id. */
 const ID_DIGITS = 32
@@ -138,7 +129,7 @@ export const reportIdOf = (input: ReportInput): string => {
   const identity: JsonObject = {
     tenant_id: tenant.id,
     bounds: { ...verification.bounds },
-    conditions: conditionsOf(filter).map((condition) => [...condition]),
+    conditions: reportedConditions(filter).map((condition) => [...condition]),
     head: verification.head?.hash ?? null,
     asked_by: request.askedBy.id,
     generated_at: generatedAt
@@ -153,7 +144,7 @@ export const digestCommand = ({ serviceUrl }: ReportRequest, bounded: EventFilte
     ["order", "asc"],
     ...(from === undefined ? [] : [["from", from] as const]),
     ...(to === undefined ? [] : [["to", to] as const]),
-    ...conditionsOf(bounded)
+    ...reportedConditions(bounded)
   ]
   // A URL holds no character then that a shell would read in single quotes.
   const encoded = (text: string) => encodeURIComponent(text).replaceAll("'", "%27")

@@ -5,10 +5,13 @@
 import { Effect, Layer, Redacted, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
+import {
+  conditionsOf,
+  type EventFilter,
+  type MetadataCondition
+} from "../../domain/events/EventFilter.ts"
 import type { JsonObject, JsonValue } from "../../domain/json/StrictJson.ts"
 import type { ShareLink } from "../../domain/registry/Registry.ts"
-import { conditionsOf } from "../../exports/ExportScope.ts"
 import { ShareLinks } from "../../services/administration/ShareLinks.ts"
 import { Api } from "../Api.ts"
 import { filterParameters, toFilter } from "../events/EventParameters.ts"
@@ -122,7 +125,7 @@ const shown = (link: ShareLink) => {
     from: filter.from ?? null,
     to: filter.to ?? null,
     filters: {
-      ...conditionsOf(filter),
+      ...Object.fromEntries(conditionsOf(filter)),
       ...(filter.fromSequence === undefined ? {} : { from_sequence: String(filter.fromSequence) }),
       ...(filter.toSequence === undefined ? {} : { to_sequence: String(filter.toSequence) })
     }

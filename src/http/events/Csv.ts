@@ -3,27 +3,11 @@
  * made harmless. Reads stored bytes only.
  */
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
+import { eventFields, memberAt } from "../../domain/events/EventFields.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 
 /** The columns, in order. */
-export const CSV_COLUMNS = [
-  "sequence_number",
-  "id",
-  "timestamp",
-  "created_at",
-  "tenant_id",
-  "actor_id",
-  "actor_type",
-  "actor_email",
-  "action",
-  "resource_id",
-  "resource_type",
-  "resource_name",
-  "outcome",
-  "metadata",
-  "prev_hash",
-  "hash"
-] as const
+export const CSV_COLUMNS = eventFields.map(({ name }) => name)
 
 /** The first line of every table, even of an empty one. */
 export const CSV_HEADER = `${CSV_COLUMNS.join(",")}\r\n`
@@ -54,23 +38,9 @@ const metadataOf = (body: string): string => {
 /** One stored event as a line of CSV. */
 export const csvLine = (body: string): string => {
   const event = parseJson(body) as AuditEvent
-  const values: ReadonlyArray<string> = [
-    String(event.sequence_number),
-    event.id,
-    event.timestamp,
-    event.created_at,
-    event.tenant_id,
-    event.actor.id,
-    event.actor.type,
-    event.actor.email ?? "",
-    event.action,
-    event.resource.id,
-    event.resource.type,
-    event.resource.name ?? "",
-    event.outcome,
-    event.metadata === undefined ? "" : metadataOf(body),
-    event.prev_hash,
-    event.hash
-  ]
+  const values = eventFields.map(({ name, path }) => {
+    if (name === "metadata") return event.metadata === undefined ? "" : metadataOf(body)
+    return String(memberAt(event, path) ?? "")
+  })
   return `${values.map(field).join(",")}\r\n`
 }

@@ -3,12 +3,18 @@
  * translation into the domain's filter. Knows nothing of how a filter is applied.
  */
 
+import {
+  type FilterField,
+  type FilterValue,
+  filterFields
+} from "../../domain/events/EventFields.ts"
 import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
 import { invalid } from "../messages/ApiError.ts"
 import {
   choiceParameter,
   dateTimeParameter,
   integerParameter,
+  type Parameter,
   refuseInverted,
   textParameter,
   type ValuesOf
@@ -17,22 +23,21 @@ import {
 /** Characters of `q` at most. */
 export const SEARCH_LENGTH_MAX = 256
 
+type ExactParameters = {
+  readonly [F in FilterField as F["name"]]: Parameter<FilterValue<F>>
+}
+
+/** A parameter for each field that a filter can ask for. */
+const exactParameters = Object.fromEntries(
+  filterFields.map(({ filter, name }) => [
+    name,
+    "values" in filter ? choiceParameter(filter.values, filter) : textParameter(filter)
+  ])
+) as unknown as ExactParameters
+
 /** Every condition but those on metadata. */
 export const filterParameters = {
-  id: textParameter({ description: "Exact event id." }),
-  actor_id: textParameter({ description: "Exact `actor.id`.", example: "user_42" }),
-  actor_type: choiceParameter(["human", "agent", "system"], {
-    description: "Exact `actor.type`."
-  }),
-  action: textParameter({
-    description:
-      "Exact action, or everything below a prefix: `document.*`. The `*` stands only after a "
-      + "dot, at the end.",
-    example: "document.*"
-  }),
-  resource_id: textParameter({ description: "Exact `resource.id`." }),
-  resource_type: textParameter({ description: "Exact `resource.type`.", example: "document" }),
-  outcome: choiceParameter(["success", "failure", "error"], { description: "Exact outcome." }),
+  ...exactParameters,
   from: dateTimeParameter("Inclusive lower bound on `timestamp`, RFC 3339."),
   to: dateTimeParameter("Inclusive upper bound on `timestamp`, RFC 3339."),
   from_sequence: integerParameter({
@@ -72,35 +77,23 @@ const actionCondition = (action: string): Pick<EventFilter, "action" | "actionPr
   return { actionPrefix: action.slice(0, -1) }
 }
 
-/** Without the members that are undefined. */
-type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> }
-const defined = <T extends object>(members: T): Defined<T> =>
-  Object.fromEntries(
-    Object.entries(members).filter(([, value]) => value !== undefined)
-  ) as Defined<T>
-
 /** The filter that the parameters mean; throws the ApiError that names the parameter. */
 export const toFilter = (
   values: FilterValues,
   metadata: ReadonlyArray<MetadataCondition>
 ): EventFilter => {
-  refuseInverted(["from", "to"], values.from, values.to)
-  refuseInverted(["from_sequence", "to_sequence"], values.from_sequence, values.to_sequence)
+  const { action, from, from_sequence: fromSequence, q, to, to_sequence: toSequence } = values
+  refuseInverted(["from", "to"], from, to)
+  refuseInverted(["from_sequence", "to_sequence"], fromSequence, toSequence)
+  const exact = Object.fromEntries(
+    filterFields.map(({ filter: { key }, name }) => [key, values[name]])
+  )
+  const given = Object.entries({ ...exact, from, to, fromSequence, toSequence, q }).filter(
+    ([name, value]) => value !== undefined && name !== "action"
+  )
   return {
-    ...defined({
-      id: values.id,
-      actorId: values.actor_id,
-      actorType: values.actor_type,
-      resourceId: values.resource_id,
-      resourceType: values.resource_type,
-      outcome: values.outcome,
-      from: values.from,
-      to: values.to,
-      fromSequence: values.from_sequence,
-      toSequence: values.to_sequence,
-      q: values.q
-    }),
-    ...(values.action === undefined ? {} : actionCondition(values.action)),
+    ...Object.fromEntries(given),
+    ...(action === undefined ? {} : actionCondition(action)),
     metadata
   }
 }

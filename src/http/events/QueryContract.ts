@@ -5,6 +5,7 @@
 
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { eventDimensions } from "../../domain/events/EventFields.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { EventList, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
@@ -55,10 +56,10 @@ export const listParameters = {
 /** Query of `GET /v1/events/stats`. */
 export const statsParameters = {
   ...filterParameters,
-  group_by: choiceParameter(
-    ["action", "outcome", "actor_type", "actor_id", "resource_type", "resource_id"],
-    { default: "action", description: "What the events are counted by." }
-  ),
+  group_by: choiceParameter(eventDimensions, {
+    default: "action",
+    description: "What the events are counted by."
+  }),
   interval: choiceParameter(["minute", "hour", "day"], {
     description: "Count per interval of `timestamp`, in UTC, as well."
   }),

@@ -20,7 +20,7 @@ import { type EventFilter, matches } from "../../../src/domain/events/EventFilte
 import { parseFact } from "../../../src/domain/traces/TraceFact.ts"
 import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
 import { EvidenceSeal } from "../../../src/exports/EvidenceSeal.ts"
-import { boundsOf, conditionsOf, type ExportScope } from "../../../src/exports/ExportScope.ts"
+import { boundsOf, conditionsBeside, type ExportScope } from "../../../src/exports/ExportScope.ts"
 import { evidencePack } from "../../../src/exports/pack/EvidencePack.ts"
 import { TraceExport } from "../../../src/exports/pack/TraceExport.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
@@ -186,7 +186,7 @@ export class PackWorld {
       tenantId: this.chain.tenantId,
       filter: whole,
       bounds: boundsOf(whole),
-      conditions: conditionsOf(whole),
+      conditions: conditionsBeside(whole),
       verification: { ...honestReport(this.chain, whole), ...report, verified_at: generatedAt },
       surroundings: {
         traceHead,

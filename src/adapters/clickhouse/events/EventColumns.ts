@@ -3,6 +3,7 @@
  * expressions over them: verification computes every column again and names those that differ. The
  * table's defaults in schemas/clickhouse are the same expressions; a test compares the two.
  */
+import { eventFields } from "../../../domain/events/EventFields.ts"
 import { disagreementOf, membersOf, type NamedExpression, readable } from "../client/JsonColumns.ts"
 
 /** The members of a stored event that columns are made of. */
@@ -50,18 +51,9 @@ export const temporaries: ReadonlyArray<NamedExpression> = [
 /** The filter columns and what they hold. */
 export const columns: ReadonlyArray<NamedExpression> = [
   ["version", `${field("erased_at")} != ''`],
-  ["tenant_id", field("tenant_id")],
-  ["sequence_number", field("sequence_number")],
-  ["hash", field("hash")],
-  ["id", field("id")],
-  ["timestamp", field("timestamp")],
-  ["created_at", field("created_at")],
-  ["actor_id", field("actor", "id")],
-  ["actor_type", field("actor", "type")],
-  ["action", field("action")],
-  ["resource_id", field("resource", "id")],
-  ["resource_type", field("resource", "type")],
-  ["outcome", field("outcome")],
+  ...eventFields
+    .filter(({ isColumn }) => isColumn)
+    .map(({ name, path }): NamedExpression => [name, field(...path)]),
   ["metadata", readable(field("metadata"))],
   [
     "search",

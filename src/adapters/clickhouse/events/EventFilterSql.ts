@@ -1,7 +1,8 @@
 /**
  * A filter of the domain as a ClickHouse condition that means the same. Every value is a bound
- * parameter; names of columns are written here. Knows nothing of paging.
+ * parameter. Knows nothing of paging.
  */
+import { filterFields } from "../../../domain/events/EventFields.ts"
 import {
   type EventFilter,
   type MetadataCondition,
@@ -111,16 +112,13 @@ export const filterCondition = (
 ): string => {
   // Chains begin with 1: what is stored below is no event, and verification reports it.
   const conditions = [`tenant_id = ${parameters.string(tenantId)}`, "sequence_number >= 1"]
-  const equal = (column: string, value: string | undefined) => {
-    if (value !== undefined) conditions.push(`${column} = ${parameters.string(value)}`)
+  for (const {
+    filter: { key },
+    name
+  } of filterFields) {
+    const value = filter[key]
+    if (value !== undefined) conditions.push(`${name} = ${parameters.string(value)}`)
   }
-  equal("id", filter.id)
-  equal("actor_id", filter.actorId)
-  equal("actor_type", filter.actorType)
-  equal("action", filter.action)
-  equal("resource_id", filter.resourceId)
-  equal("resource_type", filter.resourceType)
-  equal("outcome", filter.outcome)
   if (filter.actionPrefix !== undefined) {
     conditions.push(`startsWith(action, ${parameters.string(filter.actionPrefix)})`)
   }

@@ -1,14 +1,8 @@
 /**
- * Counts of events by one dimension, and by intervals of time. Columns come from a list, everything
- * else is bound.
+ * Counts of events by one dimension, which is the name of a column, and by intervals of time.
  */
 import { Effect } from "effect"
-import {
-  type EventStore,
-  type StatsDimension,
-  type StatsQuery,
-  StatsTooLarge
-} from "../../../ports/EventStore.ts"
+import { type EventStore, type StatsQuery, StatsTooLarge } from "../../../ports/EventStore.ts"
 import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { filterCondition } from "./EventFilterSql.ts"
@@ -22,15 +16,6 @@ const MICROSECONDS: Record<NonNullable<StatsQuery["interval"]>, number> = {
   day: 86_400_000_000
 }
 
-const COLUMNS: Record<StatsDimension, string> = {
-  action: "action",
-  outcome: "outcome",
-  actor_type: "actor_type",
-  actor_id: "actor_id",
-  resource_type: "resource_type",
-  resource_id: "resource_id"
-}
-
 /** Of whole minutes. */
 const canonicalTime = (microseconds: number): string =>
   `${new Date(microseconds / 1000).toISOString().slice(0, 19)}.000000Z`
@@ -40,8 +25,7 @@ export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
     const parameters = new Parameters()
     const condition = filterCondition(tenantId, filter, parameters)
     const source = `${store.eventsOf(final)} WHERE ${condition}`
-    const column = COLUMNS[groupBy]
-    const groups = `SELECT ${column} AS key, count() AS events FROM ${source} GROUP BY key`
+    const groups = `SELECT ${groupBy} AS key, count() AS events FROM ${source} GROUP BY key`
     const shown = `ORDER BY events DESC, key LIMIT ${parameters.integer(limit)}`
     const rows = yield* store.read(
       {
@@ -65,8 +49,8 @@ export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
         parameters,
         sql:
           `SELECT intDiv(toUnixTimestamp64Micro(timestamp), ${width}) AS bucket,`
-          + ` toString(${column}) AS key, count() FROM ${source}`
-          + ` AND ${column} IN (SELECT key FROM (${groups} ${shown}))`
+          + ` toString(${groupBy}) AS key, count() FROM ${source}`
+          + ` AND ${groupBy} IN (SELECT key FROM (${groups} ${shown}))`
           + ` GROUP BY bucket, key ORDER BY bucket, key LIMIT ${BUCKETS_MAX + 1}`
       },
       (row) => ({

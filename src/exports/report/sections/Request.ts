@@ -3,10 +3,10 @@ import { type Html, html, nothing } from "../Html.ts"
 import {
   alteredNotice,
   boundsText,
-  conditionsOf,
   digestCommand,
   periodText,
   type Report,
+  reportedConditions,
   type Section
 } from "../Report.ts"
 import { count, cut, hash, seconds, shown } from "../ShownText.ts"
@@ -18,7 +18,7 @@ const CONDITION_LENGTH_MAX = 300
 const REQUEST_LENGTH_MAX = 2_000
 
 const filterTable = ({ input }: Report): Html => {
-  const conditions = conditionsOf(input.filter)
+  const conditions = reportedConditions(input.filter)
   if (conditions.length === 0) {
     return html`<p>No filter: every event within the bounds belongs to the population.</p>`
   }

@@ -12,6 +12,7 @@ import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreC
 import { columns } from "../../../../src/adapters/clickhouse/events/EventColumns.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
+import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
 import {
   type EventFilter,
   emptyFilter,
@@ -21,7 +22,6 @@ import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
 import {
   type EventPageQuery,
   EventStore,
-  type StatsDimension,
   type StoreUnavailable
 } from "../../../../src/ports/EventStore.ts"
 import {
@@ -502,7 +502,7 @@ export const storeContract = <E>(
           storedEvent("stats", index + 1, { ...sample, timestamp: timeAt(index * 1_801) })
         )
         yield* stored(events)
-        const statisticOf: Record<StatsDimension, (event: AuditEvent) => string> = {
+        const statisticOf: Record<EventDimension, (event: AuditEvent) => string> = {
           action: (event) => event.action,
           outcome: (event) => event.outcome,
           actor_type: (event) => event.actor.type,
@@ -515,7 +515,7 @@ export const storeContract = <E>(
         const filter = { ...emptyFilter, fromSequence: 3 }
         const counted = events.filter((event) => matches(filter, event))
         const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
-        for (const groupBy of Object.keys(statisticOf) as Array<StatsDimension>) {
+        for (const groupBy of Object.keys(statisticOf) as Array<EventDimension>) {
           for (const interval of ["minute", "hour", "day"] as const) {
             const limit = 2
             const groups = [...Map.groupBy(counted, statisticOf[groupBy])]

@@ -5,14 +5,10 @@
 import { createHash } from "node:crypto"
 import { Effect, Layer, Stream } from "effect"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
+import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
 import { type EventFilter, matches } from "../../../../src/domain/events/EventFilter.ts"
 import { formatMicros } from "../../../../src/domain/Timestamp.ts"
-import {
-  EventStore,
-  type StatsDimension,
-  type StatsQuery,
-  StatsTooLarge
-} from "../../../../src/ports/EventStore.ts"
+import { EventStore, type StatsQuery, StatsTooLarge } from "../../../../src/ports/EventStore.ts"
 
 export type EventAt = (sequence: number) => AuditEvent
 
@@ -82,7 +78,7 @@ export const plausible: EventAt = (sequence) => {
 /** Events of one chunk of a scan. */
 const CHUNK_ROWS = 100
 
-const keyOf = (event: AuditEvent, dimension: StatsDimension): string => {
+const keyOf = (event: AuditEvent, dimension: EventDimension): string => {
   switch (dimension) {
     case "action":
       return event.action
