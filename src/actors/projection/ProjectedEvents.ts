@@ -1,0 +1,86 @@
+/** Projects `alk.events`: the rows that lists show, in the order of the chains. */
+import { Effect } from "effect"
+import { type Link, linkOf } from "../../domain/chain/Link.ts"
+import type { LogRecord } from "../../ports/EventLog.ts"
+import { type ConflictRow, type EventRow, EventStore } from "../../ports/EventStore.ts"
+import {
+  addTo,
+  bodyOf,
+  insertAll,
+  measured,
+  type ProjectedTopic,
+  placeOf,
+  refusalOf,
+  type Segment,
+  storeConflicts
+} from "./ProjectedTopic.ts"
+import {
+  type ErasedEvents,
+  erasedTargetsOf,
+  erasedTogether,
+  isEventOf
+} from "./ProjectionErasure.ts"
+import type { Links } from "./ProjectionLinks.ts"
+
+interface Rows {
+  /** In order, cut before each event that erases another one. */
+  readonly events: Array<Segment<EventRow, ErasedEvents>>
+  readonly conflicts: Array<ConflictRow>
+}
+
+/** Why a record of `alk.events` is not shown, if it isn't. */
+const sortLinked = (
+  into: Rows,
+  links: Links,
+  partition: number,
+  record: LogRecord,
+  link: Link | undefined
+): string | undefined => {
+  const tenantId = record.key?.toString() ?? ""
+  if (link === undefined) return "unreadable"
+  const reason = refusalOf(link, tenantId, links.known(tenantId))
+  if (reason !== undefined) return reason
+  try {
+    const body = bodyOf(record)
+    const erased = erasedTargetsOf(body)
+    addTo(into.events, { partition, offset: record.offset, body }, erased, erasedTogether)
+  } catch {
+    // Bytes that only end like an event.
+    return "unreadable"
+  }
+  links.learn(tenantId, link)
+  return undefined
+}
+
+const sortEvent = (into: Rows, links: Links, partition: number, record: LogRecord): void => {
+  const { offset } = record
+  const body = record.value ?? Buffer.alloc(0)
+  const link = linkOf(body)
+  const reason = sortLinked(into, links, partition, record, link)
+  if (reason === undefined) return
+  const tenantId = record.key?.toString() ?? ""
+  const sequenceNumber = placeOf(link?.sequenceNumber ?? 0)
+  into.conflicts.push({ partition, offset, tenantId, sequenceNumber, reason, body })
+}
+
+const insertEvents = Effect.fnUntraced(function* ({ conflicts, events }: Rows) {
+  const store = yield* EventStore
+  for (const { erase, rows } of events) {
+    if (erase !== undefined) yield* store.eraseDetails(erase.tenantId, erase.erasures)
+    yield* measured(rows.length, insertAll(rows, store.insertEvents))
+  }
+  yield* storeConflicts("alk.events", conflicts, store.insertConflicts)
+})
+
+export const projectedEvents: ProjectedTopic = {
+  topic: "events",
+  next: "events_next",
+  isRecord: isEventOf,
+  begin: ({ events: links }) => {
+    const rows: Rows = { events: [], conflicts: [] }
+    return {
+      take: (partition, record) => sortEvent(rows, links, partition, record),
+      store: Effect.suspend(() => insertEvents(rows))
+    }
+  }
+}

@@ -1,0 +1,112 @@
+/** Projects `alk.traces`: the facts of executions, in the order of the chains. */
+import { Effect } from "effect"
+import type { Link } from "../../domain/chain/Link.ts"
+import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import { parseTimestamp } from "../../domain/Timestamp.ts"
+import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
+import type { LogRecord } from "../../ports/EventLog.ts"
+import type { ConflictRow } from "../../ports/EventStore.ts"
+import { type FactRow, TraceStore } from "../../ports/TraceStore.ts"
+import {
+  addTo,
+  bodyOf,
+  insertAll,
+  measured,
+  type ProjectedTopic,
+  placeOf,
+  refusalOf,
+  type Segment,
+  storeConflicts
+} from "./ProjectedTopic.ts"
+import { type ErasedExecution, isFactOf } from "./ProjectionErasure.ts"
+import type { Links } from "./ProjectionLinks.ts"
+
+interface Rows {
+  /** In order, cut before each fact that erases an execution. */
+  readonly facts: Array<Segment<FactRow, ErasedExecution>>
+  readonly conflicts: Array<ConflictRow>
+}
+
+/** What the store and its statements take as numbers and times has to be such. */
+const checkFact = ({ chain_sequence, created_at, fact_number }: TraceFact): void => {
+  const numbers = [chain_sequence, fact_number]
+  if (numbers.some((number) => !Number.isSafeInteger(number) || number < 1)) {
+    throw new RecordUnreadable("its numbers are none")
+  }
+  if (parseTimestamp(created_at) !== created_at) throw new RecordUnreadable("its time is none")
+}
+
+/** A fact in its place, or why it is not shown. */
+const readFact = (links: Links, record: LogRecord) => {
+  const tenantId = record.key?.toString() ?? ""
+  try {
+    const body = bodyOf(record)
+    const fact = parseFact(body.toString())
+    if (fact === undefined) throw new RecordUnreadable("it is no fact")
+    checkFact(fact)
+    const link: Link = {
+      tenantId: fact.tenant_id,
+      sequenceNumber: fact.chain_sequence,
+      createdAt: fact.created_at,
+      contentHash: fact.content_hash,
+      prevHash: fact.prev_hash,
+      hash: fact.hash
+    }
+    const reason = refusalOf(link, tenantId, links.known(tenantId))
+    return reason === undefined
+      ? { body, fact, link }
+      : { reason, sequenceNumber: placeOf(link.sequenceNumber) }
+  } catch {
+    return { reason: "unreadable", sequenceNumber: 0 }
+  }
+}
+
+/** A fact that does not link is kept apart, and verification reports it. */
+const sortFact = (into: Rows, links: Links, partition: number, record: LogRecord): void => {
+  const { offset } = record
+  const tenantId = record.key?.toString() ?? ""
+  const read = readFact(links, record)
+  if (read.fact === undefined) {
+    const { reason, sequenceNumber } = read
+    const body = record.value ?? Buffer.alloc(0)
+    into.conflicts.push({ partition, offset, tenantId, sequenceNumber, reason, body })
+    return
+  }
+  const { body, fact, link } = read
+  links.learn(tenantId, link)
+  const erase: ErasedExecution | undefined =
+    fact.type === "execution.erased"
+      ? {
+          tenantId,
+          executionId: fact.execution_id,
+          beforeFactNumber: fact.fact_number,
+          erasedAt: fact.created_at
+        }
+      : undefined
+  addTo(into.facts, { partition, offset, body }, erase)
+}
+
+const insertFacts = Effect.fnUntraced(function* ({ conflicts, facts }: Rows) {
+  const store = yield* TraceStore
+  for (const { erase, rows } of facts) {
+    if (erase !== undefined) {
+      const { beforeFactNumber, erasedAt, executionId, tenantId } = erase
+      yield* store.eraseDetails(tenantId, executionId, beforeFactNumber, erasedAt)
+    }
+    yield* measured(rows.length, insertAll(rows, store.insertFacts))
+  }
+  yield* storeConflicts("alk.traces", conflicts, store.insertConflicts)
+})
+
+export const projectedFacts: ProjectedTopic = {
+  topic: "traces",
+  next: "traces_next",
+  isRecord: isFactOf,
+  begin: ({ traces: links }) => {
+    const rows: Rows = { facts: [], conflicts: [] }
+    return {
+      take: (partition, record) => sortFact(rows, links, partition, record),
+      store: Effect.suspend(() => insertFacts(rows))
+    }
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * What the projection does with the records of one topic, and what its topics share: rows of bounded
+ * inserts, erasures before the rows that ask for them, and records that do not link.
+ */
+import { Clock, Effect, Metric } from "effect"
+import type { Link } from "../../domain/chain/Link.ts"
+import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import type { CheckpointStore } from "../../ports/CheckpointStore.ts"
+import type { LogRecord } from "../../ports/EventLog.ts"
+import {
+  type ConflictRow,
+  type EventStore,
+  INSERT_BYTES_MAX,
+  INSERT_ROWS_MAX,
+  type StoreUnavailable
+} from "../../ports/EventStore.ts"
+import type { StoredTopic } from "../../ports/TopicRows.ts"
+import type { TraceStore } from "../../ports/TraceStore.ts"
+import type { Progress } from "../log/Visibility.ts"
+import type { IsRecord } from "./Confirmation.ts"
+import type { ChainLinks } from "./ProjectionLinks.ts"
+
+/** The records of one topic that one fetch holds. */
+export interface ProjectedBatch {
+  /** @throws RecordUnreadable */
+  readonly take: (partition: number, record: LogRecord) => void
+  /** Brings the rows of all that were taken into the store, in order. */
+  readonly store: Effect.Effect<void, StoreUnavailable, CheckpointStore | EventStore | TraceStore>
+}
+
+/** A topic that the store shows. */
+export interface ProjectedTopic {
+  readonly topic: StoredTopic
+  /** The member of a Progress that says how far the topic is visible. */
+  readonly next: Extract<keyof Progress, `${string}_next`>
+  /** Whether a stored row is its record; by default if the bytes are the same. */
+  readonly isRecord?: IsRecord
+  readonly begin: (links: ChainLinks) => ProjectedBatch
+}
+
+export const flushRows = Metric.histogram("alk_projection_flush_rows", {
+  description: "Rows in one insert of the projection",
+  boundaries: [1, 10, 100, 1_000, 5_000, 10_000, 25_000, 50_000]
+})
+export const flushSeconds = Metric.histogram("alk_projection_flush_duration_seconds", {
+  description: "Time of one insert of the projection",
+  boundaries: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
+})
+
+/**
+ * Rows that are stored once something before them was erased. In this order nothing is lost when the
+ * projection ends in between: the erasure is done again with the row that asks for it.
+ */
+export interface Segment<Row, Erased> {
+  erase: Erased | undefined
+  readonly rows: Array<Row>
+}
+
+export const addTo = <Row, Erased>(
+  segments: Array<Segment<Row, Erased>>,
+  row: Row,
+  erase: Erased | undefined,
+  together: (first: Erased, second: Erased) => Erased | undefined = () => undefined
+): void => {
+  const last = segments.at(-1)
+  if (last === undefined) return void segments.push({ erase, rows: [row] })
+  if (erase === undefined) return void last.rows.push(row)
+  const both = last.erase && together(last.erase, erase)
+  if (both === undefined) return void segments.push({ erase, rows: [row] })
+  last.erase = both
+  last.rows.push(row)
+}
+
+/** Why a link does not follow the one before it, if it does not. */
+export const refusalOf = (link: Link, tenantId: string, before: Link | undefined) =>
+  link.tenantId !== tenantId
+    ? "tenant_mismatch"
+    : link.sequenceNumber < 1
+      ? "sequence_mismatch"
+      : before !== undefined && link.sequenceNumber !== before.sequenceNumber + 1
+        ? "sequence_mismatch"
+        : before !== undefined && link.prevHash !== before.hash
+          ? "prev_hash_mismatch"
+          : undefined
+
+/** Bytes that end a field or a row on their way into the store; they can't stand in compact JSON. */
+const LINE_FEED = 10
+const SEPARATOR = 1
+/** Characters that no id holds. */
+export const CONTROL = /[\u0000-\u001f]/
+
+/** @throws RecordUnreadable for bytes that are no compact JSON */
+export const bodyOf = ({ value }: LogRecord): Buffer => {
+  const body = value ?? Buffer.alloc(0)
+  if (body.includes(LINE_FEED) || body.includes(SEPARATOR)) {
+    throw new RecordUnreadable("it holds raw control characters")
+  }
+  return body
+}
+
+/** Its place in the chain of a tenant. */
+export const placeOf = (number: number): number =>
+  Number.isSafeInteger(number) && number >= 0 ? number : 0
+
+/** Cut rows into inserts of bounded size, in order. */
+export const toInserts = <Row extends { readonly body: Buffer }>(
+  rows: ReadonlyArray<Row>
+): ReadonlyArray<ReadonlyArray<Row>> => {
+  const inserts: Array<Array<Row>> = []
+  let current: Array<Row> = []
+  let bytes = 0
+  for (const row of rows) {
+    const full = current.length >= INSERT_ROWS_MAX || bytes + row.body.length > INSERT_BYTES_MAX
+    if (current.length > 0 && full) {
+      inserts.push(current)
+      current = []
+      bytes = 0
+    }
+    current.push(row)
+    bytes += row.body.length
+  }
+  if (current.length > 0) inserts.push(current)
+  return inserts
+}
+
+/** Stores rows and measures how many, and how long it took. */
+export const measured = Effect.fnUntraced(function* <E, R>(
+  rows: number,
+  insert: Effect.Effect<void, E, R>
+) {
+  const started = yield* Clock.currentTimeMillis
+  yield* insert
+  if (rows === 0) return
+  yield* Metric.update(flushRows, rows)
+  yield* Metric.update(flushSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
+})
+
+/** Stores rows in inserts of bounded size. */
+export const insertAll = <Row extends { readonly body: Buffer }, E, R>(
+  rows: ReadonlyArray<Row>,
+  insert: (part: ReadonlyArray<Row>) => Effect.Effect<void, E, R>
+): Effect.Effect<void, E, R> => Effect.forEach(toInserts(rows), insert, { discard: true })
+
+/** Keeps the records that do not link, and logs each. */
+export const storeConflicts = <E, R>(
+  topic: string,
+  conflicts: ReadonlyArray<ConflictRow>,
+  insert: (rows: ReadonlyArray<ConflictRow>) => Effect.Effect<void, E, R>
+): Effect.Effect<void, E, R> =>
+  Effect.andThen(
+    insertAll(conflicts, insert),
+    Effect.forEach(
+      conflicts,
+      ({ offset, partition, reason, sequenceNumber }) =>
+        Effect.logError(`a record of ${topic} does not link and is not shown`, {
+          partition,
+          offset,
+          sequenceNumber,
+          reason
+        }),
+      { discard: true }
+    )
+  )
