@@ -14,10 +14,10 @@ import {
   snapshot
 } from "../../src/actors/sequencer/SequencerState.ts"
 import {
-  type Arrival,
   advance,
   CHECKPOINT_INTERVAL_MS,
   type Changes,
+  type ReceivedCommand,
   stateRecords,
   step,
   stepCheckpoints
@@ -45,7 +45,7 @@ interface Wish {
   readonly executions?: number
 }
 
-const toArrival = ({ events, executions, tenantId }: Wish, offset: number): Arrival => {
+const toArrival = ({ events, executions, tenantId }: Wish, offset: number): ReceivedCommand => {
   const command: Command = {
     kind: executions !== undefined ? "trace" : events === "checkpoint" ? "checkpoint" : "ingest",
     ...(executions === undefined
@@ -108,8 +108,10 @@ class Partition {
   }
 
   apply(wishes: ReadonlyArray<Wish>, by = checkpointSigner, now = NOW): Changes {
-    const arrivals = wishes.map((wish, index) => toArrival(wish, this.state.applied + 1 + index))
-    return this.take(step(this.state, arrivals, by, now))
+    const receivedCommands = wishes.map((wish, index) =>
+      toArrival(wish, this.state.applied + 1 + index)
+    )
+    return this.take(step(this.state, receivedCommands, by, now))
   }
 
   byClock(now: string, by = checkpointSigner): Changes | undefined {
@@ -240,11 +242,18 @@ describe("the command checkpoint", () => {
 
   it("is not misled by a command on which the step fails", () => {
     const partition = new Partition()
-    const arrivals = [0, 1, 2].map((offset) => toArrival({ tenantId: "acme", events: 2 }, offset))
-    const poison = arrivals[1] as Arrival & { readonly command: Command }
+    const receivedCommands = [0, 1, 2].map((offset) =>
+      toArrival({ tenantId: "acme", events: 2 }, offset)
+    )
+    const poison = receivedCommands[1] as ReceivedCommand & { readonly command: Command }
     const idempotency = { key: "0".repeat(32), body: "0".repeat(32), forgetConflict: false }
     const command = { ...poison.command, idempotency, receivedAt: "yesterday" }
-    const chunk = [arrivals[0]!, { ...poison, command }, arrivals[2]!, toArrival(wish, 3)]
+    const chunk = [
+      receivedCommands[0]!,
+      { ...poison, command },
+      receivedCommands[2]!,
+      toArrival(wish, 3)
+    ]
     const changes = partition.take(step(partition.state, chunk, checkpointSigner, NOW))
     assert.strictEqual(changes.quarantined.length, 1)
     assert.strictEqual(changes.decided[3]?.receipt.checkpoint?.tree_size, 4)

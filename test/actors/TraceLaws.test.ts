@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { TraceCommand } from "../../src/actors/sequencer/traces/TraceWanted.ts"
+import type { TraceCommand } from "../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
 import { parseFact, recomputeFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"

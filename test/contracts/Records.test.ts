@@ -14,9 +14,9 @@ import {
   snapshot
 } from "../../src/actors/sequencer/SequencerState.ts"
 import {
-  type Arrival,
   advance,
   type Changes,
+  type ReceivedCommand,
   stateRecords,
   step
 } from "../../src/actors/sequencer/SequencerStep.ts"
@@ -206,8 +206,8 @@ const commands: ReadonlyArray<Command> = [
   command("_probe", [], { kind: "probe", receiptId: crypto.randomUUID() })
 ]
 
-const arrivals: ReadonlyArray<Arrival> = [
-  ...commands.map((sent, offset): Arrival => {
+const receivedCommands: ReadonlyArray<ReceivedCommand> = [
+  ...commands.map((sent, offset): ReceivedCommand => {
     const value = Buffer.from(encodeCommand(sent))
     const mark = { writer: "1795262400000000-0a0b0c0d", number: offset + 1 }
     return { offset, value, mark, command: decodeCommand(value) }
@@ -236,7 +236,7 @@ const ofKeyChange = ({ checkpoints }: Changes): ReadonlyArray<StateRecord> => [
 
 const run = (): Outcome => {
   const state = emptyState(0, 4, { dedup: 100, idempotency: 100 })
-  const changes = step(state, arrivals, checkpointSigner, NOW)
+  const changes = step(state, receivedCommands, checkpointSigner, NOW)
   const ends = { eventsNext: changes.events.length, tracesNext: changes.traces.facts.length }
   const records = [
     metaRecord(4),
@@ -546,9 +546,9 @@ describe("the forms in the schemas", () => {
         accepted += made.events.length
         const value = Buffer.from(encodeCommand(made))
         assert.isUndefined(faultInValue("command", value))
-        const arrival = { offset: 0, value, command: decodeCommand(value) }
+        const received = { offset: 0, value, command: decodeCommand(value) }
         const own = emptyState(0, 1, { dedup: 10, idempotency: 10 })
-        for (const { body } of step(own, [arrival], checkpointSigner, NOW).events) {
+        for (const { body } of step(own, [received], checkpointSigner, NOW).events) {
           assert.isUndefined(faultInValue("audit-event", Buffer.from(body)), body)
         }
       }),

@@ -101,7 +101,7 @@ const withoutDetails = (fact: TraceFact, erasedAt: string): TraceFact =>
 export const FOLLOWED_BYTES_MAX = 64 * 1_048_576
 
 /** What the facts of an execution add up to, message by message. */
-class Unfolding {
+class ExecutionReplay {
   #view = new TraceView()
   /** What has to be folded again when details are erased: the execution's own facts, */
   #own: Array<TraceFact> = []
@@ -174,9 +174,9 @@ class Unfolding {
 const EARLY_BYTES_MAX = 16 * 1_048_576
 
 /** One execution that somebody follows, kept as new as the topic. */
-class Room {
+class ExecutionChannel {
   readonly subscribers = new Set<Subscriber<LiveMessage>>()
-  readonly #unfolding = new Unfolding()
+  readonly #replay = new ExecutionReplay()
   /** Facts that arrive before the store has been read; undefined from then on. */
   #early: Array<{ readonly fact: TraceFact; readonly bytes: number }> | undefined = []
   #earlyBytes = 0
@@ -185,13 +185,13 @@ class Room {
 
   /** Facts that the store holds, in order; false if they are more than may be followed. */
   load(bodies: ReadonlyArray<string>): boolean {
-    this.#unfolding.load(bodies)
-    return !this.#unfolding.isTooLarge
+    this.#replay.load(bodies)
+    return !this.#replay.isTooLarge
   }
 
   /** Go on behind what the store holds. */
   begin(factCount: number): void {
-    this.#unfolding.folded = factCount
+    this.#replay.folded = factCount
     const early = this.#early ?? []
     this.#early = undefined
     for (const { bytes, fact } of early) this.#take(fact, bytes)
@@ -209,12 +209,12 @@ class Room {
   }
 
   #take(fact: TraceFact, bytes: number): void {
-    const { folded } = this.#unfolding
+    const { folded } = this.#replay
     if (this.isBroken || fact.fact_number <= folded) return
     if (fact.fact_number > folded + 1) return this.#break()
-    const message = this.#unfolding.take(fact, bytes)
+    const message = this.#replay.take(fact, bytes)
     for (const subscriber of this.subscribers) subscriber.deliver(message)
-    if (this.#unfolding.isTooLarge) this.#break()
+    if (this.#replay.isTooLarge) this.#break()
   }
 
   #break(): void {
@@ -247,31 +247,31 @@ const executionIdOf = (body: Buffer): string | undefined => {
 
 /** The followed executions of one partition, by tenant and id. */
 class PartitionFeed {
-  readonly #tenants = new Map<string, Map<string, Room>>()
+  readonly #tenants = new Map<string, Map<string, ExecutionChannel>>()
 
-  join(tenantId: string, executionId: string, room: Room): void {
-    const rooms = this.#tenants.get(tenantId) ?? new Map<string, Room>()
-    this.#tenants.set(tenantId, rooms.set(executionId, room))
+  join(tenantId: string, executionId: string, channel: ExecutionChannel): void {
+    const channels = this.#tenants.get(tenantId) ?? new Map<string, ExecutionChannel>()
+    this.#tenants.set(tenantId, channels.set(executionId, channel))
   }
 
   leave(tenantId: string, executionId: string): void {
-    const rooms = this.#tenants.get(tenantId)
-    rooms?.delete(executionId)
-    if (rooms?.size === 0) this.#tenants.delete(tenantId)
+    const channels = this.#tenants.get(tenantId)
+    channels?.delete(executionId)
+    if (channels?.size === 0) this.#tenants.delete(tenantId)
   }
 
   keepAlive(): void {
-    for (const rooms of this.#tenants.values()) {
-      for (const room of rooms.values()) room.keepAlive()
+    for (const channels of this.#tenants.values()) {
+      for (const channel of channels.values()) channel.keepAlive()
     }
   }
 
   deliver({ key, value }: LogRecord): void {
-    const rooms = this.#tenants.get(key?.toString() ?? "")
-    if (rooms === undefined || value === null) return
-    const room = rooms.get(executionIdOf(value) ?? "")
-    const fact = room === undefined ? undefined : parseFact(value.toString())
-    if (fact !== undefined) room?.offer(fact, value.length)
+    const channels = this.#tenants.get(key?.toString() ?? "")
+    if (channels === undefined || value === null) return
+    const channel = channels.get(executionIdOf(value) ?? "")
+    const fact = channel === undefined ? undefined : parseFact(value.toString())
+    if (fact !== undefined) channel?.offer(fact, value.length)
   }
 }
 
@@ -301,25 +301,25 @@ const caughtUp = Effect.fnUntraced(function* (tenantId: string) {
 /** Two ids in one key; neither holds control characters. */
 const SEPARATOR = "\n"
 
-const makeRoom = (feeds: RcMap.RcMap<number, PartitionFeed, LogUnavailable>) =>
+const makeChannel = (feeds: RcMap.RcMap<number, PartitionFeed, LogUnavailable>) =>
   Effect.fnUntraced(function* (key: string) {
     const [tenantId = "", executionId = ""] = key.split(SEPARATOR)
     const log = yield* EventLog
     const store = yield* TraceStore
     const feed = yield* RcMap.get(feeds, log.partitionOf(tenantId))
-    const room = new Room()
+    const channel = new ExecutionChannel()
     yield* Effect.acquireRelease(
-      Effect.sync(() => feed.join(tenantId, executionId, room)),
+      Effect.sync(() => feed.join(tenantId, executionId, channel)),
       () => Effect.sync(() => feed.leave(tenantId, executionId))
     )
     yield* caughtUp(tenantId)
     const reach = yield* store.reach(tenantId, executionId)
     if (reach === undefined) return yield* new ExecutionUnknown()
     yield* Stream.runForEach(store.scan(tenantId, executionId, reach), (bodies) =>
-      room.load(bodies) ? Effect.void : Effect.fail(new ExecutionTooLarge())
+      channel.load(bodies) ? Effect.void : Effect.fail(new ExecutionTooLarge())
     )
-    room.begin(reach)
-    return room
+    channel.begin(reach)
+    return channel
   })
 
 /** Of rows, in order, that stand in the store under one sequence the one that replaced the others. */
@@ -339,13 +339,13 @@ const replayOf = Effect.fnUntraced(function* (subscription: TraceSubscription, h
   if (after === undefined || after >= head) return Stream.empty
   const store = yield* TraceStore
   const context = yield* Effect.context<EventLog | Visibility>()
-  const unfolding = new Unfolding()
+  const replay = new ExecutionReplay()
   const messages = Stream.suspend(() => store.rows(tenantId, executionId)).pipe(
     Stream.map((rows) =>
       settled(rows).flatMap(({ body }) => {
         const fact = parseFact(body)
-        if (fact === undefined || fact.fact_number <= unfolding.folded) return []
-        const { message, sequenceNumber } = unfolding.take(fact, body.length)
+        if (fact === undefined || fact.fact_number <= replay.folded) return []
+        const { message, sequenceNumber } = replay.take(fact, body.length)
         return sequenceNumber > after && sequenceNumber <= head ? [message] : []
       })
     ),
@@ -362,7 +362,7 @@ const makeTraceFeed = Effect.gen(function* () {
   const store = yield* TraceStore
   const visibility = yield* Visibility
   const feeds = yield* RcMap.make({ lookup: makePartitionFeed, idleTimeToLive: IDLE_TIME })
-  const rooms = yield* RcMap.make({ lookup: makeRoom(feeds) })
+  const channels = yield* RcMap.make({ lookup: makeChannel(feeds) })
 
   const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
     const { after, executionId, keyId, onStalled, tenantId } = subscription
@@ -370,15 +370,15 @@ const makeTraceFeed = Effect.gen(function* () {
     const { final } = visibility.of(tenantId)
     const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, final)
     if (known.length === 0) return yield* new ExecutionUnknown()
-    const room = yield* RcMap.get(rooms, `${tenantId}${SEPARATOR}${executionId}`)
-    if (room.isBroken) return yield* notInTime
+    const channel = yield* RcMap.get(channels, `${tenantId}${SEPARATOR}${executionId}`)
+    if (channel.isBroken) return yield* notInTime
     const subscriber = yield* openReader<LiveMessage>(live.readers, {
       onStalled,
       details: { tenant: tenantId, stream: "execution" }
     })
     yield* Effect.acquireRelease(
-      Effect.sync(() => room.subscribers.add(subscriber)),
-      () => Effect.sync(() => room.subscribers.delete(subscriber))
+      Effect.sync(() => channel.subscribers.add(subscriber)),
+      () => Effect.sync(() => channel.subscribers.delete(subscriber))
     )
     const head = (yield* heads.traceHead(tenantId))?.sequence_number ?? 0
     if (after !== undefined && after > head) {

@@ -96,21 +96,21 @@ const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: nu
 
 /**
  * How far the store is confirmed by the topics; what a topic denies is set aside. Readers of the
- * store are told before rows are removed; `told` is the progress that they know.
+ * store are told before rows are removed; `published` is the progress that they know.
  */
 const recover = Effect.fnUntraced(function* (
   assignment: Assignment,
   reader: LogReader,
   appender: LogAppender,
   partition: number,
-  told: Map<number, Progress>
+  published: Map<number, Progress>
 ) {
   const log = yield* EventLog
   const stored = yield* StoredTopics
-  const before = told.get(partition) ?? (yield* lastProgress(log, reader, partition))
+  const before = published.get(partition) ?? (yield* lastProgress(log, reader, partition))
   const announce = Effect.suspend(() => {
     const progress = { ...before, partition, rebuilding: true }
-    told.set(partition, progress)
+    published.set(partition, progress)
     return Effect.andThen(stillOwned(assignment), publish(appender, [{ progress }]))
   })
   const confirmed = ({ isRecord, topic }: ProjectedTopic) =>

@@ -53,7 +53,7 @@ const PASS_PAUSE_MS = 10 * 60_000
 const IDLE_PAUSE = "1 second"
 
 /** Where the rounds on one chain stand. Times are milliseconds of the clock. */
-export interface Patrol {
+export interface VerificationCursor {
   readonly tree: string
   /** Events behind this one are new. */
   readonly seen: number
@@ -69,7 +69,7 @@ export interface Patrol {
 }
 
 /** The rounds on a chain that was not known before: what it has is old. */
-export const newPatrol = (tree: string, head: number): Patrol => ({
+export const newCursor = (tree: string, head: number): VerificationCursor => ({
   tree,
   seen: head,
   next: 1,
@@ -89,12 +89,12 @@ const sliceEnd = (first: number, last: number, eventsMax: number): number => {
 
 /** What to check next of a chain with this head: new events first; undefined if nothing is due. */
 export const planSlice = (
-  patrol: Patrol,
+  cursor: VerificationCursor,
   head: number,
   now: number,
   eventsMax: number
 ): Slice | undefined => {
-  const { lastPassAt, next, passEnd, seen, tree } = patrol
+  const { lastPassAt, next, passEnd, seen, tree } = cursor
   if (head > seen) {
     const end = sliceEnd(seen + 1, head, eventsMax)
     return {
@@ -121,25 +121,25 @@ export const planSlice = (
 
 /** The rounds after a slice was checked, as far as the report says it was. */
 export const afterSlice = (
-  patrol: Patrol,
+  cursor: VerificationCursor,
   slice: Slice,
   head: number,
   report: SliceReport,
   now: number
-): Patrol => {
+): VerificationCursor => {
   const isBroken = report.breaks_total > 0
-  const broken = patrol.broken || isBroken
+  const broken = cursor.broken || isBroken
   const planned = slice.fromSequence + slice.events - 1
   const reached =
     report.status === "incomplete"
       ? (report.last_sequence_number ?? slice.fromSequence - 1)
       : Math.max(planned, report.last_sequence_number ?? 0)
-  if (slice.lane === "new") return { ...patrol, seen: Math.max(patrol.seen, reached), broken }
-  const passEnd = patrol.passEnd ?? head
-  const passBroken = patrol.passBroken || isBroken
-  if (reached < passEnd) return { ...patrol, next: reached + 1, passEnd, passBroken, broken }
+  if (slice.lane === "new") return { ...cursor, seen: Math.max(cursor.seen, reached), broken }
+  const passEnd = cursor.passEnd ?? head
+  const passBroken = cursor.passBroken || isBroken
+  if (reached < passEnd) return { ...cursor, next: reached + 1, passEnd, passBroken, broken }
   return {
-    ...patrol,
+    ...cursor,
     next: 1,
     passEnd: undefined,
     lastPassAt: now,
@@ -164,8 +164,8 @@ const oldestPass = Metric.gauge("alk_self_verification_oldest_pass_timestamp_sec
     "When the chain that waits longest was last gone through as a whole; 0 while one never was."
 })
 
-const showPatrols = (patrols: ReadonlyMap<string, Patrol>) => {
-  const all = [...patrols.values()]
+const showCursors = (cursors: ReadonlyMap<string, VerificationCursor>) => {
+  const all = [...cursors.values()]
   const oldest = Math.min(...all.map(({ lastPassAt }) => lastPassAt ?? 0))
   return Effect.andThen(
     Metric.update(brokenTenants, all.filter(({ broken }) => broken).length),
@@ -174,7 +174,7 @@ const showPatrols = (patrols: ReadonlyMap<string, Patrol>) => {
 }
 
 /** The first break of a chain. */
-const speakUp = (before: Patrol, report: SliceReport) => {
+const reportBreak = (before: VerificationCursor, report: SliceReport) => {
   const [first] = report.breaks
   return before.broken || first === undefined
     ? Effect.void
@@ -197,22 +197,26 @@ export const runSelfVerification = Effect.fnUntraced(function* (
   { eventsPerSecond }: SelfVerificationSettings,
   check: CheckSlice
 ) {
-  const patrols = yield* Ref.make<ReadonlyMap<string, Patrol>>(new Map())
-  if (eventsPerSecond <= 0) return { patrols: Ref.get(patrols) }
+  const cursors = yield* Ref.make<ReadonlyMap<string, VerificationCursor>>(new Map())
+  if (eventsPerSecond <= 0) return { cursors: Ref.get(cursors) }
   const heads = yield* Heads
   const eventsMax = Math.max(1, Math.min(SLICE_EVENTS_MAX, eventsPerSecond))
 
   /** Check one slice, take down what it says, and rest until it has had its time. */
-  const walk = Effect.fnUntraced(function* (patrol: Patrol, slice: Slice, head: number) {
+  const verifyNext = Effect.fnUntraced(function* (
+    cursor: VerificationCursor,
+    slice: Slice,
+    head: number
+  ) {
     const started = yield* Clock.currentTimeMillis
     const report = yield* check(slice)
     const now = yield* Clock.currentTimeMillis
     yield* Metric.update(verifiedEvents, report.events_checked)
     if (report.breaks_total > 0) yield* Metric.update(breaksFound, report.breaks_total)
-    yield* speakUp(patrol, report)
-    const after = afterSlice(patrol, slice, head, report, now)
-    const all = yield* Ref.updateAndGet(patrols, (known) => new Map(known).set(patrol.tree, after))
-    yield* showPatrols(all)
+    yield* reportBreak(cursor, report)
+    const after = afterSlice(cursor, slice, head, report, now)
+    const all = yield* Ref.updateAndGet(cursors, (known) => new Map(known).set(cursor.tree, after))
+    yield* showCursors(all)
     const dueMs = (Math.max(slice.events, report.events_checked) / eventsPerSecond) * 1_000
     yield* Effect.sleep(Math.max(PAUSE_MS_MIN, dueMs - (now - started)))
   })
@@ -221,11 +225,11 @@ export const runSelfVerification = Effect.fnUntraced(function* (
   const visit = Effect.fnUntraced(function* (tree: string) {
     const head = (yield* headOf(heads, chainOfTree(tree)))?.sequence_number ?? 0
     const now = yield* Clock.currentTimeMillis
-    const known = yield* Ref.get(patrols)
-    const patrol = known.get(tree) ?? newPatrol(tree, head)
-    const slice = planSlice(patrol, head, now, eventsMax)
+    const known = yield* Ref.get(cursors)
+    const cursor = known.get(tree) ?? newCursor(tree, head)
+    const slice = planSlice(cursor, head, now, eventsMax)
     if (slice === undefined) return false
-    yield* walk(patrol, slice, head)
+    yield* verifyNext(cursor, slice, head)
     return true
   })
 
@@ -251,5 +255,5 @@ export const runSelfVerification = Effect.fnUntraced(function* (
     Effect.forever,
     Effect.forkScoped
   )
-  return { patrols: Ref.get(patrols) }
+  return { cursors: Ref.get(cursors) }
 })

@@ -42,17 +42,17 @@ import { changeKey, type KeyChange } from "./SequencerKeys.ts"
 import { PartitionRefused, restore } from "./SequencerRestore.ts"
 import { appliedOf, type SequencerState, type Windows } from "./SequencerState.ts"
 import {
-  type Arrival,
   advance,
   type Changes,
   type LogEnds,
   PURGED_MAX,
+  type ReceivedCommand,
   stateRecords,
   step,
   stepCheckpoints,
   stepPurge
 } from "./SequencerStep.ts"
-import { TraceKeeper, type TraceLookup } from "./traces/TraceKeeper.ts"
+import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
 
 /** Bytes of one fetch of commands, as they stand compressed in the log. */
 const FETCH_BYTES = 4 * 1_048_576
@@ -123,7 +123,10 @@ const headerText = (record: LogRecord, name: string): string | undefined =>
   record.headers[name]?.toString()
 
 /** A record of `alk.commands`, read. Refuses formats that only a newer program understands. */
-const arrivalOf = (record: LogRecord, partition: number): Arrival | PartitionRefused => {
+const receivedCommandOf = (
+  record: LogRecord,
+  partition: number
+): ReceivedCommand | PartitionRefused => {
   if (record.refused !== undefined) {
     const { offset, refused, value } = record
     // Nothing of it counts: a receipt that it names may be that of another command.
@@ -257,19 +260,23 @@ const followingRecords = (
   return { records, ends }
 }
 
-/** Events or facts that an arrival becomes, about. */
-const weightOf = (arrival: Arrival): number =>
-  "command" in arrival ? arrival.command.events.length + (arrival.command.traces?.length ?? 0) : 0
+/** Events or facts that a received command becomes, about. */
+const weightOf = (received: ReceivedCommand): number =>
+  "command" in received
+    ? received.command.events.length + (received.command.traces?.length ?? 0)
+    : 0
 
-/** Cut arrivals into transactions of bounded size; one command is never cut. */
-export const toChunks = (arrivals: ReadonlyArray<Arrival>): ReadonlyArray<Array<Arrival>> => {
-  const chunks: Array<Array<Arrival>> = []
-  let current: Array<Arrival> = []
+/** Cut received commands into transactions of bounded size; one command is never cut. */
+export const toChunks = (
+  receivedCommands: ReadonlyArray<ReceivedCommand>
+): ReadonlyArray<Array<ReceivedCommand>> => {
+  const chunks: Array<Array<ReceivedCommand>> = []
+  let current: Array<ReceivedCommand> = []
   let events = 0
   let bytes = 0
-  for (const arrival of arrivals) {
-    const more = weightOf(arrival)
-    const size = more === 0 ? 0 : (arrival.value?.length ?? 0)
+  for (const received of receivedCommands) {
+    const more = weightOf(received)
+    const size = more === 0 ? 0 : (received.value?.length ?? 0)
     const full = events + more > CHUNK_EVENTS_MAX || bytes + size > CHUNK_BYTES_MAX
     if (current.length > 0 && full) {
       chunks.push(current)
@@ -277,7 +284,7 @@ export const toChunks = (arrivals: ReadonlyArray<Arrival>): ReadonlyArray<Array<
       events = 0
       bytes = 0
     }
-    current.push(arrival)
+    current.push(received)
     events += more
     bytes += size
   }
@@ -320,25 +327,25 @@ const commit = Effect.fnUntraced(function* (
 const commitChunk = Effect.fnUntraced(function* (
   writer: TransactionalWriter,
   state: SequencerState,
-  keeper: TraceKeeper,
-  chunk: ReadonlyArray<Arrival>,
+  cache: ExecutionCache,
+  chunk: ReadonlyArray<ReceivedCommand>,
   settings: SequencerSettings
 ) {
   const started = yield* Clock.currentTimeMillis
-  const unloaded = yield* keeper.prepare(chunk)
+  const unloaded = yield* cache.prepare(chunk)
   const changes = step(state, chunk, { ...settings, unloaded }, formatMicros(nowMicros()))
   yield* commit(writer, state, changes, settings)
   yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
 })
 
 /** Let go of executions that the store shows, and write that down. */
-const forget = Effect.fnUntraced(function* (
+const evict = Effect.fnUntraced(function* (
   writer: TransactionalWriter,
   state: SequencerState,
-  keeper: TraceKeeper
+  cache: ExecutionCache
 ) {
   const { partition } = state
-  const records = yield* keeper.leave
+  const records = yield* cache.evict
   const entries = Metric.withAttributes(tracesInMemory, { partition: String(partition) })
   yield* Metric.update(entries, state.traces.size)
   if (records.length === 0) return
@@ -432,7 +439,7 @@ export const runSequencer = (
         waitMs: FETCH_WAIT_MS,
         maxBytes: FETCH_BYTES
       })
-    const keeper = new TraceKeeper(log, yield* log.reader, state, traceStore)
+    const cache = new ExecutionCache(log, yield* log.reader, state, traceStore)
     const checkpoints = makeCheckpoints(writer, state, settings)
     const purge = makePurge(writer, state, settings)
     let next = state.applied + 1
@@ -447,20 +454,20 @@ export const runSequencer = (
       }
       pending = yield* Effect.forkChild(fetch(next))
       if (fetched !== undefined) yield* Metric.update(lag, fetched.stableEnd - next)
-      const arrivals: Array<Arrival> = []
+      const receivedCommands: Array<ReceivedCommand> = []
       let refused: PartitionRefused | undefined
       for (const record of records) {
-        const arrival = arrivalOf(record, partition)
-        if (arrival instanceof PartitionRefused) refused = arrival
-        else arrivals.push(arrival)
+        const received = receivedCommandOf(record, partition)
+        if (received instanceof PartitionRefused) refused = received
+        else receivedCommands.push(received)
         if (refused !== undefined) break
       }
-      for (const chunk of toChunks(arrivals)) {
-        yield* commitChunk(writer, state, keeper, chunk, settings)
+      for (const chunk of toChunks(receivedCommands)) {
+        yield* commitChunk(writer, state, cache, chunk, settings)
       }
       if (refused !== undefined) return yield* refused
       yield* checkpoints
       yield* purge
-      yield* forget(writer, state, keeper)
+      yield* evict(writer, state, cache)
     }
   }).pipe(Effect.scoped)

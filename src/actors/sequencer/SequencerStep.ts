@@ -47,13 +47,13 @@ import {
   writerRecord
 } from "./SequencerState.ts"
 import type { StateRecord } from "./StateRecord.ts"
+import type { MissingExecutions } from "./traces/MissingExecutions.ts"
 import { type TraceChanges, TraceDraft } from "./traces/TraceDraft.ts"
 import { traceRecords } from "./traces/TraceState.ts"
 import { applyTraces, type TracesApplied } from "./traces/TraceStep.ts"
-import type { Wanted } from "./traces/TraceWanted.ts"
 
 /** A record of `alk.commands` with its place and its bytes: a command, or what of it could be read. */
-export type Arrival =
+export type ReceivedCommand =
   | {
       readonly offset: number
       readonly value: Buffer | null
@@ -134,7 +134,7 @@ export interface CheckpointSigner {
 /** What a step needs beside the state and the commands. */
 export interface StepContext extends CheckpointSigner {
   /** Executions and spans that the store was asked for in vain. */
-  readonly unloaded?: Wanted
+  readonly unloaded?: MissingExecutions
 }
 
 /** Everything a chunk has done so far, on top of a state that stays as it was. */
@@ -161,7 +161,7 @@ class Draft {
 
   readonly traces: TraceDraft
 
-  constructor(state: SequencerState, now: string, unloaded?: Wanted) {
+  constructor(state: SequencerState, now: string, unloaded?: MissingExecutions) {
     this.#state = state
     this.registry = new RegistryDraft(state.registry)
     this.traces = new TraceDraft(state.traces, state.traceHeads, now, unloaded)
@@ -591,22 +591,22 @@ const stepOne = (
   decideOn(draft, command.attempt, receipt, command.kind === "probe")
 }
 
-const setAside = (draft: Draft, { offset, value }: Arrival, reason: string): void => {
+const setAside = (draft: Draft, { offset, value }: ReceivedCommand, reason: string): void => {
   draft.quarantined.push({ offset, reason, value })
 }
 
-const quarantine = (draft: Draft, arrival: Arrival, reason: string, now: string): void => {
-  setAside(draft, arrival, reason)
+const quarantine = (draft: Draft, received: ReceivedCommand, reason: string, now: string): void => {
+  setAside(draft, received, reason)
   const error = { code: "unreadable_command", message: `quarantined: ${reason}` }
-  if ("command" in arrival) {
-    const { attempt, events, receiptId, receivedAt, tenantId } = arrival.command
+  if ("command" in received) {
+    const { attempt, events, receiptId, receivedAt, tenantId } = received.command
     decideOn(
       draft,
       attempt,
-      failure(receiptId, tenantId, receivedAt, arrival.offset, events.length, error)
+      failure(receiptId, tenantId, receivedAt, received.offset, events.length, error)
     )
-  } else if (arrival.receiptId !== undefined && arrival.tenantId !== undefined) {
-    const { offset, receiptId, tenantId } = arrival
+  } else if (received.receiptId !== undefined && received.tenantId !== undefined) {
+    const { offset, receiptId, tenantId } = received
     decideOn(draft, receiptId, failure(receiptId, tenantId, now, offset, 0, error))
   }
 }
@@ -618,28 +618,28 @@ const quarantine = (draft: Draft, arrival: Arrival, reason: string, now: string)
  */
 export const step = (
   state: SequencerState,
-  chunk: ReadonlyArray<Arrival>,
+  chunk: ReadonlyArray<ReceivedCommand>,
   context: StepContext,
   now: string
 ): Changes => {
   const draft = new Draft(state, now, context.unloaded)
   let expected = state.applied + 1
-  for (const arrival of chunk) {
-    if (arrival.offset !== expected) {
-      throw new Error(`command ${arrival.offset} where ${expected} was expected`)
+  for (const received of chunk) {
+    if (received.offset !== expected) {
+      throw new Error(`command ${received.offset} where ${expected} was expected`)
     }
     expected += 1
-    const copied = arrival.mark && draft.refusalOf(arrival.mark, now)
+    const copied = received.mark && draft.refusalOf(received.mark, now)
     if (copied !== undefined) {
-      setAside(draft, arrival, copied)
+      setAside(draft, received, copied)
       continue
     }
-    if ("unreadable" in arrival) {
-      quarantine(draft, arrival, arrival.unreadable, now)
+    if ("unreadable" in received) {
+      quarantine(draft, received, received.unreadable, now)
       continue
     }
-    const poison = twice(() => stepOne(draft, arrival.offset, arrival.command, context, now))
-    if (poison !== undefined) quarantine(draft, arrival, poison, now)
+    const poison = twice(() => stepOne(draft, received.offset, received.command, context, now))
+    if (poison !== undefined) quarantine(draft, received, poison, now)
   }
   draft.forgetWriters(now)
   return changesOf(draft, expected - 1)

@@ -82,20 +82,20 @@ class Connections {
   }
 }
 
-/** Repeat what fails for reasons that pass, for as long as `goOn` allows. */
-const insist = async <A>(
+/** Repeat what fails for reasons that pass, for as long as `shouldContinue` allows. */
+const retryWhile = async <A>(
   work: () => Promise<A>,
   connections: Connections,
-  goOn: () => boolean
+  shouldContinue: () => boolean
 ): Promise<A> => {
   const backOff = new BackOff()
   for (;;) {
     try {
       return await work()
     } catch (error) {
-      if (!isRetriable(error) || !goOn()) throw error
+      if (!isRetriable(error) || !shouldContinue()) throw error
       await backOff.wait()
-      if (!goOn()) throw error
+      if (!shouldContinue()) throw error
       // If nobody answers, neither will the next attempt, and it says why.
       await connections.cluster.refreshMetadata().catch(() => undefined)
     }
@@ -103,12 +103,12 @@ const insist = async <A>(
 }
 
 /** Whether it is not too late yet. */
-const untilLate = (connections: Connections): (() => boolean) => {
+const beforeDeadline = (connections: Connections): (() => boolean) => {
   const late = performance.now() + GIVE_UP_MS
   return () => !connections.isClosed && performance.now() < late
 }
 
-/** What takes too long is left alone; it stops by itself at the next `goOn`. */
+/** What takes too long is left alone; it stops by itself at the next `shouldContinue`. */
 const within = async <A>(work: Promise<A>, what: string): Promise<A> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -121,7 +121,9 @@ const within = async <A>(work: Promise<A>, what: string): Promise<A> => {
   }
 }
 
-const judge = <Answer extends { readonly errorCode: number }>(answer: Answer): Answer => {
+const throwOnErrorCode = <Answer extends { readonly errorCode: number }>(
+  answer: Answer
+): Answer => {
   if (answer.errorCode !== 0) throw errorOfCode(answer.errorCode)
   return answer
 }
@@ -147,8 +149,8 @@ class Appender {
     this.#prefix = prefix
   }
 
-  async connect(goOn: () => boolean): Promise<void> {
-    this.#sender = await this.#makeSender(goOn)
+  async connect(shouldContinue: () => boolean): Promise<void> {
+    this.#sender = await this.#makeSender(shouldContinue)
   }
 
   /** `signal` takes the call out of the queue for as long as its turn has not come. */
@@ -162,12 +164,12 @@ class Appender {
   }
 
   async #send(records: ReadonlyArray<NewRecord>): Promise<void> {
-    const goOn = () => !this.#connections.isClosed
-    if (!goOn()) throw new Error("the writer was closed")
-    const sender = (this.#sender ??= await this.#makeSender(goOn))
+    const shouldContinue = () => !this.#connections.isClosed
+    if (!shouldContinue()) throw new Error("the writer was closed")
+    const sender = (this.#sender ??= await this.#makeSender(shouldContinue))
     try {
       for (const request of toRequests(this.#prefix, records)) {
-        await sender.send(await sender.sequence(request), goOn)
+        await sender.send(await sender.sequence(request), shouldContinue)
       }
     } catch (error) {
       // Sequence numbers may be taken or not: a new producer id starts over at 0.
@@ -176,15 +178,17 @@ class Appender {
     }
   }
 
-  #makeSender(goOn: () => boolean): Promise<BatchSender> {
+  #makeSender(shouldContinue: () => boolean): Promise<BatchSender> {
     const { cluster } = this.#connections
     const make = async () => {
       await this.#connections.connect()
       const broker = await cluster.findControllerBroker()
-      const { identity } = judge(await initProducerId(broker, null, TRANSACTION_TIMEOUT_MS))
+      const { identity } = throwOnErrorCode(
+        await initProducerId(broker, null, TRANSACTION_TIMEOUT_MS)
+      )
       return new BatchSender(cluster, null, identity)
     }
-    return insist(make, this.#connections, goOn)
+    return retryWhile(make, this.#connections, shouldContinue)
   }
 }
 
@@ -200,7 +204,7 @@ export const makeAppender = (
     const connections = yield* acquireConnections(settings, prefix)
     const appender = new Appender(connections, prefix)
     yield* Effect.tryPromise({
-      try: () => within(appender.connect(untilLate(connections)), "connecting"),
+      try: () => within(appender.connect(beforeDeadline(connections)), "connecting"),
       catch: (cause) => new LogUnavailable({ operation: "connect", cause })
     })
     return {
@@ -246,41 +250,41 @@ class Transactions {
   ): Promise<void> {
     if (!this.#usable) throw new Error("an earlier transaction of this writer failed")
     this.#usable = false
-    await within(this.#run(first, then, untilLate(this.#connections)), "the transaction")
+    await within(this.#run(first, then, beforeDeadline(this.#connections)), "the transaction")
     this.#usable = true
   }
 
   async #run(
     first: ReadonlyArray<NewRecord>,
     then: (placed: Placed) => ReadonlyArray<NewRecord>,
-    goOn: () => boolean
+    shouldContinue: () => boolean
   ): Promise<void> {
     const added = new Set<string>()
     const add = async (wanted: ReadonlyArray<TopicPartition>): Promise<void> => {
       const missing = new Map(wanted.map((entry) => [keyOf(entry), entry]))
       for (const key of added) missing.delete(key)
       for (const key of missing.keys()) added.add(key)
-      if (missing.size > 0) await this.#add([...missing.values()], goOn)
+      if (missing.size > 0) await this.#add([...missing.values()], shouldContinue)
     }
     const offsets: Partial<Record<TopicKind, number>> = {}
     for (const [topic, records] of Map.groupBy(first, (record) => record.topic)) {
-      offsets[topic] = await this.#place(records, add, goOn)
+      offsets[topic] = await this.#place(records, add, shouldContinue)
     }
     const requests = toRequests(this.#prefix, then({ offsets }))
     const following = requests.flat().map(({ partition, topic }) => ({ topic, partition }))
     await add(following)
     for (const request of requests) {
-      await this.#sender.send(await this.#sender.sequence(request), goOn)
+      await this.#sender.send(await this.#sender.sequence(request), shouldContinue)
     }
     if (first.length > 0) this.#followed = following
-    if (added.size > 0) await this.#end(goOn)
+    if (added.size > 0) await this.#end(shouldContinue)
   }
 
   /** Write the records that come first, in one piece, and say where they stand. */
   async #place(
     first: ReadonlyArray<NewRecord>,
     add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
-    goOn: () => boolean
+    shouldContinue: () => boolean
   ): Promise<number> {
     const requests = toRequests(this.#prefix, first)
     const { partition, topic } = requests[0]![0]!
@@ -291,7 +295,7 @@ class Transactions {
         this.#sender.sequence(request),
         add([{ topic, partition }, ...this.#followed])
       ])
-      const [base, ...others] = await this.#sender.send(sequenced, goOn)
+      const [base, ...others] = await this.#sender.send(sequenced, shouldContinue)
       firstOffset ??= base!
       if (base !== firstOffset + sent || others.length > 0) {
         throw new Error(`records stand at ${base}, not at ${firstOffset + sent}: another writer?`)
@@ -302,8 +306,8 @@ class Transactions {
   }
 
   /** The transaction begins with this; it waits until the previous one has its markers. */
-  #add(missing: ReadonlyArray<TopicPartition>, goOn: () => boolean): Promise<void> {
-    return insist(
+  #add(missing: ReadonlyArray<TopicPartition>, shouldContinue: () => boolean): Promise<void> {
+    return retryWhile(
       async () => {
         try {
           for (;;) {
@@ -315,7 +319,8 @@ class Transactions {
               missing
             )
             if (errorCode === 0) return
-            if (errorCode !== CONCURRENT_TRANSACTIONS || !goOn()) throw errorOfCode(errorCode)
+            if (errorCode !== CONCURRENT_TRANSACTIONS || !shouldContinue())
+              throw errorOfCode(errorCode)
             await sleep(CONCURRENT_MS)
           }
         } catch (error) {
@@ -324,7 +329,7 @@ class Transactions {
         }
       },
       this.#connections,
-      goOn
+      shouldContinue
     )
   }
 
@@ -332,11 +337,11 @@ class Transactions {
    * An answer says what became of the commit, or that another broker decides. A lost answer says
    * nothing, and the request must not be repeated: a late one would end the next transaction.
    */
-  async #end(goOn: () => boolean): Promise<void> {
-    const answered = await insist(
+  async #end(shouldContinue: () => boolean): Promise<void> {
+    const answered = await retryWhile(
       async () => {
         const broker = await this.#findCoordinator()
-        if (!goOn()) throw new Error("the transaction took too long")
+        if (!shouldContinue()) throw new Error("the transaction took too long")
         const outcome = await commitTransaction(broker, this.#transactionalId, this.#identity).then(
           ({ errorCode }) => ({ errorCode }),
           (lost: unknown) => ({ lost })
@@ -346,7 +351,7 @@ class Transactions {
         throw errorOfCode(outcome.errorCode)
       },
       this.#connections,
-      goOn
+      shouldContinue
     )
     if ("lost" in answered) throw answered.lost
   }
@@ -364,14 +369,15 @@ const findCoordinator = ({ cluster }: Connections, transactionalId: string): Pro
 
 /** An identity that fences every earlier writer of the same name and ends what it left open. */
 const fence = (connections: Connections, transactionalId: string): Promise<ProducerIdentity> =>
-  insist(
+  retryWhile(
     async () => {
       await connections.connect()
       const broker = await findCoordinator(connections, transactionalId)
-      return judge(await initProducerId(broker, transactionalId, TRANSACTION_TIMEOUT_MS)).identity
+      return throwOnErrorCode(await initProducerId(broker, transactionalId, TRANSACTION_TIMEOUT_MS))
+        .identity
     },
     connections,
-    untilLate(connections)
+    beforeDeadline(connections)
   )
 
 /** A writer that has just fenced every earlier one with the same transactional id. */

@@ -249,10 +249,10 @@ interface SignedNote {
 }
 
 /** Control characters but line feeds, and halves of surrogate pairs: neither is in a note. */
-const UNWELCOME = /[\u0000-\u0009\u000b-\u001f\ud800-\udfff]/u
+const FORBIDDEN_CHARACTERS = /[\u0000-\u0009\u000b-\u001f\ud800-\udfff]/u
 
 const splitNote = (note: string): SignedNote | undefined => {
-  if (note.length > NOTE_LENGTH_MAX || UNWELCOME.test(note)) return undefined
+  if (note.length > NOTE_LENGTH_MAX || FORBIDDEN_CHARACTERS.test(note)) return undefined
   const at = note.lastIndexOf("\n\n")
   if (at < 0 || !note.endsWith("\n")) return undefined
   const lines = note.slice(at + 2, -1).split("\n")

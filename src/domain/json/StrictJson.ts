@@ -113,19 +113,20 @@ const codeUnitAt = (bytes: Uint8Array, at: number): number => {
   return unit
 }
 
-const SUSPECT = -1
+const NEEDS_SLOW_PATH = -1
 
-/** The offset behind the `\u` escape whose digits start at `at`, or SUSPECT. */
+/** The offset behind the `\u` escape whose digits start at `at`, or NEEDS_SLOW_PATH. */
 const skipUnicodeEscape = (bytes: Uint8Array, at: number): number => {
   const unit = codeUnitAt(bytes, at)
-  if (unit <= 0) return SUSPECT
+  if (unit <= 0) return NEEDS_SLOW_PATH
   if (unit < 0xd800 || unit > 0xdfff) return at + 4
-  if (unit > 0xdbff || bytes[at + 4] !== BACKSLASH || bytes[at + 5] !== LETTER_U) return SUSPECT
+  if (unit > 0xdbff || bytes[at + 4] !== BACKSLASH || bytes[at + 5] !== LETTER_U)
+    return NEEDS_SLOW_PATH
   const low = codeUnitAt(bytes, at + 6)
-  return low >= 0xdc00 && low <= 0xdfff ? at + 10 : SUSPECT
+  return low >= 0xdc00 && low <= 0xdfff ? at + 10 : NEEDS_SLOW_PATH
 }
 
-/** The offset behind the number that starts at `start`, or SUSPECT if it may not be exact. */
+/** The offset behind the number that starts at `start`, or NEEDS_SLOW_PATH if it may not be exact. */
 const skipNumber = (bytes: Uint8Array, start: number): number => {
   let at = start + 1
   while (at < bytes.length && (isDigit(bytes[at]!) || bytes[at] === DOT)) at += 1
@@ -133,7 +134,7 @@ const skipNumber = (bytes: Uint8Array, start: number): number => {
   if (at - start <= SAFE_DIGITS && letter !== LETTER_E) return at
   while (at < bytes.length && isNumberByte(bytes[at]!)) at += 1
   const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, at - start).toString("latin1")
-  return isExactNumber(text) ? at : SUSPECT
+  return isExactNumber(text) ? at : NEEDS_SLOW_PATH
 }
 
 /** What a survey found. */
@@ -167,7 +168,7 @@ const survey = (bytes: Uint8Array, levelsMax: number): Survey | undefined => {
         } else if (bytes[at + 1] === LETTER_U) {
           isStringEscaped = true
           at = skipUnicodeEscape(bytes, at + 2)
-          if (at === SUSPECT) return undefined
+          if (at === NEEDS_SLOW_PATH) return undefined
         } else {
           isStringEscaped = true
           at += 2
@@ -176,7 +177,7 @@ const survey = (bytes: Uint8Array, levelsMax: number): Survey | undefined => {
       at += 1
     } else if (byte === MINUS || isDigit(byte)) {
       at = skipNumber(bytes, at)
-      if (at === SUSPECT) return undefined
+      if (at === NEEDS_SLOW_PATH) return undefined
     } else {
       if (byte === COLON) {
         members += 1

@@ -84,7 +84,7 @@ const VISIBLE_TIMEOUT = "10 seconds"
 const KEY_TIMEOUT = "2 seconds"
 const KEY_POLL = "50 millis"
 /** Milliseconds in which a key that was waited for in vain is not waited for again. */
-const STRANGER_PAUSE_MS = 60_000
+const UNKNOWN_KEY_PAUSE_MS = 60_000
 /** Milliseconds in which a tree that did not lead to its checkpoint is not computed once more. */
 const RECOMPUTE_PAUSE_MS = 60_000
 /** Trees whose newest checkpoint, or last mismatch, is remembered, and unknown keys. */
@@ -207,7 +207,7 @@ const make = Effect.fnUntraced(function* (settings: CheckpointSettings) {
   const genuine = new Remembered<CheckpointRecord>()
   const asking = new Map<string, Deferred.Deferred<CheckpointRecord, Failure>>()
   const mismatches = new Remembered<number>()
-  const strangers = new Remembered<number>()
+  const unknownKeys = new Remembered<number>()
 
   const mismatch = Effect.fnUntraced(function* (tree: string, treeSize: number, reason: string) {
     const failure = new CheckpointMismatch({ tree, treeSize, reason })
@@ -234,7 +234,7 @@ const make = Effect.fnUntraced(function* (settings: CheckpointSettings) {
       opened = yield* open
     }
     const now = yield* Clock.currentTimeMillis
-    if (isUnknown(opened) && (strangers.get(record.key_id) ?? 0) + STRANGER_PAUSE_MS < now) {
+    if (isUnknown(opened) && (unknownKeys.get(record.key_id) ?? 0) + UNKNOWN_KEY_PAUSE_MS < now) {
       // A new key may be about to be published: those that sign do not wait for that.
       yield* Effect.sleep(KEY_POLL).pipe(
         Effect.andThen(open),
@@ -242,7 +242,7 @@ const make = Effect.fnUntraced(function* (settings: CheckpointSettings) {
         Effect.timeoutOption(KEY_TIMEOUT)
       )
       opened = yield* open
-      if (isUnknown(opened)) strangers.set(record.key_id, now)
+      if (isUnknown(opened)) unknownKeys.set(record.key_id, now)
     }
     if ("refusal" in opened) {
       return yield* mismatch(tree, record.tree_size, `its note is refused: ${opened.message}`)

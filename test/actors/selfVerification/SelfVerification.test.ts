@@ -8,12 +8,12 @@ import { TestClock } from "effect/testing"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import {
   afterSlice,
-  newPatrol,
-  type Patrol,
+  newCursor,
   planSlice,
   runSelfVerification,
   type Slice,
-  type SliceReport
+  type SliceReport,
+  type VerificationCursor
 } from "../../../src/actors/selfVerification/SelfVerification.ts"
 import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 
@@ -37,62 +37,62 @@ const ranges = (slices: ReadonlyArray<Slice>) =>
 
 describe("the rounds on one chain", () => {
   /** The slices of so many steps, all of them fine. */
-  const walk = (from: Patrol, head: number, steps: number) => {
+  const walk = (from: VerificationCursor, head: number, steps: number) => {
     const slices: Array<Slice> = []
-    let patrol = from
+    let cursor = from
     for (let now = 0; slices.length < steps; now += 1_000) {
-      const slice = planSlice(patrol, head, now, 3_000)
+      const slice = planSlice(cursor, head, now, 3_000)
       if (slice === undefined) break
       slices.push(slice)
-      patrol = afterSlice(patrol, slice, head, fine(slice), now)
+      cursor = afterSlice(cursor, slice, head, fine(slice), now)
     }
-    return { slices, patrol }
+    return { slices, cursor }
   }
 
   it("go from the first event to the head in whole blocks, then pause", () => {
-    const { patrol, slices } = walk(newPatrol("acme", 7_000), 7_000, 10)
+    const { cursor, slices } = walk(newCursor("acme", 7_000), 7_000, 10)
     assert.deepStrictEqual(ranges(slices), [
       [1, 2_048],
       [2_049, 4_096],
       [4_097, undefined]
     ])
-    assert.deepStrictEqual([patrol.next, patrol.lastPassAt], [1, 2_000])
-    assert.isUndefined(planSlice(patrol, 7_000, 600_000, 3_000))
-    assert.strictEqual(planSlice(patrol, 7_000, 700_000, 3_000)?.fromSequence, 1)
+    assert.deepStrictEqual([cursor.next, cursor.lastPassAt], [1, 2_000])
+    assert.isUndefined(planSlice(cursor, 7_000, 600_000, 3_000))
+    assert.strictEqual(planSlice(cursor, 7_000, 700_000, 3_000)?.fromSequence, 1)
   })
 
   it("look at new events first, up to the head", () => {
-    const patrol = newPatrol("acme", 100)
-    const fresh = planSlice(patrol, 130, 0, 3_000)!
+    const cursor = newCursor("acme", 100)
+    const fresh = planSlice(cursor, 130, 0, 3_000)!
     assert.deepStrictEqual([fresh.lane, fresh.events], ["new", 30])
     assert.deepStrictEqual(ranges([fresh]), [[101, undefined]])
-    const after = afterSlice(patrol, fresh, 130, fine(fresh), 0)
+    const after = afterSlice(cursor, fresh, 130, fine(fresh), 0)
     assert.deepStrictEqual(ranges([planSlice(after, 130, 0, 3_000)!]), [[1, undefined]])
-    const many = planSlice(patrol, 10_000, 0, 3_000)!
+    const many = planSlice(cursor, 10_000, 0, 3_000)!
     assert.deepStrictEqual([many.fromSequence, many.toSequence], [101, 3_072])
   })
 
   it("have nothing to do on an empty chain", () => {
-    assert.isUndefined(planSlice(newPatrol("acme", 0), 0, 0, 3_000))
+    assert.isUndefined(planSlice(newCursor("acme", 0), 0, 0, 3_000))
   })
 
   it("go on where a check was not finished", () => {
-    const patrol = newPatrol("acme", 5_000)
-    const slice = planSlice(patrol, 5_000, 0, 3_000)!
+    const cursor = newCursor("acme", 5_000)
+    const slice = planSlice(cursor, 5_000, 0, 3_000)!
     const half = { ...fine(slice), status: "incomplete" as const, last_sequence_number: 700 }
-    assert.strictEqual(afterSlice(patrol, slice, 5_000, half, 0).next, 701)
+    assert.strictEqual(afterSlice(cursor, slice, 5_000, half, 0).next, 701)
     const none = { ...half, last_sequence_number: null }
-    assert.strictEqual(afterSlice(patrol, slice, 5_000, none, 0).next, 1)
+    assert.strictEqual(afterSlice(cursor, slice, 5_000, none, 0).next, 1)
   })
 
   it("remember a break until a whole pass was clean", () => {
-    let patrol = newPatrol("acme", 5_000)
+    let cursor = newCursor("acme", 5_000)
     const states: Array<boolean> = []
     for (const isBroken of [false, true, false, false, false, false]) {
-      const slice = planSlice(patrol, 5_000, states.length * 1_000_000, 3_000)!
+      const slice = planSlice(cursor, 5_000, states.length * 1_000_000, 3_000)!
       const report = isBroken ? broken(slice, 2_050) : fine(slice)
-      patrol = afterSlice(patrol, slice, 5_000, report, states.length * 1_000_000)
-      states.push(patrol.broken)
+      cursor = afterSlice(cursor, slice, 5_000, report, states.length * 1_000_000)
+      states.push(cursor.broken)
     }
     assert.deepStrictEqual(states, [false, true, true, false, false, false])
   })
@@ -101,7 +101,7 @@ describe("the rounds on one chain", () => {
 /**
  * Self-verification over chains that only have a length, and everything that it logs as an error.
  */
-const patrolling = <A, E, R>(
+const verifying = <A, E, R>(
   lengths: Map<string, number>,
   check: (slice: Slice) => Effect.Effect<SliceReport, StoreUnavailable>,
   eventsPerSecond: number,
@@ -144,7 +144,7 @@ describe("self-verification", () => {
       ["acme", 20_000],
       ["globex", 6_000]
     ])
-    return patrolling(lengths, check, 2_048, () =>
+    return verifying(lengths, check, 2_048, () =>
       Effect.gen(function* () {
         yield* TestClock.adjust("5 seconds")
         const events = slices.reduce((sum, slice) => sum + slice.events, 0)
@@ -178,7 +178,7 @@ describe("self-verification", () => {
         asked++
         return fine(slice)
       })
-    return patrolling(new Map([["acme", 100]]), check, 0, () =>
+    return verifying(new Map([["acme", 100]]), check, 0, () =>
       Effect.map(TestClock.adjust("1 minute"), () => assert.strictEqual(asked, 0))
     )
   })
@@ -186,7 +186,7 @@ describe("self-verification", () => {
   it.effect("says the first break of a tenant aloud, and no other", () => {
     const check = (slice: Slice) =>
       Effect.sync(() => (slice.tree === "acme" ? broken(slice, slice.fromSequence) : fine(slice)))
-    return patrolling(
+    return verifying(
       new Map([
         ["acme", 9_000],
         ["globex", 9_000]
@@ -213,7 +213,7 @@ describe("self-verification", () => {
         slices.push(slice)
         return Effect.succeed(fine(slice))
       })
-    return patrolling(new Map([["acme", 10_240]]), check, 1_024, () =>
+    return verifying(new Map([["acme", 10_240]]), check, 1_024, () =>
       Effect.gen(function* () {
         yield* TestClock.adjust("3 seconds")
         const before = slices.length
@@ -239,7 +239,7 @@ describe("self-verification", () => {
         if (times === 1) throw new Error("unexpected")
         return fine(slice)
       })
-    return patrolling(new Map([["acme", 10]]), check, 1_024, (errors) =>
+    return verifying(new Map([["acme", 10]]), check, 1_024, (errors) =>
       TestClock.adjust("10 seconds").pipe(
         Effect.map(() => {
           assert.strictEqual(times, 2)

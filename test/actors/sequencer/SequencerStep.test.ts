@@ -12,10 +12,10 @@ import {
   type SequencerState
 } from "../../../src/actors/sequencer/SequencerState.ts"
 import {
-  type Arrival,
   advance,
   type Changes,
   type LogEnds,
+  type ReceivedCommand,
   stateRecords,
   step
 } from "../../../src/actors/sequencer/SequencerStep.ts"
@@ -73,7 +73,7 @@ const toEvent = (tenantId: string, item: Item, index: number, offset: number): P
   }
 }
 
-const toArrival = (wanted: Request, offset: number): Arrival => {
+const toArrival = (wanted: Request, offset: number): ReceivedCommand => {
   const tenantId = TENANTS[wanted.tenant]!
   const command: Command = {
     kind: "ingest",
@@ -138,7 +138,7 @@ const endsAfter = (state: SequencerState, { events, traces }: Changes): LogEnds 
 })
 
 const run = (
-  arrivals: ReadonlyArray<Arrival>,
+  receivedCommands: ReadonlyArray<ReceivedCommand>,
   cuts: ReadonlyArray<number>,
   restartAfterEach: boolean
 ): { readonly said: Said; readonly state: SequencerState; readonly changelog: Changelog } => {
@@ -146,8 +146,8 @@ const run = (
   const changelog = new Changelog()
   let state = emptyState(0, 1, windows)
   let at = 0
-  for (let turn = 0; at < arrivals.length; turn++) {
-    const chunk = arrivals.slice(at, at + (cuts[turn % cuts.length] ?? 1))
+  for (let turn = 0; at < receivedCommands.length; turn++) {
+    const chunk = receivedCommands.slice(at, at + (cuts[turn % cuts.length] ?? 1))
     at += chunk.length
     const changes = step(state, chunk, checkpointSigner, NOW)
     const ends = endsAfter(state, changes)
@@ -166,11 +166,11 @@ describe("step", () => {
         fc.array(request, { minLength: 1, maxLength: 40 }),
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 8 }),
         (requests, cuts) => {
-          const arrivals = requests.map(toArrival)
-          const whole = run(arrivals, [arrivals.length], false).said
-          assert.deepStrictEqual(run(arrivals, [1], false).said, whole)
-          assert.deepStrictEqual(run(arrivals, cuts, false).said, whole)
-          assert.deepStrictEqual(run(arrivals, cuts, true).said, whole)
+          const receivedCommands = requests.map(toArrival)
+          const whole = run(receivedCommands, [receivedCommands.length], false).said
+          assert.deepStrictEqual(run(receivedCommands, [1], false).said, whole)
+          assert.deepStrictEqual(run(receivedCommands, cuts, false).said, whole)
+          assert.deepStrictEqual(run(receivedCommands, cuts, true).said, whole)
         }
       ),
       { numRuns: 300 }
@@ -191,8 +191,8 @@ describe("step", () => {
         const { events } = run(mixed, [3], false).said
         for (const tenant of TENANTS) {
           const own = mixed
-            .filter((arrival) => "command" in arrival && arrival.command.tenantId === tenant)
-            .map((arrival, offset) => ({ ...arrival, offset }))
+            .filter((received) => "command" in received && received.command.tenantId === tenant)
+            .map((received, offset) => ({ ...received, offset }))
           const alone = own.length === 0 ? [] : run(own, [own.length], false).said.events
           assert.deepStrictEqual(
             events.filter((line) => line.startsWith(`${tenant} `)),
@@ -236,9 +236,9 @@ describe("step", () => {
   it("answers every command exactly once, and counts what it says it counts", () => {
     fc.assert(
       fc.property(fc.array(request, { minLength: 1, maxLength: 40 }), (requests) => {
-        const arrivals = requests.map(toArrival)
-        const { events, receipts, verdicts } = run(arrivals, [5], false).said
-        assert.strictEqual(receipts.length + verdicts.length, arrivals.length)
+        const receivedCommands = requests.map(toArrival)
+        const { events, receipts, verdicts } = run(receivedCommands, [5], false).said
+        assert.strictEqual(receipts.length + verdicts.length, receivedCommands.length)
         let appended = 0
         for (const text of receipts) {
           const receipt = JSON.parse(text) as Record<string, unknown>
@@ -289,7 +289,7 @@ describe("step", () => {
       { id: 1, content: 0 },
       { id: 1, content: 2 }
     ]
-    const second = toArrival({ ...named, items }, 1) as Arrival & { command: Command }
+    const second = toArrival({ ...named, items }, 1) as ReceivedCommand & { command: Command }
     const rejected = { index: 9, code: "missing_field", message: "actor: required" }
     const command = { ...second.command, errors: [rejected] }
     const state = emptyState(0, 1, windows)
@@ -299,18 +299,22 @@ describe("step", () => {
   })
 
   it("sets a command aside on which the step fails twice, and goes on behind it", () => {
-    const arrivals = [0, 1, 2].map((offset) =>
+    const receivedCommands = [0, 1, 2].map((offset) =>
       toArrival(
         { tenant: 0, items: [{ id: undefined, content: 0 }], key: undefined, body: 0 },
         offset
       )
     )
-    const [first, poison, last] = arrivals as [Arrival, Arrival & { command: Command }, Arrival]
+    const [first, poison, last] = receivedCommands as [
+      ReceivedCommand,
+      ReceivedCommand & { command: Command },
+      ReceivedCommand
+    ]
     const idempotency = { key: "0".repeat(32), body: "0".repeat(32), forgetConflict: false }
     const value = Buffer.from("as it stood in the topic")
     // Read without complaint, but its time can't be understood: the step fails on it.
     const command = { ...poison.command, idempotency, receivedAt: "yesterday" }
-    const broken: Arrival = { offset: 1, value, command }
+    const broken: ReceivedCommand = { offset: 1, value, command }
     const state = emptyState(0, 1, windows)
     const jumped = [first, { ...last, offset: 2 }]
     assert.throws(() => step(state, jumped, checkpointSigner, NOW), /expected/)

@@ -5,6 +5,11 @@
  */
 
 import type { StateRecord } from "../../../src/actors/sequencer/StateRecord.ts"
+import {
+  type MissingExecutions,
+  missingExecutionsOf,
+  type TraceCommand
+} from "../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { type EventMark, TraceDraft } from "../../../src/actors/sequencer/traces/TraceDraft.ts"
 import {
   type EvictionLimits,
@@ -12,11 +17,6 @@ import {
   traceRecords
 } from "../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces, type TracesApplied } from "../../../src/actors/sequencer/traces/TraceStep.ts"
-import {
-  type TraceCommand,
-  type Wanted,
-  wantedOf
-} from "../../../src/actors/sequencer/traces/TraceWanted.ts"
 import type { Head } from "../../../src/domain/chain/Head.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
@@ -240,7 +240,7 @@ export class Partition {
     if (moment.catchUp) this.visible = this.#next
     if (moment.restart) this.restart()
     if (moment.evict !== "nothing") this.evict(moment.evict === "everything")
-    const unloaded = this.#load(wantedOf(this.state, commands), moment.loadFails)
+    const unloaded = this.#load(missingExecutionsOf(this.state, commands), moment.loadFails)
     const draft = new TraceDraft(this.state, this.heads, this.now, unloaded)
     const applied = commands.map((one) => {
       const done = applyTraces(draft, one, (key) => this.#window.get(key))
@@ -312,7 +312,7 @@ export class Partition {
     }
   }
 
-  #load(wanted: Wanted, fails: boolean): Wanted {
+  #load(wanted: MissingExecutions, fails: boolean): MissingExecutions {
     const nothing = { executions: [], spans: [] }
     if (wanted.executions.length + wanted.spans.length === 0) return nothing
     this.loads += 1

@@ -13,15 +13,15 @@ import {
   storeFact
 } from "../../../domain/traces/TraceFact.ts"
 import type { WindowEntry } from "../PackedWindow.ts"
-import { ExecutionEntry, type LinkBudget } from "./TraceEntry.ts"
-import type { TraceState } from "./TraceState.ts"
 import {
   keyText,
+  type MissingExecutions,
   needsOf,
   type TraceCommand,
-  type TraceMemory,
-  type Wanted
-} from "./TraceWanted.ts"
+  type TraceMemory
+} from "./MissingExecutions.ts"
+import { ExecutionEntry, type LinkBudget } from "./TraceEntry.ts"
+import type { TraceState } from "./TraceState.ts"
 
 /** A fact in its place, ready for `alk.traces`. */
 export interface ChainedFact {
@@ -52,9 +52,9 @@ export interface TraceChanges {
   readonly entries: Iterable<ExecutionEntry>
 }
 
-const NOTHING_WANTED: Wanted = { executions: [], spans: [] }
+const NOTHING_WANTED: MissingExecutions = { executions: [], spans: [] }
 
-const keysOf = (wanted: Wanted["executions"]): ReadonlySet<string> =>
+const keysOf = (wanted: MissingExecutions["executions"]): ReadonlySet<string> =>
   new Set(wanted.map(({ id, tenantId }) => keyText(tenantId, id)))
 
 /** One chunk's changes. */
@@ -76,7 +76,7 @@ export class TraceDraft implements TraceMemory, TraceChanges {
     state: TraceState,
     heads: ReadonlyMap<string, Head>,
     now: string,
-    unloaded: Wanted = NOTHING_WANTED
+    unloaded: MissingExecutions = NOTHING_WANTED
   ) {
     this.#state = state
     this.#stateHeads = heads

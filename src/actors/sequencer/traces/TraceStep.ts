@@ -17,6 +17,7 @@ import type {
   TraceResult
 } from "../../../domain/traces/TraceOperation.ts"
 import type { WindowEntry } from "../PackedWindow.ts"
+import type { TraceCommand } from "./MissingExecutions.ts"
 import { OtlpSpans } from "./OtlpStep.ts"
 import { orderSpans } from "./SpanOrder.ts"
 import { CommandDraft, type FindDuplicate, type TraceDraft } from "./TraceDraft.ts"
@@ -36,7 +37,6 @@ import {
   tooManySpans
 } from "./TraceRefusals.ts"
 import { endOf } from "./TraceTimes.ts"
-import type { TraceCommand } from "./TraceWanted.ts"
 
 /** What one command does; nothing has happened until the draft has taken it over. */
 export interface TracesApplied {

@@ -149,12 +149,12 @@ export class BatchSender {
 
   /**
    * The offsets of the batches' first records, once all are written. Fails when a batch is refused,
-   * or when `goOn` says to give up; then the outcome of the others is unknown, and the sender's
+   * or when `shouldContinue` says to give up; then the outcome of the others is unknown, and the sender's
    * sequence numbers are worth nothing any more.
    */
   async send(
     batches: ReadonlyArray<Sequenced>,
-    goOn: () => boolean
+    shouldContinue: () => boolean
   ): Promise<ReadonlyArray<number>> {
     const offsets = new Map<Sequenced, number>()
     const backOff = new BackOff()
@@ -171,10 +171,10 @@ export class BatchSender {
         return "error" in attempt && isRetriable(attempt.error)
       })
       if (left.length === 0) break
-      if (!goOn()) throw refused ?? unknown
+      if (!shouldContinue()) throw refused ?? unknown
       await backOff.wait()
       await this.#refresh()
-      if (!goOn()) throw refused ?? unknown
+      if (!shouldContinue()) throw refused ?? unknown
     }
     if (refused !== undefined) throw refused
     return batches.map((batch) => offsets.get(batch)!)

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { StateRecord } from "../../../../src/actors/sequencer/StateRecord.ts"
+import { missingExecutionsOf } from "../../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { TraceDraft } from "../../../../src/actors/sequencer/traces/TraceDraft.ts"
 import { closesCycle } from "../../../../src/actors/sequencer/traces/TraceEntry.ts"
 import {
@@ -10,7 +11,6 @@ import {
   traceRecords
 } from "../../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
-import { wantedOf } from "../../../../src/actors/sequencer/traces/TraceWanted.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
 import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
 import type { LoadedExecution } from "../../../../src/ports/TraceStore.ts"
@@ -235,7 +235,7 @@ describe("a loaded execution", () => {
       ["x/acme/e", "s/acme/e/c", "s/acme/e/b"]
     )
     memory.restart()
-    const wanted = wantedOf(memory.state, [command(TENANT, [endSpan("c")])])
+    const wanted = missingExecutionsOf(memory.state, [command(TENANT, [endSpan("c")])])
     assert.deepStrictEqual(wanted, { executions: [{ tenantId: TENANT, id: "e" }], spans: [] })
     const unloaded = new TraceDraft(memory.state, new Map(), NOW, wanted)
     assert.isTrue(unloaded.lacks(command(TENANT, [endSpan("c")])))
@@ -249,7 +249,7 @@ describe("a loaded execution", () => {
       ["root-e", "a", "b", "c"].map((id) => entry.span(id)?.status),
       ["RUNNING", "COMPLETED", "COMPLETED", "RUNNING"]
     )
-    assert.deepStrictEqual(wantedOf(memory.state, [command(TENANT, [endSpan("a")])]), {
+    assert.deepStrictEqual(missingExecutionsOf(memory.state, [command(TENANT, [endSpan("a")])]), {
       executions: [],
       spans: []
     })
@@ -287,7 +287,7 @@ describe("a loaded execution", () => {
 
 describe("what is wanted", () => {
   const wanted = (state: TraceState, ...operations: ReadonlyArray<TraceOperation>) => {
-    const { executions, spans } = wantedOf(state, [command(TENANT, operations)])
+    const { executions, spans } = missingExecutionsOf(state, [command(TENANT, operations)])
     return { executions: executions.map(({ id }) => id), spans: spans.map(({ id }) => id) }
   }
 
@@ -321,11 +321,11 @@ describe("what is wanted", () => {
     const start = command(TENANT, [startExecution("e", { fresh: true })])
     const event = command(TENANT, [addEvent("root-e", "event")])
     const foreign = command("globex", [endExecution("e")])
-    assert.deepStrictEqual(wantedOf(memory.state, [start, event]).spans, [])
-    assert.deepStrictEqual(wantedOf(memory.state, [event, start]).spans, [
+    assert.deepStrictEqual(missingExecutionsOf(memory.state, [start, event]).spans, [])
+    assert.deepStrictEqual(missingExecutionsOf(memory.state, [event, start]).spans, [
       { tenantId: TENANT, id: "root-e" }
     ])
-    assert.deepStrictEqual(wantedOf(memory.state, [start, foreign]).executions, [
+    assert.deepStrictEqual(missingExecutionsOf(memory.state, [start, foreign]).executions, [
       { tenantId: "globex", id: "e" }
     ])
   })

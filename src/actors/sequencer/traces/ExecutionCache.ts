@@ -1,7 +1,7 @@
 /**
- * Keeps a sequencer's memory of executions small and whole: loads from the store what a chunk names
- * and memory lacks, and lets go of what has ended or rests once the store shows it. Follows
- * `alk.progress` of its partition, because only what is visible there may be forgotten.
+ * The executions that a sequencer has in memory: loads from the store those that a chunk names and
+ * that are not in memory, and evicts those that have ended or are idle once the store shows them.
+ * Follows `alk.progress` of its partition, because only what is visible there may be evicted.
  */
 import { Effect, Option } from "effect"
 import { nowMicros } from "../../../domain/Timestamp.ts"
@@ -15,32 +15,36 @@ import type { LoadedExecution, TraceStore } from "../../../ports/TraceStore.ts"
 import { scanEach } from "../../log/Malformed.ts"
 import { noProgress, type Progress, readProgress } from "../../log/Visibility.ts"
 import type { SequencerState } from "../SequencerState.ts"
-import type { Arrival } from "../SequencerStep.ts"
+import type { ReceivedCommand } from "../SequencerStep.ts"
 import type { StateRecord } from "../StateRecord.ts"
+import {
+  type MissingExecutions,
+  missingExecutionsOf,
+  type TraceCommand
+} from "./MissingExecutions.ts"
 import { EVICTED_ENTRIES_MAX } from "./TraceState.ts"
-import { type TraceCommand, type Wanted, wantedOf } from "./TraceWanted.ts"
 
-/** Time that a chunk waits for the store: audit commands behind it wait too. */
+/** Time that a chunk waits for the store: the audit commands after it wait too. */
 const LOAD_TIMEOUT = "2 seconds"
 /** Milliseconds between two looks at a view that has not caught up. */
 const CATCH_UP_INTERVAL_MS = 20
-/** Microseconds after which an execution that nobody has named leaves memory, and between looks. */
+/** Microseconds after which an execution that no command has named is evicted, and between looks. */
 const IDLE_MICROS = 10 * 60 * 1_000_000
 const LOOK_MICROS = 1_000_000
 
-/** What a keeper asks of the store. */
+/** What the cache asks of the store. */
 export type TraceLookup = Pick<TraceStore["Service"], "load" | "position">
 
-const NOTHING: Wanted = { executions: [], spans: [] }
+const NOTHING: MissingExecutions = { executions: [], spans: [] }
 
-const commandsOf = (chunk: ReadonlyArray<Arrival>): ReadonlyArray<TraceCommand> =>
-  chunk.flatMap((arrival) =>
-    "command" in arrival && arrival.command.traces !== undefined
-      ? [{ tenantId: arrival.command.tenantId, operations: arrival.command.traces }]
+const commandsOf = (chunk: ReadonlyArray<ReceivedCommand>): ReadonlyArray<TraceCommand> =>
+  chunk.flatMap((received) =>
+    "command" in received && received.command.traces !== undefined
+      ? [{ tenantId: received.command.tenantId, operations: received.command.traces }]
       : []
   )
 
-export class TraceKeeper {
+export class ExecutionCache {
   readonly #log: EventLog["Service"]
   readonly #reader: LogReader
   readonly #state: SequencerState
@@ -53,7 +57,7 @@ export class TraceKeeper {
   /** The view was being rebuilt at some time since this was last set to false. */
   #rebuilt = false
 
-  /** `reader` is this keeper's alone; `store` is undefined in a process that has none. */
+  /** `reader` is used by this cache only; `store` is undefined in a process that has none. */
   constructor(
     log: EventLog["Service"],
     reader: LogReader,
@@ -68,9 +72,10 @@ export class TraceKeeper {
   }
 
   /** Load what the chunk needs; what comes back could not be loaded. */
-  prepare(chunk: ReadonlyArray<Arrival>): Effect.Effect<Wanted> {
+  prepare(chunk: ReadonlyArray<ReceivedCommand>): Effect.Effect<MissingExecutions> {
     const commands = commandsOf(chunk)
-    const wanted = commands.length === 0 ? NOTHING : wantedOf(this.#state.traces, commands)
+    const wanted =
+      commands.length === 0 ? NOTHING : missingExecutionsOf(this.#state.traces, commands)
     const { executions, spans } = wanted
     if (executions.length + spans.length === 0) return Effect.succeed(NOTHING)
     if (this.#store === undefined) {
@@ -98,8 +103,8 @@ export class TraceKeeper {
     )
   }
 
-  /** Tombstones of what may leave by now; to be written before anything else is. */
-  readonly leave: Effect.Effect<ReadonlyArray<StateRecord>, LogUnavailable | OffsetOutOfRange> =
+  /** Evicts what it may; the tombstones have to be written before anything else is. */
+  readonly evict: Effect.Effect<ReadonlyArray<StateRecord>, LogUnavailable | OffsetOutOfRange> =
     Effect.suspend(() => {
       const now = nowMicros()
       const { traces } = this.#state
@@ -111,7 +116,7 @@ export class TraceKeeper {
           const leaving = traces.evictable(this.#progress.traces_next, now, IDLE_MICROS)
           if (leaving.length === 0) return []
           const { forgotten, records } = traces.evict(leaving)
-          // As many as leave at once: there may be more, so look again with the next chunk.
+          // The limit of one eviction: there may be more, so look again with the next chunk.
           if (records.length >= EVICTED_ENTRIES_MAX) this.#lookedAt = 0
           this.#state.tracesForgotten = Math.max(this.#state.tracesForgotten, forgotten)
           return records
@@ -125,7 +130,7 @@ export class TraceKeeper {
    */
   readonly #load = Effect.fnUntraced(
     { self: this },
-    function* (store: TraceLookup, { executions, spans }: Wanted) {
+    function* (store: TraceLookup, { executions, spans }: MissingExecutions) {
       for (;;) {
         yield* this.#caughtUp(store)
         this.#rebuilt = false
@@ -144,7 +149,7 @@ export class TraceKeeper {
       const { rebuilding, traces_next } = this.#progress
       if (!rebuilding && traces_next >= tracesForgotten) {
         if (this.#confirmed) return
-        // A store that was emptied while nobody looked is not what `alk.progress` speaks of.
+        // `alk.progress` does not know of a store that was emptied behind its back.
         const last = yield* store.position(partition)
         this.#confirmed = (last?.offset ?? -1) + 1 >= tracesForgotten
         if (this.#confirmed) return

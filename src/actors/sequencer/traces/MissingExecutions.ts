@@ -13,7 +13,7 @@ export interface TraceCommand {
 }
 
 /** Executions to load by their own id, and by the id of one of their spans. */
-export interface Wanted {
+export interface MissingExecutions {
   readonly executions: ReadonlyArray<TraceKey>
   readonly spans: ReadonlyArray<TraceKey>
 }
@@ -59,7 +59,7 @@ class Gathering {
   readonly executions: Array<TraceKey> = []
   readonly spans: Array<TraceKey> = []
   readonly #memory: TraceMemory
-  /** Wanted already, or made by this chunk. */
+  /** Named already, or made by this chunk. */
   readonly #coveredExecutions = new Set<string>()
   readonly #coveredSpans = new Set<string>()
 
@@ -96,7 +96,10 @@ class Gathering {
 }
 
 /** What must be loaded before the step can take these commands, in this order. */
-export const wantedOf = (memory: TraceMemory, commands: ReadonlyArray<TraceCommand>): Wanted => {
+export const missingExecutionsOf = (
+  memory: TraceMemory,
+  commands: ReadonlyArray<TraceCommand>
+): MissingExecutions => {
   const gathering = new Gathering(memory)
   for (const { operations, tenantId } of commands) {
     for (const operation of operations) gathering.cover(tenantId, operation)
