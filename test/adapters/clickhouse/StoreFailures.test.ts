@@ -119,7 +119,7 @@ describe("a store that fails", () => {
             EventStore.use((store) => store.migrate)
           )
         )
-        const message = `this ClickHouse (${version}) reads events differently (version, tenant_id,`
+        const message = `this ClickHouse (${version}) reads events differently (version, sequence_number,`
         assert.include(String(error.cause), message)
         assert.strictEqual(received.length, 1)
       }
