@@ -1,6 +1,6 @@
 /**
- * alk: reads the configuration, starts the roles of this process, says where they are, and stops them
- * in order on a signal or when the npm that started it is gone.
+ * alk: reads the configuration, starts the roles of this process, says where they are, and stops
+ * them in order on a signal or when the npm that started it is gone.
  */
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer, References, type Runtime } from "effect"

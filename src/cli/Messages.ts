@@ -72,7 +72,7 @@ export const announce = (config: Config, endpoints: Endpoints): Effect.Effect<vo
   }
   return Effect.logInfo("ready").pipe(
     Effect.annotateLogs({ ...shown, roles: config.roles }),
-    // Whoever has started the program waits for this line, whatever the level of the others.
+    // The person who has started the program waits for this line, whatever the level of the others.
     Effect.provideService(References.MinimumLogLevel, "Info"),
     // A key in the log would stay there: it goes to the terminal's line of its own.
     Effect.andThen(

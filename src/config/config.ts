@@ -29,7 +29,7 @@ export interface KafkaSasl {
   readonly password: Redacted.Redacted
 }
 
-/** The embedded broker, or somebody else's cluster. */
+/** The embedded broker, or a cluster elsewhere. */
 export type KafkaConfig =
   | { readonly _tag: "Embedded"; readonly port: number }
   | {
@@ -138,7 +138,7 @@ export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>()("ConfigIn
   }
 }
 
-/** Where the process stands: what relative paths and defaults refer to. */
+/** Where the process is: what relative paths and defaults refer to. */
 export interface Surroundings {
   readonly workingDirectory: string
   readonly homeDirectory: string

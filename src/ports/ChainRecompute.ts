@@ -32,7 +32,7 @@ export interface RecomputedBlock {
   /**
    * True if the rows are one for each sequence from `first` to `last`, each recomputes, each links
    * to the one before it within the block, and all filter columns say what the bytes say. An event
-   * without its details is right if it is in `erased` and somebody finds its erasure.
+   * without its details is right if it is in `erased` and its erasure is found.
    */
   readonly perfect: boolean
   readonly first: number

@@ -60,7 +60,7 @@ export interface Position {
 /** What one fetch found at one position; committed records only, in order. */
 export interface Fetched extends Position {
   readonly records: ReadonlyArray<LogRecord>
-  /** Where to read next: behind the last record seen, aborted and control records included. */
+  /** Where to read next: after the last record seen, aborted and control records included. */
   readonly nextOffset: number
   /** Everything before this offset is decided (the last stable offset). */
   readonly stableEnd: number
@@ -96,7 +96,7 @@ export interface Placed {
 export interface TransactionalWriter {
   /**
    * One transaction: `first` (of each topic all to one partition), then the records that depend
-   * on where these came to stand. Any failure leaves the writer unusable: throw it away.
+   * on where these are. Any failure leaves the writer unusable: throw it away.
    */
   commit(
     first: ReadonlyArray<NewRecord>,
@@ -109,8 +109,9 @@ export interface Assignment {
   readonly generation: number
   readonly partitions: ReadonlyArray<number>
   /**
-   * False once the group may have given the partitions to somebody else without this member having
-   * heard of it: a process that was frozen asks before it writes what nobody else would refuse.
+   * False once the group may have given the partitions to another program without this member
+   * having noticed: a process that was frozen asks before it writes what would not be refused
+   * elsewhere.
    */
   isCurrent(): boolean
 }

@@ -41,7 +41,7 @@ export interface ReceiptRow {
   readonly offset: number
   readonly tenantId: string
   readonly receiptId: string
-  /** The receipt record's JSON, as it stands in the topic. */
+  /** The receipt record's JSON, as it is in the topic. */
   readonly body: Buffer
 }
 
@@ -133,7 +133,7 @@ export interface SequenceSpan {
 }
 
 /**
- * Reads take `final`: true while rows of a partition may stand in the store twice; the store then
+ * Reads take `final`: true while rows of a partition may be in the store twice; the store then
  * merges them while reading (slower), so that no answer ever shows a duplicate.
  */
 export class EventStore extends Context.Service<
@@ -148,14 +148,14 @@ export class EventStore extends Context.Service<
     insertEvents(rows: ReadonlyArray<EventRow>): Effect.Effect<void, StoreUnavailable>
     insertReceipts(rows: ReadonlyArray<ReceiptRow>): Effect.Effect<void, StoreUnavailable>
     insertConflicts(rows: ReadonlyArray<ConflictRow>): Effect.Effect<void, StoreUnavailable>
-    /** True if an offset at or above `fromOffset` stands in the partition more than once. */
+    /** True if an offset at or above `fromOffset` is in the partition more than once. */
     hasDuplicates(partition: number, fromOffset: number): Effect.Effect<boolean, StoreUnavailable>
-    /** Merge physically what stands in the store twice. Expensive; for rare repairs. */
+    /** Merge physically what is in the store twice. Expensive; for rare repairs. */
     readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
     /**
      * Take the details out of the events at these sequences, in place: each is shown once at any
-     * time, and the details are gone from the tables when this returns. What is erased already stays
-     * as it is. Rows of these sequences that were set aside lose theirs too.
+     * time, and the details are gone from the tables when this returns. What is erased already
+     * stays as it is. Rows of these sequences that were set aside lose theirs too.
      */
     eraseDetails(
       tenantId: string,
@@ -179,8 +179,8 @@ export class EventStore extends Context.Service<
       final: boolean
     ): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
     /**
-     * The row with this id (the lowest sequence unless one is named), or undefined: its stored JSON,
-     * and the sequence of the row, which need not be that of the JSON if the row was forged.
+     * The row with this id (the lowest sequence unless one is named), or undefined: its stored
+     * JSON, and the sequence of the row, which need not be that of the JSON if the row was forged.
      */
     byId(
       tenantId: string,

@@ -1,7 +1,7 @@
 /**
  * What alk needs from the query store about the Merkle trees of a tenant's chains: the hashes of
- * complete subtrees over what is stored. They are a view like everything there: a proof that is made
- * of them is checked against a signed root. `tree` is the name of a tree, see domain/Chains.
+ * complete subtrees over what is stored. They are a view like everything there: a proof that is
+ * made of them is checked against a signed root. `tree` is the name of a tree, see domain/Chains.
  */
 import { Context, type Effect, Schema } from "effect"
 import type { NodeSource, TreeNode } from "../domain/chain/MerkleTree.ts"
@@ -30,8 +30,8 @@ export class HashTree extends Context.Service<
       nodes: ReadonlyArray<TreeNode>
     ): Effect.Effect<StoredTree, StoreUnavailable | TreeUnbuildable>
     /**
-     * The stored `hash` (64 hex digits) behind each leaf from `first` up to, exclusive, `end`, as it
-     * is now: read from the store at every call. At most 256 of them.
+     * The stored `hash` (64 hex digits) behind each leaf from `first` up to, exclusive, `end`, as
+     * it is now: read from the store at every call. At most 256 of them.
      */
     leaves(
       tree: string,

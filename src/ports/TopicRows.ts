@@ -1,7 +1,7 @@
 /**
  * The rows of a partition that the store made of a topic's records, as the projection compares them
- * with the topic; and where those go that the topic denies. Nothing of them is ever thrown away: the
- * topic may not hold any more what it denies today.
+ * with the topic; and where those go that the topic denies. Nothing of them is ever thrown away:
+ * the topic may not hold any more what it denies today.
  */
 import { Context, type Effect } from "effect"
 import type { StoreUnavailable } from "./EventStore.ts"
@@ -17,11 +17,11 @@ export interface StoredRecord {
 
 /** Which rows of a partition the topic denies. */
 export interface Denied {
-  /** They stand at this offset or above. */
+  /** They are at this offset or above. */
   readonly from: number
   /** Digests of the rows at `from` itself that the topic confirms. */
   readonly confirmed: ReadonlyArray<string>
-  /** Offset behind the topic's last record. */
+  /** Offset after the topic's last record. */
   readonly end: number
 }
 

@@ -1,6 +1,6 @@
 /**
  * What alk needs from the query store for execution traces: insert what `alk.traces` says, and
- * answer questions about it. Facts come back as the bytes they came in; whoever asks folds them.
+ * answer questions about it. Facts come back as the bytes they came in; the caller folds them.
  */
 import { Context, type Effect, type Stream } from "effect"
 import type { TraceStatus } from "../domain/traces/TraceFact.ts"
@@ -45,7 +45,7 @@ export interface PageBounds {
   readonly last?: number
 }
 
-/** Where an event stands among those of its span. */
+/** Where an event is among those of its span. */
 export interface EventPlace {
   readonly sequenceNumber: number
   readonly hash: string
@@ -59,7 +59,7 @@ export interface SpanEventPage {
   readonly next: EventPlace | undefined
 }
 
-/** Where a span stands among those of its execution: by start, then in the order of arrival. */
+/** Where a span is among those of its execution: by start, then in the order of arrival. */
 export interface SpanPlace {
   /** Microseconds since 1970. */
   readonly startedAt: number
@@ -198,9 +198,9 @@ export class TraceStore extends Context.Service<
       { readonly offset: number; readonly body: string } | undefined,
       StoreUnavailable
     >
-    /** True if an offset at or above `fromOffset` stands in the partition more than once. */
+    /** True if an offset at or above `fromOffset` is in the partition more than once. */
     hasDuplicates(partition: number, fromOffset: number): Effect.Effect<boolean, StoreUnavailable>
-    /** Merge physically what stands in the store twice. */
+    /** Merge physically what is in the store twice. */
     readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
 
     /** Stored JSON by fact number; empty if the tenant has no such execution. */
@@ -270,7 +270,7 @@ export class TraceStore extends Context.Service<
     /**
      * Take the details out of every fact of an execution up to, not including, a fact number: rows
      * of version 1 replace them, and no query finds the old ones when this returns. What is erased
-     * already stays as it is; what stands there but is no fact goes, and is missing from then on.
+     * already stays as it is; what is there but is no fact goes, and is missing from then on.
      * Facts of it that were set aside lose theirs too.
      */
     eraseDetails(
@@ -280,7 +280,9 @@ export class TraceStore extends Context.Service<
       erasedAt: string
     ): Effect.Effect<void, StoreUnavailable>
 
-    /** All rows of an execution by chain sequence; of physical duplicates those with other bytes. */
+    /**
+     * All rows of an execution by chain sequence; of physical duplicates those with other bytes.
+     */
     rows(
       tenantId: string,
       executionId: string
@@ -299,7 +301,7 @@ export class TraceStore extends Context.Service<
       last: number,
       limit: number
     ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
-    /** The first fact at or behind a sequence; undefined if there is none. */
+    /** The first fact at or after a sequence; undefined if there is none. */
     factFrom(
       tenantId: string,
       sequence: number

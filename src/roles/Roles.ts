@@ -92,7 +92,7 @@ export const embedsStore = (config: Config): boolean =>
 
 const usesLog = (config: Config): boolean => has(config, "api", "sequencer", "projection")
 
-/** A sequencer looks up what it has let go of, where and when it can reach a store. */
+/** A sequencer looks up what it has evicted, where and when it can reach a store. */
 const usesStore = (config: Config): boolean =>
   needsStore(config) || (has(config, "sequencer") && config.clickhouse._tag === "External")
 
@@ -123,7 +123,7 @@ const kafkaSettings = (
   ...kafkaSasl(config.kafka)
 })
 
-/** kafkajs speaks outside of Effect: its lines become debug lines of ours. */
+/** kafkajs logs outside of Effect: its lines become debug lines of ours. */
 const kafkaLog = Effect.gen(function* () {
   const context = yield* Effect.context()
   return (message: string, detail: object) => {
@@ -131,7 +131,7 @@ const kafkaLog = Effect.gen(function* () {
   }
 })
 
-/** A broker of our own, or the addresses of somebody else's. */
+/** A broker of our own, or the addresses of a cluster elsewhere. */
 const bootstrapOf = Effect.fnUntraced(function* (
   config: Config,
   folder: DataFolder["Service"] | undefined,
@@ -209,7 +209,7 @@ const storesOf = Effect.fnUntraced(function* (
   return stores
 })
 
-/** The engine, the server in front of it for other processes, and the store on top. */
+/** The engine, the server before it for other processes, and the store on top. */
 const storePartsOf = Effect.fnUntraced(function* (
   config: Config,
   folder: DataFolder["Service"] | undefined
@@ -266,7 +266,7 @@ const exportsOf = (
     ])
   )
 
-/** Everything behind the HTTP API, and the API in front of it. */
+/** Everything behind the HTTP API, and the API before it. */
 const apiOf = (
   config: Config,
   secret: Redacted.Redacted,
@@ -368,7 +368,7 @@ const sequencerSettings = Effect.fnUntraced(function* (
 
 const FIRST_TENANT = "default"
 
-/** An API that nobody can sign in to is a mistake that nothing else would show. */
+/** An API without any key is a mistake that nothing else would show. */
 const warnOfLockedDoors = Effect.fnUntraced(function* (config: Config, keys: Keys["Service"]) {
   if (config.adminToken !== undefined || (yield* keys.tenants).length > 0) return
   yield* Effect.logWarning(
@@ -378,7 +378,7 @@ const warnOfLockedDoors = Effect.fnUntraced(function* (config: Config, keys: Key
 })
 
 /**
- * The first start of an installation of its own that nobody has given a key: a tenant and a key, so
+ * The first start of an embedded installation without a key: a tenant and a key, so
  * that the first request needs no administration.
  */
 const firstKeyOf = Effect.fnUntraced(function* (config: Config, keys: Keys["Service"]) {
@@ -429,7 +429,7 @@ const settled = (workers: ReadonlyArray<Effect.Effect<ReadonlySet<number>>>, par
   ).pipe(Effect.timeoutOption(SETTLE_TIMEOUT), Effect.asVoid)
 
 /**
- * Start every role of the process. The parts stand in the caller's scope: closing it stops them in
+ * Start every role of the process. The parts are in the caller's scope: closing it stops them in
  * the reverse order, the broker last.
  */
 export const startRoles = Effect.fnUntraced(function* (config: Config, report: Report) {

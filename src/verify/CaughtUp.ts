@@ -1,6 +1,6 @@
 /**
- * Nothing is accused before the store holds what the log holds: what is missing until then is only
- * late.
+ * No break is reported before the store holds what the log holds: what is missing until then is
+ * only late.
  */
 import { Effect } from "effect"
 import { isCaughtUp, type ShownTopic } from "../actors/follower/CaughtUp.ts"

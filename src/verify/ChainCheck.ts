@@ -26,7 +26,7 @@ export interface ChainVerdict {
 interface Previous {
   readonly sequenceNumber: number
   /**
-   * More than one where rows stand side by side under one sequence: a link to any of them holds.
+   * More than one where several rows have one sequence: a link to any of them holds.
    */
   readonly hashes: ReadonlyArray<string>
   /** One of the rows was counted as erased. */
@@ -87,7 +87,7 @@ export class ChainCheck {
     )
   }
 
-  /** Take a block that somebody else has recomputed; it has to be perfect, and to continue. */
+  /** Take a block that another program has recomputed; it has to be perfect, and to continue. */
   block(block: RecomputedBlock): void {
     const { erased, first, hashes, inBounds, last, lastHash, rows, subtree } = block
     this.#checked += rows
@@ -106,7 +106,7 @@ export class ChainCheck {
       this.#remember(sequenceNumber, found?.hash, false)
       return
     }
-    // Until the store has merged them, a record and its erased form may stand side by side.
+    // Until the store has merged them, a record and its erased form may both be there.
     const isSame = this.#isBeside(sequenceNumber, found?.hash) && row.version > 0
     const isErased = found?.isErased === true
     if (isErased && !(isSame && this.#previous?.erased === true)) this.#erased += 1

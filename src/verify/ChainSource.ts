@@ -1,6 +1,6 @@
 /**
  * What the check of a chain asks for, the same for both chains of a tenant: its rows, what is wrong
- * with each by itself, what stands outside of it. One source serves one check.
+ * with each by itself, what is outside of it. One source serves one check.
  */
 import type { Effect, Stream } from "effect"
 import type { Chain } from "../domain/chain/Chains.ts"
@@ -31,7 +31,7 @@ export interface JudgedRecord {
   readonly time: string
   /** Without details, and the chain says that they were erased. */
   readonly isErased: boolean
-  /** What is wrong with it, wherever it stands. */
+  /** What is wrong with it, wherever it is. */
   readonly faults: ReadonlyArray<Fault>
 }
 

@@ -1,6 +1,6 @@
 /**
  * Which events may be without their details: those that a chained erasure event names by sequence
- * and content. An erasure event counts only if it recomputes itself; where it stands in the chain
+ * and content. An erasure event counts only if it recomputes itself; where it is in the chain
  * is checked like that of any other event.
  */
 import { Effect } from "effect"
@@ -32,7 +32,7 @@ export class Erasures {
     const { resource, tenant_id } = event
     if (erasure === undefined || tenant_id !== tenantId) return
     if (resource.type !== ERASURE_RESOURCE_TYPE) return
-    // An event can only be erased once it stands in the chain.
+    // An event can only be erased once it is in the chain.
     if (erasure.sequence_number >= event.sequence_number) return
     const others = this.#named.get(erasure.sequence_number) ?? []
     others.push({
@@ -87,7 +87,7 @@ const learn = Effect.fnUntraced(function* (
 
 /**
  * Look up who has erased these events. The details go a moment before the event that says so is
- * stored, and that one stands in the log by then: where none is found, the store is waited for.
+ * stored, and that one is in the log by then: where none is found, the store is waited for.
  */
 export const learnErasures = Effect.fnUntraced(function* (
   recompute: Recompute,

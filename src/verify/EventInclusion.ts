@@ -1,5 +1,5 @@
 /**
- * That one event stands in the tree of a signed checkpoint: the proof as it is shown, and whether
+ * That one event is in the tree of a signed checkpoint: the proof as it is shown, and whether
  * it leads to the signed root.
  */
 import { Effect } from "effect"
@@ -14,7 +14,7 @@ export interface EventInclusion {
   readonly root_hash: string
   /** Siblings from the leaf upwards, 64 hex digits each. */
   readonly proof: ReadonlyArray<string>
-  /** The signed note that the root stands in. */
+  /** The signed note that the root is in. */
   readonly checkpoint: string
 }
 
@@ -28,7 +28,7 @@ export interface CheckedProof {
 
 /**
  * The proof for an event of a signed tree; undefined if the store can't make one. One that does not
- * hold is made anew, in case it was the tree that was kept, not the event, that somebody changed.
+ * hold is made anew, in case it was the tree that was kept, not the event, that was changed.
  */
 export const checkedProof = Effect.fnUntraced(function* (
   checkpoints: Checkpoints,

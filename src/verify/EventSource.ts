@@ -22,7 +22,7 @@ const COPIES_MAX = 100
  */
 const VERSION = "version"
 
-/** What is wrong with an event by itself, wherever it stands. */
+/** What is wrong with an event by itself, wherever it is. */
 export const faultsOf = (
   tenantId: string,
   { body, sequenceNumber, wrongColumns }: StoredRow,

@@ -1,6 +1,6 @@
 /**
- * The chain of a tenant's trace facts as a source of its check: every row is recomputed here. A fact
- * without its details is right if a later fact of its execution says that they were erased.
+ * The chain of a tenant's trace facts as a source of its check: every row is recomputed here. A
+ * fact without its details is right if a later fact of its execution says that they were erased.
  */
 import { Effect, Stream } from "effect"
 import type { Visibility } from "../actors/log/Visibility.ts"
@@ -158,7 +158,7 @@ const spanOf = Effect.fnUntraced(function* (tenantId: string, { from, to }: Time
   return first < end ? { first, last: end - 1 } : undefined
 })
 
-/** Erasures may lie behind the range, or be stored a moment later than what they erase. */
+/** Erasures may lie after the range, or be stored a moment later than what they erase. */
 const unexplained = Effect.fnUntraced(function* (tenantId: string, open: Undetaileds) {
   const store = yield* TraceStore
   for (const isAgain of [false, true]) {

@@ -1,6 +1,6 @@
 /**
  * The RFC 9162 tree over recomputed event hashes, growing by single leaves or by whole subtrees
- * that somebody else has computed, and its roots at the sizes that checkpoints speak of. Keeps the
+ * that another program has computed, and its roots at the sizes of checkpoints. Keeps the
  * hashes of at most one subtree for each binary digit of its size.
  */
 import { EMPTY_ROOT, leafHash, nodeHash } from "../domain/chain/MerkleTree.ts"
@@ -28,7 +28,7 @@ export class GrowingTree {
     this.#push({ leaves: 1, hash: leafHash(eventHash) })
   }
 
-  /** Add a complete subtree, as many leaves as its size allows where it comes to stand. */
+  /** Add a complete subtree, as many leaves as its size allows where it goes. */
   appendSubtree(leaves: number, hash: string): void {
     if (this.#size % leaves === 0) this.#push({ leaves, hash: Buffer.from(hash, "hex") })
     else this.spoil()

@@ -34,7 +34,7 @@ export interface KeptReceipt {
   readonly given: Readonly<Record<string, unknown>>
   /** Accepted ids with their sequences, duplicates at those of the first event. */
   readonly events: ReadonlyArray<{ readonly id: string; readonly sequenceNumber: number }>
-  /** Hash of the chain behind the request; undefined if nothing was appended. */
+  /** Hash of the chain after the request; undefined if nothing was appended. */
   readonly head: { readonly sequenceNumber: number; readonly hash: string } | undefined
 }
 
@@ -111,7 +111,7 @@ const storedAt = (
   return first
 }
 
-/** Content, link and hash of an event that was kept, and of the one that stands in its place. */
+/** Content, link and hash of an event that was kept, and of the one that is in its place. */
 const compare = (kept: AuditEvent, stored: Recomputed, breaks: Breaks): void => {
   const { contentHash, event, hash } = stored
   const differs = (
@@ -234,7 +234,7 @@ const reportOf = Effect.fnUntraced(function* (outcome: Outcome) {
 })
 
 /**
- * Events that somebody kept, in whatever spelling: each recomputed, and compared with what the
+ * Events that a caller kept, in any spelling: each recomputed, and compared with what the
  * chain holds at its sequence. One that was erased since is fine.
  */
 export const verifyKeptEvents = Effect.fn("KeptRecords.events")(function* (
@@ -385,7 +385,7 @@ export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function* (
   })
 })
 
-/** A checkpoint that nobody known has signed, or that is about something else. */
+/** A checkpoint without the signature of a known key, or of another tree. */
 export const forgedCheckpointReport = Effect.fn("KeptRecords.checkpoint")(function* (
   tenantId: string,
   treeSize: number,

@@ -1,7 +1,7 @@
 /**
  * What verification knows of signed checkpoints: those that the store keeps and those that a caller
- * has kept, each believed only as far as a published key has signed it and was to sign it. Says what
- * a note says, never whether the chain agrees.
+ * has kept, each believed only as far as a published key has signed it and was to sign it. Says
+ * what a note says, never whether the chain agrees.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"

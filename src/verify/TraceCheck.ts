@@ -1,7 +1,7 @@
 /**
- * One pass over the facts of an execution: recomputes content and links from the stored bytes, counts
- * fact numbers, and writes down where they don't hold. Pure bookkeeping; where rows and neighbours
- * come from is not its business.
+ * One pass over the facts of an execution: recomputes content and links from the stored bytes,
+ * counts fact numbers, and writes down where they don't hold. Pure bookkeeping; where rows and
+ * neighbours come from is not its business.
  */
 
 import { GENESIS_HASH } from "../domain/chain/HashChain.ts"
@@ -21,7 +21,7 @@ interface Undetailed {
   last: number
 }
 
-/** What stands in the tenant's chain at some sequences; more than one where a row was forged. */
+/** What is in the tenant's chain at some sequences; more than one where a row was forged. */
 export type Neighbours = ReadonlyMap<number, ReadonlyArray<Pick<FactLink, "hash" | "prevHash">>>
 
 /** The links of a store by their sequence. */
@@ -37,7 +37,7 @@ export class TraceCheck {
   readonly #gaps = new Set<number>()
   /** By the time of their erasure, until the fact that records it is found. */
   readonly #undetailed = new Map<string, Undetailed>()
-  /** Facts behind the head that the check began with: the chain may have grown since. */
+  /** Facts after the head that the check began with: the chain may have grown since. */
   readonly #beyond: Array<TraceFact> = []
   #breaksTotal = 0
   #checked = 0
@@ -78,7 +78,7 @@ export class TraceCheck {
     return this.#breaksTotal
   }
 
-  /** Rows that follow those before, with what stands in front of and behind each of them. */
+  /** Rows that follow those before, with what is before and after each of them. */
   rows(rows: ReadonlyArray<StoredFactRow>, neighbours: Neighbours): void {
     for (const row of rows) this.#row(row, neighbours)
   }

@@ -1,6 +1,6 @@
 /**
- * Verification of one execution: recomputes what is stored of it and says where it does not hold, by
- * the bytes, the end of the tenant's chain on its topic and the records there. The chain of all
+ * Verification of one execution: recomputes what is stored of it and says where it does not hold,
+ * by the bytes, the end of the tenant's chain on its topic and the records there. The chain of all
  * facts of a tenant is verified by Verifier.
  */
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
@@ -43,12 +43,12 @@ export class TraceVerifier extends Context.Service<
 
 /** Time that a check waits for lost records. */
 const LOOKUP_TIMEOUT = "10 seconds"
-/** Facts behind the last one that are looked up in the log at most. */
+/** Facts after the last one that are looked up in the log at most. */
 const MISSING_MAX = 100
 const FETCH_BYTES = 4 * 1_048_576
 const FETCH_WAIT_MS = 100
 
-/** In front of and behind each row in the tenant's chain. */
+/** Before and after each row in the tenant's chain. */
 const sequencesAround = (rows: ReadonlyArray<StoredFactRow>): ReadonlyArray<number> => [
   ...new Set(rows.flatMap(({ chainSequence }) => [chainSequence - 1, chainSequence + 1]))
 ]
@@ -77,7 +77,7 @@ const recordsOf = Effect.fnUntraced(function* (
   return facts
 })
 
-/** What the log says at sequences that the store has lost; what it has let go of itself is absent. */
+/** What the log says at sequences that the store has lost; what retention has removed is absent. */
 const lostFacts = Effect.fnUntraced(function* (
   tenantId: string,
   missing: ReadonlyArray<number>,
@@ -107,7 +107,7 @@ const lostFacts = Effect.fnUntraced(function* (
   return facts
 }, Effect.scoped)
 
-/** Facts of this execution behind its last one that are not in the store; true if all is known. */
+/** Facts of this execution after its last one that are not in the store; true if all is known. */
 const checkTail = Effect.fnUntraced(function* (
   check: TraceCheck,
   tenantId: string,
@@ -119,7 +119,7 @@ const checkTail = Effect.fnUntraced(function* (
   if (missing.length === 0) return true
   const found = yield* lostFacts(tenantId, missing, head).pipe(
     Effect.timeoutOption(LOOKUP_TIMEOUT),
-    // Retention has passed the place: nobody can say whose fact it was.
+    // Retention has passed the place: the fact's tenant is not known any more.
     Effect.catchTag("OffsetOutOfRange", () => Effect.succeedNone)
   )
   const facts = Option.getOrElse(found, () => new Map<number, TraceFact>())

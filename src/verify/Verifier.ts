@@ -1,11 +1,11 @@
 /**
  * Verification of a tenant's chains, by one rule for both: recomputes what is stored and says where
  * it does not hold. What is shown is the row that was checked. The expected head is the last record
- * of the chain's topic, the expected checkpoint the newest genuine one on `alk.checkpoints`. Any row
- * or record of the tenant outside of 1 to the head is a break, and so are copies of a row.
+ * of the chain's topic, the expected checkpoint the newest genuine one on `alk.checkpoints`. Any
+ * row or record of the tenant outside of 1 to the head is a break, and so are copies of a row.
  *
- * Where the store can hash, it recomputes whole blocks at once, see EventSource. A block that is not
- * perfect is gone through row by row here, so every break is named by the same code.
+ * Where the store can hash, it recomputes whole blocks at once, see EventSource. A block that is
+ * not perfect is gone through row by row here, so every break is named by the same code.
  */
 import { Clock, Context, Effect, Layer, Stream } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
@@ -69,7 +69,7 @@ export interface VerifyRequest {
   readonly recompute?: "store" | "program"
   /** Blocks that the store recomputes in one question: fewer leave more room for others. */
   readonly chunkBlocks?: number
-  /** Milliseconds after which the check ends as `incomplete`; resume behind its last sequence. */
+  /** Milliseconds after which the check ends as `incomplete`; resume after its last sequence. */
   readonly timeLimitMs?: number
   /** Told after each part of the chain. */
   readonly onProgress?: (progress: VerifyProgress) => Effect.Effect<void>
@@ -79,7 +79,7 @@ export interface VerifyRequest {
 export interface VerifyProgress {
   readonly eventsChecked: number
   readonly upToSequence: number
-  /** `hash` of that sequence, recomputed: an anchor for whoever resumes behind it. */
+  /** `hash` of that sequence, recomputed: an anchor for a caller that resumes after it. */
   readonly hash: string | undefined
   /** The last sequence of the span. */
   readonly of: number
@@ -300,7 +300,7 @@ const checkRoots = (
 }
 
 /**
- * That the first and the last event of the span, which the links in between tie together, stand in
+ * That the first and the last event of the span, which the links in between tie together, are in
  * a signed tree that reaches that far; undefined if there is none.
  */
 const checkInclusion = Effect.fnUntraced(function* (

@@ -1,7 +1,7 @@
 /**
  * The ends of chains as the topics have them, read from the ends of the topics backwards. Records
- * that do not link, which the sequencer cannot have written, end no chain: a tenant that has such is
- * read from the start of its topic, link by link.
+ * that do not link, which the sequencer cannot have written, end no chain: a tenant that has such
+ * is read from the start of its topic, link by link.
  */
 import { Effect, Layer, Semaphore } from "effect"
 import {
@@ -23,7 +23,9 @@ import { ChainEnds } from "./ChainEnds.ts"
 
 /** Tenants whose chain was read link by link that are remembered. */
 const WALKS_MAX = 1_000
-/** Newest checkpoints of a tree that are kept; if none of so many is genuine, all are read again. */
+/**
+ * Newest checkpoints of a tree that are kept; if none of so many is genuine, all are read again.
+ */
 const RECORDS_MAX = 64
 
 /** Records of one tenant in a range of offsets. */
@@ -154,7 +156,7 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
         for (const record of records) {
           const link = linkOfRecord(chain, record)
           if (link === undefined || link.tenantId !== tenantId) continue
-          // Behind a start that retention has moved, the first one that is left begins the walk.
+          // After a start that retention has moved, the first one that is left begins the walk.
           if (follows(link, last) || (last === undefined && start > 0)) last = link
         }
       }

@@ -1,6 +1,6 @@
 /**
- * Which checkpoints of `alk.checkpoints` are this service's: signed by a published key that may sign
- * this size of this tree, and saying what their notes say.
+ * Which checkpoints of `alk.checkpoints` are this service's: signed by a published key that may
+ * sign this size of this tree, and saying what their notes say.
  */
 import { Effect } from "effect"
 import {
@@ -35,7 +35,9 @@ export const saysItsNote = (
   && record.root_hash === note.rootHash
   && note.keyIds.includes(record.key_id)
 
-/** What the note of a record says; undefined unless one of the keys signed it and it says the same. */
+/**
+ * What the note of a record says; undefined unless one of the keys signed it and it says the same.
+ */
 export const openRecord = (
   serviceName: string,
   tree: string,

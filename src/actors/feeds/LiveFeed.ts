@@ -56,7 +56,7 @@ export interface Subscription {
   readonly tenantId: string
   readonly keyId: string
   readonly filter: EventFilter
-  /** Resume behind this sequence number; undefined is live only. */
+  /** Resume after this sequence number; undefined is live only. */
   readonly after: number | undefined
   readonly onStalled?: ReaderOptions<never>["onStalled"]
 }
@@ -142,7 +142,7 @@ class Feed {
   }
 }
 
-/** Hand on every record of one partition from `start` on, for as long as somebody listens. */
+/** Hand on every record of one partition from `start` on, for as long as there are subscribers. */
 export const readForEver = (
   reader: LogReader,
   topic: TopicKind,
@@ -177,7 +177,7 @@ const makeFeed = Effect.fnUntraced(function* (partition: number) {
   return feed
 })
 
-/** The stored events behind the resume point up to the start point, from the store. */
+/** The stored events after the resume point up to the start point, from the store. */
 const replayFrom = Effect.fnUntraced(function* (subscription: Subscription, head: number) {
   const { after, filter, tenantId } = subscription
   const store = yield* EventStore

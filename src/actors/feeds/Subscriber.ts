@@ -20,8 +20,8 @@ export interface ReaderLimits {
 const MIB = 1_048_576
 
 /**
- * Several of the largest batches may wait for one reader, twice that for all who are behind. A reader
- * that reads is rarely 4 MiB behind for 15 s; one that doesn't is for good.
+ * Several of the largest batches may wait for one reader, twice that for all who are behind. A
+ * reader that reads is rarely 4 MiB behind for 15 s; one that doesn't is for good.
  */
 export const READER_LIMITS: ReaderLimits = {
   bytesMax: 96 * MIB,
@@ -129,7 +129,7 @@ export class Subscriber<E extends LiveMessage> {
   #taken = 0
   /** When what still waits came, roughly. */
   #marks: Array<Mark> = []
-  /** Deliver only what lies behind this sequence; undefined until the start point is fixed. */
+  /** Deliver only what lies after this sequence; undefined until the start point is fixed. */
   #start: number | undefined
   #early: Array<E> = []
   /** Newest event that the filter has passed over, and how many since the last id. */

@@ -42,7 +42,7 @@ export interface TraceSubscription {
   readonly tenantId: string
   readonly keyId: string
   readonly executionId: string
-  /** Resume behind this chain sequence; undefined is live only. */
+  /** Resume after this chain sequence; undefined is live only. */
   readonly after: number | undefined
   readonly onStalled?: ReaderOptions<never>["onStalled"]
 }
@@ -129,7 +129,7 @@ class ExecutionReplay {
   take(fact: TraceFact, bytes: number): LiveMessage {
     const change = this.#view.take(fact)
     this.folded = fact.fact_number
-    // What a span's end says has to be told before the span is let go of.
+    // The end of a span has to be published before the span is dropped.
     if (fact.type !== "span.ended") this.#keep(fact, bytes)
     if (fact.type === "execution.erased") this.#erase(fact.created_at)
     const sequenceNumber = fact.chain_sequence
@@ -173,14 +173,14 @@ class ExecutionReplay {
 /** Bytes of facts that wait while the store is read. */
 const EARLY_BYTES_MAX = 16 * 1_048_576
 
-/** One execution that somebody follows, kept as new as the topic. */
+/** One execution that is followed, kept as new as the topic. */
 class ExecutionChannel {
   readonly subscribers = new Set<Subscriber<LiveMessage>>()
   readonly #replay = new ExecutionReplay()
   /** Facts that arrive before the store has been read; undefined from then on. */
   #early: Array<{ readonly fact: TraceFact; readonly bytes: number }> | undefined = []
   #earlyBytes = 0
-  /** Something is missing: whoever is here has to come again. */
+  /** Something is missing: a caller that is here has to come again. */
   isBroken = false
 
   /** Facts that the store holds, in order; false if they are more than may be followed. */
@@ -189,7 +189,7 @@ class ExecutionChannel {
     return !this.#replay.isTooLarge
   }
 
-  /** Go on behind what the store holds. */
+  /** Go on after what the store holds. */
   begin(factCount: number): void {
     this.#replay.folded = factCount
     const early = this.#early ?? []
@@ -322,7 +322,7 @@ const makeChannel = (feeds: RcMap.RcMap<number, PartitionFeed, LogUnavailable>) 
     return channel
   })
 
-/** Of rows, in order, that stand in the store under one sequence the one that replaced the others. */
+/** Of rows, in order, that are in the store under one sequence the one that replaced the others. */
 const settled = (rows: ReadonlyArray<StoredFactRow>): ReadonlyArray<StoredFactRow> => {
   const kept: Array<StoredFactRow> = []
   for (const row of rows) {
@@ -333,7 +333,7 @@ const settled = (rows: ReadonlyArray<StoredFactRow>): ReadonlyArray<StoredFactRo
   return kept
 }
 
-/** The changes behind the resume point up to the head, from the store. */
+/** The changes after the resume point up to the head, from the store. */
 const replayOf = Effect.fnUntraced(function* (subscription: TraceSubscription, head: number) {
   const { after, executionId, tenantId } = subscription
   if (after === undefined || after >= head) return Stream.empty

@@ -1,6 +1,6 @@
 /**
- * Waiting until the store shows what the log holds: what is missing until then is only late. What it
- * means that it does not in time is for the caller to say.
+ * Waiting until the store shows what the log holds: what is missing until then is only late. What
+ * it means that it does not in time is for the caller to say.
  */
 import { type Duration, Effect, Option } from "effect"
 import { EventLog } from "../../ports/EventLog.ts"

@@ -1,7 +1,7 @@
 /**
- * Follows what the sequencers and the projection say (receipts, progress, heads, registry) and keeps
- * the little of it that an API process answers from. One loop, one reader; four services read the
- * result. Owns nothing that another process couldn't rebuild from the same topics.
+ * Follows what the sequencers and the projection say (receipts, progress, heads, registry) and
+ * keeps the little of it that an API process answers from. One loop, one reader; four services read
+ * the result. Owns nothing that another process couldn't rebuild from the same topics.
  */
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
 import { chainOfTree, treeNameOf } from "../../domain/chain/Chains.ts"
@@ -58,7 +58,7 @@ interface Kept {
   readonly value: Buffer
   readonly partition: number
   readonly offset: number
-  /** Parsed when somebody first asks: whoever polls, asks often. */
+  /** Parsed when it is first asked for: clients that poll ask often. */
   receipt?: Receipt
 }
 

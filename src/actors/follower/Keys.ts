@@ -40,7 +40,9 @@ export interface CreatedKey {
 export class Keys extends Context.Service<
   Keys,
   {
-    /** The principal behind a bearer token: an API key, or the admin token (tenant `_system`, read). */
+    /**
+     * The principal behind a bearer token: an API key, or the admin token (tenant `_system`, read).
+     */
     authenticate(token: string): Effect.Effect<Principal, Unauthenticated>
     /** True if this is the admin token. Constant time. */
     isAdmin(token: string): boolean

@@ -1,7 +1,7 @@
 /**
  * The public keys that checkpoints of this service were ever signed with, as `alk.registry` tells
- * them, and which of them counts for what: what a signature is checked against, and what auditors are
- * given. None is ever taken away.
+ * them, and which of them counts for what: what a signature is checked against, and what auditors
+ * are given. None is ever taken away.
  */
 import { Context, type Effect } from "effect"
 import type { OpenedCheckpoint } from "../../domain/chain/Checkpoint.ts"
@@ -25,8 +25,8 @@ export class PublishedKeys extends Context.Service<
     /** Succeeds when every key that was published before the call is known here. */
     readonly caughtUp: Effect.Effect<void, LogUnavailable>
     /**
-     * Why none of the keys that signed a checkpoint may have signed it; undefined if one may. `tree`
-     * is the name of the tree that it is of.
+     * Why none of the keys that signed a checkpoint may have signed it; undefined if one may.
+     * `tree` is the name of the tree that it is of.
      */
     refusal(
       tree: string,

@@ -1,6 +1,6 @@
 /**
- * What became of requests: the sequencer's decisions as they arrive on `alk.receipts`, and the final
- * receipts in the store. Answers here are never taken back: what was final once stays final.
+ * What became of requests: the sequencer's decisions as they arrive on `alk.receipts`, and the
+ * final receipts in the store. Answers here are never taken back: what was final once stays final.
  */
 import { Context, type Effect } from "effect"
 import type { Receipt } from "../../domain/records/Receipt.ts"
@@ -32,7 +32,7 @@ export class Receipts extends Context.Service<
      * back completes when the decision arrives; it never times out by itself.
      */
     expect(attempt: string): Effect.Effect<Effect.Effect<Decision>>
-    /** Where a receipt stands now, the same on every process. The id's MAC was checked before. */
+    /** Where a receipt is now, the same on every process. The id's MAC was checked before. */
     state(
       tenantId: string,
       receiptId: string

@@ -1,6 +1,6 @@
 /**
- * Who signs each tree, as the sequencers have written it to `alk.state`: the key of now, and the last
- * checkpoints of those before it. Checks no signature.
+ * Who signs each tree, as the sequencers have written it to `alk.state`: the key of now, and the
+ * last checkpoints of those before it. Checks no signature.
  */
 import { Context, type Effect } from "effect"
 import type { LogUnavailable } from "../../ports/EventLog.ts"

@@ -16,9 +16,9 @@ export interface Progress {
   readonly traces_next: number
   /** Every record of `alk.checkpoints` below this offset can be queried. */
   readonly checkpoints_next: number
-  /** Rows may stand in the store twice: readers must merge while reading. */
+  /** Rows may be in the store twice: readers must merge while reading. */
   readonly final: boolean
-  /** While `final`: the lowest offset of `alk.events` that may stand there twice. */
+  /** While `final`: the lowest offset of `alk.events` that may be there twice. */
   readonly duplicates_from: number
   /** The same for `alk.traces`. */
   readonly trace_duplicates_from: number

@@ -1,6 +1,6 @@
 /**
- * What the projection does with the records of one topic, and what its topics share: rows of bounded
- * inserts, erasures before the rows that ask for them, and records that do not link.
+ * What the projection does with the records of one topic, and what its topics share: rows of
+ * bounded inserts, erasures before the rows that ask for them, and records that do not link.
  */
 import { Clock, Effect, Metric } from "effect"
 import type { Link } from "../../domain/chain/Link.ts"
@@ -48,8 +48,8 @@ export const flushSeconds = Metric.histogram("alk_projection_flush_duration_seco
 })
 
 /**
- * Rows that are stored once something before them was erased. In this order nothing is lost when the
- * projection ends in between: the erasure is done again with the row that asks for it.
+ * Rows that are stored once something before them was erased. In this order nothing is lost when
+ * the projection ends in between: the erasure is done again with the row that asks for it.
  */
 export interface Segment<Row, Erased> {
   erase: Erased | undefined
@@ -83,7 +83,7 @@ export const refusalOf = (link: Link, tenantId: string, before: Link | undefined
           ? "prev_hash_mismatch"
           : undefined
 
-/** Bytes that end a field or a row on their way into the store; they can't stand in compact JSON. */
+/** Bytes that end a field or a row on their way into the store; they can't be in compact JSON. */
 const LINE_FEED = 10
 const SEPARATOR = 1
 /** Characters that no id holds. */

@@ -1,7 +1,7 @@
 /**
- * Makes the topics queryable: copies events, trace facts, checkpoints and receipts, byte for byte and
- * in offset order, into the store, and says on `alk.progress` how far it has come. Decides nothing;
- * whatever it finds in the store that the topic denies is set aside and built anew.
+ * Makes the topics queryable: copies events, trace facts, checkpoints and receipts, byte for byte
+ * and in offset order, into the store, and says on `alk.progress` how far it has come. Decides
+ * nothing; whatever it finds in the store that the topic denies is set aside and built anew.
  */
 import { Effect, Metric, Ref, Schedule, Schema, Stream } from "effect"
 import {
@@ -28,7 +28,7 @@ import { type ChainLinks, Links, learnLinks } from "./ProjectionLinks.ts"
 
 export const PROJECTION_GROUP = "projection"
 
-/** Bytes of one fetch, as they stand compressed in the log. */
+/** Bytes of one fetch, as they are compressed in the log. */
 const FETCH_BYTES = 6 * 1_048_576
 const FETCH_WAIT_MS = 250
 const REPAIR_INTERVAL = "1 hour"
@@ -51,8 +51,8 @@ class AssignmentStale extends Schema.TaggedError<AssignmentStale>()("AssignmentS
 }) {}
 
 /**
- * Neither the store nor `alk.progress` refuses a process that was frozen and has lost its partitions
- * meanwhile: it would store rows again and take back what its successor has said.
+ * Neither the store nor `alk.progress` refuses a process that was frozen and has lost its
+ * partitions meanwhile: it would store rows again and take back what its successor has said.
  */
 const stillOwned = (assignment: Assignment): Effect.Effect<void, AssignmentStale> =>
   Effect.suspend(() =>
@@ -212,7 +212,10 @@ const project = Effect.fnUntraced(function* (
   }
 })
 
-/** Once every insert of unknown outcome must have ended: stop merging on reads, if nothing is there twice. */
+/**
+ * Once every insert of unknown outcome must have ended: stop merging on reads, if nothing is there
+ * twice.
+ */
 const settle = Effect.fnUntraced(
   function* (
     assignment: Assignment,

@@ -17,7 +17,7 @@ const ERASED_TOGETHER_MAX = 1_000
 /** Events of one tenant whose details go. */
 export interface ErasedEvents {
   readonly tenantId: string
-  /** Sequence of the first event that asks for it: what it names stands in front of that. */
+  /** Sequence of the first event that asks for it: what it names is before that. */
   readonly askedBy: number
   readonly erasures: ReadonlyArray<EventErasure>
 }
@@ -30,7 +30,7 @@ export interface ErasedExecution {
   readonly erasedAt: string
 }
 
-/** As it stands in every erasure event; other events may hold it too, in their metadata. */
+/** As it is in every erasure event; other events may hold it too, in their metadata. */
 const MARK = Buffer.from(`"action":"${ERASURE_ACTION}"`)
 
 /**

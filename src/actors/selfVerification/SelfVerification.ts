@@ -1,7 +1,7 @@
 /**
  * Goes over every chain in the background, new events soon after they are stored and all others
- * again and again, at a bounded rate, so that a break is found before somebody asks. How a range is
- * checked is not its business; it only plans, paces, counts and speaks up.
+ * again and again, at a bounded rate, so that a break is found before it is asked for. How a range
+ * is checked is Verifier's part; it only plans, paces, counts and reports breaks.
  */
 import { Clock, Effect, Metric, Ref, Schedule } from "effect"
 import { chainOfTree } from "../../domain/chain/Chains.ts"
@@ -52,10 +52,10 @@ const PASS_PAUSE_MS = 10 * 60_000
 /** Time until all tenants are looked at again when there was nothing to do. */
 const IDLE_PAUSE = "1 second"
 
-/** Where the rounds on one chain stand. Times are milliseconds of the clock. */
+/** The progress of verification on one chain. Times are milliseconds of the clock. */
 export interface VerificationCursor {
   readonly tree: string
-  /** Events behind this one are new. */
+  /** Events after this one are new. */
   readonly seen: number
   /** The next of the old events. */
   readonly next: number
@@ -186,7 +186,7 @@ const reportBreak = (before: VerificationCursor, report: SliceReport) => {
       })
 }
 
-/** Nothing is lost by waiting: the rounds stand where they stood. */
+/** Nothing is lost by waiting: the cursors stay where they are. */
 const backOff = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
 const unavailableLogged = (failure: LogUnavailable | StoreUnavailable) =>

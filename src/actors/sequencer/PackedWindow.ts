@@ -1,7 +1,7 @@
 /**
- * The last N entries of the form key, mark, number, in the order of their arrival: what the sequencer
- * remembers of client ids and of idempotency keys. Typed arrays, because a million small objects
- * would cost ten times the memory; what the fields mean is the owner's business.
+ * The last N entries of the form key, mark, number, in the order of their arrival: what the
+ * sequencer remembers of client ids and of idempotency keys. Typed arrays, because a million small
+ * objects would cost ten times the memory; what the fields mean is the owner's business.
  */
 
 /** Bytes of one packed entry: 16 of key, 16 of mark, 8 of number. */
@@ -56,7 +56,7 @@ const hexWord = (value: number): string => value.toString(16).padStart(8, "0")
 
 export class PackedWindow {
   readonly capacity: number
-  /** Ring of entries; entry with ordinal n stands at slot n modulo the ring's size. */
+  /** Ring of entries; entry with ordinal n is at slot n modulo the ring's size. */
   #ring: Uint32Array
   #slots: number
   /** Open addressing with linear probing: slot + 1, or 0 where nothing is. */

@@ -1,6 +1,7 @@
 /**
  * The log line and the metric of items that were rejected although their request was answered with
- * 2xx: a client that only looks at statuses misses them. Codes and numbers, never ids, keys or anything that was sent.
+ * 2xx: a client that only looks at statuses misses them. Codes and numbers, never ids, keys or
+ * anything that was sent.
  */
 import { Effect, Metric } from "effect"
 

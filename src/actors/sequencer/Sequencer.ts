@@ -54,7 +54,7 @@ import {
 } from "./SequencerStep.ts"
 import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
 
-/** Bytes of one fetch of commands, as they stand compressed in the log. */
+/** Bytes of one fetch of commands, as they are compressed in the log. */
 const FETCH_BYTES = 4 * 1_048_576
 /** Milliseconds that a fetch waits for the next command. */
 const FETCH_WAIT_MS = 500
@@ -356,8 +356,8 @@ const evict = Effect.fnUntraced(function* (
 })
 
 /**
- * What is due by the clock, looked for at most once in so many microseconds; `true` asks for another
- * look at the next chance.
+ * What is due by the clock, looked for at most once in so many microseconds; `true` asks for
+ * another look at the next chance.
  */
 const lookedFor = <E, R>(
   intervalMicros: number,

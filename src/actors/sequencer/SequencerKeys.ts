@@ -1,7 +1,7 @@
 /**
  * The change of the key that signs a partition's trees: the key that goes signs each tree a last
- * time and names its successor, so the size of every tree at that moment is signed; then the new key
- * goes on. Runs after the state is restored and before the first command.
+ * time and names its successor, so the size of every tree at that moment is signed; then the new
+ * key goes on. Runs after the state is restored and before the first command.
  */
 import { Effect } from "effect"
 import { chainOfTree } from "../../domain/chain/Chains.ts"

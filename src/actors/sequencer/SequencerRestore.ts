@@ -1,7 +1,7 @@
 /**
  * How a sequencer comes to its state: from the changelog if that agrees with the topics, from the
- * topics if the changelog is behind, lost or unreadable, and not at all if the topics are behind. Runs after the
- * writer has fenced every other one, so nothing below moves while it reads.
+ * topics if the changelog is behind, lost or unreadable, and not at all if the topics are behind.
+ * Runs after the writer has fenced every other one, so nothing below moves while it reads.
  */
 import { Effect, Schema } from "effect"
 import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
@@ -91,7 +91,9 @@ const readChangelog = ({ log, partition, reader, windows, writer }: Restoring) =
     yield* writer.commit([], () => [toNew(partition, ownerRecord(owner))])
     const gathered = emptyReplay(partition, log.partitions, windows)
     const keys = new Set<string>()
-    /** Keys of which compaction may have removed the record that counts: no good one has followed. */
+    /**
+     * Keys of which compaction may have removed the record that counts: no good one has followed.
+     */
     const doubtful = new Set<string>()
     const malformed: Array<Malformed> = []
     const { start } = yield* log.bounds("state", partition)
@@ -288,7 +290,7 @@ const commandOffsetOf = (record: LogRecord): number => {
   return /^[0-9]+$/.test(text) && Number.isSafeInteger(offset) ? offset : -1
 }
 
-/** Offset of the last command whose outcome stands in the topics; -1 if none ever did. */
+/** Offset of the last command whose outcome is in the topics; -1 if none ever did. */
 const lastApplied = ({ log, partition, reader }: Restoring) =>
   Effect.gen(function* () {
     let applied = -1
@@ -613,7 +615,7 @@ const checkPartitions = ({ log, partition }: Restoring, gathered: Replay) =>
           + `${log.partitions}: set ALK_PARTITIONS back`
       )
 
-/** The next command must still be there, and must not lie behind the end of the log. */
+/** The next command must still be there, and must not lie after the end of the log. */
 const checkPosition = ({ log, partition }: Restoring, state: SequencerState) =>
   Effect.gen(function* () {
     const { end, start } = yield* log.bounds("commands", partition)

@@ -51,7 +51,7 @@ export interface SequencerState {
   readonly traces: TraceState
   readonly dedup: PackedWindow
   readonly idempotency: PackedWindow
-  /** The window records that stand on `alk.state`, oldest first: tombstoned as they leave. */
+  /** The window records that are on `alk.state`, oldest first: tombstoned as they leave. */
   readonly stored: {
     readonly dedup: Array<StoredRange>
     readonly idempotency: Array<StoredRange>
@@ -66,9 +66,9 @@ export interface SequencerState {
   readonly registry: RegistryTable
   /** Offset of the last command applied; -1 before the first. */
   applied: number
-  /** Offset behind the last record on `alk.events`. */
+  /** Offset after the last record on `alk.events`. */
   eventsNext: number
-  /** Offset behind the last record on `alk.traces`. */
+  /** Offset after the last record on `alk.traces`. */
   tracesNext: number
   /**
    * Executions whose last fact stands below this offset may have been forgotten: what is not in
@@ -147,7 +147,7 @@ export const ownerRecord = (owner: string): StateRecord => ({
 export interface Applied {
   /** Offset of the last command applied; -1 before the first. */
   readonly command_offset: number
-  /** Offsets behind the last record on `alk.events` and on `alk.traces`. */
+  /** Offsets after the last record on `alk.events` and on `alk.traces`. */
   readonly events_next: number
   readonly traces_next: number
   /** Executions with facts up to here, exclusive, may have been forgotten. */

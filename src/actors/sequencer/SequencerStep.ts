@@ -52,7 +52,9 @@ import { type TraceChanges, TraceDraft } from "./traces/TraceDraft.ts"
 import { traceRecords } from "./traces/TraceState.ts"
 import { applyTraces, type TracesApplied } from "./traces/TraceStep.ts"
 
-/** A record of `alk.commands` with its place and its bytes: a command, or what of it could be read. */
+/**
+ * A record of `alk.commands` with its place and its bytes: a command, or what of it could be read.
+ */
 export type ReceivedCommand =
   | {
       readonly offset: number
@@ -538,7 +540,7 @@ const stepTraces = (draft: Draft, offset: number, command: Command, now: string)
   }
   const remembered = toRemember(command, applied)
   const receipt = tracesOutcome(command, offset, applied, now)
-  // Whatever may throw stands above this line; below it the draft changes.
+  // Whatever may throw is above this line; below it the draft changes.
   draft.traces.takeOver(applied.command)
   const { facts } = applied.command
   const tree = facts.length === 0 ? undefined : draft.tree({ tenantId, chain: "traces" })
@@ -583,7 +585,7 @@ const stepOne = (
   const applied = applyEvents(draft, command, now)
   const remembered = toRemember(command, applied)
   const receipt = outcome(command, offset, applied, now)
-  // Whatever may throw stands above this line; below it the draft changes.
+  // Whatever may throw is above this line; below it the draft changes.
   draft.registry.take(changes)
   draft.registryChanges.push(...changes)
   takeOver(draft, command, applied)
@@ -725,7 +727,7 @@ const leaving = (state: SequencerState, kind: "dedup" | "idempotency", added: nu
   return kept === -1 ? state.stored[kind].length : kept
 }
 
-/** Where the log stands once a chunk is written: offsets behind the last record. */
+/** Where the log is once a chunk is written: offsets after the last record. */
 export interface LogEnds {
   readonly eventsNext: number
   readonly tracesNext: number

@@ -1,8 +1,8 @@
 /**
  * The directory of sequencers: starts one for each partition that the group assigns to this process
- * and stops it when the group takes the partition away. Restarts what fails, but what was fenced only
- * under a newer assignment or after a while: two owners that each start over at once would fence
- * each other for ever.
+ * and stops it when the group takes the partition away. Restarts what fails, but what was fenced
+ * only under a newer assignment or after a while: two owners that each start over at once would
+ * fence each other for ever.
  */
 import { Cause, Effect, FiberMap, Ref, Schedule, Stream, SubscriptionRef } from "effect"
 import { type Assignment, EventLog } from "../../ports/EventLog.ts"
@@ -63,8 +63,9 @@ const runUntilFenced = (
 }
 
 /**
- * One partition for as long as it is assigned. Whoever fenced this sequencer may have done so before
- * the newest assignment, unnoticed by a member that was away: then no newer one will ever come.
+ * One partition for as long as it is assigned. Whoever fenced this sequencer may have done so
+ * before the newest assignment, unnoticed by a member that was away: then no newer one will ever
+ * come.
  */
 const keepRunning = (
   partition: number,

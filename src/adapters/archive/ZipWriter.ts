@@ -1,5 +1,5 @@
 /**
- * ZIP files through archiver: entries one after the other, each pushed as fast as whoever reads
+ * ZIP files through archiver: entries one after the other, each pushed as fast as the reader
  * the archive takes it. Dates, modes and compression are fixed, so the same entries give the same
  * bytes.
  */

@@ -35,7 +35,7 @@ export interface RunningBrowser {
   readonly browser: Browser
   /** Why it has no sandbox, if it was meant to have one. */
   readonly unsandboxed: string | undefined
-  /** Documents that it has begun; counted by whoever prints. */
+  /** Documents that it has begun; counted by the caller. */
   printed: number
 }
 

@@ -21,7 +21,7 @@ export interface PdfRendererSettings extends ChromiumSettings {
   readonly documentMsMax?: number
   /** Documents that one browser prints before another takes its place. */
   readonly documentsPerBrowser?: number
-  /** Milliseconds after which a browser that nobody uses is closed. */
+  /** Milliseconds after which an unused browser is closed. */
   readonly idleMs?: number
 }
 
@@ -33,7 +33,10 @@ const DOCUMENTS_PER_BROWSER = 200
 const IDLE_MS = 3 * 60_000
 const RETRY_AFTER_SECONDS = 5
 
-/** False for a browser that crashed, hangs, or still works on what nobody waits for any more. */
+/**
+ * False for a browser that crashed, hangs, or still works on a document that is not waited for any
+ * more.
+ */
 const isDocumentsFault = (cause: Cause.Cause<PdfFailed>): boolean => {
   const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
   return failure?.reason === "too_large" || failure?.reason === "refused"

@@ -12,7 +12,7 @@ import {
 import { whileConnected } from "./Browser.ts"
 import { anchorPages, attachFiles, normalizePdf } from "./PdfFile.ts"
 
-/** Only what stands in the document itself: inline styles, fonts and pictures as data URIs. */
+/** Only what is in the document itself: inline styles, fonts and pictures as data URIs. */
 const POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; font-src data:; img-src data:; base-uri 'none'; "
   + "form-action 'none'"

@@ -1,5 +1,5 @@
 /**
- * The tables behind each topic, for comparison with it, and what goes along when rows of them are set
+ * The table of each topic, for comparison with it, and what goes along when rows of them are set
  * aside: cached subtrees, the ids of spans, details that are erased in the view.
  */
 import { Effect, Layer } from "effect"

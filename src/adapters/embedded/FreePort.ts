@@ -1,5 +1,5 @@
 /**
- * Finds ports of 127.0.0.1 that nobody listens on. Knows nothing of who wants them; another
+ * Finds free ports of 127.0.0.1; another
  * process may still take one between the answer and its use, so the user has to expect that.
  */
 

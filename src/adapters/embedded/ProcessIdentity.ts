@@ -21,7 +21,7 @@ const textOf = (path: string): string | undefined => {
   }
 }
 
-/** State and start time stand behind the command's name, which may hold spaces and brackets. */
+/** State and start time are after the command's name, which may hold spaces and brackets. */
 const startFromProc = (pid: number): string | undefined => {
   const stat = textOf(`/proc/${pid}/stat`)
   const boot = textOf("/proc/sys/kernel/random/boot_id")

@@ -8,7 +8,9 @@ import { topicName } from "../../domain/records/Topics.ts"
 import { type Assignment, LogUnavailable } from "../../ports/EventLog.ts"
 import { RETRY } from "./protocol/KafkaClient.ts"
 
-/** Milliseconds without a heartbeat until another member takes over: the least that brokers allow. */
+/**
+ * Milliseconds without a heartbeat until another member takes over: the least that brokers allow.
+ */
 const SESSION_TIMEOUT_MS = 6_000
 const HEARTBEAT_MS = 1_000
 const REBALANCE_TIMEOUT_MS = 8_000
@@ -22,7 +24,9 @@ const KEEPS_ALIVE: ReadonlySet<number> = new Set([11, 12, 14])
 /** Milliseconds between two looks at the group; partitions are paused, so nothing is fetched. */
 const POLL_MS = 300
 
-/** When the session was last kept alive, in milliseconds: at the sending of what was answered well. */
+/**
+ * When the session was last kept alive, in milliseconds: at the sending of what was answered well.
+ */
 const followSession = (consumer: Consumer): { readonly aliveAt: () => number } => {
   const { GROUP_JOIN, HEARTBEAT, REQUEST } = consumer.events
   let sentAt = 0
@@ -58,7 +62,9 @@ const run = async (
   consumer.pause([{ topic }])
 }
 
-/** Assignments of this member, each with a number that grows. Joins again when the group is lost. */
+/**
+ * Assignments of this member, each with a number that grows. Joins again when the group is lost.
+ */
 export const membership = (
   kafka: Kafka,
   prefix: string,

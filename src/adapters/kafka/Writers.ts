@@ -96,7 +96,7 @@ const retryWhile = async <A>(
       if (!isRetriable(error) || !shouldContinue()) throw error
       await backOff.wait()
       if (!shouldContinue()) throw error
-      // If nobody answers, neither will the next attempt, and it says why.
+      // If no broker answers, the next attempt fails as well, and its error says why.
       await connections.cluster.refreshMetadata().catch(() => undefined)
     }
   }

@@ -4,8 +4,8 @@
  *
  * Rotation: replace the file and name the old one as the one before, or call `rotateSigningKey` for
  * the one in the data folder, and start the sequencers again. The old key endorses the new one and
- * hands every tree over; then its private part is no longer needed and, in the data folder, deleted.
- * The old public key stays in the registry, so old checkpoints still verify.
+ * hands every tree over; then its private part is no longer needed and, in the data folder,
+ * deleted. The old public key stays in the registry, so old checkpoints still verify.
  */
 
 import { generateKeyPairSync } from "node:crypto"
@@ -101,7 +101,9 @@ const writeKey = (path: string): void => {
   syncFolder(path)
 }
 
-/** The signer of the key in the data folder, made at the first use, never replacing a damaged one. */
+/**
+ * The signer of the key in the data folder, made at the first use, never replacing a damaged one.
+ */
 export const keptSigner = (
   serviceName: string,
   folder: string

@@ -180,7 +180,7 @@ interface Parts {
 const scanOf = ({ options, scope, store }: Parts, filter: ReturnType<typeof eventsOf>): Lines =>
   store.scan({ tenantId: scope.tenantId, filter, order: "asc" }, options.final)
 
-/** Erasures of the span's events: from the span itself and from everything behind it. */
+/** Erasures of the span's events: from the span itself and from everything after it. */
 const erasuresOf = (parts: Parts, span: Span, fromSequence: number): Lines =>
   scanOf(parts, { ...emptyFilter, action: ERASURE_ACTION, fromSequence }).pipe(
     Stream.map((bodies) => bodies.filter((body) => erasureWithin(span, body) !== undefined))
@@ -240,7 +240,7 @@ const traceLinks = ({ contents, scope: { tenantId }, traces }: Parts): Lines =>
         .chain({ tenantId, ...contents.traces })
         .pipe(Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "traces"))))
 
-/** Proofs that the erasures behind the span stand in the tree that was signed. */
+/** Proofs that the erasures after the span are in the tree that was signed. */
 const proofLines = (parts: Parts, span: Span, size: number): Lines =>
   erasuresOf(parts, span, span.last + 1).pipe(
     Stream.mapEffect((bodies) => {
@@ -312,8 +312,9 @@ const entriesOfTree = Effect.fnUntraced(function* (parts: Parts) {
 })
 
 /**
- * The line of keys: the keys, their endorsements, and the checkpoints with which they have handed the
- * trees over. Read after the other checkpoints, so that it covers every key that signed one of them.
+ * The line of keys: the keys, their endorsements, and the checkpoints with which they have handed
+ * the trees over. Read after the other checkpoints, so that it covers every key that signed one of
+ * them.
  */
 const entriesOfKeys = Effect.fnUntraced(function* ({ contents, scope: { tenantId }, seal }: Parts) {
   const events = yield* seal.signers(tenantId)
@@ -396,8 +397,8 @@ const entriesOf = (parts: Parts): Stream.Stream<ArchiveEntry<PackFailure>, PackF
 }
 
 /**
- * The ZIP of a scope as a stream of bytes. Whoever stops reading it stops the work behind it. What
- * a pack can't do without is asked for before its first byte.
+ * The ZIP of a scope as a stream of bytes. It is made as it is read: a reader that stops, stops the
+ * work. What a pack can't do without is asked for before its first byte.
  */
 export const evidencePack = Effect.fn("EvidencePack.make")(function* (
   scope: ExportScope,

@@ -58,7 +58,7 @@ const schemas = [
 
 let known: ReadonlyArray<PackAsset> | undefined
 
-/** Schemas and verifiers, in the order in which they stand in a pack. */
+/** Schemas and verifiers, in the order in which they are in a pack. */
 export const packAssets = (): ReadonlyArray<PackAsset> => {
   if (known !== undefined) return known
   const program = read("../verifiers/verify.mjs")

@@ -1,6 +1,6 @@
 /**
  * The parts of a tenant's Merkle tree that tie a span of links to a signed checkpoint: the complete
- * subtrees on its left and on its right, and inclusion proofs for events behind it. With them and
+ * subtrees on its left and on its right, and inclusion proofs for events after it. With them and
  * the links themselves anybody can compute the root that was signed.
  */
 import { Effect } from "effect"

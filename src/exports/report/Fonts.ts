@@ -128,7 +128,7 @@ const facesFor = ({ places, subsets }: Coverage, used: ReadonlyArray<number>): s
     .join("")
 }
 
-/** ASCII stands in every report, whatever the text: in its page numbers and captions. */
+/** ASCII is in every report, whatever the text: in its page numbers and captions. */
 const ALWAYS = Array.from({ length: 0x7f - 0x20 }, (_, index) => 0x20 + index)
 
 /** `@font-face` rules for every character of the texts that a face has, and no other. */

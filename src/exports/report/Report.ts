@@ -161,7 +161,7 @@ export const digestCommand = ({ serviceUrl }: ReportRequest, bounded: EventFilte
 export const eventsHold = ({ status }: VerifyReport): boolean =>
   status === "valid" || status === "empty"
 
-/** In front of whatever was computed from a record that does not hold; nothing if it does. */
+/** Before whatever was computed from a record that does not hold; nothing if it does. */
 export const alteredNotice = ({ input }: Report): Html =>
   eventsHold(input.verification)
     ? nothing

@@ -34,7 +34,7 @@ export const fingerprintOf = ({ logo, mapping, organisation }: ReportSettings): 
 
 /** Bytes of the file with the mapping. */
 const MAPPING_BYTES_MAX = 1_048_576
-/** Bytes of the logo: it stands in every report. */
+/** Bytes of the logo: it is in every report. */
 export const LOGO_BYTES_MAX = 512 * 1_024
 
 /** A file that a setting names can't be used; `message` names the setting and the file. */

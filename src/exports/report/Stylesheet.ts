@@ -1,6 +1,6 @@
 /**
  * How a report looks: one accent, hairlines, wide margins, the running header and footer of its
- * pages. The only text in it that is not ours stands in the header, escaped for CSS.
+ * pages. The only text in it that is not ours is in the header, escaped for CSS.
  */
 import { MONO_STACK, SANS_STACK } from "./Fonts.ts"
 

@@ -96,7 +96,7 @@ export const groupTable = (
   })
 }
 
-/** Says how much of a list stands on the page and how much does not. */
+/** Says how much of a list is on the page and how much does not. */
 export const extent = (shownRows: number, total: number, noun: string, where: string): Html =>
   shownRows === total
     ? html`<p class="extent">All ${counted(total, noun)} shown.</p>`

@@ -1,7 +1,7 @@
 /**
- * `Keys` at work: who a token belongs to, by the registry and the configuration, and the acts of the
- * administrator, written through the sequencer like everything else and logged in the chain of the
- * system tenant.
+ * `Keys` at work: who a token belongs to, by the registry and the configuration, and the acts of
+ * the administrator, written through the sequencer like everything else and logged in the chain of
+ * the system tenant.
  */
 import { timingSafeEqual } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
@@ -109,7 +109,7 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
   const startedAt = formatMicros(nowMicros())
   const configured = settings.bootstrapKeys.map((key) => bootstrapKey(key, startedAt))
 
-  /** A revocation in the registry stands above the configuration. */
+  /** A revocation in the registry is above the configuration. */
   const configuredKeys = (): ReadonlyArray<ApiKey> =>
     configured.map((key) => view.registry().keys.get(key.id) ?? key)
   const configuredByHash = new Map(configured.map((key) => [key.hash, key]))

@@ -1,6 +1,6 @@
 /**
- * Commands of the service's own: written, and waited for until the sequencer has decided. They carry
- * no Idempotency-Key, so the decision is always a receipt.
+ * Commands of the service's own: written, and waited for until the sequencer has decided. They
+ * carry no Idempotency-Key, so the decision is always a receipt.
  */
 import { type Duration, Effect, Option } from "effect"
 import { Receipts } from "../../actors/follower/Receipts.ts"

@@ -33,7 +33,9 @@ export type SystemActFailure = AdminRefused | AdminTimedOut | LogUnavailable
 export class SystemActs extends Context.Service<
   SystemActs,
   {
-    /** Log the act and do it, or neither. Succeeds once this process knows the registry's answer. */
+    /**
+     * Log the act and do it, or neither. Succeeds once this process knows the registry's answer.
+     */
     act(operation: RegistryOperation, act: SystemAct): Effect.Effect<void, SystemActFailure>
     /** Log an act that changes nothing in the registry. Succeeds when that is durable. */
     log(act: SystemAct): Effect.Effect<void, LogUnavailable>

@@ -1,7 +1,7 @@
 /**
  * The public keys of checkpoints: each process that signs publishes its key through the registry,
- * with the endorsement of the key before it, and every process reads them from there. A key that was
- * rotated away stays published, for what it signed until then.
+ * with the endorsement of the key before it, and every process reads them from there. A key that
+ * was rotated away stays published, for what it signed until then.
  */
 import { Effect, Layer, type Redacted, Schedule } from "effect"
 import { RegistryView } from "../../actors/follower/Follower.ts"

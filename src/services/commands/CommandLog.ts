@@ -1,5 +1,5 @@
 /**
- * Where accepted requests become durable: one bounded queue in front of `alk.commands`. What it has
+ * Where accepted requests become durable: one bounded queue before `alk.commands`. What it has
  * acknowledged is written with acks=all; what it refuses was not written, and what times out while
  * it is on its way may be.
  */

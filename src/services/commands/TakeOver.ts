@@ -1,8 +1,8 @@
 /**
  * The start of authenticated records in topics that older versions have written without MACs: once,
- * what is there is taken over, up to offsets that a marker names; from then on a record without a MAC
- * is refused. The marker stands on `alk.quarantine`, which is neither compacted nor expires, so that
- * more records can't take it away, and again in the data folder where there is one.
+ * what is there is taken over, up to offsets that a marker names; from then on a record without a
+ * MAC is refused. The marker is on `alk.quarantine`, which is neither compacted nor expires, so
+ * that more records can't take it away, and again in the data folder where there is one.
  */
 import { Effect, Schedule, Schema } from "effect"
 import { scan } from "../../actors/log/PartitionScan.ts"
@@ -39,7 +39,7 @@ export class TakeOverRefused extends Schema.TaggedError<TakeOverRefused>()("Take
 export interface Marker {
   /** Canonical microsecond form. */
   readonly taken_over_at: string
-  /** Offsets behind the last record that was taken over. */
+  /** Offsets after the last record that was taken over. */
   readonly offsets: ReadonlyArray<{
     /** Without its prefix. */
     readonly topic: string
@@ -221,8 +221,8 @@ const report = (marker: Marker, known: Marker | undefined) => {
 }
 
 /**
- * Where records without a MAC end. The first process that asks decides; others that start at the same
- * time read what it has written.
+ * Where records without a MAC end. The first process that asks decides; others that start at the
+ * same time read what it has written.
  */
 export const takeOver = Effect.fn("TakeOver")(function* <E>(taking: TakingOver<E>) {
   const reader = yield* taking.log.reader

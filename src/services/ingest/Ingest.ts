@@ -162,7 +162,7 @@ export const receivedAtOf = (receiptId: string): string | undefined => {
     : undefined
 }
 
-/** Waiting for no time lets go of the registration of an attempt that was not written. */
+/** Waiting for no time drops the registration of an attempt that was not written. */
 export const withdraw = (decided: Effect.Effect<Decision>): Effect.Effect<void> =>
   Effect.asVoid(Effect.timeoutOption(decided, 0))
 

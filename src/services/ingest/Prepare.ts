@@ -99,7 +99,7 @@ export const WARNING_LENGTH_MAX = 128
 /** Hex digits of a fingerprint: 16 bytes. */
 export const FINGERPRINT_LENGTH = 32
 
-/** Thrown where a field is refused, caught by whoever prepares the item. */
+/** Thrown where a field is refused, caught where the item is prepared. */
 export class Refusal extends Error {
   readonly code: PrepareErrorCode
 
@@ -331,9 +331,9 @@ export const withoutNulls = (object: Fields): Fields =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
 
 /**
- * RFC 8785 text of the item as it was sent, without what is null and so absent: a retry may leave it
- * out. Put together from the texts that are there already; unknown fields have none, so they take the
- * long way.
+ * RFC 8785 text of the item as it was sent, without what is null and so absent: a retry may leave
+ * it out. Put together from the texts that are there already; unknown fields have none, so they
+ * take the long way.
  */
 const sentText = ({ actor, item, resource, texts, warnings }: Checked): string => {
   if (warnings.length > 0) {

@@ -1,7 +1,7 @@
 /**
- * Writes to traces through the log: submits prepared operations and waits until what they did can be
- * read. Every way in which that may end is a typed failure; what a client sees of it is not decided
- * here.
+ * Writes to traces through the log: submits prepared operations and waits until what they did can
+ * be read. Every way in which that may end is a typed failure; what a client sees of it is not
+ * decided here.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Receipt } from "../../domain/records/Receipt.ts"

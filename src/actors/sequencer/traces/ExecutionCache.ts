@@ -28,7 +28,9 @@ import { EVICTED_ENTRIES_MAX } from "./TraceState.ts"
 const LOAD_TIMEOUT = "2 seconds"
 /** Milliseconds between two looks at a view that has not caught up. */
 const CATCH_UP_INTERVAL_MS = 20
-/** Microseconds after which an execution that no command has named is evicted, and between looks. */
+/**
+ * Microseconds after which an execution that no command has named is evicted, and between looks.
+ */
 const IDLE_MICROS = 10 * 60 * 1_000_000
 const LOOK_MICROS = 1_000_000
 

@@ -143,7 +143,7 @@ export class OtlpSpans {
       const entry = this.#command.execution(executionId)!
       const { header } = entry
       if (header.status !== "RUNNING" || header.source !== "otlp") continue
-      // Nothing stands under the id of a root that has not arrived.
+      // Nothing is under the id of a root that has not arrived.
       const root = entry.span(header.rootSpanId)
       if (root === undefined || root.status === "RUNNING") continue
       this.#command.record(

@@ -7,7 +7,7 @@ import type { StartSpan } from "../../../domain/traces/TraceOperation.ts"
 
 export interface SpanOrder {
   readonly ordered: ReadonlyArray<StartSpan>
-  /** Ids of the spans that stand on a cycle. */
+  /** Ids of the spans that are on a cycle. */
   readonly cyclic: ReadonlySet<string>
 }
 

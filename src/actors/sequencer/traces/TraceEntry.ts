@@ -33,7 +33,7 @@ export interface SpanEntry {
 export type Logged =
   /** Nowhere: it was loaded and has not changed since. */
   | "nowhere"
-  /** What has changed since it was loaded; the rest stands in the store. */
+  /** What has changed since it was loaded; the rest is in the store. */
   | "in part"
   | "whole"
 

@@ -35,7 +35,7 @@ export interface StoredExecution {
   readonly last_offset: number
   /** Microseconds since the epoch. */
   readonly touched_at: number
-  /** True if spans that have no record here stand in the store. */
+  /** True if spans that have no record here are in the store. */
   readonly partial: boolean
 }
 
@@ -170,7 +170,7 @@ export interface TraceEntryChanges {
   readonly entries: Iterable<ExecutionEntry>
 }
 
-/** The records of `alk.state` for a chunk whose first fact has come to stand at `firstOffset`. */
+/** The records of `alk.state` for a chunk whose first fact is at `firstOffset`. */
 export const traceRecords = (
   changes: TraceEntryChanges,
   firstOffset: number
@@ -216,7 +216,7 @@ const unpack = (loaded: LoadedExecution, nowMicros: number): ExecutionEntry | un
 export interface Eviction {
   /** Tombstones for `alk.state`; they come before other records of the same transaction. */
   readonly records: ReadonlyArray<StateRecord>
-  /** Offset on `alk.traces` behind the last fact of what has left; 0 if nothing has. */
+  /** Offset on `alk.traces` after the last fact of what has left; 0 if nothing has. */
   readonly forgotten: number
 }
 

@@ -33,7 +33,7 @@ const recordOf = (
     const value: unknown = parseJson(body)
     if (isRecord(value)) return value
   } catch {
-    // Somebody has written into the table; the same as any other JSON.
+    // The table was written to by another program; treated as any other JSON.
   }
   const unreadable = { root_hash: "", created_at: "", key_id: "", note: "" }
   const ofTraces = chain === "events" ? {} : { chain }

@@ -38,7 +38,7 @@ const HASH_FORM = /^[0-9a-f]{64}$/
 
 interface NodeRow {
   readonly index: number
-  /** 64 hex digits, if nobody has changed it. */
+  /** 64 hex digits, unless it was changed. */
   readonly hash: string
 }
 

@@ -39,7 +39,7 @@ export const slicesOf = (level: number, index: number): ReadonlyArray<GroupSlice
 
 /** Some siblings from the first of their group on, and every complete subtree above them. */
 class Group {
-  /** Hashes as they stand in the store, 64 hex digits each: of the events on level 0. */
+  /** Hashes as they are in the store, 64 hex digits each: of the events on level 0. */
   readonly hashes: ReadonlyArray<string>
   /** Nodes side by side in one buffer, by their level within the group. */
   readonly #levels: ReadonlyArray<Buffer>
@@ -73,7 +73,7 @@ export class NodeGroups {
   readonly #byTree = new Map<string, Map<string, Group>>()
   #count = 0
 
-  /** The first node of the group that is not known, or the one behind it if all are. */
+  /** The first node of the group that is not known, or the one after it if all are. */
   knownUpTo(tree: string, { group, level }: GroupSlice): number {
     return group * CHILDREN + (this.#touch(tree, level, group)?.hashes.length ?? 0)
   }

@@ -189,7 +189,7 @@ const runOn = async (
       elapsedSeconds: result.elapsed
     }
   } finally {
-    // A SET or USE outlives its statement, and the next statement here is somebody else's.
+    // A SET or USE outlives its statement, and the next statement here is another's.
     for (const [name] of settings) await connection.chdb.queryAsync(`SET ${name} = DEFAULT`)
     if (use.length > 0) await connection.chdb.queryAsync(`USE ${DEFAULT_DATABASE}`)
   }

@@ -10,9 +10,9 @@ export type NamedExpression = readonly [name: string, expression: string]
 const STRING_OR_LONG_DIGITS = String.raw`'("(?:[^"\\\\]|\\\\.)*")|([0-9]{19,})'`
 
 /**
- * The text with `e0` behind each run of 19 digits or more that is no part of a string: simdjson
+ * The text with `e0` after each run of 19 digits or more that is no part of a string: simdjson
  * refuses a whole document for one integer beyond 64 bits, but reads it as a double like this.
- * U+0001 marks the end of each match, because it can't stand in JSON.
+ * U+0001 marks the end of each match, because it can't be in JSON.
  */
 export const withFloatDigits = (text: string): string => {
   const marked = `replaceRegexpAll(${text}, ${STRING_OR_LONG_DIGITS}, '\\\\1\\\\2\\x01')`

@@ -1,6 +1,6 @@
 /**
  * File descriptor 0 on the null device. An INSERT through chDB also reads the process's standard
- * input into the table, so nothing that could say something may stand there. Knows nothing of
+ * input into the table, so nothing that could be read may be there. Knows nothing of
  * chDB itself.
  */
 

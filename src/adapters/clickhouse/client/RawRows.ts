@@ -4,7 +4,7 @@
  */
 import type { ClickHouseSettings } from "@clickhouse/client"
 
-/** Ends a field; can't stand in JSON, and neither can the line feed that ends a row. */
+/** Ends a field; can't be in JSON, and neither can the line feed that ends a row. */
 const SEPARATOR = "\x01"
 const SEPARATOR_BYTE = 1
 const LINE_FEED_BYTE = 10

@@ -1,5 +1,5 @@
 /**
- * Reads ClickHouse's RowBinary format: integers little-endian, strings and lists behind their
+ * Reads ClickHouse's RowBinary format: integers little-endian, strings and lists after their
  * length. No byte of a stored body is escaped, decoded or looked at on the way. Knows nothing of
  * queries.
  */

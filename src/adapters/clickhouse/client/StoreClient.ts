@@ -37,7 +37,7 @@ const LONG_QUERY_LENGTH = 65_536
 const LONG_QUERY_SETTINGS: ClickHouseSettings = { max_query_size: String(16 * 1_048_576) }
 /**
  * Bytes of the store's memory that a statement may take: one that reads too much fails alone, long
- * before inserts and everybody else's reads would be refused for want of memory.
+ * before inserts and other reads are refused for want of memory.
  */
 const READ_MEMORY_MAX = 4_294_967_296
 /** The same for one that reads payloads, which come in pieces of a few MiB. */

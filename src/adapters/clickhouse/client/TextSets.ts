@@ -3,7 +3,7 @@
  * in the address. As literals, by which the primary key is searched twice as fast as by a subquery.
  */
 
-/** What could end a literal, or look like a parameter to somebody on the way. */
+/** What could end a literal, or look like a parameter on the way. */
 const MEANINGFUL = /[\\'{}\u0000-\u001f]/g
 
 const escaped = (mark: string): string => `\\x${mark.charCodeAt(0).toString(16).padStart(2, "0")}`

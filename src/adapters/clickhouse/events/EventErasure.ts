@@ -14,7 +14,7 @@ import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { ERASED, eraseSetAside } from "../topics/SetAside.ts"
 
-/** Events and bytes of one mutation at most: what is left of them stands in the statement. */
+/** Events and bytes of one mutation at most: what is left of them is in the statement. */
 const MUTATION_EVENTS_MAX = 64
 const MUTATION_BYTES_MAX = 65_536
 /** Erasure events that are read at a time. */
@@ -26,12 +26,12 @@ type Store = EventStore["Service"]
 
 interface Replacement {
   readonly sequenceNumber: number
-  /** SHA-256 of the bytes as they are: rows that somebody forged may share everything else. */
+  /** SHA-256 of the bytes as they are: forged rows may share everything else. */
   readonly digest: string
   readonly body: string
 }
 
-/** Undefined if the bytes are not those of an event: what somebody wrote there is not ours. */
+/** Undefined if the bytes are not those of an event: another program wrote them. */
 const erased = (body: string, erasedAt: string): string | undefined => {
   try {
     return eraseEvent(parseJson(body) as AuditEvent, erasedAt)

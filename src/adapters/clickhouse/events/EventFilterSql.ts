@@ -55,7 +55,7 @@ const neededText = (value: string): string => {
   return plain ? longestRun(value) : ""
 }
 
-/** The value behind the first path that exists, as JSON; empty if none does. */
+/** The value at the first path that exists, as JSON; empty if none does. */
 const firstFound = (path: string, parameters: Parameters): string | undefined => {
   const found = metadataPathCandidates(path).map(
     (keys) => `JSONExtractRaw(metadata, ${keys.map((key) => parameters.string(key)).join(", ")})`
@@ -64,8 +64,8 @@ const firstFound = (path: string, parameters: Parameters): string | undefined =>
 }
 
 /**
- * The elements of the array in `text` and of the arrays in it. Each turn opens one level, so as many
- * as there are brackets are enough; most arrays have one.
+ * The elements of the array in `text` and of the arrays in it. Each turn opens one level, so as
+ * many as there are brackets are enough; most arrays have one.
  */
 const elements =
   "arrayFold((found, level) -> arrayFlatten(arrayMap(element ->"
@@ -90,8 +90,8 @@ const metadataCondition = ({ path, value }: MetadataCondition, parameters: Param
 }
 
 /**
- * No stored text holds U+0000, which separates the texts of the search column. The column is in lower
- * case, where a sigma has two forms.
+ * No stored text holds U+0000, which separates the texts of the search column. The column is in
+ * lower case, where a sigma has two forms.
  */
 const searchCondition = (q: string, parameters: Parameters): string => {
   if (q.includes("\0")) return "false"

@@ -1,10 +1,10 @@
 /**
  * The recomputation of stored events as ClickHouse expressions: from the filter columns and what
- * stands between them in the bytes, the whole stored text is built again, and with it every hash. A
+ * is between them in the bytes, the whole stored text is built again, and with it every hash. A
  * row is perfect only if all of it comes out as it is stored; what is wrong otherwise is not said.
  *
- * The text of `metadata` is hashed as it stands. That it is in RFC 8785 form, only the program
- * checks; whoever could hash another form could forge the whole chain behind it.
+ * The text of `metadata` is hashed as it is. That it is in RFC 8785 form, only the program
+ * checks; another form could hold a forged chain after it.
  */
 import { metadataStrings } from "./EventColumns.ts"
 
@@ -16,7 +16,7 @@ export const literal = (text: string): string =>
 const CANONICAL_STRING =
   '"(?:[^"\\\\\\x00-\\x1f]|\\\\["\\\\bfnrt]|\\\\u00(?:0[0-7be-f]|1[0-9a-f]))*"'
 
-/** `"erased_at"` and what stands around it at the end of a stored event. */
+/** `"erased_at"` and what is around it at the end of a stored event. */
 const ERASED_AT_MARK = ',"erased_at":"'
 const TIME_LENGTH = 27
 const ERASED_END_LENGTH = ERASED_AT_MARK.length + TIME_LENGTH + 2
@@ -32,7 +32,7 @@ const HASH_AT = HASH_LENGTH + 2
 const CONTENT_AT = HASH_AT + HASH_MARK.length + HASH_LENGTH
 const DETAILS_AT = CONTENT_AT + CONTENT_MARK.length + HASH_LENGTH
 const SALT_AT = DETAILS_AT + DETAILS_MARK.length + SALT_LENGTH
-/** `prev_hash` stands before the salt, before the details' hash, or before the content's hash. */
+/** `prev_hash` is before the salt, before the details' hash, or before the content's hash. */
 const PREV_AT_WITH_SALT = SALT_AT + SALT_MARK.length + HASH_LENGTH
 const PREV_AT_WITH_HASH = DETAILS_AT + DETAILS_MARK.length + HASH_LENGTH
 const PREV_AT_BARE = DETAILS_AT
@@ -108,11 +108,11 @@ type Stage = Readonly<Record<string, string>>
 
 const fromEnding = (at: number, length: number): string => `substring(ending, -${at}, ${length})`
 
-/** True if the mark of a member stands before its value. */
+/** True if the mark of a member is before its value. */
 const hasMark = (at: number, mark: string): string =>
   `${fromEnding(at + mark.length, mark.length)} = ${literal(mark)}`
 
-/** The fixed members, as they stand at the end, and the columns as they stand in the text. */
+/** The fixed members, as they are at the end, and the columns as they are in the text. */
 const texts: Stage = {
   gone: `substring(body, -${ERASED_END_LENGTH}, ${ERASED_AT_MARK.length}) = ${literal(ERASED_AT_MARK)}`,
   ending: `if(gone, ${concat(
@@ -184,7 +184,7 @@ const parts = (tenant: string): Stage => ({
 })
 
 /**
- * The other members stand between the parts. No string can hold the parts, because the quotation
+ * The other members are between the parts. No string can hold the parts, because the quotation
  * marks in it are escaped.
  */
 const members: Stage = {

@@ -1,5 +1,5 @@
 /**
- * What verification reads: every row as it stands, with the filter columns that disagree with its
+ * What verification reads: every row as it is, with the filter columns that disagree with its
  * bytes, and the records that did not link. Judges nothing.
  */
 import { Effect, Option, Stream } from "effect"

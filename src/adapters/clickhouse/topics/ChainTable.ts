@@ -27,7 +27,7 @@ export const makeExtent =
     )
   }
 
-/** The rows themselves tell: what an insert has repeated is judged by whoever knows of inserts. */
+/** Judged by the rows alone: the caller knows which of them an insert has repeated. */
 export const makeCopies =
   (store: StoreClient, table: string, sequence: string): Store["copies"] =>
   (tenantId, first, last, limit) => {

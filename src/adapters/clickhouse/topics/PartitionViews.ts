@@ -1,5 +1,5 @@
 /**
- * The view of one topic partition: what comes in, and whether anything stands in it twice. Knows
+ * The view of one topic partition: what comes in, and whether anything is in it twice. Knows
  * nothing of what the events say.
  */
 import { Effect } from "effect"

@@ -18,7 +18,9 @@ export interface MirrorTable {
   /** What goes into `set_aside.sequence_number` and `set_aside.detail`. */
   readonly sequence: string
   readonly detail: string
-  /** The number that a tenant's rows have in its chain, where rows of one number replace each other. */
+  /**
+   * The number that a tenant's rows have in its chain, where rows of one number replace each other.
+   */
   readonly chained?: "sequence_number" | "chain_sequence"
 }
 
@@ -293,8 +295,8 @@ const unerased = (
 }
 
 /**
- * Take the details out of copies. Of what is no record nothing is left: it says whose it is, and not
- * what of it are details.
+ * Take the details out of copies. Of what is no record nothing is left: it names its tenant, and
+ * not what of it are details.
  */
 export const eraseSetAside = Effect.fnUntraced(function* (
   store: StoreClient,

@@ -1,6 +1,6 @@
 /**
  * A table whose rows are records of a topic, each with its partition and offset: inserting them,
- * where they end, whether any stands there twice. Knows nothing of what they say.
+ * where they end, whether any is there twice. Knows nothing of what they say.
  */
 import { Effect } from "effect"
 import type { StoreUnavailable } from "../../../ports/EventStore.ts"
@@ -67,7 +67,7 @@ export const lastRecord = (store: StoreClient, table: string, partition: number)
   }))
 
 /**
- * Whether rows at or above an offset stand there twice. Only rows that FINAL and merges make one
+ * Whether rows at or above an offset are there twice. Only rows that FINAL and merges make one
  * count, those of equal `key`: of a forged second row they never do.
  */
 export const hasRepeats = Effect.fnUntraced(function* (

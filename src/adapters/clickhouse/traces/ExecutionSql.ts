@@ -1,6 +1,6 @@
 /**
  * Executions out of their own facts, as a subquery: one row for each. Which facts count is decided
- * as `TraceView` does, the last execution.started and the last execution.ended; rows that stand in
+ * as `TraceView` does, the last execution.started and the last execution.ended; rows that are in
  * the store twice change nothing. Knows nothing of paging.
  */
 import { type TraceStatus, terminalStatuses } from "../../../domain/traces/TraceFact.ts"

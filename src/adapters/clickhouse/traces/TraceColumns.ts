@@ -50,7 +50,7 @@ export const columns: ReadonlyArray<NamedExpression> = [
   ["hash", field("hash")],
   ["chain_sequence", field("chain_sequence")],
   ["type", field("type")],
-  // A root that has not arrived is a span too, and its id stands in the execution's fact only.
+  // A root that has not arrived is a span too, and its id is in the execution's fact only.
   ["span_id", `if(${field("span_id")} = '', ${field("root_span_id")}, ${field("span_id")})`],
   ["sequence_number", field("sequence_number")],
   ["agent_id", field("agent_id")],

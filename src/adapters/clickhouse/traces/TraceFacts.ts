@@ -1,6 +1,6 @@
 /**
  * The facts of single executions, as the bytes they came in, and which execution a span belongs to.
- * What stands in the store twice is shown once, always: so few rows are merged in no time, and
+ * What is in the store twice is shown once, always: so few rows are merged in no time, and
  * while an execution is being erased every fact of it is there twice for a moment.
  */
 import { Effect, Option, Stream } from "effect"
@@ -72,8 +72,8 @@ export const makeFacts =
 const NAMING = ["span.started", "execution.started"].map((type) => Buffer.from(`"type":"${type}"`))
 
 /**
- * The ids of spans come first: whoever goes on where the facts end has those of every fact. Texts
- * in other facts may hold the same bytes; what is then stored of them is true as well.
+ * The ids of spans come first: a caller that goes on where the facts end has those of every fact.
+ * Texts in other facts may hold the same bytes; what is then stored of them is true as well.
  */
 export const makeInsertFacts =
   (store: StoreClient): Store["insertFacts"] =>

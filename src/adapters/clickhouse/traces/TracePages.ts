@@ -36,7 +36,7 @@ interface Slice {
   readonly limit: number
 }
 
-/** What a list is made of: how many match, and which of them stand on the page. */
+/** What a list is made of: how many match, and which of them are on the page. */
 interface Found {
   readonly total: number
   readonly ids: ReadonlyArray<string>

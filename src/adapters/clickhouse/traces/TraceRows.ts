@@ -1,5 +1,5 @@
 /**
- * What verification reads of traces: the rows of an execution as they stand, with the columns that
+ * What verification reads of traces: the rows of an execution as they are, with the columns that
  * disagree with their bytes, and the links of the tenant's chain. Judges nothing.
  */
 import { Effect, Option, Stream } from "effect"

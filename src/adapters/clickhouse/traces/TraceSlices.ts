@@ -36,7 +36,7 @@ const fitting = <A extends { readonly bytes: number }>(
   return { kept: sized.slice(0, count), isCut: count < sized.length }
 }
 
-/** A stored fact, and where it stands in the topic. */
+/** A stored fact, and where it is in the topic. */
 export interface PlacedFact {
   readonly partition: number
   readonly offset: number
@@ -101,7 +101,7 @@ export const factChunk = Effect.fnUntraced(function* (
 const EVENTS_IN_ORDER =
   "ORDER BY sequence_number, hash, version DESC LIMIT 1 BY sequence_number, hash"
 
-/** Conditions on what stands between two places, the first of them left out. */
+/** Conditions on what is between two places, the first of them left out. */
 const between = (
   after: EventPlace | undefined,
   upTo: EventPlace | undefined,

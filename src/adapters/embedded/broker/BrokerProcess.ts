@@ -165,7 +165,7 @@ export const startBroker = Effect.fn("BrokerProcess.start")(function* (
   const pid = yield* announcedPid(child)
   const identity = pid === undefined ? undefined : identityOf(pid)
   if (identity === undefined) return yield* Effect.flatMap(ended, Effect.fail)
-  // By its number, so that it also ends if somebody killed the launcher.
+  // By its number, so that it also ends if the launcher was killed.
   yield* Effect.addFinalizer(() => endProcess(identity))
   yield* inFolder(folder, () =>
     writeRecord(folder, {

@@ -1,6 +1,6 @@
 /**
  * What the embedded broker is told: its properties, its log configuration and its Java options.
- * Paths are relative to the broker's folder, so any character may stand in the folder's own path.
+ * Paths are relative to the broker's folder, so any character may be in the folder's own path.
  * Knows nothing of processes.
  */
 import * as fs from "node:fs"

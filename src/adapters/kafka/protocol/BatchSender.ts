@@ -149,8 +149,8 @@ export class BatchSender {
 
   /**
    * The offsets of the batches' first records, once all are written. Fails when a batch is refused,
-   * or when `shouldContinue` says to give up; then the outcome of the others is unknown, and the sender's
-   * sequence numbers are worth nothing any more.
+   * or when `shouldContinue` says to give up; then the outcome of the others is unknown, and the
+   * sender's sequence numbers are worth nothing any more.
    */
   async send(
     batches: ReadonlyArray<Sequenced>,
@@ -234,7 +234,7 @@ export class BatchSender {
   }
 
   async #refresh(): Promise<void> {
-    // If nobody answers, neither will the next attempt, and it says why.
+    // If no broker answers, the next attempt fails as well, and its error says why.
     await this.#cluster.refreshMetadata().catch(() => undefined)
   }
 }

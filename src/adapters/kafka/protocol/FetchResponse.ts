@@ -1,8 +1,8 @@
 /**
  * Reads the answer to a Fetch request (version 11) as a read_committed reader must: aborted batches
- * are passed over whole, empty batches move the position, headers are decoded only if somebody asks.
- * kafkajs's own decoder makes an object of every header and loses the offsets of empty batches.
- * Source: Kafka's protocol guide, record batch format version 2 (magic 2).
+ * are passed over whole, empty batches move the position, headers are decoded only if they are
+ * asked for. kafkajs's own decoder makes an object of every header and loses the offsets of empty
+ * batches. Source: Kafka's protocol guide, record batch format version 2 (magic 2).
  */
 import { promisify } from "node:util"
 import zlib from "node:zlib"
@@ -16,7 +16,7 @@ export interface FetchedPartition {
   readonly stableEnd: number
   readonly logStart: number
   readonly records: ReadonlyArray<LogRecord>
-  /** Behind the last whole batch; the offset asked for if there was none. */
+  /** After the last whole batch; the offset asked for if there was none. */
   readonly nextOffset: number | undefined
 }
 
@@ -98,7 +98,7 @@ class Cursor {
     return this.bytes.toString("utf8", this.at - length, this.at)
   }
 
-  /** Bytes behind a variable length; null where the length is negative. */
+  /** Bytes after a variable length; null where the length is negative. */
   slice(): Buffer | null {
     const length = this.varint()
     if (length < 0) return null
@@ -224,7 +224,7 @@ const isAbortMarker = (bytes: Buffer): boolean => {
   return key !== null && key.length >= 4 && key.readInt16BE(2) === 0
 }
 
-/** The committed records at or behind `from`, and where the answer ends. */
+/** The committed records at or after `from`, and where the answer ends. */
 export const readRecordSet = async (
   bytes: Buffer,
   aborted: ReadonlyArray<Aborted>,

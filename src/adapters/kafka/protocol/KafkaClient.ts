@@ -53,11 +53,11 @@ CompressionCodecs[CompressionTypes.ZSTD] = () => ({
       : zstdDecompress(buffer)
 })
 
-/** Bytes of the length in front of every answer. */
+/** Bytes of the length before every answer. */
 const LENGTH_BYTES = 4
 
 /**
- * A connection of kafkajs that was cut in the middle of an answer puts the next answer behind the
+ * A connection of kafkajs that was cut in the middle of an answer puts the next answer after the
  * half that it has, and never finds its place again. So the half is dropped before it reconnects.
  */
 const forgetHalfAnswers = (): void => {

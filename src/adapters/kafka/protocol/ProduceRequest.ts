@@ -42,12 +42,12 @@ const byTopic = <Batch extends PartitionBatch>(
   return topics
 }
 
-/** Bytes of the numbers in front of a topic's, and of a partition's, content. */
+/** Bytes of the numbers before a topic's, and of a partition's, content. */
 const TOPIC_FRAME_BYTES = 2 + 4
 const PARTITION_FRAME_BYTES = 4 + 4
 const REQUEST_FRAME_BYTES = 2 + 2 + 4 + 4
 
-/** The body of the request, behind the header that kafkajs writes. */
+/** The body of the request, after the header that kafkajs writes. */
 export const encodeProduceRequest = (
   transactionalId: string | null,
   batches: ReadonlyArray<PartitionBatch>
@@ -97,7 +97,7 @@ export const decodeProduceResponse = (payload: Buffer): ReadonlyArray<Produced> 
         errorCode: payload.readInt16BE(at + 4),
         baseOffset: Number(payload.readBigInt64BE(at + 6))
       })
-      // Behind the base offset: the append time and the start of the log.
+      // After the base offset: the append time and the start of the log.
       at += 30
     }
   }

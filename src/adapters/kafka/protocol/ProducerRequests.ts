@@ -91,7 +91,7 @@ export const addPartitionsToTransaction = async (
   return { errorCode: codes.find((code) => code !== OPERATION_NOT_ATTEMPTED) ?? codes[0] ?? 0 }
 }
 
-/** Commit. Without an answer nobody knows what became of the transaction. */
+/** Commit. Without an answer the outcome of the transaction is unknown. */
 export const commitTransaction = (
   broker: RawBroker,
   transactionalId: string,

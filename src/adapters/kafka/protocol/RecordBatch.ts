@@ -135,7 +135,7 @@ class RecordWriter {
     this.bytes[at] = left
   }
 
-  /** Put the length in front of what has been written since, whose room was a guess. */
+  /** Put the length before what has been written since, whose room was a guess. */
   #close(lengthAt: number, width: number): void {
     const length = this.at - lengthAt - width
     const wanted = varintSize(length)

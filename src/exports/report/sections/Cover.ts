@@ -17,7 +17,7 @@ import { privilegedEvents } from "./Privileged.ts"
 const BREAKS_MAX = 3
 /** Groups of failures that the first page names. */
 const FAILURES_MAX = 3
-/** Characters of a reason: the rest stands in its chapter. */
+/** Characters of a reason: the rest is in its chapter. */
 const REASON_LENGTH_MAX = 80
 
 const breaksOf = ({ input }: Report): Html => {

@@ -1,4 +1,4 @@
-/** What was asked, by whom, of which service; and the data behind the report, by its SHA-256. */
+/** What was asked, by whom, of which service; and the data of the report, by its SHA-256. */
 import { type Html, html, nothing } from "../Html.ts"
 import {
   alteredNotice,

@@ -281,7 +281,7 @@ const readEvent = (event: Span_Event, index: number): ReadEvent => {
 }
 
 /**
- * Ids say what an event is and not where it stands, for an exporter that sends a span again may
+ * Ids say what an event is and not where it is, for an exporter that sends a span again may
  * have dropped the first ones; only equal events are told apart by their order.
  */
 const toEvents = (
@@ -495,7 +495,7 @@ export const countSpans = (request: ExportTraceServiceRequest): number => {
   return spans
 }
 
-/** Which span stands at this place of an export, for people. */
+/** Which span is at this place of an export, for people. */
 export const labelAt = (request: ExportTraceServiceRequest, index: number): string => {
   let first = 0
   for (const { scopeSpans } of request.resourceSpans) {

@@ -67,7 +67,7 @@ const jsonOf = (any: AnyValue | undefined, level: number, path: string): JsonVal
 }
 
 /**
- * Key-value pairs as an object that stands at `level`, counted from `metadata` or `payload`, which
+ * Key-value pairs as an object that is at `level`, counted from `metadata` or `payload`, which
  * is 1. Integers beyond 2^53 become their digits, NaN and the infinities their names, bytes base64,
  * an empty value null. Throws Unstorable for a key that stands twice, U+0000 and nesting over
  * NESTING_MAX levels.
