@@ -1,13 +1,15 @@
 import { defineConfig } from "vitest/config"
-import base from "./vitest.config.ts"
 
-// Not merged: lists of the two would be joined, and the base excludes what stands here.
+/** Sizes that take minutes to hours, one file after the other. */
 export default defineConfig({
   test: {
-    ...base.test,
     include: ["test/large/**/*.large.ts"],
-    exclude: [],
+    globalSetup: ["test/support/Machine.ts"],
+    pool: "forks",
+    maxWorkers: 2,
+    fileParallelism: false,
     testTimeout: 1_800_000,
-    fileParallelism: false
+    hookTimeout: 180_000,
+    reporters: ["default", ["json", { outputFile: "coverage/results.json" }]]
   }
 })

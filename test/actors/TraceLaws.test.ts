@@ -3,6 +3,7 @@
  * is forgotten and loaded again, every tenant's facts are the same, and they add up to executions
  * that make sense.
  */
+
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { TraceCommand } from "../../src/actors/sequencer/traces/MissingExecutions.ts"
@@ -10,6 +11,7 @@ import { GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
 import { parseFact, recomputeFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { foldFacts, type TraceView } from "../../src/domain/traces/TraceView.ts"
+import { runs } from "../support/Runs.ts"
 import {
   addEvent,
   addNamedEvent,
@@ -225,9 +227,9 @@ describe("traces", () => {
         assert.deepStrictEqual(wild.bodies, calm.bodies)
         assert.deepStrictEqual(wild.outcomes, calm.outcomes)
       }),
-      { numRuns: 1_000 }
+      { numRuns: runs(1_000) }
     )
-    assert.isAbove(evictions, 1_000)
+    assert.isAbove(evictions, runs(1_000))
   })
 
   it("are as if a command that could not be looked up had never been sent", () => {
@@ -244,7 +246,7 @@ describe("traces", () => {
           calm.outcomes
         )
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
     assert.isAbove(refused, 100)
   })

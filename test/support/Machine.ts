@@ -14,7 +14,7 @@ declare module "vitest" {
   }
 }
 
-export default async ({ provide }: TestProject): Promise<() => Promise<void>> => {
+const begin = async () => {
   const folder = freshFolder("machine")
   const machine = await start({
     ALK_ROLES: "store",
@@ -23,10 +23,28 @@ export default async ({ provide }: TestProject): Promise<() => Promise<void>> =>
     ALK_KAFKA_PORT: String(await freePort()),
     ALK_STORE_PORT: "0"
   })
+  const end = async (): Promise<void> => {
+    await machine.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { machine, end }
+}
+
+/** Each tier imports this file for itself, so what they share is kept outside of it. */
+const shared = globalThis as unknown as {
+  alkMachine?: { readonly begun: ReturnType<typeof begin>; users: number } | undefined
+}
+
+export default async ({ provide }: TestProject): Promise<() => Promise<void>> => {
+  const one = (shared.alkMachine ??= { begun: begin(), users: 0 })
+  one.users++
+  const { end, machine } = await one.begun
   provide("bootstrap", machine.kafka)
   provide("storeUrl", machine.store)
   return async () => {
-    await machine.stop()
-    rmSync(folder, { recursive: true, force: true })
+    one.users--
+    if (one.users > 0) return
+    shared.alkMachine = undefined
+    await end()
   }
 }

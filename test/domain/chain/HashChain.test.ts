@@ -25,6 +25,7 @@ import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../src/domain/json/StrictJson.ts"
 import { prepareItem } from "../../../src/services/ingest/Prepare.ts"
 import { readVectors } from "../../support/Independent.ts"
+import { runs } from "../../support/Runs.ts"
 
 const vectors = readVectors("alk-chain-v1.json") as {
   readonly scheme: string
@@ -262,7 +263,7 @@ describe("recompute", () => {
         if (found === undefined || !found.exact) return
         assert.isDefined(faultOf(found, "a".repeat(64), false), changed)
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 

@@ -1,4 +1,5 @@
 /** RFC 8785: the vectors, the npm package that defines it, and the values that have no text. */
+
 import { assert, describe, it } from "@effect/vitest"
 import jcs from "canonicalize"
 import fc from "fast-check"
@@ -11,6 +12,7 @@ import {
 import type { JsonValue } from "../../../src/domain/json/StrictJson.ts"
 import { readVectors } from "../../support/Independent.ts"
 import { jsonValue } from "../../support/JsonTexts.ts"
+import { runs } from "../../support/Runs.ts"
 
 const vectors = readVectors("canonical-json.json") as {
   readonly canonical: ReadonlyArray<{
@@ -38,7 +40,7 @@ describe("canonicalize", () => {
       fc.property(jsonValue, (value) => {
         assert.strictEqual(canonicalize(value as JsonValue), jcs(value))
       }),
-      { numRuns: 2_000 }
+      { numRuns: runs(2_000) }
     )
   })
 

@@ -2,6 +2,7 @@
  * Our own reading of JSON against JSON.parse where that is right, and by construction where it is
  * not: texts whose keys are written with escapes, after the engine was misled.
  */
+
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
@@ -15,6 +16,7 @@ import {
 import type { JsonValue } from "../../../src/domain/json/StrictJson.ts"
 import { arm, armingFor, freshName, victims } from "../../support/EscapedKeys.ts"
 import { jsonText } from "../../support/JsonTexts.ts"
+import { runs } from "../../support/Runs.ts"
 
 type Read = (text: string) => unknown
 /** The reader itself, whatever the text, and what everybody calls. */
@@ -143,7 +145,7 @@ describe.each(readers)("%s", (name, read) => {
         fc.pre(!hasEscapedKey(text))
         assert.deepStrictEqual(inOrder(read(text)), inOrder(JSON.parse(text)))
       }),
-      { numRuns: 2_000 }
+      { numRuns: runs(2_000) }
     )
   })
 
@@ -153,7 +155,7 @@ describe.each(readers)("%s", (name, read) => {
         JSON.parse(armingFor(text))
         assert.deepStrictEqual(inOrder(read(text)), inOrder(value()), text)
       }),
-      { numRuns: 3_000 }
+      { numRuns: runs(3_000) }
     )
   })
 
@@ -172,7 +174,7 @@ describe.each(readers)("%s", (name, read) => {
         const isJson = outcomeOf(JSON.parse, broken) !== "refused"
         assert.strictEqual(outcomeOf(read, broken) !== "refused", isJson, JSON.stringify(broken))
       }),
-      { numRuns: 5_000 }
+      { numRuns: runs(5_000) }
     )
   })
 
@@ -270,7 +272,7 @@ describe("hasEscapedKey", () => {
         })
         assert.strictEqual(hasEscapedKey(text), found, text)
       }),
-      { numRuns: 3_000 }
+      { numRuns: runs(3_000) }
     )
   })
 

@@ -2,6 +2,7 @@
  * The single writer's verdicts on share links and signing keys: whatever the order in which they
  * come, a link is never used more often than it may be, nor after its end.
  */
+
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { RecordUnreadable } from "../../../src/domain/json/RecordFields.ts"
@@ -25,6 +26,7 @@ import {
   type Tenant
 } from "../../../src/domain/registry/Registry.ts"
 import { RegistryDraft, RegistryTable } from "../../../src/domain/registry/RegistryTable.ts"
+import { runs } from "../../support/Runs.ts"
 
 /** Minutes after midnight as a time. */
 const at = (minute: number): string => `2026-11-21T00:${String(minute).padStart(2, "0")}:00.000000Z`
@@ -155,7 +157,7 @@ describe("share links", () => {
           assert.strictEqual(revoked_at !== undefined, revoked.has(id))
         }
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 
@@ -462,7 +464,7 @@ describe("the registry in memory", () => {
           assert.strictEqual(draft.key(own), whole.key(own))
         }
       }),
-      { numRuns: 500 }
+      { numRuns: runs(500) }
     )
   })
 

@@ -1,6 +1,5 @@
 /** What one pass over the events finds, and that it keeps no more of many than of few. */
 import { createHash } from "node:crypto"
-import { Effect } from "effect"
 import { assert, describe, it } from "vitest"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { formatMicros, microsOf } from "../../../src/domain/Timestamp.ts"
@@ -11,10 +10,7 @@ import {
   reasonOf,
   SURVEY_GROUPS_MAX
 } from "../../../src/exports/report/EventSurvey.ts"
-import { collectEvidence } from "../../../src/exports/report/Evidence.ts"
-import { verificationOf } from "./support/Inputs.ts"
-import { plausible, syntheticStore } from "./support/SyntheticStore.ts"
-import { syntheticTraces, traceScope } from "./support/SyntheticTraces.ts"
+import { plausible } from "./support/SyntheticStore.ts"
 
 const surveyOf = (events: ReadonlyArray<AuditEvent>, privileged: ReadonlyArray<string> = []) => {
   const survey = new EventSurvey(matcherOf(privileged))
@@ -191,30 +187,5 @@ describe("rows that hold no event", () => {
       lines.map(({ sequenceNumber }) => sequenceNumber),
       [1]
     )
-  })
-})
-
-describe("the evidence of 120,000 events", () => {
-  const evidenceOf = (size: number) =>
-    Effect.runPromise(
-      collectEvidence({
-        tenantId: "acme",
-        filter: { metadata: [] },
-        verification: verificationOf(size, plausible),
-        final: false,
-        isPrivileged: matcherOf(["user.role-add"]),
-        traces: traceScope
-      }).pipe(Effect.provide([syntheticStore({ size, eventAt: plausible }), syntheticTraces(size)]))
-    )
-
-  it("takes no more room than that of 12,000", async () => {
-    const sizes: Array<number> = []
-    for (const size of [12_000, 120_000]) {
-      const evidence = await evidenceOf(size)
-      assert.strictEqual(evidence.survey.events, size)
-      assert.strictEqual(evidence.traces.spans, 2 * size)
-      sizes.push(JSON.stringify(evidence).length)
-    }
-    assert.isBelow(sizes[1]!, 1.1 * sizes[0]!)
   })
 })

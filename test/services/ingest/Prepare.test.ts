@@ -23,6 +23,7 @@ import {
   WARNINGS_MAX
 } from "../../../src/services/ingest/Prepare.ts"
 import { jsonValue } from "../../support/JsonTexts.ts"
+import { runs } from "../../support/Runs.ts"
 
 const ACCEPTED_AT = "2026-11-21T10:00:00.123456Z"
 const SECRET = "a secret that all processes share"
@@ -364,7 +365,7 @@ describe("prepareItem", () => {
         assert.strictEqual(isAccepted, isValid(value))
         valid += Number(isAccepted)
       }),
-      { numRuns: 3_000 }
+      { numRuns: runs(3_000) }
     )
     assert.isAbove(valid, 30)
   })
@@ -408,7 +409,7 @@ describe("prepareItem", () => {
           isOwnId ? sha256(SECRET + jcs(withoutNulls(value))).slice(0, 32) : undefined
         )
       }),
-      { numRuns: 2_000 }
+      { numRuns: runs(2_000) }
     )
   })
 

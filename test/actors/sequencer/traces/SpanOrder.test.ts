@@ -1,8 +1,10 @@
 /** Spans of one command are put into an order that makes sense, whatever order they came in. */
+
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { orderSpans } from "../../../../src/actors/sequencer/traces/SpanOrder.ts"
 import type { StartSpan } from "../../../../src/domain/traces/TraceOperation.ts"
+import { runs } from "../../../support/Runs.ts"
 import { startSpan } from "../../support/Traces.ts"
 
 const sourcesOf = ({ causedBy, parentSpanId }: StartSpan): ReadonlyArray<string> =>
@@ -67,7 +69,7 @@ describe("orderSpans", () => {
           }
         }
       }),
-      { numRuns: 2_000 }
+      { numRuns: runs(2_000) }
     )
   })
 

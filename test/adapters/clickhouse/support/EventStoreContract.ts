@@ -29,6 +29,7 @@ import {
   type StoredTopic,
   StoredTopics
 } from "../../../../src/ports/TopicRows.ts"
+import { runs } from "../../../support/Runs.ts"
 import { anyEvents, anyFilter } from "./Generators.ts"
 import {
   bodyOf,
@@ -405,7 +406,7 @@ export const storeContract = <E>(
                 )
               )
             ),
-            { seed, numRuns: filters }
+            { seed, numRuns: runs(filters) }
           )
         )
       })

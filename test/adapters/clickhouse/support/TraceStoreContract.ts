@@ -2,6 +2,7 @@
  * What every store behind the port `TraceStore` has to do, as tests: run on the engine in this
  * process and on the same engine behind HTTP in another.
  */
+
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Stream } from "effect"
 import fc from "fast-check"
@@ -31,6 +32,7 @@ import {
   type TraceKey,
   TraceStore
 } from "../../../../src/ports/TraceStore.ts"
+import { runs } from "../../../support/Runs.ts"
 import { allFacts, eventsOfSpan, withoutDetails } from "../../../support/StoredTraces.ts"
 import { timeAt } from "./StoredBodies.ts"
 import { bodies, FactChain, factRows, GENESIS, type Placed } from "./StoredFacts.ts"
@@ -250,7 +252,7 @@ const law = <A>(
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(arbitrary, (value) => Effect.runPromiseWith(context)(check(value))),
-        { numRuns }
+        { numRuns: runs(numRuns) }
       )
     )
   )

@@ -1,4 +1,4 @@
-/** The view against the topic: byte for byte, whatever is delivered twice, denied or forged. */
+/** Rows of the view that were tampered with, one way after the other. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import { layerChainEnds } from "../../src/actors/chainEnds/ChainEndsOfLog.ts"
@@ -69,94 +69,6 @@ const verify = (tenantId: string) =>
 
 const write = (tenantId: string, ...counts: ReadonlyArray<number>) =>
   append(counts.map((count) => commandRecord(ingestCommand(tenantId, count))))
-
-const bodiesOf = (records: ReadonlyArray<{ readonly value: Buffer | null }>) =>
-  records.map(({ value }) => value!.toString())
-
-describe("the projection", () => {
-  it.live("stores the topic's bytes, in order, and goes on where it stopped", () =>
-    withView(() =>
-      Effect.gen(function* () {
-        yield* write("acme", 30, 20)
-        const first = yield* sequence(50)
-        assert.deepStrictEqual((yield* project("acme", 50)).bodies, bodiesOf(first))
-        yield* write("acme", 10)
-        const all = yield* sequence(60)
-        assert.deepStrictEqual((yield* project("acme", 60)).bodies, bodiesOf(all))
-      })
-    )
-  )
-
-  it.live("shows nothing twice when two of them work on the same partition", () =>
-    withView((database) =>
-      Effect.gen(function* () {
-        yield* write("acme", 40)
-        const records = yield* sequence(40)
-        yield* project("acme", 40)
-        // A zombie that starts from an older position inserts everything again.
-        const store = yield* EventStore
-        yield* store.insertEvents(
-          records.map(({ offset, value }) => ({ partition: 0, offset, body: value! }))
-        )
-        assert.isTrue(yield* store.hasDuplicates(0, 0))
-        const page = yield* total("acme")
-        assert.strictEqual(page.total, 40)
-        assert.deepStrictEqual(page.bodies, bodiesOf(records))
-        yield* tamper(`OPTIMIZE TABLE ${database}.events FINAL`)
-        assert.isFalse(yield* store.hasDuplicates(0, 0))
-      })
-    )
-  )
-
-  it.live("drops and rebuilds a view that the topic denies", () =>
-    withView((database) =>
-      Effect.gen(function* () {
-        yield* write("acme", 20)
-        const records = yield* sequence(20)
-        yield* project("acme", 20)
-        const forged = bodiesOf(records).at(-1)!.replace("success", "failure")
-        yield* tamper(
-          `ALTER TABLE ${database}.events UPDATE body = '${forged.replaceAll("'", "\\'")}'
-           WHERE sequence_number = 20`
-        )
-        yield* write("acme", 5)
-        const all = yield* sequence(25)
-        assert.deepStrictEqual((yield* project("acme", 25)).bodies, bodiesOf(all))
-      })
-    )
-  )
-
-  it.live("rebuilds a view that was dropped whole", () =>
-    withView((database) =>
-      Effect.gen(function* () {
-        yield* write("acme", 20)
-        const records = yield* sequence(20)
-        yield* project("acme", 20)
-        yield* tamper(`TRUNCATE TABLE ${database}.events`)
-        assert.deepStrictEqual((yield* project("acme", 20)).bodies, bodiesOf(records))
-      })
-    )
-  )
-
-  it.live("keeps a record that does not link out of the lists, and verification names it", () =>
-    withView(() =>
-      Effect.gen(function* () {
-        yield* write("acme", 10)
-        const records = yield* sequence(10)
-        const forged = bodiesOf(records)[4]!.replace("success", "failure")
-        yield* append([{ topic: "events", partition: 0, key: "acme", value: forged }])
-        const page = yield* project("acme", 10)
-        assert.deepStrictEqual(page.bodies, bodiesOf(records))
-        const report = yield* verify("acme")
-        assert.isFalse(report.valid)
-        assert.deepStrictEqual(
-          report.breaks.map(({ reason, sequence_number }) => [sequence_number, reason]),
-          [[5, "duplicate_sequence"]]
-        )
-      })
-    )
-  )
-})
 
 /** What an intruder does to the table, and what verification must say of it. */
 interface Tampering {

@@ -2,6 +2,7 @@
  * Checkpoints of the pure step: every root is the one that an independent implementation computes
  * of the same hashes, whatever the cuts, the restarts and the moment at which it is asked for.
  */
+
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {
@@ -28,6 +29,7 @@ import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
+import { runs } from "../support/Runs.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { startExecution } from "./support/Traces.ts"
 
@@ -350,7 +352,7 @@ describe("the tree of a chain", () => {
           assertTrue(cut)
         }
       ),
-      { numRuns: 12 }
+      { numRuns: runs(12) }
     )
   })
 
