@@ -58,7 +58,7 @@ export interface Case {
   readonly other?: Outcome
   /** Event 3 and execution x2 of the tenant are erased. */
   readonly isErased?: boolean
-  /** Part of the small form, which `npm test` runs. */
+  /** Part of the small form, which `npm run test:all` runs. */
   readonly isSmall?: boolean
   /** An evidence pack is made too: `alk verify` has to call it tampered, and the report broken. */
   readonly isPacked?: boolean
@@ -1063,7 +1063,7 @@ export const tablesAsAWhole: ReadonlyMap<string, string> = new Map([
   [
     "schema_migrations",
     "Says which files of `schemas/clickhouse` were applied. A changed row is"
-      + " refused at the next start, with its name (`test/adapters/clickhouse/Migrations.test.ts`)."
+      + " refused at the next start, with its name (`test/adapters/clickhouse/Migrations.integration.ts`)."
   ],
   ["set_aside", "No answer is made of it."],
   ["subtrees", "A cache of hashes for proofs, made again when a proof does not hold."]

@@ -42,7 +42,7 @@ both chains are valid and signed, and that the answers about the tenant's events
 are byte for byte those of before. A tenant that nothing is done to is valid all the while, and
 what is written afterwards is projected and valid.
 
-\`npm test\` runs the cases that are marked "small", \`npm run test:faults\` all of them. For those
+\`npm run test:all\` runs the cases that are marked "small", \`npm run test:faults\` all of them. For those
 marked "pack" an evidence pack is made as well: \`alk verify\` has to call it tampered, and the
 report's verdict has to be broken.`
 
@@ -59,7 +59,7 @@ const LIMITS = `## What can't be found, or only later
   by its reader, because the signature does not hold.
 - Where \`alk.state\` is lost too, a record on \`alk.events\` with a number beyond the end of its chain
   looks like a hole in the chain: the sequencer refuses the partition at its next start and names
-  the offset. Other records that do not link are passed over (\`test/tampering/Replay.test.ts\`).
+  the offset. Other records that do not link are passed over (\`test/tampering/Replay.integration.ts\`).
 - Who holds the signing key and may write everywhere can make a new history. A checkpoint that was
   kept elsewhere does not lead to it.
 
@@ -70,19 +70,19 @@ request removes records from its end: that takes the broker's files, or deleting
 writing it again.
 
 - The start of \`alk.events\` or \`alk.traces\` removed although they are kept for ever: the
-  verification says so in \`notices\`, and what is stored stays (\`test/tampering/Cuts.test.ts\`).
+  verification says so in \`notices\`, and what is stored stays (\`test/tampering/Cuts.all.ts\`).
 - The last record of \`alk.events\` lost: the head in \`alk.state\` is expected all the same, and
-  the verification says \`tail_missing\` (\`test/integration/SetAside.test.ts\`).
+  the verification says \`tail_missing\` (\`test/integration/SetAside.all.ts\`).
 - The start of \`alk.checkpoints\`, \`alk.receipts\`, \`alk.commands\` or \`alk.quarantine\`
   removed: both chains stay valid and signed, and the service goes on
-  (\`test/tampering/Cuts.test.ts\`).
+  (\`test/tampering/Cuts.all.ts\`).
 - \`alk.state\` lost as a whole: the next start rebuilds it from the other topics, and the numbers
   go on. A verification in the seconds before it is rebuilt can say that the chain is broken
-  (\`test/tampering/Cuts.test.ts\`).
+  (\`test/tampering/Cuts.all.ts\`).
 - \`alk.progress\` lost as a whole: it is written again, and no event is projected twice
-  (\`test/tampering/Cuts.test.ts\`).
+  (\`test/tampering/Cuts.all.ts\`).
 - \`alk.registry\` lost: API keys have to be made again, and checkpoints are believed of the key in
-  use only, not of those before it (\`test/integration/KeyChange.test.ts\`). Back it up.`
+  use only, not of those before it (\`test/integration/KeyChange.all.ts\`). Back it up.`
 
 const counted = (cases: ReadonlyArray<Case>): string => {
   const kind = (name: "found" | "harmless" | "unseen") =>
