@@ -1,0 +1,167 @@
+/** The live stream of events over a log and a store in memory: each event once, in its order. */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import {
+  LiveFeed,
+  layerLiveFeed,
+  type ResumePointInvalid,
+  type Subscription
+} from "../../../src/actors/feeds/LiveFeed.ts"
+import { Heads } from "../../../src/actors/follower/Heads.ts"
+import { Keys } from "../../../src/actors/follower/Keys.ts"
+import { noProgress, Visibility } from "../../../src/actors/log/Visibility.ts"
+import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
+import { EventStore } from "../../../src/ports/EventStore.ts"
+import { Chain } from "../../verify/support/Chains.ts"
+
+/** One tenant's chain: all of it is committed, and in the store as well. */
+class World {
+  readonly chain = new Chain("acme")
+  readonly revoked = Deferred.makeUnsafe<void>()
+  readonly #records: Array<LogRecord> = []
+
+  commit(...actions: ReadonlyArray<string>): void {
+    for (const action of actions) {
+      const value = Buffer.from(this.chain.append({ action }))
+      const offset = this.#records.length
+      this.#records.push({ offset, timestamp: 0, key: Buffer.from("acme"), value, headers: {} })
+    }
+  }
+
+  get end(): number {
+    return this.#records.length
+  }
+
+  from(offset: number): ReadonlyArray<LogRecord> {
+    return this.#records.slice(offset)
+  }
+}
+
+const logOf = (world: World) =>
+  Layer.mock(EventLog, {
+    partitions: 1,
+    bootstrap: "nowhere",
+    partitionOf: () => 0,
+    bounds: () => Effect.sync(() => ({ start: 0, end: world.end })),
+    ends: () => Effect.sync(() => [world.end]),
+    reader: Effect.succeed({
+      fetch: ([position]: ReadonlyArray<Position>) =>
+        Effect.suspend(() => {
+          const records = world.from(position!.offset)
+          const { end } = world
+          const fetched = { ...position!, records, nextOffset: end, stableEnd: end, logStart: 0 }
+          return Effect.delay(Effect.succeed([fetched]), 1)
+        })
+    })
+  })
+
+const storeOf = (world: World) =>
+  Layer.mock(EventStore, {
+    scan: ({ filter: { fromSequence = 1, toSequence } }) =>
+      Stream.suspend(() => Stream.make(world.chain.bodies.slice(fromSequence - 1, toSequence)))
+  })
+
+const layerFeed = (world: World, streamsMax = 10) =>
+  layerLiveFeed(streamsMax).pipe(
+    Layer.provide([
+      logOf(world),
+      storeOf(world),
+      Layer.succeed(Visibility, {
+        of: () => noProgress(0),
+        partition: noProgress,
+        reached: () => Effect.void
+      }),
+      Layer.mock(Heads, { head: () => Effect.sync(() => world.chain.head) }),
+      Layer.mock(Keys, { isAdmin: () => false, revoked: () => Deferred.await(world.revoked) })
+    ])
+  )
+
+const subscription = (changed: Partial<Subscription> = {}): Subscription => ({
+  tenantId: "acme",
+  keyId: "key",
+  filter: { metadata: [] },
+  after: undefined,
+  ...changed
+})
+
+const subscribe = (changed?: Partial<Subscription>) =>
+  LiveFeed.use((feed) => feed.subscribe(subscription(changed)))
+
+/** The ids of the first so many events of a stream. */
+const idsOf = (stream: Stream.Stream<Uint8Array>, count: number) =>
+  stream.pipe(
+    Stream.map((bytes) => /^id: (\d+)$/m.exec(Buffer.from(bytes).toString())?.[1]),
+    Stream.filter((id) => id !== undefined),
+    Stream.take(count),
+    Stream.runCollect,
+    Effect.map((ids) => ids.map(Number)),
+    Effect.timeout("10 seconds")
+  )
+
+describe("the live stream of events", () => {
+  it.live("begins with what is committed after it was opened", () => {
+    const world = new World()
+    world.commit("a.one", "a.two")
+    return Effect.gen(function* () {
+      const stream = yield* subscribe()
+      const ids = yield* Effect.forkChild(idsOf(stream, 2))
+      world.commit("a.three", "a.four")
+      assert.deepStrictEqual(yield* Fiber.join(ids), [3, 4])
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+  })
+
+  it.live("goes on after an id, from the store into what is live, each event once", () => {
+    const world = new World()
+    world.commit("a.one", "a.two", "a.three")
+    return Effect.gen(function* () {
+      const stream = yield* subscribe({ after: 1 })
+      world.commit("a.four")
+      const ids = yield* Effect.forkChild(idsOf(stream, 4))
+      yield* Effect.sleep("20 millis")
+      world.commit("a.five")
+      assert.deepStrictEqual(yield* Fiber.join(ids), [2, 3, 4, 5])
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+  })
+
+  it.live("leaves out what the filter does not match", () => {
+    const world = new World()
+    return Effect.gen(function* () {
+      const stream = yield* subscribe({ filter: { metadata: [], action: "b.wanted" } })
+      world.commit("b.wanted", "a.other", "b.wanted")
+      assert.deepStrictEqual(yield* idsOf(stream, 2), [1, 3])
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+  })
+
+  it.live("refuses a resume point beyond the head, and counts the stream no longer", () => {
+    const world = new World()
+    world.commit("a.one")
+    return Effect.gen(function* () {
+      const { subscribers } = yield* LiveFeed
+      const failure = yield* Effect.flip(Effect.scoped(subscribe({ after: 2 })))
+      assert.strictEqual(failure._tag, "ResumePointInvalid")
+      assert.include((failure as ResumePointInvalid).message, "beyond the head of the chain, 1")
+      assert.strictEqual(yield* subscribers, 0)
+    }).pipe(Effect.provide(layerFeed(world)))
+  })
+
+  it.live("is refused beyond the limit of a tenant, until another one ends", () => {
+    const world = new World()
+    return Effect.gen(function* () {
+      const refused = yield* Effect.scoped(
+        Effect.andThen(subscribe(), Effect.flip(Effect.scoped(subscribe())))
+      )
+      assert.strictEqual(refused._tag, "TooManyStreams")
+      yield* Effect.scoped(subscribe())
+    }).pipe(Effect.provide(layerFeed(world, 1)))
+  })
+
+  it.live("ends when its key is revoked", () => {
+    const world = new World()
+    return Effect.gen(function* () {
+      const stream = yield* subscribe()
+      const ended = yield* Effect.forkChild(Stream.runDrain(stream))
+      yield* Deferred.succeed(world.revoked, undefined)
+      yield* Effect.timeout(Fiber.join(ended), "10 seconds")
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+  })
+})
