@@ -18,7 +18,7 @@ import { canonicalize } from "../src/domain/json/CanonicalJson.ts"
 import { parseJson, parseJsonWith } from "../src/domain/json/Json.ts"
 import type { JsonObject } from "../src/domain/json/StrictJson.ts"
 import { decodeCommand } from "../src/domain/records/Command.ts"
-import { readRegistryRecord } from "../src/domain/registry/Registry.ts"
+import { readRegistryRecord } from "../src/domain/registry/RegistryEntry.ts"
 import {
   factDetailsHash,
   parseFact,

@@ -5,7 +5,7 @@
  */
 import { Effect, Schema } from "effect"
 import { scan } from "../actors/log/PartitionScan.ts"
-import { OWNER_KEY } from "../actors/sequencer/SequencerState.ts"
+import { OWNER_KEY } from "../domain/records/StateRecords.ts"
 import { EventLog } from "../ports/EventLog.ts"
 
 export class RepairRefused extends Schema.TaggedError<RepairRefused>()("RepairRefused", {

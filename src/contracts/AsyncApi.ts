@@ -13,16 +13,18 @@ import {
   TRACE_FACT_TYPE,
   traceFactHeaders
 } from "../domain/records/CloudEvent.ts"
+import {
+  auditEventRecord,
+  checkpointRecord,
+  traceFactRecord
+} from "../domain/records/PublicRecords.ts"
+import type { RecordContract } from "../domain/records/RecordContract.ts"
 import { MESSAGE_BYTES_MAX, topicName } from "../domain/records/Topics.ts"
 import { TRACE_SCHEME } from "../domain/traces/TraceFact.ts"
-import { auditEventRecord } from "./AuditEventRecord.ts"
-import { checkpointRecord } from "./CheckpointRecord.ts"
 import { exampleCheckpoint } from "./ExampleCheckpoint.ts"
 import { exampleEvent, exampleLink } from "./ExampleEvent.ts"
 import { exampleFactPlace, exampleFactValue } from "./ExampleFact.ts"
-import { describe, type JsonRecord, type JsonValue } from "./JsonSchema.ts"
-import type { RecordContract } from "./RecordContract.ts"
-import { traceFactRecord } from "./TraceFactRecord.ts"
+import { describe, describeValue, type JsonRecord, type JsonValue } from "./JsonSchema.ts"
 import { toYaml } from "./Yaml.ts"
 
 /** What differs from one deployment to another. */
@@ -292,7 +294,7 @@ const schemas = (): JsonRecord =>
     Object.assign(
       {},
       ...publicTopics.map(({ record, schema: name }) => {
-        const { definitions, schema } = describe(record.value)
+        const { definitions, schema } = describeValue(record)
         const headers = describe(record.headers).schema
         return { [name]: schema, [`${name}Headers`]: headers, ...definitions }
       })

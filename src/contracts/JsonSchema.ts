@@ -3,7 +3,9 @@
  * `$defs/key` and `$defs/headers` the rest of it. Knows schemas only, no topic and no file.
  */
 import { Schema } from "effect"
-import type { RecordContract } from "./RecordContract.ts"
+import type { RecordContract } from "../domain/records/RecordContract.ts"
+import { exampleCheckpoint } from "./ExampleCheckpoint.ts"
+import { exampleEvent } from "./ExampleEvent.ts"
 
 export type JsonValue =
   | string
@@ -61,9 +63,25 @@ export const describe = (schema: Schema.Constraint): Described => {
   }
 }
 
-/** The document that stands in `schemas/json`. */
+/** Values of records as the documents show them, by the name of the contract. */
+const examples: Readonly<Record<string, unknown>> = {
+  "audit-event": exampleEvent,
+  checkpoint: exampleCheckpoint
+}
+
+/** The JSON Schema of the value of a record, with an example if there is one. */
+export const describeValue = ({ name, value }: RecordContract): Described => {
+  const { definitions, schema } = describe(value)
+  const example = examples[name]
+  return {
+    schema: example === undefined ? schema : { ...schema, examples: [example as JsonValue] },
+    definitions
+  }
+}
+
+/** The document in `schemas/json`. */
 export const jsonSchemaOf = (contract: RecordContract): JsonRecord => {
-  const value = describe(contract.value)
+  const value = describeValue(contract)
   const others = { key: contract.key, headers: contract.headers, ...contract.parts }
   const described = Object.entries(others).map(([name, part]) => [name, describe(part)] as const)
   return {

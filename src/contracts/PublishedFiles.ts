@@ -2,11 +2,11 @@
  * The files below `schemas/` that are made from the source: their paths and their content.
  */
 
+import { recordContracts } from "../domain/records/RecordContracts.ts"
 import { CriteriaMapping } from "../exports/report/Criteria.ts"
 import { defaultMapping } from "../exports/report/DefaultMapping.ts"
 import { asyncApiYaml, defaultPlace } from "./AsyncApi.ts"
 import { DIALECT, describe, jsonSchemaOf, schemaId } from "./JsonSchema.ts"
-import { recordContracts } from "./RecordContracts.ts"
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 

@@ -9,7 +9,6 @@ import {
   emptyReplay,
   emptyState,
   finishReplay,
-  HEAD_PREFIX,
   replay,
   type SequencerState,
   snapshot
@@ -23,10 +22,11 @@ import {
   step,
   stepCheckpoints
 } from "../../src/actors/sequencer/SequencerStep.ts"
-import type { StateRecord } from "../../src/actors/sequencer/StateRecord.ts"
 import { type CheckpointRecord, openNote, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
+import type { StateRecord } from "../../src/domain/records/StateRecords.ts"
+import { HEAD_PREFIX } from "../../src/domain/records/StateRecords.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
 import { runs } from "../support/Runs.ts"

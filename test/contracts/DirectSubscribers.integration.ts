@@ -15,13 +15,13 @@ import { runProjection } from "../../src/actors/projection/Projection.ts"
 import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../../src/domain/Identifiers.ts"
+import type { Command } from "../../src/domain/records/Command.ts"
+import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
 import {
-  type Command,
   RECEIPT_HEADER,
   TENANT_HEADER,
   WRITER_HEADER
-} from "../../src/domain/records/Command.ts"
-import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
+} from "../../src/domain/records/RecordHeaders.ts"
 import {
   FORMAT_HEADER,
   FORMAT_VERSION,
@@ -29,7 +29,7 @@ import {
   topicKinds,
   topicName
 } from "../../src/domain/records/Topics.ts"
-import type { RegistryOperation } from "../../src/domain/registry/Registry.ts"
+import type { RegistryOperation } from "../../src/domain/registry/RegistryEntry.ts"
 import { nowMicros } from "../../src/domain/Timestamp.ts"
 import { factTypes } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"

@@ -4,7 +4,6 @@
  */
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { noProgress } from "../../src/actors/log/Visibility.ts"
 import {
   emptyState,
   handOverRecord,
@@ -20,7 +19,6 @@ import {
   stateRecords,
   step
 } from "../../src/actors/sequencer/SequencerStep.ts"
-import type { StateRecord } from "../../src/actors/sequencer/StateRecord.ts"
 import { exampleEvent, exampleLink } from "../../src/contracts/ExampleEvent.ts"
 import {
   isTenantId,
@@ -38,6 +36,8 @@ import {
   type ItemError,
   type PreparedEvent
 } from "../../src/domain/records/Command.ts"
+import { noProgress } from "../../src/domain/records/Progress.ts"
+import type { StateRecord } from "../../src/domain/records/StateRecords.ts"
 import {
   type ApiKey,
   type RegistryEntry,
@@ -45,7 +45,7 @@ import {
   registryKey,
   registryValue,
   type ShareLink
-} from "../../src/domain/registry/Registry.ts"
+} from "../../src/domain/registry/RegistryEntry.ts"
 import { factDetailsHash, type PreparedDetails } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { prepareItem } from "../../src/services/ingest/Prepare.ts"

@@ -2,7 +2,6 @@
 
 import { readdirSync, readFileSync } from "node:fs"
 import { Ajv } from "ajv"
-import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
 import { parse } from "yaml"
 import { asyncApiDocument, asyncApiYaml, defaultPlace } from "../../src/contracts/AsyncApi.ts"
@@ -11,8 +10,6 @@ import { exampleLink, exampleValue } from "../../src/contracts/ExampleEvent.ts"
 import { exampleFactPlace, exampleFactValue } from "../../src/contracts/ExampleFact.ts"
 import type { JsonRecord, JsonValue } from "../../src/contracts/JsonSchema.ts"
 import { publishedFiles } from "../../src/contracts/PublishedFiles.ts"
-import { exactly } from "../../src/contracts/RecordContract.ts"
-import { recordContracts } from "../../src/contracts/RecordContracts.ts"
 import { toYaml } from "../../src/contracts/Yaml.ts"
 import { recompute } from "../../src/domain/chain/HashChain.ts"
 import {
@@ -20,6 +17,7 @@ import {
   checkpointHeaders,
   traceFactHeaders
 } from "../../src/domain/records/CloudEvent.ts"
+import { recordContracts } from "../../src/domain/records/RecordContracts.ts"
 import { recomputeFact } from "../../src/domain/traces/TraceFact.ts"
 import { FOLDER, faultIn, makeAjv, publishedNames } from "./Published.ts"
 
@@ -91,26 +89,6 @@ describe("the published contracts", () => {
     assert.isUndefined(faultIn("trace-fact", JSON.parse(exampleFactValue)))
     const headers = traceFactHeaders("alk", exampleFactPlace)
     assert.isUndefined(faultIn("trace-fact", headers, "headers"))
-  })
-})
-
-describe("exactly", () => {
-  interface Sample {
-    readonly a: string
-    readonly b?: number
-  }
-
-  it("compiles for the very type only", () => {
-    const both = { a: Schema.String, b: Schema.optionalKey(Schema.Number) }
-    exactly<Sample>()(Schema.Struct(both))
-    // @ts-expect-error an optional member is missing
-    exactly<Sample>()(Schema.Struct({ a: both.a }))
-    // @ts-expect-error a member too many
-    exactly<Sample>()(Schema.Struct({ ...both, c: Schema.optionalKey(Schema.String) }))
-    // @ts-expect-error required where it is optional
-    exactly<Sample>()(Schema.Struct({ ...both, b: Schema.Number }))
-    // @ts-expect-error narrower than it is
-    exactly<Sample>()(Schema.Struct({ ...both, a: Schema.Literal("x") }))
   })
 })
 

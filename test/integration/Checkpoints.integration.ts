@@ -4,10 +4,10 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { HEAD_PREFIX, type StoredHead } from "../../src/actors/sequencer/SequencerState.ts"
 import { type CheckpointRecord, openNote } from "../../src/domain/chain/Checkpoint.ts"
 import { Frontier } from "../../src/domain/chain/MerkleTree.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
+import { HEAD_PREFIX, type StoredHead } from "../../src/domain/records/StateRecords.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"

@@ -7,7 +7,8 @@ import { GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
 import { type Link, linkOf } from "../../src/domain/chain/Link.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { type Command, dedupKeyOf, encodeCommand } from "../../src/domain/records/Command.ts"
-import { KIND_HEADER, type Receipt } from "../../src/domain/records/Receipt.ts"
+import type { Receipt } from "../../src/domain/records/Receipt.ts"
+import { KIND_HEADER } from "../../src/domain/records/RecordHeaders.ts"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
 import {
   append,

@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { HEAD_PREFIX } from "../../src/actors/sequencer/SequencerState.ts"
+import { HEAD_PREFIX } from "../../src/domain/records/StateRecords.ts"
 import { parseFact } from "../../src/domain/traces/TraceFact.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import { EventLog } from "../../src/ports/EventLog.ts"

@@ -6,7 +6,6 @@
 import { Deferred, Effect, Fiber, Layer, Metric, type Scope } from "effect"
 import { layerChainEnds } from "../../src/actors/chainEnds/ChainEndsOfLog.ts"
 import { layerFollower } from "../../src/actors/follower/Follower.ts"
-import { noProgress, type Progress } from "../../src/actors/log/Visibility.ts"
 import { runProjection } from "../../src/actors/projection/Projection.ts"
 import {
   runSequencer,
@@ -15,7 +14,9 @@ import {
 } from "../../src/actors/sequencer/Sequencer.ts"
 import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
-import { ATTEMPT_HEADER, type Receipt } from "../../src/domain/records/Receipt.ts"
+import { noProgress, type Progress } from "../../src/domain/records/Progress.ts"
+import type { Receipt } from "../../src/domain/records/Receipt.ts"
+import { ATTEMPT_HEADER } from "../../src/domain/records/RecordHeaders.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
 import { parseFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"

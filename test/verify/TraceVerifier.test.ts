@@ -5,10 +5,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
-import { noProgress, Visibility } from "../../src/actors/log/Visibility.ts"
+import { Visibility } from "../../src/actors/log/Visibility.ts"
 import { emptyState } from "../../src/actors/sequencer/SequencerState.ts"
 import { advance, step } from "../../src/actors/sequencer/SequencerStep.ts"
 import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
+import { noProgress } from "../../src/domain/records/Progress.ts"
 import {
   eraseFact,
   parseFact,

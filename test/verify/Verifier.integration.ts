@@ -6,7 +6,8 @@ import { Effect, Fiber, Layer, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
 import type { Heads } from "../../src/actors/follower/Heads.ts"
-import { noProgress, Visibility } from "../../src/actors/log/Visibility.ts"
+import { Visibility } from "../../src/actors/log/Visibility.ts"
+import { noProgress } from "../../src/domain/records/Progress.ts"
 import {
   BLOCK_EVENTS,
   blockOf,

@@ -11,14 +11,17 @@ import {
   chains,
   treeNameOf
 } from "../../domain/chain/Chains.ts"
-import { type CheckpointRecord, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import {
+  type CheckpointRecord,
+  readCheckpoint,
+  treeOfCheckpoint
+} from "../../domain/chain/Checkpoint.ts"
 import { follows, type Link } from "../../domain/chain/Link.ts"
 import { EventLog, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
 import { Heads, headOf } from "../follower/Heads.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
 import { scan } from "../log/PartitionScan.ts"
 import { type Gathered, TopicTail } from "../log/TopicTail.ts"
-import { readCheckpoint } from "../sequencer/SequencerState.ts"
 import { ChainEnds } from "./ChainEnds.ts"
 
 /** Tenants whose chain was read link by link that are remembered. */

@@ -5,18 +5,22 @@
  */
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
 import { chainOfTree, treeNameOf } from "../../domain/chain/Chains.ts"
+import { readCheckpoint } from "../../domain/chain/Checkpoint.ts"
 import type { Head } from "../../domain/chain/Head.ts"
 import { reasonOf } from "../../domain/json/RecordFields.ts"
-import { RECEIPT_HEADER } from "../../domain/records/Command.ts"
+import { noProgress, type Progress, readProgress } from "../../domain/records/Progress.ts"
+import { type Receipt, readReceipt, readVerdict } from "../../domain/records/Receipt.ts"
+import { ATTEMPT_HEADER, KIND_HEADER, RECEIPT_HEADER } from "../../domain/records/RecordHeaders.ts"
 import {
-  ATTEMPT_HEADER,
-  KIND_HEADER,
-  type Receipt,
-  readReceipt,
-  readVerdict
-} from "../../domain/records/Receipt.ts"
+  HAND_OVER_PREFIX,
+  HEAD_PREFIX,
+  readTreeSigner,
+  SIGNER_KEY,
+  TRACE_HEAD_PREFIX
+} from "../../domain/records/StateRecords.ts"
 import type { TopicKind } from "../../domain/records/Topics.ts"
-import { checkNotOlder, type Registry, readRegistryRecord } from "../../domain/registry/Registry.ts"
+import { checkNotOlder, type Registry } from "../../domain/registry/Registry.ts"
+import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import {
   EventLog,
@@ -29,18 +33,8 @@ import {
 } from "../../ports/EventLog.ts"
 import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
 import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
-import { noProgress, type Progress, readProgress, Visibility } from "../log/Visibility.ts"
-import {
-  HAND_OVER_PREFIX,
-  HEAD_PREFIX,
-  handOverName,
-  moveHead,
-  readCheckpoint,
-  readHead,
-  readTreeSigner,
-  SIGNER_KEY,
-  TRACE_HEAD_PREFIX
-} from "../sequencer/SequencerState.ts"
+import { Visibility } from "../log/Visibility.ts"
+import { handOverName, moveHead, readHead } from "../sequencer/SequencerState.ts"
 import { Heads } from "./Heads.ts"
 import { type Decision, type ReceiptState, Receipts } from "./Receipts.ts"
 import { TreeSigners } from "./TreeSigners.ts"

@@ -3,7 +3,7 @@
  * and the admin token. Compares hashes only; every process follows the registry by itself.
  */
 import { Context, type Effect, Schema } from "effect"
-import type { ApiKey, Scope, Tenant } from "../../domain/registry/Registry.ts"
+import type { ApiKey, Scope, Tenant } from "../../domain/registry/RegistryEntry.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 
 export interface Principal {

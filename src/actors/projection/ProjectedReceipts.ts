@@ -1,7 +1,6 @@
 /** Projects `alk.receipts`: the final receipts, once they have left the memory of API processes. */
 import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
-import { RECEIPT_HEADER, TENANT_HEADER } from "../../domain/records/Command.ts"
-import { KIND_HEADER } from "../../domain/records/Receipt.ts"
+import { KIND_HEADER, RECEIPT_HEADER, TENANT_HEADER } from "../../domain/records/RecordHeaders.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import { EventStore, type ReceiptRow } from "../../ports/EventStore.ts"
 import { bodyOf, CONTROL, insertAll, measured, type ProjectedTopic } from "./ProjectedTopic.ts"

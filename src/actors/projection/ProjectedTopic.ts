@@ -5,6 +5,7 @@
 import { Clock, Effect, Metric } from "effect"
 import type { Link } from "../../domain/chain/Link.ts"
 import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
+import type { Progress } from "../../domain/records/Progress.ts"
 import type { CheckpointStore } from "../../ports/CheckpointStore.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import {
@@ -16,7 +17,6 @@ import {
 } from "../../ports/EventStore.ts"
 import type { StoredTopic } from "../../ports/TopicRows.ts"
 import type { TraceStore } from "../../ports/TraceStore.ts"
-import type { Progress } from "../log/Visibility.ts"
 import type { IsRecord } from "./Confirmation.ts"
 import type { ChainLinks } from "./ProjectionLinks.ts"
 

@@ -4,6 +4,7 @@
  * nothing; whatever it finds in the store that the topic denies is set aside and built anew.
  */
 import { Effect, Metric, Ref, Schedule, Schema, Stream } from "effect"
+import { noProgress, type Progress, readProgress } from "../../domain/records/Progress.ts"
 import {
   type Assignment,
   EventLog,
@@ -16,7 +17,6 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { StoredTopics } from "../../ports/TopicRows.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { type Malformed, reportMalformed, scanEach, takeEach } from "../log/Malformed.ts"
-import { noProgress, type Progress, readProgress } from "../log/Visibility.ts"
 import { repairCheckpoints } from "./CheckpointRepair.ts"
 import { confirm } from "./Confirmation.ts"
 import { checkpointRowIfAny, projectedCheckpoints } from "./ProjectedCheckpoints.ts"

@@ -4,19 +4,10 @@
  * objects would cost ten times the memory; what the fields mean is the owner's business.
  */
 
-/** Bytes of one packed entry: 16 of key, 16 of mark, 8 of number. */
-export const ENTRY_BYTES = 40
+import { ENTRY_BYTES, type WindowEntry } from "../../domain/records/StateRecords.ts"
+
 const WORDS = ENTRY_BYTES / 4
 const CAPACITY_MIN = 1_024
-
-export interface WindowEntry {
-  /** 32 hex digits. */
-  readonly key: string
-  /** 32 hex digits. */
-  readonly mark: string
-  /** A non-negative safe integer. */
-  readonly number: number
-}
 
 export interface WindowHit {
   /** Arrival number of the entry, from 0 for the first entry ever. */

@@ -9,23 +9,20 @@ import {
   checkpointHeaders,
   traceFactHeaders
 } from "../../domain/records/CloudEvent.ts"
-import {
-  CommandUnreadable,
-  decodeCommand,
-  RECEIPT_HEADER,
-  TENANT_HEADER,
-  WRITER_HEADER
-} from "../../domain/records/Command.ts"
+import { CommandUnreadable, decodeCommand } from "../../domain/records/Command.ts"
 import { readMark } from "../../domain/records/CommandWriter.ts"
+import type { Receipt, ReceiptRecordKind } from "../../domain/records/Receipt.ts"
 import {
   ATTEMPT_HEADER,
   COMMAND_HEADER,
   KIND_HEADER,
-  type Receipt,
-  type ReceiptRecordKind
-} from "../../domain/records/Receipt.ts"
+  REASON_HEADER,
+  RECEIPT_HEADER,
+  TENANT_HEADER,
+  WRITER_HEADER
+} from "../../domain/records/RecordHeaders.ts"
 import { FORMAT_HEADER, FORMAT_VERSION } from "../../domain/records/Topics.ts"
-import { registryRecord } from "../../domain/registry/Registry.ts"
+import { registryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import {
   EventLog,
@@ -88,9 +85,6 @@ export interface SequencerSettings extends KeyChange {
    */
   readonly traceStore?: TraceLookup
 }
-
-/** Header of a quarantined command: why it could not be applied. */
-export const REASON_HEADER = "alk-reason"
 
 export const committedEvents = Metric.counter("alk_events_committed_total", {
   description: "Events committed to the log by the sequencers of this process",

@@ -12,6 +12,7 @@ import {
 } from "../../domain/chain/Checkpoint.ts"
 import { handOver } from "../../domain/chain/KeyLine.ts"
 import { checkpointHeaders } from "../../domain/records/CloudEvent.ts"
+import type { StateRecord } from "../../domain/records/StateRecords.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import type { NewRecord, TransactionalWriter } from "../../ports/EventLog.ts"
 import { PartitionRefused } from "./SequencerRestore.ts"
@@ -23,7 +24,6 @@ import {
   signerRecord
 } from "./SequencerState.ts"
 import type { CheckpointSigner } from "./SequencerStep.ts"
-import type { StateRecord } from "./StateRecord.ts"
 
 /** Who signs, and who did until now: the key before, while the change is under way. */
 export interface KeyChange extends CheckpointSigner {

@@ -5,23 +5,25 @@
  */
 import { Effect, Schema } from "effect"
 import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
-import { type CheckpointRecord, openNote, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import {
+  type CheckpointRecord,
+  openNote,
+  readCheckpoint,
+  treeOfCheckpoint
+} from "../../domain/chain/Checkpoint.ts"
 import type { Head } from "../../domain/chain/Head.ts"
 import { NEXT_KEY } from "../../domain/chain/KeyLine.ts"
 import { follows, type Link } from "../../domain/chain/Link.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
-import {
-  type Command,
-  decodeCommand,
-  dedupKeyOf,
-  WRITER_HEADER
-} from "../../domain/records/Command.ts"
+import { type Command, decodeCommand, dedupKeyOf } from "../../domain/records/Command.ts"
 import { readMark } from "../../domain/records/CommandWriter.ts"
-import { COMMAND_HEADER } from "../../domain/records/Receipt.ts"
+import { COMMAND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
+import type { StateRecord, TreeSigner, WindowEntry } from "../../domain/records/StateRecords.ts"
 import type { TopicKind } from "../../domain/records/Topics.ts"
-import { checkNotOlder, readRegistryRecord } from "../../domain/registry/Registry.ts"
+import { checkNotOlder } from "../../domain/registry/Registry.ts"
+import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
 import { parseFact } from "../../domain/traces/TraceFact.ts"
@@ -38,7 +40,7 @@ import type {
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
 import { type Malformed, reportMalformed, scanEach, takeEach } from "../log/Malformed.ts"
 import { scan, scanUntil } from "../log/PartitionScan.ts"
-import { PackedWindow, type WindowEntry } from "./PackedWindow.ts"
+import { PackedWindow } from "./PackedWindow.ts"
 import {
   emptyReplay,
   emptyState,
@@ -48,15 +50,12 @@ import {
   metaRecord,
   ownerRecord,
   type Replay,
-  readCheckpoint,
   replay,
   type SequencerState,
   snapshot,
-  type TreeSigner,
   totalsOf,
   type Windows
 } from "./SequencerState.ts"
-import type { StateRecord } from "./StateRecord.ts"
 
 /** The partition can't be sequenced without risking its chains; a person has to look. */
 export class PartitionRefused extends Schema.TaggedError<PartitionRefused>()("PartitionRefused", {

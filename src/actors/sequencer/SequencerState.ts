@@ -3,20 +3,41 @@
  * is replaying these records; nothing here decides anything.
  */
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
-import { type CheckpointRecord, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import {
+  type CheckpointRecord,
+  readCheckpoint,
+  treeOfCheckpoint
+} from "../../domain/chain/Checkpoint.ts"
 import type { Head } from "../../domain/chain/Head.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
 import { isWriter } from "../../domain/records/CommandWriter.ts"
-import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
 import {
+  APPLIED_KEY,
+  type Applied,
+  CHECKPOINT_PREFIX,
+  DEDUP_PREFIX,
   ENTRY_BYTES,
-  PackedWindow,
-  packEntries,
-  unpackEntries,
-  type WindowEntry
-} from "./PackedWindow.ts"
-import type { StateRecord } from "./StateRecord.ts"
+  HAND_OVER_PREFIX,
+  HEAD_PREFIX,
+  IDEMPOTENCY_PREFIX,
+  META_KEY,
+  OWNER_KEY,
+  readApplied,
+  readMeta,
+  readOwner,
+  readTreeSigner,
+  readWriter,
+  SIGNER_KEY,
+  type StateRecord,
+  type StoredHead,
+  TRACE_HEAD_PREFIX,
+  type TreeSigner,
+  type WindowEntry,
+  WRITER_PREFIX
+} from "../../domain/records/StateRecords.ts"
+import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
+import { PackedWindow, packEntries, unpackEntries } from "./PackedWindow.ts"
 import { isTraceKey, TraceState } from "./traces/TraceState.ts"
 
 /** Window entries in one record of a snapshot; 40 bytes each. */
@@ -78,14 +99,6 @@ export interface SequencerState {
   totals: Totals
 }
 
-/** The record `signer`. */
-export interface TreeSigner {
-  /** The key as C2SP writes it. */
-  readonly vkey: string
-  /** The one that has handed all trees of this partition over to it; null without one. */
-  readonly previous: string | null
-}
-
 /** By which a changelog is known to be whole. */
 export interface Totals {
   /** Events, and trace facts, that were ever appended here: the heads add up to them. */
@@ -121,18 +134,6 @@ export const emptyState = (
   totals: { events: 0, facts: 0, writers: 0 }
 })
 
-export const META_KEY = "meta"
-export const OWNER_KEY = "owner"
-export const APPLIED_KEY = "applied"
-export const HEAD_PREFIX = "head/"
-export const TRACE_HEAD_PREFIX = "trace-head/"
-export const CHECKPOINT_PREFIX = "checkpoint/"
-export const SIGNER_KEY = "signer"
-export const HAND_OVER_PREFIX = "hand-over/"
-export const WRITER_PREFIX = "writer/"
-export const DEDUP_PREFIX = "dedup/"
-export const IDEMPOTENCY_PREFIX = "idem/"
-
 export const metaRecord = (partitions: number): StateRecord => ({
   key: META_KEY,
   value: JSON.stringify({ format: 1, partitions })
@@ -142,22 +143,6 @@ export const ownerRecord = (owner: string): StateRecord => ({
   key: OWNER_KEY,
   value: JSON.stringify({ owner })
 })
-
-/** The record `applied`. */
-export interface Applied {
-  /** Offset of the last command applied; -1 before the first. */
-  readonly command_offset: number
-  /** Offsets after the last record on `alk.events` and on `alk.traces`. */
-  readonly events_next: number
-  readonly traces_next: number
-  /** Executions with facts up to here, exclusive, may have been forgotten. */
-  readonly traces_forgotten: number
-  /** Events and trace facts ever appended; the sequences of all heads add up to them. */
-  readonly events_total: number
-  readonly facts_total: number
-  /** The last numbers of all remembered writers of commands add up to this. */
-  readonly writers_total: number
-}
 
 export const appliedRecord = (applied: Applied): StateRecord => ({
   key: APPLIED_KEY,
@@ -193,16 +178,11 @@ export const totalsOf = ({
   writers: [...writers.values()].reduce((sum, number) => sum + number, 0)
 })
 
-/** The records `head/<tenant>` and `trace-head/<tenant>`. */
-export interface StoredHead extends Head {
-  /** The Merkle tree as `Frontier.encode` writes it; null if the start of the chain is gone. */
-  readonly tree: string | null
-}
-
 const HASH = /^[0-9a-f]{64}$/
 
 /**
- * The value of a head; without a tree if an earlier version has written it.
+ * The value of a head; without a tree if an earlier version has written it. Hot path: the follower
+ * reads one for every transaction, so it is read by hand.
  * @throws RecordUnreadable
  */
 export const readHead = (value: Buffer): Head & { readonly tree?: string | null } => {
@@ -214,35 +194,6 @@ export const readHead = (value: Buffer): Head & { readonly tree?: string | null 
     hash: fields.text("hash", HASH),
     created_at: fields.time("created_at"),
     ...(tree === undefined ? {} : { tree: tree as string | null })
-  }
-}
-
-/** @throws RecordUnreadable */
-export const readCheckpoint = (value: Buffer): CheckpointRecord => {
-  const fields = RecordFields.of(value, "checkpoint")
-  for (const name of ["tenant_id", "root_hash", "key_id", "note"]) fields.text(name)
-  fields.time("created_at")
-  fields.integer("tree_size", 1)
-  if (fields.has("chain")) fields.text("chain", /^(?:events|traces)$/)
-  return fields.value as unknown as CheckpointRecord
-}
-
-/** The totals are undefined where an older version has written the record. */
-const readApplied = (value: Buffer) => {
-  const fields = RecordFields.of(value, "applied")
-  const orNone = (name: string) => (fields.has(name) ? fields.integer(name) : 0)
-  return {
-    command_offset: fields.integer("command_offset", -1),
-    events_next: fields.integer("events_next"),
-    traces_next: orNone("traces_next"),
-    traces_forgotten: orNone("traces_forgotten"),
-    totals: fields.has("events_total")
-      ? {
-          events: fields.integer("events_total"),
-          facts: fields.integer("facts_total"),
-          writers: fields.integer("writers_total")
-        }
-      : undefined
   }
 }
 
@@ -303,13 +254,6 @@ export const signerRecord = (signer: TreeSigner): StateRecord => ({
   value: JSON.stringify(signer)
 })
 
-/** @throws RecordUnreadable */
-export const readTreeSigner = (value: Buffer): TreeSigner => {
-  const fields = RecordFields.of(value, "signer")
-  const vkey = fields.text("vkey")
-  return { vkey, previous: fields.value["previous"] === null ? null : fields.text("previous") }
-}
-
 /** null: the writer is remembered no longer. */
 export const writerRecord = (writer: string, number: number | null): StateRecord => ({
   key: `${WRITER_PREFIX}${writer}`,
@@ -320,7 +264,7 @@ export const writerRecord = (writer: string, number: number | null): StateRecord
 const replayWriter = (writers: Map<string, number>, writer: string, value: Buffer | null): void => {
   if (!isWriter(writer)) throw new RecordUnreadable("its key names no writer")
   if (value === null) return void writers.delete(writer)
-  const number = RecordFields.of(value, "writer").integer("number", 1)
+  const number = readWriter(value).number
   if (number < (writers.get(writer) ?? 0)) throw new RecordUnreadable("the writer goes back")
   writers.set(writer, number)
 }
@@ -387,9 +331,19 @@ const replayApplied = (into: Replay, value: Buffer | null): void => {
   into.state.eventsNext = applied?.events_next ?? 0
   into.state.tracesNext = applied?.traces_next ?? 0
   into.state.tracesForgotten = applied?.traces_forgotten ?? 0
-  into.totals = applied?.totals
+  into.totals = applied && totalsIn(applied)
   into.started = applied !== undefined
 }
+
+/** undefined where an older version has written the record. */
+const totalsIn = ({
+  events_total: events,
+  facts_total: facts,
+  writers_total: writers
+}: ReturnType<typeof readApplied>): Totals | undefined =>
+  events === undefined || facts === undefined || writers === undefined
+    ? undefined
+    : { events, facts, writers }
 
 /**
  * Take one record of the changelog into account. Unknown keys belong to newer versions.
@@ -423,9 +377,9 @@ export const replay = (into: Replay, key: string, value: Buffer | null): void =>
   } else if (value === null) {
     return
   } else if (key === OWNER_KEY) {
-    into.owner = RecordFields.of(value, "owner").text("owner")
+    into.owner = readOwner(value).owner
   } else if (key === META_KEY) {
-    into.partitions = RecordFields.of(value, "meta").integer("partitions", 1)
+    into.partitions = readMeta(value).partitions
   }
 }
 

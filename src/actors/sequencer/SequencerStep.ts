@@ -23,30 +23,28 @@ import {
 } from "../../domain/records/Command.ts"
 import { copyRefusal, isForgotten, type WriterMark } from "../../domain/records/CommandWriter.ts"
 import type { AttemptVerdict, Duplicate, Receipt } from "../../domain/records/Receipt.ts"
+import type { StateRecord, WindowEntry } from "../../domain/records/StateRecords.ts"
+import { DEDUP_PREFIX, IDEMPOTENCY_PREFIX } from "../../domain/records/StateRecords.ts"
 import { RECEIPTS_RETENTION_DAYS } from "../../domain/records/Topics.ts"
+import { decide, linksToPurge } from "../../domain/registry/Registry.ts"
 import {
-  decide,
-  linksToPurge,
   type RegistryChange,
   readRegistryRecord,
   registryRecord
-} from "../../domain/registry/Registry.ts"
+} from "../../domain/registry/RegistryEntry.ts"
 import { RegistryDraft } from "../../domain/registry/RegistryTable.ts"
 import { formatMicros, microsOf } from "../../domain/Timestamp.ts"
-import type { WindowEntry, WindowHit } from "./PackedWindow.ts"
+import type { WindowHit } from "./PackedWindow.ts"
 import { countByCode } from "./RejectedItems.ts"
 import {
   appliedRecord,
   checkpointRecord,
-  DEDUP_PREFIX,
   headRecord,
-  IDEMPOTENCY_PREFIX,
   type SequencerState,
   type Totals,
   windowRecord,
   writerRecord
 } from "./SequencerState.ts"
-import type { StateRecord } from "./StateRecord.ts"
 import type { MissingExecutions } from "./traces/MissingExecutions.ts"
 import { type TraceChanges, TraceDraft } from "./traces/TraceDraft.ts"
 import { traceRecords } from "./traces/TraceState.ts"

@@ -13,24 +13,36 @@ import {
   sign as signBytes,
   verify as verifyBytes
 } from "node:crypto"
-import { type Chain, treeNameOf } from "./Chains.ts"
+import { Schema } from "effect"
+import { form, sequence, sha256, tenant, text, time } from "../Forms.ts"
+import { recordDecoder } from "../json/RecordDecoder.ts"
+import { type Chain, chains, treeNameOf } from "./Chains.ts"
 import { EMPTY_ROOT, type Frontier, HASH_BYTES } from "./MerkleTree.ts"
 
-/** One record of `alk.checkpoints`. */
-export interface CheckpointRecord {
-  readonly tenant_id: string
-  /** Which of the tenant's trees; of its events if absent. */
-  readonly chain?: Chain
-  readonly tree_size: number
-  /** 64 hex digits. */
-  readonly root_hash: string
-  /** Canonical microsecond form; the sequencer's clock, not covered by the signature. */
-  readonly created_at: string
-  /** 8 hex digits: which key signed. */
-  readonly key_id: string
-  /** The whole signed note. */
-  readonly note: string
-}
+/** One record of `alk.checkpoints`. Only the note is signed. */
+export const CheckpointRecord = Schema.Struct({
+  tenant_id: tenant("Whose chain it is."),
+  chain: Schema.optionalKey(
+    Schema.Literals(chains).annotate({
+      description: "Of which of the tenant's chains: of the events if absent."
+    })
+  ),
+  tree_size: sequence("Events, or trace facts, that the tree covers, from the first."),
+  root_hash: sha256("RFC 9162 root over their hashes."),
+  created_at: time("When it was signed; not covered by the signature."),
+  key_id: form(/^[0-9a-f]{8}$/u, "Which key signed."),
+  note: text("The checkpoint itself: a C2SP tlog-checkpoint as signed note, Ed25519.")
+})
+export type CheckpointRecord = typeof CheckpointRecord.Type
+
+/** A checkpoint within another record. */
+export const CheckpointMember = CheckpointRecord.annotate({ identifier: "Checkpoint" })
+
+/** @throws RecordUnreadable */
+export const readCheckpoint: (value: Buffer | string) => CheckpointRecord = recordDecoder(
+  CheckpointRecord,
+  "checkpoint"
+)
 
 export interface Signer {
   /** Name of the key: the service's. */

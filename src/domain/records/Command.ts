@@ -5,9 +5,21 @@
  * again before they are stored.
  */
 import { hash } from "node:crypto"
+import { Schema } from "effect"
+import { form, hex16, natural, tenantOrProbe, text, time } from "../Forms.ts"
 import { parseJson } from "../json/Json.ts"
-import type { RegistryOperation } from "../registry/Registry.ts"
-import { decodeOperation, encodeOperation, type TraceOperation } from "../traces/TraceOperation.ts"
+import { RegistryOperation } from "../registry/RegistryEntry.ts"
+import { decodeOperation, encodeOperation, TraceOperation } from "../traces/TraceOperation.ts"
+import type { RecordContract } from "./RecordContract.ts"
+import {
+  formatHeader,
+  MAC_HEADER,
+  macHeader,
+  RECEIPT_HEADER,
+  TENANT_HEADER,
+  WRITER_HEADER
+} from "./RecordHeaders.ts"
+import { FORMAT_HEADER } from "./Topics.ts"
 
 /** An event that has passed validation: canonical, hashed, ready to be given its place. */
 export interface PreparedEvent {
@@ -25,29 +37,31 @@ export interface PreparedEvent {
   readonly fingerprint?: string
 }
 
-export interface ItemError {
-  readonly index: number
-  readonly code: string
-  readonly message: string
-}
+export const ItemError = Schema.Struct({
+  index: natural("Place of the item in the request."),
+  code: form(/^[a-z]+(?:_[a-z]+)*$/u, "One of the documented codes, such as invalid_value."),
+  message: text("What is wrong, naming the field.")
+}).annotate({ identifier: "ItemError" })
+export type ItemError = typeof ItemError.Type
 
-export interface ItemWarning {
-  readonly index: number
-  readonly field: string
-}
+export const ItemWarning = Schema.Struct({
+  index: natural("Place of the item in the request."),
+  field: text("Path of a field that was sent but is not stored.")
+}).annotate({ identifier: "ItemWarning" })
+export type ItemWarning = typeof ItemWarning.Type
 
-/** What makes a request repeatable: see `Idempotency-Key`. */
-export interface IdempotencyMark {
-  /** 32 hex digits of tenant, method, path and key. */
-  readonly key: string
-  /**
-   * 32 hex digits of the body after decompression, but for the last bit, which says whether the
-   * client waits for the commit.
-   */
-  readonly body: string
-  /** A single synchronous event that conflicts is answered 409, and only 2xx is remembered. */
-  readonly forgetConflict: boolean
-}
+/**
+ * What makes a request repeatable: see `Idempotency-Key`. The last bit of `body` says whether the
+ * client waits for the commit.
+ */
+export const IdempotencyMark = Schema.Struct({
+  key: hex16("Names tenant, method, path and Idempotency-Key."),
+  body: hex16("Names the body after decompression."),
+  forgetConflict: Schema.Boolean.annotate({
+    description: "True where a conflict is answered 409, which is not remembered."
+  })
+})
+export type IdempotencyMark = typeof IdempotencyMark.Type
 
 /** The last of the hex digits with its last bit set or cleared. */
 export const bodyMark = (digits: string, waits: boolean): string => {
@@ -65,20 +79,23 @@ export const hasWaited = (mark: string): boolean => bodyMark(mark, true) === mar
 export const commandKinds = ["ingest", "trace", "registry", "checkpoint", "probe"] as const
 export type CommandKind = (typeof commandKinds)[number]
 
-export interface Command {
-  readonly kind: CommandKind
-  readonly tenantId: string
-  readonly receiptId: string
-  /** Names this attempt; a repeated request has the receipt id of the first one. */
-  readonly attempt: string
-  /** Canonical microsecond form. */
-  readonly receivedAt: string
+/** The first line of a command. */
+export const CommandHeader = Schema.Struct({
+  kind: Schema.Literals(commandKinds),
+  tenantId: tenantOrProbe("Whose chain is written."),
+  receiptId: text("Receipt that answers the request; of a probe, its attempt."),
+  attempt: text("Names this attempt: a repeated request has the receipt of the first one."),
+  receivedAt: time("When the request was accepted."),
+  errors: Schema.Array(ItemError).annotate({ description: "Items refused at once." }),
+  warnings: Schema.Array(ItemWarning),
+  idempotency: Schema.optionalKey(IdempotencyMark),
+  operation: Schema.optionalKey(RegistryOperation)
+})
+export type CommandHeader = typeof CommandHeader.Type
+
+/** A `registry` command has an operation; its one event is appended only if that is granted. */
+export interface Command extends CommandHeader {
   readonly events: ReadonlyArray<PreparedEvent>
-  readonly errors: ReadonlyArray<ItemError>
-  readonly warnings: ReadonlyArray<ItemWarning>
-  readonly idempotency?: IdempotencyMark
-  /** What a `registry` command wants; its one event is appended only if it is granted. */
-  readonly operation?: RegistryOperation
   /** What a `trace` command wants, in the order of the request. */
   readonly traces?: ReadonlyArray<TraceOperation>
 }
@@ -91,12 +108,6 @@ export const dedupKeyOf = (tenantId: string, id: string): string =>
 export class CommandUnreadable extends Error {
   override readonly name = "CommandUnreadable"
 }
-
-/** Kafka headers of a command, readable even where its value is not. */
-export const RECEIPT_HEADER = "alk-receipt"
-export const TENANT_HEADER = "alk-tenant"
-/** Which writer wrote the command, and its number there: `<writer>/<number>`. */
-export const WRITER_HEADER = "alk-writer"
 
 const NONE = "-"
 const FIELDS = 8
@@ -155,12 +166,10 @@ const decodeTrace = (line: string): TraceOperation => {
 /** The canonical microsecond form of a time. */
 const MICROS_FORM = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
-/** The first line of a command. */
-export type CommandHeader = Omit<Command, "events" | "traces">
-
+/** Hot path: what the MAC can't say by itself, checked by hand. Operations are rare. */
 const isHeader = (value: unknown): value is CommandHeader => {
   if (typeof value !== "object" || value === null) return false
-  const header = value as Partial<Record<keyof Command, unknown>>
+  const header = value as Partial<Record<keyof CommandHeader, unknown>>
   return (
     commandKinds.includes(header.kind as CommandKind)
     && typeof header.tenantId === "string"
@@ -170,8 +179,11 @@ const isHeader = (value: unknown): value is CommandHeader => {
     && MICROS_FORM.test(header.receivedAt)
     && Array.isArray(header.errors)
     && Array.isArray(header.warnings)
+    && (header.operation === undefined || isOperation(header.operation))
   )
 }
+
+const isOperation = Schema.is(RegistryOperation)
 
 /** Read a command back. Throws CommandUnreadable on anything that `encodeCommand` didn't write. */
 export const decodeCommand = (value: Buffer | null): Command => {
@@ -194,3 +206,48 @@ export const decodeCommand = (value: Buffer | null): Command => {
 
 /** Events of one batch. */
 export const BATCH_ITEMS_MAX = 1_000
+
+const eventFields = [
+  "index",
+  "content_hash",
+  "details_salt or -",
+  "details_hash or -",
+  "dedup key or -",
+  "fingerprint or -",
+  "id as JSON",
+  "the stored JSON up to and including metadata, without its closing brace"
+]
+
+/** The line of an event. */
+const EventLine = form(
+  new RegExp(
+    String.raw`^(?:0|[1-9][0-9]*)\t[0-9a-f]{64}\t(?:-|[0-9a-f]{32})\t(?:-|[0-9a-f]{64})`
+      + String.raw`\t(?:-|[0-9a-f]{32})\t(?:-|[0-9a-f]{32})\t"[^\t\n]+"\t\{"id":[^\t\n]+$`,
+    "u"
+  ),
+  `One event: ${eventFields.join(", ")}; with one tab between two fields.`
+)
+
+export const commandRecord: RecordContract = {
+  name: "command",
+  topic: "commands",
+  title: "Command",
+  description:
+    "One accepted request of up to 1000 events, validated and hashed. The value is UTF-8 text: a "
+    + "first line of compact JSON, described here, then a line of the form of $defs/eventLine for "
+    + "each event, or in a command of the kind trace one like $defs/traceLine for each operation, "
+    + "in the order of the request. Lines are separated by one line feed.",
+  key: tenantOrProbe("The tenant; probes are written to each partition explicitly."),
+  headers: Schema.Struct({
+    [FORMAT_HEADER]: formatHeader,
+    [RECEIPT_HEADER]: text("The receiptId, readable even where the value is not."),
+    [TENANT_HEADER]: tenantOrProbe("The tenantId, readable even where the value is not."),
+    [WRITER_HEADER]: form(
+      /^[0-9]{1,16}-[0-9a-f]{8}\/[1-9][0-9]*$/u,
+      "Which writer wrote it, `/`, its number there: by this a copy is known."
+    ),
+    [MAC_HEADER]: macHeader
+  }),
+  value: CommandHeader,
+  parts: { eventLine: EventLine, traceLine: TraceOperation }
+}

@@ -2,79 +2,96 @@
  * The outcome of one command, as it stands on `alk.receipts` and in the store. What a client sees of
  * it is `toAnswer`; whether it may be called committed yet depends on what the projection has shown.
  */
-import type { CheckpointRecord } from "../chain/Checkpoint.ts"
+import { Schema } from "effect"
+import { CheckpointMember } from "../chain/Checkpoint.ts"
+import { digits, natural, sequence, sha256, tenantOrProbe, text, time } from "../Forms.ts"
+import { recordDecoder } from "../json/RecordDecoder.ts"
 import { RecordFields } from "../json/RecordFields.ts"
-import type { TraceResult } from "../traces/TraceOperation.ts"
-import type { ItemError, ItemWarning } from "./Command.ts"
+import { TraceResult } from "../traces/TraceOperation.ts"
+import { ItemError, ItemWarning } from "./Command.ts"
+import type { RecordContract } from "./RecordContract.ts"
+import {
+  ATTEMPT_HEADER,
+  COMMAND_HEADER,
+  formatHeader,
+  KIND_HEADER,
+  RECEIPT_HEADER,
+  TENANT_HEADER
+} from "./RecordHeaders.ts"
+import { FORMAT_HEADER } from "./Topics.ts"
 
-export interface Duplicate {
-  /** Place in the request, from 0. */
-  readonly index: number
-  /** Where the first event with this id and content stands. */
-  readonly sequence_number: number
-}
+export const Duplicate = Schema.Struct({
+  index: natural("Place of the item in the request."),
+  sequence_number: sequence("Where the first event with this id and content stands.")
+})
+export type Duplicate = typeof Duplicate.Type
 
-export interface ReceiptError {
-  readonly code: string
-  readonly message: string
-}
+export const ReceiptError = Schema.Struct({
+  code: text("Such as unreadable_command."),
+  message: text("What happened.")
+})
+export type ReceiptError = typeof ReceiptError.Type
 
 /** A final receipt: the record of `alk.receipts`, compact JSON. */
-export interface Receipt {
-  readonly receipt_id: string
-  readonly tenant_id: string
-  readonly status: "committed" | "failed"
-  readonly accepted: number
-  readonly rejected: number
-  /** Ids of the accepted items, duplicates included, in the order of the request. */
-  readonly ids: ReadonlyArray<string>
-  readonly errors: ReadonlyArray<ItemError>
-  readonly warnings?: ReadonlyArray<ItemWarning>
-  readonly duplicates?: ReadonlyArray<Duplicate>
-  readonly first_sequence_number?: number
-  readonly last_sequence_number?: number
-  readonly received_at: string
-  readonly committed_at?: string
-  /** Hash of the tenant's chain behind this command. */
-  readonly head_hash?: string
-  /** Why the command as a whole could not be applied. */
-  readonly error?: ReceiptError
-  /** What became of the operations on traces that were not refused. */
-  readonly results?: ReadonlyArray<TraceResult>
-  /** The newest checkpoints of the tenant's chains, for a command that asked for them. */
-  readonly checkpoint?: CheckpointRecord
-  readonly trace_checkpoint?: CheckpointRecord
-  /** Offset of the command on `alk.commands`. */
-  readonly command_offset: number
-  /** Visible once the store holds `alk.events` of the partition up to here, exclusive. */
-  readonly events_next: number
-  /** Visible once the store also holds `alk.traces` up to here, exclusive. */
-  readonly traces_next?: number
-}
+export const Receipt = Schema.Struct({
+  receipt_id: text("What the 202 answer named; of a probe, its attempt."),
+  tenant_id: tenantOrProbe("Whose receipt it is."),
+  status: Schema.Literals(["committed", "failed"]),
+  accepted: natural("Items that stand in the chain, duplicates included."),
+  rejected: natural("Items that don't."),
+  ids: Schema.Array(Schema.String).annotate({
+    description: "Ids of the accepted items, duplicates included, in the order of the request."
+  }),
+  errors: Schema.Array(ItemError).annotate({ description: "One per rejected item." }),
+  warnings: Schema.optionalKey(Schema.Array(ItemWarning)),
+  duplicates: Schema.optionalKey(Schema.Array(Duplicate)),
+  first_sequence_number: Schema.optionalKey(sequence("Of the events that this command added.")),
+  last_sequence_number: Schema.optionalKey(sequence("Of the events that this command added.")),
+  received_at: time("When the request was accepted."),
+  committed_at: Schema.optionalKey(
+    time("created_at of the last event added, or when it was decided.")
+  ),
+  head_hash: Schema.optionalKey(sha256("Hash of the tenant's chain after this command.")),
+  error: Schema.optionalKey(ReceiptError).annotateKey({
+    description: "Why the command as a whole could not be applied."
+  }),
+  results: Schema.optionalKey(
+    Schema.Array(TraceResult).annotate({
+      description: "One per operation on traces that was not refused."
+    })
+  ),
+  checkpoint: Schema.optionalKey(CheckpointMember).annotateKey({
+    description: "The newest of the chain of events, for a command that asked for it."
+  }),
+  trace_checkpoint: Schema.optionalKey(CheckpointMember).annotateKey({
+    description: "The newest of the chain of trace facts, for a command that asked for it."
+  }),
+  command_offset: natural("Offset of the command on alk.commands, same partition."),
+  events_next: natural("Visible once alk.events can be queried up to here, exclusive."),
+  traces_next: Schema.optionalKey(
+    natural("Visible once alk.traces can be queried up to here, too.")
+  )
+})
+export type Receipt = typeof Receipt.Type
 
-/**
- * The sequencer's word on an attempt that repeats an `Idempotency-Key`: the first answer stands
- * (`repeat`), or the body is another one (`mismatch`). Never projected.
- */
-export interface AttemptVerdict {
-  readonly receipt_id: string
-  readonly tenant_id: string
-  readonly attempt: string
-  readonly verdict: "repeat" | "mismatch"
-  /** Of a repeat: whether the first request waited for its commit, and so how it was answered. */
-  readonly waited?: boolean
-}
+/** The sequencer's word on an attempt that repeats an `Idempotency-Key`. Never projected. */
+export const AttemptVerdict = Schema.Struct({
+  receipt_id: text("Receipt of the first attempt."),
+  tenant_id: tenantOrProbe("Whose request it was."),
+  attempt: text("The attempt that repeated the key."),
+  verdict: Schema.Literals(["repeat", "mismatch"]).annotate({
+    description: "repeat: the first answer stands. mismatch: the body was another one."
+  }),
+  waited: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "Of a repeat: whether the first request waited for its commit."
+  })
+})
+export type AttemptVerdict = typeof AttemptVerdict.Type
 
-/** Header that tells the records of `alk.receipts` apart without parsing them. */
-export const KIND_HEADER = "alk-kind"
-/** Header with the attempt that a record answers. */
-export const ATTEMPT_HEADER = "alk-attempt"
-/** Header with the offset of the command that a record answers: what a rebuild goes by. */
-export const COMMAND_HEADER = "alk-command"
 export type ReceiptRecordKind = "outcome" | "verdict" | "probe"
 
 /**
- * A final receipt, checked as far as anybody relies on it.
+ * A final receipt, checked as far as anything relies on it. Hot path: by hand, once per receipt.
  * @throws RecordUnreadable
  */
 export const readReceipt = (value: Buffer | string): Receipt => {
@@ -103,14 +120,43 @@ export const readReceipt = (value: Buffer | string): Receipt => {
  * The word on an attempt.
  * @throws RecordUnreadable
  */
-export const readVerdict = (value: Buffer): AttemptVerdict => {
-  const fields = RecordFields.of(value, "verdict")
-  for (const name of ["receipt_id", "tenant_id", "attempt"]) fields.anyText(name)
-  fields.oneOf("verdict", ["repeat", "mismatch"])
-  const { waited } = fields.value
-  if (waited !== undefined && typeof waited !== "boolean") throw fields.wrong("waited", "a boolean")
-  return fields.value as unknown as AttemptVerdict
-}
+export const readVerdict: (value: Buffer) => AttemptVerdict = recordDecoder(
+  AttemptVerdict,
+  "verdict"
+)
+
+const headers = (kinds: ReadonlyArray<ReceiptRecordKind>) =>
+  Schema.Struct({
+    [FORMAT_HEADER]: formatHeader,
+    [KIND_HEADER]: Schema.Literals(kinds).annotate({ description: "Which record this is." }),
+    [ATTEMPT_HEADER]: text("The attempt that is answered."),
+    [COMMAND_HEADER]: digits("Offset on alk.commands up to which this record answers."),
+    [RECEIPT_HEADER]: text("The receipt_id."),
+    [TENANT_HEADER]: tenantOrProbe("The tenant_id.")
+  })
+
+export const receiptRecords: ReadonlyArray<RecordContract> = [
+  {
+    name: "receipt",
+    topic: "receipts",
+    title: "Receipt",
+    description:
+      "The final outcome of one command, written in the transaction that appended its events. Of "
+      + "the kind probe it answers a readiness probe, which appends nothing.",
+    key: tenantOrProbe("The tenant_id."),
+    headers: headers(["outcome", "probe"]),
+    value: Receipt
+  },
+  {
+    name: "attempt-verdict",
+    topic: "receipts",
+    title: "Attempt verdict",
+    description: "The sequencer's word on an attempt that repeats an Idempotency-Key.",
+    key: tenantOrProbe("The tenant_id."),
+    headers: headers(["verdict"]),
+    value: AttemptVerdict
+  }
+]
 
 export type ReceiptStatus = "pending" | "committed" | "failed"
 

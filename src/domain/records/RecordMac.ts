@@ -4,7 +4,7 @@
  * written by this service. Says nothing about order: a copy of a genuine record is genuine.
  */
 import { createHmac, hash, hkdfSync, timingSafeEqual } from "node:crypto"
-import { RECEIPT_HEADER, TENANT_HEADER, WRITER_HEADER } from "./Command.ts"
+import { MAC_HEADER, RECEIPT_HEADER, TENANT_HEADER, WRITER_HEADER } from "./RecordHeaders.ts"
 import { FORMAT_HEADER, type TopicKind } from "./Topics.ts"
 
 /** Topics whose records carry a MAC: nothing but this service writes them. */
@@ -14,9 +14,6 @@ const authenticatedSet: ReadonlySet<TopicKind> = new Set(authenticatedTopics)
 
 /** True for topics whose records carry a MAC. */
 export const isAuthenticated = (topic: TopicKind): boolean => authenticatedSet.has(topic)
-
-/** 64 hex digits. */
-export const MAC_HEADER = "alk-mac"
 
 /** Headers of authenticated records that a reader goes by, in the order of the MAC. */
 const COVERED_HEADERS = [FORMAT_HEADER, RECEIPT_HEADER, TENANT_HEADER, WRITER_HEADER]

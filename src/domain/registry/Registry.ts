@@ -1,72 +1,22 @@
 /**
- * Tenants, API keys, share links and the public keys of checkpoints: their records on
- * `alk.registry`, and what may be done to them. Holds hashes of secrets only; the secrets themselves
- * are shown once and kept nowhere.
+ * Tenants, API keys, share links and the public keys of checkpoints: what may be done to them, and
+ * what is known of them. Their records are in RegistryEntry.
  */
 
 import { type LineKey, openEndorsement } from "../chain/KeyLine.ts"
-import { filterFields } from "../events/EventFields.ts"
-import type { EventFilter } from "../events/EventFilter.ts"
-import { RecordFields, RecordUnreadable } from "../json/RecordFields.ts"
+import { RecordUnreadable } from "../json/RecordFields.ts"
 import { formatMicros, microsOf } from "../Timestamp.ts"
-
-export type Scope = "read" | "write"
-
-export const scopes: ReadonlyArray<Scope> = ["read", "write"]
-
-export interface Tenant {
-  readonly id: string
-  readonly name?: string
-  /** Canonical microsecond form. */
-  readonly created_at: string
-}
-
-export interface ApiKey {
-  readonly id: string
-  readonly tenant_id: string
-  readonly scopes: ReadonlyArray<Scope>
-  readonly label?: string
-  /** `alk_live_` or `svc_live_` and the first characters, enough to recognise a key. */
-  readonly hint: string
-  /** SHA-256 of the whole key, 64 hex digits. */
-  readonly hash: string
-  readonly created_at: string
-  readonly revoked_at?: string
-}
-
-/** A link that lets its bearer fetch one document; what it covers was fixed when it was made. */
-export interface ShareLink {
-  readonly id: string
-  readonly tenant_id: string
-  readonly label?: string
-  /** What the document covers, bounds on the events' timestamps included. */
-  readonly filter: EventFilter
-  /** SHA-256 of the token, 64 hex digits. */
-  readonly hash: string
-  /** Id of the API key that made it. */
-  readonly created_by: string
-  readonly created_at: string
-  /** From then on it is invalid. */
-  readonly expires_at: string
-  readonly max_uses?: number
-  readonly uses: number
-  readonly revoked_at?: string
-}
-
-/** A public key that signs, or has signed, checkpoints. */
-export interface SigningKey {
-  /** 8 hex digits. */
-  readonly key_id: string
-  /** As C2SP writes it. */
-  readonly vkey: string
-  /** Base64 of the 32 bytes. */
-  readonly public_key: string
-  readonly added_at: string
-  /** True for the first key of the service; absent where a version without endorsements wrote it. */
-  readonly root?: boolean
-  /** The statement of the key before it, as a C2SP signed note. */
-  readonly endorsement?: string
-}
+import {
+  type ApiKey,
+  type RegistryChange,
+  type RegistryEntry,
+  type RegistryOperation,
+  type RegistryRemoval,
+  registryKey,
+  type ShareLink,
+  type SigningKey,
+  type Tenant
+} from "./RegistryEntry.ts"
 
 /** The published keys as a line; those of a version without endorsements are roots. */
 export const lineKeysOf = (keys: Iterable<SigningKey>): ReadonlyArray<LineKey> =>
@@ -75,176 +25,6 @@ export const lineKeysOf = (keys: Iterable<SigningKey>): ReadonlyArray<LineKey> =
     root: root ?? endorsement === undefined,
     ...(endorsement === undefined ? {} : { endorsement })
   }))
-
-export type RegistryOperation =
-  | { readonly op: "create_link"; readonly link: ShareLink }
-  | {
-      readonly op: "revoke_link"
-      readonly tenant_id: string
-      readonly link_id: string
-      readonly revoked_at: string
-    }
-  | {
-      readonly op: "use_link"
-      readonly tenant_id: string
-      readonly link_id: string
-      /** Canonical microsecond form; decides whether it has expired. */
-      readonly used_at: string
-    }
-  | { readonly op: "add_signing_key"; readonly signing_key: SigningKey }
-  | { readonly op: "create_tenant"; readonly tenant: Tenant }
-  | {
-      readonly op: "create_key"
-      readonly key: ApiKey
-      /** A tenant that the configuration knows and the registry may not know yet. */
-      readonly tenant?: Tenant
-    }
-  | {
-      readonly op: "revoke_key"
-      readonly tenant_id: string
-      readonly key_id: string
-      readonly revoked_at: string
-      /** A key from the configuration, which the registry has never seen. */
-      readonly key?: ApiKey
-    }
-
-/** Records of `alk.registry`: key `<kind>/<id>`, value the JSON of what the kind names. */
-export type RegistryEntry =
-  | { readonly kind: "tenant"; readonly tenant: Tenant }
-  | { readonly kind: "key"; readonly key: ApiKey }
-  | { readonly kind: "link"; readonly link: ShareLink }
-  | { readonly kind: "signing_key"; readonly signing_key: SigningKey }
-
-export const registryKey = (entry: RegistryEntry): string => {
-  switch (entry.kind) {
-    case "tenant":
-      return `tenant/${entry.tenant.id}`
-    case "key":
-      return `key/${entry.key.id}`
-    case "link":
-      return `link/${entry.link.id}`
-    case "signing_key":
-      return `signing_key/${entry.signing_key.key_id}`
-  }
-}
-
-/** The JSON of an entry. */
-export const registryValue = (entry: RegistryEntry): string => {
-  switch (entry.kind) {
-    case "tenant":
-      return JSON.stringify(entry.tenant)
-    case "key":
-      return JSON.stringify(entry.key)
-    case "link":
-      return JSON.stringify(entry.link)
-    case "signing_key":
-      return JSON.stringify(entry.signing_key)
-  }
-}
-
-/** What removes an entry: a record without a value. */
-export interface RegistryRemoval {
-  readonly kind: "removed"
-  /** Key of the entry's record. */
-  readonly key: string
-}
-
-export type RegistryChange = RegistryEntry | RegistryRemoval
-
-/** The key and the value of the record that a change is. */
-export const registryRecord = (
-  change: RegistryChange
-): { readonly key: string; readonly value: string | null } =>
-  change.kind === "removed"
-    ? { key: change.key, value: null }
-    : { key: registryKey(change), value: registryValue(change) }
-
-const ID = /^[A-Za-z0-9_-]+$/
-const TENANT_ID = /^[a-z0-9_][a-z0-9_-]{0,62}$/
-const SHA256 = /^[0-9a-f]{64}$/
-const SIGNING_KEY_ID = /^[0-9a-f]{8}$/
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
-
-const checkKey = (fields: RecordFields): void => {
-  fields.text("tenant_id", TENANT_ID)
-  fields.text("hash", SHA256)
-  fields.anyText("hint")
-  fields.time("created_at")
-  fields.optional(["label"], (name) => fields.anyText(name))
-  fields.optional(["revoked_at"], (name) => fields.time(name))
-  const isKnown = (value: unknown) => (scopes as ReadonlyArray<unknown>).includes(value)
-  if (!fields.list("scopes").every(isKnown)) throw fields.wrong("scopes", `of ${scopes.join(", ")}`)
-}
-
-const checkFilter = (filter: RecordFields): void => {
-  const texts = filterFields.map((field) => field.filter.key)
-  filter.optional([...texts, "actionPrefix", "q"], (name) => filter.anyText(name))
-  filter.optional(["from", "to"], (name) => filter.time(name))
-  filter.optional(["fromSequence", "toSequence"], (name) => filter.integer(name))
-  for (const condition of filter.list("metadata")) {
-    const fields = new RecordFields(condition, "filter.metadata")
-    fields.anyText("path")
-    fields.anyText("value")
-  }
-}
-
-const checkLink = (fields: RecordFields): void => {
-  fields.text("tenant_id", TENANT_ID)
-  fields.text("hash", SHA256)
-  fields.anyText("created_by")
-  for (const name of ["created_at", "expires_at"]) fields.time(name)
-  fields.integer("uses")
-  fields.optional(["label"], (name) => fields.anyText(name))
-  fields.optional(["max_uses"], (name) => fields.integer(name, 1))
-  fields.optional(["revoked_at"], (name) => fields.time(name))
-  checkFilter(fields.object("filter"))
-}
-
-const kinds = ["tenant", "key", "link", "signing_key"] as const
-
-/** The entry of a kind, checked; members that a newer version has added are kept. */
-const entryOf = (kind: (typeof kinds)[number], id: string, value: Buffer): RegistryEntry => {
-  const fields = RecordFields.of(value, kind)
-  const idName = kind === "signing_key" ? "key_id" : "id"
-  const form = kind === "tenant" ? TENANT_ID : kind === "signing_key" ? SIGNING_KEY_ID : ID
-  if (fields.text(idName, form) !== id) throw fields.wrong(idName, "that of its record's key")
-  switch (kind) {
-    case "tenant":
-      fields.time("created_at")
-      fields.optional(["name"], (name) => fields.anyText(name))
-      return { kind, tenant: fields.value as unknown as Tenant }
-    case "key":
-      checkKey(fields)
-      return { kind, key: fields.value as unknown as ApiKey }
-    case "link":
-      checkLink(fields)
-      return { kind, link: fields.value as unknown as ShareLink }
-    case "signing_key":
-      fields.text("vkey")
-      fields.text("public_key", BASE64)
-      fields.time("added_at")
-      fields.optional(["root"], (name) => fields.boolean(name))
-      fields.optional(["endorsement"], (name) => fields.text(name))
-      return { kind, signing_key: fields.value as unknown as SigningKey }
-  }
-}
-
-/**
- * What a record of `alk.registry` changes; undefined for kinds of newer versions.
- * @throws RecordUnreadable for what no version has written
- */
-export const readRegistryRecord = (
-  key: Buffer | null,
-  value: Buffer | null
-): RegistryChange | undefined => {
-  const name = key?.toString() ?? ""
-  const at = name.indexOf("/")
-  if (at <= 0) throw new RecordUnreadable("its key is not <kind>/<id>")
-  const kind = kinds.find((known) => known === name.slice(0, at))
-  if (kind === undefined) return undefined
-  if (value === null) return { kind: "removed", key: name }
-  return entryOf(kind, name.slice(at + 1), value)
-}
 
 /**
  * Refuses a record that says less than an earlier one: a copy of a genuine record would make a revoked

@@ -2,15 +2,8 @@
  * The registry as it is kept in memory: changed in place, one entry at a time, at a cost that does
  * not grow with what is there. Decides nothing.
  */
-import type {
-  ApiKey,
-  Registry,
-  RegistryChange,
-  RegistryReader,
-  ShareLink,
-  SigningKey,
-  Tenant
-} from "./Registry.ts"
+import type { Registry, RegistryReader } from "./Registry.ts"
+import type { ApiKey, RegistryChange, ShareLink, SigningKey, Tenant } from "./RegistryEntry.ts"
 
 /** Keys or links: what has an id, belongs to a tenant and is found by a hash. */
 class Owned<

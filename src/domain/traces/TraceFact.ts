@@ -4,6 +4,8 @@
  * the bytes of its core, so whoever holds it can hash it again.
  */
 import { hash as digest } from "node:crypto"
+import { Schema, Struct } from "effect"
+import { hex16, sequence, sha256, tenant, text, time } from "../Forms.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
 import { parseJson } from "../json/Json.ts"
 import type { JsonObject } from "../json/StrictJson.ts"
@@ -23,74 +25,101 @@ export type FactType = (typeof factTypes)[number]
 export const executionStatuses = ["RUNNING", "COMPLETED", "FAILED", "CANCELLED"] as const
 /** Of an execution, and of a span. */
 export type TraceStatus = (typeof executionStatuses)[number]
-export type TerminalStatus = Exclude<TraceStatus, "RUNNING">
-export const terminalStatuses: ReadonlyArray<TerminalStatus> = ["COMPLETED", "FAILED", "CANCELLED"]
+export type TerminalStatus = (typeof terminalStatuses)[number]
+export const terminalStatuses = ["COMPLETED", "FAILED", "CANCELLED"] as const
 
-interface CommonCore {
-  readonly execution_id: string
-  /** From 1 per execution, without gaps: a fact that is dropped at the end is missed. */
-  readonly fact_number: number
-}
+const executionId = text("The execution it is about.")
+const factNumber = sequence("From 1 per execution, without gaps.")
+const spanId = text("The span it is about.")
+const status = Schema.Literals(terminalStatuses).annotate({ description: "How it ended." })
+const startedAtGiven = Schema.Boolean.annotate({
+  description: "True if the client said when it started, not the service."
+})
+const optional = Schema.optionalKey
 
 /**
  * An execution exists. An execution that OpenTelemetry spans made may be `provisional`: its root has
- * not arrived. The fact that follows when it has says everything again, and stands from then on.
+ * not arrived. The fact that follows when it has says everything again, and counts from then on.
  */
-export interface ExecutionStartedCore extends CommonCore {
-  readonly type: "execution.started"
-  readonly agent_id: string
-  readonly root_span_id: string
-  readonly source: "api" | "otlp"
-  /** Canonical microsecond form. */
-  readonly started_at: string
-  /** True if the client said when it started, not the service. */
-  readonly started_at_given: boolean
-  readonly provisional?: true
-}
+export const ExecutionStartedCore = Schema.Struct({
+  type: Schema.Literal("execution.started"),
+  execution_id: executionId,
+  fact_number: factNumber,
+  agent_id: text("Whose execution it is."),
+  root_span_id: text("Its root span."),
+  source: Schema.Literals(["api", "otlp"]).annotate({ description: "How it came in." }),
+  started_at: time("When it started."),
+  started_at_given: startedAtGiven,
+  provisional: optional(
+    Schema.Literal(true).annotate({
+      description:
+        "The root of these OpenTelemetry spans has not arrived. Another fact of this type "
+        + "follows when it has, and stands from then on."
+    })
+  )
+})
+export type ExecutionStartedCore = typeof ExecutionStartedCore.Type
 
-/** Spans that are still running have ended with it, not before their own start. */
-export interface ExecutionEndedCore extends CommonCore {
-  readonly type: "execution.ended"
-  readonly status: TerminalStatus
-  readonly ended_at: string
-}
+export const ExecutionEndedCore = Schema.Struct({
+  type: Schema.Literal("execution.ended"),
+  execution_id: executionId,
+  fact_number: factNumber,
+  status,
+  ended_at: time("When it ended. Spans that still ran ended then, not before their start.")
+})
+export type ExecutionEndedCore = typeof ExecutionEndedCore.Type
 
 /** The details of every fact before this one are gone. */
-export interface ExecutionErasedCore extends CommonCore {
-  readonly type: "execution.erased"
-  readonly reason: string
-  /** Id of the API key that asked for it. */
-  readonly erased_by: string
+export const ExecutionErasedCore = Schema.Struct({
+  type: Schema.Literal("execution.erased"),
+  execution_id: executionId,
+  fact_number: factNumber,
+  reason: Schema.String.annotate({ description: "Why." }),
+  erased_by: text("Id of the API key that asked for it.")
+})
+export type ExecutionErasedCore = typeof ExecutionErasedCore.Type
+
+/** What a span is from its start on, in every record and answer. */
+export const spanFields = {
+  caused_by_span_ids: Schema.Array(Schema.NonEmptyString).annotate({
+    description: "Spans that caused it."
+  }),
+  span_type: text("LLM_CALL, TOOL_CALL, … or a name of the client's own."),
+  started_at: time("When it started.")
 }
 
-export interface SpanStartedCore extends CommonCore {
-  readonly type: "span.started"
-  readonly span_id: string
-  /** Absent on the root. */
-  readonly parent_span_id?: string
-  readonly caused_by_span_ids: ReadonlyArray<string>
-  readonly span_type: string
-  readonly started_at: string
-  readonly started_at_given: boolean
-}
+export const SpanStartedCore = Schema.Struct({
+  type: Schema.Literal("span.started"),
+  execution_id: executionId,
+  fact_number: factNumber,
+  span_id: spanId,
+  parent_span_id: optional(text("Its parent; absent on the root.")),
+  ...spanFields,
+  started_at_given: startedAtGiven
+})
+export type SpanStartedCore = typeof SpanStartedCore.Type
 
-/** May follow an end that was only implied by the end of the execution, and replaces that. */
-export interface SpanEndedCore extends CommonCore {
-  readonly type: "span.ended"
-  readonly span_id: string
-  readonly status: TerminalStatus
-  readonly ended_at: string
-}
+export const SpanEndedCore = Schema.Struct({
+  type: Schema.Literal("span.ended"),
+  execution_id: executionId,
+  fact_number: factNumber,
+  span_id: spanId,
+  status,
+  ended_at: time("When it ended; replaces an end that the execution's end implied.")
+})
+export type SpanEndedCore = typeof SpanEndedCore.Type
 
-export interface SpanEventCore extends CommonCore {
-  readonly type: "span.event"
-  readonly span_id: string
-  readonly event_id: string
-  readonly event_type: string
-  /** From 1 per execution, in the order of arrival. */
-  readonly sequence_number: number
-  readonly timestamp: string
-}
+export const SpanEventCore = Schema.Struct({
+  type: Schema.Literal("span.event"),
+  execution_id: executionId,
+  fact_number: factNumber,
+  span_id: spanId,
+  event_id: text("Id of the trace event."),
+  event_type: text("llm.request, tool.response, … or a name of the client's own."),
+  sequence_number: sequence("From 1 per execution, in the order of arrival."),
+  timestamp: time("When it happened.")
+})
+export type SpanEventCore = typeof SpanEventCore.Type
 
 /** What stays of a fact whatever is erased. */
 export type FactCore =
@@ -101,48 +130,94 @@ export type FactCore =
   | SpanEndedCore
   | SpanEventCore
 
-/**
- * What may be erased, each member only if it was sent (`name` of a span always is). Of an execution:
- * agent_name, trigger, metadata; of a span: name, metadata, error; of an event: payload.
- */
-export interface FactDetails {
-  readonly agent_name?: string
-  readonly trigger?: string
-  readonly name?: string
-  readonly metadata?: JsonObject
-  readonly error?: string | JsonObject
-  readonly payload?: JsonObject
+const erasable = { description: "As it was sent; can be erased." }
+const erasableText = Schema.String.annotate(erasable)
+const erasableObject = Schema.JsonObject.annotate(erasable)
+
+/** What may be erased, each member only if it was sent (`name` of a span always is). */
+export const FactDetails = Schema.Struct({
+  agent_name: optional(erasableText),
+  trigger: optional(erasableText),
+  name: optional(erasableText),
+  error: optional(Schema.Union([erasableText, erasableObject])),
+  metadata: optional(erasableObject),
+  payload: optional(erasableObject)
+})
+export type FactDetails = typeof FactDetails.Type
+
+const place = {
+  tenant_id: tenant("Whose chain it is in."),
+  chain_sequence: sequence("Place in the tenant's chain of facts: from 1, without gaps."),
+  created_at: time("When it was chained; never decreases."),
+  prev_hash: sha256("hash of the fact before; 64 zeros for the first."),
+  content_hash: sha256("Over the core."),
+  hash: sha256("Over the content and the place in the chain.")
 }
 
-/** What ties a fact to its place in the tenant's chain. */
-interface ChainFields {
-  readonly tenant_id: string
-  /** From 1 per tenant, without gaps. */
-  readonly chain_sequence: number
-  /** When it was chained, canonical microsecond form; never decreases. */
-  readonly created_at: string
-  readonly prev_hash: string
-  readonly content_hash: string
-  readonly hash: string
-  readonly details?: FactDetails
-  readonly details_salt?: string
-  readonly details_hash?: string
-  /** When the details were erased. */
-  readonly erased_at?: string
-}
+/** The details that a type of fact may have; salt and hash are there if they are. */
+const erasableFields = (...names: ReadonlyArray<keyof FactDetails>) => ({
+  details: optional(
+    FactDetails.mapFields(Struct.pick(names)).annotate({
+      description:
+        "What can be erased through the API; the topic keeps it until its retention ends."
+    })
+  ),
+  details_salt: optional(hex16("Random; present with details.")),
+  details_hash: optional(sha256("Over salt and details; present with details."))
+})
 
-/** A fact as it stands on `alk.traces` and in the store. */
-export type TraceFact = FactCore & ChainFields
+const factOf = <Core extends Schema.Struct.Fields>(
+  identifier: string,
+  description: string,
+  core: Schema.Struct<Core>,
+  ...details: ReadonlyArray<keyof FactDetails>
+) =>
+  Schema.Struct({
+    ...core.fields,
+    ...(details.length === 0 ? {} : erasableFields(...details)),
+    ...place
+  }).annotate({ identifier, description })
+
+/** A fact as its record on `alk.traces` has it. That never changes, so none says it was erased. */
+export const TopicFact = Schema.Union([
+  factOf(
+    "ExecutionStarted",
+    "An execution exists.",
+    ExecutionStartedCore,
+    "agent_name",
+    "trigger",
+    "metadata"
+  ),
+  factOf("ExecutionEnded", "An execution has ended.", ExecutionEndedCore, "metadata"),
+  factOf(
+    "ExecutionErased",
+    "The details of every earlier fact of this execution have been erased.",
+    ExecutionErasedCore
+  ),
+  factOf("SpanStarted", "A span exists.", SpanStartedCore, "name", "metadata"),
+  factOf("SpanEnded", "A span has ended.", SpanEndedCore, "error", "metadata"),
+  factOf("SpanEvent", "Something happened in a span.", SpanEventCore, "payload")
+])
+
+/** What ties a fact to its place in the tenant's chain, and what of it can be erased. */
+const ChainFields = Schema.Struct({
+  ...place,
+  details: optional(FactDetails),
+  details_salt: optional(hex16("Random; present with details.")),
+  details_hash: optional(sha256("Over salt and details.")),
+  erased_at: optional(time("When the details were erased; in the store only."))
+})
+
+/** A fact as it is on `alk.traces` and in the store. */
+export type TraceFact = FactCore & typeof ChainFields.Type
 
 /** Details, ready to be hashed into a fact. */
-export interface PreparedDetails {
-  /** RFC 8785 text of FactDetails. */
-  readonly text: string
-  /** 32 hex digits. */
-  readonly salt: string
-  /** 64 hex digits over salt and text. */
-  readonly hash: string
-}
+export const PreparedDetails = Schema.Struct({
+  text: text("RFC 8785 text of what may be erased."),
+  salt: hex16("Salt of the hash."),
+  hash: sha256("Over salt and text.")
+}).annotate({ identifier: "PreparedDetails" })
+export type PreparedDetails = typeof PreparedDetails.Type
 
 /** 64 hex digits over salt (32 hex digits) and the RFC 8785 text of the details. */
 export const factDetailsHash = (salt: string, text: string): string =>

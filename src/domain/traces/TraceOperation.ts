@@ -3,131 +3,148 @@
  * `alk.commands`: one line of JSON per operation. Whether it may be done is the sequencer's to say.
  */
 import { hash } from "node:crypto"
+import { Schema } from "effect"
+import { hex16, natural, sequence, text, time } from "../Forms.ts"
 import { parseJson } from "../json/Json.ts"
-import type { PreparedDetails, TerminalStatus } from "./TraceFact.ts"
+import { PreparedDetails, terminalStatuses } from "./TraceFact.ts"
 
 /** 32 hex digits that name a trace event by tenant and id; see AddSpanEvent. */
 export const traceEventKeyOf = (tenantId: string, eventId: string): string =>
   hash("sha256", `alk-trace-event\n${tenantId}\n${eventId}`, "hex").slice(0, 32)
 
-interface Common {
-  /** Place in the request, from 0. */
-  readonly index: number
+const index = natural("Place of the operation in the request.")
+const executionId = text("The execution.")
+const spanId = text("The span.")
+const status = Schema.Literals(terminalStatuses)
+const fresh = Schema.Boolean.annotate({
+  description: "The id was made for this request: nothing can exist under it."
+})
+const startedAt = time("When it started.")
+const startedAtGiven = Schema.Boolean.annotate({ description: "The client said so." })
+const endedAt = time("When it ended.")
+const endedAtGiven = Schema.Boolean.annotate({ description: "The client said so." })
+const causedBy = Schema.Array(Schema.String)
+const spanType = text("Its type.")
+const details = Schema.optionalKey(PreparedDetails)
+
+/** Its details: agent_name, trigger, metadata, as far as they were sent. */
+export const StartExecution = Schema.Struct({
+  op: Schema.Literal("execution.start"),
+  index,
+  executionId,
+  fresh,
+  agentId: text("The agent."),
+  rootSpanId: text("Id of the root span."),
+  startedAt,
+  startedAtGiven,
+  details,
+  rootDetails: PreparedDetails.annotateKey({ description: "The name of the root span." })
+})
+export type StartExecution = typeof StartExecution.Type
+
+/** Its details: metadata, if sent. */
+export const EndExecution = Schema.Struct({
+  op: Schema.Literal("execution.end"),
+  index,
+  executionId,
+  status,
+  endedAt,
+  endedAtGiven,
+  details
+})
+export type EndExecution = typeof EndExecution.Type
+
+/** Its details: name, metadata. */
+export const StartSpan = Schema.Struct({
+  op: Schema.Literal("span.start"),
+  index,
+  executionId,
+  spanId,
+  fresh,
+  parentSpanId: Schema.optionalKey(text("Its parent; without it the root span.")),
+  causedBy,
+  spanType,
+  startedAt,
+  startedAtGiven,
+  details: PreparedDetails
+})
+export type StartSpan = typeof StartSpan.Type
+
+/** Its details: error, metadata, as far as they were sent. */
+export const EndSpan = Schema.Struct({
+  op: Schema.Literal("span.end"),
+  index,
+  spanId,
+  status,
+  endedAt,
+  endedAtGiven,
+  details
+})
+export type EndSpan = typeof EndSpan.Type
+
+const eventFields = {
+  eventId: text("Names the event."),
+  eventType: text("Its type."),
+  timestamp: time("When it happened."),
+  details
 }
 
-export interface StartExecution extends Common {
-  readonly op: "execution.start"
-  readonly executionId: string
-  /** The id was made for this request, so nothing can exist under it. */
-  readonly fresh: boolean
-  readonly agentId: string
-  readonly rootSpanId: string
-  /** Canonical microsecond form, as every time here. */
-  readonly startedAt: string
-  readonly startedAtGiven: boolean
-  /** agent_name, trigger, metadata: those that were sent. */
-  readonly details?: PreparedDetails
-  /** The root span's `{name}`. */
-  readonly rootDetails: PreparedDetails
-}
-
-export interface EndExecution extends Common {
-  readonly op: "execution.end"
-  readonly executionId: string
-  readonly status: TerminalStatus
-  readonly endedAt: string
-  readonly endedAtGiven: boolean
-  /** metadata, if sent. */
-  readonly details?: PreparedDetails
-}
-
-export interface StartSpan extends Common {
-  readonly op: "span.start"
-  readonly executionId: string
-  readonly spanId: string
-  /** The id was made for this request, so nothing can exist under it. */
-  readonly fresh: boolean
-  /** Without it the root span. */
-  readonly parentSpanId?: string
-  readonly causedBy: ReadonlyArray<string>
-  readonly spanType: string
-  readonly startedAt: string
-  readonly startedAtGiven: boolean
-  /** name, metadata. */
-  readonly details: PreparedDetails
-}
-
-export interface EndSpan extends Common {
-  readonly op: "span.end"
-  readonly spanId: string
-  readonly status: TerminalStatus
-  readonly endedAt: string
-  readonly endedAtGiven: boolean
-  /** error, metadata: those that were sent. */
-  readonly details?: PreparedDetails
-}
-
-export interface AddSpanEvent extends Common {
-  readonly op: "span.event"
-  readonly spanId: string
-  readonly eventId: string
-  readonly eventType: string
-  readonly timestamp: string
-  /** payload, if sent. */
-  readonly details?: PreparedDetails
-  /** 32 hex digits naming tenant and event id, and 32 of the content; if the client gave the id. */
-  readonly dedupKey?: string
-  readonly fingerprint?: string
-}
+/** Its details: payload, if sent. It has a key and a fingerprint if the client gave the id. */
+export const AddSpanEvent = Schema.Struct({
+  op: Schema.Literal("span.event"),
+  index,
+  spanId,
+  ...eventFields,
+  dedupKey: Schema.optionalKey(hex16("Names tenant and event id.")),
+  fingerprint: Schema.optionalKey(hex16("Of what was sent."))
+})
+export type AddSpanEvent = typeof AddSpanEvent.Type
 
 /** An event of an OpenTelemetry span. */
-export interface OtlpEvent {
-  readonly eventId: string
-  readonly eventType: string
-  readonly timestamp: string
-  readonly details?: PreparedDetails
-}
+export const OtlpEvent = Schema.Struct(eventFields)
+export type OtlpEvent = typeof OtlpEvent.Type
 
 /** A whole OpenTelemetry span: whatever of it is new is recorded, in whatever order spans come. */
-export interface RecordOtlpSpan extends Common {
-  readonly op: "otlp.span"
-  /** Derived from tenant and trace id. */
-  readonly executionId: string
-  /** Derived from trace id: stands for the root until a span without a parent arrives. */
-  readonly syntheticRootId: string
-  readonly spanId: string
-  readonly parentSpanId?: string
-  readonly causedBy: ReadonlyArray<string>
-  readonly spanType: string
-  readonly startedAt: string
-  /** Absent while it runs. */
-  readonly endedAt?: string
-  readonly status: TerminalStatus
-  /** name, metadata. */
-  readonly details: PreparedDetails
-  /** error, if there is one. */
-  readonly endDetails?: PreparedDetails
-  /** The agent of the execution, should this span be its root or the first of it to arrive. */
-  readonly agentId: string
-  readonly executionDetails?: PreparedDetails
-  readonly events: ReadonlyArray<OtlpEvent>
-}
+export const RecordOtlpSpan = Schema.Struct({
+  op: Schema.Literal("otlp.span"),
+  index,
+  executionId: text("The execution: derived from tenant and trace id."),
+  syntheticRootId: text("Stands for the root until it arrives: derived from the trace id."),
+  spanId,
+  parentSpanId: Schema.optionalKey(text("Its parent.")),
+  causedBy,
+  spanType,
+  startedAt,
+  endedAt: Schema.optionalKey(time("When it ended. Absent while it runs.")),
+  status,
+  details: PreparedDetails.annotateKey({ description: "name, metadata." }),
+  endDetails: details.annotateKey({ description: "error, if there is one." }),
+  agentId: text("The agent, should this be the root or the first span to arrive."),
+  executionDetails: details,
+  events: Schema.Array(OtlpEvent)
+})
+export type RecordOtlpSpan = typeof RecordOtlpSpan.Type
 
-export interface EraseExecution extends Common {
-  readonly op: "execution.erase"
-  readonly executionId: string
-  readonly reason: string
-  readonly erasedBy: string
-}
+export const EraseExecution = Schema.Struct({
+  op: Schema.Literal("execution.erase"),
+  index,
+  executionId,
+  reason: text("Why."),
+  erasedBy: text("Id of the API key.")
+})
+export type EraseExecution = typeof EraseExecution.Type
 
-export type TraceOperation =
-  | StartExecution
-  | EndExecution
-  | StartSpan
-  | EndSpan
-  | AddSpanEvent
-  | RecordOtlpSpan
-  | EraseExecution
+/** One line of a command. */
+export const TraceOperation = Schema.Union([
+  StartExecution,
+  EndExecution,
+  StartSpan,
+  EndSpan,
+  AddSpanEvent,
+  RecordOtlpSpan,
+  EraseExecution
+]).annotate({ description: "One operation on traces as compact JSON." })
+export type TraceOperation = typeof TraceOperation.Type
 
 export type TraceErrorCode =
   | "not_found"
@@ -139,20 +156,7 @@ export type TraceErrorCode =
   | "too_many_spans"
   | "unavailable"
 
-/** What became of one operation that was not refused; part of the receipt. */
-export interface TraceResult {
-  readonly index: number
-  readonly op: TraceOperation["op"]
-  /** `existing`: it was there already and stays as it is. */
-  readonly outcome: "created" | "existing"
-  readonly execution_id: string
-  readonly span_id?: string
-  readonly event_id?: string
-  /** Of a trace event. */
-  readonly sequence_number?: number
-}
-
-export const traceOperations: ReadonlyArray<TraceOperation["op"]> = [
+export const traceOperations = [
   "execution.start",
   "execution.end",
   "execution.erase",
@@ -160,11 +164,28 @@ export const traceOperations: ReadonlyArray<TraceOperation["op"]> = [
   "span.end",
   "span.event",
   "otlp.span"
-]
+] as const satisfies ReadonlyArray<TraceOperation["op"]>
+
+/** What became of one operation that was not refused; part of the receipt. */
+export const TraceResult = Schema.Struct({
+  index,
+  op: Schema.Literals(traceOperations),
+  outcome: Schema.Literals(["created", "existing"]).annotate({
+    description: "existing: it was there already and stays as it is."
+  }),
+  execution_id: text("The execution it belongs to."),
+  span_id: Schema.optionalKey(text("The span it belongs to.")),
+  event_id: Schema.optionalKey(text("The trace event.")),
+  sequence_number: Schema.optionalKey(sequence("Of the trace event, per execution."))
+})
+export type TraceResult = typeof TraceResult.Type
 
 export const encodeOperation = (operation: TraceOperation): string => JSON.stringify(operation)
 
-/** Undefined if the line holds no operation. */
+/**
+ * Undefined if the line holds no operation. Hot path, read by hand: the MAC of the command says that
+ * this service wrote the line, so only what tells operations apart is looked at.
+ */
 export const decodeOperation = (line: string): TraceOperation | undefined => {
   try {
     const value = parseJson(line) as TraceOperation

@@ -11,12 +11,8 @@ import {
   HttpApiSecurity,
   OpenApi
 } from "effect/http-api"
-import {
-  ENDED_LINK_KEPT_DAYS,
-  ENDED_LINKS_MAX,
-  LINKS_MAX,
-  type ShareLink as StoredLink
-} from "../../domain/registry/Registry.ts"
+import { ENDED_LINK_KEPT_DAYS, ENDED_LINKS_MAX, LINKS_MAX } from "../../domain/registry/Registry.ts"
+import type { ShareLink as StoredLink } from "../../domain/registry/RegistryEntry.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { label, pageFields, TimeInput, Timestamp } from "../contract/ContractSchemas.ts"
 import { createdHeaders, operation } from "../contract/Operation.ts"

@@ -11,7 +11,7 @@ import {
   type MetadataCondition
 } from "../../domain/events/EventFilter.ts"
 import type { JsonObject, JsonValue } from "../../domain/json/StrictJson.ts"
-import type { ShareLink } from "../../domain/registry/Registry.ts"
+import type { ShareLink } from "../../domain/registry/RegistryEntry.ts"
 import { ShareLinks } from "../../services/administration/ShareLinks.ts"
 import { Api } from "../Api.ts"
 import { filterParameters, toFilter } from "../events/EventParameters.ts"

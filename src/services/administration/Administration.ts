@@ -8,14 +8,14 @@ import { Effect, Layer, Redacted } from "effect"
 import { RegistryView } from "../../actors/follower/Follower.ts"
 import { Keys, type Principal, Unauthenticated } from "../../actors/follower/Keys.ts"
 import { newApiKey, SYSTEM_TENANT, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
-import {
-  type ApiKey,
-  linksEndingWith,
-  type RegistryOperation,
-  type Scope,
-  type ShareLink,
-  type Tenant
-} from "../../domain/registry/Registry.ts"
+import { linksEndingWith } from "../../domain/registry/Registry.ts"
+import type {
+  ApiKey,
+  RegistryOperation,
+  Scope,
+  ShareLink,
+  Tenant
+} from "../../domain/registry/RegistryEntry.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import { type SystemAct, SystemActs } from "./SystemActs.ts"
 

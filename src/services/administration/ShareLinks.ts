@@ -12,9 +12,9 @@ import {
   isOfRevokedKey,
   LINKS_MAX,
   linkRefusal,
-  type ShareLink,
   usableLinks
 } from "../../domain/registry/Registry.ts"
+import type { ShareLink } from "../../domain/registry/RegistryEntry.ts"
 import { formatMicros, microsOf, nowMicros } from "../../domain/Timestamp.ts"
 import { type SystemActFailure, SystemActs } from "./SystemActs.ts"
 

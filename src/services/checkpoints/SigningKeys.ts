@@ -8,7 +8,6 @@ import { RegistryView } from "../../actors/follower/Follower.ts"
 import { type PublishedKey, PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import { TreeSigners } from "../../actors/follower/TreeSigners.ts"
 import { scan } from "../../actors/log/PartitionScan.ts"
-import { readTreeSigner, SIGNER_KEY } from "../../actors/sequencer/SequencerState.ts"
 import { isVkey, type OpenedCheckpoint, type Signer } from "../../domain/chain/Checkpoint.ts"
 import {
   endorse,
@@ -18,7 +17,9 @@ import {
   type TreeKeys
 } from "../../domain/chain/KeyLine.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
-import { lineKeysOf, type SigningKey } from "../../domain/registry/Registry.ts"
+import { readTreeSigner, SIGNER_KEY } from "../../domain/records/StateRecords.ts"
+import { lineKeysOf } from "../../domain/registry/Registry.ts"
+import type { SigningKey } from "../../domain/registry/RegistryEntry.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import { EventLog, type LogRecord, type Position } from "../../ports/EventLog.ts"
 import { systemCommand } from "../administration/SystemActs.ts"

@@ -6,12 +6,8 @@
  */
 
 import { Effect } from "effect"
-import {
-  isAuthenticated,
-  MAC_HEADER,
-  NO_MAC,
-  type RecordMac
-} from "../../domain/records/RecordMac.ts"
+import { MAC_HEADER } from "../../domain/records/RecordHeaders.ts"
+import { isAuthenticated, NO_MAC, type RecordMac } from "../../domain/records/RecordMac.ts"
 import { topicName } from "../../domain/records/Topics.ts"
 import type { EventLog, Fetched, LogReader, LogRecord, NewRecord } from "../../ports/EventLog.ts"
 import { placeOf, type TakenOver } from "./TakeOver.ts"

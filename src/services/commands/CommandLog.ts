@@ -4,14 +4,9 @@
  * it is on its way may be.
  */
 import { Context, Effect, Latch, Layer, Schema } from "effect"
-import {
-  type Command,
-  encodeCommand,
-  RECEIPT_HEADER,
-  TENANT_HEADER,
-  WRITER_HEADER
-} from "../../domain/records/Command.ts"
+import { type Command, encodeCommand } from "../../domain/records/Command.ts"
 import { CommandWriter } from "../../domain/records/CommandWriter.ts"
+import { RECEIPT_HEADER, TENANT_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
 import {
   FORMAT_HEADER,
   FORMAT_VERSION,

@@ -6,9 +6,10 @@
  */
 import { Effect, Schedule, Schema } from "effect"
 import { scan } from "../../actors/log/PartitionScan.ts"
-import { parseJson } from "../../domain/json/Json.ts"
-import { RecordFields } from "../../domain/json/RecordFields.ts"
-import { authenticatedTopics, MAC_HEADER, type RecordMac } from "../../domain/records/RecordMac.ts"
+import { recordDecoder } from "../../domain/json/RecordDecoder.ts"
+import { MARKER_KEY, type Marker, readMarker } from "../../domain/records/Quarantine.ts"
+import { MAC_HEADER } from "../../domain/records/RecordHeaders.ts"
+import { authenticatedTopics, type RecordMac } from "../../domain/records/RecordMac.ts"
 import { type TopicKind, topicName } from "../../domain/records/Topics.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import type { EventLog, LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
@@ -19,8 +20,6 @@ export type TakenOver = ReadonlyMap<string, number>
 export const placeOf = ({ partition, topic }: Pick<Position, "topic" | "partition">): string =>
   `${topic}/${partition}`
 
-/** Key of the marker on `alk.quarantine`, partition 0. */
-export const MARKER_KEY = "authenticated-from"
 /** Commands at the end of a partition that are searched for a MAC; older ones are left alone. */
 const SEARCHED_COMMANDS = 10_000
 
@@ -34,19 +33,6 @@ const whileFenced = Schedule.exponential("20 millis").pipe(
 export class TakeOverRefused extends Schema.TaggedError<TakeOverRefused>()("TakeOverRefused", {
   message: Schema.String
 }) {}
-
-/** The value of the marker. */
-export interface Marker {
-  /** Canonical microsecond form. */
-  readonly taken_over_at: string
-  /** Offsets after the last record that was taken over. */
-  readonly offsets: ReadonlyArray<{
-    /** Without its prefix. */
-    readonly topic: string
-    readonly partition: number
-    readonly offset: number
-  }>
-}
 
 /** Where a copy of the marker is kept beside the topics. */
 export interface MarkerCopy<E> {
@@ -73,19 +59,6 @@ const macOf = ({ mac, prefix }: TakingOver, value: string | Buffer): string =>
     headers: {}
   })
 
-/** @throws RecordUnreadable */
-const readMarker = (value: string | Buffer): Marker => {
-  const fields = RecordFields.of(value, "marker")
-  fields.time("taken_over_at")
-  for (const one of fields.list("offsets")) {
-    const place = new RecordFields(one, "marker: offsets")
-    place.text("topic")
-    place.integer("partition")
-    place.integer("offset")
-  }
-  return fields.value as unknown as Marker
-}
-
 interface Found {
   /** The first that this service has written. */
   readonly marker: Marker | undefined
@@ -106,12 +79,17 @@ const findMarker = Effect.fnUntraced(function* (taking: TakingOver, reader: LogR
   return { marker, isForeign } satisfies Found
 })
 
+const readMarkerCopy = recordDecoder(
+  Schema.Struct({ mac: Schema.String, marker: Schema.Unknown }),
+  "copy of the marker"
+)
+
 /** The copy, if this service has written it. */
 const readCopy = Effect.fnUntraced(function* <E>(taking: TakingOver<E>) {
   const text = yield* taking.copy?.read ?? Effect.succeed(undefined)
   if (text === undefined) return undefined
   try {
-    const { mac, marker } = parseJson(text) as { readonly mac?: unknown; readonly marker?: unknown }
+    const { mac, marker } = readMarkerCopy(text)
     const value = JSON.stringify(marker)
     return mac === macOf(taking, value) ? readMarker(value) : undefined
   } catch {

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { Following, layerFollower, RegistryView } from "../../../src/actors/follower/Follower.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
-import { registryKey, registryValue } from "../../../src/domain/registry/Registry.ts"
+import { registryKey, registryValue } from "../../../src/domain/registry/RegistryEntry.ts"
 import {
   EventLog,
   type Fetched,

@@ -4,7 +4,6 @@
  * restart would find. Also makers of operations with as little said as a test needs.
  */
 
-import type { StateRecord } from "../../../src/actors/sequencer/StateRecord.ts"
 import {
   type MissingExecutions,
   missingExecutionsOf,
@@ -19,6 +18,7 @@ import {
 import { applyTraces, type TracesApplied } from "../../../src/actors/sequencer/traces/TraceStep.ts"
 import type { Head } from "../../../src/domain/chain/Head.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
+import type { StateRecord } from "../../../src/domain/records/StateRecords.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
 import {
   eraseFact,

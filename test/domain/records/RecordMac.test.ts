@@ -3,7 +3,8 @@
 import { createHmac, hkdfSync } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { MAC_HEADER, type MacInput, RecordMac } from "../../../src/domain/records/RecordMac.ts"
+import { MAC_HEADER } from "../../../src/domain/records/RecordHeaders.ts"
+import { type MacInput, RecordMac } from "../../../src/domain/records/RecordMac.ts"
 
 const SECRET = "a secret of the tests"
 const mac = new RecordMac(SECRET)

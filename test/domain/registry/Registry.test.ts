@@ -7,14 +7,16 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { RecordUnreadable } from "../../../src/domain/json/RecordFields.ts"
 import {
-  type ApiKey,
   decide,
   ENDED_LINKS_MAX,
   KEYS_MAX,
   LINKS_MAX,
   linkRefusal,
   linksToPurge,
-  type Registry,
+  type Registry
+} from "../../../src/domain/registry/Registry.ts"
+import {
+  type ApiKey,
   type RegistryChange,
   type RegistryOperation,
   readRegistryRecord,
@@ -24,7 +26,7 @@ import {
   type ShareLink,
   type SigningKey,
   type Tenant
-} from "../../../src/domain/registry/Registry.ts"
+} from "../../../src/domain/registry/RegistryEntry.ts"
 import { RegistryDraft, RegistryTable } from "../../../src/domain/registry/RegistryTable.ts"
 import { runs } from "../../support/Runs.ts"
 

@@ -14,7 +14,7 @@ import {
   type ReceiptState,
   Receipts
 } from "../../../src/actors/follower/Receipts.ts"
-import { noProgress, Visibility } from "../../../src/actors/log/Visibility.ts"
+import { Visibility } from "../../../src/actors/log/Visibility.ts"
 import { erasedTargetsOf } from "../../../src/actors/projection/ProjectionErasure.ts"
 import { emptyState } from "../../../src/actors/sequencer/SequencerState.ts"
 import { advance, step } from "../../../src/actors/sequencer/SequencerStep.ts"
@@ -24,6 +24,7 @@ import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { type EventFilter, matches } from "../../../src/domain/events/EventFilter.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
 import { type Command, decodeCommand, encodeCommand } from "../../../src/domain/records/Command.ts"
+import { noProgress } from "../../../src/domain/records/Progress.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
 import { formatMicros, nowMicros } from "../../../src/domain/Timestamp.ts"
 import { ExportAnswers } from "../../../src/http/exports/ExportAnswers.ts"

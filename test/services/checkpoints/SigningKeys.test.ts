@@ -8,16 +8,17 @@ import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { type PublishedKey, PublishedKeys } from "../../../src/actors/follower/PublishedKeys.ts"
 import { Receipts } from "../../../src/actors/follower/Receipts.ts"
 import { TreeSigners } from "../../../src/actors/follower/TreeSigners.ts"
-import { noProgress, Visibility } from "../../../src/actors/log/Visibility.ts"
+import { Visibility } from "../../../src/actors/log/Visibility.ts"
 import { type Signer, signerOf } from "../../../src/domain/chain/Checkpoint.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
 import type { Command } from "../../../src/domain/records/Command.ts"
+import { noProgress } from "../../../src/domain/records/Progress.ts"
+import { decide } from "../../../src/domain/registry/Registry.ts"
 import {
-  decide,
   readRegistryRecord,
   registryRecord,
   type SigningKey
-} from "../../../src/domain/registry/Registry.ts"
+} from "../../../src/domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../../src/domain/registry/RegistryTable.ts"
 import { Checkpoints } from "../../../src/services/checkpoints/Checkpoints.ts"
 import {

@@ -5,8 +5,9 @@
 import { Effect, Layer } from "effect"
 import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
-import { noProgress, Visibility } from "../../../src/actors/log/Visibility.ts"
+import { Visibility } from "../../../src/actors/log/Visibility.ts"
 import type { Head } from "../../../src/domain/chain/Head.ts"
+import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { EventLog } from "../../../src/ports/EventLog.ts"
 
 /** What the log says, as the test sees it. */

@@ -4,6 +4,8 @@
  * Follows `alk.progress` of its partition, because only what is visible there may be evicted.
  */
 import { Effect, Option } from "effect"
+import { noProgress, type Progress, readProgress } from "../../../domain/records/Progress.ts"
+import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { nowMicros } from "../../../domain/Timestamp.ts"
 import type {
   EventLog,
@@ -13,10 +15,8 @@ import type {
 } from "../../../ports/EventLog.ts"
 import type { LoadedExecution, TraceStore } from "../../../ports/TraceStore.ts"
 import { scanEach } from "../../log/Malformed.ts"
-import { noProgress, type Progress, readProgress } from "../../log/Visibility.ts"
 import type { SequencerState } from "../SequencerState.ts"
 import type { ReceivedCommand } from "../SequencerStep.ts"
-import type { StateRecord } from "../StateRecord.ts"
 import {
   type MissingExecutions,
   missingExecutionsOf,

@@ -5,6 +5,7 @@
  */
 import { GENESIS_HASH } from "../../../domain/chain/HashChain.ts"
 import type { Head } from "../../../domain/chain/Head.ts"
+import type { WindowEntry } from "../../../domain/records/StateRecords.ts"
 import { microsOf } from "../../../domain/Timestamp.ts"
 import {
   type FactCore,
@@ -12,7 +13,6 @@ import {
   type PreparedDetails,
   storeFact
 } from "../../../domain/traces/TraceFact.ts"
-import type { WindowEntry } from "../PackedWindow.ts"
 import {
   keyText,
   type MissingExecutions,

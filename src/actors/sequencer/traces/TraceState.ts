@@ -3,10 +3,16 @@
  * `alk.state`. It grows with what is running, not with history: what has ended or rests leaves as
  * soon as the store shows it, and is loaded from there when it is named again. Knows no operations.
  */
-import { RecordFields, RecordUnreadable } from "../../../domain/json/RecordFields.ts"
-import { executionStatuses, parseFact, type TraceStatus } from "../../../domain/traces/TraceFact.ts"
+import { recordDecoder } from "../../../domain/json/RecordDecoder.ts"
+import { RecordUnreadable } from "../../../domain/json/RecordFields.ts"
+import {
+  EXECUTION_PREFIX,
+  SPAN_PREFIX,
+  type StateRecord
+} from "../../../domain/records/StateRecords.ts"
+import { StoredExecution, StoredSpan } from "../../../domain/traces/StoredTrace.ts"
+import { parseFact } from "../../../domain/traces/TraceFact.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
-import type { StateRecord } from "../StateRecord.ts"
 import { ExecutionEntry, type ExecutionHeader, type SpanEntry } from "./TraceEntry.ts"
 
 /** Executions and spans in memory, per partition; about 500 bytes each. */
@@ -16,72 +22,8 @@ export const EVICTED_ENTRIES_MAX = 10_000
 /** Executions looked at in search of some that may leave. */
 const EVICTION_STEPS_MAX = 10_000
 
-const EXECUTION_PREFIX = "x/"
-const SPAN_PREFIX = "s/"
-
-/** The record `x/<tenant>/<execution>`. */
-export interface StoredExecution {
-  readonly status: TraceStatus
-  readonly source: "api" | "otlp"
-  readonly provisional: boolean
-  readonly root_span_id: string
-  readonly started_at: string
-  readonly started_at_given: boolean
-  readonly ended_at: string | null
-  readonly fact_count: number
-  readonly event_count: number
-  /** Number of the last `execution.erased`; 0 if there is none. */
-  readonly erased_through: number
-  readonly last_offset: number
-  /** Microseconds since the epoch. */
-  readonly touched_at: number
-  /** True if spans that have no record here are in the store. */
-  readonly partial: boolean
-}
-
-/** The record `s/<tenant>/<execution>/<span>`. */
-export interface StoredSpan {
-  readonly parent_span_id: string | null
-  readonly caused_by_span_ids: ReadonlyArray<string>
-  readonly span_type: string
-  readonly status: TraceStatus
-  readonly started_at: string
-  readonly started_at_given: boolean
-  readonly ended_at: string | null
-  readonly fact_number: number
-  /** null if the details were erased before. */
-  readonly details: { readonly salt: string; readonly hash: string } | null
-}
-
-const readExecution = (value: Buffer): StoredExecution => {
-  const fields = RecordFields.of(value, "execution")
-  fields.oneOf("status", executionStatuses)
-  fields.oneOf("source", ["api", "otlp"])
-  for (const name of ["provisional", "started_at_given", "partial"]) fields.boolean(name)
-  for (const name of ["root_span_id", "started_at"]) fields.anyText(name)
-  if (fields.value["ended_at"] !== null) fields.anyText("ended_at")
-  for (const name of ["fact_count", "event_count", "erased_through"]) fields.integer(name)
-  fields.integer("last_offset", -1)
-  fields.integer("touched_at")
-  return fields.value as unknown as StoredExecution
-}
-
-const readSpan = (value: Buffer): StoredSpan => {
-  const fields = RecordFields.of(value, "span")
-  fields.oneOf("status", executionStatuses)
-  fields.boolean("started_at_given")
-  for (const name of ["span_type", "started_at"]) fields.anyText(name)
-  for (const name of ["parent_span_id", "ended_at"]) {
-    if (fields.value[name] !== null) fields.anyText(name)
-  }
-  fields.texts("caused_by_span_ids")
-  fields.integer("fact_number")
-  if (fields.value["details"] !== null) {
-    const details = fields.object("details")
-    for (const name of ["salt", "hash"]) details.anyText(name)
-  }
-  return fields.value as unknown as StoredSpan
-}
+const readExecution = recordDecoder(StoredExecution, "execution")
+const readSpan = recordDecoder(StoredSpan, "span")
 
 /** True for the keys of `alk.state` that `TraceState.replay` understands. */
 export const isTraceKey = (key: string): boolean =>

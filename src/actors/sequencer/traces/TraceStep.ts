@@ -4,6 +4,7 @@
  * of one kind, and a command that throws has changed nothing.
  */
 import type { ItemError } from "../../../domain/records/Command.ts"
+import type { WindowEntry } from "../../../domain/records/StateRecords.ts"
 import { factDetailsHash } from "../../../domain/traces/TraceFact.ts"
 import type {
   AddSpanEvent,
@@ -16,7 +17,6 @@ import type {
   TraceOperation,
   TraceResult
 } from "../../../domain/traces/TraceOperation.ts"
-import type { WindowEntry } from "../PackedWindow.ts"
 import type { TraceCommand } from "./MissingExecutions.ts"
 import { OtlpSpans } from "./OtlpStep.ts"
 import { orderSpans } from "./SpanOrder.ts"

@@ -1,7 +1,6 @@
 /** What the sequencer keeps of executions, what it lets go, and what a restart finds. */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { StateRecord } from "../../../../src/actors/sequencer/StateRecord.ts"
 import { missingExecutionsOf } from "../../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { TraceDraft } from "../../../../src/actors/sequencer/traces/TraceDraft.ts"
 import { closesCycle } from "../../../../src/actors/sequencer/traces/TraceEntry.ts"
@@ -11,6 +10,7 @@ import {
   traceRecords
 } from "../../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
+import type { StateRecord } from "../../../../src/domain/records/StateRecords.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
 import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
 import type { LoadedExecution } from "../../../../src/ports/TraceStore.ts"

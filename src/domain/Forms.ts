@@ -3,14 +3,17 @@
  * in the part of regular expressions that every JSON Schema validator reads the same way.
  */
 import { Schema } from "effect"
-import { MAC_HEADER } from "../domain/records/RecordMac.ts"
-import { FORMAT_VERSION } from "../domain/records/Topics.ts"
+import { parseTimestamp } from "./Timestamp.ts"
 
 /** Text of one form. */
 export const form = (pattern: RegExp, description: string) =>
-  Schema.String.check(Schema.isPattern(pattern)).annotate({ description })
+  Schema.String.check(
+    Schema.isPattern(pattern, { expected: `of the form ${pattern.source}` })
+  ).annotate({ description })
 
-export const text = (description: string) => Schema.NonEmptyString.annotate({ description })
+/** Text that is not empty. */
+export const text = (description: string) =>
+  Schema.String.check(Schema.isMinLength(1, { expected: "a text" })).annotate({ description })
 
 /** SHA-256, written out. */
 export const sha256 = (description: string) => form(/^[0-9a-f]{64}$/u, description)
@@ -18,12 +21,14 @@ export const sha256 = (description: string) => form(/^[0-9a-f]{64}$/u, descripti
 /** 16 bytes, written out. */
 export const hex16 = (description: string) => form(/^[0-9a-f]{32}$/u, description)
 
-/** UTC with microseconds; texts sort as times do. */
+/** UTC with microseconds; texts sort as times do. A date that does not exist is none. */
 export const time = (description: string) =>
-  Schema.String.check(Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/u)).annotate({
-    description,
-    format: "date-time"
-  })
+  Schema.String.check(
+    Schema.makeFilter((text: string) => parseTimestamp(text) === text, {
+      expected: "a time in canonical form",
+      toJsonSchema: () => ({ pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z$" })
+    })
+  ).annotate({ description, format: "date-time" })
 
 /** Counts, offsets, indexes: from 0. */
 export const natural = (description: string) => Schema.Natural.annotate({ description })
@@ -41,16 +46,3 @@ export const tenantOrProbe = (description: string) =>
 
 /** A natural number as text. */
 export const digits = (description: string) => form(/^(?:0|[1-9][0-9]*)$/u, description)
-
-/** The header `alk-format`. */
-export const formatHeader = Schema.Literal(String(FORMAT_VERSION)).annotate({
-  description: "Version of the record's form. A reader stops at a version above its own."
-})
-
-/** The header `alk-mac`. */
-export const macHeader = sha256(
-  "HMAC-SHA256 under a key derived from ALK_SECRET, over topic, partition, key, value and headers."
-)
-
-/** Records of which a reader knows only that the service wrote them. */
-export const macHeaders = Schema.Struct({ [MAC_HEADER]: macHeader })

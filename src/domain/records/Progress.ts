@@ -1,0 +1,70 @@
+/**
+ * The record of `alk.progress`: how far the projection has made a partition visible. The topic is
+ * compacted, the newest record of a partition is what holds.
+ */
+import { Schema, Struct } from "effect"
+import { digits, natural } from "../Forms.ts"
+import { recordDecoder } from "../json/RecordDecoder.ts"
+import { RecordUnreadable } from "../json/RecordFields.ts"
+import type { RecordContract } from "./RecordContract.ts"
+import { macHeaders } from "./RecordHeaders.ts"
+
+const partition = natural("The partition.")
+
+/** The value; key `<partition>`. */
+export const Progress = Schema.Struct({
+  partition,
+  events_next: natural("Every record of alk.events below this offset can be queried."),
+  receipts_next: natural("Every record of alk.receipts below this offset can be queried."),
+  traces_next: natural("Every record of alk.traces below this offset can be queried."),
+  checkpoints_next: natural("Every record of alk.checkpoints below this offset can be queried."),
+  final: Schema.Boolean.annotate({
+    description: "Rows may stand in the store twice: readers must merge while reading."
+  }),
+  duplicates_from: natural("While final: the lowest offset that may stand there twice."),
+  trace_duplicates_from: natural("The same for alk.traces."),
+  rebuilding: Schema.Boolean.annotate({
+    description: "The partition's view is being built anew and must not be shown."
+  })
+})
+export type Progress = typeof Progress.Type
+
+export const noProgress = (partition: number): Progress => ({
+  partition,
+  events_next: 0,
+  receipts_next: 0,
+  traces_next: 0,
+  checkpoints_next: 0,
+  final: false,
+  duplicates_from: 0,
+  trace_duplicates_from: 0,
+  rebuilding: false
+})
+
+/** Older versions wrote fewer members. */
+const decode = recordDecoder(
+  Progress.mapFields((fields) => ({ ...Struct.map(fields, Schema.optionalKey), partition })),
+  "progress"
+)
+
+/**
+ * What a record of `alk.progress` says; what an older version did not know is as at the start.
+ * @throws RecordUnreadable
+ */
+export const readProgress = (partition: number, value: Buffer): Progress => {
+  const progress = decode(value)
+  if (progress.partition !== partition) {
+    throw new RecordUnreadable("progress: partition is not the one that its record stands in")
+  }
+  return { ...noProgress(partition), ...progress }
+}
+
+export const progressRecord: RecordContract = {
+  name: "progress",
+  topic: "progress",
+  title: "Progress",
+  description: "Which records of one partition can be queried by now.",
+  key: digits("The partition."),
+  headers: macHeaders,
+  value: Progress
+}

@@ -1,0 +1,57 @@
+/**
+ * The records of `alk.quarantine`: a command that could not be applied, kept as it was, and the
+ * marker from which on internal records need a MAC. A command's receipt says `failed`; one that this
+ * service did not write, or wrote before, has none. Nothing else happened.
+ */
+import { Schema } from "effect"
+import { digits, natural, text, time } from "../Forms.ts"
+import { recordDecoder } from "../json/RecordDecoder.ts"
+import type { RecordContract } from "./RecordContract.ts"
+import { COMMAND_HEADER, MAC_HEADER, macHeader, REASON_HEADER } from "./RecordHeaders.ts"
+
+/** Key of the marker, partition 0. */
+export const MARKER_KEY = "authenticated-from"
+
+/** The value of the marker. */
+export const Marker = Schema.Struct({
+  taken_over_at: time("When the topics were taken over."),
+  offsets: Schema.Array(
+    Schema.Struct({
+      topic: text("The topic, without its prefix."),
+      partition: natural("The partition."),
+      offset: natural("Offset after the last record that was taken over.")
+    })
+  )
+})
+export type Marker = typeof Marker.Type
+
+/** @throws RecordUnreadable */
+export const readMarker: (value: string | Buffer) => Marker = recordDecoder(Marker, "marker")
+
+export const quarantineRecords: ReadonlyArray<RecordContract> = [
+  {
+    name: "quarantine",
+    topic: "quarantine",
+    title: "Quarantined command",
+    description:
+      "The bytes of a command that could not be read or applied, unchanged. They may be anything; "
+      + "described here is their base64 text.",
+    key: digits("Offset of the command on alk.commands, same partition."),
+    headers: Schema.Struct({
+      [COMMAND_HEADER]: digits("The same offset."),
+      [REASON_HEADER]: text("Why it could not be applied.")
+    }),
+    value: Schema.String.annotate({ contentEncoding: "base64" })
+  },
+  {
+    name: "quarantine-marker",
+    topic: "quarantine",
+    title: "Marker of authenticated records",
+    description:
+      "Written once, to partition 0: from these offsets on a record of alk.registry, alk.commands, "
+      + "alk.state or alk.progress needs a MAC. It stands here because the topic is not compacted.",
+    key: Schema.Literal(MARKER_KEY),
+    headers: Schema.Struct({ [MAC_HEADER]: macHeader }),
+    value: Marker
+  }
+]

@@ -1,0 +1,272 @@
+/**
+ * The records of `alk.state`, the sequencers' changelog: a reader that replays a partition from its
+ * start knows what its last owner knew. The topic is compacted, a null value removes what its key
+ * named.
+ */
+import { Schema, Struct } from "effect"
+import { CheckpointMember } from "../chain/Checkpoint.ts"
+import { form, hex16, natural, sequence, sha256, text, time } from "../Forms.ts"
+import { recordDecoder } from "../json/RecordDecoder.ts"
+import { StoredExecution, StoredSpan } from "../traces/StoredTrace.ts"
+import type { RecordContract } from "./RecordContract.ts"
+import { macHeaders } from "./RecordHeaders.ts"
+
+/** One record of `alk.state`; a null value is a tombstone. */
+export interface StateRecord {
+  readonly key: string
+  readonly value: string | Buffer | null
+}
+
+export const META_KEY = "meta"
+export const OWNER_KEY = "owner"
+export const APPLIED_KEY = "applied"
+export const HEAD_PREFIX = "head/"
+export const TRACE_HEAD_PREFIX = "trace-head/"
+export const CHECKPOINT_PREFIX = "checkpoint/"
+export const EXECUTION_PREFIX = "x/"
+export const SPAN_PREFIX = "s/"
+export const SIGNER_KEY = "signer"
+export const HAND_OVER_PREFIX = "hand-over/"
+export const WRITER_PREFIX = "writer/"
+export const DEDUP_PREFIX = "dedup/"
+export const IDEMPOTENCY_PREFIX = "idem/"
+
+/** Bytes of one packed entry of a window: 16 of key, 16 of mark, 8 of number. */
+export const ENTRY_BYTES = 40
+
+/** What the partition's changelog was written under. */
+export const Meta = Schema.Struct({
+  format: Schema.Literal(1).annotate({ description: "Version of the changelog." }),
+  partitions: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
+    description: "Partition count of every topic; it can't change."
+  })
+})
+
+export const Owner = Schema.Struct({
+  owner: Schema.String.check(Schema.isUUID()).annotate({ description: "Names the owner's start." })
+})
+
+/** The record `applied`. */
+export const Applied = Schema.Struct({
+  command_offset: Schema.Int.check(Schema.isGreaterThanOrEqualTo(-1)).annotate({
+    description: "Offset on alk.commands of the last command applied; -1 before the first."
+  }),
+  events_next: natural("Offset on alk.events after the last event written."),
+  traces_next: natural("Offset on alk.traces after the last fact written."),
+  traces_forgotten: natural(
+    "Executions with facts up to here, exclusive, may not be in the changelog any more."
+  ),
+  events_total: natural("Events ever appended: the heads of all tenants add up to it."),
+  facts_total: natural("Trace facts ever appended: the trace heads add up to it."),
+  writers_total: natural("What the records of the writers of commands add up to.")
+})
+export type Applied = typeof Applied.Type
+
+const tree = Schema.NullOr(
+  form(
+    /^(?:0|[1-9][0-9]*):[A-Za-z0-9+/]*={0,2}$/u,
+    "The Merkle tree: its size and the hashes of its complete subtrees."
+  )
+).annotate({ description: "null if the start of the chain has left the topic." })
+
+/** The record `head/<tenant>`. */
+export const StoredHead = Schema.Struct({
+  sequence_number: sequence("Of the tenant's last event."),
+  hash: sha256("Of the tenant's last event."),
+  created_at: time("Of the tenant's last event."),
+  tree
+})
+export type StoredHead = typeof StoredHead.Type
+
+/** The record `trace-head/<tenant>`. */
+const StoredTraceHead = Schema.Struct({
+  sequence_number: sequence("chain_sequence of the tenant's last fact."),
+  hash: sha256("Of the tenant's last fact."),
+  created_at: time("Of the tenant's last fact."),
+  tree
+})
+
+/** The record `signer`. */
+export const TreeSigner = Schema.Struct({
+  vkey: text("The public key as C2SP writes it."),
+  previous: Schema.NullOr(text("The key that has handed all trees over to it.")).annotate({
+    description: "null if none has."
+  })
+})
+export type TreeSigner = typeof TreeSigner.Type
+
+/** The record `writer/<writer>`. */
+export const StoredWriter = Schema.Struct({
+  number: sequence("Of its last command that was applied.")
+})
+
+/** An entry of a window, unpacked. */
+export const WindowEntry = Schema.Struct({
+  key: hex16("dedup: names tenant and event id. idem: names tenant, method, path and key."),
+  mark: hex16("dedup: fingerprint of the content. idem: names the body."),
+  number: natural("dedup: the sequence_number. idem: microseconds since 1970 of acceptance.")
+})
+export type WindowEntry = typeof WindowEntry.Type
+
+/** @throws RecordUnreadable */
+export const readMeta = recordDecoder(Meta.mapFields(Struct.pick(["partitions"])), "meta")
+/** @throws RecordUnreadable */
+export const readOwner = recordDecoder(Schema.Struct({ owner: text("Its start.") }), "owner")
+/** @throws RecordUnreadable */
+export const readTreeSigner = recordDecoder(TreeSigner, "signer")
+/** @throws RecordUnreadable */
+export const readWriter = recordDecoder(StoredWriter, "writer")
+/** Older versions wrote fewer members. @throws RecordUnreadable */
+export const readApplied = recordDecoder(
+  Applied.mapFields((fields) => ({
+    ...Struct.map(fields, Schema.optionalKey),
+    ...Struct.pick(fields, ["command_offset", "events_next"])
+  })),
+  "applied"
+)
+
+export const stateRecords: ReadonlyArray<RecordContract> = [
+  {
+    name: "state-meta",
+    topic: "state",
+    title: "State: meta",
+    description: "What the partition's changelog was written under.",
+    key: Schema.Literal(META_KEY),
+    headers: macHeaders,
+    value: Meta
+  },
+  {
+    name: "state-owner",
+    topic: "state",
+    title: "State: owner",
+    description:
+      "The first thing that a new owner of the partition writes: it has read all there is once it "
+      + "reads this again.",
+    key: Schema.Literal(OWNER_KEY),
+    headers: macHeaders,
+    value: Owner
+  },
+  {
+    name: "state-applied",
+    topic: "state",
+    title: "State: applied",
+    description: "How far the partition has come. Part of every transaction of the sequencer.",
+    key: Schema.Literal(APPLIED_KEY),
+    headers: macHeaders,
+    value: Applied
+  },
+  {
+    name: "state-head",
+    topic: "state",
+    title: "State: head",
+    description: "The end of one tenant's chain.",
+    key: form(
+      new RegExp(`^${HEAD_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)$`, "u"),
+      `\`${HEAD_PREFIX}<tenant_id>\``
+    ),
+    headers: macHeaders,
+    value: StoredHead
+  },
+  {
+    name: "state-trace-head",
+    topic: "state",
+    title: "State: head of trace facts",
+    description: "The end of one tenant's chain of trace facts.",
+    key: form(
+      new RegExp(`^${TRACE_HEAD_PREFIX}[a-z0-9][a-z0-9_-]{0,62}$`, "u"),
+      `\`${TRACE_HEAD_PREFIX}<tenant_id>\``
+    ),
+    headers: macHeaders,
+    value: StoredTraceHead
+  },
+  {
+    name: "state-checkpoint",
+    topic: "state",
+    title: "State: checkpoint",
+    description: "The newest checkpoint of one of a tenant's chains.",
+    key: form(
+      new RegExp(`^${CHECKPOINT_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)(?:/traces)?$`, "u"),
+      `\`${CHECKPOINT_PREFIX}<tenant_id>\`, of trace facts \`${CHECKPOINT_PREFIX}<tenant_id>/traces\``
+    ),
+    headers: macHeaders,
+    value: CheckpointMember
+  },
+  {
+    name: "state-execution",
+    topic: "state",
+    title: "State: execution",
+    description:
+      "An execution that the sequencer has in memory: one that runs, or has ended and is not yet "
+      + "known to be in the store. In the key, `/` and `%` in ids are percent-encoded.",
+    key: form(/^x\/[a-z0-9][a-z0-9_-]{0,62}\/[^/]+$/u, "`x/<tenant_id>/<execution_id>`"),
+    headers: macHeaders,
+    value: StoredExecution
+  },
+  {
+    name: "state-span",
+    topic: "state",
+    title: "State: span",
+    description: "A span of an execution that the sequencer has in memory.",
+    key: form(
+      /^s\/[a-z0-9][a-z0-9_-]{0,62}\/[^/]+\/[^/]+$/u,
+      "`s/<tenant_id>/<execution_id>/<span_id>`"
+    ),
+    headers: macHeaders,
+    value: StoredSpan
+  },
+  {
+    name: "state-window",
+    topic: "state",
+    title: "State: window",
+    description:
+      "Entries of the window of client ids (dedup) or of Idempotency-Keys (idem) that one "
+      + `transaction added. The value is binary: ${ENTRY_BYTES} bytes per entry, 16 of key, 16 of `
+      + "mark, 8 of number (unsigned, big-endian). Described here is what it unpacks to, in order.",
+    key: form(
+      new RegExp(`^(?:${DEDUP_PREFIX}|${IDEMPOTENCY_PREFIX})(?:0|[1-9][0-9]*)$`, "u"),
+      "Window, and the number of its first entry, counted from the partition's first ever."
+    ),
+    headers: macHeaders,
+    value: Schema.Array(WindowEntry)
+  },
+  {
+    name: "state-hand-over",
+    topic: "state",
+    title: "State: tree handed over",
+    description:
+      "The last checkpoint of a tree by a signing key that was replaced. Its note names the next key: "
+      + "what the old one signs of larger trees is refused.",
+    key: form(
+      new RegExp(
+        `^${HAND_OVER_PREFIX}[0-9a-f]{8}/(?:[a-z0-9][a-z0-9_-]{0,62}|_system)(?:/traces)?$`,
+        "u"
+      ),
+      `\`${HAND_OVER_PREFIX}<key_id>/<tenant_id>\`, of trace facts with \`/traces\` after it`
+    ),
+    headers: macHeaders,
+    value: CheckpointMember
+  },
+  {
+    name: "state-signer",
+    topic: "state",
+    title: "State: signing key",
+    description: "The key that signs the trees of the partition.",
+    key: Schema.Literal(SIGNER_KEY),
+    headers: macHeaders,
+    value: TreeSigner
+  },
+  {
+    name: "state-writer",
+    topic: "state",
+    title: "State: writer of commands",
+    description:
+      "How far the commands of one writer were applied: a command with a number that is not above "
+      + "this one is a copy.",
+    key: form(
+      new RegExp(`^${WRITER_PREFIX}[0-9]{1,16}-[0-9a-f]{8}$`, "u"),
+      `\`${WRITER_PREFIX}<microseconds since 1970 of its start>-<random>\``
+    ),
+    headers: macHeaders,
+    value: StoredWriter
+  }
+]

@@ -1,0 +1,44 @@
+/** Executions and spans as the changelog of the sequencers has them. */
+import { Schema } from "effect"
+import { hex16, natural, sha256, text, time } from "../Forms.ts"
+import { executionStatuses } from "./TraceFact.ts"
+
+const status = (description: string) => Schema.Literals(executionStatuses).annotate({ description })
+
+/** The record `x/<tenant>/<execution>`. */
+export const StoredExecution = Schema.Struct({
+  status: status("Of the execution."),
+  source: Schema.Literals(["api", "otlp"]),
+  provisional: Schema.Boolean.annotate({
+    description: "Made by OpenTelemetry spans whose root has not arrived."
+  }),
+  root_span_id: text("Its root span."),
+  started_at: time("When it started."),
+  started_at_given: Schema.Boolean.annotate({ description: "The client said so." }),
+  ended_at: Schema.NullOr(time("When it ended.")),
+  fact_count: natural("Its facts so far."),
+  event_count: natural("Its trace events so far."),
+  erased_through: natural("fact_number of its last erasure; 0 without one."),
+  last_offset: natural("Offset on alk.traces of its last fact."),
+  touched_at: natural("Microseconds since 1970 when it was last named."),
+  partial: Schema.Boolean.annotate({
+    description: "Spans that have no record of their own stand in the store."
+  })
+})
+export type StoredExecution = typeof StoredExecution.Type
+
+/** The record `s/<tenant>/<execution>/<span>`. */
+export const StoredSpan = Schema.Struct({
+  parent_span_id: Schema.NullOr(text("Its parent; null for the root.")),
+  caused_by_span_ids: Schema.Array(Schema.String),
+  span_type: text("Its type."),
+  status: status("Of the span."),
+  started_at: time("When it started."),
+  started_at_given: Schema.Boolean.annotate({ description: "The client said so." }),
+  ended_at: Schema.NullOr(time("When it ended.")),
+  fact_number: natural("Of its span.started."),
+  details: Schema.NullOr(
+    Schema.Struct({ salt: hex16("Salt of details_hash."), hash: sha256("details_hash.") })
+  ).annotate({ description: "By which a repetition is recognised; null once erased." })
+})
+export type StoredSpan = typeof StoredSpan.Type
