@@ -3,48 +3,34 @@
  * edges. Pure; knows no store, and takes the spans as they are.
  */
 import { hash } from "node:crypto"
+import { Schema } from "effect"
+import { sha256 } from "../Forms.ts"
 import { canonicalize } from "../json/CanonicalJson.ts"
 import type { JsonObject } from "../json/StrictJson.ts"
-import { microsOf } from "../Timestamp.ts"
-import type { TraceStatus } from "./TraceFact.ts"
-import type { Span } from "./TraceView.ts"
+import { GraphNode, missingSpanOf, nodeOf, type Span } from "./TraceResources.ts"
 
-export interface GraphNode {
-  readonly id: string
-  readonly name: string
-  readonly type: string
-  readonly status: TraceStatus
-  readonly started_at: string
-  readonly ended_at?: string
-  readonly duration_us?: number
-  readonly depth: number
-  readonly event_count: number
-  readonly error?: string | JsonObject
-  /** Named by another span, but never sent. */
-  readonly missing?: true
-  /** Stands for the root of OpenTelemetry spans, which has not arrived. */
-  readonly synthetic?: true
-}
+export const GraphEdge = Schema.Struct({
+  id: Schema.String,
+  source: Schema.String,
+  target: Schema.String,
+  type: Schema.Literals(["parent", "caused_by"])
+}).annotate({ identifier: "DagEdge" })
+export type GraphEdge = typeof GraphEdge.Type
 
-export interface GraphEdge {
-  readonly id: string
-  readonly source: string
-  readonly target: string
-  readonly type: "parent" | "caused_by"
-}
-
-export interface ExecutionGraph {
-  readonly nodes: ReadonlyArray<GraphNode>
-  readonly edges: ReadonlyArray<GraphEdge>
-  /**
-   * Span ids from the root on: each time the follower (child, or span that it caused) through which
-   * the latest end is reached, of equals the one that started first. What has not ended counts with
-   * its start.
-   */
-  readonly critical_path: ReadonlyArray<string>
-  /** SHA-256 of the RFC 8785 text of `{nodes, edges}`. */
-  readonly digest: string
-}
+export const ExecutionGraph = Schema.Struct({
+  nodes: Schema.Array(GraphNode).annotate({
+    description: "In topological order, ties by start, then id."
+  }),
+  edges: Schema.Array(GraphEdge),
+  critical_path: Schema.Array(Schema.String).annotate({
+    description:
+      "Span ids from the root on: each time the follower (child, or span that it caused) through "
+      + "which the latest end is reached, of equals the one that started first. What has not ended "
+      + "counts with its start."
+  }),
+  digest: sha256("SHA-256 of the RFC 8785 text of `{nodes, edges}`.")
+}).annotate({ identifier: "Dag" })
+export type ExecutionGraph = typeof ExecutionGraph.Type
 
 export interface GraphInput {
   readonly rootSpanId: string
@@ -133,17 +119,8 @@ const placeholders = ({ rootSpanId, spans }: GraphInput): ReadonlyMap<string, Sp
       if (known.has(id)) continue
       const earlier = missing.get(id)
       if (earlier !== undefined && earlier.started_at <= span.started_at) continue
-      missing.set(id, {
-        id,
-        execution_id: span.execution_id,
-        ...(id === rootSpanId || aboveRoot.has(id) ? {} : { parent_span_id: rootSpanId }),
-        caused_by_span_ids: [],
-        span_type: "CUSTOM",
-        name: id,
-        status: "RUNNING",
-        started_at: span.started_at,
-        metadata: {}
-      })
+      const parentId = id === rootSpanId || aboveRoot.has(id) ? undefined : rootSpanId
+      missing.set(id, missingSpanOf(id, parentId, span))
     }
   }
   return missing
@@ -245,25 +222,10 @@ export const graphOf = (input: GraphInput): ExecutionGraph => {
   const order = ordered(all, edges, followers)
   const depths = new Map<string, number>()
   const nodes = order.map((span): GraphNode => {
-    const { ended_at, error, id, name, parent_span_id, span_type, started_at, status } = span
+    const { id, parent_span_id } = span
     const depth = parent_span_id === undefined ? 0 : (depths.get(parent_span_id) ?? 0) + 1
     depths.set(id, depth)
-    // In the order of RFC 8785, whose text is then written several times faster.
-    return {
-      depth,
-      ...(ended_at === undefined
-        ? {}
-        : { duration_us: Math.max(0, microsOf(ended_at) - microsOf(started_at)), ended_at }),
-      ...(error === undefined ? {} : { error }),
-      event_count: input.eventCounts.get(id) ?? 0,
-      id,
-      ...(missing.has(id) ? { missing: true } : {}),
-      name,
-      started_at,
-      status,
-      ...(span.synthetic === true ? { synthetic: true } : {}),
-      type: span_type
-    }
+    return nodeOf(span, depth, input.eventCounts.get(id) ?? 0, missing.has(id))
   })
   const digest = hash("sha256", canonicalize({ edges, nodes } as unknown as JsonObject), "hex")
   return { nodes, edges, critical_path: criticalPath(input.rootSpanId, order, followers), digest }

@@ -1,7 +1,7 @@
 /** Executions and spans as the changelog of the sequencers has them. */
 import { Schema } from "effect"
 import { hex16, natural, sha256, text, time } from "../Forms.ts"
-import { executionStatuses } from "./TraceFact.ts"
+import { executionStatuses, spanFields } from "./TraceFact.ts"
 
 const status = (description: string) => Schema.Literals(executionStatuses).annotate({ description })
 
@@ -30,10 +30,8 @@ export type StoredExecution = typeof StoredExecution.Type
 /** The record `s/<tenant>/<execution>/<span>`. */
 export const StoredSpan = Schema.Struct({
   parent_span_id: Schema.NullOr(text("Its parent; null for the root.")),
-  caused_by_span_ids: Schema.Array(Schema.String),
-  span_type: text("Its type."),
+  ...spanFields,
   status: status("Of the span."),
-  started_at: time("When it started."),
   started_at_given: Schema.Boolean.annotate({ description: "The client said so." }),
   ended_at: Schema.NullOr(time("When it ended.")),
   fact_number: natural("Of its span.started."),

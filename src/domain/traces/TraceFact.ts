@@ -79,6 +79,24 @@ export const ExecutionErasedCore = Schema.Struct({
 })
 export type ExecutionErasedCore = typeof ExecutionErasedCore.Type
 
+/**
+ * The known span types are a convention; any name of this form is kept. With the flag u, without
+ * which the published schemas would not say it.
+ */
+export const SPAN_TYPE_FORM = /^[A-Z][A-Z0-9_]*$/u
+/** Characters of a span type. */
+export const SPAN_TYPE_LENGTH_MAX = 128
+
+/** The type of a span as clients send it. */
+export const SpanType = Schema.String.check(
+  Schema.isPattern(SPAN_TYPE_FORM),
+  Schema.isMaxLength(SPAN_TYPE_LENGTH_MAX)
+).annotate({
+  description:
+    "AGENT, LLM_CALL, TOOL_CALL, RETRIEVAL, RERANK, EMBEDDING, PLANNING, MEMORY, WORKFLOW, "
+    + "GUARDRAIL, EVALUATION, PROMPT, HUMAN_APPROVAL, HANDOFF, CUSTOM, or any other such name."
+})
+
 /** What a span is from its start on, in every record and answer. */
 export const spanFields = {
   caused_by_span_ids: Schema.Array(Schema.NonEmptyString).annotate({

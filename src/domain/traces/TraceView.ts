@@ -2,52 +2,8 @@
  * What the facts of one execution add up to: the execution, its spans and their events as answers
  * show them. Facts come in the order of their numbers; nothing is decided here, the sequencer has.
  */
-import type { JsonObject } from "../json/StrictJson.ts"
-import type { TraceFact, TraceStatus } from "./TraceFact.ts"
-
-export interface Execution {
-  readonly id: string
-  readonly agent_id: string
-  readonly agent_name: string
-  readonly status: TraceStatus
-  readonly root_span_id: string
-  readonly trigger?: string
-  readonly started_at: string
-  readonly ended_at?: string
-  readonly metadata: JsonObject
-  readonly created_at: string
-  readonly erased_at?: string
-}
-
-export interface Span {
-  readonly id: string
-  readonly execution_id: string
-  /** Absent on the root. */
-  readonly parent_span_id?: string
-  readonly caused_by_span_ids: ReadonlyArray<string>
-  readonly span_type: string
-  readonly name: string
-  readonly status: TraceStatus
-  readonly started_at: string
-  readonly ended_at?: string
-  readonly error?: string | JsonObject
-  readonly metadata: JsonObject
-  /** The root of OpenTelemetry spans whose real root has not arrived. */
-  readonly synthetic?: true
-  readonly erased_at?: string
-}
-
-export interface TraceEvent {
-  readonly id: string
-  readonly execution_id: string
-  readonly span_id: string
-  /** From 1 per execution, in the order of arrival. */
-  readonly sequence_number: number
-  readonly event_type: string
-  readonly timestamp: string
-  readonly payload?: JsonObject
-  readonly erased_at?: string
-}
+import { type Execution, syntheticRootOf, type Span, spanOf, type TraceEvent } from "./TraceResources.ts"
+import type { TraceFact } from "./TraceFact.ts"
 
 /** What one fact has changed. */
 export interface TraceChange {
@@ -65,8 +21,6 @@ interface SpanFacts {
   readonly started: SpanStarted
   ended?: SpanEnded
 }
-
-const later = (left: string, right: string): string => (left > right ? left : right)
 
 export const toTraceEvent = (
   fact: Extract<TraceFact, { readonly type: "span.event" }>
@@ -157,43 +111,13 @@ export class TraceView {
   }
 
   #spanOf({ ended, started }: SpanFacts): Span {
-    const { details, execution_id, parent_span_id, span_id, started_at } = started
-    const implied = ended === undefined ? this.#ended : undefined
-    const status = ended?.status ?? implied?.status ?? "RUNNING"
-    const endedAt = ended?.ended_at ?? (implied && later(implied.ended_at, started_at))
-    const error = ended?.details?.error
-    const erasedAt = started.erased_at ?? ended?.erased_at
-    return {
-      id: span_id,
-      execution_id,
-      ...(parent_span_id === undefined ? {} : { parent_span_id }),
-      caused_by_span_ids: started.caused_by_span_ids,
-      span_type: started.span_type,
-      name: details?.name ?? "",
-      status,
-      started_at,
-      ...(endedAt === undefined ? {} : { ended_at: endedAt }),
-      ...(error === undefined ? {} : { error }),
-      metadata: { ...details?.metadata, ...ended?.details?.metadata },
-      ...(erasedAt === undefined ? {} : { erased_at: erasedAt })
-    }
+    return spanOf(started, ended, this.#ended)
   }
 
   #syntheticRoot(): Span | undefined {
     const execution = this.execution
     if (execution === undefined || this.#started?.provisional !== true) return undefined
-    return {
-      id: execution.root_span_id,
-      execution_id: execution.id,
-      caused_by_span_ids: [],
-      span_type: "AGENT",
-      name: execution.agent_name,
-      status: execution.status,
-      started_at: execution.started_at,
-      ...(execution.ended_at === undefined ? {} : { ended_at: execution.ended_at }),
-      metadata: {},
-      synthetic: true
-    }
+    return syntheticRootOf(execution)
   }
 }
 

@@ -7,7 +7,7 @@ import { parseJson } from "../../domain/json/Json.ts"
 import type { JsonObject } from "../../domain/json/StrictJson.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
 import type { TraceStatus } from "../../domain/traces/TraceFact.ts"
-import type { Execution, Span } from "../../domain/traces/TraceView.ts"
+import type { Execution, Span } from "../../domain/traces/TraceResources.ts"
 import { FIELD_LENGTH_MAX } from "./EventLine.ts"
 import { type CutText, cut } from "./ShownText.ts"
 

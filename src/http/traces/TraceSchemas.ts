@@ -1,23 +1,24 @@
 /**
- * The resources of execution traces as the OpenAPI document shows them. Documentation of shapes
- * only: bodies are checked by the pipeline, and answers are folded from stored facts.
+ * Requests and answers about execution traces as the OpenAPI document shows them. Executions, spans,
+ * events and the graph are the schemas of the domain, with examples. Bodies are checked by the
+ * pipeline, with errors that name the field.
  */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { ID_LENGTH_MAX } from "../../domain/Identifiers.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
-import { executionStatuses, TRACE_SCHEME, terminalStatuses } from "../../domain/traces/TraceFact.ts"
+import { ExecutionGraph } from "../../domain/traces/ExecutionGraph.ts"
+import { SpanType, TRACE_SCHEME, terminalStatuses } from "../../domain/traces/TraceFact.ts"
+import { TraceResult as StoredResult } from "../../domain/traces/TraceOperation.ts"
+import * as Resources from "../../domain/traces/TraceResources.ts"
 import {
   CAUSES_MAX,
   REASON_LENGTH_MAX,
-  SPAN_TYPE_FORM,
-  SPAN_TYPE_LENGTH_MAX,
   TRACE_NAME_LENGTH_MAX,
   TRIGGER_LENGTH_MAX
 } from "../../services/ingest/PrepareTrace.ts"
 import {
   AskedSequence,
   Hash,
-  hashOf,
   Sequence,
   TimeInput,
   Timestamp
@@ -41,22 +42,11 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const Metadata = Schema.Record(Schema.String, Schema.Unknown).annotate({
   description: "Free-form; at most 32 KiB in canonical form."
 })
-const Status = Schema.Literals(executionStatuses)
 const EndStatus = Schema.Literals(terminalStatuses).annotate({
   description: "COMPLETED if missing."
 })
 const ErrorValue = Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
-const SpanType = Schema.String.check(
-  Schema.isPattern(SPAN_TYPE_FORM),
-  Schema.isMaxLength(SPAN_TYPE_LENGTH_MAX)
-).annotate({
-  description:
-    "AGENT, LLM_CALL, TOOL_CALL, RETRIEVAL, RERANK, EMBEDDING, PLANNING, MEMORY, WORKFLOW, "
-    + "GUARDRAIL, EVALUATION, PROMPT, HUMAN_APPROVAL, HANDOFF, CUSTOM, or any other such name."
-})
 const EventType = id("A dotted lower-case name like `llm.request`; any other is kept as it is.")
-const ErasedAt = Timestamp.annotate({ description: "When its details were erased." })
-
 const executionId = "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a11"
 const rootId = "5b1f0c9e-7d3a-8c21-a4f0-9e6d2c1b0a37"
 const spanId = "0197a1f0-3b90-7a44-8c02-6d5e4f3a2b19"
@@ -98,52 +88,11 @@ const exampleEvent = {
   payload: { query: "refund policy" }
 }
 
-export const Execution = Schema.Struct({
-  id: Schema.String,
-  agent_id: Schema.String,
-  agent_name: text("`agent_id` if none was sent."),
-  status: Status,
-  root_span_id: Schema.String,
-  trigger: optional(Schema.String),
-  started_at: Timestamp,
-  ended_at: optional(Timestamp),
-  metadata: Metadata,
-  created_at: Timestamp,
-  erased_at: optional(ErasedAt)
-}).annotate({ identifier: "Execution", examples: [exampleExecution] })
+export const Execution = Resources.Execution.annotate({ examples: [exampleExecution] })
 
-export const Span = Schema.Struct({
-  id: Schema.String,
-  execution_id: Schema.String,
-  parent_span_id: optional(text("Absent on the root.")),
-  caused_by_span_ids: Schema.Array(Schema.String),
-  span_type: SpanType,
-  name: Schema.String,
-  status: Status,
-  started_at: Timestamp,
-  ended_at: optional(Timestamp),
-  error: optional(ErrorValue),
-  metadata: Metadata,
-  synthetic: optional(
-    Schema.Literal(true).annotate({
-      description: "A root that stands for one that OpenTelemetry has not sent yet."
-    })
-  ),
-  erased_at: optional(ErasedAt)
-}).annotate({ identifier: "Span", examples: [exampleSpan] })
+export const Span = Resources.Span.annotate({ examples: [exampleSpan] })
 
-export const TraceEvent = Schema.Struct({
-  id: Schema.String,
-  execution_id: Schema.String,
-  span_id: Schema.String,
-  sequence_number: Sequence.annotate({
-    description: "From 1 per execution without gaps, in the order of arrival."
-  }),
-  event_type: EventType,
-  timestamp: Timestamp,
-  payload: optional(Schema.Record(Schema.String, Schema.Unknown)),
-  erased_at: optional(ErasedAt)
-}).annotate({ identifier: "TraceEvent", examples: [exampleEvent] })
+export const TraceEvent = Resources.TraceEvent.annotate({ examples: [exampleEvent] })
 
 const startFields = {
   agent_id: id("Which agent runs."),
@@ -344,16 +293,11 @@ const resultFields = {
   op: OperationName
 }
 
-export const TraceResult = Schema.Struct({
-  ...resultFields,
-  outcome: Schema.Literals(["created", "existing"]).annotate({
-    description: "`existing`: it was there already and stays as it is."
-  }),
-  execution_id: Schema.String,
-  span_id: optional(Schema.String),
-  event_id: optional(Schema.String),
-  sequence_number: optional(Sequence)
-}).annotate({ identifier: "TraceResult", description: "What became of one operation." })
+/** The receipt has the same, of OpenTelemetry and of erasures too. */
+export const TraceResult = StoredResult.mapFields(Struct.assign(resultFields)).annotate({
+  identifier: "TraceResult",
+  description: "What became of one operation."
+})
 
 const TraceTarget = Schema.Struct({
   ...resultFields,
@@ -456,42 +400,7 @@ export const TraceEventList = Schema.Struct({
   next_cursor: optional(NextCursor)
 }).annotate({ identifier: "TraceEventList", examples: [{ events: [exampleEvent] }] })
 
-const DagNode = Schema.Struct({
-  id: Schema.String,
-  name: Schema.String,
-  type: Schema.String,
-  status: Status,
-  started_at: Timestamp,
-  ended_at: optional(Timestamp),
-  duration_us: optional(Count),
-  depth: Count,
-  event_count: Count,
-  error: optional(ErrorValue),
-  missing: optional(
-    Schema.Literal(true).annotate({ description: "Named by another span, but never sent." })
-  ),
-  synthetic: optional(
-    Schema.Literal(true).annotate({
-      description: "A root that stands for one that OpenTelemetry has not sent yet."
-    })
-  )
-}).annotate({ identifier: "DagNode" })
-
-const DagEdge = Schema.Struct({
-  id: Schema.String,
-  source: Schema.String,
-  target: Schema.String,
-  type: Schema.Literals(["parent", "caused_by"])
-}).annotate({ identifier: "DagEdge" })
-
-export const Dag = Schema.Struct({
-  nodes: Schema.Array(DagNode).annotate({
-    description: "In topological order, ties by start, then id."
-  }),
-  edges: Schema.Array(DagEdge),
-  critical_path: Schema.Array(Schema.String).annotate({ description: "Span ids." }),
-  digest: hashOf("SHA-256 of the RFC 8785 text of `{nodes, edges}`.")
-}).annotate({ identifier: "Dag" })
+export const Dag = ExecutionGraph
 
 export const ErasedExecution = Schema.Struct({
   ...Execution.fields,

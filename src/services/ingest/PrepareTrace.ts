@@ -14,8 +14,7 @@ import {
   factDetailsHash,
   type PreparedDetails,
   type TerminalStatus,
-  terminalStatuses
-} from "../../domain/traces/TraceFact.ts"
+  terminalStatuses, SPAN_TYPE_FORM, SPAN_TYPE_LENGTH_MAX } from "../../domain/traces/TraceFact.ts"
 import { type TraceOperation, traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
 import type { IdempotencyKey, PreparedItems } from "./Ingest.ts"
 import {
@@ -41,8 +40,6 @@ import {
 export const TRACE_NAME_LENGTH_MAX = NAME_LENGTH_MAX
 /** Characters of `trigger`. */
 export const TRIGGER_LENGTH_MAX = 1_024
-/** Characters of `span_type`. */
-export const SPAN_TYPE_LENGTH_MAX = 128
 /** Spans that one span names as its causes. */
 export const CAUSES_MAX = 256
 /** Bytes of a span's `error` in RFC 8785 form. */
@@ -51,12 +48,6 @@ export const ERROR_BYTES_MAX = 32 * 1_024
 export const PAYLOAD_BYTES_MAX = 64 * 1_024
 /** Characters of the `reason` of an erasure. */
 export const REASON_LENGTH_MAX = 1_024
-
-/**
- * The known span types are a convention; any name of this form is kept. With the flag u, without
- * which the published schemas would not say it.
- */
-export const SPAN_TYPE_FORM = /^[A-Z][A-Z0-9_]*$/u
 
 export interface TraceLimits {
   /** Bytes of `metadata` in RFC 8785 form. */

@@ -6,7 +6,7 @@ import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
 import { formatMicros } from "../../../src/domain/Timestamp.ts"
 import { type GraphEdge, graphOf } from "../../../src/domain/traces/ExecutionGraph.ts"
-import type { Span } from "../../../src/domain/traces/TraceView.ts"
+import type { Span } from "../../../src/domain/traces/TraceResources.ts"
 
 const at = (micros: number): string => formatMicros(1_800_000_000_000_000 + micros)
 

@@ -199,17 +199,7 @@ export class OtlpSpans {
     }
     this.#command.record(
       entry,
-      {
-        type: "span.started",
-        execution_id: executionId,
-        fact_number: entry.header.factCount + 1,
-        span_id: spanId,
-        ...(parent === undefined ? {} : { parent_span_id: parent }),
-        caused_by_span_ids: causes,
-        span_type: spanType,
-        started_at: startedAt,
-        started_at_given: true
-      },
+      entry.spanStart(spanId, { parent, causes, spanType, startedAt, startedAtGiven: true }),
       details
     )
     recording.hasNews = true

@@ -3,6 +3,7 @@
  * operations depend on it. Entries stack: one on top of another holds only what has changed, so
  * that a chunk and a command can be taken back by forgetting theirs. Decides nothing.
  */
+import type { StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import type {
   FactCore,
   PreparedDetails,
@@ -28,6 +29,34 @@ export interface SpanEntry {
   /** Undefined if the details were erased before it was loaded. */
   readonly details: DetailsMark | undefined
 }
+
+/** As the changelog has it. */
+export const storedSpanOf = (span: SpanEntry): StoredSpan => ({
+  parent_span_id: span.parent ?? null,
+  caused_by_span_ids: span.causes,
+  span_type: span.spanType,
+  status: span.status,
+  started_at: span.startedAt,
+  started_at_given: span.startedAtGiven,
+  ended_at: span.endedAt ?? null,
+  fact_number: span.factNumber,
+  details: span.details ?? null
+})
+
+export const spanEntryOf = (stored: StoredSpan): SpanEntry => ({
+  parent: stored.parent_span_id ?? undefined,
+  causes: stored.caused_by_span_ids,
+  spanType: stored.span_type,
+  status: stored.status,
+  startedAt: stored.started_at,
+  startedAtGiven: stored.started_at_given,
+  endedAt: stored.ended_at ?? undefined,
+  factNumber: stored.fact_number,
+  details: stored.details ?? undefined
+})
+
+/** What an operation says of a span that it starts. */
+type SpanStart = Pick<SpanEntry, "parent" | "causes" | "spanType" | "startedAt" | "startedAtGiven">
 
 /** Where the changelog has an execution. */
 export type Logged =
@@ -154,6 +183,21 @@ export class ExecutionEntry {
     for (const { causes, parent } of this.spans.values()) {
       if (parent !== undefined) this.#expect(parent)
       for (const cause of causes) this.#expect(cause)
+    }
+  }
+
+  /** The next fact of this execution, if it is the start of a span. */
+  spanStart(spanId: string, start: SpanStart): SpanStartedCore {
+    return {
+      type: "span.started",
+      execution_id: this.executionId,
+      fact_number: this.header.factCount + 1,
+      span_id: spanId,
+      ...(start.parent === undefined ? {} : { parent_span_id: start.parent }),
+      caused_by_span_ids: start.causes,
+      span_type: start.spanType,
+      started_at: start.startedAt,
+      started_at_given: start.startedAtGiven
     }
   }
 

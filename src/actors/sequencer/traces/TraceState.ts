@@ -13,7 +13,7 @@ import {
 import { StoredExecution, StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import { parseFact } from "../../../domain/traces/TraceFact.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
-import { ExecutionEntry, type ExecutionHeader, type SpanEntry } from "./TraceEntry.ts"
+import { ExecutionEntry, type ExecutionHeader, type SpanEntry, spanEntryOf, storedSpanOf } from "./TraceEntry.ts"
 
 /** Executions and spans in memory, per partition; about 500 bytes each. */
 export const TRACE_ENTRIES_MAX = 250_000
@@ -80,31 +80,9 @@ const toHeader = (stored: StoredExecution): ExecutionHeader => ({
   complete: !stored.partial
 })
 
-const spanRecord = (entry: ExecutionEntry, spanId: string, span: SpanEntry): StateRecord => {
-  const stored: StoredSpan = {
-    parent_span_id: span.parent ?? null,
-    caused_by_span_ids: span.causes,
-    span_type: span.spanType,
-    status: span.status,
-    started_at: span.startedAt,
-    started_at_given: span.startedAtGiven,
-    ended_at: span.endedAt ?? null,
-    fact_number: span.factNumber,
-    details: span.details ?? null
-  }
-  return { key: spanKey(entry, spanId), value: JSON.stringify(stored) }
-}
-
-const toSpan = (stored: StoredSpan): SpanEntry => ({
-  parent: stored.parent_span_id ?? undefined,
-  causes: stored.caused_by_span_ids,
-  spanType: stored.span_type,
-  status: stored.status,
-  startedAt: stored.started_at,
-  startedAtGiven: stored.started_at_given,
-  endedAt: stored.ended_at ?? undefined,
-  factNumber: stored.fact_number,
-  details: stored.details ?? undefined
+const spanRecord = (entry: ExecutionEntry, spanId: string, span: SpanEntry): StateRecord => ({
+  key: spanKey(entry, spanId),
+  value: JSON.stringify(storedSpanOf(span))
 })
 
 /** What a chunk has changed in executions; see TraceDraft. */
@@ -383,7 +361,7 @@ export class TraceState {
     for (const { execution, executionId, spans, tenantId } of this.#staged.values()) {
       if (execution === undefined) continue
       const entry = ExecutionEntry.of(tenantId, executionId, toHeader(execution))
-      for (const [id, span] of spans) entry.put(id, toSpan(span))
+      for (const [id, span] of spans) entry.put(id, spanEntryOf(span))
       entry.findMissing()
       entries.push(entry)
     }

@@ -82,15 +82,13 @@ const startExecution = (command: CommandDraft, operation: StartExecution): Trace
   )
   command.record(
     entry,
-    {
-      type: "span.started",
-      execution_id: executionId,
-      fact_number: 2,
-      span_id: rootSpanId,
-      caused_by_span_ids: [],
-      span_type: "AGENT",
-      ...times
-    },
+    entry.spanStart(rootSpanId, {
+      parent: undefined,
+      causes: [],
+      spanType: "AGENT",
+      startedAt: times.started_at,
+      startedAtGiven: times.started_at_given
+    }),
     rootDetails
   )
   return { outcome: "created", execution_id: executionId, span_id: rootSpanId }
@@ -207,17 +205,13 @@ const startSpan = (
   if (header.spanCount >= SPANS_MAX) return tooManySpans(executionId)
   command.record(
     entry,
-    {
-      type: "span.started",
-      execution_id: executionId,
-      fact_number: header.factCount + 1,
-      span_id: spanId,
-      parent_span_id: parent,
-      caused_by_span_ids: causedBy,
-      span_type: spanType,
-      started_at: operation.startedAt,
-      started_at_given: operation.startedAtGiven
-    },
+    entry.spanStart(spanId, {
+      parent,
+      causes: causedBy,
+      spanType,
+      startedAt: operation.startedAt,
+      startedAtGiven: operation.startedAtGiven
+    }),
     details
   )
   return { outcome: "created", execution_id: executionId, span_id: spanId }

@@ -1,7 +1,7 @@
 /** Executions and spans without a store: execution n and its spans are functions of n. */
 import { Layer, Stream } from "effect"
 import { formatMicros } from "../../../../src/domain/Timestamp.ts"
-import type { Execution, Span } from "../../../../src/domain/traces/TraceView.ts"
+import type { Execution, Span } from "../../../../src/domain/traces/TraceResources.ts"
 import { TraceExport, type TraceScope } from "../../../../src/exports/pack/TraceExport.ts"
 
 const START_MICROS = Date.parse("2026-02-01T08:00:00Z") * 1_000
