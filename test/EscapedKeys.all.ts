@@ -87,8 +87,8 @@ const head = { sequence_number: 7, hash: "a".repeat(64), created_at: MIDNIGHT }
 const checkpoint = {
   tenant_id: "acme",
   tree_size: 3,
-  root_hash: "r",
-  key_id: "k",
+  root_hash: "a".repeat(64),
+  key_id: "0a0a0a0a",
   note: "n",
   created_at: MIDNIGHT
 }

@@ -5,8 +5,8 @@
 import { Effect, Option, Stream } from "effect"
 import { microsOf } from "../../domain/Timestamp.ts"
 import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
+import type { Span } from "../../domain/traces/TraceResources.ts"
 import { foldFacts, type TraceView } from "../../domain/traces/TraceView.ts"
-import { type Span } from "../../domain/traces/TraceResources.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type { PageBounds, SpanPage, SpanPlace, TraceStore } from "../../ports/TraceStore.ts"
 

@@ -2,7 +2,13 @@
 import { Schema } from "effect"
 import { natural, sequence, text, time } from "../Forms.ts"
 import { microsOf } from "../Timestamp.ts"
-import { executionStatuses, FactDetails, SpanType, spanFields, type TraceFact } from "./TraceFact.ts"
+import {
+  executionStatuses,
+  FactDetails,
+  SpanType,
+  spanFields,
+  type TraceFact
+} from "./TraceFact.ts"
 
 const optional = Schema.optionalKey
 const Status = Schema.Literals(executionStatuses)

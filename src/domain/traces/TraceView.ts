@@ -2,8 +2,15 @@
  * What the facts of one execution add up to: the execution, its spans and their events as answers
  * show them. Facts come in the order of their numbers; nothing is decided here, the sequencer has.
  */
-import { type Execution, syntheticRootOf, type Span, spanOf, type TraceEvent } from "./TraceResources.ts"
+
 import type { TraceFact } from "./TraceFact.ts"
+import {
+  type Execution,
+  type Span,
+  spanOf,
+  syntheticRootOf,
+  type TraceEvent
+} from "./TraceResources.ts"
 
 /** What one fact has changed. */
 export interface TraceChange {

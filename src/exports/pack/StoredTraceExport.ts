@@ -4,8 +4,8 @@
  */
 import { Effect, Layer, Stream } from "effect"
 import { CHUNK, factsOf, spanChunks } from "../../actors/feeds/SpanPages.ts"
+import type { Span } from "../../domain/traces/TraceResources.ts"
 import { foldFacts } from "../../domain/traces/TraceView.ts"
-import { type Span } from "../../domain/traces/TraceResources.ts"
 import { type ExecutionFacts, TraceStore } from "../../ports/TraceStore.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../../verify/VerifyReport.ts"
 import { TraceExport, type TraceScope } from "./TraceExport.ts"

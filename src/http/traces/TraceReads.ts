@@ -11,8 +11,8 @@ import {
   spansFrom
 } from "../../actors/feeds/SpanPages.ts"
 import type { Visibility } from "../../actors/log/Visibility.ts"
+import type { Execution, Span, TraceEvent } from "../../domain/traces/TraceResources.ts"
 import { foldFacts, toTraceEvent } from "../../domain/traces/TraceView.ts"
-import { type Execution, type Span, type TraceEvent } from "../../domain/traces/TraceResources.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type {
   EventPlace,

@@ -16,13 +16,7 @@ import {
   TRACE_NAME_LENGTH_MAX,
   TRIGGER_LENGTH_MAX
 } from "../../services/ingest/PrepareTrace.ts"
-import {
-  AskedSequence,
-  Hash,
-  Sequence,
-  TimeInput,
-  Timestamp
-} from "../contract/ContractSchemas.ts"
+import { AskedSequence, Hash, Sequence, TimeInput, Timestamp } from "../contract/ContractSchemas.ts"
 
 const optional = Schema.optionalKey
 /** Of what clients send: `null` means that it is absent. */

@@ -13,8 +13,11 @@ import { formatMicros, nowMicros, parseTimestamp } from "../../domain/Timestamp.
 import {
   factDetailsHash,
   type PreparedDetails,
+  SPAN_TYPE_FORM,
+  SPAN_TYPE_LENGTH_MAX,
   type TerminalStatus,
-  terminalStatuses, SPAN_TYPE_FORM, SPAN_TYPE_LENGTH_MAX } from "../../domain/traces/TraceFact.ts"
+  terminalStatuses
+} from "../../domain/traces/TraceFact.ts"
 import { type TraceOperation, traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
 import type { IdempotencyKey, PreparedItems } from "./Ingest.ts"
 import {

@@ -8,9 +8,22 @@ import { assert, describe, it } from "@effect/vitest"
 import jcs from "canonicalize"
 import fc from "fast-check"
 import { parseStrict } from "../../../src/domain/json/StrictJson.ts"
-import { decodeOperation, encodeOperation } from "../../../src/domain/traces/TraceOperation.ts"
-import { CAUSES_MAX, ERROR_BYTES_MAX, executionIdOf, type OperationName, type PrepareTraceOptions, prepareOperation, prepareTraces, REASON_LENGTH_MAX, rootSpanIdOf, type Target, TRACE_NAME_LENGTH_MAX, TRIGGER_LENGTH_MAX } from "../../../src/services/ingest/PrepareTrace.ts"
 import { SPAN_TYPE_LENGTH_MAX } from "../../../src/domain/traces/TraceFact.ts"
+import { decodeOperation, encodeOperation } from "../../../src/domain/traces/TraceOperation.ts"
+import {
+  CAUSES_MAX,
+  ERROR_BYTES_MAX,
+  executionIdOf,
+  type OperationName,
+  type PrepareTraceOptions,
+  prepareOperation,
+  prepareTraces,
+  REASON_LENGTH_MAX,
+  rootSpanIdOf,
+  type Target,
+  TRACE_NAME_LENGTH_MAX,
+  TRIGGER_LENGTH_MAX
+} from "../../../src/services/ingest/PrepareTrace.ts"
 import { jsonText, jsonValue } from "../../support/JsonTexts.ts"
 
 const ACCEPTED_AT = "2026-11-21T10:00:00.123456Z"

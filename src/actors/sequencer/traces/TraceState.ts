@@ -13,7 +13,13 @@ import {
 import { StoredExecution, StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import { parseFact } from "../../../domain/traces/TraceFact.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
-import { ExecutionEntry, type ExecutionHeader, type SpanEntry, spanEntryOf, storedSpanOf } from "./TraceEntry.ts"
+import {
+  ExecutionEntry,
+  type ExecutionHeader,
+  type SpanEntry,
+  spanEntryOf,
+  storedSpanOf
+} from "./TraceEntry.ts"
 
 /** Executions and spans in memory, per partition; about 500 bytes each. */
 export const TRACE_ENTRIES_MAX = 250_000

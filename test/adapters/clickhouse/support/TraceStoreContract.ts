@@ -20,8 +20,8 @@ import {
   type TraceStatus,
   terminalStatuses
 } from "../../../../src/domain/traces/TraceFact.ts"
+import type { Execution } from "../../../../src/domain/traces/TraceResources.ts"
 import { foldFacts } from "../../../../src/domain/traces/TraceView.ts"
-import { type Execution } from "../../../../src/domain/traces/TraceResources.ts"
 import { EventStore, type StoreUnavailable } from "../../../../src/ports/EventStore.ts"
 import { StoredTopics } from "../../../../src/ports/TopicRows.ts"
 import {
