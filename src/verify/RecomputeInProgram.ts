@@ -3,21 +3,11 @@
  * goes through every row, and what else is asked is made of what every store answers.
  */
 import { Effect, Option, Stream } from "effect"
-import type { AuditEvent } from "../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../domain/events/Erasure.ts"
 import { emptyFilter } from "../domain/events/EventFilter.ts"
-import { parseJson } from "../domain/json/Json.ts"
+import { parseEvent } from "../domain/events/StoredEvent.ts"
 import { ChainRecompute } from "../ports/ChainRecompute.ts"
 import { EventStore } from "../ports/EventStore.ts"
-
-const parsed = (body: string): AuditEvent | undefined => {
-  try {
-    return parseJson(body) as AuditEvent
-  } catch {
-    // Verification has its own words for what is no JSON.
-    return undefined
-  }
-}
 
 /** Over any event store. */
 export const recomputeInProgram = (store: EventStore["Service"]): ChainRecompute["Service"] => ({
@@ -29,7 +19,7 @@ export const recomputeInProgram = (store: EventStore["Service"]): ChainRecompute
   erasures: (tenantId, sequenceNumbers) => {
     const wanted = new Set(sequenceNumbers)
     const names = (body: string): boolean => {
-      const event = parsed(body)
+      const event = parseEvent(body)
       const erasure = event === undefined ? undefined : erasureOf(event)
       return erasure !== undefined && wanted.has(erasure.sequence_number)
     }

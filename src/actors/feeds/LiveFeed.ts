@@ -136,6 +136,7 @@ class Feed {
     const event: LiveEvent = {
       sequenceNumber: link.sequenceNumber,
       message: toMessage(link.sequenceNumber, body),
+      // Hot path, unchecked: its link is that of a stored event.
       parsed: () => (parsed ??= parseJson(body) as AuditEvent)
     }
     for (const subscriber of subscribers) subscriber.deliver(event)

@@ -238,6 +238,7 @@ const executionIdOf = (body: Buffer): string | undefined => {
   let end = start + 1
   while (end < body.length && body[end] !== QUOTE) end += body[end] === BACKSLASH ? 2 : 1
   try {
+    // Hot path: between quotes JSON has nothing but a text.
     return parseJson(body.toString("utf8", start, end + 1)) as string
   } catch {
     // No fact that the sequencer has written.

@@ -6,7 +6,7 @@
 import { eraseEvent } from "../../domain/chain/HashChain.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../../domain/events/Erasure.ts"
-import { parseJson } from "../../domain/json/Json.ts"
+import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { eraseFact, parseFact } from "../../domain/traces/TraceFact.ts"
 import type { EventErasure } from "../../ports/EventStore.ts"
@@ -70,19 +70,10 @@ export const erasedTogether = (
     : undefined
 }
 
-const erasedAtOf = (stored: string): string | undefined => {
-  try {
-    const { erased_at } = parseJson(stored) as { readonly erased_at?: unknown }
-    return typeof erased_at === "string" ? erased_at : undefined
-  } catch {
-    // Bytes that are no JSON were not erased by us.
-    return undefined
-  }
-}
-
 const erasedRecord = (record: string, erasedAt: string): string | undefined => {
+  const event = parseEvent(record)
   try {
-    return eraseEvent(parseJson(record) as AuditEvent, erasedAt)
+    return event && eraseEvent(event, erasedAt)
   } catch {
     // A record that is no event can't have been erased.
     return undefined
@@ -92,14 +83,14 @@ const erasedRecord = (record: string, erasedAt: string): string | undefined => {
 /** True if the stored event is the record, or what erasing leaves of it. */
 export const isEventOf = (record: string, stored: string): boolean => {
   if (record === stored) return true
-  const erasedAt = erasedAtOf(stored)
+  const erasedAt = parseEvent(stored)?.erased_at
   return erasedAt !== undefined && erasedRecord(record, erasedAt) === stored
 }
 
 /** The same for a fact. */
 export const isFactOf = (record: string, stored: string): boolean => {
   if (record === stored) return true
-  const erasedAt = erasedAtOf(stored)
+  const erasedAt = parseFact(stored)?.erased_at
   const fact = parseFact(record)
   return erasedAt !== undefined && fact !== undefined && eraseFact(fact, erasedAt) === stored
 }

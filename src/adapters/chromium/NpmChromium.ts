@@ -3,12 +3,14 @@
  * one font that it needs on a machine that has neither. Written aside and renamed, so that a folder
  * under its final name is always whole.
  */
+
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { parseJson } from "../../domain/json/Json.ts"
+import { Schema } from "effect"
+import { recordDecoder } from "../../domain/json/RecordDecoder.ts"
 
 /** A browser and what its process needs in its environment. */
 export interface ChromiumProgram {
@@ -26,11 +28,16 @@ const WITH_LIBRARIES = "AWS_Lambda_nodejs22.x"
 
 const packageFile = (): string => fileURLToPath(import.meta.resolve("@sparticuz/chromium"))
 
+const readPackage = recordDecoder(
+  Schema.Struct({ version: Schema.optionalKey(Schema.String) }),
+  "package.json"
+)
+
 const versionOf = async (file: string): Promise<string> => {
   for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
     const manifest = join(folder, "package.json")
     if (!existsSync(manifest)) continue
-    const { version } = parseJson(await readFile(manifest, "utf8")) as { version?: string }
+    const { version } = readPackage(await readFile(manifest, "utf8"))
     if (version !== undefined) return version
   }
   throw new Error("@sparticuz/chromium has no version")

@@ -11,7 +11,7 @@ import * as fs from "node:fs"
 import { join, resolve } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
-import { parseJson } from "../../domain/json/Json.ts"
+import { recordDecoder } from "../../domain/json/RecordDecoder.ts"
 
 /** Another live process owns the folder. */
 export class DataFolderInUse extends Schema.TaggedError<DataFolderInUse>()("DataFolderInUse", {
@@ -89,10 +89,15 @@ const writeWhole = (path: string, content: string): void => {
   fs.renameSync(aside, path)
 }
 
+const readOwner = recordDecoder(
+  Schema.Struct({ pid: Schema.Unknown, since: Schema.Unknown }),
+  "owner.json"
+)
+
 const ownerOf = (path: string): string => {
   try {
     const text = fs.readFileSync(join(path, "owner.json"), "utf8")
-    const { pid, since } = parseJson(text) as { readonly pid: unknown; readonly since: unknown }
+    const { pid, since } = readOwner(text)
     return `the alk with process id ${pid}, running since ${since}`
   } catch {
     return "another alk"

@@ -5,8 +5,8 @@
  */
 import { hash as digest } from "node:crypto"
 import type { AuditEvent } from "../events/AuditEvent.ts"
+import { parseEvent } from "../events/StoredEvent.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
-import { parseJson } from "../json/Json.ts"
 import type { JsonObject } from "../json/StrictJson.ts"
 
 export const SCHEME = "alk-chain-v1"
@@ -118,32 +118,6 @@ export interface Recomputed {
   readonly exact: boolean
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-const areStrings = (object: Fields, ...names: ReadonlyArray<string>): boolean =>
-  names.every((name) => typeof object[name] === "string")
-
-const areStringsOrAbsent = (object: Fields, ...names: ReadonlyArray<string>): boolean =>
-  names.every((name) => object[name] === undefined || typeof object[name] === "string")
-
-/** The types that hashing needs; whether the values make sense is the hashes' business. */
-const isEvent = (value: unknown): value is AuditEvent =>
-  isObject(value)
-  && areStrings(value, "id", "timestamp", "action", "outcome")
-  && areStrings(value, "tenant_id", "created_at", "prev_hash", "content_hash", "hash")
-  && areStringsOrAbsent(value, "details_salt", "details_hash", "erased_at")
-  && typeof value["sequence_number"] === "number"
-  && isObject(value["actor"])
-  && areStrings(value["actor"], "id", "type")
-  && areStringsOrAbsent(value["actor"], "email")
-  && isObject(value["resource"])
-  && areStrings(value["resource"], "id", "type")
-  && areStringsOrAbsent(value["resource"], "name")
-  && (value["metadata"] === undefined || isObject(value["metadata"]))
-
 const quoteIfPresent = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : quote(text)
 
@@ -201,10 +175,10 @@ const recomputeEvent = (event: AuditEvent, storedJson: string): Recomputed => {
  */
 export const recompute = (storedJson: string): Recomputed | undefined => {
   try {
-    const event: unknown = parseJson(storedJson)
-    return isEvent(event) ? recomputeEvent(event, storedJson) : undefined
+    const event = parseEvent(storedJson)
+    return event && recomputeEvent(event, storedJson)
   } catch {
-    // No JSON, half a surrogate pair, or deeper than the stack: no writer of events made it.
+    // An unpaired surrogate, or deeper than the stack: no writer of events made it.
     return undefined
   }
 }

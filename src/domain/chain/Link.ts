@@ -36,6 +36,7 @@ export const linkOf = (body: Buffer, chain: Chain = "events"): Link | undefined 
   if (at === -1) return undefined
   let suffix: Suffix
   try {
+    // Hot path: each member is checked below.
     suffix = parseJson(`{${body.toString("utf8", at + 1)}`) as Suffix
   } catch {
     return undefined

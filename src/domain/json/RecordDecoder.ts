@@ -64,3 +64,16 @@ export const recordDecoder = <A>(
     return check(value)
   }
 }
+
+/** The same for JSON that may be anything: undefined if it is not what the schema says. */
+export const recordReader = <A>(schema: JsonSchema<A>): ((json: string) => A | undefined) => {
+  const is = Schema.is(schema)
+  return (json) => {
+    try {
+      const value = parseJson(json)
+      return is(value) ? value : undefined
+    } catch {
+      return undefined
+    }
+  }
+}

@@ -11,7 +11,8 @@ export class RecordUnreadable extends Error {
   override readonly name = "RecordUnreadable"
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+/** True for a JSON object. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The members of an object; each is read under the name that errors call it by. */

@@ -135,19 +135,22 @@ const optional = (field: string, form: RegExp): string | undefined => {
   return field
 }
 
+/** Hot path: by hand, once per event. */
 const decodeEvent = (line: string): PreparedEvent => {
   const fields = line.split("\t")
   const [index, contentHash, salt, hash, dedup, print, id, body] = fields
   if (fields.length !== FIELDS || body === undefined || !HEX_64.test(contentHash!)) {
     throw new CommandUnreadable(`an event line with ${fields.length} fields`)
   }
+  const name: unknown = parseJson(id!)
+  if (typeof name !== "string") throw new CommandUnreadable("an event whose id is no text")
   const detailsSalt = optional(salt!, HEX_32)
   const detailsHash = optional(hash!, HEX_64)
   const dedupKey = optional(dedup!, HEX_32)
   const fingerprint = optional(print!, HEX_32)
   return {
     index: Number(index),
-    id: parseJson(id!) as string,
+    id: name,
     body,
     contentHash: contentHash!,
     ...(detailsSalt === undefined ? {} : { detailsSalt }),

@@ -90,6 +90,14 @@ export type AttemptVerdict = typeof AttemptVerdict.Type
 
 export type ReceiptRecordKind = "outcome" | "verdict" | "probe"
 
+/** What every item of the lists of a receipt has. */
+const receiptLists = [
+  { list: "errors", integers: ["index"], texts: ["code", "message"] },
+  { list: "warnings", integers: ["index"], texts: ["field"] },
+  { list: "duplicates", integers: ["index", "sequence_number"], texts: [] },
+  { list: "results", integers: ["index"], texts: ["op", "outcome", "execution_id"] }
+] as const
+
 /**
  * A final receipt, checked as far as anything relies on it. Hot path: by hand, once per receipt.
  * @throws RecordUnreadable
@@ -105,10 +113,12 @@ export const readReceipt = (value: Buffer | string): Receipt => {
   fields.optional(["committed_at", "head_hash"], (name) => fields.anyText(name))
   const sequences = ["first_sequence_number", "last_sequence_number"]
   fields.optional(sequences, (name) => fields.integer(name))
-  const items = ["errors", "warnings", "duplicates", "results"].filter((name) => fields.has(name))
-  for (const name of items) {
-    for (const item of fields.list(name))
-      new RecordFields(item, `receipt: ${name}`).integer("index")
+  for (const { integers, list, texts } of receiptLists) {
+    for (const item of fields.has(list) ? fields.list(list) : []) {
+      const own = new RecordFields(item, `receipt: ${list}`)
+      for (const name of integers) own.integer(name)
+      for (const name of texts) own.anyText(name)
+    }
   }
   fields.list("errors")
   for (const name of ["error", "checkpoint", "trace_checkpoint"].filter((name) => fields.has(name)))

@@ -8,6 +8,7 @@ import { Schema, Struct } from "effect"
 import { hex16, sequence, sha256, tenant, text, time } from "../Forms.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
 import { parseJson } from "../json/Json.ts"
+import { isObject } from "../json/RecordFields.ts"
 import type { JsonObject } from "../json/StrictJson.ts"
 
 export const TRACE_SCHEME = "alk-trace-v1"
@@ -353,11 +354,6 @@ export interface RecomputedFact {
   readonly exact: boolean
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const stringsOf: Readonly<Record<FactType, ReadonlyArray<string>>> = {
   "execution.started": ["agent_id", "root_span_id", "source", "started_at"],
   "execution.ended": ["status", "ended_at"],
@@ -395,7 +391,10 @@ const isFact = (value: unknown): value is TraceFact => {
   )
 }
 
-/** The fact that a stored text holds, unchecked but for its shape; undefined if it is none. */
+/**
+ * The fact that a stored text holds, unchecked but for its types; undefined if it is none. Hot path:
+ * the projection and verification read every fact so. A property test ties it to the schema.
+ */
 export const parseFact = (storedJson: string): TraceFact | undefined => {
   try {
     const value: unknown = parseJson(storedJson)

@@ -4,13 +4,13 @@
  * not grow with them; the manifest, which needs all hashes, comes last.
  */
 import { createHash } from "node:crypto"
-import { Effect, Stream } from "effect"
+import { Effect, Schema, Stream } from "effect"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
 import { linkOf } from "../../domain/chain/Link.ts"
 import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
-import { parseJson } from "../../domain/json/Json.ts"
+import { recordReader } from "../../domain/json/RecordDecoder.ts"
 import { Archive, type ArchiveEntry, type ArchiveFailed } from "../../ports/Archive.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
@@ -73,25 +73,20 @@ const linkLine = (body: string, chain: Chain): ReadonlyArray<string> => {
   ]
 }
 
-interface Erasure {
-  readonly sequence_number: number
-  readonly metadata?: { readonly sequence_number?: unknown }
-}
+/** As much of an erasure as places it; whether the event holds is for the verifiers to say. */
+const Erasure = Schema.Struct({
+  sequence_number: Schema.Number,
+  metadata: Schema.Struct({ sequence_number: Schema.Number })
+})
+type Erasure = typeof Erasure.Type
 
-/** Undefined for bytes that are no JSON: that they are none is for the verifiers to say. */
-const parsed = (body: string): Erasure | undefined => {
-  try {
-    return parseJson(body) as Erasure
-  } catch {
-    return undefined
-  }
-}
+const readErasure = recordReader(Erasure)
 
 /** The erasure that a stored event is, if what it erased lies in the span. */
 const erasureWithin = ({ first, last }: Span, body: string): Erasure | undefined => {
-  const event = parsed(body)
-  const target = event?.metadata?.sequence_number
-  return typeof target === "number" && target >= first && target <= last ? event : undefined
+  const event = readErasure(body)
+  const target = event?.metadata.sequence_number
+  return target !== undefined && target >= first && target <= last ? event : undefined
 }
 
 /** The files of one pack, and what is known of them once they have been read. */

@@ -2,9 +2,14 @@
  * What a page shows of one event: its fields, each cut at a named length, so that a thousand of
  * them are small whatever was stored. Says of each text how much was cut.
  */
-import type { ActorType, AuditEvent, Outcome } from "../../domain/events/AuditEvent.ts"
+import {
+  type ActorType,
+  type AuditEvent,
+  type Outcome,
+  outcomes
+} from "../../domain/events/AuditEvent.ts"
+import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { canonicalize } from "../../domain/json/CanonicalJson.ts"
-import { parseJson } from "../../domain/json/Json.ts"
 import type { JsonObject } from "../../domain/json/StrictJson.ts"
 import { type CutText, cut } from "./ShownText.ts"
 
@@ -45,44 +50,18 @@ const metadataText = (metadata: AuditEvent["metadata"]): CutText | undefined =>
 
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+const OUTCOMES: ReadonlyArray<unknown> = outcomes
 
-const isText = (value: unknown): boolean => typeof value === "string"
-const isTextOrAbsent = (value: unknown): boolean => value === undefined || isText(value)
-const isTime = (value: unknown): boolean => isText(value) && CANONICAL_TIME.test(value as string)
-
-const OUTCOMES: ReadonlyArray<unknown> = ["success", "failure", "error"]
-
-/** What a report reads of an event is there, in its form. */
-const isEvent = (value: unknown): value is AuditEvent => {
-  if (!isObject(value) || !isObject(value["actor"]) || !isObject(value["resource"])) return false
-  const { actor, metadata, resource } = value
-  return (
-    Number.isSafeInteger(value["sequence_number"])
-    && [value["timestamp"], value["created_at"]].every(isTime)
-    && OUTCOMES.includes(value["outcome"])
-    && [
-      value["id"],
-      value["action"],
-      value["content_hash"],
-      value["prev_hash"],
-      value["hash"]
-    ].every(isText)
-    && [actor["id"], actor["type"], resource["id"], resource["type"]].every(isText)
-    && [actor["email"], resource["name"], value["erased_at"]].every(isTextOrAbsent)
-    && (metadata === undefined || isObject(metadata))
-  )
-}
+/** What a report counts by is in its form. */
+const hasForms = (event: AuditEvent): boolean =>
+  Number.isSafeInteger(event.sequence_number)
+  && [event.timestamp, event.created_at].every((time) => CANONICAL_TIME.test(time))
+  && OUTCOMES.includes(event.outcome)
 
 /** The event of a stored row; undefined for bytes that are none, which the check has reported. */
 export const readEvent = (body: string): AuditEvent | undefined => {
-  try {
-    const value = parseJson(body)
-    return isEvent(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const event = parseEvent(body)
+  return event !== undefined && hasForms(event) ? event : undefined
 }
 
 /** The metadata only where there is room for it. */

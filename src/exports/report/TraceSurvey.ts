@@ -102,7 +102,10 @@ export class TraceSurvey {
   readonly #longest: Array<LongSpan> = []
   readonly #errors = new Map<string, CutText>()
 
-  /** Of one execution's JSON. Executions come before their spans. */
+  /**
+   * Of one execution's JSON. Executions come before their spans. Hot path: this program has just
+   * written the lines, so they are not checked.
+   */
   takeExecution(line: string): void {
     const execution = parseJson(line) as Execution
     const duration = durationOf(execution)

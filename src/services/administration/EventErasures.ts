@@ -7,7 +7,7 @@ import { Visibility } from "../../actors/log/Visibility.ts"
 import { type AuditEvent, RESERVED_ACTION_PREFIX } from "../../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
-import { parseJson } from "../../domain/json/Json.ts"
+import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import type { PreparedEvent } from "../../domain/records/Command.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
@@ -108,7 +108,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
       { tenantId, filter, order: "asc", offset: 0, limit: PAGE_EVENTS, afterSequence },
       final
     )
-    return bodies.map((body) => parseJson(body) as AuditEvent)
+    return bodies.flatMap((body) => parseEvent(body) ?? [])
   })
 
   /** What there is to erase, as much of it as one request may. */

@@ -6,7 +6,7 @@
 import * as fs from "node:fs"
 import { join, resolve } from "node:path"
 import { Schema } from "effect"
-import { parseJson } from "../../../domain/json/Json.ts"
+import { recordDecoder } from "../../../domain/json/RecordDecoder.ts"
 
 /** The embedded store can't be opened on its folder; the message is one line with the way out. */
 export class StoreFolderUnusable extends Schema.TaggedError<StoreFolderUnusable>()(
@@ -68,6 +68,11 @@ const lockHolder = (file: string): string | undefined => {
     .find((fields) => fields[1] === "FLOCK" && fields[5]?.split(":").at(-1) === String(inode))?.[4]
 }
 
+const readFormat = recordDecoder(
+  Schema.Struct({ format: Schema.optionalKey(Schema.Unknown) }),
+  "format"
+)
+
 const checkFormat = (folder: string): void => {
   const file = join(folder, FORMAT_FILE)
   if (!fs.existsSync(file)) {
@@ -80,7 +85,7 @@ const checkFormat = (folder: string): void => {
   }
   let format: unknown
   try {
-    format = (parseJson(fs.readFileSync(file, "utf8")) as { format?: unknown }).format
+    format = readFormat(fs.readFileSync(file, "utf8")).format
   } catch (cause) {
     throw unreadable(folder, `${FORMAT_FILE} is damaged`, cause)
   }

@@ -6,9 +6,8 @@
 import { Effect } from "effect"
 import { eraseEvent } from "../../../domain/chain/HashChain.ts"
 import { linkOf } from "../../../domain/chain/Link.ts"
-import type { AuditEvent } from "../../../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../../../domain/events/Erasure.ts"
-import { parseJson } from "../../../domain/json/Json.ts"
+import { parseEvent } from "../../../domain/events/StoredEvent.ts"
 import type { EventErasure, EventStore } from "../../../ports/EventStore.ts"
 import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
@@ -33,8 +32,9 @@ interface Replacement {
 
 /** Undefined if the bytes are not those of an event: another program wrote them. */
 const erased = (body: string, erasedAt: string): string | undefined => {
+  const event = parseEvent(body)
   try {
-    return eraseEvent(parseJson(body) as AuditEvent, erasedAt)
+    return event && eraseEvent(event, erasedAt)
   } catch {
     // Verification reports such a row.
     return undefined
@@ -207,15 +207,11 @@ const erasureRecords = (store: StoreClient, partition: number, fromOffset: numbe
   )
 }
 
+/** Undefined for a row that is no event, which verification reports. */
 const erasureIn = (body: string): EventErasure | undefined => {
-  try {
-    const event = parseJson(body) as AuditEvent
-    const erasure = erasureOf(event)
-    return erasure && { sequenceNumber: erasure.sequence_number, erasedAt: event.created_at }
-  } catch {
-    // Verification reports such a row.
-    return undefined
-  }
+  const event = parseEvent(body)
+  const erasure = event && erasureOf(event)
+  return erasure && { sequenceNumber: erasure.sequence_number, erasedAt: event.created_at }
 }
 
 export const makeEraseAgain = (store: StoreClient): Store["eraseAgain"] => {

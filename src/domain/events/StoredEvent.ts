@@ -1,0 +1,41 @@
+/**
+ * Reading stored events. Hot path, by hand: verification reads every event of a chain so. A property
+ * test ties it to the schema.
+ */
+import { parseJson } from "../json/Json.ts"
+import { isObject } from "../json/RecordFields.ts"
+import type { AuditEvent } from "./AuditEvent.ts"
+
+type Fields = Readonly<Record<string, unknown>>
+
+const areStrings = (object: Fields, ...names: ReadonlyArray<string>): boolean =>
+  names.every((name) => typeof object[name] === "string")
+
+const areStringsOrAbsent = (object: Fields, ...names: ReadonlyArray<string>): boolean =>
+  names.every((name) => object[name] === undefined || typeof object[name] === "string")
+
+/** The types that hashing needs; whether the values make sense is the hashes' business. */
+const isEvent = (value: unknown): value is AuditEvent =>
+  isObject(value)
+  && areStrings(value, "id", "timestamp", "action", "outcome")
+  && areStrings(value, "tenant_id", "created_at", "prev_hash", "content_hash", "hash")
+  && areStringsOrAbsent(value, "details_salt", "details_hash", "erased_at")
+  && typeof value["sequence_number"] === "number"
+  && isObject(value["actor"])
+  && areStrings(value["actor"], "id", "type")
+  && areStringsOrAbsent(value["actor"], "email")
+  && isObject(value["resource"])
+  && areStrings(value["resource"], "id", "type")
+  && areStringsOrAbsent(value["resource"], "name")
+  && (value["metadata"] === undefined || isObject(value["metadata"]))
+
+/** The event that a stored text holds, unchecked but for its types; undefined if it is none. */
+export const parseEvent = (storedJson: string): AuditEvent | undefined => {
+  try {
+    const value = parseJson(storedJson)
+    return isEvent(value) ? value : undefined
+  } catch {
+    // No JSON: no writer of events made it.
+    return undefined
+  }
+}
