@@ -54,9 +54,12 @@ interface Described {
   readonly definitions: JsonRecord
 }
 
-/** The JSON Schema of one schema; objects take no member that it doesn't name. */
-export const describe = (schema: Schema.Constraint): Described => {
-  const document = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
+/** The JSON Schema of one schema; objects take no member that it doesn't name, unless it is open. */
+export const describe = (schema: Schema.Constraint, isOpen = false): Described => {
+  const document = Schema.toJsonSchemaDocument(
+    schema,
+    isOpen ? undefined : { onExcessProperty: "error" }
+  )
   return {
     schema: flat(document.schema as JsonRecord) as JsonRecord,
     definitions: flat(document.definitions as JsonRecord) as JsonRecord

@@ -1,8 +1,10 @@
 /**
- * The files below `schemas/` that are made from the source: their paths and their content.
+ * The files that are made from the source, below `schemas/` and in evidence packs: their paths and
+ * their content.
  */
 
 import { recordContracts } from "../domain/records/RecordContracts.ts"
+import { type PackSchema, packSchemas } from "../exports/pack/PackRecords.ts"
 import { CriteriaMapping } from "../exports/report/Criteria.ts"
 import { defaultMapping } from "../exports/report/DefaultMapping.ts"
 import { asyncApiYaml, defaultPlace } from "./AsyncApi.ts"
@@ -16,12 +18,27 @@ const criteriaSchema = () => {
   return { $schema: DIALECT, $id: schemaId("criteria-mapping"), ...schema, $defs: definitions }
 }
 
+const packSchema = ({ isOpen = false, name, schema, title }: PackSchema) => {
+  const described = describe(schema, isOpen)
+  return {
+    $schema: DIALECT,
+    $id: `urn:alk:evidence-pack:v2:${name}`,
+    title,
+    ...described.schema,
+    ...(Object.keys(described.definitions).length === 0 ? {} : { $defs: described.definitions })
+  }
+}
+
 /** Content by path, relative to the repository. */
 export const publishedFiles = (): ReadonlyMap<string, string> =>
   new Map([
     ...recordContracts.map((contract): readonly [string, string] => [
       `schemas/json/${contract.name}.schema.json`,
       json(jsonSchemaOf(contract))
+    ]),
+    ...packSchemas.map((schema): readonly [string, string] => [
+      `src/exports/pack/schemas/${schema.name}.schema.json`,
+      json(packSchema(schema))
     ]),
     ["schemas/criteria.schema.json", json(criteriaSchema())],
     ["schemas/criteria.json", json({ $schema: "criteria.schema.json", ...defaultMapping })],

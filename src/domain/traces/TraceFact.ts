@@ -189,34 +189,46 @@ const factOf = <Core extends Schema.Struct.Fields>(
   identifier: string,
   description: string,
   core: Schema.Struct<Core>,
+  more: Schema.Struct.Fields,
   ...details: ReadonlyArray<keyof FactDetails>
 ) =>
   Schema.Struct({
     ...core.fields,
     ...(details.length === 0 ? {} : erasableFields(...details)),
-    ...place
+    ...place,
+    ...more
   }).annotate({ identifier, description })
 
-/** A fact as its record on `alk.traces` has it. That never changes, so none says it was erased. */
-export const TopicFact = Schema.Union([
+/** One schema for each type of fact. */
+const factsWith = (more: Schema.Struct.Fields) => [
   factOf(
     "ExecutionStarted",
     "An execution exists.",
     ExecutionStartedCore,
+    more,
     "agent_name",
     "trigger",
     "metadata"
   ),
-  factOf("ExecutionEnded", "An execution has ended.", ExecutionEndedCore, "metadata"),
+  factOf("ExecutionEnded", "An execution has ended.", ExecutionEndedCore, more, "metadata"),
   factOf(
     "ExecutionErased",
     "The details of every earlier fact of this execution have been erased.",
-    ExecutionErasedCore
+    ExecutionErasedCore,
+    more
   ),
-  factOf("SpanStarted", "A span exists.", SpanStartedCore, "name", "metadata"),
-  factOf("SpanEnded", "A span has ended.", SpanEndedCore, "error", "metadata"),
-  factOf("SpanEvent", "Something happened in a span.", SpanEventCore, "payload")
-])
+  factOf("SpanStarted", "A span exists.", SpanStartedCore, more, "name", "metadata"),
+  factOf("SpanEnded", "A span has ended.", SpanEndedCore, more, "error", "metadata"),
+  factOf("SpanEvent", "Something happened in a span.", SpanEventCore, more, "payload")
+]
+
+/** A fact as its record on `alk.traces` has it. That never changes, so none says it was erased. */
+export const TopicFact = Schema.Union(factsWith({}))
+
+const erasedAt = optional(time("When the details were erased; in the store only."))
+
+/** A fact as the store and packs have it. */
+export const StoredFact = Schema.Union(factsWith({ erased_at: erasedAt }))
 
 /** What ties a fact to its place in the tenant's chain, and what of it can be erased. */
 const ChainFields = Schema.Struct({
@@ -224,7 +236,7 @@ const ChainFields = Schema.Struct({
   details: optional(FactDetails),
   details_salt: optional(hex16("Random; present with details.")),
   details_hash: optional(sha256("Over salt and details.")),
-  erased_at: optional(time("When the details were erased; in the store only."))
+  erased_at: erasedAt
 })
 
 /** A fact as it is on `alk.traces` and in the store. */

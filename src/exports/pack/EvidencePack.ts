@@ -18,11 +18,10 @@ import { HISTORY_FROM, HISTORY_TO } from "../../verify/VerifyReport.ts"
 import { EvidenceSeal, type SealedTree, type SealUnavailable } from "../EvidenceSeal.ts"
 import { type ExportScope, eventsOf } from "../ExportScope.ts"
 import { packAssets } from "./PackAssets.ts"
+import type { PackCounts, PackFile } from "./PackRecords.ts"
 import {
   jwksText,
   manifestText,
-  type PackCounts,
-  type PackFile,
   readmeText,
   type Span,
   signedText,

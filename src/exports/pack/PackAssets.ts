@@ -3,7 +3,7 @@
  * explains them. They are read once.
  */
 import { readFileSync } from "node:fs"
-import { parseJson } from "../../domain/json/Json.ts"
+import { packSchemas } from "./PackRecords.ts"
 
 /** One file, as it is. */
 export interface PackAsset {
@@ -32,30 +32,6 @@ const verifierPage = (program: string): string => {
   return page.replace(CHECKS_PLACE, () => checks)
 }
 
-interface FactSchema {
-  readonly $defs: Readonly<Record<string, { readonly properties?: Record<string, unknown> }>>
-}
-
-/** The schema of facts on the topic, and what an erasure adds to a fact in the store. */
-const factSchema = (): string => {
-  const schema = parseJson(read("../../../schemas/json/trace-fact.schema.json")) as FactSchema
-  for (const { properties } of Object.values(schema.$defs)) {
-    if (properties?.["chain_sequence"] === undefined) continue
-    properties["erased_at"] = { type: "string", format: "date-time" }
-  }
-  return `${JSON.stringify(schema, null, 2)}\n`
-}
-
-const ownSchema = (name: string) => (): string => read(`schemas/${name}.schema.json`)
-
-const schemas = [
-  ["audit-event", ownSchema("audit-event")],
-  ["chain-link", ownSchema("chain-link")],
-  ["manifest", ownSchema("manifest")],
-  ["trace-fact", factSchema],
-  ["verification", ownSchema("verification")]
-] as const
-
 let known: ReadonlyArray<PackAsset> | undefined
 
 /** Schemas and verifiers, in the order in which they are in a pack. */
@@ -68,7 +44,9 @@ export const packAssets = (): ReadonlyArray<PackAsset> => {
     content: Buffer.from(text)
   })
   known = [
-    ...schemas.map(([name, text]) => asset(`schema/${name}.schema.json`, text())),
+    ...packSchemas.map(({ name }) =>
+      asset(`schema/${name}.schema.json`, read(`schemas/${name}.schema.json`))
+    ),
     asset("verify.html", verifierPage(program)),
     asset("verify.mjs", program, true),
     asset("verify.py", read("../verifiers/verify.py"), true)

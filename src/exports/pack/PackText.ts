@@ -7,24 +7,7 @@ import { HASH_BYTES } from "../../domain/chain/MerkleTree.ts"
 import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
 import type { VerifyReport } from "../../verify/Verifier.ts"
 import { type ExportScope, exportFormats } from "../ExportScope.ts"
-
-/** One file of the pack. */
-export interface PackFile {
-  readonly name: string
-  readonly bytes: number
-  readonly sha256: string
-}
-
-/** Lines of each file that has one thing per line. */
-export interface PackCounts {
-  readonly events: number
-  readonly links: number
-  readonly erasures: number
-  readonly executions: number
-  readonly spans: number
-  readonly facts: number
-  readonly trace_links: number
-}
+import type { Manifest, PackCounts, PackFile } from "./PackRecords.ts"
 
 /** The links of one chain that a pack holds. */
 export interface Span {
@@ -43,7 +26,7 @@ export const manifestText = (
 ): string => {
   const { bounds, conditions, generatedAt, surroundings, tenantId, verification } = scope
   const { traceHead } = surroundings
-  const manifest = {
+  const manifest: Omit<Manifest, "filter"> & { readonly filter: unknown } = {
     format: exportFormats.pack,
     generated_at: generatedAt,
     service: serviceName,
