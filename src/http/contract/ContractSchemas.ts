@@ -1,11 +1,13 @@
 /**
- * The resources of the audit API as the OpenAPI document shows them. Documentation of shapes only:
- * what is stored is made and checked in the domain, and answers are built from stored bytes.
+ * Requests and answers of the audit API as the OpenAPI document shows them. What is stored is a
+ * schema of the domain, here with an example or without what is not shown.
  */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { SCHEME } from "../../domain/chain/HashChain.ts"
 import { AuditEvent, AuditEventBatchItem, AuditEventInput } from "../../domain/events/AuditEvent.ts"
-import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
+import * as Command from "../../domain/records/Command.ts"
+import * as Stored from "../../domain/records/Receipt.ts"
+import * as Registry from "../../domain/registry/RegistryEntry.ts"
 import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
 import { SUPPORTED_YEARS } from "../messages/QueryParameters.ts"
 import { exampleEvent } from "./ContractExample.ts"
@@ -52,10 +54,7 @@ export const Hash = hashOf("SHA-256, 64 lower-case hex digits.")
 /** The domain's stored event, with an example whose hashes are true. */
 export const StoredEvent = AuditEvent.annotate({ examples: [exampleEvent] })
 
-export const Warning = Schema.Struct({
-  index: Count,
-  field: text("A field that is not part of an event; it was not stored.")
-}).annotate({ identifier: "Warning" })
+export const Warning = Command.ItemWarning.annotate({ identifier: "Warning" })
 
 /** The answer to one event: stored, and what was sent but is no part of an event. */
 export const CreatedEvent = Schema.Struct({
@@ -83,7 +82,7 @@ export const EventInput = AuditEventInput.annotate({
 export const BatchInput = Schema.Struct({
   events: Schema.Array(AuditEventBatchItem).check(
     Schema.isMinLength(1),
-    Schema.isMaxLength(BATCH_ITEMS_MAX)
+    Schema.isMaxLength(Command.BATCH_ITEMS_MAX)
   )
 }).annotate({
   identifier: "BatchInput",
@@ -135,16 +134,13 @@ const ItemErrorCode = Schema.Literals([
   "id_conflict"
 ])
 
-export const ItemError = Schema.Struct({
-  index: Count.annotate({ description: "Place in the request, from 0." }),
-  code: ItemErrorCode,
-  message: text("Names the field.")
-}).annotate({ identifier: "ItemError" })
+export const ItemError = Command.ItemError.mapFields(
+  Struct.assign({ code: ItemErrorCode })
+).annotate({
+  identifier: "ItemError"
+})
 
-export const Duplicate = Schema.Struct({
-  index: Count,
-  sequence_number: Sequence
-}).annotate({
+export const Duplicate = Stored.Duplicate.annotate({
   identifier: "Duplicate",
   description: "An item whose id and content are stored already, and where."
 })
@@ -152,11 +148,7 @@ export const Duplicate = Schema.Struct({
 const ReceiptId = text("Names the request: `GET /v1/receipts/{id}`.")
 
 const counts = {
-  accepted: Count.annotate({ description: "Accepted items, duplicates included." }),
-  rejected: Count,
-  ids: Schema.Array(Schema.String).annotate({
-    description: "Ids of the accepted items in the order of the request."
-  }),
+  ...Struct.pick(Stored.Receipt.fields, ["accepted", "rejected", "ids"]),
   errors: Schema.Array(ItemError)
 }
 
@@ -227,27 +219,18 @@ export const EventAccepted = Schema.Struct({
 export const Receipt = Schema.Struct({
   receipt_id: ReceiptId,
   status: Schema.Literals(["pending", "committed", "failed"]),
-  accepted: optional(counts.accepted),
-  rejected: optional(counts.rejected),
-  ids: optional(counts.ids),
-  errors: optional(counts.errors),
+  ...Struct.map(counts, optional),
   warnings: optional(Schema.Array(Warning)),
   duplicates: optional(Schema.Array(Duplicate)),
-  results: optional(
-    Schema.Array(Schema.Record(Schema.String, Schema.Unknown)).annotate({
-      description: "Of `POST /api/v1/traces/batch`: one per operation that was not refused."
-    })
-  ),
-  first_sequence_number: optional(Sequence),
-  last_sequence_number: optional(Sequence),
-  received_at: optional(Timestamp),
-  committed_at: optional(Timestamp),
-  head_hash: optional(hashOf("Hash of the chain behind this request.")),
-  error: optional(
-    Schema.Struct({ code: Schema.String, message: Schema.String }).annotate({
-      description: "Why the request as a whole could not be applied; only if `failed`."
-    })
-  )
+  ...Struct.pick(Stored.Receipt.fields, [
+    "results",
+    "first_sequence_number",
+    "last_sequence_number",
+    "committed_at",
+    "head_hash",
+    "error"
+  ]),
+  received_at: optional(Stored.Receipt.fields.received_at)
 }).annotate({
   identifier: "Receipt",
   description:
@@ -318,13 +301,9 @@ export const Chain = Schema.Struct({
   ]
 })
 
-export const ChainLink = Schema.Struct({
-  sequence_number: Sequence,
-  created_at: Timestamp,
-  content_hash: Hash,
-  prev_hash: Hash,
-  hash: Hash
-}).annotate({ identifier: "ChainLink" })
+export const ChainLink = AuditEvent.mapFields(
+  Struct.pick(["sequence_number", "created_at", "content_hash", "prev_hash", "hash"])
+).annotate({ identifier: "ChainLink", description: "The place of an event in the chain." })
 
 const Break = Schema.Struct({
   sequence_number: Count.annotate({
@@ -451,7 +430,7 @@ export const EventVerifyReport = Schema.Struct({
   verified_at: Timestamp
 }).annotate({ identifier: "EventVerifyReport" })
 
-const Scope = Schema.Literals(["read", "write"])
+const Scope = Schema.Literals(Registry.scopes)
 
 /** `null` means that it is absent. */
 const optionalInput = <S extends Schema.Constraint>(schema: S) => optional(Schema.NullOr(schema))
@@ -467,11 +446,7 @@ export const TenantInput = Schema.Struct({
   name: optionalInput(label)
 }).annotate({ identifier: "TenantInput", examples: [{ id: "initech", name: "Initech Inc." }] })
 
-export const Tenant = Schema.Struct({
-  id: Schema.String,
-  name: optional(Schema.String),
-  created_at: Timestamp
-}).annotate({ identifier: "Tenant" })
+export const Tenant = Registry.Tenant
 
 export const TenantList = Schema.Struct({
   tenants: Schema.Array(Tenant),
@@ -490,23 +465,14 @@ export const KeyInput = Schema.Struct({
 })
 
 export const CreatedKey = Schema.Struct({
-  id: Schema.String,
   key: text("The key itself: shown once, kept nowhere."),
-  tenant_id: Schema.String,
-  scopes: Schema.Array(Scope),
-  label: optional(Schema.String),
-  created_at: Timestamp
+  ...Struct.pick(Registry.ApiKey.fields, ["id", "tenant_id", "scopes", "label", "created_at"])
 }).annotate({ identifier: "CreatedApiKey" })
 
-export const ApiKey = Schema.Struct({
-  id: Schema.String,
-  tenant_id: Schema.String,
-  scopes: Schema.Array(Scope),
-  label: optional(Schema.String),
-  hint: text("The first characters of the key."),
-  created_at: Timestamp,
-  revoked_at: optional(Timestamp)
-}).annotate({ identifier: "ApiKey" })
+/** Its hash is not shown. */
+export const ApiKey = Registry.ApiKey.mapFields(Struct.omit(["hash"])).annotate({
+  identifier: "ApiKey"
+})
 
 export const KeyList = Schema.Struct({ keys: Schema.Array(ApiKey), ...pageFields }).annotate({
   identifier: "ApiKeyList"
