@@ -1,4 +1,5 @@
 import { defineConfig, type TestProjectConfiguration } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /**
  * The tests in tiers. The end of a file's name says its tier:
@@ -66,8 +67,22 @@ const project = ({ files, name, order, workers, ...rest }: Tier): TestProjectCon
   }
 })
 
+/** Files that take long for their size: they start, wait, or run a contract from another file. */
+const LONG = /\/e2e\/|OverHttp|InProcess|Types|Starting|Connections|Refusals|http\/Otlp/
+
+/** Vitest begins with the largest files as long as it knows no times. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const rank = ({ moduleId, project }: TestSpecification): number =>
+      project.config.sequence.groupOrder * 2 + (LONG.test(moduleId) ? 0 : 1)
+    const sorted = await super.sort(files)
+    return sorted.sort((left, right) => rank(left) - rank(right))
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongFirst },
     projects: tiers.map(project),
     reporters: ["default", "json"],
     outputFile: { json: "coverage/results.json" }
