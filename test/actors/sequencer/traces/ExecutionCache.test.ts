@@ -1,0 +1,138 @@
+/** What a chunk waits for before the step: a store in memory that shows executions late. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { emptyState, type SequencerState } from "../../../../src/actors/sequencer/SequencerState.ts"
+import type { ReceivedCommand } from "../../../../src/actors/sequencer/SequencerStep.ts"
+import {
+  ExecutionCache,
+  type TraceLookup
+} from "../../../../src/actors/sequencer/traces/ExecutionCache.ts"
+import { noProgress, type Progress } from "../../../../src/domain/records/Progress.ts"
+import { EventLog, type LogReader, type LogRecord } from "../../../../src/ports/EventLog.ts"
+import { ingestCommand } from "../../../support/Events.ts"
+import { endSpan, startSpan, TENANT } from "../../support/Traces.ts"
+
+const wanted = {
+  executions: [{ tenantId: TENANT, id: "run" }],
+  spans: [{ tenantId: TENANT, id: "span" }]
+}
+
+/** Names an execution and a span that are not in memory. */
+const chunk: ReadonlyArray<ReceivedCommand> = [
+  {
+    offset: 0,
+    value: null,
+    command: {
+      ...ingestCommand(TENANT, 0),
+      kind: "trace",
+      traces: [startSpan("run", "fresh", { fresh: true }), endSpan("span")]
+    }
+  }
+]
+
+/** `alk.progress` in memory, and a store that reaches as far as its last record says. */
+class World {
+  readonly loads: Array<unknown> = []
+  readonly #records: Array<LogRecord> = []
+  duringLoad: () => void = () => undefined
+
+  say(progress: Partial<Progress>): void {
+    const value = Buffer.from(JSON.stringify({ ...noProgress(0), ...progress }))
+    const offset = this.#records.length
+    this.#records.push({ offset, timestamp: 0, key: Buffer.from("0"), value, headers: {} })
+  }
+
+  readonly reader: LogReader = {
+    fetch: ([position]) =>
+      Effect.sync(() => {
+        const records = this.#records.slice(position!.offset)
+        const end = this.#records.length
+        return [{ ...position!, records, nextOffset: end, stableEnd: end, logStart: 0 }]
+      })
+  }
+
+  readonly log = Layer.mock(EventLog, {
+    partitions: 1,
+    bootstrap: "nowhere",
+    partitionOf: () => 0,
+    bounds: () => Effect.sync(() => ({ start: 0, end: this.#records.length }))
+  })
+
+  readonly store = {
+    position: () => Effect.succeed({ offset: 9 }),
+    load: (executions: unknown, spans: unknown) =>
+      Effect.sync(() => {
+        this.loads.push({ executions, spans })
+        this.duringLoad()
+        return []
+      })
+  } as unknown as TraceLookup
+}
+
+const stateThatForgot = (tracesForgotten: number): SequencerState => {
+  const state = emptyState(0, 1, { dedup: 10, idempotency: 10 })
+  state.tracesForgotten = tracesForgotten
+  return state
+}
+
+/** What could not be loaded for the chunk. */
+const prepare = (world: World, forgotten: number, store?: TraceLookup) =>
+  EventLog.use((log) =>
+    new ExecutionCache(log, world.reader, stateThatForgot(forgotten), store).prepare(chunk)
+  ).pipe(Effect.provide(world.log))
+
+const nothing = { executions: [], spans: [] }
+
+describe("executions that a chunk names and memory lacks", () => {
+  it.effect("do not exist where there is no store and nothing was forgotten", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* prepare(new World(), 0), nothing)
+    })
+  )
+
+  it.effect("are not known where there is no store and something was forgotten", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* prepare(new World(), 5), wanted)
+    })
+  )
+
+  it.effect("are asked for once the store shows everything that was forgotten", () => {
+    const world = new World()
+    world.say({ traces_next: 4 })
+    return Effect.gen(function* () {
+      const prepared = yield* Effect.forkChild(prepare(world, 5, world.store))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(world.loads, [])
+      world.say({ traces_next: 5 })
+      yield* TestClock.adjust("20 millis")
+      assert.deepStrictEqual(yield* Fiber.join(prepared), nothing)
+      assert.deepStrictEqual(world.loads, [wanted])
+    })
+  })
+
+  it.effect("are not known while the store lags for two seconds", () => {
+    const world = new World()
+    world.say({ traces_next: 4 })
+    return Effect.gen(function* () {
+      const prepared = yield* Effect.forkChild(prepare(world, 5, world.store))
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(yield* Fiber.join(prepared), wanted)
+      assert.deepStrictEqual(world.loads, [])
+    })
+  })
+
+  it.effect("are asked for again when the view was rebuilt in between", () => {
+    const world = new World()
+    world.say({ traces_next: 5 })
+    world.duringLoad = () => {
+      if (world.loads.length > 1) return
+      world.say({ rebuilding: true })
+      world.say({ traces_next: 5 })
+    }
+    return Effect.gen(function* () {
+      assert.deepStrictEqual(yield* prepare(world, 5, world.store), nothing)
+      assert.deepStrictEqual(world.loads, [wanted, wanted])
+    })
+  })
+})
