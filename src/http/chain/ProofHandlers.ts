@@ -7,12 +7,12 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Visibility } from "../../actors/log/Visibility.ts"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import { leafHash } from "../../domain/chain/MerkleTree.ts"
-import {
-  type CheckpointMismatch,
-  Checkpoints,
-  type CheckpointTimedOut,
-  type ProofRefused
-} from "../../services/checkpoints/Checkpoints.ts"
+import type {
+  CheckpointMismatch,
+  CheckpointTimedOut,
+  ProofRefused
+} from "../../services/checkpoints/CheckpointFailures.ts"
+import { Checkpoints } from "../../services/checkpoints/Checkpoints.ts"
 import { answering, type Failure, json, negotiated } from "../messages/Answer.ts"
 import { ApiError, invalid, refusable, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
