@@ -21,7 +21,8 @@ const SPAN_ID = "tenant_id, span_id, execution_id"
 
 /**
  * The id of a span has one row, in the place of the fact that named it last: first those that a
- * confirmed fact names are stored again with its place, then the denied places go.
+ * confirmed fact names are stored again with its place, then the denied places are removed. A row
+ * whose place was changed in the database is stored again, too.
  */
 const settleSpanIds = Effect.fnUntraced(function* (
   store: StoreClient,
@@ -30,6 +31,10 @@ const settleSpanIds = Effect.fnUntraced(function* (
 ) {
   const parameters = new Parameters()
   const condition = deniedRows(partition, denied, parameters)
+  const from = denied.confirmed.length === 0 ? denied.from : denied.from + 1
+  const removed =
+    `kafka_partition = ${parameters.bind("UInt32", partition)}`
+    + ` AND kafka_offset >= ${parameters.integer(from)}`
   yield* store.copy({
     operation: OPERATION,
     parameters,
@@ -38,16 +43,13 @@ const settleSpanIds = Effect.fnUntraced(function* (
       + ` SELECT kafka_partition, kafka_offset, body FROM ${store.facts}`
       + ` WHERE ${confirmedRows(partition, condition, parameters)}`
       + " AND type IN ('span.started', 'execution.started')"
-      + ` AND (${SPAN_ID}) IN (SELECT ${SPAN_ID} FROM ${store.facts} WHERE ${condition})`
+      + ` AND ((${SPAN_ID}) IN (SELECT ${SPAN_ID} FROM ${store.facts} WHERE ${condition})`
+      + ` OR (${SPAN_ID}) IN (SELECT ${SPAN_ID} FROM ${store.spanIds} WHERE ${removed}))`
   })
-  const from = denied.confirmed.length === 0 ? denied.from : denied.from + 1
   yield* store.change({
     operation: OPERATION,
     parameters,
-    sql:
-      `ALTER TABLE ${store.spanIds} DELETE`
-      + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
-      + ` AND kafka_offset >= ${parameters.integer(from)} SETTINGS mutations_sync = 2`
+    sql: `ALTER TABLE ${store.spanIds} DELETE WHERE ${removed} SETTINGS mutations_sync = 2`
   })
 })
 
