@@ -421,6 +421,16 @@ describe("a view of traces that the topic denies", () => {
         )
     ],
     [
+      "because of a row behind its end, with the place of a row of the index changed,",
+      (name) =>
+        tamper(
+          `INSERT INTO ${name}.facts (kafka_partition, kafka_offset, body)
+           VALUES (0, 1000000, '{}')`,
+          `ALTER TABLE ${name}.span_ids UPDATE kafka_offset = 9223372036854775808
+           WHERE span_id = 'step'`
+        )
+    ],
+    [
       "because its last row was changed",
       (name) =>
         tamper(

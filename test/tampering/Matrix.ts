@@ -18,6 +18,7 @@ import {
   answersOf,
   columnsOf,
   EVENTS,
+  onceReadable,
   populate,
   running,
   type Subject,
@@ -95,7 +96,7 @@ const check = Effect.fnUntraced(function* (
       note(`the answers differ: ${JSON.stringify(now)}`.slice(0, 500))
     }
   }
-  if (case_.isPacked === true) note(yield* packComplaint(own.tenantId))
+  if (case_.isPacked === true) note(yield* onceReadable(packComplaint(own.tenantId)))
   if (case_.other !== undefined) {
     const ofOther = complaint(yield* verifyTenant(other.tenantId), case_.other)
     note(ofOther && `the other tenant: ${ofOther}`)

@@ -182,15 +182,17 @@ export const writeMore = Effect.fnUntraced(function* (
   yield* grown("traces", before[1] + 2 * tenants.length)
 })
 
-/** Both chains; a store that has not caught up with the log is asked again. */
+/** Asks again while the store has not caught up with the log, or is being rebuilt. */
+export const onceReadable = <A, E, R>(ask: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.retry(ask, {
+    schedule: Schedule.spaced("500 millis"),
+    times: 120,
+    while: (error) => /^verify\b/.test(String((error as { operation?: string }).operation))
+  })
+
+/** Both chains. */
 export const verifyTenant = (tenantId: string) =>
-  Verifier.use((verifier) => verifier.verifyTenant({ tenantId, requireHead: true })).pipe(
-    Effect.retry({
-      schedule: Schedule.spaced("500 millis"),
-      times: 120,
-      while: ({ operation }) => operation === "verify"
-    })
-  )
+  onceReadable(Verifier.use((verifier) => verifier.verifyTenant({ tenantId, requireHead: true })))
 
 /** What the API answers of a tenant's events and executions. */
 export const answersOf = Effect.fnUntraced(function* (tenantId: string) {
