@@ -13,6 +13,7 @@ import { QueryApi } from "./events/QueryContract.ts"
 import { StreamApi } from "./events/StreamContract.ts"
 import { ExportApi } from "./exports/ExportContract.ts"
 import { OtlpApi } from "./otlp/OtlpContract.ts"
+import { Refusals } from "./server/Refusals.ts"
 import { TraceApi } from "./traces/TraceContract.ts"
 import { VerifyApi } from "./verification/VerifyContract.ts"
 
@@ -50,6 +51,7 @@ export class Api extends HttpApi.make("alk")
   .add(AdminApi)
   .add(TraceApi)
   .add(OtlpApi)
+  .middleware(Refusals)
   .annotateMerge(
     OpenApi.annotations({
       title: "alk: Audit Log and Execution Trace Service",

@@ -19,6 +19,7 @@ import { layerStreamHandlers } from "./events/StreamHandlers.ts"
 import { layerExportHandlers } from "./exports/ExportHandlers.ts"
 import { layerOtlpHandlers, layerOtlpRefusals } from "./otlp/OtlpHandlers.ts"
 import { layerAdminAuthorization, layerAuthorization } from "./server/Authorization.ts"
+import { layerRefusals } from "./server/Refusals.ts"
 import { layerTraceHandlers } from "./traces/TraceHandlers.ts"
 import { layerVerifyHandlers } from "./verification/VerifyHandlers.ts"
 
@@ -42,6 +43,7 @@ export const layerApiRoutes = HttpApiBuilder.layer(Api).pipe(
     layerAdminAuthorization,
     layerAuthorization,
     layerOtlpRefusals,
+    layerRefusals,
     layerShareAuthorization
   ])
 )

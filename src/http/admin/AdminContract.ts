@@ -16,7 +16,7 @@ import {
 } from "../contract/ContractSchemas.ts"
 import { createdHeaders, operation } from "../contract/Operation.ts"
 import { AdminAuthorization } from "../server/Authorization.ts"
-import { resourcePageHeaders, resourcePageParameters } from "./ResourcePages.ts"
+import { lateResourcePageQuery, resourcePageHeaders, resourcePageQuery } from "./ResourcePages.ts"
 
 const tenant = Schema.String.annotate({ description: "Id of the tenant." })
 const key = Schema.String.annotate({ description: "Id of the key." })
@@ -43,6 +43,7 @@ const getTenant = HttpApiEndpoint.get("getTenant", "/v1/admin/tenants/:tenant", 
 )
 
 const listTenants = HttpApiEndpoint.get("listTenants", "/v1/admin/tenants", {
+  query: resourcePageQuery,
   success: TenantList,
   error: errorsOf("object", 400, 401, 429, 503)
 }).annotateMerge(
@@ -50,7 +51,6 @@ const listTenants = HttpApiEndpoint.get("listTenants", "/v1/admin/tenants", {
     id: "listTenants",
     summary: "List the tenants",
     description: "By id.",
-    query: resourcePageParameters,
     responseHeaders: resourcePageHeaders
   })
 )
@@ -85,6 +85,8 @@ const getKey = HttpApiEndpoint.get("getKey", "/v1/admin/tenants/:tenant/keys/:ke
 
 const listKeys = HttpApiEndpoint.get("listKeys", "/v1/admin/tenants/:tenant/keys", {
   params: { tenant },
+  // An unknown tenant is refused first.
+  query: lateResourcePageQuery,
   success: KeyList,
   error: errorsOf("object", 400, 401, 404, 429, 503)
 }).annotateMerge(
@@ -92,7 +94,6 @@ const listKeys = HttpApiEndpoint.get("listKeys", "/v1/admin/tenants/:tenant/keys
     id: "listKeys",
     summary: "List a tenant's API keys",
     description: "Newest first, revoked ones too; neither keys nor hashes are shown.",
-    query: resourcePageParameters,
     responseHeaders: resourcePageHeaders
   })
 )

@@ -2,6 +2,7 @@
  * Serves the admin routes: checks what is asked for and shows tenants and keys without their
  * hashes. Who may be created and revoked is decided by the single writer behind `Keys`.
  */
+
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -12,12 +13,13 @@ import { unknownField } from "../../domain/NearestName.ts"
 import { type ApiKey, type Scope, scopes } from "../../domain/registry/RegistryEntry.ts"
 import { Api } from "../Api.ts"
 import { LABEL_LENGTH_MAX } from "../contract/ContractSchemas.ts"
-import { answering, createdAt, json } from "../messages/Answer.ts"
+import { createdAt, json } from "../messages/Answer.ts"
 import { ApiError, invalid, notFound, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { defined } from "../messages/Defined.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
-import { readResourcePage, resourcePage } from "./ResourcePages.ts"
+import { resourcePage } from "./ResourcePages.ts"
 
 /** Bytes of a body of the admin routes at most. */
 export const BODY_BYTES_MAX = 65_536
@@ -70,8 +72,7 @@ const tenantOf = (object: JsonObject) => {
   if (typeof id !== "string" || !isTenantId(id)) {
     throw invalid("id", "must be of the form [a-z0-9][a-z0-9_-]{0,62}")
   }
-  const name = labelOf(object, "name")
-  return { id, ...(name === undefined ? {} : { name }) }
+  return { id, ...defined({ name: labelOf(object, "name") }) }
 }
 
 const isScope = (value: JsonValue): value is Scope =>
@@ -96,7 +97,7 @@ const keyOf = (object: JsonObject) => {
   return {
     scopes: scopesOf(object["scopes"]),
     prefix: prefixOf(object["prefix"]),
-    ...(label === undefined ? {} : { label })
+    ...defined({ label })
   }
 }
 
@@ -105,10 +106,10 @@ const shownKey = ({ created_at, hint, id, label, revoked_at, scopes, tenant_id }
   id,
   tenant_id,
   scopes,
-  ...(label === undefined ? {} : { label }),
+  ...defined({ label }),
   hint,
   created_at,
-  ...(revoked_at === undefined ? {} : { revoked_at })
+  ...defined({ revoked_at })
 })
 
 const readObject = Effect.fnUntraced(function* (
@@ -153,81 +154,62 @@ export const layerAdminHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "createTenant",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const object = yield* readObject(request, TENANT_FIELDS, "a tenant")
-            const tenant = yield* keys.createTenant(yield* refusable(() => tenantOf(object)))
-            const headers = createdAt(publicUrl, TENANTS_PATH, tenant.id)
-            return json(tenant, { status: 201, headers })
-          })
-        )
+        Effect.fnUntraced(function* ({ request }) {
+          const object = yield* readObject(request, TENANT_FIELDS, "a tenant")
+          const tenant = yield* keys.createTenant(yield* refusable(() => tenantOf(object)))
+          const headers = createdAt(publicUrl, TENANTS_PATH, tenant.id)
+          return json(tenant, { status: 201, headers })
+        })
       )
-      .handleRaw(
+      .handle(
         "listTenants",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const page = yield* refusable(() => readResourcePage(request.url))
-            const all = yield* keys.tenants
-            return resourcePage(request, publicUrl, page, "tenants", all, (tenant) => tenant)
-          })
-        )
+        Effect.fnUntraced(function* ({ query, request }) {
+          const all = yield* keys.tenants
+          return resourcePage(request, publicUrl, query, "tenants", all, (tenant) => tenant)
+        })
       )
-      .handleRaw(
+      .handle(
         "getTenant",
-        answering(
-          Effect.fnUntraced(function* ({ params: { tenant: tenantId } }) {
-            const tenant = (yield* keys.tenants).find(({ id }) => id === tenantId)
-            return json(tenant ?? (yield* notFound("tenant")))
-          })
-        )
+        Effect.fnUntraced(function* ({ params: { tenant: tenantId } }) {
+          const tenant = (yield* keys.tenants).find(({ id }) => id === tenantId)
+          return tenant ?? (yield* notFound("tenant"))
+        })
       )
       .handleRaw(
         "createKey",
-        answering(
-          Effect.fnUntraced(function* ({ params: { tenant: tenantId }, request }) {
-            yield* keysOf(tenantId)
-            const object = yield* readObject(request, KEY_FIELDS, "a key")
-            const wanted = yield* refusable(() => keyOf(object))
-            const { key, secret } = yield* keys.createKey({ tenantId, ...wanted })
-            const { created_at, id, label, scopes } = key
-            return json(
-              {
-                id,
-                key: secret,
-                tenant_id: tenantId,
-                scopes,
-                ...(label === undefined ? {} : { label }),
-                created_at
-              },
-              { status: 201, headers: createdAt(publicUrl, `${TENANTS_PATH}/${tenantId}/keys`, id) }
-            )
-          })
-        )
+        Effect.fnUntraced(function* ({ params: { tenant: tenantId }, request }) {
+          yield* keysOf(tenantId)
+          const object = yield* readObject(request, KEY_FIELDS, "a key")
+          const wanted = yield* refusable(() => keyOf(object))
+          const { key, secret } = yield* keys.createKey({ tenantId, ...wanted })
+          const { created_at, id, label, scopes } = key
+          return json(
+            {
+              id,
+              key: secret,
+              tenant_id: tenantId,
+              scopes,
+              label,
+              created_at
+            },
+            { status: 201, headers: createdAt(publicUrl, `${TENANTS_PATH}/${tenantId}/keys`, id) }
+          )
+        })
       )
-      .handleRaw(
+      .handle(
         "listKeys",
-        answering(
-          Effect.fnUntraced(function* ({ params: { tenant }, request }) {
-            const known = newestFirst(yield* keysOf(tenant))
-            const page = yield* refusable(() => readResourcePage(request.url))
-            return resourcePage(request, publicUrl, page, "keys", known, shownKey)
-          })
-        )
+        Effect.fnUntraced(function* ({ params: { tenant }, query, request }) {
+          const known = newestFirst(yield* keysOf(tenant))
+          const page = yield* query
+          return resourcePage(request, publicUrl, page, "keys", known, shownKey)
+        })
       )
-      .handleRaw(
-        "getKey",
-        answering(({ params: { key, tenant } }) =>
-          Effect.map(keyIn(tenant, key), (known) => json(shownKey(known)))
-        )
-      )
-      .handleRaw(
-        "revokeKey",
-        answering(({ params: { key, tenant } }) =>
-          // The writer knows newer keys than this process may, but takes only what can be an id.
-          isTenantId(tenant) && isClientId(key)
-            ? Effect.as(keys.revokeKey(tenant, key), HttpServerResponse.empty({ status: 204 }))
-            : notFound("key")
-        )
+      .handle("getKey", ({ params: { key, tenant } }) => Effect.map(keyIn(tenant, key), shownKey))
+      .handle("revokeKey", ({ params: { key, tenant } }) =>
+        // The writer knows newer keys than this process may, but takes only what can be an id.
+        isTenantId(tenant) && isClientId(key)
+          ? Effect.as(keys.revokeKey(tenant, key), HttpServerResponse.empty({ status: 204 }))
+          : notFound("key")
       )
   })
 )

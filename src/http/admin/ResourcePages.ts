@@ -3,14 +3,14 @@
  * is a slice. Without parameters a list is as long as a page may be.
  */
 import type { HttpServerRequest } from "effect/http"
+import { lateQueryOf, queryOf } from "../contract/Requests.ts"
 import { json } from "../messages/Answer.ts"
 import { invalid } from "../messages/ApiError.ts"
 import { pageLinks } from "../messages/PageLinks.ts"
 import { PAGE_SIZE_MAX, PAGED_EVENTS_MAX } from "../messages/Paging.ts"
-import { integerParameter, readQuery } from "../messages/QueryParameters.ts"
+import { integerParameter, type ValuesOf } from "../messages/QueryParameters.ts"
 
-/** Query of the lists. */
-export const resourcePageParameters = {
+const resourcePageParameters = {
   page: integerParameter({
     minimum: 1,
     default: 1,
@@ -34,15 +34,20 @@ export interface ResourcePage {
   readonly pageSize: number
 }
 
-/** The page that a request asks for; throws ApiError. */
-export const readResourcePage = (target: string): ResourcePage => {
-  const { values } = readQuery(target, resourcePageParameters)
+/** The page that values ask for; throws ApiError. */
+const pageOf = (values: ValuesOf<typeof resourcePageParameters>): ResourcePage => {
   const { page = 1, page_size: pageSize = PAGE_SIZE_MAX } = values
   if (page * pageSize > PAGED_EVENTS_MAX) {
     throw invalid("page", `times page_size is over ${PAGED_EVENTS_MAX}`, "invalid_range")
   }
   return { page, pageSize }
 }
+
+/** The page of a list as the query of its endpoint. */
+export const resourcePageQuery = queryOf(resourcePageParameters, { read: pageOf })
+
+/** The same where something else is refused first. */
+export const lateResourcePageQuery = lateQueryOf(resourcePageParameters, { read: pageOf })
 
 /** The answer: one page under `member`, and how many there are in all. */
 export const resourcePage = <A>(

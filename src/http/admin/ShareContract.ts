@@ -20,7 +20,7 @@ import { filterParameters } from "../events/EventParameters.ts"
 import { ifNoneMatch, Unchanged } from "../exports/ExportContract.ts"
 import { PDF_TYPE } from "../exports/ExportTypes.ts"
 import { Authorization, RequiredScope } from "../server/Authorization.ts"
-import { resourcePageHeaders, resourcePageParameters } from "./ResourcePages.ts"
+import { resourcePageHeaders, resourcePageQuery } from "./ResourcePages.ts"
 
 /** Seconds that a link is valid: 7 days, unless it says otherwise, and 30 at most. */
 export const EXPIRES_IN_DEFAULT = 7 * 86_400
@@ -181,6 +181,7 @@ const createLink = HttpApiEndpoint.post("createShareLink", "/v1/share/links", {
   )
 
 const listLinks = HttpApiEndpoint.get("listShareLinks", "/v1/share/links", {
+  query: resourcePageQuery,
   success: ShareLinkList,
   error: errorsOf("object", 400, 401, 403, 503)
 })
@@ -192,7 +193,6 @@ const listLinks = HttpApiEndpoint.get("listShareLinks", "/v1/share/links", {
       description:
         "Newest first; no tokens are shown. Links that have ended are listed for "
         + `${ENDED_LINK_KEPT_DAYS} days more, the newest ${ENDED_LINKS_MAX} of them.`,
-      query: resourcePageParameters,
       responseHeaders: resourcePageHeaders
     })
   )

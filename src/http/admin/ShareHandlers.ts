@@ -2,6 +2,7 @@
  * Serves the share links: reads what a link is to cover and shows links without their hashes. Who
  * may use one is decided behind `ShareLinks`.
  */
+
 import { Effect, Layer, Redacted, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -16,9 +17,10 @@ import { ShareLinks } from "../../services/administration/ShareLinks.ts"
 import { Api } from "../Api.ts"
 import { filterParameters, toFilter } from "../events/EventParameters.ts"
 import { ExportAnswers } from "../exports/ExportAnswers.ts"
-import { answering, createdAt, errorResponse, json } from "../messages/Answer.ts"
+import { createdAt, errorResponse, json } from "../messages/Answer.ts"
 import { ApiError, invalid, notFound, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { defined } from "../messages/Defined.ts"
 import { withKnownQuery } from "../messages/KnownQuery.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { METADATA_CONDITIONS_MAX, metadataCondition } from "../messages/QueryParameters.ts"
@@ -28,7 +30,7 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { FailedCredentials } from "../server/FailedCredentials.ts"
 import { HttpListener } from "../server/HttpListener.ts"
 import { BODY_BYTES_MAX, labelOf, objectOf } from "./AdminHandlers.ts"
-import { readResourcePage, resourcePage } from "./ResourcePages.ts"
+import { resourcePage } from "./ResourcePages.ts"
 import {
   CurrentShareLink,
   EXPIRES_IN_DEFAULT,
@@ -113,8 +115,7 @@ const inputOf = (bytes: Buffer) => {
   return {
     filter: filterOf(object),
     expiresInSeconds: integerOf(object, "expires_in", EXPIRES_IN_MAX) ?? EXPIRES_IN_DEFAULT,
-    ...(maxUses === undefined ? {} : { maxUses }),
-    ...(label === undefined ? {} : { label })
+    ...defined({ label, maxUses })
   }
 }
 
@@ -126,8 +127,10 @@ const shown = (link: ShareLink) => {
     to: filter.to ?? null,
     filters: {
       ...Object.fromEntries(conditionsOf(filter)),
-      ...(filter.fromSequence === undefined ? {} : { from_sequence: String(filter.fromSequence) }),
-      ...(filter.toSequence === undefined ? {} : { to_sequence: String(filter.toSequence) })
+      ...defined({
+        from_sequence: filter.fromSequence?.toString(),
+        to_sequence: filter.toSequence?.toString()
+      })
     }
   }
 }
@@ -150,51 +153,42 @@ export const layerShareLinksHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "createShareLink",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const { keyId, tenantId } = yield* CurrentPrincipal
-            const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
-            const input = yield* refusable(() => inputOf(bytes))
-            const { link, token } = yield* links.create({ tenantId, keyId, ...input })
-            // Never what the request says of the service's address: the token goes there.
-            const url = `${publicUrl ?? ownUrl}${SHARE_EXPORT_PATH}`
-            const headers = createdAt(publicUrl, SHARE_LINKS_PATH, link.id)
-            return json({ ...shown(link), token, url }, { status: 201, headers })
-          })
-        )
+        Effect.fnUntraced(function* ({ request }) {
+          const { keyId, tenantId } = yield* CurrentPrincipal
+          const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
+          const input = yield* refusable(() => inputOf(bytes))
+          const { link, token } = yield* links.create({ tenantId, keyId, ...input })
+          // Never what the request says of the service's address: the token goes there.
+          const url = `${publicUrl ?? ownUrl}${SHARE_EXPORT_PATH}`
+          const headers = createdAt(publicUrl, SHARE_LINKS_PATH, link.id)
+          return json({ ...shown(link), token, url }, { status: 201, headers })
+        })
       )
-      .handleRaw(
+      .handle(
         "listShareLinks",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const { tenantId } = yield* CurrentPrincipal
-            const page = yield* refusable(() => readResourcePage(request.url))
-            const all = yield* links.list(tenantId)
-            return resourcePage(request, publicUrl, page, "links", all, shown)
-          })
-        )
+        Effect.fnUntraced(function* ({ query, request }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const all = yield* links.list(tenantId)
+          return resourcePage(request, publicUrl, query, "links", all, shown)
+        })
       )
-      .handleRaw(
+      .handle(
         "getShareLink",
-        answering(
-          Effect.fnUntraced(function* ({ params: { id } }) {
-            const { tenantId } = yield* CurrentPrincipal
-            const link = yield* links.get(tenantId, id)
-            return link === undefined ? yield* notFound("share link") : json(shown(link))
-          })
-        )
+        Effect.fnUntraced(function* ({ params: { id } }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const link = yield* links.get(tenantId, id)
+          return link === undefined ? yield* notFound("share link") : shown(link)
+        })
       )
-      .handleRaw(
+      .handle(
         "revokeShareLink",
-        answering(
-          Effect.fnUntraced(function* ({ params: { id } }) {
-            const { keyId, tenantId } = yield* CurrentPrincipal
-            const link = yield* links.get(tenantId, id)
-            if (link === undefined) return yield* notFound("share link")
-            yield* links.revoke(tenantId, id, keyId)
-            return HttpServerResponse.empty({ status: 204 })
-          })
-        )
+        Effect.fnUntraced(function* ({ params: { id } }) {
+          const { keyId, tenantId } = yield* CurrentPrincipal
+          const link = yield* links.get(tenantId, id)
+          if (link === undefined) return yield* notFound("share link")
+          yield* links.revoke(tenantId, id, keyId)
+          return HttpServerResponse.empty({ status: 204 })
+        })
       )
   })
 )
@@ -242,22 +236,20 @@ export const layerShareExportHandlers = HttpApiBuilder.group(
 
     return handlers.handleRaw(
       "exportSharedPdf",
-      answering(
-        Effect.fnUntraced(function* ({ request }) {
-          const link = yield* CurrentShareLink
-          // Counted when there is something to hand out; whoever was faster to the last use has it.
-          const permit = links
-            .use(link)
-            .pipe(
-              Effect.catchTag("Unauthenticated", ({ message }) =>
-                Effect.fail(new ApiError({ code: "unauthenticated", message }))
-              )
+      Effect.fnUntraced(function* ({ request }) {
+        const link = yield* CurrentShareLink
+        // Counted when there is something to hand out; whoever was faster to the last use has it.
+        const permit = links
+          .use(link)
+          .pipe(
+            Effect.catchTag("Unauthenticated", ({ message }) =>
+              Effect.fail(new ApiError({ code: "unauthenticated", message }))
             )
-          const { filter, id, tenant_id: tenantId } = link
-          const askedBy = { kind: "share link" as const, id }
-          return yield* answers.pdf(request, { tenantId, filter, askedBy, ownUrl, permit })
-        })
-      )
+          )
+        const { filter, id, tenant_id: tenantId } = link
+        const askedBy = { kind: "share link" as const, id }
+        return yield* answers.pdf(request, { tenantId, filter, askedBy, ownUrl, permit })
+      })
     )
   })
 )

@@ -7,11 +7,13 @@ import { errorsOf } from "../contract/ContractErrors.ts"
 import { exampleEvent } from "../contract/ContractExample.ts"
 import { Chain, ChainLink } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
+import { queryOf } from "../contract/Requests.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { integerParameter } from "../messages/QueryParameters.ts"
 import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import {
   chainParameter,
+  chainQuery,
   consistencyProof,
   inclusionProof,
   latestCheckpoint,
@@ -20,11 +22,7 @@ import {
 import { Checkpoint, exampleCheckpoint } from "./ProofSchemas.ts"
 import { tlogCheckpoint, tlogEntries, tlogTile } from "./TlogContract.ts"
 
-/** Query of `GET /v1/chain`. */
-export const chainParameters = { chain: chainParameter }
-
-/** Query of `GET /v1/chain/links`. */
-export const linkParameters = {
+const linkParameters = {
   chain: chainParameter,
   from_sequence: integerParameter({
     minimum: 1,
@@ -36,6 +34,15 @@ export const linkParameters = {
     description: "Links at most; to the end of the chain if missing."
   })
 }
+
+/** Query of `GET /v1/chain/links`: the chain, and the first and the last sequence. */
+const linkQuery = queryOf(linkParameters, {
+  read: ({ chain = "events", from_sequence: first = 1, limit = Number.MAX_SAFE_INTEGER }) => ({
+    chain,
+    first,
+    last: Math.min(Number.MAX_SAFE_INTEGER, first + limit - 1)
+  })
+})
 
 /** The chain with the newest signed word on it. */
 const SignedChain = Schema.Struct({
@@ -67,6 +74,7 @@ const Links = ChainLink.annotate({
 }).pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
 
 const getChain = HttpApiEndpoint.get("getChain", "/v1/chain", {
+  query: chainQuery,
   success: SignedChain,
   error: errorsOf("object", 400, 401, 403, 503)
 })
@@ -77,12 +85,12 @@ const getChain = HttpApiEndpoint.get("getChain", "/v1/chain", {
       summary: "The tenant's chain",
       description:
         "Length and head as the log tells them, independent of the query store, and the newest "
-        + "signed checkpoint if there is one.",
-      query: chainParameters
+        + "signed checkpoint if there is one."
     })
   )
 
 const getChainLinks = HttpApiEndpoint.get("getChainLinks", "/v1/chain/links", {
+  query: linkQuery,
   success: Links,
   error: errorsOf("object", 400, 401, 403, 503)
 })
@@ -91,8 +99,7 @@ const getChainLinks = HttpApiEndpoint.get("getChainLinks", "/v1/chain/links", {
     operation({
       id: "getChainLinks",
       summary: "The links of the chain",
-      description: "Everything that is needed to check the chain, without the contents.",
-      query: linkParameters
+      description: "Everything that is needed to check the chain, without the contents."
     })
   )
 

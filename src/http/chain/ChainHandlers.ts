@@ -2,6 +2,7 @@
  * Serves the chain itself: the head as the log tells it, the links as they are stored, and what
  * `ProofHandlers` and `TlogHandlers` serve of its checkpoints and tree.
  */
+
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -16,13 +17,10 @@ import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { Checkpoints } from "../../services/checkpoints/Checkpoints.ts"
 import { Api } from "../Api.ts"
-import { answering, json } from "../messages/Answer.ts"
-import { refusable } from "../messages/ApiError.ts"
+import { defined } from "../messages/Defined.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { chainParameters, linkParameters } from "./ChainContract.ts"
 import { makeProofHandlers } from "./ProofHandlers.ts"
 import { makeTlogHandlers } from "./TlogHandlers.ts"
 
@@ -38,13 +36,6 @@ const linkLine = (chain: Chain, body: string): string => {
     prev_hash: prevHash,
     hash
   })}\n`
-}
-
-/** The chain and the sequences that are asked for; throws ApiError. */
-const askedLinks = (target: string) => {
-  const { values } = readQuery(target, linkParameters)
-  const { chain = "events", from_sequence: first = 1, limit = Number.MAX_SAFE_INTEGER } = values
-  return { chain, first, last: Math.min(Number.MAX_SAFE_INTEGER, first + limit - 1) }
 }
 
 /** The handlers of ChainApi. */
@@ -65,63 +56,49 @@ export const layerChainHandlers = HttpApiBuilder.group(
       Effect.catch(checkpoints.held(tree), () => Effect.succeed(undefined))
 
     return handlers
-      .handleRaw("listCheckpoints", proofs.listCheckpoints)
-      .handleRaw("latestCheckpoint", proofs.latestCheckpoint)
-      .handleRaw("inclusionProof", proofs.inclusionProof)
-      .handleRaw("consistencyProof", proofs.consistencyProof)
-      .handleRaw("tlogCheckpoint", tlog.tlogCheckpoint)
-      .handleRaw("tlogEntries", tlog.tlogEntries)
-      .handleRaw("tlogTile", tlog.tlogTile)
-      .handleRaw(
+      .handleAll({ ...proofs, ...tlog })
+      .handle(
         "getChain",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const { tenantId } = yield* CurrentPrincipal
-            const { values } = yield* refusable(() => readQuery(request.url, chainParameters))
-            const { chain = "events" } = values
-            const head = yield* ends.head({ tenantId, chain })
-            const checkpoint =
-              head === undefined ? undefined : yield* newestCheckpoint(treeNameOf(tenantId, chain))
-            return json({
-              scheme: chain === "events" ? SCHEME : TRACE_SCHEME,
-              tenant_id: tenantId,
-              length: head?.sequence_number ?? 0,
-              genesis_hash: GENESIS_HASH,
-              head:
-                head === undefined
-                  ? null
-                  : {
-                      sequence_number: head.sequence_number,
-                      hash: head.hash,
-                      created_at: head.created_at
-                    },
-              ...(checkpoint === undefined ? {} : { checkpoint })
-            })
-          })
-        )
+        Effect.fnUntraced(function* ({ query: { chain } }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const head = yield* ends.head({ tenantId, chain })
+          const checkpoint =
+            head === undefined ? undefined : yield* newestCheckpoint(treeNameOf(tenantId, chain))
+          return {
+            scheme: chain === "events" ? SCHEME : TRACE_SCHEME,
+            tenant_id: tenantId,
+            length: head?.sequence_number ?? 0,
+            genesis_hash: GENESIS_HASH,
+            head:
+              head === undefined
+                ? null
+                : {
+                    sequence_number: head.sequence_number,
+                    hash: head.hash,
+                    created_at: head.created_at
+                  },
+            ...defined({ checkpoint })
+          }
+        })
       )
       .handleRaw(
         "getChainLinks",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const { tenantId } = yield* CurrentPrincipal
-            const { chain, first, last } = yield* refusable(() => askedLinks(request.url))
-            const { final } = yield* readableView(visibility, tenantId)
-            const filter = { ...emptyFilter, fromSequence: first, toSequence: last }
-            const chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable> = chain
-            === "events"
-              ? store.scan({ tenantId, filter, order: "asc" }, final)
-              : traces.chain({ tenantId, first, last, isSuffix: true })
-            return HttpServerResponse.stream(
-              chunks.pipe(
-                Stream.filter((bodies) => bodies.length > 0),
-                Stream.map((bodies) => bodies.map((body) => linkLine(chain, body)).join("")),
-                Stream.encodeText
-              ),
-              { contentType: NDJSON_TYPE }
-            )
-          })
-        )
+        Effect.fnUntraced(function* ({ query: { chain, first, last } }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const { final } = yield* readableView(visibility, tenantId)
+          const filter = { ...emptyFilter, fromSequence: first, toSequence: last }
+          const chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable> = chain === "events"
+            ? store.scan({ tenantId, filter, order: "asc" }, final)
+            : traces.chain({ tenantId, first, last, isSuffix: true })
+          return HttpServerResponse.stream(
+            chunks.pipe(
+              Stream.filter((bodies) => bodies.length > 0),
+              Stream.map((bodies) => bodies.map((body) => linkLine(chain, body)).join("")),
+              Stream.encodeText
+            ),
+            { contentType: NDJSON_TYPE }
+          )
+        })
       )
   })
 )

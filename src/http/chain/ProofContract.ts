@@ -6,8 +6,10 @@ import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
 import { chains } from "../../domain/chain/Chains.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
+import { queryOf } from "../contract/Requests.ts"
+import { defined } from "../messages/Defined.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
-import { choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
+import { choiceParameter, integerParameter, required } from "../messages/QueryParameters.ts"
 import { RequiredScope } from "../server/Authorization.ts"
 import {
   Checkpoint,
@@ -32,11 +34,13 @@ export const chainParameter = choiceParameter(chains, {
   description: "The chain of audit events, or that of trace facts."
 })
 
-/** Query of `GET /v1/chain/checkpoints/latest`. */
-export const latestParameters = { chain: chainParameter }
+/** Query of the routes that take nothing else. */
+export const chainQuery = queryOf(
+  { chain: chainParameter },
+  { read: ({ chain = "events" }) => ({ chain }) }
+)
 
-/** Query of `GET /v1/chain/checkpoints`. */
-export const checkpointParameters = {
+const checkpointParameters = {
   chain: chainParameter,
   before_size: integerParameter({
     minimum: 1,
@@ -50,8 +54,7 @@ export const checkpointParameters = {
   })
 }
 
-/** Query of `GET /v1/chain/proofs/inclusion`. */
-export const inclusionParameters = {
+const inclusionParameters = {
   chain: chainParameter,
   sequence_number: integerParameter({
     minimum: 1,
@@ -67,8 +70,7 @@ export const inclusionParameters = {
   })
 }
 
-/** Query of `GET /v1/chain/proofs/consistency`. */
-export const consistencyParameters = {
+const consistencyParameters = {
   chain: chainParameter,
   first: integerParameter({
     minimum: 1,
@@ -83,6 +85,13 @@ export const consistencyParameters = {
 }
 
 export const listCheckpoints = HttpApiEndpoint.get("listCheckpoints", "/v1/chain/checkpoints", {
+  query: queryOf(checkpointParameters, {
+    read: ({ before_size, chain = "events", limit = CHECKPOINTS_DEFAULT }) => ({
+      chain,
+      limit,
+      ...defined({ beforeSize: before_size })
+    })
+  }),
   success: CheckpointList,
   error: errorsOf("object", 400, 401, 403, 503)
 })
@@ -92,7 +101,6 @@ export const listCheckpoints = HttpApiEndpoint.get("listCheckpoints", "/v1/chain
       id: "listCheckpoints",
       summary: "The signed checkpoints of the chain",
       description: "One is made every 10 seconds while the chain grows.",
-      query: checkpointParameters,
       responseHeaders: { 200: { Link: "first and next page (RFC 8288)." } }
     })
   )
@@ -101,6 +109,7 @@ export const latestCheckpoint = HttpApiEndpoint.get(
   "latestCheckpoint",
   "/v1/chain/checkpoints/latest",
   {
+    query: chainQuery,
     success: [Checkpoint, CheckpointNote.pipe(HttpApiSchema.asText({ contentType: NOTE_TYPE }))],
     error: errorsOf("object", 400, 401, 403, 404, 406, 503)
   }
@@ -112,8 +121,7 @@ export const latestCheckpoint = HttpApiEndpoint.get(
       summary: "A signed checkpoint of the whole chain",
       description:
         "Signed now if the chain has grown since the newest one. With `Accept: text/plain` the "
-        + "signed note itself. 404 while the chain is empty.",
-      query: latestParameters
+        + "signed note itself. 404 while the chain is empty."
     })
   )
 
@@ -122,6 +130,13 @@ const notAProof =
   + "lead there, the answer is 503 and its message begins with `checkpoint_mismatch`."
 
 export const inclusionProof = HttpApiEndpoint.get("inclusionProof", "/v1/chain/proofs/inclusion", {
+  query: queryOf(inclusionParameters, {
+    read: ({ chain = "events", sequence_number, tree_size }) => ({
+      chain,
+      sequence: required(sequence_number, "sequence_number"),
+      treeSize: tree_size
+    })
+  }),
   success: InclusionProof,
   error: errorsOf("object", 400, 401, 403, 404, 503)
 })
@@ -130,22 +145,30 @@ export const inclusionProof = HttpApiEndpoint.get("inclusionProof", "/v1/chain/p
     operation({
       id: "inclusionProof",
       summary: "Proof that an event is part of a checkpoint",
-      description: `RFC 9162, section 2.1.3. ${notAProof}`,
-      query: inclusionParameters
+      description: `RFC 9162, section 2.1.3. ${notAProof}`
     })
   )
 
 export const consistencyProof = HttpApiEndpoint.get(
   "consistencyProof",
   "/v1/chain/proofs/consistency",
-  { success: ConsistencyProof, error: errorsOf("object", 400, 401, 403, 404, 503) }
+  {
+    query: queryOf(consistencyParameters, {
+      read: ({ chain = "events", first, second }) => ({
+        chain,
+        first: required(first, "first"),
+        second
+      })
+    }),
+    success: ConsistencyProof,
+    error: errorsOf("object", 400, 401, 403, 404, 503)
+  }
 )
   .annotate(RequiredScope, ["read"])
   .annotateMerge(
     operation({
       id: "consistencyProof",
       summary: "Proof that one checkpoint only adds to another",
-      description: `RFC 9162, section 2.1.4. ${notAProof}`,
-      query: consistencyParameters
+      description: `RFC 9162, section 2.1.4. ${notAProof}`
     })
   )

@@ -2,8 +2,9 @@
  * Serves checkpoints and proofs: reads what is asked for, and shows what `Checkpoints` has
  * verified. Makes and checks none of it.
  */
+
 import { Effect } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpServerResponse } from "effect/http"
 import { Visibility } from "../../actors/log/Visibility.ts"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import { leafHash } from "../../domain/chain/MerkleTree.ts"
@@ -13,32 +14,28 @@ import type {
   ProofRefused
 } from "../../services/checkpoints/CheckpointFailures.ts"
 import { Checkpoints } from "../../services/checkpoints/Checkpoints.ts"
-import { answering, type Failure, json, negotiated } from "../messages/Answer.ts"
-import { ApiError, invalid, refusable, unavailable } from "../messages/ApiError.ts"
+import type { RequestOf } from "../contract/Requests.ts"
+import { type Failure, json, negotiated } from "../messages/Answer.ts"
+import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
+import { defined } from "../messages/Defined.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import {
-  CHECKPOINTS_DEFAULT,
-  checkpointParameters,
   checkpointTypes,
-  consistencyParameters,
-  inclusionParameters,
-  latestParameters,
+  type consistencyProof,
+  type inclusionProof,
+  type latestCheckpoint,
+  type listCheckpoints,
   NOTE_TYPE
 } from "./ProofContract.ts"
-
-interface Input {
-  readonly request: HttpServerRequest.HttpServerRequest
-}
 
 /** What was asked for and can't be proven. */
 const refusalOf = ({ code, field, message }: ProofRefused): ApiError =>
   new ApiError({
     code,
     message: field === undefined ? message : `${field}: ${message}`,
-    ...(field === undefined ? {} : { field })
+    ...defined({ field })
   })
 
 /** The failures of proofs as refusals; what all routes may fail with stays as it is. */
@@ -51,11 +48,6 @@ export const refusingProofs = <A, R>(
       Effect.fail(unavailable(message))
     )
   )
-
-const required = (value: number | undefined, field: string): number => {
-  if (value === undefined) throw invalid(field, "is required")
-  return value
-}
 
 /** The pages before and after by size; there is no last one to name while the chain grows. */
 const linkHeader = (
@@ -77,80 +69,48 @@ export const makeProofHandlers = Effect.gen(function* () {
   const { publicUrl } = yield* ApiSettings
 
   return {
-    listCheckpoints: answering(
-      Effect.fnUntraced(function* ({ request }: Input) {
-        const { tenantId } = yield* CurrentPrincipal
-        const { values } = yield* refusable(() => readQuery(request.url, checkpointParameters))
-        const { before_size, chain = "events", limit = CHECKPOINTS_DEFAULT } = values
-        yield* readableView(visibility, tenantId)
-        const found = yield* refusingProofs(
-          checkpoints.list(treeNameOf(tenantId, chain), {
-            limit,
-            ...(before_size === undefined ? {} : { beforeSize: before_size })
-          })
-        )
-        const smallest = found.length < limit ? undefined : found.at(-1)?.tree_size
-        const link = linkHeader(
-          `${publicUrl ?? ""}/v1/chain/checkpoints`,
-          { chain, limit },
-          smallest
-        )
-        return json({ checkpoints: found }, { headers: { link } })
-      })
-    ),
-    latestCheckpoint: answering(
-      Effect.fnUntraced(function* ({ request }: Input) {
-        const { tenantId } = yield* CurrentPrincipal
-        const { values } = yield* refusable(() => readQuery(request.url, latestParameters))
-        const type = yield* negotiated(request, checkpointTypes, "a checkpoint comes")
-        const tree = treeNameOf(tenantId, values.chain ?? "events")
-        const latest = yield* refusingProofs(checkpoints.latest(tree))
-        return type === NOTE_TYPE
-          ? HttpServerResponse.text(latest.note, { contentType: `${NOTE_TYPE}; charset=utf-8` })
-          : json(latest)
-      })
-    ),
-    inclusionProof: answering(
-      Effect.fnUntraced(function* ({ request }: Input) {
-        const { tenantId } = yield* CurrentPrincipal
-        const { sequence, tree, treeSize } = yield* refusable(() => {
-          const { values } = readQuery(request.url, inclusionParameters)
-          return {
-            sequence: required(values.sequence_number, "sequence_number"),
-            tree: treeNameOf(tenantId, values.chain ?? "events"),
-            treeSize: values.tree_size
-          }
-        })
-        yield* readableView(visibility, tenantId)
-        const { checkpoint, eventHash, proof } = yield* refusingProofs(
-          checkpoints.inclusion(tree, sequence, treeSize)
-        )
-        return json({
-          tenant_id: tenantId,
-          sequence_number: sequence,
-          leaf_index: sequence - 1,
-          event_hash: eventHash,
-          leaf_hash: leafHash(eventHash).toString("hex"),
-          proof,
-          checkpoint
-        })
-      })
-    ),
-    consistencyProof: answering(
-      Effect.fnUntraced(function* ({ request }: Input) {
-        const { tenantId } = yield* CurrentPrincipal
-        const { first, second, tree } = yield* refusable(() => {
-          const { values } = readQuery(request.url, consistencyParameters)
-          return {
-            first: required(values.first, "first"),
-            second: values.second,
-            tree: treeNameOf(tenantId, values.chain ?? "events")
-          }
-        })
-        yield* readableView(visibility, tenantId)
-        const found = yield* refusingProofs(checkpoints.consistency(tree, first, second))
-        return json({ tenant_id: tenantId, ...found })
-      })
-    )
+    listCheckpoints: Effect.fnUntraced(function* ({ query }: RequestOf<typeof listCheckpoints>) {
+      const { tenantId } = yield* CurrentPrincipal
+      const { chain, limit } = query
+      yield* readableView(visibility, tenantId)
+      const found = yield* refusingProofs(checkpoints.list(treeNameOf(tenantId, chain), query))
+      const smallest = found.length < limit ? undefined : found.at(-1)?.tree_size
+      const link = linkHeader(`${publicUrl ?? ""}/v1/chain/checkpoints`, { chain, limit }, smallest)
+      return json({ checkpoints: found }, { headers: { link } })
+    }),
+    latestCheckpoint: Effect.fnUntraced(function* (input: RequestOf<typeof latestCheckpoint>) {
+      const { query, request } = input
+      const { tenantId } = yield* CurrentPrincipal
+      const type = yield* negotiated(request, checkpointTypes, "a checkpoint comes")
+      const latest = yield* refusingProofs(checkpoints.latest(treeNameOf(tenantId, query.chain)))
+      return type === NOTE_TYPE
+        ? HttpServerResponse.text(latest.note, { contentType: `${NOTE_TYPE}; charset=utf-8` })
+        : json(latest)
+    }),
+    inclusionProof: Effect.fnUntraced(function* ({ query }: RequestOf<typeof inclusionProof>) {
+      const { tenantId } = yield* CurrentPrincipal
+      const { chain, sequence, treeSize } = query
+      yield* readableView(visibility, tenantId)
+      const { checkpoint, eventHash, proof } = yield* refusingProofs(
+        checkpoints.inclusion(treeNameOf(tenantId, chain), sequence, treeSize)
+      )
+      return {
+        tenant_id: tenantId,
+        sequence_number: sequence,
+        leaf_index: sequence - 1,
+        event_hash: eventHash,
+        leaf_hash: leafHash(eventHash).toString("hex"),
+        proof,
+        checkpoint
+      }
+    }),
+    consistencyProof: Effect.fnUntraced(function* ({ query }: RequestOf<typeof consistencyProof>) {
+      const { tenantId } = yield* CurrentPrincipal
+      const { chain, first, second } = query
+      yield* readableView(visibility, tenantId)
+      const tree = treeNameOf(tenantId, chain)
+      const found = yield* refusingProofs(checkpoints.consistency(tree, first, second))
+      return { tenant_id: tenantId, ...found }
+    })
   }
 })

@@ -2,11 +2,13 @@
  * `/.well-known/alk-keys.json`: the public keys of all checkpoints, for auditors, as a JSON Web Key
  * Set (RFC 7517, RFC 8037) and as C2SP writes them. Needs no key and shows nothing of a tenant.
  */
+
 import { Effect, type Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { type PublishedKey, PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import { isTrusted } from "../../domain/chain/KeyLine.ts"
 import { json } from "../messages/Answer.ts"
+import { defined } from "../messages/Defined.ts"
 import { withoutQuery } from "../messages/KnownQuery.ts"
 import { PUBLIC_KEYS_PATH } from "../operations/OpsContract.ts"
 
@@ -22,10 +24,11 @@ const jwkOf = (key: PublishedKey) => ({
   use: "sig",
   alg: "EdDSA",
   trusted: key.trusted,
-  ...(key.endorsedBy === undefined
-    ? {}
-    : { endorsed_by: key.endorsedBy, endorsement: key.endorsement }),
-  ...(key.retiredAt === undefined ? {} : { retired_at: key.retiredAt })
+  ...defined({
+    endorsed_by: key.endorsedBy,
+    endorsement: key.endorsement,
+    retired_at: key.retiredAt
+  })
 })
 
 /**

@@ -9,13 +9,13 @@ import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import { entryBundle, isFull, parseTile, type Tile } from "../../domain/chain/Tile.ts"
 import { Checkpoints } from "../../services/checkpoints/Checkpoints.ts"
 import type { ProvenTile } from "../../services/checkpoints/StoredProofs.ts"
-import { answering } from "../messages/Answer.ts"
+import type { RequestOf } from "../contract/Requests.ts"
 import { ApiError, notFound } from "../messages/ApiError.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { NOTE_TYPE } from "./ProofContract.ts"
 import { refusingProofs } from "./ProofHandlers.ts"
-import { TILE_TYPE } from "./TlogContract.ts"
+import { TILE_TYPE, type tlogCheckpoint, type tlogEntries, type tlogTile } from "./TlogContract.ts"
 
 /** Seconds that a client may keep a full tile: a year, the usual word for ever. */
 const FULL_MAX_AGE_SECONDS = 31_536_000
@@ -72,28 +72,14 @@ export const makeTlogHandlers = Effect.gen(function* () {
   })
 
   return {
-    tlogCheckpoint: answering(
-      Effect.fnUntraced(function* ({ params }: { readonly params: { readonly chain: string } }) {
-        const { tree } = yield* treeOf(params.chain)
-        const { note } = yield* refusingProofs(checkpoints.latest(tree))
-        return HttpServerResponse.text(note, { contentType: `${NOTE_TYPE}; charset=utf-8` })
-      })
-    ),
-    tlogEntries: answering(
-      ({ params }: { readonly params: { readonly chain: string; readonly "*": string } }) =>
-        tile({ chain: params.chain, level: "0", index: params["*"] }, ({ entries }) =>
-          entryBundle(entries)
-        )
-    ),
-    tlogTile: answering(
-      ({
-        params
-      }: {
-        readonly params: { readonly chain: string; readonly level: string; readonly "*": string }
-      }) =>
-        tile({ chain: params.chain, level: params.level, index: params["*"] }, ({ hashes }) =>
-          Buffer.concat(hashes)
-        )
-    )
+    tlogCheckpoint: Effect.fnUntraced(function* ({ params }: RequestOf<typeof tlogCheckpoint>) {
+      const { tree } = yield* treeOf(params.chain)
+      const { note } = yield* refusingProofs(checkpoints.latest(tree))
+      return HttpServerResponse.text(note, { contentType: `${NOTE_TYPE}; charset=utf-8` })
+    }),
+    tlogEntries: ({ params: { "*": index, chain } }: RequestOf<typeof tlogEntries>) =>
+      tile({ chain, level: "0", index }, ({ entries }) => entryBundle(entries)),
+    tlogTile: ({ params: { "*": index, chain, level } }: RequestOf<typeof tlogTile>) =>
+      tile({ chain, level, index }, ({ hashes }) => Buffer.concat(hashes))
   }
 })

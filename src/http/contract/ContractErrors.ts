@@ -1,9 +1,10 @@
 /**
- * The error bodies as the OpenAPI document shows them, one schema per form, and the statuses that a
- * route lists. Handlers never encode through these: `errorBody` writes the bytes, a test compares.
+ * The errors of routes: failures of handlers as types, and in the OpenAPI document as bodies, one
+ * schema per form. No body is encoded through these: `errorBody` writes the bytes, a test compares.
  */
-import { Schema } from "effect"
+import { Schema, SchemaGetter } from "effect"
 import { HttpApiSchema } from "effect/http-api"
+import type { Failure } from "../messages/Answer.ts"
 import {
   type ErrorForm,
   type ErrorStatus,
@@ -60,7 +61,19 @@ export const TextErrorBody = Schema.Struct({
   ]
 })
 
-const bodies = { object: ErrorBody, text: TextErrorBody }
+const isFailure = (value: unknown): value is Failure =>
+  typeof value === "object" && value !== null && "_tag" in value
+
+/** What handlers fail with, shown as the body that `Refusals` makes of it. */
+const shownAs = (body: typeof ErrorBody | typeof TextErrorBody) =>
+  Schema.declare(isFailure).pipe(
+    Schema.encodeTo(body, {
+      decode: SchemaGetter.forbidden(() => "a failure is not read"),
+      encode: SchemaGetter.forbidden(() => "Refusals writes the bodies of failures")
+    })
+  )
+
+const bodies = { object: shownAs(ErrorBody), text: shownAs(TextErrorBody) }
 
 /** The error schemas of a route. Every route refuses parameters that it doesn't know: 400. */
 export const errorsOf = (form: ErrorForm, ...statuses: ReadonlyArray<ErrorStatus>) =>

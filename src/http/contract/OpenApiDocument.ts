@@ -6,6 +6,7 @@
 import type { ErrorStatus } from "../messages/ApiError.ts"
 import { opsDocument } from "../operations/OpsContract.ts"
 import { describeStatus } from "./ContractErrors.ts"
+import { EXPLODED_MARK, REQUIRED_MARK } from "./Requests.ts"
 
 type Json = Record<string, any>
 
@@ -136,10 +137,28 @@ const completeResponses = (responses: Json): Json => {
   return mapValues(all, (response, status) => completeResponse(status, response))
 }
 
-const completeParameter = (parameter: Json): Json =>
-  parameter["in"] !== "path" || parameter["schema"].pattern !== undefined
+/** The schema of a query's parameter is that of a text, with what the text means in `allOf`. */
+const queryParameter = (name: string, meant: Json): Json => {
+  const { [EXPLODED_MARK]: isExploded, [REQUIRED_MARK]: required = false, ...rest } = meant
+  const { description, examples, ...schema } = rest
+  return {
+    name,
+    in: "query",
+    required,
+    description,
+    ...(isExploded === true ? { style: "form", explode: true } : {}),
+    schema,
+    ...(examples === undefined ? {} : { example: examples[0] })
+  }
+}
+
+const completeParameter = (parameter: Json): Json => {
+  const { in: place, name, schema } = parameter
+  if (place === "query") return queryParameter(name, schema.allOf[0])
+  return place !== "path" || schema.pattern !== undefined
     ? parameter
-    : { ...parameter, schema: { minLength: 1, maxLength: ID_LENGTH_MAX, ...parameter["schema"] } }
+    : { ...parameter, schema: { minLength: 1, maxLength: ID_LENGTH_MAX, ...schema } }
+}
 
 /** The end of a path that takes all the rest, slashes too, and its parameter in the document. */
 const REST_PATH = "/*"

@@ -8,6 +8,7 @@ import { errorsOf } from "../contract/ContractErrors.ts"
 import { exampleEvent } from "../contract/ContractExample.ts"
 import { Timestamp } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
+import { lateQueryOf } from "../contract/Requests.ts"
 import { idempotencyHeader } from "../messages/WriteRequest.ts"
 import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { eventParameters } from "./QueryContract.ts"
@@ -52,6 +53,8 @@ export const ErasedEvent = Schema.Struct({
 
 const eraseEvent = HttpApiEndpoint.post("eraseEvent", "/v1/events/:id/erase", {
   params: { id: Schema.String.annotate({ description: "Id of the event, percent-encoded." }) },
+  // The key of idempotency is refused first.
+  query: lateQueryOf(eventParameters),
   payload: ErasureInput,
   success: ErasedEvent,
   error: errorsOf("object", 400, 401, 403, 404, 413, 415, 422, 503)
@@ -66,7 +69,6 @@ const eraseEvent = HttpApiEndpoint.post("eraseEvent", "/v1/events/:id/erase", {
         + "database, and appends an event `alk.event.erased` to the tenant's log. Chain and proofs "
         + "stay valid. Of several events with this id all are erased. Again: 200, and nothing "
         + "changes. The service's own events can't be erased.",
-      query: eventParameters,
       headers: idempotencyHeader
     })
   )

@@ -12,11 +12,10 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { EventErasures } from "../../services/administration/EventErasures.ts"
 import { Api } from "../Api.ts"
 import { BODY_BYTES_MAX, objectOf } from "../admin/AdminHandlers.ts"
-import { answering, json } from "../messages/Answer.ts"
+import { json } from "../messages/Answer.ts"
 import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { topicCopyUntil } from "../messages/TopicCopy.ts"
@@ -24,7 +23,6 @@ import { idempotencyKey } from "../messages/WriteRequest.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { isReason, REASON_LENGTH_MAX } from "./ErasureContract.ts"
 import { settled } from "./IngestHandlers.ts"
-import { eventParameters } from "./QueryContract.ts"
 
 /** The reason in a body; throws ApiError. */
 const reasonOf = (bytes: Buffer): string => {
@@ -56,41 +54,37 @@ export const layerErasureHandlers = HttpApiBuilder.group(
 
     return handlers.handleRaw(
       "eraseEvent",
-      answering(
-        Effect.fnUntraced(function* ({ params: { id }, request }) {
-          const { keyId, tenantId } = yield* CurrentPrincipal
-          const path = `/v1/events/${encodeURIComponent(id)}/erase`
-          const { key, sequence } = yield* refusable(() => ({
-            key: idempotencyKey(request, path),
-            sequence: readQuery(request.url, eventParameters).values.sequence_number
-          }))
-          const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
-          const reason = yield* refusable(() => reasonOf(bytes))
-          if (!isClientId(id)) return yield* notFound("event")
-          const { final: merging } = yield* readableView(visibility, tenantId)
-          // Nothing is erased for the sake of an event that can't be shown.
-          if (sequence !== undefined) yield* shown(tenantId, id, sequence, merging)
-          const idempotency = key && { key, body: bytes }
-          const outcome = yield* erasures
-            .erase({ tenantId, keyId, eventId: id, reason, idempotency })
-            .pipe(
-              Effect.catchTag("EventUnknown", () => notFound("event")),
-              Effect.catchTag("EventReserved", ({ action }) =>
-                invalid("id", `names an event of the service itself (${action}), which stays`)
-              )
+      Effect.fnUntraced(function* ({ params: { id }, query, request }) {
+        const { keyId, tenantId } = yield* CurrentPrincipal
+        const path = `/v1/events/${encodeURIComponent(id)}/erase`
+        const key = yield* refusable(() => idempotencyKey(request, path))
+        const { sequence_number: sequence } = yield* query
+        const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
+        const reason = yield* refusable(() => reasonOf(bytes))
+        if (!isClientId(id)) return yield* notFound("event")
+        const { final: merging } = yield* readableView(visibility, tenantId)
+        // Nothing is erased for the sake of an event that can't be shown.
+        if (sequence !== undefined) yield* shown(tenantId, id, sequence, merging)
+        const idempotency = key && { key, body: bytes }
+        const outcome = yield* erasures
+          .erase({ tenantId, keyId, eventId: id, reason, idempotency })
+          .pipe(
+            Effect.catchTag("EventUnknown", () => notFound("event")),
+            Effect.catchTag("EventReserved", ({ action }) =>
+              invalid("id", `names an event of the service itself (${action}), which stays`)
             )
-          const known = outcome === undefined ? undefined : yield* settled(outcome)
-          if (known?.kind === "written") {
-            return yield* unavailable("not erased in time; it may still happen, so try again")
-          }
-          const { final } = visibility.of(tenantId)
-          const event = yield* shown(tenantId, id, sequence, final)
-          return json({
-            ...event,
-            topic_copy_until: topicCopyUntil(event.created_at, topicRetentionMs)
-          })
+          )
+        const known = outcome === undefined ? undefined : yield* settled(outcome)
+        if (known?.kind === "written") {
+          return yield* unavailable("not erased in time; it may still happen, so try again")
+        }
+        const { final } = visibility.of(tenantId)
+        const event = yield* shown(tenantId, id, sequence, final)
+        return json({
+          ...event,
+          topic_copy_until: topicCopyUntil(event.created_at, topicRetentionMs)
         })
-      )
+      })
     )
   })
 )

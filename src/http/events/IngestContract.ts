@@ -16,7 +16,7 @@ import {
 } from "../contract/ContractSchemas.ts"
 import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { idempotencyHeader, SYNC_HEADER, syncParameters } from "../messages/WriteRequest.ts"
+import { idempotencyHeader, SYNC_HEADER, syncQuery } from "../messages/WriteRequest.ts"
 import { Authorization, RequiredScope } from "../server/Authorization.ts"
 
 const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
@@ -39,6 +39,7 @@ const Lines = Schema.String.annotate({
 }).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
 
 const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
+  query: syncQuery,
   payload: EventInput,
   success: [
     CreatedEvent.pipe(HttpApiSchema.status(200)),
@@ -56,13 +57,13 @@ const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
         "Asynchronous by default: 202 when the event is durable. With sync, 201 and the stored "
         + "event when it is chained and visible to the list, 200 if it was stored before, 409 if "
         + "its id belongs to an event with other content.",
-      query: syncParameters,
       headers: ingestHeaders,
       responseHeaders: { 201: createdHeaders, 202: acceptedHeaders }
     })
   )
 
 const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
+  query: syncQuery,
   payload: [BatchInput, Lines],
   success: [
     BatchResult.pipe(HttpApiSchema.status(200)),
@@ -79,7 +80,6 @@ const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
         "The request as a whole is refused only if it can't be read. What is wrong with an item "
         + "stands in `errors`, and the other items go through. With sync, 200 when everything is "
         + "chained and visible to the list.",
-      query: syncParameters,
       headers: ingestHeaders,
       responseHeaders: { 202: acceptedHeaders }
     })

@@ -27,7 +27,7 @@ import {
   receivedAtOf
 } from "../../services/ingest/Ingest.ts"
 import { Api } from "../Api.ts"
-import { type AnswerOptions, answering, createdAt, json, jsonText } from "../messages/Answer.ts"
+import { type AnswerOptions, createdAt, json, jsonText } from "../messages/Answer.ts"
 import {
   ApiError,
   notFound,
@@ -44,6 +44,7 @@ import {
   IDEMPOTENCY_HEADER,
   idempotencyKey,
   refusedItem,
+  type syncQuery,
   unreadable,
   wantsSync
 } from "../messages/WriteRequest.ts"
@@ -84,6 +85,13 @@ const batch: RequestKind = {
   mode: "batch",
   mediaTypes: [JSON_TYPE, NDJSON_TYPE],
   itemsOf: batchItems
+}
+
+/** What of a request both routes look at. */
+interface IngestInput {
+  readonly endpoint: { readonly path: string }
+  readonly query: typeof syncQuery.Type
+  readonly request: HttpServerRequest.HttpServerRequest
 }
 
 type Settled = Extract<IngestOutcome, { readonly kind: "written" | "visible" }>
@@ -138,10 +146,10 @@ const batchVisible = (receipt: Receipt) => {
     rejected: receipt.rejected,
     ids: receipt.ids,
     errors: receipt.errors,
-    ...(warnings === undefined ? {} : { warnings }),
-    ...(duplicates === undefined ? {} : { duplicates }),
-    ...(first_sequence_number === undefined ? {} : { first_sequence_number }),
-    ...(last_sequence_number === undefined ? {} : { last_sequence_number })
+    warnings,
+    duplicates,
+    first_sequence_number,
+    last_sequence_number
   })
 }
 
@@ -167,13 +175,8 @@ const singleVisible = (items: PreparedItems, stored: string, options: AnswerOpti
 
 /** What is known of a receipt before the sequencer's word. */
 const pendingReceipt = (receiptId: string) => {
-  const receivedAt = receivedAtOf(receiptId)
   return json(
-    {
-      receipt_id: receiptId,
-      status: "pending",
-      ...(receivedAt === undefined ? {} : { received_at: receivedAt })
-    },
+    { receipt_id: receiptId, status: "pending", received_at: receivedAtOf(receiptId) },
     { headers: { "retry-after": String(RETRY_AFTER_SECONDS) } }
   )
 }
@@ -193,15 +196,12 @@ export const layerIngestHandlers = HttpApiBuilder.group(
     const secret = Redacted.value(redacted)
 
     /** Read, prepare and ingest; counted once the log has it. */
-    const run = Effect.fnUntraced(function* (
-      request: HttpServerRequest.HttpServerRequest,
-      path: string,
-      kind: RequestKind
-    ) {
+    const run = Effect.fnUntraced(function* (input: IngestInput, kind: RequestKind) {
+      const { endpoint, request } = input
       const { tenantId } = yield* CurrentPrincipal
       const { idempotency: key, sync } = yield* refusable(() => ({
-        sync: wantsSync(request),
-        idempotency: idempotencyKey(request, path)
+        sync: wantsSync(input),
+        idempotency: idempotencyKey(request, endpoint.path)
       }))
       const body = yield* readBody(request, kind.mediaTypes, limits.bodyBytesMax)
       const given = yield* refusable(() => kind.itemsOf(body))
@@ -247,40 +247,34 @@ export const layerIngestHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "createEvent",
-        answering(
-          Effect.fnUntraced(function* ({ endpoint, request }) {
-            const { items, outcome, tenantId } = yield* run(request, endpoint.path, single)
-            if (outcome.kind === "written") {
-              return singleWritten(items, outcome.receiptId, accepted)
-            }
-            const { body, status } = yield* storedEvent(tenantId, outcome.receipt)
-            const id = outcome.receipt.ids[0]!
-            const headers = status === 201 ? createdAt(publicUrl, endpoint.path, id) : {}
-            return singleVisible(items, body, { status, headers })
-          })
-        )
+        Effect.fnUntraced(function* (input) {
+          const { items, outcome, tenantId } = yield* run(input, single)
+          if (outcome.kind === "written") {
+            return singleWritten(items, outcome.receiptId, accepted)
+          }
+          const { body, status } = yield* storedEvent(tenantId, outcome.receipt)
+          const id = outcome.receipt.ids[0]!
+          const headers = status === 201 ? createdAt(publicUrl, input.endpoint.path, id) : {}
+          return singleVisible(items, body, { status, headers })
+        })
       )
       .handleRaw(
         "createEvents",
-        answering(
-          Effect.fnUntraced(function* ({ endpoint, request }) {
-            const { items, outcome } = yield* run(request, endpoint.path, batch)
-            return outcome.kind === "written"
-              ? batchWritten(items, outcome.receiptId, accepted)
-              : batchVisible(outcome.receipt)
-          })
-        )
+        Effect.fnUntraced(function* (input) {
+          const { items, outcome } = yield* run(input, batch)
+          return outcome.kind === "written"
+            ? batchWritten(items, outcome.receiptId, accepted)
+            : batchVisible(outcome.receipt)
+        })
       )
-      .handleRaw(
+      .handle(
         "getReceipt",
-        answering(
-          Effect.fnUntraced(function* ({ params: { id } }) {
-            const { tenantId } = yield* CurrentPrincipal
-            if (!verifyReceiptId(secret, tenantId, id)) return yield* notFound("receipt")
-            const state = yield* receipts.state(tenantId, id)
-            return state.status === "pending" ? pendingReceipt(id) : json(toAnswer(state.receipt))
-          })
-        )
+        Effect.fnUntraced(function* ({ params: { id } }) {
+          const { tenantId } = yield* CurrentPrincipal
+          if (!verifyReceiptId(secret, tenantId, id)) return yield* notFound("receipt")
+          const state = yield* receipts.state(tenantId, id)
+          return state.status === "pending" ? pendingReceipt(id) : json(toAnswer(state.receipt))
+        })
       )
   })
 )

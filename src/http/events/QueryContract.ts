@@ -6,15 +6,29 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { eventDimensions } from "../../domain/events/EventFields.ts"
+import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { EventList, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
+import { queryOf } from "../contract/Requests.ts"
+import { invalid } from "../messages/ApiError.ts"
+import { defined } from "../messages/Defined.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { PAGE_DEFAULT, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../messages/Paging.ts"
-import { choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
+import {
+  PAGE_DEFAULT,
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  PAGED_EVENTS_MAX
+} from "../messages/Paging.ts"
+import {
+  choiceParameter,
+  integerParameter,
+  refuseInverted,
+  type ValuesOf
+} from "../messages/QueryParameters.ts"
 import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
-import { filterParameters } from "./EventParameters.ts"
+import { filterParameters, toFilter } from "./EventParameters.ts"
 
 /** Groups of the statistics, unless asked otherwise and at most. */
 export const STATS_LIMIT_DEFAULT = 100
@@ -23,8 +37,7 @@ export const STATS_LIMIT_MAX = 1_000
 /** What the list can be, the default first. */
 export const listTypes = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE] as const
 
-/** Query of `GET /v1/events`. */
-export const listParameters = {
+const listParameters = {
   ...filterParameters,
   order: choiceParameter(["asc", "desc"], {
     default: "desc",
@@ -53,8 +66,48 @@ export const listParameters = {
   })
 }
 
-/** Query of `GET /v1/events/stats`. */
-export const statsParameters = {
+/** What a list is asked for. */
+export interface ListRequest {
+  readonly filter: EventFilter
+  readonly order: "asc" | "desc"
+  readonly page: number
+  readonly pageSize: number
+  readonly afterSequence: number | undefined
+  readonly beforeSequence: number | undefined
+}
+
+/** What a list is asked for; throws ApiError. */
+const listRequest = (
+  values: ValuesOf<typeof listParameters>,
+  metadata: ReadonlyArray<MetadataCondition>
+): ListRequest => {
+  const { after_sequence, before_sequence, order = "desc", page, page_size } = values
+  const pageSize = page_size ?? PAGE_SIZE_DEFAULT
+  // Generated clients send defaults: the first page is the page that a sequence leads to.
+  if (page !== undefined && page !== PAGE_DEFAULT) {
+    if (after_sequence !== undefined || before_sequence !== undefined) {
+      throw invalid("page", "can't stand together with after_sequence or before_sequence")
+    }
+    if (page * pageSize > PAGED_EVENTS_MAX) {
+      throw invalid(
+        "page",
+        `times page_size is over ${PAGED_EVENTS_MAX}; use after_sequence or before_sequence`,
+        "invalid_range"
+      )
+    }
+  }
+  refuseInverted(["after_sequence", "before_sequence"], after_sequence, before_sequence)
+  return {
+    filter: toFilter(values, metadata),
+    order,
+    page: page ?? PAGE_DEFAULT,
+    pageSize,
+    afterSequence: after_sequence,
+    beforeSequence: before_sequence
+  }
+}
+
+const statsParameters = {
   ...filterParameters,
   group_by: choiceParameter(eventDimensions, {
     default: "action",
@@ -99,6 +152,11 @@ const EventTable = Schema.String.annotate({
 const formHint = "the header Accept chooses the form, as in Accept: text/csv"
 
 const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
+  query: queryOf(listParameters, {
+    metadata: true,
+    hints: { accept: formHint, csv: formHint, format: formHint, output: formHint },
+    read: listRequest
+  }),
   success: [EventList, EventLines, EventTable],
   error: errorsOf("object", 400, 401, 403, 406, 503)
 })
@@ -110,14 +168,20 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
       description:
         "Filters are exact, case-sensitive, and combine with AND. `Accept` chooses between a "
         + "page of JSON and a stream of every match as NDJSON or CSV.",
-      query: listParameters,
-      metadata: true,
-      hints: { accept: formHint, csv: formHint, format: formHint, output: formHint },
       responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
     })
   )
 
 const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
+  query: queryOf(statsParameters, {
+    metadata: true,
+    read: ({ group_by, interval, limit, ...values }, metadata) => ({
+      filter: toFilter(values, metadata),
+      groupBy: group_by ?? "action",
+      limit: limit ?? STATS_LIMIT_DEFAULT,
+      ...defined({ interval })
+    })
+  }),
   success: Stats,
   error: errorsOf("object", 400, 401, 403, 503)
 })
@@ -126,14 +190,13 @@ const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
     operation({
       id: "getEventStats",
       summary: "Count events",
-      description: "The filters of the list.",
-      query: statsParameters,
-      metadata: true
+      description: "The filters of the list."
     })
   )
 
 const getEvent = HttpApiEndpoint.get("getEvent", "/v1/events/:id", {
   params: eventId,
+  query: queryOf(eventParameters),
   success: StoredEvent,
   error: errorsOf("object", 400, 401, 403, 404, 503)
 })
@@ -146,8 +209,7 @@ const getEvent = HttpApiEndpoint.get("getEvent", "/v1/events/:id", {
         "Past the window in which duplicates are found, two events may have one id: the one "
         + "with the lowest sequence number is shown unless `sequence_number` picks another. The ids "
         + "`batch`, `stats` and `stream` are names of routes: read such an event with "
-        + "`GET /v1/events?id=`.",
-      query: eventParameters
+        + "`GET /v1/events?id=`."
     })
   )
 

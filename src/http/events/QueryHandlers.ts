@@ -2,6 +2,7 @@
  * Serves the list, one event and the statistics. Pages, lines and tables are made of stored bytes;
  * which events those are is the store's answer.
  */
+
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -17,63 +18,18 @@ import {
   type StoreUnavailable
 } from "../../ports/EventStore.ts"
 import { Api } from "../Api.ts"
-import { answering, json, jsonText, negotiated } from "../messages/Answer.ts"
-import { invalid, notFound, refusable } from "../messages/ApiError.ts"
+import { json, jsonText, negotiated } from "../messages/Answer.ts"
+import { notFound } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { defined } from "../messages/Defined.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { cursorLinks, pageLinks } from "../messages/PageLinks.ts"
-import { PAGE_DEFAULT, PAGE_SIZE_DEFAULT, PAGED_EVENTS_MAX } from "../messages/Paging.ts"
-import { readQuery, refuseInverted } from "../messages/QueryParameters.ts"
+import { PAGED_EVENTS_MAX } from "../messages/Paging.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { transfer } from "../messages/Transfer.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { CSV_HEADER, csvLine } from "./Csv.ts"
-import { toFilter } from "./EventParameters.ts"
-import {
-  eventParameters,
-  listParameters,
-  listTypes,
-  STATS_LIMIT_DEFAULT,
-  statsParameters
-} from "./QueryContract.ts"
-
-interface ListRequest {
-  readonly filter: EventFilter
-  readonly order: "asc" | "desc"
-  readonly page: number
-  readonly pageSize: number
-  readonly afterSequence: number | undefined
-  readonly beforeSequence: number | undefined
-}
-
-/** What a list is asked for; throws ApiError. */
-const listRequest = (target: string): ListRequest => {
-  const { metadata, values } = readQuery(target, listParameters, { metadata: true })
-  const { after_sequence, before_sequence, order = "desc", page, page_size } = values
-  const pageSize = page_size ?? PAGE_SIZE_DEFAULT
-  // Generated clients send defaults: the first page is the page that a sequence leads to.
-  if (page !== undefined && page !== PAGE_DEFAULT) {
-    if (after_sequence !== undefined || before_sequence !== undefined) {
-      throw invalid("page", "can't stand together with after_sequence or before_sequence")
-    }
-    if (page * pageSize > PAGED_EVENTS_MAX) {
-      throw invalid(
-        "page",
-        `times page_size is over ${PAGED_EVENTS_MAX}; use after_sequence or before_sequence`,
-        "invalid_range"
-      )
-    }
-  }
-  refuseInverted(["after_sequence", "before_sequence"], after_sequence, before_sequence)
-  return {
-    filter: toFilter(values, metadata),
-    order,
-    page: page ?? PAGE_DEFAULT,
-    pageSize,
-    afterSequence: after_sequence,
-    beforeSequence: before_sequence
-  }
-}
+import { type ListRequest, listTypes } from "./QueryContract.ts"
 
 /** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
 const boundedFilter = ({ afterSequence, beforeSequence, filter }: ListRequest): EventFilter => {
@@ -160,81 +116,58 @@ export const layerQueryHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "listEvents",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const { tenantId } = yield* CurrentPrincipal
-            const asked = yield* refusable(() => listRequest(request.url))
-            const type = yield* negotiated(request, listTypes, "events come")
-            const { final } = yield* readableView(visibility, tenantId)
-            const { afterSequence, beforeSequence, filter, order, page, pageSize } = asked
-            if (type !== JSON_TYPE) {
-              // No sequence number is below 1, and the store takes none below 0.
-              const found =
-                asked.beforeSequence === 0
-                  ? Stream.empty
-                  : store.scan({ tenantId, filter: boundedFilter(asked), order }, final)
-              return streamResponse(request, tenantId, type, found)
-            }
-            const query: EventPageQuery = {
-              tenantId,
-              filter,
-              order,
-              offset: (page - 1) * pageSize,
-              limit: pageSize,
-              ...(afterSequence === undefined ? {} : { afterSequence }),
-              ...(beforeSequence === undefined ? {} : { beforeSequence })
-            }
-            const isKeyset = afterSequence !== undefined || beforeSequence !== undefined
-            const [found, keyset] = yield* Effect.all(
-              [
-                store.page(query, final),
-                isKeyset ? store.keysetPages(query, final) : Effect.succeed(undefined)
-              ],
-              { concurrency: 2 }
-            )
-            return pageResponse(asked, found, linksOf(request, publicUrl, asked, found, keyset))
-          })
-        )
+        Effect.fnUntraced(function* ({ query: asked, request }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const type = yield* negotiated(request, listTypes, "events come")
+          const { final } = yield* readableView(visibility, tenantId)
+          const { afterSequence, beforeSequence, filter, order, page, pageSize } = asked
+          if (type !== JSON_TYPE) {
+            // No sequence number is below 1, and the store takes none below 0.
+            const found =
+              asked.beforeSequence === 0
+                ? Stream.empty
+                : store.scan({ tenantId, filter: boundedFilter(asked), order }, final)
+            return streamResponse(request, tenantId, type, found)
+          }
+          const query: EventPageQuery = {
+            tenantId,
+            filter,
+            order,
+            offset: (page - 1) * pageSize,
+            limit: pageSize,
+            ...defined({ afterSequence, beforeSequence })
+          }
+          const isKeyset = afterSequence !== undefined || beforeSequence !== undefined
+          const [found, keyset] = yield* Effect.all(
+            [
+              store.page(query, final),
+              isKeyset ? store.keysetPages(query, final) : Effect.succeed(undefined)
+            ],
+            { concurrency: 2 }
+          )
+          return pageResponse(asked, found, linksOf(request, publicUrl, asked, found, keyset))
+        })
       )
-      .handleRaw(
+      .handle(
         "getEventStats",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const { tenantId } = yield* CurrentPrincipal
-            const { filter, values } = yield* refusable(() => {
-              const query = readQuery(request.url, statsParameters, { metadata: true })
-              return { values: query.values, filter: toFilter(query.values, query.metadata) }
-            })
-            const { final } = yield* readableView(visibility, tenantId)
-            const { group_by = "action", interval, limit = STATS_LIMIT_DEFAULT } = values
-            const stats = yield* store.stats(
-              {
-                tenantId,
-                filter,
-                groupBy: group_by,
-                limit,
-                ...(interval === undefined ? {} : { interval })
-              },
-              final
-            )
-            const { buckets, groups, other, total } = stats
-            return json({ groups, other, ...(buckets === undefined ? {} : { buckets }), total })
-          })
-        )
+        Effect.fnUntraced(function* ({ query }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const { final } = yield* readableView(visibility, tenantId)
+          const stats = yield* store.stats({ tenantId, ...query }, final)
+          const { buckets, groups, other, total } = stats
+          return json({ groups, other, buckets, total })
+        })
       )
-      .handleRaw(
+      .handle(
         "getEvent",
-        answering(
-          Effect.fnUntraced(function* ({ params: { id }, request }) {
-            const { tenantId } = yield* CurrentPrincipal
-            const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
-            if (!isClientId(id)) return yield* notFound("event")
-            const { final } = yield* readableView(visibility, tenantId)
-            const found = yield* store.byId(tenantId, id, values.sequence_number, final)
-            const body = found?.body
-            return body === undefined ? yield* notFound("event") : jsonText(body)
-          })
-        )
+        Effect.fnUntraced(function* ({ params: { id }, query }) {
+          const { tenantId } = yield* CurrentPrincipal
+          if (!isClientId(id)) return yield* notFound("event")
+          const { final } = yield* readableView(visibility, tenantId)
+          const found = yield* store.byId(tenantId, id, query.sequence_number, final)
+          const body = found?.body
+          return body === undefined ? yield* notFound("event") : jsonText(body)
+        })
       )
   })
 )

@@ -7,13 +7,13 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { MARK_EVENTS } from "../../actors/feeds/Subscriber.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
+import { queryOf } from "../contract/Requests.ts"
 import { LAST_EVENT_ID_HEADER, resumeParameter, slowReaders } from "../messages/EventStream.ts"
 import { SSE_TYPE } from "../messages/MediaTypes.ts"
 import { Authorization, RequiredScope } from "../server/Authorization.ts"
-import { filterParameters } from "./EventParameters.ts"
+import { filterParameters, toFilter } from "./EventParameters.ts"
 
-/** Query of `GET /v1/events/stream`. */
-export const streamParameters = {
+const streamParameters = {
   ...filterParameters,
   after_sequence: resumeParameter
 }
@@ -27,6 +27,13 @@ const EventStream = Schema.String.annotate({
 }).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
 
 const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
+  query: queryOf(streamParameters, {
+    metadata: true,
+    read: ({ after_sequence: after, ...values }, metadata) => ({
+      after,
+      filter: toFilter(values, metadata)
+    })
+  }),
   success: EventStream,
   error: errorsOf("object", 400, 401, 403, 429, 503)
 })
@@ -39,8 +46,6 @@ const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
         "Server-Sent Events, live only unless resumed. The headers are sent once the start point "
         + "is fixed: every event committed after that is delivered. "
         + slowReaders,
-      query: streamParameters,
-      metadata: true,
       headers: {
         [LAST_EVENT_ID_HEADER]: {
           description: "Resume behind this sequence number, as browsers do by themselves.",

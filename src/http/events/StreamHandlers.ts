@@ -8,15 +8,11 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { LiveFeed } from "../../actors/feeds/LiveFeed.ts"
 import { Api } from "../Api.ts"
-import { answering } from "../messages/Answer.ts"
 import { refusable } from "../messages/ApiError.ts"
 import { cutWhenStalled, resumePoint } from "../messages/EventStream.ts"
 import { SSE_TYPE } from "../messages/MediaTypes.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { Draining } from "../server/Draining.ts"
-import { toFilter } from "./EventParameters.ts"
-import { streamParameters } from "./StreamContract.ts"
 
 /** The handlers of StreamApi. */
 export const layerStreamHandlers = HttpApiBuilder.group(
@@ -28,26 +24,17 @@ export const layerStreamHandlers = HttpApiBuilder.group(
 
     return handlers.handleRaw(
       "streamEvents",
-      answering(
-        Effect.fnUntraced(function* ({ request }) {
-          const { keyId, tenantId } = yield* CurrentPrincipal
-          const { after, filter } = yield* refusable(() => {
-            const { metadata, values } = readQuery(request.url, streamParameters, {
-              metadata: true
-            })
-            return {
-              filter: toFilter(values, metadata),
-              after: resumePoint(request, values.after_sequence)
-            }
-          })
-          const onStalled = yield* cutWhenStalled(request)
-          const bytes = yield* feed.subscribe({ tenantId, keyId, filter, after, onStalled })
-          return HttpServerResponse.stream(Stream.interruptWhen(bytes, draining.begun), {
-            contentType: SSE_TYPE,
-            headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
-          })
+      Effect.fnUntraced(function* ({ query, request }) {
+        const { keyId, tenantId } = yield* CurrentPrincipal
+        const { filter } = query
+        const after = yield* refusable(() => resumePoint(request, query.after))
+        const onStalled = yield* cutWhenStalled(request)
+        const bytes = yield* feed.subscribe({ tenantId, keyId, filter, after, onStalled })
+        return HttpServerResponse.stream(Stream.interruptWhen(bytes, draining.begun), {
+          contentType: SSE_TYPE,
+          headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
         })
-      )
+      })
     )
   })
 )

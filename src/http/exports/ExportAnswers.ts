@@ -3,6 +3,7 @@
  * the export itself on the record before its first byte leaves. What a document says is made
  * elsewhere.
  */
+
 import { Context, Effect, Layer, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Heads } from "../../actors/follower/Heads.ts"
@@ -33,6 +34,7 @@ import { API_VERSION } from "../Api.ts"
 import type { Failure } from "../messages/Answer.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { defined } from "../messages/Defined.ts"
 import { matchesEtag } from "../messages/StaticAnswer.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { transfer } from "../messages/Transfer.ts"
@@ -144,7 +146,7 @@ const make = Effect.gen(function* () {
     const input: ReportInput = {
       tenant: {
         id: tenantId,
-        ...(tenant?.name === undefined ? {} : { name: tenant.name })
+        ...defined({ name: tenant?.name })
       },
       filter,
       verification,

@@ -6,15 +6,13 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
-import { filterParameters } from "../events/EventParameters.ts"
+import { queryOf } from "../contract/Requests.ts"
+import { filterParameters, toFilter } from "../events/EventParameters.ts"
 import { booleanParameter } from "../messages/QueryParameters.ts"
 import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
 
-/** Query of `GET /v1/export/pdf`. */
-export const pdfParameters = filterParameters
-
-/** Query of `GET /v1/export/evidence-pack`. */
+/** Query of `GET /v1/export/evidence-pack`, but for the conditions on metadata. */
 export const packParameters = {
   ...filterParameters,
   pdf: booleanParameter({
@@ -44,6 +42,13 @@ export const Unchanged = HttpApiSchema.Empty(304).annotate({
 const errors = errorsOf("object", 400, 401, 403, 429, 503)
 
 const evidencePack = HttpApiEndpoint.get("exportEvidencePack", "/v1/export/evidence-pack", {
+  query: queryOf(packParameters, {
+    metadata: true,
+    read: ({ pdf: withPdf = true, ...values }, metadata) => ({
+      filter: toFilter(values, metadata),
+      withPdf
+    })
+  }),
   success: [
     Schema.Uint8Array.annotate({
       description: "A ZIP with the events, what proves them, and programs that check it offline."
@@ -62,14 +67,13 @@ const evidencePack = HttpApiEndpoint.get("exportEvidencePack", "/v1/export/evide
         + "streamed. Without bounds it covers what verification covers: the full supported "
         + "history, future-dated events included. The PDF and verification.json have identical "
         + "bounds.",
-      query: packParameters,
-      metadata: true,
       headers: ifNoneMatch,
       responseHeaders: { 200: responseHeaders, 304: { ETag: responseHeaders.ETag } }
     })
   )
 
 const auditPdf = HttpApiEndpoint.get("exportPdf", "/v1/export/pdf", {
+  query: queryOf(filterParameters, { metadata: true, read: toFilter }),
   success: [
     Schema.Uint8Array.annotate({ description: "A PDF/1.x document, tagged." }).pipe(
       HttpApiSchema.asUint8Array({ contentType: PDF_TYPE })
@@ -86,8 +90,6 @@ const auditPdf = HttpApiEndpoint.get("exportPdf", "/v1/export/pdf", {
       description:
         "The report for people: period, verdict, population, integrity, statistics, exceptions, "
         + "samples. 503 `pdf_unavailable` where there is no Chromium to print it.",
-      query: pdfParameters,
-      metadata: true,
       headers: ifNoneMatch,
       responseHeaders: { 200: responseHeaders, 304: { ETag: responseHeaders.ETag } }
     })

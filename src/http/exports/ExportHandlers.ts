@@ -1,17 +1,12 @@
 /**
- * Serves the exports: reads what is asked for, and refuses what is not a parameter of theirs.
+ * Serves the exports: hands on what is asked for.
  */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../Api.ts"
-import { toFilter } from "../events/EventParameters.ts"
-import { answering } from "../messages/Answer.ts"
-import { refusable } from "../messages/ApiError.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { HttpListener } from "../server/HttpListener.ts"
 import { ExportAnswers } from "./ExportAnswers.ts"
-import { packParameters, pdfParameters } from "./ExportContract.ts"
 
 const askedWith = (id: string) => ({ kind: "API key" as const, id })
 
@@ -26,35 +21,20 @@ export const layerExportHandlers = HttpApiBuilder.group(
     return handlers
       .handleRaw(
         "exportEvidencePack",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const { keyId, tenantId } = yield* CurrentPrincipal
-            const { filter, withPdf } = yield* refusable(() => {
-              const { metadata, values } = readQuery(request.url, packParameters, {
-                metadata: true
-              })
-              return { filter: toFilter(values, metadata), withPdf: values.pdf ?? true }
-            })
-            const order = { tenantId, filter, askedBy: askedWith(keyId), ownUrl }
-            return yield* answers.pack(request, order, withPdf)
-          })
-        )
+        Effect.fnUntraced(function* ({ query, request }) {
+          const { keyId, tenantId } = yield* CurrentPrincipal
+          const { filter, withPdf } = query
+          const order = { tenantId, filter, askedBy: askedWith(keyId), ownUrl }
+          return yield* answers.pack(request, order, withPdf)
+        })
       )
       .handleRaw(
         "exportPdf",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const { keyId, tenantId } = yield* CurrentPrincipal
-            const filter = yield* refusable(() => {
-              const { metadata, values } = readQuery(request.url, pdfParameters, {
-                metadata: true
-              })
-              return toFilter(values, metadata)
-            })
-            const order = { tenantId, filter, askedBy: askedWith(keyId), ownUrl }
-            return yield* answers.pdf(request, order)
-          })
-        )
+        Effect.fnUntraced(function* ({ query: filter, request }) {
+          const { keyId, tenantId } = yield* CurrentPrincipal
+          const order = { tenantId, filter, askedBy: askedWith(keyId), ownUrl }
+          return yield* answers.pdf(request, order)
+        })
       )
   })
 )

@@ -98,7 +98,8 @@ export const isRouteNotFound = (cause: Cause.Cause<unknown>): boolean => {
   return HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 }
 
-const failureResponse = (failure: Failure) => {
+/** The answer to a failure, in the form of the route of the current request. */
+export const failureResponse = (failure: Failure) => {
   const response = errorResponse(toApiError(failure))
   return failure._tag === "StoreUnavailable" || failure._tag === "LogUnavailable"
     ? Effect.andThen(

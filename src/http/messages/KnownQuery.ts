@@ -3,18 +3,13 @@
  * list that ignored a mistyped filter would show events that were not asked for. Asked by the
  * authorization that every route has, so no handler can leave it out.
  */
-import { Context, Effect } from "effect"
+import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
+import { queryTableOf } from "../contract/Requests.ts"
 import { errorResponse } from "./Answer.ts"
 import { refusable } from "./ApiError.ts"
 import { checkQuery, type QueryTable } from "./QueryParameters.ts"
-
-/** The parameters of an endpoint. One that names none knows none. */
-export const KnownQuery: Context.Reference<QueryTable> = Context.Reference<QueryTable>(
-  "alk/http/KnownQuery",
-  { defaultValue: () => ({ parameters: {} }) }
-)
 
 type Answered<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
@@ -30,7 +25,7 @@ const withTable = <E, R>(table: QueryTable, handler: Answered<E, R>) =>
 
 /** 400 for a parameter that the endpoint doesn't know, or that is repeated or empty. */
 export const withKnownQuery = <E, R>(endpoint: HttpApiEndpoint.Top, handler: Answered<E, R>) =>
-  withTable(Context.get(endpoint.annotations, KnownQuery), handler)
+  withTable(queryTableOf(endpoint), handler)
 
 /** 400 for every parameter: of a route outside of the contract. */
 export const withoutQuery = <E, R>(handler: Answered<E, R>) =>

@@ -2,6 +2,7 @@
  * Query parameters as data: each says what it is, for the OpenAPI document, and reads itself from
  * text, so that the two can't differ. Knows no route and nothing of what the values are for.
  */
+
 import { Result } from "effect"
 import {
   METADATA_PATH_SEGMENTS_MAX,
@@ -10,6 +11,7 @@ import {
 } from "../../domain/events/EventFilter.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
 import { invalid } from "./ApiError.ts"
+import { defined } from "./Defined.ts"
 import { whatWasMeant } from "./UnknownParameter.ts"
 
 /** One parameter: its words and schema, and how its text is read. */
@@ -36,7 +38,7 @@ export type ValuesOf<P extends Parameters> = {
 export const SUPPORTED_YEARS = "^(19[7-9][0-9]|2[01][0-9]{2}|22[0-5][0-9]|226[01])-"
 /** Conditions on metadata in one request at most. */
 export const METADATA_CONDITIONS_MAX = 16
-const METADATA_PREFIX = "metadata."
+export const METADATA_PREFIX = "metadata."
 /** Characters of a client's value that an error message repeats. */
 const QUOTE_LENGTH_MAX = 80
 
@@ -64,10 +66,9 @@ export const integerParameter = (bounds: {
       format: "int64",
       minimum,
       maximum,
-      ...(bounds.default === undefined ? {} : { default: bounds.default })
+      ...defined({ default: bounds.default })
     },
-    ...(bounds.example === undefined ? {} : { example: bounds.example }),
-    ...(bounds.required === undefined ? {} : { required: bounds.required }),
+    ...defined({ example: bounds.example, required: bounds.required }),
     parse: (text) => {
       const value = /^-?\d{1,17}$/.test(text) ? Number(text) : NaN
       return Number.isSafeInteger(value) && value >= minimum && value <= maximum
@@ -86,7 +87,7 @@ export const choiceParameter = <const Names extends ReadonlyArray<string>>(
   schema: {
     type: "string",
     enum: names,
-    ...(options.default === undefined ? {} : { default: options.default })
+    ...defined({ default: options.default })
   },
   parse: (text) =>
     names.includes(text)
@@ -104,9 +105,9 @@ export const textParameter = (options: {
   schema: {
     type: "string",
     minLength: 1,
-    ...(options.maxLength === undefined ? {} : { maxLength: options.maxLength })
+    ...defined({ maxLength: options.maxLength })
   },
-  ...(options.example === undefined ? {} : { example: options.example }),
+  ...defined({ example: options.example }),
   parse: (text) =>
     options.maxLength !== undefined && [...text].length > options.maxLength
       ? Result.fail(`must be at most ${options.maxLength} characters long`)
@@ -184,7 +185,8 @@ export interface QueryTable {
   readonly hints?: Readonly<Record<string, string>>
 }
 
-type Pairs = ReadonlyArray<readonly [name: string, text: string]>
+/** Names and texts, decoded. */
+export type Pairs = ReadonlyArray<readonly [name: string, text: string]>
 
 const isMetadata = (name: string, metadata: boolean | undefined): boolean =>
   metadata === true && name.startsWith(METADATA_PREFIX)
@@ -222,15 +224,11 @@ export interface Query<P extends Parameters> {
   readonly metadata: ReadonlyArray<MetadataCondition>
 }
 
-/** Read the query of a request target; throws ApiError. */
-export const readQuery = <P extends Parameters>(
-  target: string,
-  parameters: P,
-  options: { readonly metadata?: boolean } = {}
-): Query<P> => {
+/** Read texts that `checkQuery` has let through; throws ApiError. */
+export const readTexts = <P extends Parameters>(parameters: P, texts: Pairs): Query<P> => {
   const values: Record<string, unknown> = {}
   const metadata: Array<MetadataCondition> = []
-  for (const [name, text] of checkQuery(target, { ...options, parameters })) {
+  for (const [name, text] of texts) {
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined
     if (parameter === undefined) {
       metadata.push(metadataCondition(name, text))
@@ -244,6 +242,12 @@ export const readQuery = <P extends Parameters>(
     throw invalid("metadata", `more than ${METADATA_CONDITIONS_MAX} conditions`)
   }
   return { values: values as ValuesOf<P>, metadata }
+}
+
+/** The value of a parameter that a route can't do without; throws ApiError. */
+export const required = <A>(value: A | undefined, name: string): A => {
+  if (value === undefined) throw invalid(name, "is required")
+  return value
 }
 
 /** Throws ApiError if nothing can lie between a pair of bounds. */

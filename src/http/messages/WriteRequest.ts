@@ -2,13 +2,16 @@
  * What all requests have in common that write events or traces: waiting for the commit, the
  * Idempotency-Key, and how a refused item is named.
  */
+
 import type { HttpServerRequest } from "effect/http"
 import type { JsonProblem } from "../../domain/json/StrictJson.ts"
 import type { IdempotencyKey } from "../../services/ingest/Ingest.ts"
 import type { HeaderParameter } from "../contract/Operation.ts"
+import { queryOf } from "../contract/Requests.ts"
 import type { AnswerOptions } from "./Answer.ts"
 import { ApiError, invalid, RETRY_AFTER_SECONDS } from "./ApiError.ts"
-import { choiceParameter, readQuery } from "./QueryParameters.ts"
+import { defined } from "./Defined.ts"
+import { choiceParameter } from "./QueryParameters.ts"
 
 /** Characters of an `Idempotency-Key` at most. */
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
@@ -17,11 +20,11 @@ export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 export const SYNC_HEADER = "X-Service-Sync"
 
 /** Query of the ingest routes. */
-export const syncParameters = {
+export const syncQuery = queryOf({
   sync: choiceParameter(["true"], {
     description: "Wait until the events are committed; the same as the header `X-Service-Sync`."
   })
-}
+})
 
 /** The header that makes a write repeatable. */
 export const idempotencyHeader: Readonly<Record<string, HeaderParameter>> = {
@@ -44,13 +47,18 @@ export const IDEMPOTENCY_HEADER = "Idempotency-Key"
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/
 
 /** True if the client waits for the commit; throws ApiError for any value but `true`. */
-export const wantsSync = (request: HttpServerRequest.HttpServerRequest): boolean => {
-  const { values } = readQuery(request.url, syncParameters)
+export const wantsSync = ({
+  query,
+  request
+}: {
+  readonly query: typeof syncQuery.Type
+  readonly request: HttpServerRequest.HttpServerRequest
+}): boolean => {
   const header = request.headers[SYNC_HEADER.toLowerCase()]
   if (header !== undefined && header !== "true") {
     throw invalid(SYNC_HEADER, 'the only value is "true"')
   }
-  return header === "true" || values.sync === "true"
+  return header === "true" || query.sync === "true"
 }
 
 export const idempotencyKey = (
@@ -82,11 +90,10 @@ export const fieldOf = (message: string): string | undefined =>
 
 /** The refusal of a single event that did not pass validation. */
 export const refusedItem = (message: string): ApiError => {
-  const field = fieldOf(message)
   return new ApiError({
     code: "invalid_request",
     message,
-    ...(field === undefined ? {} : { field })
+    ...defined({ field: fieldOf(message) })
   })
 }
 

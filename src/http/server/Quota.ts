@@ -17,7 +17,11 @@ export class Quota extends Context.Service<
 >()("alk/http/Quota") {}
 
 /** Tenants that send at the same time and are told apart, about 200 bytes each. */
-const TENANTS_MAX = 100_000
+export const TENANTS_MAX = 100_000
+
+/** The bucket of each tenant: a second's worth of events. */
+export const bucketsOf = (perSecond: number): TokenBuckets =>
+  new TokenBuckets({ perSecond, capacity: perSecond, namesMax: TENANTS_MAX })
 
 const rateLimited = (perSecond: number, wait: number): ApiError =>
   new ApiError({
@@ -32,7 +36,7 @@ const rateLimited = (perSecond: number, wait: number): ApiError =>
   })
 
 const limited = (perSecond: number): Quota["Service"] => {
-  const buckets = new TokenBuckets({ perSecond, capacity: perSecond, namesMax: TENANTS_MAX })
+  const buckets = bucketsOf(perSecond)
   return Quota.of({
     admit: (tenantId, events) =>
       Effect.suspend(() => {

@@ -2,6 +2,7 @@
  * How a write to a trace ends for a client: every failure of the pipeline as one of the documented
  * refusals, and the receipt of a batch as its answer.
  */
+
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import {
@@ -20,6 +21,7 @@ import type {
 } from "../../services/ingest/TraceWrites.ts"
 import { type AnswerOptions, type Failure, json } from "../messages/Answer.ts"
 import { ApiError, notFound, unavailable } from "../messages/ApiError.ts"
+import { defined } from "../messages/Defined.ts"
 import { fieldOf, IDEMPOTENCY_HEADER } from "../messages/WriteRequest.ts"
 
 /** What only writes to traces and their streams fail with. */
@@ -37,7 +39,7 @@ const refusal = ({ code, message }: TraceRefused): ApiError => {
   return new ApiError({
     code: code === "invalid_value" || code === "too_many_spans" ? "invalid_request" : code,
     message,
-    ...(field === undefined ? {} : { field })
+    ...defined({ field })
   })
 }
 

@@ -4,11 +4,13 @@
  */
 import { Effect } from "effect"
 import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
+import type { RequestOf } from "../contract/Requests.ts"
 import { refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { acceptedAt, wantsSync } from "../messages/WriteRequest.ts"
 import { ingestAnswered } from "../server/Metrics.ts"
 import { batchVisible, batchWritten, refusing } from "./TraceAnswer.ts"
+import type { createTraces } from "./TraceContract.ts"
 import { severalOperations, type TraceInput, TraceRequests } from "./TraceRequest.ts"
 
 const MEMBER = "operations"
@@ -21,8 +23,10 @@ export const makeTraceBatchHandlers = Effect.gen(function* () {
   const writes = yield* TraceWrites
 
   return {
-    createTraces: Effect.fnUntraced(function* (input: TraceInput) {
-      const sync = yield* refusable(() => wantsSync(input.request))
+    createTraces: Effect.fnUntraced(function* (
+      input: TraceInput & Pick<RequestOf<typeof createTraces>, "query">
+    ) {
+      const sync = yield* refusable(() => wantsSync(input))
       const operations = yield* requests.read(
         input,
         undefined,

@@ -7,16 +7,20 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { executionStatuses } from "../../domain/traces/TraceFact.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
+import { pathId, queryOf } from "../contract/Requests.ts"
+import { invalid } from "../messages/ApiError.ts"
+import { defined } from "../messages/Defined.ts"
 import { LAST_EVENT_ID_HEADER, slowReaders } from "../messages/EventStream.ts"
 import { NDJSON_TYPE, SSE_TYPE } from "../messages/MediaTypes.ts"
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from "../messages/Paging.ts"
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGED_EVENTS_MAX } from "../messages/Paging.ts"
 import {
   choiceParameter,
   dateTimeParameter,
   integerParameter,
+  refuseInverted,
   textParameter
 } from "../messages/QueryParameters.ts"
-import { idempotencyHeader, SYNC_HEADER, syncParameters } from "../messages/WriteRequest.ts"
+import { idempotencyHeader, SYNC_HEADER, syncQuery } from "../messages/WriteRequest.ts"
 import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { eventCursor, spanCursor } from "./TraceLists.ts"
 import {
@@ -42,8 +46,7 @@ import {
   TraceVerifyReport
 } from "./TraceSchemas.ts"
 
-/** Query of `GET /api/v1/executions`. */
-export const executionParameters = {
+const executionParameters = {
   status: choiceParameter(executionStatuses, { description: "Exact status." }),
   agent_id: textParameter({ description: "Exact `agent_id`.", example: "support-agent" }),
   from: dateTimeParameter("Inclusive lower bound on `started_at`, RFC 3339."),
@@ -60,6 +63,18 @@ export const executionParameters = {
     description: "Executions per page."
   })
 }
+
+/** Query of `GET /api/v1/executions`: what to list, but for the tenant. */
+const executionQuery = queryOf(executionParameters, {
+  read: ({ agent_id, from, page = 1, page_size: pageSize = PAGE_SIZE_DEFAULT, status, to }) => {
+    if (page * pageSize > PAGED_EVENTS_MAX) {
+      throw invalid("page", `times page_size is over ${PAGED_EVENTS_MAX}`, "invalid_range")
+    }
+    refuseInverted(["from", "to"], from, to)
+    const selection = defined({ status, agentId: agent_id, from, to })
+    return { page, pageSize, selection }
+  }
+})
 
 /** Items of one page of spans or events, at most and by default. */
 export const TRACE_PAGE_SIZE = 10_000
@@ -81,20 +96,17 @@ const pageSizeParameter = (what: string) =>
     description: `${what} per page at most; fewer if they are more than 4 MiB.`
   })
 
-/** Query of `GET /api/v1/spans/{id}/events`. */
-export const traceEventParameters = {
+const traceEventParameters = {
   cursor: eventCursor.parameter,
   page_size: pageSizeParameter("Events")
 }
 
-/** Query of `GET /api/v1/executions/{id}/spans`. */
-export const spanListParameters = {
+const spanListParameters = {
   cursor: spanCursor.parameter,
   page_size: pageSizeParameter("Spans")
 }
 
-/** Query of the stream of one execution. */
-export const traceStreamParameters = {
+const traceStreamParameters = {
   after_sequence: integerParameter({
     minimum: 0,
     description: "Resume behind this chain sequence, if there is no `Last-Event-ID`."
@@ -113,10 +125,8 @@ const VISIBLE =
   "Answered when it is durable and visible to every read; if that takes longer than 10 s, 503: it "
   + "may still happen, so retry with the same ids or the same key."
 
-const executionId = {
-  id: Schema.String.annotate({ description: "Id of the execution, percent-encoded." })
-}
-const spanId = { id: Schema.String.annotate({ description: "Id of the span, percent-encoded." }) }
+const executionId = { id: pathId("execution") }
+const spanId = { id: pathId("span") }
 
 const write = ["write"] as const
 const read = ["read"] as const
@@ -143,7 +153,8 @@ const startExecution = HttpApiEndpoint.post("startExecution", "/api/v1/execution
     })
   )
 
-const listExecutions = HttpApiEndpoint.get("listExecutions", "/api/v1/executions", {
+export const listExecutions = HttpApiEndpoint.get("listExecutions", "/api/v1/executions", {
+  query: executionQuery,
   success: ExecutionList,
   error: errorsOf("text", 400, 401, 403, 503)
 })
@@ -154,7 +165,6 @@ const listExecutions = HttpApiEndpoint.get("listExecutions", "/api/v1/executions
       summary: "List executions",
       description:
         "Newest start first, then by id. Filters are exact, case-sensitive, and combine with AND.",
-      query: executionParameters,
       responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
     })
   )
@@ -239,8 +249,9 @@ const TraceEventLines = Schema.String.annotate({
   description: "Every event, one per line, in the order of the list; `page_size` is ignored."
 }).pipe(HttpApiSchema.asText({ contentType: NDJSON_TYPE }))
 
-const listSpans = HttpApiEndpoint.get("listSpans", "/api/v1/executions/:id/spans", {
+export const listSpans = HttpApiEndpoint.get("listSpans", "/api/v1/executions/:id/spans", {
   params: executionId,
+  query: queryOf(spanListParameters),
   success: [SpanList, SpanLines],
   error: readErrors
 })
@@ -250,7 +261,6 @@ const listSpans = HttpApiEndpoint.get("listSpans", "/api/v1/executions/:id/spans
       id: "listSpans",
       summary: "The spans of an execution",
       description: `By start, then in the order of arrival. ${PAGED}`,
-      query: spanListParameters,
       responseHeaders: pageLink
     })
   )
@@ -279,11 +289,19 @@ const TraceStream = Schema.String.annotate({
     + "message of a fact that changed several; `retry: 3000` first, a comment every 15 s."
 }).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
 
-const streamExecution = HttpApiEndpoint.get("streamExecution", "/api/v1/executions/:id/stream", {
-  params: executionId,
-  success: TraceStream,
-  error: errorsOf("text", 400, 401, 403, 404, 413, 429, 503)
-})
+export const streamExecution = HttpApiEndpoint.get(
+  "streamExecution",
+  "/api/v1/executions/:id/stream",
+  {
+    // The handler judges it, after the query.
+    params: {
+      id: Schema.String.annotate({ description: "Id of the execution, percent-encoded." })
+    },
+    query: queryOf(traceStreamParameters),
+    success: TraceStream,
+    error: errorsOf("text", 400, 401, 403, 404, 413, 429, 503)
+  }
+)
   .annotate(RequiredScope, read)
   .annotateMerge(
     operation({
@@ -293,7 +311,6 @@ const streamExecution = HttpApiEndpoint.get("streamExecution", "/api/v1/executio
         "Server-Sent Events, live only unless resumed. Every change committed after the headers is "
         + `delivered. ${slowReaders} 413 while the execution and its running spans say more than `
         + "64 MiB.",
-      query: traceStreamParameters,
       headers: {
         [LAST_EVENT_ID_HEADER]: {
           description: "Resume behind this chain sequence, as browsers do by themselves.",
@@ -382,8 +399,9 @@ const addTraceEvents = HttpApiEndpoint.post("addTraceEvents", "/api/v1/spans/:id
     })
   )
 
-const listTraceEvents = HttpApiEndpoint.get("listTraceEvents", "/api/v1/spans/:id/events", {
+export const listTraceEvents = HttpApiEndpoint.get("listTraceEvents", "/api/v1/spans/:id/events", {
   params: spanId,
+  query: queryOf(traceEventParameters),
   success: [TraceEventList, TraceEventLines],
   error: readErrors
 })
@@ -393,12 +411,12 @@ const listTraceEvents = HttpApiEndpoint.get("listTraceEvents", "/api/v1/spans/:i
       id: "listTraceEvents",
       summary: "The events of a span",
       description: `By \`sequence_number\`. ${PAGED}`,
-      query: traceEventParameters,
       responseHeaders: pageLink
     })
   )
 
-const createTraces = HttpApiEndpoint.post("createTraces", "/api/v1/traces/batch", {
+export const createTraces = HttpApiEndpoint.post("createTraces", "/api/v1/traces/batch", {
+  query: syncQuery,
   payload: TraceBatchInput,
   success: [TraceBatchResult.pipe(ok), TraceBatchAccepted.pipe(HttpApiSchema.status(202))],
   error: errorsOf("text", 400, 401, 403, 413, 415, 422, 429, 503)
@@ -412,7 +430,6 @@ const createTraces = HttpApiEndpoint.post("createTraces", "/api/v1/traces/batch"
         "What is wrong with an operation stands in `errors`, and the others go through; parents "
         + "and causes may stand anywhere in the same request. 202 when it is durable; with sync, 200 "
         + "with a result per operation when everything can be read.",
-      query: syncParameters,
       headers: { ...syncHeader, ...idempotencyHeader },
       responseHeaders: {
         202: {

@@ -6,16 +6,16 @@ import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Visibility } from "../../actors/log/Visibility.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
-import { type ExecutionPageQuery, TraceStore } from "../../ports/TraceStore.ts"
+import { TraceStore } from "../../ports/TraceStore.ts"
 import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
 import { TraceVerifier } from "../../verify/TraceVerifier.ts"
+import type { RequestOf } from "../contract/Requests.ts"
 import { createdAt, json, jsonText } from "../messages/Answer.ts"
-import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
+import { notFound, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { opaqueLinks, pageLinks } from "../messages/PageLinks.ts"
-import { PAGE_SIZE_DEFAULT, PAGED_EVENTS_MAX } from "../messages/Paging.ts"
-import { readQuery, refuseInverted } from "../messages/QueryParameters.ts"
+import { PAGED_EVENTS_MAX } from "../messages/Paging.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { topicCopyUntil } from "../messages/TopicCopy.ts"
 import { transfer } from "../messages/Transfer.ts"
@@ -23,8 +23,8 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered } from "../server/Metrics.ts"
 import { refusing } from "./TraceAnswer.ts"
 import {
-  executionParameters,
-  spanListParameters,
+  type listExecutions,
+  type listSpans,
   TRACE_PAGE_BYTES_MAX,
   TRACE_PAGE_SIZE
 } from "./TraceContract.ts"
@@ -32,7 +32,6 @@ import { traceGraphs } from "./TraceGraph.ts"
 import { linesResponse, spanCursor, wantsLines } from "./TraceLists.ts"
 import { toExecution, traceReads } from "./TraceReads.ts"
 import {
-  idOf,
   oneOperation,
   optionalOperation,
   type ReadWrite,
@@ -65,38 +64,10 @@ export const writeOne = Effect.fnUntraced(function* (write: ReadWrite) {
   return result
 })
 
-interface ListRequest {
-  readonly query: Omit<ExecutionPageQuery, "tenantId">
-  readonly page: number
-  readonly pageSize: number
-}
-
-/** What a list is asked for; throws ApiError. */
-const listRequest = (target: string): ListRequest => {
-  const { values } = readQuery(target, executionParameters)
-  const { agent_id, from, page = 1, page_size: pageSize = PAGE_SIZE_DEFAULT, status, to } = values
-  if (page * pageSize > PAGED_EVENTS_MAX) {
-    throw invalid("page", `times page_size is over ${PAGED_EVENTS_MAX}`, "invalid_range")
-  }
-  refuseInverted(["from", "to"], from, to)
-  return {
-    page,
-    pageSize,
-    query: {
-      ...(status === undefined ? {} : { status }),
-      ...(agent_id === undefined ? {} : { agentId: agent_id }),
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
-      offset: (page - 1) * pageSize,
-      limit: pageSize
-    }
-  }
-}
-
 const linkOf = (
   request: HttpServerRequest.HttpServerRequest,
   publicUrl: string | undefined,
-  { page, pageSize }: ListRequest,
+  { page, pageSize }: { readonly page: number; readonly pageSize: number },
   total: number
 ): string =>
   pageLinks(
@@ -168,14 +139,14 @@ export const makeExecutionHandlers = Effect.gen(function* () {
     }),
 
     endExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
-      const target = targetAt("execution.end", yield* idOf(input, "execution"))
+      const target = targetAt("execution.end", input.params.id)
       const operation = yield* requests.read(input, target, optionalOperation)
       const { execution_id } = yield* write(operation)
       return json(yield* readBack(yield* reads.execution(operation.tenantId, execution_id)))
     }),
 
     eraseExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
-      const target = targetAt("execution.erase", yield* idOf(input, "execution"))
+      const target = targetAt("execution.erase", input.params.id)
       const operation = yield* requests.read(input, target, oneOperation)
       const { execution_id } = yield* write(operation)
       const execution = yield* readBack(yield* reads.execution(operation.tenantId, execution_id))
@@ -183,31 +154,32 @@ export const makeExecutionHandlers = Effect.gen(function* () {
       return json({ ...execution, topic_copy_until: topicCopyUntil(since, topicRetentionMs) })
     }),
 
-    listExecutions: Effect.fnUntraced(function* ({ request }: TraceInput) {
+    listExecutions: Effect.fnUntraced(function* (input: RequestOf<typeof listExecutions>) {
+      const { query: asked, request } = input
+      const { page, pageSize, selection } = asked
       const { tenantId } = yield* CurrentPrincipal
-      const asked = yield* refusable(() => listRequest(request.url))
       const { final } = yield* readableView(visibility, tenantId)
-      const found = yield* store.page({ tenantId, ...asked.query }, final)
+      const offset = (page - 1) * pageSize
+      const found = yield* store.page({ tenantId, ...selection, offset, limit: pageSize }, final)
       const chunks = found.executions.pipe(
         Stream.map((some) => some.flatMap((facts) => toExecution(facts) ?? []))
       )
-      const rest = { total: found.total, page: asked.page, page_size: asked.pageSize }
+      const rest = { total: found.total, page, page_size: pageSize }
       const link = linkOf(request, publicUrl, asked, found.total)
       if (found.isLarge) return largePage(request, tenantId, chunks, rest, link)
       const executions = (yield* Stream.runCollect(chunks)).flat()
       return json({ executions, ...rest }, { headers: { link } })
     }),
 
-    getExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
+    getExecution: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
-      const id = yield* idOf(input, "execution")
       yield* readableView(visibility, tenantId)
       const execution = yield* reads.execution(tenantId, id)
       return execution === undefined ? yield* notFound("execution") : json(execution)
     }),
 
     startSpan: Effect.fnUntraced(function* (input: TraceInputOf) {
-      const target = targetAt("span.start", yield* idOf(input, "execution"))
+      const target = targetAt("span.start", input.params.id)
       const operation = yield* requests.read(input, target, oneOperation)
       const { execution_id, outcome, span_id = "" } = yield* write(operation)
       const span = yield* readBack(yield* reads.spanIn(operation.tenantId, execution_id, span_id))
@@ -215,13 +187,11 @@ export const makeExecutionHandlers = Effect.gen(function* () {
       return json(span, { status: 201, headers: createdAt(publicUrl, SPANS_PATH, span.id) })
     }),
 
-    listSpans: Effect.fnUntraced(function* (input: TraceInputOf) {
-      const { request } = input
+    listSpans: Effect.fnUntraced(function* (input: RequestOf<typeof listSpans>) {
+      const { params, query, request } = input
+      const { id } = params
+      const { cursor: after, page_size: itemsMax = TRACE_PAGE_SIZE } = query
       const { tenantId } = yield* CurrentPrincipal
-      const id = yield* idOf(input, "execution")
-      const { cursor: after, page_size: itemsMax = TRACE_PAGE_SIZE } = yield* refusable(
-        () => readQuery(request.url, spanListParameters).values
-      )
       yield* readableView(visibility, tenantId)
       if (wantsLines(request)) {
         const chunks = yield* reads.allSpans(tenantId, id, after)
@@ -235,22 +205,20 @@ export const makeExecutionHandlers = Effect.gen(function* () {
       const { next, spans } = found
       const cursor = next && spanCursor.write(next)
       return json(
-        { spans, ...(cursor === undefined ? {} : { next_cursor: cursor }) },
+        { spans, next_cursor: cursor },
         { headers: { link: opaqueLinks({ base: publicUrl ?? "", target: request.url }, cursor) } }
       )
     }),
 
-    getDag: Effect.fnUntraced(function* (input: TraceInputOf) {
+    getDag: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
-      const id = yield* idOf(input, "execution")
       const { final } = yield* readableView(visibility, tenantId)
       const execution = yield* store.facts(tenantId, id, { kind: "execution" }, final)
       return jsonText(yield* graphText(tenantId, id, execution))
     }),
 
-    verifyExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
+    verifyExecution: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
-      const id = yield* idOf(input, "execution")
       yield* readableView(visibility, tenantId)
       const report = yield* verifier.verify(tenantId, id)
       return report === undefined ? yield* notFound("execution") : json(report)

@@ -1,12 +1,11 @@
 /**
- * The handlers of every trace route, gathered from their features. Adds nothing to them but the
- * translation of failures into answers.
+ * The handlers of every trace route, gathered from their features. Routes with a body read it by
+ * themselves: what is stored is read with the strict reader, and may be large.
  */
 import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { layerTraceWrites } from "../../services/ingest/TraceWrites.ts"
 import { Api } from "../Api.ts"
-import { answering } from "../messages/Answer.ts"
 import { makeTraceBatchHandlers } from "./TraceBatch.ts"
 import { makeExecutionHandlers } from "./TraceExecutions.ts"
 import { TraceRequests } from "./TraceRequest.ts"
@@ -24,20 +23,20 @@ export const layerTraceHandlers = HttpApiBuilder.group(
     const { createTraces } = yield* makeTraceBatchHandlers
 
     return handlers
-      .handleRaw("startExecution", answering(executions.startExecution))
-      .handleRaw("listExecutions", answering(executions.listExecutions))
-      .handleRaw("getExecution", answering(executions.getExecution))
-      .handleRaw("endExecution", answering(executions.endExecution))
-      .handleRaw("eraseExecution", answering(executions.eraseExecution))
-      .handleRaw("startSpan", answering(executions.startSpan))
-      .handleRaw("listSpans", answering(executions.listSpans))
-      .handleRaw("getDag", answering(executions.getDag))
-      .handleRaw("streamExecution", answering(streamExecution))
-      .handleRaw("verifyExecution", answering(executions.verifyExecution))
-      .handleRaw("getSpan", answering(spans.getSpan))
-      .handleRaw("endSpan", answering(spans.endSpan))
-      .handleRaw("addTraceEvents", answering(spans.addTraceEvents))
-      .handleRaw("listTraceEvents", answering(spans.listTraceEvents))
-      .handleRaw("createTraces", answering(createTraces))
+      .handleRaw("startExecution", executions.startExecution)
+      .handle("listExecutions", executions.listExecutions)
+      .handle("getExecution", executions.getExecution)
+      .handleRaw("endExecution", executions.endExecution)
+      .handleRaw("eraseExecution", executions.eraseExecution)
+      .handleRaw("startSpan", executions.startSpan)
+      .handle("listSpans", executions.listSpans)
+      .handle("getDag", executions.getDag)
+      .handleRaw("streamExecution", streamExecution)
+      .handle("verifyExecution", executions.verifyExecution)
+      .handle("getSpan", spans.getSpan)
+      .handleRaw("endSpan", spans.endSpan)
+      .handleRaw("addTraceEvents", spans.addTraceEvents)
+      .handle("listTraceEvents", spans.listTraceEvents)
+      .handleRaw("createTraces", createTraces)
   })
 ).pipe(Layer.provide([layerTraceWrites, TraceRequests.layer]))

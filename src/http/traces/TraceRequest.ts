@@ -4,7 +4,6 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { isClientId } from "../../domain/Identifiers.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import { parseStrict, parseStrictBatch, type StrictResult } from "../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
@@ -17,7 +16,7 @@ import {
 } from "../../services/ingest/PrepareTrace.ts"
 import type { TraceWrite } from "../../services/ingest/TraceWrites.ts"
 import { refuseUnknown } from "../admin/AdminHandlers.ts"
-import { type ApiError, notFound, refusable } from "../messages/ApiError.ts"
+import { type ApiError, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
@@ -80,13 +79,6 @@ const holdsEvents = (bytes: Buffer): boolean => {
 /** One trace event, or `{"events": [...]}`. */
 export const oneOrSeveralEvents = (bytes: Buffer): Operations =>
   holdsEvents(bytes) ? severalOperations(bytes, EVENTS) : oneOperation(bytes)
-
-/** The id in a path; what can be no id of a client names nothing. */
-export const idOf = (
-  { params: { id } }: TraceInputOf,
-  what: "execution" | "span"
-): Effect.Effect<string, ApiError> =>
-  isClientId(id) ? Effect.succeed(id) : Effect.fail(notFound(what))
 
 /** The path as it was asked for, in one spelling: an idempotency key belongs to it. */
 const pathOf = (template: string, id: string | undefined): string =>

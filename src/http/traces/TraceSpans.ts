@@ -6,20 +6,19 @@ import { Effect } from "effect"
 import { Visibility } from "../../actors/log/Visibility.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
+import type { RequestOf } from "../contract/Requests.ts"
 import { json } from "../messages/Answer.ts"
-import { notFound, refusable } from "../messages/ApiError.ts"
+import { notFound } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { opaqueLinks } from "../messages/PageLinks.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { batchVisible, refusing } from "./TraceAnswer.ts"
-import { TRACE_PAGE_BYTES_MAX, TRACE_PAGE_SIZE, traceEventParameters } from "./TraceContract.ts"
+import { type listTraceEvents, TRACE_PAGE_BYTES_MAX, TRACE_PAGE_SIZE } from "./TraceContract.ts"
 import { readBack, writeOne } from "./TraceExecutions.ts"
 import { eventCursor, inPieces, linesResponse, wantsLines } from "./TraceLists.ts"
 import { type EventsFrom, toEvents, traceReads } from "./TraceReads.ts"
 import {
-  idOf,
   oneOrSeveralEvents,
   optionalOperation,
   type ReadWrite,
@@ -43,7 +42,7 @@ export const makeSpanHandlers = Effect.gen(function* () {
   const pageOf = ({ events, next }: EventsFrom, target: string) => {
     const cursor = next && eventCursor.write(next)
     return {
-      body: { events, ...(cursor === undefined ? {} : { next_cursor: cursor }) },
+      body: { events, next_cursor: cursor },
       headers: { link: opaqueLinks({ base: publicUrl, target }, cursor) }
     }
   }
@@ -56,9 +55,8 @@ export const makeSpanHandlers = Effect.gen(function* () {
   })
 
   return {
-    getSpan: Effect.fnUntraced(function* (input: TraceInputOf) {
+    getSpan: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
-      const id = yield* idOf(input, "span")
       yield* readableView(visibility, tenantId)
       const span = yield* reads.span(tenantId, id)
       if (span === undefined) return yield* notFound("span")
@@ -73,27 +71,25 @@ export const makeSpanHandlers = Effect.gen(function* () {
     }),
 
     endSpan: Effect.fnUntraced(function* (input: TraceInputOf) {
-      const id = yield* idOf(input, "span")
+      const { id } = input.params
       const operation = yield* requests.read(input, targetAt("span.end", id), optionalOperation)
       const { execution_id } = yield* write(operation)
       return json(yield* readBack(yield* reads.spanIn(operation.tenantId, execution_id, id)))
     }),
 
     addTraceEvents: Effect.fnUntraced(function* (input: TraceInputOf) {
-      const target = targetAt("span.event", yield* idOf(input, "span"))
+      const target = targetAt("span.event", input.params.id)
       const operation = yield* requests.read(input, target, oneOrSeveralEvents)
       return operation.kind === "one"
         ? yield* addEvent(operation)
         : batchVisible(yield* refusing(writes.several(operation)))
     }),
 
-    listTraceEvents: Effect.fnUntraced(function* (input: TraceInputOf) {
+    listTraceEvents: Effect.fnUntraced(function* (input: RequestOf<typeof listTraceEvents>) {
+      const { params, query, request } = input
+      const { id } = params
+      const { cursor, page_size: itemsMax = TRACE_PAGE_SIZE } = query
       const { tenantId } = yield* CurrentPrincipal
-      const id = yield* idOf(input, "span")
-      const { request } = input
-      const { cursor, page_size: itemsMax = TRACE_PAGE_SIZE } = yield* refusable(
-        () => readQuery(request.url, traceEventParameters).values
-      )
       yield* readableView(visibility, tenantId)
       const executionId = yield* store.executionOfSpan(tenantId, id)
       if (executionId === undefined) return yield* notFound("span")

@@ -6,16 +6,16 @@ import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { TraceFeed } from "../../actors/feeds/TraceFeed.ts"
 import { Visibility } from "../../actors/log/Visibility.ts"
-import { refusable } from "../messages/ApiError.ts"
+import { isClientId } from "../../domain/Identifiers.ts"
+import type { RequestOf } from "../contract/Requests.ts"
+import { notFound, refusable } from "../messages/ApiError.ts"
 import { cutWhenStalled, resumePoint } from "../messages/EventStream.ts"
 import { SSE_TYPE } from "../messages/MediaTypes.ts"
-import { readQuery } from "../messages/QueryParameters.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { Draining } from "../server/Draining.ts"
 import { refusing } from "./TraceAnswer.ts"
-import { traceStreamParameters } from "./TraceContract.ts"
-import { idOf, type TraceInputOf } from "./TraceRequest.ts"
+import type { streamExecution } from "./TraceContract.ts"
 
 /** The handler of the stream. */
 export const makeTraceStreamHandlers = Effect.gen(function* () {
@@ -24,14 +24,12 @@ export const makeTraceStreamHandlers = Effect.gen(function* () {
   const visibility = yield* Visibility
 
   return {
-    streamExecution: Effect.fnUntraced(function* (input: TraceInputOf) {
-      const { request } = input
+    streamExecution: Effect.fnUntraced(function* (input: RequestOf<typeof streamExecution>) {
+      const { params, query, request } = input
       const { keyId, tenantId } = yield* CurrentPrincipal
-      const after = yield* refusable(() => {
-        const { values } = readQuery(request.url, traceStreamParameters)
-        return resumePoint(request, values.after_sequence)
-      })
-      const executionId = yield* idOf(input, "execution")
+      const after = yield* refusable(() => resumePoint(request, query.after_sequence))
+      const { id: executionId } = params
+      if (!isClientId(executionId)) return yield* notFound("execution")
       yield* readableView(visibility, tenantId)
       const onStalled = yield* cutWhenStalled(request)
       const subscription = { tenantId, keyId, executionId, after, onStalled }

@@ -4,13 +4,21 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { chains } from "../../domain/chain/Chains.ts"
+import type { VerifyRequest } from "../../verify/Verifier.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { VerifyReport } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
+import { queryOf } from "../contract/Requests.ts"
 import { filterParameters, unfilteredHints } from "../events/EventParameters.ts"
 import { eventParameters } from "../events/QueryContract.ts"
+import { defined } from "../messages/Defined.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { booleanParameter, choiceParameter, integerParameter } from "../messages/QueryParameters.ts"
+import {
+  booleanParameter,
+  choiceParameter,
+  integerParameter,
+  refuseInverted
+} from "../messages/QueryParameters.ts"
 import { Authorization, RequiredScope } from "../server/Authorization.ts"
 import { EventVerifyReport, KEPT_EVENTS_MAX, KeptInput, VerifyLines } from "./VerifySchemas.ts"
 
@@ -28,8 +36,7 @@ const timeLimit = integerParameter({
     + "`from_sequence` one behind `last_sequence_number`."
 })
 
-/** Query of `GET /v1/verify`. */
-export const verifyParameters = {
+const verifyParameters = {
   chain: choiceParameter(chains, {
     description:
       "Only this chain: the audit events, or the trace facts. Without it both are verified, "
@@ -46,10 +53,32 @@ export const verifyParameters = {
   time_limit: timeLimit
 }
 
+const timeLimitOf = (seconds: number | undefined) =>
+  defined({ timeLimitMs: seconds === undefined ? undefined : seconds * 1_000 })
+
+/** Query of `GET /v1/verify`: what to verify, but for the tenant. */
+const verifyQuery = queryOf(verifyParameters, {
+  hints: unfilteredHints("verification"),
+  read: (values): Omit<VerifyRequest, "tenantId"> => {
+    const { chain, from, from_sequence, require_head, time_limit, to, to_sequence } = values
+    refuseInverted(["from", "to"], from, to)
+    refuseInverted(["from_sequence", "to_sequence"], from_sequence, to_sequence)
+    return {
+      requireHead: require_head ?? true,
+      ...defined({ chain, from, to, fromSequence: from_sequence, toSequence: to_sequence }),
+      ...timeLimitOf(time_limit)
+    }
+  }
+})
+
 /** Query of `POST /v1/verify`. */
-export const keptParameters = { time_limit: timeLimit }
+const keptQuery = queryOf(
+  { time_limit: timeLimit },
+  { read: ({ time_limit }) => timeLimitOf(time_limit) }
+)
 
 const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
+  query: verifyQuery,
   success: [VerifyReport, VerifyLines],
   error: errorsOf("object", 400, 401, 403, 406, 503)
 })
@@ -64,13 +93,12 @@ const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
         + "tenant's trace facts too. The expected head is the last record of the chain's topic. A "
         + "finished check answers 200, whatever it found; so does one that was not finished, with "
         + `\`status\` \`incomplete\`. \`Accept: ${NDJSON_TYPE}\` gives a line of progress about `
-        + "every second, and the report last.",
-      query: verifyParameters,
-      hints: unfilteredHints("verification")
+        + "every second, and the report last."
     })
   )
 
 const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
+  query: keptQuery,
   payload: KeptInput,
   success: [VerifyReport, VerifyLines],
   error: errorsOf("object", 400, 401, 403, 406, 413, 415, 503)
@@ -84,13 +112,13 @@ const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
         `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds `
         + "at its sequence (erased since is fine); a receipt, whose events and `head_hash` have to "
         + "stand where it says; or a signed checkpoint, to whose root the chain has to lead from "
-        + "its start. `expected` is what you kept, `actual` what is stored.",
-      query: keptParameters
+        + "its start. `expected` is what you kept, `actual` what is stored."
     })
   )
 
 const verifyEvent = HttpApiEndpoint.get("verifyEvent", "/v1/verify/events/:id", {
   params: { id: Schema.String.annotate({ description: "Id of the event, percent-encoded." }) },
+  query: queryOf(eventParameters),
   success: EventVerifyReport,
   error: errorsOf("object", 400, 401, 403, 404, 503)
 })
@@ -101,8 +129,7 @@ const verifyEvent = HttpApiEndpoint.get("verifyEvent", "/v1/verify/events/:id", 
       summary: "Verify one event",
       description:
         "Its content, its link to the event before it, and, where a signed checkpoint covers it, "
-        + "the proof that it stands in the checkpoint's tree.",
-      query: eventParameters
+        + "the proof that it stands in the checkpoint's tree."
     })
   )
 

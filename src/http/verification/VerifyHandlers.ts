@@ -22,17 +22,15 @@ import {
 import { isForged, signedCheckpoints } from "../../verify/SignedCheckpoints.ts"
 import { Verifier, type VerifyReport, type VerifyRequest } from "../../verify/Verifier.ts"
 import { Api } from "../Api.ts"
-import { eventParameters } from "../events/QueryContract.ts"
-import { answering, json, negotiated } from "../messages/Answer.ts"
+import { json, negotiated } from "../messages/Answer.ts"
 import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { readQuery, refuseInverted } from "../messages/QueryParameters.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { keptOf } from "./KeptBody.ts"
-import { keptParameters, reportTypes, verifyParameters } from "./VerifyContract.ts"
+import { reportTypes } from "./VerifyContract.ts"
 import { reportLines } from "./VerifyStream.ts"
 
 interface Predecessor {
@@ -69,30 +67,13 @@ const eventReport = (
       hash: link.hash,
       predecessor
     },
-    ...(inclusion === undefined ? {} : { inclusion }),
+    inclusion,
     breaks,
     verified_at: report.verified_at
   }
 }
 
 type Request = HttpServerRequest.HttpServerRequest
-
-/** What `GET /v1/verify` asks for, but for the tenant; throws ApiError. */
-const verifyRequest = (target: string): Omit<VerifyRequest, "tenantId"> => {
-  const { values } = readQuery(target, verifyParameters)
-  const { chain, from, from_sequence, require_head, time_limit, to, to_sequence } = values
-  refuseInverted(["from", "to"], from, to)
-  refuseInverted(["from_sequence", "to_sequence"], from_sequence, to_sequence)
-  return {
-    requireHead: require_head ?? true,
-    ...(chain === undefined ? {} : { chain }),
-    ...(from === undefined ? {} : { from }),
-    ...(to === undefined ? {} : { to }),
-    ...(from_sequence === undefined ? {} : { fromSequence: from_sequence }),
-    ...(to_sequence === undefined ? {} : { toSequence: to_sequence }),
-    ...(time_limit === undefined ? {} : { timeLimitMs: time_limit * 1_000 })
-  }
-}
 
 /** Whether the report comes alone or behind lines of progress. */
 const wantsLines = (request: Request) =>
@@ -137,7 +118,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
     const answerCheckpoint = Effect.fnUntraced(function* (
       tenantId: string,
       note: string,
-      timeLimitMs: number | undefined,
+      timeLimit: Pick<VerifyRequest, "timeLimitMs">,
       inLines: boolean
     ) {
       const ofTraces = treeNameOf(tenantId, "traces")
@@ -153,75 +134,63 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
         toSequence: opened.treeSize,
         requireHead: false,
         checkpoints: [opened],
-        ...(timeLimitMs === undefined ? {} : { timeLimitMs })
+        ...timeLimit
       }
       return yield* answer(request, inLines)
     })
 
     return handlers
-      .handleRaw(
+      .handle(
         "verifyChain",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const { tenantId } = yield* CurrentPrincipal
-            const asked = yield* refusable(() => verifyRequest(request.url))
-            const inLines = yield* wantsLines(request)
-            return yield* answer({ ...asked, tenantId }, inLines)
-          })
-        )
+        Effect.fnUntraced(function* ({ query, request }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const inLines = yield* wantsLines(request)
+          return yield* answer({ ...query, tenantId }, inLines)
+        })
       )
       .handleRaw(
         "verifyKept",
-        answering(
-          Effect.fnUntraced(function* ({ request }) {
-            const { tenantId } = yield* CurrentPrincipal
-            const timeLimit = yield* refusable(
-              () => readQuery(request.url, keptParameters).values.time_limit
-            )
-            const inLines = yield* wantsLines(request)
-            const { bytes } = yield* readBody(request, [JSON_TYPE], limits.bodyBytesMax)
-            const kept = yield* refusable(() => keptOf(bytes))
-            if ("checkpoint" in kept) {
-              const timeLimitMs = timeLimit === undefined ? undefined : timeLimit * 1_000
-              return yield* answerCheckpoint(tenantId, kept.checkpoint, timeLimitMs, inLines)
-            }
-            const report =
-              "events" in kept
-                ? verifyKeptEvents(tenantId, kept.events)
-                : Effect.flatMap(storedReceipt(tenantId, kept.receipt.id), (stored) =>
-                    verifyKeptReceipt(tenantId, kept.receipt, stored)
-                  )
-            return inLines ? yield* reportLines(() => report) : json(yield* report)
-          }, Effect.provideContext(services))
-        )
+        Effect.fnUntraced(function* ({ query, request }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const inLines = yield* wantsLines(request)
+          const { bytes } = yield* readBody(request, [JSON_TYPE], limits.bodyBytesMax)
+          const kept = yield* refusable(() => keptOf(bytes))
+          if ("checkpoint" in kept) {
+            return yield* answerCheckpoint(tenantId, kept.checkpoint, query, inLines)
+          }
+          const report =
+            "events" in kept
+              ? verifyKeptEvents(tenantId, kept.events)
+              : Effect.flatMap(storedReceipt(tenantId, kept.receipt.id), (stored) =>
+                  verifyKeptReceipt(tenantId, kept.receipt, stored)
+                )
+          return inLines ? yield* reportLines(() => report) : json(yield* report)
+        }, Effect.provideContext(services))
       )
-      .handleRaw(
+      .handle(
         "verifyEvent",
-        answering(
-          Effect.fnUntraced(function* ({ params: { id }, request }) {
-            const { tenantId } = yield* CurrentPrincipal
-            const { values } = yield* refusable(() => readQuery(request.url, eventParameters))
-            if (!isClientId(id)) return yield* notFound("event")
-            const { final } = yield* readableView(visibility, tenantId)
-            const shown = yield* store.byId(tenantId, id, values.sequence_number, final)
-            if (shown === undefined) return yield* notFound("event")
-            const link = linkOf(Buffer.from(shown.body))
-            if (link === undefined) return yield* unavailable("the stored event is unreadable")
-            const { hash } = link
-            // The row that is shown, wherever its bytes say that it belongs.
-            const { sequenceNumber } = shown
-            const report = yield* verifier.verify({
-              tenantId,
-              fromSequence: sequenceNumber,
-              toSequence: sequenceNumber,
-              requireHead: false,
-              onlySpan: true
-            })
-            const predecessor = yield* predecessorOf(tenantId, sequenceNumber)
-            const inclusion = yield* inclusionOf(checkpoints, tenantId, sequenceNumber, hash)
-            return json(eventReport(report, id, link, predecessor, inclusion))
+        Effect.fnUntraced(function* ({ params: { id }, query }) {
+          const { tenantId } = yield* CurrentPrincipal
+          if (!isClientId(id)) return yield* notFound("event")
+          const { final } = yield* readableView(visibility, tenantId)
+          const shown = yield* store.byId(tenantId, id, query.sequence_number, final)
+          if (shown === undefined) return yield* notFound("event")
+          const link = linkOf(Buffer.from(shown.body))
+          if (link === undefined) return yield* unavailable("the stored event is unreadable")
+          const { hash } = link
+          // The row that is shown, wherever its bytes say that it belongs.
+          const { sequenceNumber } = shown
+          const report = yield* verifier.verify({
+            tenantId,
+            fromSequence: sequenceNumber,
+            toSequence: sequenceNumber,
+            requireHead: false,
+            onlySpan: true
           })
-        )
+          const predecessor = yield* predecessorOf(tenantId, sequenceNumber)
+          const inclusion = yield* inclusionOf(checkpoints, tenantId, sequenceNumber, hash)
+          return json(eventReport(report, id, link, predecessor, inclusion))
+        })
       )
   })
 )

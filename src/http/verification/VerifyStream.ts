@@ -23,7 +23,7 @@ const progressLine = ({
     events_checked: eventsChecked,
     up_to_sequence: upToSequence,
     of,
-    ...(hash === undefined ? {} : { hash }),
+    hash,
     breaks_total: breaksTotal
   })}\n`
 

@@ -2,6 +2,7 @@
  * The quota of events per second: off unless configured, per tenant, and said in the answer.
  */
 import { afterEach, assert, describe, it } from "vitest"
+import { bucketsOf, TENANTS_MAX } from "../../../src/http/server/Quota.ts"
 import { OTHER_KEY, WRITE_KEY } from "../support/Doubles.ts"
 import { items } from "../support/Events.ts"
 import { TestApi } from "../support/TestApi.ts"
@@ -32,5 +33,15 @@ describe("the quota", () => {
   it("is off unless configured", async () => {
     api = await TestApi.start()
     for (let n = 0; n < 5; n++) assert.strictEqual((await send(1_000)).status, 202)
+  })
+})
+
+describe("the buckets of the quota", () => {
+  it("are no more than a fixed number, however many tenants send", () => {
+    const buckets = bucketsOf(1)
+    for (let n = 0; n < TENANTS_MAX + 10_000; n++) buckets.take(`tenant-${n}`, 2, 0)
+    assert.strictEqual(buckets.size, TENANTS_MAX)
+    // The one that sent last still owes an event.
+    assert.isFalse(buckets.take(`tenant-${TENANTS_MAX + 9_999}`, 1, 0).admitted)
   })
 })

@@ -1,0 +1,162 @@
+/**
+ * What a request holds, as schemas: the query, and the ids in a path. Each reads itself, says how
+ * it is refused, and describes itself for the OpenAPI document. Knows no route.
+ */
+import { Effect, Schema, SchemaGetter, SchemaIssue } from "effect"
+import type { HttpApiEndpoint } from "effect/http-api"
+import type { MetadataCondition } from "../../domain/events/EventFilter.ts"
+import { isClientId } from "../../domain/Identifiers.ts"
+import { ApiError, notFound, refusable } from "../messages/ApiError.ts"
+import {
+  METADATA_PREFIX,
+  type Parameter,
+  type Parameters,
+  type QueryTable,
+  readTexts,
+  type ValuesOf
+} from "../messages/QueryParameters.ts"
+
+/** The refusal of a value, as an issue of its schema. */
+const refused = (refusal: ApiError): SchemaIssue.Issue => new SchemaIssue.InvalidValue({ refusal })
+
+/** The refusal that an issue stands for; undefined if a schema without one has found it. */
+export const refusalIn = (issue: SchemaIssue.Issue): ApiError | undefined => {
+  if (issue._tag === "InvalidValue") {
+    const refusal = issue.annotations?.["refusal"]
+    return refusal instanceof ApiError ? refusal : undefined
+  }
+  if ("issue" in issue) return refusalIn(issue.issue)
+  const [first] = "issues" in issue ? issue.issues : []
+  return first === undefined ? undefined : refusalIn(first)
+}
+
+/** A plain function that throws ApiError where it refuses. */
+const attempt = <A>(evaluate: () => A): Effect.Effect<A, SchemaIssue.Issue> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(evaluate())
+    } catch (error) {
+      return error instanceof ApiError ? Effect.fail(refused(error)) : Effect.die(error)
+    }
+  })
+
+/** Members of a parameter's JSON Schema that say more of the parameter than of its value. */
+export const REQUIRED_MARK = "x-required"
+export const EXPLODED_MARK = "x-exploded"
+
+/** Text, and in the document what the text means. */
+const documented = (meaning: Readonly<Record<string, unknown>>) =>
+  Schema.optionalKey(
+    Schema.String.check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ ...meaning }) }))
+  )
+
+const documentedParameter = ({ description, example, required, schema }: Parameter<unknown>) =>
+  documented({
+    ...schema,
+    description,
+    ...(example === undefined ? {} : { examples: [example] }),
+    ...(required === undefined ? {} : { [REQUIRED_MARK]: true })
+  })
+
+/** OpenAPI can't name `metadata.<path>`; an exploded object is the nearest it has. */
+const metadataConditions = documented({
+  type: "object",
+  propertyNames: { pattern: "^metadata\\..", maxLength: 256 },
+  additionalProperties: { type: "string", minLength: 1 },
+  description:
+    "Conditions on metadata, each a parameter of its own: `metadata.<path>=<value>`. Dots walk "
+    + "nested objects, a key that holds the dots is tried first; at most 6 segments. Strings are "
+    + "compared as they are, numbers, booleans and null by their JSON text, an array matches if "
+    + "one of its elements does, as does an array in it. Dots don't walk into the objects of an "
+    + "array, and an object matches nothing.",
+  examples: [{ "metadata.ip": "203.0.113.9" }],
+  [EXPLODED_MARK]: true
+})
+
+const metadataTexts = Schema.Record(
+  Schema.TemplateLiteral([METADATA_PREFIX, Schema.String]),
+  Schema.String
+)
+
+/** The texts of a query, by the names of the parameters. */
+const textsOf = ({ metadata, parameters }: QueryTable) => {
+  const named = Object.entries(parameters).map(([name, parameter]) => [
+    name,
+    documentedParameter(parameter)
+  ])
+  const ofMetadata = metadata === true ? { metadata: metadataConditions } : {}
+  const fields: Schema.Struct.Fields = { ...Object.fromEntries(named), ...ofMetadata }
+  const struct = Schema.Struct(fields)
+  return metadata === true ? Schema.StructWithRest(struct, [metadataTexts]) : struct
+}
+
+const TABLE = "alk/http/QueryTable"
+
+/** A query whose texts are read by `decode`, which throws ApiError. */
+const querySchema = <A>(
+  table: QueryTable,
+  decode: (texts: ReadonlyArray<readonly [name: string, text: string]>) => A
+): Schema.Codec<A, { readonly [name: string]: string }> => {
+  const isRead = (_value: unknown): _value is A => true
+  const schema = Schema.declare(isRead, { [TABLE]: table }).pipe(
+    Schema.encodeTo(textsOf(table), {
+      decode: SchemaGetter.transformEffect((texts) =>
+        attempt(() => decode(Object.entries(texts as Readonly<Record<string, string>>)))
+      ),
+      encode: SchemaGetter.forbidden(() => "a query is only read")
+    })
+  )
+  return schema as unknown as Schema.Codec<A, { readonly [name: string]: string }>
+}
+
+/** What a route knows of its query beyond the parameters. */
+interface QueryOptions<P extends Parameters, A> extends Omit<QueryTable, "parameters"> {
+  /** What the values mean to the route; throws ApiError. */
+  readonly read?: (values: ValuesOf<P>, metadata: ReadonlyArray<MetadataCondition>) => A
+}
+
+const readerOf = <P extends Parameters, A>(
+  parameters: P,
+  read: QueryOptions<P, A>["read"] = (values) => values as A
+) => {
+  return (texts: ReadonlyArray<readonly [name: string, text: string]>): A => {
+    const { metadata, values } = readTexts(parameters, texts)
+    return read(values, metadata)
+  }
+}
+
+/** The query of an endpoint: the values of its parameters, or what the route reads in them. */
+export const queryOf = <P extends Parameters, A = ValuesOf<P>>(
+  parameters: P,
+  { read, ...known }: QueryOptions<P, A> = {}
+) => querySchema({ ...known, parameters }, readerOf(parameters, read))
+
+/** The same for a route that refuses something else first: read when its handler asks for it. */
+export const lateQueryOf = <P extends Parameters, A = ValuesOf<P>>(
+  parameters: P,
+  { read, ...known }: QueryOptions<P, A> = {}
+) => {
+  const readNow = readerOf(parameters, read)
+  return querySchema({ ...known, parameters }, (texts) => refusable(() => readNow(texts)))
+}
+
+/** The parameters that an endpoint knows. One without a query knows none. */
+export const queryTableOf = ({ query }: HttpApiEndpoint.Top): QueryTable =>
+  (query?.ast.annotations?.[TABLE] as QueryTable | undefined) ?? { parameters: {} }
+
+/** A parameter of a path, all of whose other values name nothing. */
+export const pathParameter = (
+  description: string,
+  what: string,
+  isOne: (text: string) => boolean
+) =>
+  Schema.String.annotate({ description }).check(
+    Schema.makeFilter((text) => (isOne(text) ? undefined : refused(notFound(what))))
+  )
+
+/** The id of something in a path; what can be no id of a client names nothing. */
+export const pathId = (what: string) =>
+  pathParameter(`Id of the ${what}, percent-encoded.`, what, isClientId)
+
+/** What the handler of an endpoint is given. */
+export type RequestOf<Endpoint> = Omit<HttpApiEndpoint.Request<Endpoint>, "endpoint" | "group">

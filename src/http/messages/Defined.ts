@@ -1,0 +1,12 @@
+/** Options and members that may be missing: left out instead of set to `undefined`. */
+
+/** The members whose value is not undefined. */
+export type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> } & {
+  readonly [K in keyof T as undefined extends T[K] ? never : K]: T[K]
+}
+
+/** The object without the members that are undefined. */
+export const defined = <T extends object>(members: T): Defined<T> =>
+  Object.fromEntries(
+    Object.entries(members).filter(([, value]) => value !== undefined)
+  ) as Defined<T>
