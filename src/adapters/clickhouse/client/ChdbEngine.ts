@@ -5,6 +5,7 @@
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import { openFailure, prepareFolder, StoreFolderUnusable } from "./ChdbFolder.ts"
+import { loadChdb, StoreEngineMissing } from "./ChdbLibrary.ts"
 import { bindLiterals } from "./LiteralParameters.ts"
 import { closeStandardInput, StandardInputOpen } from "./NullInput.ts"
 
@@ -220,8 +221,9 @@ const insertOn = async (
 
 const open = async (path: string) => {
   await closeStandardInput()
+  // First, so that a machine without an engine gets no folder that nothing can open.
+  const { createChdbConnection } = await loadChdb()
   const folder = prepareFolder(path)
-  const { createChdbConnection } = await import("chdb/connection")
   try {
     const connect = () => createChdbConnection({ path: folder })
     const reads = new Connections(Array.from({ length: READ_CONNECTIONS }, connect), BULK_READS)
@@ -231,6 +233,9 @@ const open = async (path: string) => {
     throw openFailure(folder, cause)
   }
 }
+
+/** Why the engine was not opened; each message is one line with the way out. */
+export type EngineNotOpened = StandardInputOpen | StoreEngineMissing | StoreFolderUnusable
 
 export class ChdbEngine extends Context.Service<
   ChdbEngine,
@@ -244,13 +249,15 @@ export class ChdbEngine extends Context.Service<
   /** Opens the folder, which one process may do at a time, until the scope closes. */
   static readonly open = (
     path: string
-  ): Effect.Effect<ChdbEngine["Service"], StandardInputOpen | StoreFolderUnusable, Scope.Scope> =>
+  ): Effect.Effect<ChdbEngine["Service"], EngineNotOpened, Scope.Scope> =>
     Effect.gen(function* () {
       const { folder, reads, writes } = yield* Effect.acquireRelease(
         Effect.tryPromise({
           try: () => open(path),
           catch: (cause) =>
-            cause instanceof StandardInputOpen || cause instanceof StoreFolderUnusable
+            cause instanceof StandardInputOpen
+            || cause instanceof StoreEngineMissing
+            || cause instanceof StoreFolderUnusable
               ? cause
               : openFailure(path, cause)
         }),
@@ -267,8 +274,6 @@ export class ChdbEngine extends Context.Service<
       })
     })
 
-  static readonly layer = (
-    path: string
-  ): Layer.Layer<ChdbEngine, StandardInputOpen | StoreFolderUnusable> =>
+  static readonly layer = (path: string): Layer.Layer<ChdbEngine, EngineNotOpened> =>
     Layer.effect(ChdbEngine, ChdbEngine.open(path))
 }
