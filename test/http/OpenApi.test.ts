@@ -130,7 +130,7 @@ describe("the OpenAPI document", () => {
     }
   })
 
-  it("has the string form of errors where service.md promises it, and only there", () => {
+  it("has the string form of errors on the batch route and on /api/v1, and only there", () => {
     for (const { operation, path } of operations) {
       const isText = path === "/v1/events/batch" || path.startsWith("/api/v1/")
       const form = isText ? "TextError" : path === "/v1/traces" ? "OtlpError" : "Error"

@@ -80,7 +80,7 @@ export const unavailable = (message: string): ApiError =>
 /** `object`: `{error: {code, message, …}}`; `text`: `{error: "<message>", code, …}`. */
 export type ErrorForm = "object" | "text"
 
-/** service.md promises a string on these paths, whatever the status. */
+/** The published contract has a string as `error` on these paths, whatever the status. */
 export const errorFormOf = (path: string): ErrorForm =>
   path === "/api/v1" || path.startsWith("/api/v1/") || path === "/v1/events/batch"
     ? "text"

@@ -1,6 +1,6 @@
 /**
  * Attributes of OpenTelemetry as JSON that can be stored exactly. What JSON has no form for is
- * written as text, as the README says; what can't be stored at all is refused with its path. Knows
+ * written as text, as docs/traces.md says; what can't be stored at all is refused with its path. Knows
  * no convention: what an attribute means is the mapping's business.
  */
 import { type JsonObject, type JsonValue, NESTING_MAX } from "../../../domain/json/StrictJson.ts"

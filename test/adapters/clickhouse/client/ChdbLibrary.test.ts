@@ -29,8 +29,4 @@ describe("the native part of the embedded ClickHouse", () => {
       assert.notInclude(message, "\n")
     })
   }
-
-  it.runIf(`${process.platform}-${process.arch}` === "linux-x64")("is there on linux-x64", () => {
-    checkNativePart({ platform: "linux", arch: "x64" })
-  })
 })
