@@ -65,7 +65,7 @@ const isFailure = (value: unknown): value is Failure =>
   typeof value === "object" && value !== null && "_tag" in value
 
 /** What handlers fail with, shown as the body that `Refusals` makes of it. */
-const shownAs = (body: typeof ErrorBody | typeof TextErrorBody) =>
+export const shownAs = <Body extends Schema.Top>(body: Body) =>
   Schema.declare(isFailure).pipe(
     Schema.encodeTo(body, {
       decode: SchemaGetter.forbidden(() => "a failure is not read"),

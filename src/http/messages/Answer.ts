@@ -109,14 +109,6 @@ export const failureResponse = (failure: Failure) => {
     : response
 }
 
-/** A handler whose failures have become answers. */
-export const answering =
-  <Input, R>(
-    handler: (input: Input) => Effect.Effect<HttpServerResponse.HttpServerResponse, Failure, R>
-  ) =>
-  (input: Input): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
-    Effect.catch(handler(input), failureResponse)
-
 /** The type that the client likes best of those that `what` comes as; else the refusal. */
 export const negotiated = <T extends string>(
   request: HttpServerRequest.HttpServerRequest,

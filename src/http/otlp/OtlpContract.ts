@@ -10,12 +10,13 @@ import {
   HttpApiSchema,
   OpenApi
 } from "effect/http-api"
-import { ErrorBody } from "../contract/ContractErrors.ts"
+import { ErrorBody, shownAs } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
 import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Refusals } from "../server/Refusals.ts"
 import { PROTOBUF_TYPE } from "./OtlpEncoding.ts"
 
-/** Puts every refusal of the route into the form of OTLP. Stands outside of the authorization. */
+/** Puts every refusal of the route into the form of OTLP: applied around the other middleware. */
 export class OtlpRefusals extends HttpApiMiddleware.Service<OtlpRefusals>()(
   "alk/http/OtlpRefusals"
 ) {}
@@ -86,7 +87,7 @@ const exportTraces = HttpApiEndpoint.post("exportTraces", "/v1/traces", {
   payload: [ExportRequest, Protobuf],
   success: [ExportResponse.pipe(HttpApiSchema.status(200)), Protobuf],
   error: [
-    ...refusals.map((status) => Refusal.pipe(HttpApiSchema.status(status))),
+    ...refusals.map((status) => shownAs(Refusal).pipe(HttpApiSchema.status(status))),
     ...refusals.map((status) => Protobuf.pipe(HttpApiSchema.status(status)))
   ]
 })
@@ -108,6 +109,7 @@ const exportTraces = HttpApiEndpoint.post("exportTraces", "/v1/traces", {
 /** The route that OpenTelemetry exporters send to. */
 export class OtlpApi extends HttpApiGroup.make("OpenTelemetry")
   .add(exportTraces)
+  .middleware(Refusals)
   .middleware(Authorization)
   .middleware(OtlpRefusals)
   .annotateMerge(

@@ -19,7 +19,6 @@ import {
   type RefusedSpan
 } from "../../services/ingest/otlp/PrepareSpans.ts"
 import { Api } from "../Api.ts"
-import { answering } from "../messages/Answer.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
@@ -110,35 +109,33 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
 
     return handlers.handleRaw(
       "exportTraces",
-      answering(
-        Effect.fnUntraced(function* ({ request }) {
-          const { tenantId } = yield* CurrentPrincipal
-          const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
-          const received = yield* decode(body)
-          const spans = countSpans(received)
-          yield* quota.admit(tenantId, spans)
-          const prepared = prepareSpans(received, tenantId, limits)
-          if ("tooLarge" in prepared) {
-            return yield* new ApiError({ code: "payload_too_large", message: prepared.tooLarge })
-          }
-          const startedAt = performance.now()
-          const results = yield* Effect.forEach(prepared.commands, (traces) =>
-            record(tenantId, traces)
-          ).pipe(Effect.timeoutOption(COMMIT_TIMEOUT_MS))
-          if (Option.isNone(results)) return yield* tooLate
-          const judgements = yield* judged(received, results.value.flat())
-          const refused = [...prepared.refused, ...judgements]
-          yield* ingestAnswered({
-            accepted: spans - refused.length,
-            rejected: prepared.refused,
-            until: "visible",
-            seconds: (performance.now() - startedAt) / 1_000
-          })
-          const encoding = encodingOf(body.mediaType)
-          const answer = exportAnswer(encoding, refused.length, describe(refused))
-          return encoded(encoding, answer, 200)
+      Effect.fnUntraced(function* ({ request }) {
+        const { tenantId } = yield* CurrentPrincipal
+        const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
+        const received = yield* decode(body)
+        const spans = countSpans(received)
+        yield* quota.admit(tenantId, spans)
+        const prepared = prepareSpans(received, tenantId, limits)
+        if ("tooLarge" in prepared) {
+          return yield* new ApiError({ code: "payload_too_large", message: prepared.tooLarge })
+        }
+        const startedAt = performance.now()
+        const results = yield* Effect.forEach(prepared.commands, (traces) =>
+          record(tenantId, traces)
+        ).pipe(Effect.timeoutOption(COMMIT_TIMEOUT_MS))
+        if (Option.isNone(results)) return yield* tooLate
+        const judgements = yield* judged(received, results.value.flat())
+        const refused = [...prepared.refused, ...judgements]
+        yield* ingestAnswered({
+          accepted: spans - refused.length,
+          rejected: prepared.refused,
+          until: "visible",
+          seconds: (performance.now() - startedAt) / 1_000
         })
-      )
+        const encoding = encodingOf(body.mediaType)
+        const answer = exportAnswer(encoding, refused.length, describe(refused))
+        return encoded(encoding, answer, 200)
+      })
     )
   })
 )
