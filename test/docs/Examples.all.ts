@@ -17,6 +17,7 @@ import { type Block, blocks } from "./Pages.ts"
 /** Blocks that only have to be correct shell, by page and beginning, and why they are not run. */
 const NOT_RUN: ReadonlyArray<readonly [page: string, beginning: string, reason: string]> = [
   ["README.md", "npm ci && npm start", "installs, and serves until it is stopped; test/e2e/Npm"],
+  ["README.md", "npm ci && npm test", "installs, and runs tests"],
   ["docs/operations.md", "ALK_ROLES=store", "serves until it is stopped; test/e2e/Roles"],
   ["docs/operations.md", "export KAFKA_BROKERS", "serves until it is stopped; test/e2e/Roles"],
   ["docs/operations.md", "tar -czf", "there is no data folder where the pages run"],
