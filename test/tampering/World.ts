@@ -182,12 +182,16 @@ export const writeMore = Effect.fnUntraced(function* (
   yield* grown("traces", before[1] + 2 * tenants.length)
 })
 
-/** Asks again while the store has not caught up with the log, or is being rebuilt. */
-export const onceReadable = <A, E, R>(ask: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+const UNAVAILABLE = ["StoreUnavailable", "LogUnavailable"]
+
+/** Asks again, for a minute, while the store is not caught up, is rebuilt or does not answer. */
+export const onceReadable = <A, E extends { readonly _tag?: string }, R>(
+  ask: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
   Effect.retry(ask, {
     schedule: Schedule.spaced("500 millis"),
     times: 120,
-    while: (error) => /^verify\b/.test(String((error as { operation?: string }).operation))
+    while: ({ _tag }) => UNAVAILABLE.includes(_tag ?? "")
   })
 
 /** Both chains. */
