@@ -7,7 +7,7 @@ import type { Chain } from "../domain/chain/Chains.ts"
 import type { CoveringSpan, RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { ChainExtent, ConflictRow, StoredRow, StoreUnavailable } from "../ports/EventStore.ts"
-import type { Break } from "./VerifyReport.ts"
+import type { Break, VerifyReport } from "./VerifyReport.ts"
 
 /** What is wrong with one row, without its place. */
 export type Fault = Pick<Break, "reason" | "expected" | "actual">
@@ -45,7 +45,7 @@ export interface TimeBounds {
 
 export interface ChainSource {
   readonly chain: Chain
-  readonly scheme: string
+  readonly scheme: VerifyReport["scheme"]
   /** What the rows are, for words: "event", "trace fact". */
   readonly noun: string
   /** The rows of a range, by sequence, judged; bounded memory. */

@@ -13,22 +13,7 @@ import type { StoreUnavailable } from "../ports/EventStore.ts"
 import { type StoredFactRow, TraceStore } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
 import { neighboursOf, TraceCheck } from "./TraceCheck.ts"
-import {
-  HISTORY_FROM,
-  HISTORY_TO,
-  type TraceBreak,
-  type VerifyReport,
-  verdictOf
-} from "./VerifyReport.ts"
-
-/** Sequences are those of the tenant's chain of facts, `chain_sequence`. */
-export interface TraceVerifyReport extends Omit<VerifyReport, "scheme" | "breaks"> {
-  readonly scheme: typeof TRACE_SCHEME
-  readonly execution_id: string
-  /** Facts of every type; `events_checked` says the same, since facts are this chain's records. */
-  readonly facts_checked: number
-  readonly breaks: ReadonlyArray<TraceBreak>
-}
+import { HISTORY_FROM, HISTORY_TO, type TraceVerifyReport, verdictOf } from "./VerifyReport.ts"
 
 export class TraceVerifier extends Context.Service<
   TraceVerifier,

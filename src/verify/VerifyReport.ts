@@ -2,28 +2,70 @@
  * The answer of every verification, and the words it is made of. Shapes only: what is found, others
  * find.
  */
-export type BreakReason =
-  | "content_mismatch"
-  | "hash_mismatch"
-  | "prev_hash_mismatch"
-  | "sequence_gap"
-  | "duplicate_sequence"
-  | "tail_missing"
-  | "checkpoint_mismatch"
+import { Schema } from "effect"
+import { SCHEME } from "../domain/chain/HashChain.ts"
+import { TRACE_SCHEME } from "../domain/traces/TraceFact.ts"
 
-export interface Break {
-  readonly sequence_number: number
-  readonly event_id: string | null
-  readonly reason: BreakReason
-  readonly expected: string
-  readonly actual: string
+/** A report tells of stored values whatever they are, so times are texts of any form. */
+export const Timestamp = Schema.String.annotate({
+  description: "RFC 3339, UTC, microseconds.",
+  format: "date-time",
+  examples: ["2026-01-31T12:00:00.123456Z"]
+})
+
+export const Sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
+  description: "Place in the tenant's chain, from 1 without gaps.",
+  format: "int64"
+})
+
+/** A bound as it was asked for, which may lie before the first event. */
+export const AskedSequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+  description: "As it was asked for.",
+  format: "int64"
+})
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+export const Scheme = Schema.Literals([SCHEME, TRACE_SCHEME]).annotate({
+  description: `\`${SCHEME}\` of events, \`${TRACE_SCHEME}\` of trace facts.`
+})
+
+const BreakReason = Schema.Literals([
+  "content_mismatch",
+  "hash_mismatch",
+  "prev_hash_mismatch",
+  "sequence_gap",
+  "duplicate_sequence",
+  "tail_missing",
+  "checkpoint_mismatch"
+])
+export type BreakReason = typeof BreakReason.Type
+
+const breakFields = {
+  event_id: Schema.NullOr(Schema.String),
+  reason: BreakReason,
+  expected: Schema.String,
+  actual: Schema.String
 }
+
+export const Break = Schema.Struct({
+  sequence_number: Count.annotate({
+    description: "0 of what is stored below the first sequence.",
+    format: "int64"
+  }),
+  ...breakFields
+}).annotate({ identifier: "Break" })
+export type Break = typeof Break.Type
 
 /** A break of an execution. */
-export interface TraceBreak extends Break {
-  /** Place among the execution's own facts, where there is one. */
-  readonly fact_number: number | null
-}
+export const TraceBreak = Schema.Struct({
+  sequence_number: Sequence,
+  fact_number: Schema.NullOr(Sequence).annotate({
+    description: "Place among the execution's own facts."
+  }),
+  ...breakFields
+}).annotate({ identifier: "TraceBreak" })
+export type TraceBreak = typeof TraceBreak.Type
 
 /** Breaks that a report lists; it counts them all. */
 export const BREAKS_MAX = 100
@@ -32,48 +74,93 @@ export const BREAKS_MAX = 100
 export const HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
 export const HISTORY_TO = "2261-12-31T23:59:59.999999Z"
 
-export interface VerifyReport {
-  readonly valid: boolean
-  readonly status: "valid" | "broken" | "incomplete" | "empty"
-  readonly tenant_id: string
-  /** `alk-chain-v1` of events, `alk-trace-v1` of trace facts. */
-  readonly scheme: string
-  readonly bounds: {
-    readonly from: string
-    readonly to: string
-    readonly from_sequence: number | null
-    readonly to_sequence: number | null
-  }
-  readonly events_checked: number
-  readonly events_in_bounds: number
-  readonly first_sequence_number: number | null
-  readonly last_sequence_number: number | null
-  readonly head: {
-    readonly sequence_number: number
-    readonly hash: string
-    readonly created_at: string
-  } | null
-  readonly erased_events: number
-  readonly assurance: "self_attested" | "signed" | "timestamped"
-  /** Present where the chain leads to a checkpoint that the caller kept. */
-  readonly origin?: "checked"
-  /** What is no break, and a reader should know all the same. */
-  readonly notices?: ReadonlyArray<string>
-  readonly breaks: ReadonlyArray<Break>
-  readonly breaks_total: number
-  /** Members of what a caller kept that nothing here could be compared with; absent without any. */
-  readonly unchecked?: ReadonlyArray<string>
-  readonly verified_at: string
-  readonly duration_ms: number
+/** The end of a chain. */
+export const Head = Schema.Struct({
+  sequence_number: Sequence,
+  hash: Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/u)).annotate({
+    description: "SHA-256, 64 lower-case hex digits."
+  }),
+  created_at: Timestamp
+})
+
+const chainFields = {
+  valid: Schema.Boolean,
+  status: Schema.Literals(["valid", "broken", "incomplete", "empty"]).annotate({
+    description: "An empty range is valid, an incomplete one is not."
+  }),
+  tenant_id: Schema.String,
+  scheme: Scheme,
+  bounds: Schema.Struct({
+    from: Timestamp,
+    to: Timestamp,
+    from_sequence: Schema.NullOr(AskedSequence),
+    to_sequence: Schema.NullOr(AskedSequence)
+  }),
+  events_checked: Count.annotate({ description: "The whole span that covers the bounds." }),
+  events_in_bounds: Count,
+  first_sequence_number: Schema.NullOr(Sequence),
+  last_sequence_number: Schema.NullOr(Sequence),
+  head: Schema.NullOr(Head),
+  erased_events: Count,
+  assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
+  breaks: Schema.Array(Break).annotate({ description: "The first 100." }),
+  breaks_total: Count,
+  verified_at: Timestamp,
+  duration_ms: Schema.Finite
 }
 
-/**
- * The report on a tenant: `valid` is true only if both chains are valid, all other fields are about
- * the events, and the trace facts have a report of their own.
- */
-export interface TenantReport extends VerifyReport {
-  readonly traces?: VerifyReport
+const reportFields = {
+  ...chainFields,
+  origin: Schema.optionalKey(Schema.Literal("checked")).annotateKey({
+    description:
+      "Authentic: the chain leads to a checkpoint that the caller kept. Without it a valid answer "
+      + "says that the chain is consistent, its origin not checked."
+  }),
+  notices: Schema.optionalKey(Schema.Array(Schema.String)).annotateKey({
+    description: "What is no break of the chain, and worth knowing all the same."
+  }),
+  unchecked: Schema.optionalKey(Schema.Array(Schema.String)).annotateKey({
+    description:
+      "Only for a receipt that the caller kept: its members that could not be compared with "
+      + "anything, because the service has no such receipt (any more)."
+  })
 }
+
+/** The report on one chain. */
+export const VerifyReport = Schema.Struct(reportFields).annotate({
+  identifier: "ChainReport",
+  description: "The same about one chain; `events` in its fields are its records."
+})
+export type VerifyReport = typeof VerifyReport.Type
+
+/** The report on a tenant. */
+export const TenantReport = Schema.Struct({
+  ...reportFields,
+  traces: Schema.optionalKey(VerifyReport).annotateKey({
+    description:
+      "The tenant's chain of trace facts, where both chains were asked for: `valid` is true only "
+      + "if both are. All other fields, `status` too, are about the events."
+  })
+}).annotate({ identifier: "VerifyReport", description: "A finished check, whatever it found." })
+export type TenantReport = typeof TenantReport.Type
+
+/** The report on one execution. Sequences are those of the tenant's chain of facts. */
+export const TraceVerifyReport = Schema.Struct({
+  ...chainFields,
+  scheme: Schema.Literal(TRACE_SCHEME),
+  execution_id: Schema.String,
+  facts_checked: Count.annotate({ description: "Facts of every type." }),
+  events_checked: Count.annotate({ description: "The same as `facts_checked`." }),
+  head: Schema.NullOr(Head).annotate({
+    description: "The end of the tenant's chain of facts, as the log tells it."
+  }),
+  erased_events: Count.annotate({ description: "Facts whose details were erased." }),
+  breaks: Schema.Array(TraceBreak).annotate({ description: "The first 100." })
+}).annotate({
+  identifier: "TraceVerifyReport",
+  description: "A finished check of one execution, whatever it found."
+})
+export type TraceVerifyReport = typeof TraceVerifyReport.Type
 
 /** The report on both chains. */
 export const bothOf = (events: VerifyReport, traces: VerifyReport): TenantReport => ({

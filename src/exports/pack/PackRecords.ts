@@ -3,21 +3,13 @@ import { Schema } from "effect"
 import { SCHEME } from "../../domain/chain/HashChain.ts"
 import { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { natural, sequence, sha256, time } from "../../domain/Forms.ts"
-import { StoredFact, TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
+import { StoredFact } from "../../domain/traces/TraceFact.ts"
+import { TenantReport, VerifyReport } from "../../verify/VerifyReport.ts"
 import { exportFormats } from "../ExportScope.ts"
 
 const count = natural("Lines of the file.")
 const place = sequence("Place in the chain.")
-const asked = Schema.NullOr(natural("As it was asked for."))
-const bound = time("RFC 3339, UTC, microseconds.")
-
-const Bounds = Schema.Struct({ from: bound, to: bound, from_sequence: asked, to_sequence: asked })
-
-const Head = Schema.Struct({
-  sequence_number: place,
-  hash: sha256("Of the last event."),
-  created_at: time("When that was chained.")
-})
+const { bounds, head } = VerifyReport.fields
 
 /** One file of the pack. */
 export const PackFile = Schema.Struct({
@@ -46,7 +38,7 @@ export const Manifest = Schema.Struct({
   service: Schema.String,
   scheme: Schema.Literal(SCHEME),
   tenant_id: Schema.String,
-  bounds: Bounds,
+  bounds,
   filter: Schema.NullOr(
     Schema.Record(Schema.String, Schema.String).annotate({
       description: "What the events satisfy beside the bounds, in the words of the API."
@@ -54,7 +46,7 @@ export const Manifest = Schema.Struct({
   ),
   first_sequence_number: Schema.NullOr(place),
   last_sequence_number: Schema.NullOr(place),
-  head: Schema.NullOr(Head),
+  head,
   first_trace_sequence_number: Schema.NullOr(place),
   last_trace_sequence_number: Schema.NullOr(place),
   trace_head: Schema.NullOr(
@@ -77,59 +69,6 @@ export const ChainLink = Schema.Struct({
   hash: sha256("Over the content and the place in the chain.")
 })
 
-const Break = Schema.Struct({
-  sequence_number: place,
-  event_id: Schema.NullOr(Schema.String),
-  reason: Schema.Literals([
-    "content_mismatch",
-    "hash_mismatch",
-    "prev_hash_mismatch",
-    "sequence_gap",
-    "duplicate_sequence",
-    "tail_missing",
-    "checkpoint_mismatch"
-  ]),
-  expected: Schema.String,
-  actual: Schema.String
-}).annotate({ identifier: "Break" })
-
-const breaks = Schema.Array(Break).annotate({ description: "The first 100." })
-const total = natural("Of all.")
-
-/** `verification.json`: what the service found, with more members than a reader needs. */
-export const Verification = Schema.Struct({
-  valid: Schema.Boolean,
-  status: Schema.Literals(["valid", "broken", "incomplete", "empty"]).annotate({
-    description: "An empty range is valid, an incomplete one is not."
-  }),
-  tenant_id: Schema.String,
-  scheme: Schema.Literal(SCHEME),
-  bounds: Bounds,
-  events_checked: natural("The whole span that covers the bounds."),
-  events_in_bounds: natural("Those of them within the bounds."),
-  first_sequence_number: Schema.NullOr(place),
-  last_sequence_number: Schema.NullOr(place),
-  head: Schema.NullOr(Head),
-  erased_events: natural("Events without their details."),
-  assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
-  breaks,
-  breaks_total: total,
-  verified_at: time("When it was checked."),
-  duration_ms: Schema.Finite,
-  traces: Schema.optionalKey(
-    Schema.Struct({
-      valid: Schema.Boolean,
-      scheme: Schema.Literal(TRACE_SCHEME),
-      breaks,
-      breaks_total: total
-    })
-  ).annotateKey({
-    description:
-      "The same members for the chain of trace facts, alk-trace-v1; valid is true only if both "
-      + "chains hold."
-  })
-}).annotate({ description: "A finished check, whatever it found." })
-
 /** A schema in the pack. */
 export interface PackSchema {
   readonly name: string
@@ -149,5 +88,5 @@ export const packSchemas: ReadonlyArray<PackSchema> = [
   { name: "chain-link", title: "A line of links.ndjson", schema: ChainLink },
   { name: "manifest", title: "manifest.json", schema: Manifest },
   { name: "trace-fact", title: "A line of facts.ndjson", schema: StoredFact },
-  { name: "verification", title: "verification.json", schema: Verification, isOpen: true }
+  { name: "verification", title: "verification.json", schema: TenantReport, isOpen: true }
 ]

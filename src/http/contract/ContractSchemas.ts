@@ -3,12 +3,18 @@
  * schema of the domain, here with an example or without what is not shown.
  */
 import { Schema, Struct } from "effect"
-import { SCHEME } from "../../domain/chain/HashChain.ts"
 import { AuditEvent, AuditEventBatchItem, AuditEventInput } from "../../domain/events/AuditEvent.ts"
 import * as Command from "../../domain/records/Command.ts"
 import * as Stored from "../../domain/records/Receipt.ts"
 import * as Registry from "../../domain/registry/RegistryEntry.ts"
-import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
+import {
+  Break,
+  Head,
+  Scheme,
+  Sequence,
+  TenantReport,
+  Timestamp
+} from "../../verify/VerifyReport.ts"
 import { SUPPORTED_YEARS } from "../messages/QueryParameters.ts"
 import { exampleEvent } from "./ContractExample.ts"
 
@@ -18,22 +24,7 @@ export const LABEL_LENGTH_MAX = 256
 const text = (description: string) => Schema.String.annotate({ description })
 const optional = Schema.optionalKey
 
-export const Timestamp = Schema.String.annotate({
-  description: "RFC 3339, UTC, microseconds.",
-  format: "date-time",
-  examples: ["2026-01-31T12:00:00.123456Z"]
-})
-
-export const Sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
-  description: "Place in the tenant's chain, from 1 without gaps.",
-  format: "int64"
-})
-
-/** A bound as it was asked for, which may lie before the first event. */
-export const AskedSequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
-  description: "As it was asked for.",
-  format: "int64"
-})
+export { AskedSequence, Sequence, Timestamp } from "../../verify/VerifyReport.ts"
 
 /** A time as it is sent. */
 export const TimeInput = Schema.String.check(
@@ -271,16 +262,6 @@ export const Stats = Schema.Struct({
   examples: [{ groups: [{ key: "document.read", count: 41 }], other: 1, total: 42 }]
 })
 
-const Head = Schema.Struct({
-  sequence_number: Sequence,
-  hash: Hash,
-  created_at: Timestamp
-})
-
-const Scheme = Schema.Literals([SCHEME, TRACE_SCHEME]).annotate({
-  description: `\`${SCHEME}\` of events, \`${TRACE_SCHEME}\` of trace facts.`
-})
-
 export const Chain = Schema.Struct({
   scheme: Scheme,
   tenant_id: Schema.String,
@@ -305,77 +286,7 @@ export const ChainLink = AuditEvent.mapFields(
   Struct.pick(["sequence_number", "created_at", "content_hash", "prev_hash", "hash"])
 ).annotate({ identifier: "ChainLink", description: "The place of an event in the chain." })
 
-const Break = Schema.Struct({
-  sequence_number: Count.annotate({
-    description: "0 of what is stored below the first sequence.",
-    format: "int64"
-  }),
-  event_id: Schema.NullOr(Schema.String),
-  reason: Schema.Literals([
-    "content_mismatch",
-    "hash_mismatch",
-    "prev_hash_mismatch",
-    "sequence_gap",
-    "duplicate_sequence",
-    "tail_missing",
-    "checkpoint_mismatch"
-  ]),
-  expected: Schema.String,
-  actual: Schema.String
-}).annotate({ identifier: "Break" })
-
-const reportFields = {
-  valid: Schema.Boolean,
-  status: Schema.Literals(["valid", "broken", "incomplete", "empty"]).annotate({
-    description: "An empty range is valid, an incomplete one is not."
-  }),
-  tenant_id: Schema.String,
-  scheme: Scheme,
-  bounds: Schema.Struct({
-    from: Timestamp,
-    to: Timestamp,
-    from_sequence: Schema.NullOr(AskedSequence),
-    to_sequence: Schema.NullOr(AskedSequence)
-  }),
-  events_checked: Count.annotate({ description: "The whole span that covers the bounds." }),
-  events_in_bounds: Count,
-  first_sequence_number: Schema.NullOr(Sequence),
-  last_sequence_number: Schema.NullOr(Sequence),
-  head: Schema.NullOr(Head),
-  erased_events: Count,
-  assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
-  origin: optional(Schema.Literal("checked")).annotateKey({
-    description:
-      "Authentic: the chain leads to a checkpoint that the caller kept. Without it a valid answer "
-      + "says that the chain is consistent, its origin not checked."
-  }),
-  notices: optional(Schema.Array(Schema.String)).annotateKey({
-    description: "What is no break of the chain, and worth knowing all the same."
-  }),
-  breaks: Schema.Array(Break).annotate({ description: "The first 100." }),
-  breaks_total: Count,
-  unchecked: optional(Schema.Array(Schema.String)).annotateKey({
-    description:
-      "Only for a receipt that the caller kept: its members that could not be compared with "
-      + "anything, because the service has no such receipt (any more)."
-  }),
-  verified_at: Timestamp,
-  duration_ms: Schema.Finite
-}
-
-export const VerifyReport = Schema.Struct({
-  ...reportFields,
-  traces: optional(
-    Schema.Struct(reportFields).annotate({
-      identifier: "ChainReport",
-      description: "The same about one chain; `events` in its fields are its records."
-    })
-  ).annotateKey({
-    description:
-      "The tenant's chain of trace facts, where both chains were asked for: `valid` is true only "
-      + "if both are. All other fields, `status` too, are about the events."
-  })
-}).annotate({
+export const VerifyReport = TenantReport.annotate({
   identifier: "VerifyReport",
   description: "A finished check, whatever it found.",
   examples: [

@@ -4,10 +4,13 @@
  * pipeline, with errors that name the field.
  */
 import { Schema, Struct } from "effect"
+
+export { TraceVerifyReport } from "../../verify/VerifyReport.ts"
+
 import { ID_LENGTH_MAX } from "../../domain/Identifiers.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { ExecutionGraph } from "../../domain/traces/ExecutionGraph.ts"
-import { SpanType, TRACE_SCHEME, terminalStatuses } from "../../domain/traces/TraceFact.ts"
+import { SpanType, terminalStatuses } from "../../domain/traces/TraceFact.ts"
 import { TraceResult as StoredResult } from "../../domain/traces/TraceOperation.ts"
 import * as Resources from "../../domain/traces/TraceResources.ts"
 import {
@@ -16,7 +19,7 @@ import {
   TRACE_NAME_LENGTH_MAX,
   TRIGGER_LENGTH_MAX
 } from "../../services/ingest/PrepareTrace.ts"
-import { AskedSequence, Hash, Sequence, TimeInput, Timestamp } from "../contract/ContractSchemas.ts"
+import { TimeInput, Timestamp } from "../contract/ContractSchemas.ts"
 
 const optional = Schema.optionalKey
 /** Of what clients send: `null` means that it is absent. */
@@ -402,54 +405,3 @@ export const ErasedExecution = Schema.Struct({
     description: "When the copies in the topic are gone; null: as long as the topic keeps them."
   })
 }).annotate({ identifier: "ErasedExecution" })
-
-const TraceBreak = Schema.Struct({
-  sequence_number: Sequence,
-  fact_number: Schema.NullOr(Sequence).annotate({
-    description: "Place among the execution's own facts."
-  }),
-  event_id: Schema.NullOr(Schema.String),
-  reason: Schema.Literals([
-    "content_mismatch",
-    "hash_mismatch",
-    "prev_hash_mismatch",
-    "sequence_gap",
-    "duplicate_sequence",
-    "tail_missing",
-    "checkpoint_mismatch"
-  ]),
-  expected: Schema.String,
-  actual: Schema.String
-}).annotate({ identifier: "TraceBreak" })
-
-/** Sequences are those of the tenant's chain of facts. */
-export const TraceVerifyReport = Schema.Struct({
-  valid: Schema.Boolean,
-  status: Schema.Literals(["valid", "broken", "incomplete", "empty"]),
-  tenant_id: Schema.String,
-  scheme: Schema.Literal(TRACE_SCHEME),
-  execution_id: Schema.String,
-  bounds: Schema.Struct({
-    from: Timestamp,
-    to: Timestamp,
-    from_sequence: Schema.NullOr(AskedSequence),
-    to_sequence: Schema.NullOr(AskedSequence)
-  }),
-  facts_checked: Count.annotate({ description: "Facts of every type." }),
-  events_checked: Count.annotate({ description: "The same as `facts_checked`." }),
-  events_in_bounds: Count,
-  first_sequence_number: Schema.NullOr(Sequence),
-  last_sequence_number: Schema.NullOr(Sequence),
-  head: Schema.NullOr(
-    Schema.Struct({ sequence_number: Sequence, hash: Hash, created_at: Timestamp })
-  ).annotate({ description: "The end of the tenant's chain of facts, as the log tells it." }),
-  erased_events: Count.annotate({ description: "Facts whose details were erased." }),
-  assurance: Schema.Literals(["self_attested", "signed", "timestamped"]),
-  breaks: Schema.Array(TraceBreak).annotate({ description: "The first 100." }),
-  breaks_total: Count,
-  verified_at: Timestamp,
-  duration_ms: Schema.Finite
-}).annotate({
-  identifier: "TraceVerifyReport",
-  description: "A finished check of one execution, whatever it found."
-})
