@@ -3,7 +3,6 @@
  * object that they become. Refuses to know what the values are used for: it opens no file, no
  * connection and no port, so what it refuses, it refuses before anything has been started.
  */
-
 import { homedir } from "node:os"
 import { isAbsolute, join, relative, resolve } from "node:path"
 import { Effect, Redacted, Result, Schema } from "effect"

@@ -2,7 +2,6 @@
  * One stored event as an example of the published contracts: the first of its chain, with details,
  * all hashes true. Made by the functions that make the real ones.
  */
-
 import { Schema } from "effect"
 import {
   appendSuffix,

@@ -2,7 +2,6 @@
  * The files that are made from the source, below `schemas/` and in evidence packs: their paths and
  * their content.
  */
-
 import { recordContracts } from "../domain/records/RecordContracts.ts"
 import { type PackSchema, packSchemas } from "../exports/pack/PackRecords.ts"
 import { CriteriaMapping } from "../exports/report/Criteria.ts"

@@ -3,7 +3,6 @@
  * counts fact numbers, and writes down where they don't hold. Pure bookkeeping; where rows and
  * neighbours come from is not its business.
  */
-
 import { GENESIS_HASH } from "../domain/chain/HashChain.ts"
 import type { Head } from "../domain/chain/Head.ts"
 import { type RecomputedFact, recomputeFact, type TraceFact } from "../domain/traces/TraceFact.ts"

@@ -2,7 +2,6 @@
  * Checkpoints of the pure step: every root is the one that an independent implementation computes
  * of the same hashes, whatever the cuts, the restarts and the moment at which it is asked for.
  */
-
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {

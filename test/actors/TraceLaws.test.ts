@@ -3,7 +3,6 @@
  * is forgotten and loaded again, every tenant's facts are the same, and they add up to executions
  * that make sense.
  */
-
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { TraceCommand } from "../../src/actors/sequencer/traces/MissingExecutions.ts"

@@ -3,7 +3,6 @@
  * write is known to exactly one published schema, and whoever reads `alk.events` and `alk.traces`
  * read_committed gets each record once, in order, linked, whatever was aborted in between.
  */
-
 import { execFile } from "node:child_process"
 import { hash } from "node:crypto"
 import { promisify } from "node:util"

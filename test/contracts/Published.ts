@@ -2,7 +2,6 @@
  * The published contracts as a reader gets them: the files below `schemas/json`, compiled by a
  * validator that has nothing to do with the program. Nothing here comes from the generators.
  */
-
 import { readdirSync, readFileSync } from "node:fs"
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js"
 

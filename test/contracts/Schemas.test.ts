@@ -1,5 +1,4 @@
 /** The published files are what the source makes, and they are valid documents of their kinds. */
-
 import { readdirSync, readFileSync } from "node:fs"
 import { Ajv } from "ajv"
 import { assert, describe, it } from "vitest"

@@ -1,5 +1,4 @@
 /** Ids and keys: their forms, what they are derived from, and what must not pass for one. */
-
 import { createHash, createHmac } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"

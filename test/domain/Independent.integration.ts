@@ -1,5 +1,4 @@
 /** The second implementation, which shares no code with this one, on vectors and on our events. */
-
 import { readdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { appendSuffix, GENESIS_HASH, linkHash } from "../../src/domain/chain/HashChain.ts"

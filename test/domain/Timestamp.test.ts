@@ -1,5 +1,4 @@
 /** Points in time: the vectors, the Python implementation, and the laws between the functions. */
-
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { afterEach, vi } from "vitest"

@@ -2,7 +2,6 @@
  * The vectors of `alk-trace-v1`, which the Python implementation has computed: TypeScript makes the
  * same bytes and hashes of the same facts, and finds the same faults.
  */
-
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"

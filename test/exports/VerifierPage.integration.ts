@@ -1,5 +1,4 @@
 /** The page in a pack: its own cryptography, and what it shows and never asks for. */
-
 import { execFileSync } from "node:child_process"
 import { createHash, createPublicKey, generateKeyPairSync, sign } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"

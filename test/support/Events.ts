@@ -1,5 +1,4 @@
 /** Real commands with real events, as accept makes them, for tests below the HTTP API. */
-
 import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
 import {
   type Command,

@@ -3,7 +3,6 @@
  * is exported as has to come out as the right execution, spans, events and DAG, in whatever order
  * and grouping its spans arrive.
  */
-
 import { execFile, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { promisify } from "node:util"

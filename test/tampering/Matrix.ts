@@ -3,7 +3,6 @@
  * and verifies; writes an event and an execution more, starts everything anew and verifies again. A
  * tenant that nothing was done to has to be valid all the while.
  */
-
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { type TopicKind, topicKinds } from "../../src/domain/records/Topics.ts"

@@ -3,7 +3,6 @@
  * sequencer remembers of client ids and of idempotency keys. Typed arrays, because a million small
  * objects would cost ten times the memory; what the fields mean is the owner's business.
  */
-
 import { ENTRY_BYTES, type WindowEntry } from "../../domain/records/StateRecords.ts"
 
 const WORDS = ENTRY_BYTES / 4

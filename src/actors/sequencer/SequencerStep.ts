@@ -3,7 +3,6 @@
  * no log, no effects; the same commands in the same order give the same chains however they are cut
  * into chunks, and a command that can't be applied changes nothing but its own receipt.
  */
-
 import { type ChainKey, chainOfTree, treeNameOf } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,

@@ -3,7 +3,6 @@
  * one font that it needs on a machine that has neither. Written aside and renamed, so that a folder
  * under its final name is always whole.
  */
-
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"

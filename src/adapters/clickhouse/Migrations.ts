@@ -3,7 +3,6 @@
  * order, and recorded with its checksum. Several processes may do so at the same time, so every
  * statement of a file must bear being run twice. Knows nothing of what the tables are for.
  */
-
 import { createHash } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"

@@ -2,7 +2,6 @@
  * Runs one program to its end and hands back how it ended and the last of what it said. Knows
  * nothing of any program in particular; stopping the effect stops the program.
  */
-
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { Effect, Schema } from "effect"

@@ -5,7 +5,6 @@
  * The lock is SQLite's on the empty file `lock`: the kernel drops it with the process, however
  * that ends, so a lock can't be stale, and it holds between containers that share a volume.
  */
-
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import { join, resolve } from "node:path"

@@ -2,7 +2,6 @@
  * Finds free ports of 127.0.0.1; another
  * process may still take one between the answer and its use, so the user has to expect that.
  */
-
 import { type AddressInfo, connect, createServer } from "node:net"
 import { Effect } from "effect"
 

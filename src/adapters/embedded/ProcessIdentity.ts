@@ -2,7 +2,6 @@
  * What tells one running process from another that got the same number later: pid and start time.
  * Knows nothing of what the process does; it reads /proc, or asks `ps` where there is none.
  */
-
 import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { Schema } from "effect"

@@ -7,7 +7,6 @@
  * hands every tree over; then its private part is no longer needed and, in the data folder,
  * deleted. The old public key stays in the registry, so old checkpoints still verify.
  */
-
 import { generateKeyPairSync } from "node:crypto"
 import * as fs from "node:fs"
 import { dirname, join } from "node:path"

@@ -6,7 +6,6 @@
  * Pure, and the definition that the offline verifiers follow; the cases are in
  * `schemas/vectors/key-line.json`.
  */
-
 import { parseTimestamp } from "../Timestamp.ts"
 import type { Chain } from "./Chains.ts"
 import {

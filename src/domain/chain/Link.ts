@@ -3,7 +3,6 @@
  * the rest. Enough to see whether one record follows another; whether the hashes are right is
  * verification's business.
  */
-
 import { parseJson } from "../json/Json.ts"
 import type { Chain } from "./Chains.ts"
 import { GENESIS_HASH } from "./HashChain.ts"

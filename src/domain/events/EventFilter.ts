@@ -2,7 +2,6 @@
  * What the event list, the statistics, the exports and the live stream can be narrowed by. The
  * store turns a filter into SQL, the live feed asks `matches`; both must mean the same.
  */
-
 import { canonicalize } from "../json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../json/StrictJson.ts"
 import type { AuditEvent } from "./AuditEvent.ts"

@@ -2,7 +2,6 @@
  * CloudEvents 1.0 attributes of the records on the public topics, in the Kafka binary mode: each
  * attribute is a header with the prefix `ce_`, the value of the record is the event itself.
  */
-
 import { type CheckpointRecord, treeOfCheckpoint } from "../chain/Checkpoint.ts"
 
 export const AUDIT_EVENT_TYPE = "alk.audit.event.v1"

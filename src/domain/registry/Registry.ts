@@ -2,7 +2,6 @@
  * Tenants, API keys, share links and the public keys of checkpoints: what may be done to them, and
  * what is known of them. Their records are in RegistryEntry.
  */
-
 import { type LineKey, openEndorsement } from "../chain/KeyLine.ts"
 import { RecordUnreadable } from "../json/RecordFields.ts"
 import { formatMicros, microsOf } from "../Timestamp.ts"

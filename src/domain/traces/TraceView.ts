@@ -2,7 +2,6 @@
  * What the facts of one execution add up to: the execution, its spans and their events as answers
  * show them. Facts come in the order of their numbers; nothing is decided here, the sequencer has.
  */
-
 import type { TraceFact } from "./TraceFact.ts"
 import {
   type Execution,

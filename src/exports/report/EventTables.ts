@@ -1,5 +1,4 @@
 /** Events as rows of a table, one line each, the same columns wherever a report lists them. */
-
 import type { EventLine } from "./EventLine.ts"
 import type { Mention } from "./EventSurvey.ts"
 import { type Html, type HtmlPart, html, nothing } from "./Html.ts"

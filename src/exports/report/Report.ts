@@ -2,7 +2,6 @@
  * What a report is made of: the request for it and the evidence that was collected. Sections are
  * pure functions of it.
  */
-
 import {
   conditionsOf,
   type EventFilter,

@@ -2,7 +2,6 @@
  * Tables of a report: a caption, a header that is repeated on every page, rows that stay whole.
  * Knows columns and cells, not what is in them.
  */
-
 import { FIELD_LENGTH_MAX } from "./EventLine.ts"
 import type { Groups } from "./Evidence.ts"
 import { type Html, type HtmlPart, html, nothing } from "./Html.ts"

@@ -2,7 +2,6 @@
  * Serves the admin routes: checks what is asked for and shows tenants and keys without their
  * hashes. Who may be created and revoked is decided by the single writer behind `Keys`.
  */
-
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"

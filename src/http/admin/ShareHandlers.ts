@@ -2,7 +2,6 @@
  * Serves the share links: reads what a link is to cover and shows links without their hashes. Who
  * may use one is decided behind `ShareLinks`.
  */
-
 import { Effect, Layer, Redacted, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"

@@ -2,7 +2,6 @@
  * Serves the chain itself: the head as the log tells it, the links as they are stored, and what
  * `ProofHandlers` and `TlogHandlers` serve of its checkpoints and tree.
  */
-
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"

@@ -2,7 +2,6 @@
  * Serves checkpoints and proofs: reads what is asked for, and shows what `Checkpoints` has
  * verified. Makes and checks none of it.
  */
-
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Visibility } from "../../actors/log/Visibility.ts"

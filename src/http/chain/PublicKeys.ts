@@ -2,7 +2,6 @@
  * `/.well-known/alk-keys.json`: the public keys of all checkpoints, for auditors, as a JSON Web Key
  * Set (RFC 7517, RFC 8037) and as C2SP writes them. Needs no key and shows nothing of a tenant.
  */
-
 import { Effect, type Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { type PublishedKey, PublishedKeys } from "../../actors/follower/PublishedKeys.ts"

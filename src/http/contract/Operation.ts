@@ -2,7 +2,6 @@
  * What the OpenAPI document says about one operation beyond its schemas: texts, the headers that the
  * handler reads by itself, and those of its answers.
  */
-
 import type { Context } from "effect"
 import { OpenApi } from "effect/http-api"
 import { defined } from "../messages/Defined.ts"

@@ -1,7 +1,6 @@
 /**
  * Serves the erasure of an event's details: reads the request, hands it on, and shows what is left.
  */
-
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Visibility } from "../../actors/log/Visibility.ts"

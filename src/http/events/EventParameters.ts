@@ -2,7 +2,6 @@
  * The parameters that narrow events, shared by the list, the statistics and the stream, and their
  * translation into the domain's filter. Knows nothing of how a filter is applied.
  */
-
 import {
   type FilterField,
   type FilterValue,

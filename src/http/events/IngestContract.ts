@@ -1,7 +1,6 @@
 /**
  * The ingest routes and the receipts: paths, bodies, statuses. Says nothing of how they are served.
  */
-
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { errorsOf } from "../contract/ContractErrors.ts"

@@ -2,7 +2,6 @@
  * Serves the ingest routes: reads the request exactly, hands its items to the pipeline, and says
  * what came of it. Validation, ids and waiting are the pipeline's.
  */
-
 import { Effect, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"

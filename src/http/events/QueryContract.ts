@@ -2,7 +2,6 @@
  * The routes that read events back: list, one event, statistics. Says nothing of how they are
  * served.
  */
-
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { eventDimensions } from "../../domain/events/EventFields.ts"

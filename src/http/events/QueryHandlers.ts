@@ -2,7 +2,6 @@
  * Serves the list, one event and the statistics. Pages, lines and tables are made of stored bytes;
  * which events those are is the store's answer.
  */
-
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"

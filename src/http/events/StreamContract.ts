@@ -1,7 +1,6 @@
 /**
  * The live stream of events: its path, parameters and form. Says nothing of how it is fed.
  */
-
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { MARK_EVENTS } from "../../actors/feeds/Subscriber.ts"

@@ -3,7 +3,6 @@
  * the export itself on the record before its first byte leaves. What a document says is made
  * elsewhere.
  */
-
 import { Context, Effect, Layer, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Heads } from "../../actors/follower/Heads.ts"

@@ -2,7 +2,6 @@
  * Query parameters as data: each says what it is, for the OpenAPI document, and reads itself from
  * text, so that the two can't differ. Knows no route and nothing of what the values are for.
  */
-
 import { Result } from "effect"
 import {
   METADATA_PATH_SEGMENTS_MAX,

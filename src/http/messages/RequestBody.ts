@@ -3,7 +3,6 @@
  * Every limit holds while the bytes arrive and while they are inflated, so that no client decides
  * how much memory it takes. What the bytes say is none of its business.
  */
-
 import type { Transform } from "node:stream"
 import { constants, createBrotliDecompress, createGunzip, createZstdDecompress } from "node:zlib"
 import { Effect, Stream } from "effect"

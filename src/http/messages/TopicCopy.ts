@@ -1,5 +1,4 @@
 /** How long erased details stay on the topics. */
-
 import { COMMANDS_RETENTION_DAYS } from "../../domain/records/Topics.ts"
 import { formatMicros, microsOf } from "../../domain/Timestamp.ts"
 

@@ -2,7 +2,6 @@
  * What all requests have in common that write events or traces: waiting for the commit, the
  * Idempotency-Key, and how a refused item is named.
  */
-
 import type { HttpServerRequest } from "effect/http"
 import type { JsonProblem } from "../../domain/json/StrictJson.ts"
 import type { IdempotencyKey } from "../../services/ingest/Ingest.ts"

@@ -2,7 +2,6 @@
  * How a write to a trace ends for a client: every failure of the pipeline as one of the documented
  * refusals, and the receipt of a batch as its answer.
  */
-
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import {

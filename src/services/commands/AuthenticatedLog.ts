@@ -4,7 +4,6 @@
  * one is marked as refused. The one place where MACs are made and checked; what a refused record
  * means is for its reader to say, who never goes by it.
  */
-
 import { Effect } from "effect"
 import { MAC_HEADER } from "../../domain/records/RecordHeaders.ts"
 import { isAuthenticated, NO_MAC, type RecordMac } from "../../domain/records/RecordMac.ts"

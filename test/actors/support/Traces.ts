@@ -3,7 +3,6 @@
  * land in a model of the store that shows them late and erases them, and the changelog keeps what a
  * restart would find. Also makers of operations with as little said as a test needs.
  */
-
 import {
   type MissingExecutions,
   missingExecutionsOf,

@@ -1,7 +1,6 @@
 /**
  * Numbered migrations: once each, whoever starts at the same time, and never a changed file.
  */
-
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"

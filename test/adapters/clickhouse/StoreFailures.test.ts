@@ -2,7 +2,6 @@
  * The store adapter against servers that fail: every failure is a `StoreUnavailable` that names the
  * operation, and an acknowledgement that says less than was given is a failure too.
  */
-
 import { once } from "node:events"
 import * as http from "node:http"
 import { buffer } from "node:stream/consumers"

@@ -1,5 +1,4 @@
 /** The signing key as a file: made once, read, refused, replaced. */
-
 import { execFileSync } from "node:child_process"
 import { generateKeyPairSync } from "node:crypto"
 import * as fs from "node:fs"

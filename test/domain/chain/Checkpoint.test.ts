@@ -1,5 +1,4 @@
 /** Signed notes against published ones, and every way in which a note may be no checkpoint. */
-
 import { generateKeyPairSync } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import {

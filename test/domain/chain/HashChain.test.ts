@@ -2,7 +2,6 @@
  * The chain: the vectors and broken chains that others computed, what a change of any field does,
  * and that nothing which is shown escapes the hashes.
  */
-
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"

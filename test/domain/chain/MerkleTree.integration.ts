@@ -1,5 +1,4 @@
 /** Roots and proofs against the independent implementation, and everything that must be refused. */
-
 import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"

@@ -1,7 +1,6 @@
 /**
  * Tiles against the definitions of C2SP tlog-tiles and the roots of the independent implementation.
  */
-
 import { hash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"

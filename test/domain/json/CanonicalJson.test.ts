@@ -1,5 +1,4 @@
 /** RFC 8785: the vectors, the npm package that defines it, and the values that have no text. */
-
 import { assert, describe, it } from "@effect/vitest"
 import jcs from "canonicalize"
 import fc from "fast-check"

@@ -2,7 +2,6 @@
  * Our own reading of JSON against JSON.parse where that is right, and by construction where it is
  * not: texts whose keys are written with escapes, after the engine was misled.
  */
-
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"

@@ -2,7 +2,6 @@
  * Strict JSON against JSON.parse and against its own careful scanner: the same texts are accepted,
  * with the same values, and nothing else.
  */
-
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {

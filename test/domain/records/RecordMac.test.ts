@@ -1,5 +1,4 @@
 /** MACs of internal records: what they cover, and that they are HMAC-SHA256 (RFC 2104) of it. */
-
 import { createHmac, hkdfSync } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"

@@ -2,7 +2,6 @@
  * The single writer's verdicts on share links and signing keys: whatever the order in which they
  * come, a link is never used more often than it may be, nor after its end.
  */
-
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { RecordUnreadable } from "../../../src/domain/json/RecordFields.ts"

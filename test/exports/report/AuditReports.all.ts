@@ -1,5 +1,4 @@
 /** Whole reports through a real Chromium, read back by a reader that shares nothing with it. */
-
 import { createHash } from "node:crypto"
 import { type AddressInfo, createServer } from "node:net"
 import { homedir } from "node:os"

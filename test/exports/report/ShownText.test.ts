@@ -1,5 +1,4 @@
 /** Foreign text on a page: nothing invisible, nothing lost without a word, nothing interpreted. */
-
 import { it as effectIt } from "@effect/vitest"
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"

@@ -2,7 +2,6 @@
  * Memory for request bodies: many large ones at once stay within the budget, slow ones give way,
  * small ones go through, and every byte is given back however a request ends.
  */
-
 import { setTimeout as sleep } from "node:timers/promises"
 import { gzipSync } from "node:zlib"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"

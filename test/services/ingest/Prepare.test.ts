@@ -2,7 +2,6 @@
  * From an item to a prepared event: what is refused, with which code and field, what is filled in,
  * what is hashed, and that the schemas of the contract accept the same items.
  */
-
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import jcs from "canonicalize"

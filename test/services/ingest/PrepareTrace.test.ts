@@ -2,7 +2,6 @@
  * From a request on a trace to an operation: what is refused, with which code and field, what is
  * filled in, which ids are made of what, and that what is made equals a naive definition of it.
  */
-
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import jcs from "canonicalize"

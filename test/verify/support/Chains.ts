@@ -2,7 +2,6 @@
  * Whole chains as the sequencer stores them, made from plain fields: every hash is right, so that
  * whatever a test changes afterwards is the only thing that is wrong.
  */
-
 import {
   appendSuffix,
   bodyText,

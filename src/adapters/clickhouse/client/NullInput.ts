@@ -3,7 +3,6 @@
  * input into the table, so nothing that could be read may be there. Knows nothing of
  * chDB itself.
  */
-
 import * as fs from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Schema } from "effect"

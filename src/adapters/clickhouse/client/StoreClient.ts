@@ -2,7 +2,6 @@
  * Statements on the store as effects: each with a limit on its time, and every failure a
  * `StoreUnavailable` that names the operation. Knows how to ask and to insert, not what.
  */
-
 import { Readable } from "node:stream"
 import type { ClickHouseSettings } from "@clickhouse/client"
 import { Duration, Effect, Schedule } from "effect"

@@ -3,7 +3,6 @@
  * on loopback only, as the unmodified `@clickhouse/client` needs. Adds no meaning of its own:
  * what it is asked, it asks the engine.
  */
-
 import { createHash, randomUUID, timingSafeEqual } from "node:crypto"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"

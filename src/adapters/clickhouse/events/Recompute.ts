@@ -2,7 +2,6 @@
  * Recomputes chains where their bytes lie: all rows of a range in one pass over the table, one
  * answer per block. Judges nothing; how a row is recomputed is RecomputeSql's business.
  */
-
 import { randomBytes } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { ERASURE_ACTION } from "../../../domain/events/Erasure.ts"

@@ -2,7 +2,6 @@
  * Conditions and expressions that statements on facts share: which rows are those of an execution,
  * and what is left of a stored text without its details.
  */
-
 import { readable } from "../client/JsonColumns.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import { textSet } from "../client/TextSets.ts"

@@ -2,7 +2,6 @@
  * One life of the embedded broker: a child process in a session of its own, from its start to its
  * end, with `broker.sh` beside it to end it when alk is gone. Knows nothing of restarts.
  */
-
 import { type ChildProcess, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import { constants } from "node:os"

@@ -2,7 +2,6 @@
  * Who the running broker of a data folder is, on disk, so that the next start can wait for or end
  * exactly that process. Knows nothing of why a broker was left behind.
  */
-
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { Effect, Option, Schema } from "effect"

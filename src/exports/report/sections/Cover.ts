@@ -2,7 +2,6 @@
  * The first page, for a reader who reads no further: whose record it is, of which time, whether it
  * holds, how much there is of it, and what to look at first.
  */
-
 import { completenessOf } from "../Completeness.ts"
 import { type Html, html, nothing } from "../Html.ts"
 import type { Report } from "../Report.ts"

@@ -1,5 +1,4 @@
 /** The events themselves, up to a limit that is said on the page. */
-
 import { eventTable } from "../EventTables.ts"
 import { EVENT_ROWS_MAX } from "../Evidence.ts"
 import { type Html, html } from "../Html.ts"

@@ -1,5 +1,4 @@
 /** What was refused, what went wrong and why, and what was erased. */
-
 import type { FailureGroup } from "../EventSurvey.ts"
 import { eventTable, mention, outcomeMark } from "../EventTables.ts"
 import type { Exceptions } from "../Evidence.ts"

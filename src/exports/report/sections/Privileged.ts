@@ -1,5 +1,4 @@
 /** Who used rights that change rights, settings or records. */
-
 import type { PrivilegedGroup } from "../EventSurvey.ts"
 import { moment } from "../EventTables.ts"
 import { type Html, html, nothing } from "../Html.ts"

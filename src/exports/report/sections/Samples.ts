@@ -1,5 +1,4 @@
 /** A random sample that an auditor can draw again and tick off. */
-
 import type { EventLine } from "../EventLine.ts"
 import { outcomeMark } from "../EventTables.ts"
 import type { Sample } from "../Evidence.ts"

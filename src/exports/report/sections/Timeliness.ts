@@ -1,5 +1,4 @@
 /** How long after it happened each event was recorded: late evidence is weaker evidence. */
-
 import { type Counted, LATE_ROWS_MAX } from "../Delays.ts"
 import { eventActor, sequenceCell } from "../EventTables.ts"
 import { type Html, html, nothing } from "../Html.ts"

@@ -1,5 +1,4 @@
 /** Spans of one command are put into an order that makes sense, whatever order they came in. */
-
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { orderSpans } from "../../../../src/actors/sequencer/traces/SpanOrder.ts"

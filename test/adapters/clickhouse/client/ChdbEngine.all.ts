@@ -2,7 +2,6 @@
  * Opening the embedded engine: what it must not read, and what it says where it can't start. Each
  * case is a process of its own.
  */
-
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import * as fs from "node:fs"

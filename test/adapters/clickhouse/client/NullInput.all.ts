@@ -2,7 +2,6 @@
  * Descriptor 0 is put on the null device, also where another file takes its place for a moment.
  * Runs in a process of its own, whose standard input is a pipe.
  */
-
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"

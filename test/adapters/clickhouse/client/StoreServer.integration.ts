@@ -2,7 +2,6 @@
  * The HTTP face of the embedded engine, byte by byte where the client doesn't show it: who may ask,
  * what it says of errors, what it does with compressed, huge and half bodies, and how it ends.
  */
-
 import { once } from "node:events"
 import * as http from "node:http"
 import { createServer } from "node:net"

@@ -2,7 +2,6 @@
  * What every store behind the ports `CheckpointStore` and `HashTree` has to do, as tests: run on
  * the engine in this process and on the same engine behind HTTP in another.
  */
-
 import { hash } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"

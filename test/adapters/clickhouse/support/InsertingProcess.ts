@@ -2,7 +2,6 @@
  * Opens chDB on the folder in its first argument with whatever stands on its standard input, stores
  * one event, and says on one line what the tables then hold.
  */
-
 import { fstatSync } from "node:fs"
 import { Effect, Layer } from "effect"
 import { ChdbEngine } from "../../../../src/adapters/clickhouse/client/ChdbEngine.ts"

@@ -1,7 +1,6 @@
 /**
  * Starts and stops `StoreProcess.ts`, and makes the temporary folders that stores live in.
  */
-
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"

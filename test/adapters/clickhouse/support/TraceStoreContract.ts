@@ -2,7 +2,6 @@
  * What every store behind the port `TraceStore` has to do, as tests: run on the engine in this
  * process and on the same engine behind HTTP in another.
  */
-
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Stream } from "effect"
 import fc from "fast-check"

@@ -1,5 +1,4 @@
 /** Requests for reports over a synthetic population. */
-
 import { emptyFilter } from "../../../../src/domain/events/EventFilter.ts"
 import type { ReportInput } from "../../../../src/exports/report/Report.ts"
 import { HISTORY_FROM, HISTORY_TO, type VerifyReport } from "../../../../src/verify/Verifier.ts"
