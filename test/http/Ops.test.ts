@@ -55,7 +55,10 @@ describe("without a key", () => {
     const { headers, text } = await api.call("/metrics")
     assert.match(String(headers["content-type"]), /^text\/plain; version=0\.0\.4/)
     const valueIn = (metrics: string, series: RegExp) =>
-      Number(new RegExp(`^${series.source} (.*)$`, "m").exec(metrics)?.[1] ?? 0)
+      [...metrics.matchAll(new RegExp(`^${series.source} (.*)$`, "gm"))].reduce(
+        (sum, [, value]) => sum + Number(value),
+        0
+      )
     for (const [series, grown] of [
       [/alk_ingest_accepted_items_total/, 3],
       [/alk_ingest_rejected_items_total\{code="missing_field"\}/, 1],

@@ -1,8 +1,8 @@
 /**
  * How often a property is tried: a tenth of its runs in `npm test`, all of them in `npm run test:all`,
- * which sets ALK_TEST_RUNS to 1. A larger share tries more than that.
+ * which sets TEST_RUNS to 1. A larger share tries more than that.
  */
-const share = Number(process.env["ALK_TEST_RUNS"] ?? 0.1)
+const share = Number(process.env["TEST_RUNS"] ?? 0.1)
 
 /** The share of so many runs, at least one. */
 export const runs = (all: number): number => Math.max(1, Math.ceil(all * share))

@@ -135,6 +135,26 @@ describe("a store that fails", () => {
     })
   )
 
+  it.live("is asked once more when it closes a connection before it answers", () =>
+    Effect.gen(function* () {
+      for (const [resets, isRead] of [
+        [1, true],
+        [2, false]
+      ] as const) {
+        let requests = 0
+        const { url } = yield* server((response) => {
+          requests += 1
+          if (requests <= resets) response.socket?.destroy()
+          else response.writeHead(200, summary(0)).end()
+        })
+        const receipt = EventStore.use((store) => store.receipt("t", "r"))
+        const exit = yield* Effect.exit(on(url, receipt))
+        assert.strictEqual(Exit.isSuccess(exit), isRead)
+        assert.strictEqual(requests, 2)
+      }
+    })
+  )
+
   it.live("has not stored what it does not count", () =>
     Effect.gen(function* () {
       const { url: all } = yield* server((response) => response.writeHead(200, summary(3)).end())

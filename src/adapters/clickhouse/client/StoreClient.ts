@@ -136,6 +136,10 @@ const withoutQuotes = (cause: unknown): unknown => {
 const hasNoRoom = ({ cause }: StoreUnavailable): boolean =>
   cause instanceof InsertRefused && NO_ROOM.has(cause.code)
 
+/** The store has closed a connection that was idle, just as the request went out on it. */
+const isReset = ({ cause }: StoreUnavailable): boolean =>
+  (cause as { readonly code?: unknown } | undefined)?.code === "ECONNRESET"
+
 const attempt = <A>(operation: string, run: (signal: AbortSignal) => Promise<A>): Result<A> =>
   Effect.tryPromise({ try: run, catch: (cause) => new StoreUnavailable({ operation, cause }) })
 
@@ -201,7 +205,7 @@ export const makeStoreClient = ({
         // An empty body means "no rows" only if a ClickHouse says so, not some proxy before it.
         if (answer.summary === undefined) throw new Error("an answer without X-ClickHouse-Summary")
         return readRows(await collect(answer.stream), row)
-      })
+      }).pipe(Effect.retry({ times: 1, while: isReset }))
     )
 
   const store = async (insertion: Insertion, signal: AbortSignal): Promise<void> => {
