@@ -6,11 +6,11 @@ import { Schema } from "effect"
 import {
   appendSuffix,
   bodyText,
+  type CanonicalFields,
   contentHash,
   coreText,
   detailsHash,
   detailsText,
-  type EventTexts,
   GENESIS_HASH,
   linkHash
 } from "../domain/chain/HashChain.ts"
@@ -18,7 +18,7 @@ import { AuditEvent } from "../domain/events/AuditEvent.ts"
 import { quote } from "../domain/json/CanonicalJson.ts"
 import { parseJson } from "../domain/json/Json.ts"
 
-const texts: EventTexts = {
+const texts: CanonicalFields = {
   id: quote("evt-1"),
   timestamp: quote("2026-11-21T10:00:01.000001Z"),
   actorId: quote("user_1"),

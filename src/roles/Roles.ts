@@ -8,8 +8,8 @@ import { HttpServer } from "effect/http"
 import { layerChainEnds } from "../actors/chainEnds/ChainEndsOfLog.ts"
 import { layerLiveFeed } from "../actors/feeds/LiveFeed.ts"
 import { layerTraceFeed } from "../actors/feeds/TraceFeed.ts"
-import { layerFollower } from "../actors/follower/Follower.ts"
 import { Keys } from "../actors/follower/Keys.ts"
+import { layerLogFollower } from "../actors/follower/LogFollower.ts"
 import { runProjection } from "../actors/projection/Projection.ts"
 import { runSelfVerification } from "../actors/selfVerification/SelfVerification.ts"
 import type { SequencerSettings } from "../actors/sequencer/Sequencer.ts"
@@ -61,7 +61,7 @@ import { EventStore } from "../ports/EventStore.ts"
 import { TraceStore } from "../ports/TraceStore.ts"
 import { layerKeys } from "../services/administration/Administration.ts"
 import { layerShareLinks } from "../services/administration/ShareLinks.ts"
-import { layerSystemActs } from "../services/administration/SystemActs.ts"
+import { layerSystemAuditLog } from "../services/administration/SystemAuditLog.ts"
 import { layerCheckpoints } from "../services/checkpoints/Checkpoints.ts"
 import {
   keyChanged,
@@ -284,8 +284,10 @@ const apiOf = (
     Layer.provideMerge(layerChainEnds(config.topics.eventsRetentionMs === "forever")),
     Layer.provideMerge(layerLiveFeed(limits.streamsPerTenantMax)),
     Layer.provideMerge(Layer.mergeAll(keys, layerShareLinks)),
-    Layer.provideMerge(Layer.mergeAll(layerSystemActs(secret), layerPublishedKeys(trustedKeys))),
-    Layer.provideMerge(Layer.mergeAll(layerFollower, layerCommandLog)),
+    Layer.provideMerge(
+      Layer.mergeAll(layerSystemAuditLog(secret), layerPublishedKeys(trustedKeys))
+    ),
+    Layer.provideMerge(Layer.mergeAll(layerLogFollower, layerCommandLog)),
     Layer.provideMerge(ApiSettings.fromConfig(config, secret))
   )
   return layerServer.pipe(Layer.provideMerge(services))

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { isCaughtUp, type ShownTopic } from "../actors/follower/CaughtUp.ts"
-import { Visibility } from "../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import { EventLog, LogUnavailable } from "../ports/EventLog.ts"
 
 /** Time that a check waits for the store to hold what the log holds. */
@@ -13,9 +13,9 @@ const CATCH_UP_TIMEOUT = "10 seconds"
 /** Succeeds once everything of the tenant that is committed now can be read. */
 export const caughtUp = Effect.fnUntraced(function* (tenantId: string, topic: ShownTopic) {
   const log = yield* EventLog
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
   const inTime = yield* isCaughtUp(tenantId, topic, CATCH_UP_TIMEOUT)
-  if (!inTime || visibility.partition(log.partitionOf(tenantId)).rebuilding) {
+  if (!inTime || projection.partition(log.partitionOf(tenantId)).rebuilding) {
     const cause = new Error("the store has not caught up with the log")
     return yield* new LogUnavailable({ operation: "verify", cause })
   }

@@ -4,7 +4,7 @@
  * each such part, and believes no block that is not perfect by both.
  */
 import { Effect, Stream } from "effect"
-import type { Visibility } from "../actors/log/Visibility.ts"
+import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import { faultOf, type Recomputed, recompute, SCHEME } from "../domain/chain/HashChain.ts"
 import type { ChainRecompute, RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { EventLog } from "../ports/EventLog.ts"
@@ -126,7 +126,7 @@ export const eventSource = Effect.fnUntraced(function* (
   port: ChainRecompute["Service"]
 ) {
   const store = yield* EventStore
-  const context = yield* Effect.context<EventLog | Visibility>()
+  const context = yield* Effect.context<EventLog | ProjectionProgress>()
   const trusted: ChainSource["trusted"] = Effect.fnUntraced(function* (
     first,
     last,

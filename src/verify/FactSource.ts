@@ -3,7 +3,7 @@
  * fact without its details is right if a later fact of its execution says that they were erased.
  */
 import { Effect, Stream } from "effect"
-import type { Visibility } from "../actors/log/Visibility.ts"
+import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import {
   parseFact,
   type RecomputedFact,
@@ -213,7 +213,7 @@ const indexBreaks = Effect.fnUntraced(function* (
 /** Over the tenant's rows in the store. */
 export const factSource = Effect.fnUntraced(function* (tenantId: string) {
   const store = yield* TraceStore
-  const context = yield* Effect.context<EventLog | TraceStore | Visibility>()
+  const context = yield* Effect.context<EventLog | TraceStore | ProjectionProgress>()
   const open = new Undetaileds()
   const source: ChainSource = {
     chain: "traces",

@@ -5,7 +5,7 @@
  */
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
-import type { Visibility } from "../actors/log/Visibility.ts"
+import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { parseFact, TRACE_SCHEME, type TraceFact } from "../domain/traces/TraceFact.ts"
 import { EventLog, type LogReader, type LogUnavailable } from "../ports/EventLog.ts"
@@ -165,11 +165,11 @@ const verify = Effect.fn("TraceVerifier.verify")(function* (tenantId: string, ex
 export const layerTraceVerifier: Layer.Layer<
   TraceVerifier,
   never,
-  ChainEnds | EventLog | TraceStore | Visibility
+  ChainEnds | EventLog | TraceStore | ProjectionProgress
 > = Layer.effect(
   TraceVerifier,
   Effect.gen(function* () {
-    const context = yield* Effect.context<ChainEnds | EventLog | TraceStore | Visibility>()
+    const context = yield* Effect.context<ChainEnds | EventLog | TraceStore | ProjectionProgress>()
     return TraceVerifier.of({
       verify: (tenantId, executionId) =>
         verify(tenantId, executionId).pipe(Effect.provideContext(context))

@@ -9,7 +9,7 @@
  */
 import { Clock, Context, Effect, Layer, Stream } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
-import { Visibility } from "../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import { type Chain, treeNameOf } from "../domain/chain/Chains.ts"
 import type { Head } from "../domain/chain/Head.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
@@ -238,8 +238,8 @@ const checkOutside = Effect.fnUntraced(function* ({ check, request, source }: Ru
 /** True while the projection says that its inserts may have stored rows of this chain twice. */
 const mayRepeat = Effect.fnUntraced(function* ({ request }: Run) {
   const log = yield* EventLog
-  const visibility = yield* Visibility
-  return visibility.partition(log.partitionOf(request.tenantId)).final
+  const projection = yield* ProjectionProgress
+  return projection.partition(log.partitionOf(request.tenantId)).final
 })
 
 /** Copies of a row that no insert of the projection has made. */
@@ -491,12 +491,12 @@ const verifyTenant = Effect.fn("Verifier.verifyTenant")(function* (
 export const layerVerifier: Layer.Layer<
   Verifier,
   never,
-  ChainEnds | EventLog | EventStore | TraceStore | Visibility
+  ChainEnds | EventLog | EventStore | TraceStore | ProjectionProgress
 > = Layer.effect(
   Verifier,
   Effect.gen(function* () {
     const context = yield* Effect.context<
-      ChainEnds | EventLog | EventStore | TraceStore | Visibility
+      ChainEnds | EventLog | EventStore | TraceStore | ProjectionProgress
     >()
     const port = yield* chainRecompute
     const checkpoints = yield* signedCheckpoints

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
-import { layerFollower } from "../../src/actors/follower/Follower.ts"
+import { layerLogFollower } from "../../src/actors/follower/LogFollower.ts"
 import { PublishedKeys } from "../../src/actors/follower/PublishedKeys.ts"
 import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import {
@@ -88,7 +88,7 @@ const refusalOf = Effect.fnUntraced(function* (
   trusted: ReadonlyArray<string> = []
 ) {
   const keys = yield* Layer.build(
-    Layer.fresh(layerPublishedKeys(trusted)).pipe(Layer.provide(Layer.fresh(layerFollower)))
+    Layer.fresh(layerPublishedKeys(trusted)).pipe(Layer.provide(Layer.fresh(layerLogFollower)))
   )
   const { note } = makeCheckpoint(signer, "alk", tenantId, tree, "2026-11-22T00:00:00.000000Z")
   const opened = openNote(note, [signer.vkey])

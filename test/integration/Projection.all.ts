@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import { layerChainEnds } from "../../src/actors/chainEnds/ChainEndsOfLog.ts"
-import { layerFollower } from "../../src/actors/follower/Follower.ts"
+import { layerLogFollower } from "../../src/actors/follower/LogFollower.ts"
 import { runProjection } from "../../src/actors/projection/Projection.ts"
 import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import type { Progress } from "../../src/domain/records/Progress.ts"
@@ -63,7 +63,7 @@ const verify = (tenantId: string) =>
     return yield* verifier.verify({ tenantId, requireHead: true })
   }).pipe(
     Effect.provide(
-      layerVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerFollower))
+      layerVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerLogFollower))
     )
   )
 

@@ -1,7 +1,7 @@
 /** The registry on a real log: what has ended leaves it, and stays away at every start. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { layerFollower, RegistryView } from "../../src/actors/follower/Follower.ts"
+import { layerLogFollower, RegistryView } from "../../src/actors/follower/LogFollower.ts"
 import { LINKS_MAX } from "../../src/domain/registry/Registry.ts"
 import type { ShareLink } from "../../src/domain/registry/RegistryEntry.ts"
 import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
@@ -99,7 +99,7 @@ describe("share links that ended long ago", () => {
         assert.strictEqual(receipt?.error?.code, "limit_reached")
         assert.match(receipt?.error?.message ?? "", /1000 share links.*revoke some/)
         assert.strictEqual(service.view.registry().links.size, LINKS_MAX)
-        const again = yield* Layer.build(Layer.fresh(layerFollower))
+        const again = yield* Layer.build(Layer.fresh(layerLogFollower))
         const { registry } = yield* RegistryView.pipe(Effect.provideContext(again))
         assert.strictEqual(registry().links.size, LINKS_MAX)
       })

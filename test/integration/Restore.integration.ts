@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref } from "effect"
 import { runSequencer, type SequencerFailure } from "../../src/actors/sequencer/Sequencer.ts"
 import { clearChangelog } from "../../src/cli/Repair.ts"
+import { type ChainLink, linkOf } from "../../src/domain/chain/ChainLink.ts"
 import { GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
-import { type Link, linkOf } from "../../src/domain/chain/Link.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { type Command, dedupKeyOf, encodeCommand } from "../../src/domain/records/Command.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
@@ -99,7 +99,7 @@ const assertRefused = (result: unknown, message: RegExp): void => {
   assert.match(refusal.message ?? "", message)
 }
 
-const assertChain = (links: ReadonlyArray<Link>, length: number): void => {
+const assertChain = (links: ReadonlyArray<ChainLink>, length: number): void => {
   assert.strictEqual(links.length, length)
   links.forEach((link, index) => {
     assert.strictEqual(link.sequenceNumber, index + 1)
@@ -107,7 +107,8 @@ const assertChain = (links: ReadonlyArray<Link>, length: number): void => {
   })
 }
 
-const acmeOf = (links: ReadonlyArray<Link>) => links.filter(({ tenantId }) => tenantId === "acme")
+const acmeOf = (links: ReadonlyArray<ChainLink>) =>
+  links.filter(({ tenantId }) => tenantId === "acme")
 
 describe("a sequencer that starts", () => {
   it.live("is ready on an empty partition, time and again", () =>

@@ -6,7 +6,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { layerChainEnds } from "../../src/actors/chainEnds/ChainEndsOfLog.ts"
-import { layerFollower } from "../../src/actors/follower/Follower.ts"
+import { layerLogFollower } from "../../src/actors/follower/LogFollower.ts"
 import type { SequencerFailure } from "../../src/actors/sequencer/Sequencer.ts"
 import type { TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
@@ -512,7 +512,7 @@ const layerShared = Layer.effectDiscard(
   })
 ).pipe(
   Layer.provideMerge(
-    layerTraceVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerFollower))
+    layerTraceVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerLogFollower))
   ),
   Layer.provideMerge(Layer.mergeAll(logLayer(database), storeLayer(database)))
 )

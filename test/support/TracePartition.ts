@@ -5,7 +5,7 @@
  */
 import { Deferred, Effect, Fiber, Layer, Metric, type Scope } from "effect"
 import { layerChainEnds } from "../../src/actors/chainEnds/ChainEndsOfLog.ts"
-import { layerFollower } from "../../src/actors/follower/Follower.ts"
+import { layerLogFollower } from "../../src/actors/follower/LogFollower.ts"
 import { runProjection } from "../../src/actors/projection/Projection.ts"
 import {
   runSequencer,
@@ -251,7 +251,10 @@ export class TracePartition {
       return yield* verifier.verify(this.tenantId, executionId)
     }).pipe(
       Effect.provide(
-        layerTraceVerifier.pipe(Layer.provide(layerChainEnds(true)), Layer.provide(layerFollower))
+        layerTraceVerifier.pipe(
+          Layer.provide(layerChainEnds(true)),
+          Layer.provide(layerLogFollower)
+        )
       ),
       Effect.scoped
     )

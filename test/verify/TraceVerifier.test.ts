@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
-import { Visibility } from "../../src/actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../src/actors/log/ProjectionProgress.ts"
 import { emptyState } from "../../src/actors/sequencer/SequencerState.ts"
 import { advance, step } from "../../src/actors/sequencer/SequencerStep.ts"
 import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
@@ -137,10 +137,10 @@ const layer = ({ log = bodies, logStart = 0, stored }: Place) => {
         })
       }),
       Layer.mock(ChainEnds, { head: () => Effect.succeed(head) }),
-      Layer.succeed(Visibility, {
+      Layer.succeed(ProjectionProgress, {
         of: () => noProgress(0),
         partition: noProgress,
-        reached: () => Effect.void
+        awaitOffset: () => Effect.void
       }),
       Layer.mock(TraceStore, {
         rows: (_tenantId, executionId) =>

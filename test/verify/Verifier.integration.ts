@@ -6,7 +6,7 @@ import { Effect, Fiber, Layer, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
 import type { Heads } from "../../src/actors/follower/Heads.ts"
-import { Visibility } from "../../src/actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../src/actors/log/ProjectionProgress.ts"
 import { noProgress } from "../../src/domain/records/Progress.ts"
 import {
   BLOCK_EVENTS,
@@ -130,7 +130,7 @@ type Services =
   | Heads
   | TraceStore
   | Verifier
-  | Visibility
+  | ProjectionProgress
 
 /** A verifier over the store, and what it logs as errors. */
 const verifying = <A, E>(
@@ -280,20 +280,23 @@ describe("the verifier", () => {
     const late = {
       of: noProgress,
       partition: noProgress,
-      reached: () => Effect.never
+      awaitOffset: () => Effect.never
     }
     return verifying(store, () =>
       Effect.gen(function* () {
         const rebuilt = (partition: number) => ({ ...noProgress(partition), rebuilding: true })
         const views = [
           { ...late, of: () => noProgress(0) },
-          { of: () => rebuilt(0), partition: rebuilt, reached: () => Effect.void }
+          { of: () => rebuilt(0), partition: rebuilt, awaitOffset: () => Effect.void }
         ]
         for (const view of views) {
           const failed = yield* verify({ tenantId: TENANT }).pipe(
-            Effect.provide(layerVerifier.pipe(Layer.provide(Layer.succeed(Visibility, view))), {
-              local: true
-            }),
+            Effect.provide(
+              layerVerifier.pipe(Layer.provide(Layer.succeed(ProjectionProgress, view))),
+              {
+                local: true
+              }
+            ),
             Effect.flip,
             Effect.forkChild
           )

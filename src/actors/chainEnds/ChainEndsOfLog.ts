@@ -4,6 +4,7 @@
  * is read from the start of its topic, link by link.
  */
 import { Effect, Layer, Semaphore } from "effect"
+import { type ChainLink, follows } from "../../domain/chain/ChainLink.ts"
 import {
   type Chain,
   type ChainKey,
@@ -16,7 +17,6 @@ import {
   readCheckpoint,
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
-import { follows, type Link } from "../../domain/chain/Link.ts"
 import { EventLog, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
 import { Heads, headOf } from "../follower/Heads.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
@@ -33,8 +33,8 @@ const RECORDS_MAX = 64
 
 /** Records of one tenant in a range of offsets. */
 interface Run {
-  readonly first: Link
-  readonly last: Link
+  readonly first: ChainLink
+  readonly last: ChainLink
   /** False if one of them does not follow the one before it. */
   readonly isLinked: boolean
 }
@@ -115,7 +115,7 @@ const recordOf = (value: Buffer | null): CheckpointRecord | undefined => {
 /** A chain that was read link by link, up to an offset. */
 interface Walk {
   readonly upTo: number
-  readonly last: Link | undefined
+  readonly last: ChainLink | undefined
 }
 
 interface Tails {

@@ -4,7 +4,7 @@
  * its last id; it never slows the others.
  */
 import { Context, Effect, Layer, Option, RcMap, Schedule, Schema, type Scope, Stream } from "effect"
-import { linkOf } from "../../domain/chain/Link.ts"
+import { linkOf } from "../../domain/chain/ChainLink.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { type EventFilter, matches } from "../../domain/events/EventFilter.ts"
 import { parseJson } from "../../domain/json/Json.ts"
@@ -20,7 +20,7 @@ import { catchingUp } from "../follower/CaughtUp.ts"
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
 import { reportMalformed, takeEach } from "../log/Malformed.ts"
-import { Visibility } from "../log/Visibility.ts"
+import { ProjectionProgress } from "../log/ProjectionProgress.ts"
 import {
   type LiveMessage,
   openReader,
@@ -182,7 +182,7 @@ const makeFeed = Effect.fnUntraced(function* (partition: number) {
 const replayFrom = Effect.fnUntraced(function* (subscription: Subscription, head: number) {
   const { after, filter, tenantId } = subscription
   const store = yield* EventStore
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
   if (after === undefined || after >= head) return Stream.empty
   const shown = yield* catchingUp(tenantId, "events")
   const bounded = {
@@ -191,7 +191,7 @@ const replayFrom = Effect.fnUntraced(function* (subscription: Subscription, head
     toSequence: Math.min(head, filter.toSequence ?? head)
   }
   const events = Stream.suspend(() =>
-    store.scan({ tenantId, filter: bounded, order: "asc" }, visibility.of(tenantId).final)
+    store.scan({ tenantId, filter: bounded, order: "asc" }, projection.of(tenantId).final)
   ).pipe(
     Stream.flatMap((bodies) =>
       Stream.fromIterable(
@@ -209,7 +209,7 @@ const replayFrom = Effect.fnUntraced(function* (subscription: Subscription, head
 })
 
 const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: ReaderLimits) {
-  const context = yield* Effect.context<EventLog | EventStore | Visibility>()
+  const context = yield* Effect.context<EventLog | EventStore | ProjectionProgress>()
   const log = yield* EventLog
   const heads = yield* Heads
   const keys = yield* Keys
@@ -274,5 +274,5 @@ const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: Re
 export const layerLiveFeed = (
   streamsMax: number,
   limits: ReaderLimits = READER_LIMITS
-): Layer.Layer<LiveFeed, never, EventLog | EventStore | Visibility | Heads | Keys> =>
+): Layer.Layer<LiveFeed, never, EventLog | EventStore | ProjectionProgress | Heads | Keys> =>
   Layer.effect(LiveFeed, makeLiveFeed(streamsMax, limits))

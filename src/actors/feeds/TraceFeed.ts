@@ -13,7 +13,7 @@ import { type StoredFactRow, TraceStore } from "../../ports/TraceStore.ts"
 import { isCaughtUp } from "../follower/CaughtUp.ts"
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
-import { Visibility } from "../log/Visibility.ts"
+import { ProjectionProgress } from "../log/ProjectionProgress.ts"
 import {
   IDLE_TIME,
   KEEP_ALIVE,
@@ -339,7 +339,7 @@ const replayOf = Effect.fnUntraced(function* (subscription: TraceSubscription, h
   const { after, executionId, tenantId } = subscription
   if (after === undefined || after >= head) return Stream.empty
   const store = yield* TraceStore
-  const context = yield* Effect.context<EventLog | Visibility>()
+  const context = yield* Effect.context<EventLog | ProjectionProgress>()
   const replay = new ExecutionReplay()
   const messages = Stream.suspend(() => store.rows(tenantId, executionId)).pipe(
     Stream.map((rows) =>
@@ -356,19 +356,19 @@ const replayOf = Effect.fnUntraced(function* (subscription: TraceSubscription, h
 })
 
 const makeTraceFeed = Effect.gen(function* () {
-  const context = yield* Effect.context<EventLog | TraceStore | Visibility>()
+  const context = yield* Effect.context<EventLog | TraceStore | ProjectionProgress>()
   const heads = yield* Heads
   const keys = yield* Keys
   const live = yield* LiveFeed
   const store = yield* TraceStore
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
   const feeds = yield* RcMap.make({ lookup: makePartitionFeed, idleTimeToLive: IDLE_TIME })
   const channels = yield* RcMap.make({ lookup: makeChannel(feeds) })
 
   const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
     const { after, executionId, keyId, onStalled, tenantId } = subscription
     yield* live.admit(tenantId)
-    const { final } = visibility.of(tenantId)
+    const { final } = projection.of(tenantId)
     const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, final)
     if (known.length === 0) return yield* new ExecutionUnknown()
     const channel = yield* RcMap.get(channels, `${tenantId}${SEPARATOR}${executionId}`)
@@ -409,5 +409,5 @@ const makeTraceFeed = Effect.gen(function* () {
 export const layerTraceFeed: Layer.Layer<
   TraceFeed,
   never,
-  EventLog | TraceStore | Visibility | Heads | Keys | LiveFeed
+  EventLog | TraceStore | ProjectionProgress | Heads | Keys | LiveFeed
 > = Layer.effect(TraceFeed, makeTraceFeed)

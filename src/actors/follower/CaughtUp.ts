@@ -4,7 +4,7 @@
  */
 import { type Duration, Effect, Option } from "effect"
 import { EventLog } from "../../ports/EventLog.ts"
-import { Visibility } from "../log/Visibility.ts"
+import { ProjectionProgress } from "../log/ProjectionProgress.ts"
 
 /** Topics whose records the store shows. */
 export type ShownTopic = "events" | "traces" | "checkpoints"
@@ -12,10 +12,10 @@ export type ShownTopic = "events" | "traces" | "checkpoints"
 /** Asks how far the tenant's partition reaches now; what comes back waits until that is shown. */
 export const catchingUp = Effect.fnUntraced(function* (tenantId: string, topic: ShownTopic) {
   const log = yield* EventLog
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
   const partition = log.partitionOf(tenantId)
   const [end = 0] = yield* log.ends([{ topic, partition }])
-  return visibility.reached(partition, { [topic]: end })
+  return projection.awaitOffset(partition, { [topic]: end })
 })
 
 /** True once everything that is committed now in the tenant's partition is shown, false if late. */

@@ -1,6 +1,6 @@
 /** Projects `alk.events`: the rows that lists show, in the order of the chains. */
 import { Effect } from "effect"
-import { type Link, linkOf } from "../../domain/chain/Link.ts"
+import { type ChainLink, linkOf } from "../../domain/chain/ChainLink.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import { type ConflictRow, type EventRow, EventStore } from "../../ports/EventStore.ts"
 import {
@@ -34,7 +34,7 @@ const sortLinked = (
   links: Links,
   partition: number,
   record: LogRecord,
-  link: Link | undefined
+  link: ChainLink | undefined
 ): string | undefined => {
   const tenantId = record.key?.toString() ?? ""
   if (link === undefined) return "unreadable"

@@ -1,6 +1,6 @@
 /** Projects `alk.traces`: the facts of executions, in the order of the chains. */
 import { Effect } from "effect"
-import type { Link } from "../../domain/chain/Link.ts"
+import type { ChainLink } from "../../domain/chain/ChainLink.ts"
 import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
 import { parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
@@ -44,7 +44,7 @@ const readFact = (links: Links, record: LogRecord) => {
     const fact = parseFact(body.toString())
     if (fact === undefined) throw new RecordUnreadable("it is no fact")
     checkFact(fact)
-    const link: Link = {
+    const link: ChainLink = {
       tenantId: fact.tenant_id,
       sequenceNumber: fact.chain_sequence,
       createdAt: fact.created_at,

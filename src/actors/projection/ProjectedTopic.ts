@@ -3,7 +3,7 @@
  * bounded inserts, erasures before the rows that ask for them, and records that do not link.
  */
 import { Clock, Effect, Metric } from "effect"
-import type { Link } from "../../domain/chain/Link.ts"
+import type { ChainLink } from "../../domain/chain/ChainLink.ts"
 import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
 import type { Progress } from "../../domain/records/Progress.ts"
 import type { CheckpointStore } from "../../ports/CheckpointStore.ts"
@@ -72,7 +72,7 @@ export const addTo = <Row, Erased>(
 }
 
 /** Why a link does not follow the one before it, if it does not. */
-export const refusalOf = (link: Link, tenantId: string, before: Link | undefined) =>
+export const refusalOf = (link: ChainLink, tenantId: string, before: ChainLink | undefined) =>
   link.tenantId !== tenantId
     ? "tenant_mismatch"
     : link.sequenceNumber < 1

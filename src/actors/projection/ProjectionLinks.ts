@@ -4,8 +4,8 @@
  * changed: where the first record does not follow, the topic itself is asked for its predecessor.
  */
 import { Effect } from "effect"
+import { type ChainLink, follows, linkOf } from "../../domain/chain/ChainLink.ts"
 import type { Chain } from "../../domain/chain/Chains.ts"
-import { follows, type Link, linkOf } from "../../domain/chain/Link.ts"
 import { EventLog, type Fetched, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
@@ -18,13 +18,13 @@ const LINKS_MAX = 100_000
 const STEP_OFFSETS = 20_000
 
 export class Links {
-  readonly #last = new Map<string, Link>()
+  readonly #last = new Map<string, ChainLink>()
 
-  known(tenantId: string): Link | undefined {
+  known(tenantId: string): ChainLink | undefined {
     return this.#last.get(tenantId)
   }
 
-  learn(tenantId: string, link: Link): void {
+  learn(tenantId: string, link: ChainLink): void {
     this.#last.delete(tenantId)
     if (this.#last.size >= LINKS_MAX) this.#last.delete(this.#last.keys().next().value!)
     this.#last.set(tenantId, link)
@@ -73,11 +73,11 @@ const predecessorOf = Effect.fnUntraced(function* (
   reader: LogReader,
   { partition, topic }: { readonly partition: number; readonly topic: Chain },
   offset: number,
-  next: Link
+  next: ChainLink
 ) {
   const log = yield* EventLog
   const { start } = yield* log.bounds(topic, partition)
-  let found: Link | undefined
+  let found: ChainLink | undefined
   let from = offset
   for (let end = offset; end > start && found === undefined; end -= STEP_OFFSETS) {
     from = Math.max(start, end - STEP_OFFSETS)
@@ -107,8 +107,8 @@ const unknownIn = (
   links: Links,
   chain: Chain,
   records: ReadonlyArray<LogRecord>
-): ReadonlyMap<string, { readonly offset: number; readonly link: Link | undefined }> => {
-  const unknown = new Map<string, { offset: number; link: Link | undefined }>()
+): ReadonlyMap<string, { readonly offset: number; readonly link: ChainLink | undefined }> => {
+  const unknown = new Map<string, { offset: number; link: ChainLink | undefined }>()
   for (const { key, offset, value } of records) {
     const tenantId = key?.toString() ?? ""
     if (unknown.has(tenantId) || links.known(tenantId) !== undefined) continue

@@ -4,6 +4,7 @@
  * Runs after the writer has fenced every other one, so nothing below moves while it reads.
  */
 import { Effect, Schema } from "effect"
+import { type ChainLink, follows } from "../../domain/chain/ChainLink.ts"
 import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,
@@ -13,7 +14,6 @@ import {
 } from "../../domain/chain/Checkpoint.ts"
 import type { Head } from "../../domain/chain/Head.ts"
 import { NEXT_KEY } from "../../domain/chain/KeyLine.ts"
-import { follows, type Link } from "../../domain/chain/Link.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
@@ -176,7 +176,7 @@ class ChainWalk {
    * True if the record continues its chain; undefined is what is no record at all. `isCut`: the
    * start of the topic is gone, so a chain may begin anywhere.
    */
-  take(link: Link | undefined, offset: number, isCut = false): link is Link {
+  take(link: ChainLink | undefined, offset: number, isCut = false): link is ChainLink {
     const head = link && this.heads.get(link.tenantId)
     const before = head && { sequenceNumber: head.sequence_number, hash: head.hash }
     const isFirstLeft = isCut && head === undefined
@@ -196,7 +196,7 @@ class ChainWalk {
     return undefined
   }
 
-  #passOver(link: Link | undefined, offset: number): void {
+  #passOver(link: ChainLink | undefined, offset: number): void {
     this.passedOver += 1
     if (link === undefined) return
     const known = this.#strays.get(link.tenantId)

@@ -15,7 +15,7 @@ export const SCHEME = "alk-chain-v1"
 export const GENESIS_HASH = "0".repeat(64)
 
 /** The fields that a client's event has, each as its RFC 8785 text (strings with their quotes). */
-export interface EventTexts {
+export interface CanonicalFields {
   readonly id: string
   readonly timestamp: string
   readonly actorId: string
@@ -33,7 +33,7 @@ const member = (name: string, text: string | undefined): string =>
   text === undefined ? "" : `,"${name}":${text}`
 
 /** The stored JSON up to and including `metadata`, without the closing brace. */
-export const bodyText = (texts: EventTexts): string =>
+export const bodyText = (texts: CanonicalFields): string =>
   `{"id":${texts.id},"timestamp":${texts.timestamp}`
   + `,"actor":{"id":${texts.actorId},"type":${texts.actorType}${member("email", texts.actorEmail)}}`
   + `,"action":${texts.action}`
@@ -42,7 +42,7 @@ export const bodyText = (texts: EventTexts): string =>
   + member("metadata", texts.metadata)
 
 /** RFC 8785 text of the details, the part that may be erased; undefined if the event has none. */
-export const detailsText = (texts: EventTexts): string | undefined => {
+export const detailsText = (texts: CanonicalFields): string | undefined => {
   const members =
     member("actor_email", texts.actorEmail)
     + member("metadata", texts.metadata)
@@ -51,7 +51,7 @@ export const detailsText = (texts: EventTexts): string | undefined => {
 }
 
 /** RFC 8785 text of the core, the part that stays. */
-export const coreText = (texts: EventTexts, detailsHash: string | undefined): string =>
+export const coreText = (texts: CanonicalFields, detailsHash: string | undefined): string =>
   `{"action":${texts.action},"actor":{"id":${texts.actorId},"type":${texts.actorType}}`
   + (detailsHash === undefined ? "" : `,"details_hash":${quote(detailsHash)}`)
   + `,"id":${texts.id},"outcome":${texts.outcome}`
@@ -85,7 +85,7 @@ export const linkHash = (link: LinkInput): string =>
   )
 
 /** Everything that is stored behind the client's fields. */
-export interface Suffix extends LinkInput {
+export interface ChainFields extends LinkInput {
   readonly hash: string
   readonly detailsSalt?: string
   readonly detailsHash?: string
@@ -94,7 +94,7 @@ export interface Suffix extends LinkInput {
 }
 
 /** The end of the stored JSON, from `,"tenant_id"` to the closing brace. */
-export const appendSuffix = (suffix: Suffix): string =>
+export const appendSuffix = (suffix: ChainFields): string =>
   `,"tenant_id":${quote(suffix.tenantId)},"sequence_number":${suffix.sequenceNumber}`
   + `,"created_at":${quote(suffix.createdAt)},"prev_hash":"${suffix.prevHash}"`
   + (suffix.detailsSalt === undefined ? "" : `,"details_salt":"${suffix.detailsSalt}"`)
@@ -121,7 +121,7 @@ export interface Recomputed {
 const quoteIfPresent = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : quote(text)
 
-const textsOf = (event: AuditEvent): EventTexts => ({
+const textsOf = (event: AuditEvent): CanonicalFields => ({
   id: quote(event.id),
   timestamp: quote(event.timestamp),
   actorId: quote(event.actor.id),

@@ -5,9 +5,9 @@
  */
 import { createHash } from "node:crypto"
 import { Effect, Schema, Stream } from "effect"
+import { linkOf } from "../../domain/chain/ChainLink.ts"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
-import { linkOf } from "../../domain/chain/Link.ts"
 import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
 import { recordReader } from "../../domain/json/RecordDecoder.ts"

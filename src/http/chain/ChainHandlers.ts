@@ -6,10 +6,10 @@ import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { ChainEnds } from "../../actors/chainEnds/ChainEnds.ts"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { linkOf } from "../../domain/chain/ChainLink.ts"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import { GENESIS_HASH, SCHEME } from "../../domain/chain/HashChain.ts"
-import { linkOf } from "../../domain/chain/Link.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
 import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
@@ -48,7 +48,7 @@ export const layerChainHandlers = HttpApiBuilder.group(
     const proofs = yield* makeProofHandlers
     const tlog = yield* makeTlogHandlers
     const store = yield* EventStore
-    const visibility = yield* Visibility
+    const projection = yield* ProjectionProgress
 
     /** The chain is shown without one where the newest one can't be read or doesn't hold. */
     const newestCheckpoint = (tree: string) =>
@@ -84,7 +84,7 @@ export const layerChainHandlers = HttpApiBuilder.group(
         "getChainLinks",
         Effect.fnUntraced(function* ({ query: { chain, first, last } }) {
           const { tenantId } = yield* CurrentPrincipal
-          const { final } = yield* readableView(visibility, tenantId)
+          const { final } = yield* readableView(projection, tenantId)
           const filter = { ...emptyFilter, fromSequence: first, toSequence: last }
           const chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable> = chain === "events"
             ? store.scan({ tenantId, filter, order: "asc" }, final)

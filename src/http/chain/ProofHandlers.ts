@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import { leafHash } from "../../domain/chain/MerkleTree.ts"
 import type {
@@ -64,14 +64,14 @@ const linkHeader = (
 /** The handlers of the routes in `ProofContract`, by the names of their endpoints. */
 export const makeProofHandlers = Effect.gen(function* () {
   const checkpoints = yield* Checkpoints
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
   const { publicUrl } = yield* ApiSettings
 
   return {
     listCheckpoints: Effect.fnUntraced(function* ({ query }: RequestOf<typeof listCheckpoints>) {
       const { tenantId } = yield* CurrentPrincipal
       const { chain, limit } = query
-      yield* readableView(visibility, tenantId)
+      yield* readableView(projection, tenantId)
       const found = yield* refusingProofs(checkpoints.list(treeNameOf(tenantId, chain), query))
       const smallest = found.length < limit ? undefined : found.at(-1)?.tree_size
       const link = linkHeader(`${publicUrl ?? ""}/v1/chain/checkpoints`, { chain, limit }, smallest)
@@ -89,7 +89,7 @@ export const makeProofHandlers = Effect.gen(function* () {
     inclusionProof: Effect.fnUntraced(function* ({ query }: RequestOf<typeof inclusionProof>) {
       const { tenantId } = yield* CurrentPrincipal
       const { chain, sequence, treeSize } = query
-      yield* readableView(visibility, tenantId)
+      yield* readableView(projection, tenantId)
       const { checkpoint, eventHash, proof } = yield* refusingProofs(
         checkpoints.inclusion(treeNameOf(tenantId, chain), sequence, treeSize)
       )
@@ -106,7 +106,7 @@ export const makeProofHandlers = Effect.gen(function* () {
     consistencyProof: Effect.fnUntraced(function* ({ query }: RequestOf<typeof consistencyProof>) {
       const { tenantId } = yield* CurrentPrincipal
       const { chain, first, second } = query
-      yield* readableView(visibility, tenantId)
+      yield* readableView(projection, tenantId)
       const tree = treeNameOf(tenantId, chain)
       const found = yield* refusingProofs(checkpoints.consistency(tree, first, second))
       return { tenant_id: tenantId, ...found }

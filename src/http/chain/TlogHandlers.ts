@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import { entryBundle, isFull, parseTile, type Tile } from "../../domain/chain/Tile.ts"
 import { Checkpoints } from "../../services/checkpoints/Checkpoints.ts"
@@ -53,7 +53,7 @@ interface Asked {
 /** The handlers of the routes in `TlogContract`, by the names of their endpoints. */
 export const makeTlogHandlers = Effect.gen(function* () {
   const checkpoints = yield* Checkpoints
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
 
   /** What `toBytes` makes of the tile, with the headers of tiles. */
   const tile = Effect.fnUntraced(function* (
@@ -63,7 +63,7 @@ export const makeTlogHandlers = Effect.gen(function* () {
     const { tenantId, tree } = yield* treeOf(chain)
     const asked = parseTile(level, index)
     if (asked === undefined) return yield* noTile
-    yield* readableView(visibility, tenantId)
+    yield* readableView(projection, tenantId)
     const proven = yield* refusingProofs(checkpoints.tile(tree, asked))
     return HttpServerResponse.uint8Array(toBytes(proven), {
       contentType: TILE_TYPE,

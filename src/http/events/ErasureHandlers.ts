@@ -3,7 +3,7 @@
  */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
 import { parseJson } from "../../domain/json/Json.ts"
@@ -38,7 +38,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
     const { topicRetentionMs } = yield* ApiSettings
     const erasures = yield* EventErasures
     const store = yield* EventStore
-    const visibility = yield* Visibility
+    const projection = yield* ProjectionProgress
 
     const shown = Effect.fnUntraced(function* (
       tenantId: string,
@@ -61,7 +61,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
         const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
         const reason = yield* refusable(() => reasonOf(bytes))
         if (!isClientId(id)) return yield* notFound("event")
-        const { final: merging } = yield* readableView(visibility, tenantId)
+        const { final: merging } = yield* readableView(projection, tenantId)
         // Nothing is erased for the sake of an event that can't be shown.
         if (sequence !== undefined) yield* shown(tenantId, id, sequence, merging)
         const idempotency = key && { key, body: bytes }
@@ -77,7 +77,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
         if (known?.kind === "written") {
           return yield* unavailable("not erased in time; it may still happen, so try again")
         }
-        const { final } = visibility.of(tenantId)
+        const { final } = projection.of(tenantId)
         const event = yield* shown(tenantId, id, sequence, final)
         return json({
           ...event,

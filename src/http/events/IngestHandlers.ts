@@ -6,7 +6,7 @@ import { Effect, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Receipts } from "../../actors/follower/Receipts.ts"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { verifyReceiptId } from "../../domain/Identifiers.ts"
 import {
   parseStrict,
@@ -191,7 +191,7 @@ export const layerIngestHandlers = HttpApiBuilder.group(
     const quota = yield* Quota
     const receipts = yield* Receipts
     const store = yield* EventStore
-    const visibility = yield* Visibility
+    const projection = yield* ProjectionProgress
     const secret = Redacted.value(redacted)
 
     /** Read, prepare and ingest; counted once the log has it. */
@@ -235,7 +235,7 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       }
       const { duplicates, first_sequence_number: appended, ids } = receipt
       const sequence = appended ?? duplicates?.[0]?.sequence_number
-      const { final } = visibility.of(tenantId)
+      const { final } = projection.of(tenantId)
       const found = yield* store.byId(tenantId, ids[0]!, sequence, final)
       const body = found?.body
       return body === undefined

@@ -5,8 +5,8 @@
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Visibility } from "../../actors/log/Visibility.ts"
-import { linkOf } from "../../domain/chain/Link.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { linkOf } from "../../domain/chain/ChainLink.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
 import {
@@ -110,7 +110,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const { publicUrl } = yield* ApiSettings
     const store = yield* EventStore
-    const visibility = yield* Visibility
+    const projection = yield* ProjectionProgress
 
     return handlers
       .handleRaw(
@@ -118,7 +118,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ query: asked, request }) {
           const { tenantId } = yield* CurrentPrincipal
           const type = yield* negotiated(request, listTypes, "events come")
-          const { final } = yield* readableView(visibility, tenantId)
+          const { final } = yield* readableView(projection, tenantId)
           const { afterSequence, beforeSequence, filter, order, page, pageSize } = asked
           if (type !== JSON_TYPE) {
             // No sequence number is below 1, and the store takes none below 0.
@@ -151,7 +151,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
         "getEventStats",
         Effect.fnUntraced(function* ({ query }) {
           const { tenantId } = yield* CurrentPrincipal
-          const { final } = yield* readableView(visibility, tenantId)
+          const { final } = yield* readableView(projection, tenantId)
           const stats = yield* store.stats({ tenantId, ...query }, final)
           const { buckets, groups, other, total } = stats
           return json({ groups, other, buckets, total })
@@ -162,7 +162,7 @@ export const layerQueryHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ params: { id }, query }) {
           const { tenantId } = yield* CurrentPrincipal
           if (!isClientId(id)) return yield* notFound("event")
-          const { final } = yield* readableView(visibility, tenantId)
+          const { final } = yield* readableView(projection, tenantId)
           const found = yield* store.byId(tenantId, id, query.sequence_number, final)
           const body = found?.body
           return body === undefined ? yield* notFound("event") : jsonText(body)

@@ -7,7 +7,7 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Heads } from "../../actors/follower/Heads.ts"
 import { Keys } from "../../actors/follower/Keys.ts"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import { sha256Hex } from "../../domain/Identifiers.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
@@ -27,7 +27,7 @@ import { type ReportInput, type ReportRequest, reportIdOf } from "../../exports/
 import type { Archive } from "../../ports/Archive.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import type { EventStore } from "../../ports/EventStore.ts"
-import { SystemActs } from "../../services/administration/SystemActs.ts"
+import { SystemAuditLog } from "../../services/administration/SystemAuditLog.ts"
 import type { Verifier } from "../../verify/Verifier.ts"
 import { API_VERSION } from "../Api.ts"
 import type { Failure } from "../messages/Answer.ts"
@@ -106,15 +106,22 @@ const unprintable = (message: string, retryAfterSeconds?: number): ApiError =>
 
 const make = Effect.gen(function* () {
   const { publicUrl, serviceName } = yield* ApiSettings
-  const acts = yield* SystemActs
+  const auditLog = yield* SystemAuditLog
   const keys = yield* Keys
   const log = yield* EventLog
   const reports = yield* AuditReports
   const seal = yield* EvidenceSeal
   const slots = yield* ExportSlots
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
   const services = yield* Effect.context<
-    Archive | EventLog | EventStore | EvidenceSeal | Heads | TraceExport | Verifier | Visibility
+    | Archive
+    | EventLog
+    | EventStore
+    | EvidenceSeal
+    | Heads
+    | TraceExport
+    | Verifier
+    | ProjectionProgress
   >()
 
   /** What is verified now is compared with a checkpoint of now: the next export says the same. */
@@ -123,7 +130,7 @@ const make = Effect.gen(function* () {
       for (const chain of chains) yield* seal.latest(treeNameOf(tenantId, chain))
       const partition = log.partitionOf(tenantId)
       const [end = 0] = yield* log.ends([{ topic: "checkpoints", partition }])
-      yield* visibility.reached(partition, { checkpoints: end })
+      yield* projection.awaitOffset(partition, { checkpoints: end })
     }).pipe(Effect.timeoutOption(CHECKPOINT_TIMEOUT), Effect.exit)
 
   const requestOf = (request: Request, { askedBy, ownUrl }: ExportOrder): ReportRequest => ({
@@ -177,7 +184,7 @@ const make = Effect.gen(function* () {
     scope: ExportScope,
     report: ReportInput | undefined
   ) =>
-    acts.log({
+    auditLog.log({
       actor: askedBy.id,
       action: "export.created",
       resource: { type: resourceTypes[kind], id: scope.tenantId },
@@ -216,7 +223,7 @@ const make = Effect.gen(function* () {
     order: ExportOrder
   ) {
     const { filter, tenantId } = order
-    const { final } = yield* readableView(visibility, tenantId)
+    const { final } = yield* readableView(projection, tenantId)
     const current = yield* currentEtag(kind, order).pipe(Effect.provideContext(services))
     const etag = tagged(kind, current)
     if (matchesEtag(request.headers["if-none-match"], etag)) return unchanged(etag)

@@ -3,9 +3,9 @@
  * the store answers a query. What works for the probe works for a client's write; no state is trusted.
  */
 import { Clock, Effect, Exit, Layer, Option, Ref, Semaphore } from "effect"
-import { Following } from "../../actors/follower/Follower.ts"
+import { Following } from "../../actors/follower/LogFollower.ts"
 import { Receipts } from "../../actors/follower/Receipts.ts"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import type { Command } from "../../domain/records/Command.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import { EventLog } from "../../ports/EventLog.ts"
@@ -38,7 +38,7 @@ const make = Effect.fnUntraced(function* (roles: ReadonlyArray<string>) {
   const log = yield* EventLog
   const commands = yield* CommandLog
   const receipts = yield* Receipts
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
   const following = yield* Following
   const store = yield* EventStore
   const partitions = Array.from({ length: log.partitions }, (_, partition) => partition)
@@ -54,11 +54,11 @@ const make = Effect.fnUntraced(function* (roles: ReadonlyArray<string>) {
       if (decision.kind !== "outcome") return
       yield* Ref.set(reach, "projection")
       const { receipt, receiptOffset } = decision
-      yield* visibility.reached(partition, {
+      yield* projection.awaitOffset(partition, {
         events: receipt.events_next,
         receipts: receiptOffset + 1
       })
-      yield* Ref.set(reach, visibility.partition(partition).rebuilding ? "projection" : "ready")
+      yield* Ref.set(reach, projection.partition(partition).rebuilding ? "projection" : "ready")
     }).pipe(Effect.timeoutOption(PROBE_TIMEOUT), Effect.exit)
     return yield* Ref.get(reach)
   })
@@ -112,5 +112,5 @@ export const layerReadiness = (
 ): Layer.Layer<
   Readiness,
   never,
-  EventLog | CommandLog | Receipts | Visibility | Following | EventStore
+  EventLog | CommandLog | Receipts | ProjectionProgress | Following | EventStore
 > => Layer.effect(Readiness, make(roles))

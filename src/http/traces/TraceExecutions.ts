@@ -4,7 +4,7 @@
  */
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
@@ -117,10 +117,10 @@ export const makeExecutionHandlers = Effect.gen(function* () {
   const requests = yield* TraceRequests
   const store = yield* TraceStore
   const verifier = yield* TraceVerifier
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
   const writes = yield* TraceWrites
   const graphText = traceGraphs(store)
-  const reads = traceReads(store, visibility)
+  const reads = traceReads(store, projection)
   const write = (operation: ReadWrite) =>
     Effect.provideService(writeOne(operation), TraceWrites, writes)
 
@@ -158,7 +158,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
       const { query: asked, request } = input
       const { page, pageSize, selection } = asked
       const { tenantId } = yield* CurrentPrincipal
-      const { final } = yield* readableView(visibility, tenantId)
+      const { final } = yield* readableView(projection, tenantId)
       const offset = (page - 1) * pageSize
       const found = yield* store.page({ tenantId, ...selection, offset, limit: pageSize }, final)
       const chunks = found.executions.pipe(
@@ -173,7 +173,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
 
     getExecution: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
-      yield* readableView(visibility, tenantId)
+      yield* readableView(projection, tenantId)
       const execution = yield* reads.execution(tenantId, id)
       return execution === undefined ? yield* notFound("execution") : json(execution)
     }),
@@ -192,7 +192,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
       const { id } = params
       const { cursor: after, page_size: itemsMax = TRACE_PAGE_SIZE } = query
       const { tenantId } = yield* CurrentPrincipal
-      yield* readableView(visibility, tenantId)
+      yield* readableView(projection, tenantId)
       if (wantsLines(request)) {
         const chunks = yield* reads.allSpans(tenantId, id, after)
         if (chunks === undefined) return yield* notFound("execution")
@@ -212,14 +212,14 @@ export const makeExecutionHandlers = Effect.gen(function* () {
 
     getDag: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
-      const { final } = yield* readableView(visibility, tenantId)
+      const { final } = yield* readableView(projection, tenantId)
       const execution = yield* store.facts(tenantId, id, { kind: "execution" }, final)
       return jsonText(yield* graphText(tenantId, id, execution))
     }),
 
     verifyExecution: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
-      yield* readableView(visibility, tenantId)
+      yield* readableView(projection, tenantId)
       const report = yield* verifier.verify(tenantId, id)
       return report === undefined ? yield* notFound("execution") : json(report)
     })

@@ -10,7 +10,7 @@ import {
   spanChunks,
   spansFrom
 } from "../../actors/feeds/SpanPages.ts"
-import type { Visibility } from "../../actors/log/Visibility.ts"
+import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import type { Execution, Span, TraceEvent } from "../../domain/traces/TraceResources.ts"
 import { foldFacts, toTraceEvent } from "../../domain/traces/TraceView.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
@@ -95,11 +95,11 @@ export interface TraceReads {
 /** The reads of a store, merging where the projection says that rows may stand there twice. */
 export const traceReads = (
   store: TraceStore["Service"],
-  visibility: Visibility["Service"]
+  projection: ProjectionProgress["Service"]
 ): TraceReads => {
   const read = (tenantId: string, executionId: string, selection: FactSelection) =>
     Effect.suspend(() =>
-      store.facts(tenantId, executionId, selection, visibility.of(tenantId).final)
+      store.facts(tenantId, executionId, selection, projection.of(tenantId).final)
     ).pipe(Effect.map(factsOf))
 
   const executionFacts = (tenantId: string, executionId: string) =>

@@ -3,7 +3,7 @@
  * what the store shows once they are visible.
  */
 import { Effect } from "effect"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
 import type { RequestOf } from "../contract/Requests.ts"
@@ -32,9 +32,9 @@ export const makeSpanHandlers = Effect.gen(function* () {
   const { publicUrl = "" } = yield* ApiSettings
   const requests = yield* TraceRequests
   const store = yield* TraceStore
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
   const writes = yield* TraceWrites
-  const reads = traceReads(store, visibility)
+  const reads = traceReads(store, projection)
   const write = (operation: ReadWrite) =>
     Effect.provideService(writeOne(operation), TraceWrites, writes)
 
@@ -57,7 +57,7 @@ export const makeSpanHandlers = Effect.gen(function* () {
   return {
     getSpan: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
-      yield* readableView(visibility, tenantId)
+      yield* readableView(projection, tenantId)
       const span = yield* reads.span(tenantId, id)
       if (span === undefined) return yield* notFound("span")
       const at = { executionId: span.execution_id, spanId: id }
@@ -90,7 +90,7 @@ export const makeSpanHandlers = Effect.gen(function* () {
       const { id } = params
       const { cursor, page_size: itemsMax = TRACE_PAGE_SIZE } = query
       const { tenantId } = yield* CurrentPrincipal
-      yield* readableView(visibility, tenantId)
+      yield* readableView(projection, tenantId)
       const executionId = yield* store.executionOfSpan(tenantId, id)
       if (executionId === undefined) return yield* notFound("span")
       const at = { executionId, spanId: id }

@@ -5,7 +5,7 @@
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { TraceFeed } from "../../actors/feeds/TraceFeed.ts"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
 import type { RequestOf } from "../contract/Requests.ts"
 import { notFound, refusable } from "../messages/ApiError.ts"
@@ -21,7 +21,7 @@ import type { streamExecution } from "./TraceContract.ts"
 export const makeTraceStreamHandlers = Effect.gen(function* () {
   const draining = yield* Draining
   const feed = yield* TraceFeed
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
 
   return {
     streamExecution: Effect.fnUntraced(function* (input: RequestOf<typeof streamExecution>) {
@@ -30,7 +30,7 @@ export const makeTraceStreamHandlers = Effect.gen(function* () {
       const after = yield* refusable(() => resumePoint(request, query.after_sequence))
       const { id: executionId } = params
       if (!isClientId(executionId)) return yield* notFound("execution")
-      yield* readableView(visibility, tenantId)
+      yield* readableView(projection, tenantId)
       const onStalled = yield* cutWhenStalled(request)
       const subscription = { tenantId, keyId, executionId, after, onStalled }
       const bytes = yield* refusing(feed.subscribe(subscription))

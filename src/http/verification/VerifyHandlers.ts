@@ -7,9 +7,9 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { ChainEnds } from "../../actors/chainEnds/ChainEnds.ts"
 import { Receipts } from "../../actors/follower/Receipts.ts"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { type ChainLink, linkOf } from "../../domain/chain/ChainLink.ts"
 import { treeNameOf } from "../../domain/chain/Chains.ts"
-import { type Link, linkOf } from "../../domain/chain/Link.ts"
 import { isClientId, verifyReceiptId } from "../../domain/Identifiers.ts"
 import type { EventLog } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
@@ -42,7 +42,7 @@ interface Predecessor {
 const eventReport = (
   report: VerifyReport,
   eventId: string,
-  link: Link,
+  link: ChainLink,
   predecessor: Predecessor | null,
   inclusion: EventInclusion | undefined
 ) => {
@@ -88,8 +88,8 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
     const receipts = yield* Receipts
     const verifier = yield* Verifier
     const store = yield* EventStore
-    const visibility = yield* Visibility
-    const services = yield* Effect.context<ChainEnds | EventLog | EventStore | Visibility>()
+    const projection = yield* ProjectionProgress
+    const services = yield* Effect.context<ChainEnds | EventLog | EventStore | ProjectionProgress>()
     const checkpoints = yield* signedCheckpoints
 
     const predecessorOf = Effect.fnUntraced(function* (tenantId: string, sequence: number) {
@@ -172,7 +172,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ params: { id }, query }) {
           const { tenantId } = yield* CurrentPrincipal
           if (!isClientId(id)) return yield* notFound("event")
-          const { final } = yield* readableView(visibility, tenantId)
+          const { final } = yield* readableView(projection, tenantId)
           const shown = yield* store.byId(tenantId, id, query.sequence_number, final)
           if (shown === undefined) return yield* notFound("event")
           const link = linkOf(Buffer.from(shown.body))

@@ -5,8 +5,8 @@
  */
 import { timingSafeEqual } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
-import { RegistryView } from "../../actors/follower/Follower.ts"
 import { Keys, type Principal, Unauthenticated } from "../../actors/follower/Keys.ts"
+import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { newApiKey, SYSTEM_TENANT, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
 import { linksEndingWith } from "../../domain/registry/Registry.ts"
 import type {
@@ -17,7 +17,7 @@ import type {
   Tenant
 } from "../../domain/registry/RegistryEntry.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
-import { type SystemAct, SystemActs } from "./SystemActs.ts"
+import { type SystemAct, SystemAuditLog } from "./SystemAuditLog.ts"
 
 /** A key that the configuration makes known: the secret is hashed at once. */
 export interface BootstrapKey {
@@ -103,7 +103,7 @@ const describe = (
 
 const make = Effect.fnUntraced(function* (settings: KeySettings) {
   const view = yield* RegistryView
-  const acts = yield* SystemActs
+  const auditLog = yield* SystemAuditLog
   const adminHash =
     settings.adminToken === undefined ? undefined : sha256Hex(Redacted.value(settings.adminToken))
   const startedAt = formatMicros(nowMicros())
@@ -144,7 +144,7 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
   }
 
   const act = (operation: Parameters<typeof describe>[0], links: ReadonlyArray<ShareLink> = []) =>
-    acts.act(operation, describe(operation, links))
+    auditLog.record(operation, describe(operation, links))
 
   return Keys.of({
     authenticate,
@@ -206,4 +206,4 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
 /** Keys of the registry, of the configuration, and the admin token. */
 export const layerKeys = (
   settings: KeySettings
-): Layer.Layer<Keys, never, RegistryView | SystemActs> => Layer.effect(Keys, make(settings))
+): Layer.Layer<Keys, never, RegistryView | SystemAuditLog> => Layer.effect(Keys, make(settings))

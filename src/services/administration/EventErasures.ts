@@ -3,7 +3,7 @@
  * so. The details themselves are taken out by the projection, which reads it like any other event.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
-import { Visibility } from "../../actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type AuditEvent, RESERVED_ACTION_PREFIX } from "../../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
@@ -98,11 +98,11 @@ const erasureEvent = (
 const make = Effect.fnUntraced(function* (secret: string) {
   const ingest = yield* Ingest
   const store = yield* EventStore
-  const visibility = yield* Visibility
+  const projection = yield* ProjectionProgress
 
   /** The events with this id that come after one of them, in the order of the chain. */
   const named = Effect.fnUntraced(function* (tenantId: string, id: string, afterSequence: number) {
-    const { final } = visibility.of(tenantId)
+    const { final } = projection.of(tenantId)
     const filter = { ...emptyFilter, id }
     const { bodies } = yield* store.page(
       { tenantId, filter, order: "asc", offset: 0, limit: PAGE_EVENTS, afterSequence },
@@ -158,5 +158,5 @@ const make = Effect.fnUntraced(function* (secret: string) {
 /** `secret` is `ALK_SECRET`. */
 export const layerEventErasures = (
   secret: Redacted.Redacted
-): Layer.Layer<EventErasures, never, Ingest | EventStore | Visibility> =>
+): Layer.Layer<EventErasures, never, Ingest | EventStore | ProjectionProgress> =>
   Layer.effect(EventErasures, make(Redacted.value(secret)))

@@ -4,8 +4,8 @@
  */
 import { timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Schema } from "effect"
-import { RegistryView } from "../../actors/follower/Follower.ts"
 import { Unauthenticated } from "../../actors/follower/Keys.ts"
+import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { newShareToken, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
 import {
@@ -16,7 +16,7 @@ import {
 } from "../../domain/registry/Registry.ts"
 import type { ShareLink } from "../../domain/registry/RegistryEntry.ts"
 import { formatMicros, microsOf, nowMicros } from "../../domain/Timestamp.ts"
-import { type SystemActFailure, SystemActs } from "./SystemActs.ts"
+import { type SystemActFailure, SystemAuditLog } from "./SystemAuditLog.ts"
 
 /** The tenant has as many usable links as it may have. */
 export class TooManyLinks extends Schema.TaggedError<TooManyLinks>()("TooManyLinks", {
@@ -64,7 +64,7 @@ const now = (): string => formatMicros(nowMicros())
 
 const make = Effect.gen(function* () {
   const view = yield* RegistryView
-  const acts = yield* SystemActs
+  const auditLog = yield* SystemAuditLog
   const own = (tenantId: string): ReadonlyArray<ShareLink> => [...view.registry().linksOf(tenantId)]
 
   return ShareLinks.of({
@@ -86,8 +86,8 @@ const make = Effect.gen(function* () {
           ...(maxUses === undefined ? {} : { max_uses: maxUses }),
           uses: 0
         }
-        return acts
-          .act(
+        return auditLog
+          .record(
             { op: "create_link", link },
             {
               actor: keyId,
@@ -109,7 +109,7 @@ const make = Effect.gen(function* () {
       ),
     get: (tenantId, id) => Effect.sync(() => own(tenantId).find((link) => link.id === id)),
     revoke: (tenantId, id, keyId) =>
-      acts.act(
+      auditLog.record(
         { op: "revoke_link", tenant_id: tenantId, link_id: id, revoked_at: now() },
         {
           actor: keyId,
@@ -130,8 +130,8 @@ const make = Effect.gen(function* () {
           : Effect.succeed(link)
       }),
     use: ({ id, tenant_id }) =>
-      acts
-        .act(
+      auditLog
+        .record(
           { op: "use_link", tenant_id, link_id: id, used_at: now() },
           {
             actor: id,
@@ -144,5 +144,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-export const layerShareLinks: Layer.Layer<ShareLinks, never, RegistryView | SystemActs> =
+export const layerShareLinks: Layer.Layer<ShareLinks, never, RegistryView | SystemAuditLog> =
   Layer.effect(ShareLinks, make)

@@ -8,7 +8,7 @@ import type { ChainEnds } from "../../actors/chainEnds/ChainEnds.ts"
 import { Heads, headOf } from "../../actors/follower/Heads.ts"
 import type { PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import type { Receipts } from "../../actors/follower/Receipts.ts"
-import type { Visibility } from "../../actors/log/Visibility.ts"
+import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { chainOfTree } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
 import { leavesUpTo, type Tile } from "../../domain/chain/Tile.ts"
@@ -166,5 +166,5 @@ export const layerCheckpoints = (
   | Heads
   | PublishedKeys
   | Receipts
-  | Visibility
+  | ProjectionProgress
 > => Layer.effect(Checkpoints, make(settings))

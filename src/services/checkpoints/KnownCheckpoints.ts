@@ -11,7 +11,7 @@ import {
 } from "../../actors/chainEnds/GenuineCheckpoints.ts"
 import { isCaughtUp } from "../../actors/follower/CaughtUp.ts"
 import { PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
-import type { Visibility } from "../../actors/log/Visibility.ts"
+import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type Chain, chainOfTree } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,
@@ -89,7 +89,7 @@ const makeOpener = (keys: PublishedKeys["Service"]) => {
 
 /** `serviceName` is the origin of this service's notes. */
 export const makeKnownCheckpoints = Effect.fnUntraced(function* (serviceName: string) {
-  const context = yield* Effect.context<EventLog | Visibility>()
+  const context = yield* Effect.context<EventLog | ProjectionProgress>()
   const ends = yield* ChainEnds
   const keys = yield* PublishedKeys
   const store = yield* CheckpointStore

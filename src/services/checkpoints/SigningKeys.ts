@@ -4,7 +4,7 @@
  * was rotated away stays published, for what it signed until then.
  */
 import { Effect, Layer, type Redacted, Schedule } from "effect"
-import { RegistryView } from "../../actors/follower/Follower.ts"
+import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { type PublishedKey, PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import { TreeSigners } from "../../actors/follower/TreeSigners.ts"
 import { scan } from "../../actors/log/PartitionScan.ts"
@@ -22,7 +22,7 @@ import { lineKeysOf } from "../../domain/registry/Registry.ts"
 import type { SigningKey } from "../../domain/registry/RegistryEntry.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import { EventLog, type LogRecord, type Position } from "../../ports/EventLog.ts"
-import { systemCommand } from "../administration/SystemActs.ts"
+import { systemCommand } from "../administration/SystemAuditLog.ts"
 import { CommandLog } from "../commands/CommandLog.ts"
 
 /** The keys of the registry with what each counts for; `trusted`: vkeys that the operator lists. */

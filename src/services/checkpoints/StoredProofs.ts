@@ -3,7 +3,7 @@
  * signed checkpoint.
  */
 import { Clock, Effect, Result } from "effect"
-import type { Visibility } from "../../actors/log/Visibility.ts"
+import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { chainOfTree } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
 import {
@@ -106,7 +106,7 @@ const readTile = (
 }
 
 export const makeStoredProofs = Effect.gen(function* () {
-  const context = yield* Effect.context<EventLog | Visibility>()
+  const context = yield* Effect.context<EventLog | ProjectionProgress>()
   const hashTree = yield* HashTree
   const mismatches = new Remembered<number>()
 

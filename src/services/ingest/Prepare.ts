@@ -6,11 +6,11 @@
 import { hash } from "node:crypto"
 import {
   bodyText,
+  type CanonicalFields,
   contentHash,
   coreText,
   detailsHash,
-  detailsText,
-  type EventTexts
+  detailsText
 } from "../../domain/chain/HashChain.ts"
 import {
   ACTION_FORM,
@@ -252,7 +252,7 @@ interface Checked {
   readonly item: Fields
   readonly actor: Fields
   readonly resource: Fields
-  readonly texts: EventTexts
+  readonly texts: CanonicalFields
   readonly id: string
   readonly warnings: ReadonlyArray<string>
 }

@@ -9,7 +9,7 @@ import {
 } from "../../../src/actors/feeds/LiveFeed.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { Keys } from "../../../src/actors/follower/Keys.ts"
-import { Visibility } from "../../../src/actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
@@ -67,10 +67,10 @@ const layerFeed = (world: World, streamsMax = 10) =>
     Layer.provide([
       logOf(world),
       storeOf(world),
-      Layer.succeed(Visibility, {
+      Layer.succeed(ProjectionProgress, {
         of: () => noProgress(0),
         partition: noProgress,
-        reached: () => Effect.void
+        awaitOffset: () => Effect.void
       }),
       Layer.mock(Heads, { head: () => Effect.sync(() => world.chain.head) }),
       Layer.mock(Keys, { isAdmin: () => false, revoked: () => Deferred.await(world.revoked) })

@@ -1,8 +1,12 @@
 /** Who follows the log begins again whatever ends it, and says meanwhile that it does not follow. */
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { Following, layerFollower, RegistryView } from "../../../src/actors/follower/Follower.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
+import {
+  Following,
+  layerLogFollower,
+  RegistryView
+} from "../../../src/actors/follower/LogFollower.ts"
 import { registryKey, registryValue } from "../../../src/domain/registry/RegistryEntry.ts"
 import {
   EventLog,
@@ -66,7 +70,7 @@ it.live("a follower survives errors and defects of its reader", () =>
       })
     })
     const following = yield* Layer.build(
-      layerFollower.pipe(
+      layerLogFollower.pipe(
         Layer.provide([
           log,
           Layer.mock(EventStore, {
@@ -145,7 +149,7 @@ it.live("a head never goes back, unless the changelog was cleared", () =>
       })
     })
     const following = yield* Layer.build(
-      layerFollower.pipe(
+      layerLogFollower.pipe(
         Layer.provide([
           log,
           Layer.mock(EventStore, {

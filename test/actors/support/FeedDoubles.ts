@@ -8,7 +8,7 @@ import { READER_LIMITS } from "../../../src/actors/feeds/Subscriber.ts"
 import { layerTraceFeed } from "../../../src/actors/feeds/TraceFeed.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { Keys } from "../../../src/actors/follower/Keys.ts"
-import { Visibility } from "../../../src/actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/traces/TraceFact.ts"
 import { EventLog, type LogRecord, type Position } from "../../../src/ports/EventLog.ts"
@@ -121,10 +121,10 @@ const storeOf = (world: FeedWorld) =>
   })
 
 const visibilityOf = (world: FeedWorld) =>
-  Layer.succeed(Visibility, {
+  Layer.succeed(ProjectionProgress, {
     of: () => noProgress(1),
     partition: noProgress,
-    reached: (_partition, { traces = 0 }) =>
+    awaitOffset: (_partition, { traces = 0 }) =>
       Effect.suspend(() =>
         world.tracesNext >= traces ? Effect.void : Effect.fail("not yet")
       ).pipe(

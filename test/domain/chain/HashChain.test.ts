@@ -7,11 +7,11 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {
   appendSuffix,
+  type CanonicalFields,
   contentHash,
   coreText,
   detailsHash,
   detailsText,
-  type EventTexts,
   eraseEvent,
   faultOf,
   GENESIS_HASH,
@@ -420,7 +420,7 @@ describe("eraseEvent", () => {
 })
 
 describe("detailsText and coreText", () => {
-  const texts = (present: ReadonlyArray<boolean>): EventTexts => ({
+  const texts = (present: ReadonlyArray<boolean>): CanonicalFields => ({
     id: '"i"',
     timestamp: '"t"',
     actorId: '"a"',

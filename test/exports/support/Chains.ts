@@ -3,11 +3,11 @@ import { createHash } from "node:crypto"
 import {
   appendSuffix,
   bodyText,
+  type CanonicalFields,
   contentHash,
   coreText,
   detailsHash,
   detailsText,
-  type EventTexts,
   eraseEvent,
   GENESIS_HASH,
   linkHash
@@ -72,7 +72,7 @@ export class TestChain {
     const sequence = this.bodies.length + 1
     const event = { ...plain(sequence), ...item }
     const { actor, metadata, resource } = event as ReturnType<typeof plain> & Item
-    const texts: EventTexts = {
+    const texts: CanonicalFields = {
       id: quote(event.id),
       timestamp: quote(event.timestamp),
       actorId: quote(actor.id),

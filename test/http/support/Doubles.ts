@@ -6,15 +6,15 @@ import { Deferred, Effect, Layer, Redacted, Stream } from "effect"
 import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
 import { LiveFeed, ResumePointInvalid, TooManyStreams } from "../../../src/actors/feeds/LiveFeed.ts"
 import { Readers } from "../../../src/actors/feeds/Subscriber.ts"
-import { RegistryView } from "../../../src/actors/follower/Follower.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { Keys, type Principal } from "../../../src/actors/follower/Keys.ts"
+import { RegistryView } from "../../../src/actors/follower/LogFollower.ts"
 import {
   type Decision,
   type ReceiptState,
   Receipts
 } from "../../../src/actors/follower/Receipts.ts"
-import { Visibility } from "../../../src/actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import { erasedTargetsOf } from "../../../src/actors/projection/ProjectionErasure.ts"
 import { emptyState } from "../../../src/actors/sequencer/SequencerState.ts"
 import { advance, step } from "../../../src/actors/sequencer/SequencerStep.ts"
@@ -41,7 +41,7 @@ import {
 import { layerKeys } from "../../../src/services/administration/Administration.ts"
 import { EventErasures } from "../../../src/services/administration/EventErasures.ts"
 import { layerShareLinks } from "../../../src/services/administration/ShareLinks.ts"
-import { layerSystemActs } from "../../../src/services/administration/SystemActs.ts"
+import { layerSystemAuditLog } from "../../../src/services/administration/SystemAuditLog.ts"
 import {
   CommandLog,
   type CommandLogBusy,
@@ -414,7 +414,7 @@ const registryOf = (world: World) =>
 
 /** Acts that the world's sequencer decides, and the registry that they change. */
 const actsOf = (world: World) =>
-  layerSystemActs(settings.secret).pipe(
+  layerSystemAuditLog(settings.secret).pipe(
     Layer.provideMerge(Layer.succeed(RegistryView, registryOf(world))),
     Layer.provide([
       Layer.succeed(CommandLog, commandLog(world)),
@@ -475,10 +475,10 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
       traceHead: (tenantId) => Effect.sync(() => world.state.traceHeads.get(tenantId)),
       trees: Effect.sync(() => [...world.state.heads.keys()])
     }),
-    Layer.succeed(Visibility, {
+    Layer.succeed(ProjectionProgress, {
       of: () => ({ ...noProgress(0), rebuilding: world.rebuilding }),
       partition: (partition) => ({ ...noProgress(partition), rebuilding: world.rebuilding }),
-      reached: () => Effect.void
+      awaitOffset: () => Effect.void
     }),
     Layer.succeed(Readiness, {
       check: Effect.suspend(() => {

@@ -23,7 +23,10 @@ import { HttpListener } from "../../../src/http/server/HttpListener.ts"
 import { LogUnavailable } from "../../../src/ports/EventLog.ts"
 import type { StoreUnavailable } from "../../../src/ports/EventStore.ts"
 import { PdfBusy, PdfUnavailable } from "../../../src/ports/PdfRenderer.ts"
-import { type SystemAct, SystemActs } from "../../../src/services/administration/SystemActs.ts"
+import {
+  type SystemAct,
+  SystemAuditLog
+} from "../../../src/services/administration/SystemAuditLog.ts"
 import {
   HISTORY_FROM,
   HISTORY_TO,
@@ -160,7 +163,7 @@ const verifier = (world: World) => {
 }
 
 const acts = (state: ExportWorld) =>
-  Layer.mock(SystemActs, {
+  Layer.mock(SystemAuditLog, {
     log: (act) =>
       Effect.suspend(() => {
         if (state.recordBreaks) {

@@ -123,7 +123,7 @@ const logOf = (world: ProofWorld) =>
       })
   })
 
-/** Needs what the service asks the sequencer by, and the visibility of the store. */
+/** Needs what the service asks the sequencer by, and the projection of the store. */
 export const layerProofs = (world: ProofWorld, secret: Redacted.Redacted) => {
   const keys = keysOf(world)
   return layerCheckpoints({ secret, serviceName: "alk" }).pipe(

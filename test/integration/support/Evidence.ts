@@ -4,7 +4,7 @@
  */
 import { Effect, Layer, type Scope } from "effect"
 import { layerChainEnds } from "../../../src/actors/chainEnds/ChainEndsOfLog.ts"
-import { layerFollower } from "../../../src/actors/follower/Follower.ts"
+import { layerLogFollower } from "../../../src/actors/follower/LogFollower.ts"
 import { PublishedKeys } from "../../../src/actors/follower/PublishedKeys.ts"
 import { runProjection } from "../../../src/actors/projection/Projection.ts"
 import { runSequencer } from "../../../src/actors/sequencer/Sequencer.ts"
@@ -171,7 +171,7 @@ export const rewritten = (bodies: ReadonlyArray<string>, kept: number, length: n
 export const layerVerification = layerVerifier.pipe(
   Layer.provideMerge(layerSignedCheckpoints("alk").pipe(Layer.provide(layerOwnKey))),
   Layer.provideMerge(layerChainEnds(true)),
-  Layer.provideMerge(layerFollower)
+  Layer.provideMerge(layerLogFollower)
 )
 
 export const verify = (more: Partial<VerifyRequest> = {}) =>

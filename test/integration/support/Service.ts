@@ -4,7 +4,7 @@
  */
 import { assert } from "@effect/vitest"
 import { Context, Effect, Layer, Schedule } from "effect"
-import { layerFollower, RegistryView } from "../../../src/actors/follower/Follower.ts"
+import { layerLogFollower, RegistryView } from "../../../src/actors/follower/LogFollower.ts"
 import { Receipts } from "../../../src/actors/follower/Receipts.ts"
 import { runProjection } from "../../../src/actors/projection/Projection.ts"
 import { runSequencer } from "../../../src/actors/sequencer/Sequencer.ts"
@@ -22,7 +22,7 @@ const settings = { ...checkpointSigner, windows: { dedup: 100, idempotency: 100 
 export const running = Effect.gen(function* () {
   yield* Effect.forkScoped(runSequencer(0, settings, () => Effect.void))
   yield* runProjection({ settleMs: 0 })
-  const following = yield* Layer.build(Layer.fresh(layerFollower))
+  const following = yield* Layer.build(Layer.fresh(layerLogFollower))
   return {
     view: Context.get(following, RegistryView),
     receipts: Context.get(following, Receipts)

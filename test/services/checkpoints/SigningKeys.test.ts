@@ -3,12 +3,12 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
-import { RegistryView } from "../../../src/actors/follower/Follower.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
+import { RegistryView } from "../../../src/actors/follower/LogFollower.ts"
 import { type PublishedKey, PublishedKeys } from "../../../src/actors/follower/PublishedKeys.ts"
 import { Receipts } from "../../../src/actors/follower/Receipts.ts"
 import { TreeSigners } from "../../../src/actors/follower/TreeSigners.ts"
-import { Visibility } from "../../../src/actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import { type Signer, signerOf } from "../../../src/domain/chain/Checkpoint.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
 import type { Command } from "../../../src/domain/records/Command.ts"
@@ -163,10 +163,10 @@ it.effect(
             submitted += 1
           })
       }),
-      Layer.succeed(Visibility, {
+      Layer.succeed(ProjectionProgress, {
         of: () => noProgress(0),
         partition: noProgress,
-        reached: () => Effect.void
+        awaitOffset: () => Effect.void
       })
     )
     return Effect.gen(function* () {

@@ -5,11 +5,11 @@
 import {
   appendSuffix,
   bodyText,
+  type CanonicalFields,
   contentHash,
   coreText,
   detailsHash,
   detailsText,
-  type EventTexts,
   GENESIS_HASH,
   linkHash
 } from "../../../src/domain/chain/HashChain.ts"
@@ -41,7 +41,7 @@ export const createdAt = (micros: number): string =>
 const optionalQuote = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : quote(text)
 
-const textsOf = (fields: Fields, sequence: number): EventTexts => {
+const textsOf = (fields: Fields, sequence: number): CanonicalFields => {
   const somebody = { id: `user-${sequence % 3}`, type: "human", email: "u@example.com" }
   const actor = fields.actor ?? somebody
   const resource = fields.resource ?? { id: `doc-${sequence}`, type: "document", name: "Plan" }

@@ -5,7 +5,7 @@
 import { Effect, Layer } from "effect"
 import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
-import { Visibility } from "../../../src/actors/log/Visibility.ts"
+import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import type { Head } from "../../../src/domain/chain/Head.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { EventLog } from "../../../src/ports/EventLog.ts"
@@ -26,10 +26,10 @@ export const layerLog = (world: LogWorld) =>
       partitionOf: () => 0,
       ends: (positions) => Effect.succeed(positions.map(() => 0))
     }),
-    Layer.succeed(Visibility, {
+    Layer.succeed(ProjectionProgress, {
       of: () => ({ ...noProgress(0), final: world.final }),
       partition: (partition) => ({ ...noProgress(partition), final: world.final }),
-      reached: () => Effect.void
+      awaitOffset: () => Effect.void
     }),
     Layer.succeed(ChainEnds, {
       head: ({ tenantId }) => Effect.sync(() => world.heads.get(tenantId)),

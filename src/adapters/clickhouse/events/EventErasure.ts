@@ -4,8 +4,8 @@
  * domain's to say.
  */
 import { Effect } from "effect"
+import { linkOf } from "../../../domain/chain/ChainLink.ts"
 import { eraseEvent } from "../../../domain/chain/HashChain.ts"
-import { linkOf } from "../../../domain/chain/Link.ts"
 import { ERASURE_ACTION, erasureOf } from "../../../domain/events/Erasure.ts"
 import { parseEvent } from "../../../domain/events/StoredEvent.ts"
 import type { EventErasure, EventStore } from "../../../ports/EventStore.ts"

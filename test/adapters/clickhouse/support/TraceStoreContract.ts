@@ -10,7 +10,7 @@ import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreC
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import { layerTraceStore } from "../../../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
 import { columns } from "../../../../src/adapters/clickhouse/traces/TraceColumns.ts"
-import { linkOf } from "../../../../src/domain/chain/Link.ts"
+import { linkOf } from "../../../../src/domain/chain/ChainLink.ts"
 import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
 import {
   eraseFact,

@@ -7,7 +7,7 @@ import { parseJson } from "../json/Json.ts"
 import type { Chain } from "./Chains.ts"
 import { GENESIS_HASH } from "./HashChain.ts"
 
-export interface Link {
+export interface ChainLink {
   readonly tenantId: string
   readonly sequenceNumber: number
   readonly createdAt: string
@@ -19,7 +19,7 @@ export interface Link {
 /** Where the sequencer's part of a stored event begins; nothing the client sent can follow it. */
 const MARK = ',"tenant_id":'
 
-interface Suffix {
+interface ChainFields {
   readonly tenant_id?: unknown
   readonly sequence_number?: unknown
   readonly chain_sequence?: unknown
@@ -30,13 +30,13 @@ interface Suffix {
 }
 
 /** The link of a stored event or fact, or undefined if the bytes don't end like one. */
-export const linkOf = (body: Buffer, chain: Chain = "events"): Link | undefined => {
+export const linkOf = (body: Buffer, chain: Chain = "events"): ChainLink | undefined => {
   const at = body.lastIndexOf(MARK)
   if (at === -1) return undefined
-  let suffix: Suffix
+  let suffix: ChainFields
   try {
     // Hot path: each member is checked below.
-    suffix = parseJson(`{${body.toString("utf8", at + 1)}`) as Suffix
+    suffix = parseJson(`{${body.toString("utf8", at + 1)}`) as ChainFields
   } catch {
     return undefined
   }
@@ -60,10 +60,10 @@ export const linkOf = (body: Buffer, chain: Chain = "events"): Link | undefined 
 }
 
 /** The link that another one may follow, as far as that takes. */
-export type Before = Pick<Link, "sequenceNumber" | "hash">
+export type Before = Pick<ChainLink, "sequenceNumber" | "hash">
 
 /** True if a link is the next one of the chain, or the first one. */
-export const follows = (link: Link, before: Before | undefined): boolean =>
+export const follows = (link: ChainLink, before: Before | undefined): boolean =>
   before === undefined
     ? link.sequenceNumber === 1 && link.prevHash === GENESIS_HASH
     : link.sequenceNumber === before.sequenceNumber + 1 && link.prevHash === before.hash

@@ -33,7 +33,7 @@ import {
 } from "../../ports/EventLog.ts"
 import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
 import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
-import { Visibility } from "../log/Visibility.ts"
+import { ProjectionProgress } from "../log/ProjectionProgress.ts"
 import { handOverName, moveHead, readHead } from "../sequencer/SequencerState.ts"
 import { Heads } from "./Heads.ts"
 import { type Decision, type ReceiptState, Receipts } from "./Receipts.ts"
@@ -57,7 +57,7 @@ interface Kept {
 }
 
 /** What the loop has gathered. Mutated by the loop only; read by the services. */
-class Followed {
+class LogState {
   readonly positions = new Map<string, Position>()
   readonly progress: Array<Progress>
   readonly heads = new Map<string, Head>()
@@ -214,7 +214,7 @@ const toDecision = (kind: string | undefined, value: Buffer, offset: number): De
  * From where each topic is followed: everything of the compacted ones; of the receipts what the
  * store may not hold yet.
  */
-const startPositions = Effect.fnUntraced(function* (followed: Followed, reader: LogReader) {
+const startPositions = Effect.fnUntraced(function* (logState: LogState, reader: LogReader) {
   const log = yield* EventLog
   const partitions = Array.from({ length: log.partitions }, (_, partition) => partition)
   const compacted = [
@@ -227,59 +227,59 @@ const startPositions = Effect.fnUntraced(function* (followed: Followed, reader: 
   const ends = yield* log.ends(compacted)
   for (const [index, { partition, topic }] of compacted.entries()) {
     const { start } = yield* log.bounds(topic, partition)
-    followed.positions.set(`${topic}/${partition}`, { topic, partition, offset: start })
-    yield* catchUp(followed, reader, ends[index]!, `${topic}/${partition}`)
+    logState.positions.set(`${topic}/${partition}`, { topic, partition, offset: start })
+    yield* catchUp(logState, reader, ends[index]!, `${topic}/${partition}`)
   }
   for (const partition of partitions) {
     const { end, start } = yield* log.bounds("receipts", partition)
-    const known = followed.progress[partition]!.receipts_next
+    const known = logState.progress[partition]!.receipts_next
     const offset = Math.min(end, Math.max(start, known))
-    followed.evictedBelow[partition] = offset
+    logState.evictedBelow[partition] = offset
     const topic = "receipts" as const
-    followed.positions.set(`${topic}/${partition}`, { topic, partition, offset })
-    yield* catchUp(followed, reader, end, `${topic}/${partition}`)
+    logState.positions.set(`${topic}/${partition}`, { topic, partition, offset })
+    yield* catchUp(logState, reader, end, `${topic}/${partition}`)
   }
 })
 
 const catchUp = Effect.fnUntraced(function* (
-  followed: Followed,
+  logState: LogState,
   reader: LogReader,
   end: number,
   key: string
 ) {
   for (;;) {
-    const position = followed.positions.get(key)!
+    const position = logState.positions.get(key)!
     if (position.offset >= end) return
     const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
-    yield* reportMalformed(followed.take(yield* reader.fetch([position], limits)))
+    yield* reportMalformed(logState.take(yield* reader.fetch([position], limits)))
   }
 })
 
 /** A position that has left the log (expired receipts): go on where the log begins. */
-const moveToStart = Effect.fnUntraced(function* (followed: Followed) {
+const moveToStart = Effect.fnUntraced(function* (logState: LogState) {
   const log = yield* EventLog
-  for (const [key, { offset, partition, topic }] of followed.positions) {
+  for (const [key, { offset, partition, topic }] of logState.positions) {
     const { start } = yield* log.bounds(topic, partition)
-    if (offset < start) followed.positions.set(key, { topic, partition, offset: start })
+    if (offset < start) logState.positions.set(key, { topic, partition, offset: start })
   }
 })
 
 /** Whatever ends it, it begins again after a while, and says meanwhile that it does not follow. */
-const followForEver = (followed: Followed, reader: LogReader) =>
+const followForEver = (logState: LogState, reader: LogReader) =>
   Effect.gen(function* () {
-    const positions = [...followed.positions.values()]
+    const positions = [...logState.positions.values()]
     const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
     const fetched = yield* reader.fetch(positions, limits)
-    followed.interrupted = undefined
-    yield* reportMalformed(followed.take(fetched))
+    logState.interrupted = undefined
+    yield* reportMalformed(logState.take(fetched))
   }).pipe(
     Effect.forever,
     Effect.catchDefect((defect) => Effect.fail(defect)),
     Effect.tapError((error) => {
-      followed.interrupted = String(error)
+      logState.interrupted = String(error)
       return Effect.logWarning("following the log is interrupted", { error: String(error) })
     }),
-    Effect.catchIf(isOutOfRange, () => moveToStart(followed)),
+    Effect.catchIf(isOutOfRange, () => moveToStart(logState)),
     Effect.retry(Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("2 seconds")])),
     Effect.forever
   )
@@ -308,7 +308,7 @@ export class RegistryView extends Context.Service<
 >()("alk/RegistryView") {}
 
 const makeReceipts = (
-  followed: Followed,
+  logState: LogState,
   log: EventLog["Service"],
   store: EventStore["Service"],
   barrier: (
@@ -317,13 +317,13 @@ const makeReceipts = (
   ) => Effect.Effect<void, LogUnavailable>
 ): Receipts["Service"] => {
   const isVisible = (receipt: Receipt, partition: number) => {
-    const { events_next, traces_next } = followed.progress[partition]!
+    const { events_next, traces_next } = logState.progress[partition]!
     return events_next >= receipt.events_next && traces_next >= (receipt.traces_next ?? 0)
   }
   const finalOf = (receipt: Receipt): ReceiptState => ({ status: receipt.status, receipt })
   const find = (tenantId: string, receiptId: string) =>
     Effect.gen(function* () {
-      const kept = followed.receiptOf(receiptId)
+      const kept = logState.receiptOf(receiptId)
       if (kept !== undefined && "receipt_id" in kept) {
         return kept.tenant_id === tenantId ? kept : undefined
       }
@@ -351,11 +351,11 @@ const makeReceipts = (
       yield* barrier(["receipts", "progress"], partition)
       const found = first ?? (yield* find(tenantId, receiptId))
       if (found !== undefined && isFinal(found)) return finalOf(found)
-      const progress = followed.progress[partition]!
+      const progress = logState.progress[partition]!
       if (progress.rebuilding) {
         return yield* unavailable("the view of this partition is being rebuilt")
       }
-      if (found === undefined && followed.evictedBelow[partition]! > progress.receipts_next) {
+      if (found === undefined && logState.evictedBelow[partition]! > progress.receipts_next) {
         return yield* unavailable("the projection is too far behind to tell")
       }
       return { status: "pending" as const }
@@ -364,15 +364,15 @@ const makeReceipts = (
     expect: (attempt) =>
       Effect.sync(() => {
         const decision = Deferred.makeUnsafe<Decision>()
-        followed.decisions.set(attempt, decision)
+        logState.decisions.set(attempt, decision)
         return Deferred.await(decision).pipe(
-          Effect.ensuring(Effect.sync(() => followed.decisions.delete(attempt)))
+          Effect.ensuring(Effect.sync(() => logState.decisions.delete(attempt)))
         )
       }),
     state,
     visible: (receipt) => {
       const partition = log.partitionOf(receipt.tenant_id)
-      return followed.until(() => isVisible(receipt, partition))
+      return logState.until(() => isVisible(receipt, partition))
     }
   })
 }
@@ -381,16 +381,16 @@ const make = Effect.gen(function* () {
   const log = yield* EventLog
   const store = yield* EventStore
   const reader = yield* log.reader
-  const followed = new Followed(log.partitions)
-  yield* startPositions(followed, reader)
-  yield* Effect.forkScoped(followForEver(followed, reader))
+  const logState = new LogState(log.partitions)
+  yield* startPositions(logState, reader)
+  yield* Effect.forkScoped(followForEver(logState, reader))
   const partitionOfTree = (tree: string) => log.partitionOf(chainOfTree(tree).tenantId)
   const barrier = (topics: ReadonlyArray<TopicKind>, partition: number) =>
     Effect.gen(function* () {
       const ends = yield* log.ends(topics.map((topic) => ({ topic, partition })))
-      yield* followed.until(() =>
+      yield* logState.until(() =>
         topics.every(
-          (topic, index) => followed.positions.get(`${topic}/${partition}`)!.offset >= ends[index]!
+          (topic, index) => logState.positions.get(`${topic}/${partition}`)!.offset >= ends[index]!
         )
       )
     }).pipe(
@@ -404,13 +404,13 @@ const make = Effect.gen(function* () {
     )
   return Context.empty().pipe(
     Context.add(
-      Visibility,
-      Visibility.of({
-        of: (tenantId) => followed.progress[log.partitionOf(tenantId)]!,
-        partition: (partition) => followed.progress[partition]!,
-        reached: (partition, { checkpoints = 0, events = 0, receipts = 0, traces = 0 }) =>
-          followed.until(() => {
-            const progress = followed.progress[partition]!
+      ProjectionProgress,
+      ProjectionProgress.of({
+        of: (tenantId) => logState.progress[log.partitionOf(tenantId)]!,
+        partition: (partition) => logState.progress[partition]!,
+        awaitOffset: (partition, { checkpoints = 0, events = 0, receipts = 0, traces = 0 }) =>
+          logState.until(() => {
+            const progress = logState.progress[partition]!
             return (
               progress.events_next >= events
               && progress.receipts_next >= receipts
@@ -425,8 +425,8 @@ const make = Effect.gen(function* () {
       TreeSigners.of({
         of: (tree, keyIds) =>
           Effect.sync(() => {
-            const signer = followed.signers.get(partitionOfTree(tree))
-            const notes = keyIds.map((keyId) => followed.handOvers.get(handOverName(keyId, tree)))
+            const signer = logState.signers.get(partitionOfTree(tree))
+            const notes = keyIds.map((keyId) => logState.handOvers.get(handOverName(keyId, tree)))
             return {
               handOvers: notes.filter((note) => note !== undefined),
               ...(signer === undefined ? {} : { signer })
@@ -435,30 +435,30 @@ const make = Effect.gen(function* () {
         caughtUp: (tree) => barrier(["state"], partitionOfTree(tree))
       })
     ),
-    Context.add(Following, Following.of({ interrupted: () => followed.interrupted })),
-    Context.add(Receipts, makeReceipts(followed, log, store, barrier)),
+    Context.add(Following, Following.of({ interrupted: () => logState.interrupted })),
+    Context.add(Receipts, makeReceipts(logState, log, store, barrier)),
     Context.add(
       Heads,
       Heads.of({
         head: (tenantId) =>
           barrier(["state"], log.partitionOf(tenantId)).pipe(
-            Effect.map(() => followed.heads.get(tenantId))
+            Effect.map(() => logState.heads.get(tenantId))
           ),
         traceHead: (tenantId) =>
           barrier(["state"], log.partitionOf(tenantId)).pipe(
-            Effect.map(() => followed.traceHeads.get(tenantId))
+            Effect.map(() => logState.traceHeads.get(tenantId))
           ),
         trees: Effect.sync(() => [
-          ...followed.heads.keys(),
-          ...[...followed.traceHeads.keys()].map((tenantId) => treeNameOf(tenantId, "traces"))
+          ...logState.heads.keys(),
+          ...[...logState.traceHeads.keys()].map((tenantId) => treeNameOf(tenantId, "traces"))
         ])
       })
     ),
     Context.add(
       RegistryView,
       RegistryView.of({
-        registry: () => followed.registry,
-        until: (done) => followed.until(() => done(followed.registry)),
+        registry: () => logState.registry,
+        until: (done) => logState.until(() => done(logState.registry)),
         caughtUp: barrier(["registry"], 0)
       })
     )
@@ -466,8 +466,8 @@ const make = Effect.gen(function* () {
 })
 
 /** Ready once this process knows everything that was committed before it started. */
-export const layerFollower: Layer.Layer<
-  Visibility | Receipts | Heads | RegistryView | TreeSigners | Following,
+export const layerLogFollower: Layer.Layer<
+  ProjectionProgress | Receipts | Heads | RegistryView | TreeSigners | Following,
   Effect.Error<typeof make>,
   EventLog | EventStore
 > = Layer.effectContext(make)

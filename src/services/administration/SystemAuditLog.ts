@@ -4,8 +4,8 @@
  * done to keys, links or exports that the log does not hold.
  */
 import { Context, Effect, Layer, Option, Redacted } from "effect"
-import { RegistryView } from "../../actors/follower/Follower.ts"
 import { AdminRefused, AdminTimedOut } from "../../actors/follower/Keys.ts"
+import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import type { Receipts } from "../../actors/follower/Receipts.ts"
 import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../../domain/Identifiers.ts"
 import type { Command, PreparedEvent } from "../../domain/records/Command.ts"
@@ -30,17 +30,17 @@ export interface SystemAct {
 
 export type SystemActFailure = AdminRefused | AdminTimedOut | LogUnavailable
 
-export class SystemActs extends Context.Service<
-  SystemActs,
+export class SystemAuditLog extends Context.Service<
+  SystemAuditLog,
   {
     /**
      * Log the act and do it, or neither. Succeeds once this process knows the registry's answer.
      */
-    act(operation: RegistryOperation, act: SystemAct): Effect.Effect<void, SystemActFailure>
+    record(operation: RegistryOperation, act: SystemAct): Effect.Effect<void, SystemActFailure>
     /** Log an act that changes nothing in the registry. Succeeds when that is durable. */
     log(act: SystemAct): Effect.Effect<void, LogUnavailable>
   }
->()("alk/SystemActs") {}
+>()("alk/SystemAuditLog") {}
 
 const eventOf = (secret: string, act: SystemAct, now: string): PreparedEvent => {
   const { action, actor, metadata, resource } = act
@@ -74,10 +74,10 @@ const make = Effect.fnUntraced(function* (secret: Redacted.Redacted) {
   const view = yield* RegistryView
   const context = yield* Effect.context<CommandLog | Receipts>()
 
-  return SystemActs.of({
+  return SystemAuditLog.of({
     log: (act) =>
       submitted(systemCommand(secret, act), "administer").pipe(Effect.provideContext(context)),
-    act: Effect.fnUntraced(function* (operation, act) {
+    record: Effect.fnUntraced(function* (operation, act) {
       const command: Command = { ...systemCommand(secret, act), kind: "registry", operation }
       const receipt = yield* decided(command, "administer", DECISION_TIMEOUT).pipe(
         Effect.provideContext(context)
@@ -97,7 +97,7 @@ const make = Effect.fnUntraced(function* (secret: Redacted.Redacted) {
 })
 
 /** `secret` is `ALK_SECRET`. */
-export const layerSystemActs = (
+export const layerSystemAuditLog = (
   secret: Redacted.Redacted
-): Layer.Layer<SystemActs, never, RegistryView | CommandLog | Receipts> =>
-  Layer.effect(SystemActs, make(secret))
+): Layer.Layer<SystemAuditLog, never, RegistryView | CommandLog | Receipts> =>
+  Layer.effect(SystemAuditLog, make(secret))

@@ -1,18 +1,18 @@
 /**
  * How far the projection has made each partition visible, as `alk.progress` says: what turns a
- * decided receipt into a committed one. Fed by the Follower; asks nobody.
+ * decided receipt into a committed one. LogFollower keeps it up to date.
  */
 import { Context, type Effect } from "effect"
 import type { Progress } from "../../domain/records/Progress.ts"
 
-export class Visibility extends Context.Service<
-  Visibility,
+export class ProjectionProgress extends Context.Service<
+  ProjectionProgress,
   {
     /** What is known of the partition of this tenant. */
     of(tenantId: string): Progress
     partition(partition: number): Progress
     /** Succeeds once the partition is visible up to these offsets; those left out don't matter. */
-    reached(
+    awaitOffset(
       partition: number,
       ends: {
         readonly events?: number
@@ -22,4 +22,4 @@ export class Visibility extends Context.Service<
       }
     ): Effect.Effect<void>
   }
->()("alk/Visibility") {}
+>()("alk/ProjectionProgress") {}
