@@ -28,7 +28,7 @@ const floors: Readonly<Record<string, ReadonlyArray<string>>> = {
   "adapters/embedded": [".", "broker"],
   "adapters/kafka": ["protocol", "."],
   actors: ["log", "sequencer", "follower", "chainEnds", "feeds", "projection", "selfVerification"],
-  domain: [".", "json", "events", "traces", "chain", "registry", "records"],
+  domain: [".", "json", "chain", "events", "traces", "registry", "records"],
   exports: [".", "pack", "report"],
   services: ["commands", "ingest", "administration", "checkpoints"]
 }

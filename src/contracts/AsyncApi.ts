@@ -2,7 +2,7 @@
  * The AsyncAPI 3.0 document of the public topics: what a direct subscriber can rely on. Made from
  * the contracts of the records, so that it can't say anything else than the schemas do.
  */
-import { SCHEME } from "../domain/chain/HashChain.ts"
+import { SCHEME } from "../domain/events/HashChain.ts"
 import { parseJson } from "../domain/json/Json.ts"
 import {
   AUDIT_EVENT_TYPE,

@@ -3,6 +3,8 @@
  * all hashes true. Made by the functions that make the real ones.
  */
 import { Schema } from "effect"
+import { GENESIS_HASH } from "../domain/chain/LinkHash.ts"
+import { AuditEvent } from "../domain/events/AuditEvent.ts"
 import {
   appendSuffix,
   bodyText,
@@ -11,10 +13,8 @@ import {
   coreText,
   detailsHash,
   detailsText,
-  GENESIS_HASH,
   linkHash
-} from "../domain/chain/HashChain.ts"
-import { AuditEvent } from "../domain/events/AuditEvent.ts"
+} from "../domain/events/HashChain.ts"
 import { quote } from "../domain/json/CanonicalJson.ts"
 import { parseJson } from "../domain/json/Json.ts"
 

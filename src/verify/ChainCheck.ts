@@ -3,8 +3,9 @@
  * down where they don't hold. Pure bookkeeping; where the rows come from is not its business, nor
  * is who else has recomputed a block that it is told to take as it is.
  */
-import { GENESIS_HASH } from "../domain/chain/HashChain.ts"
+
 import type { Head } from "../domain/chain/Head.ts"
+import { GENESIS_HASH } from "../domain/chain/LinkHash.ts"
 import { BLOCK_EVENTS, type RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { ConflictRow } from "../ports/EventStore.ts"
 import type { JudgedRecord, JudgedRow } from "./ChainSource.ts"

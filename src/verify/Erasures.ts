@@ -4,9 +4,9 @@
  * is checked like that of any other event.
  */
 import { Effect } from "effect"
-import { faultOf, recompute } from "../domain/chain/HashChain.ts"
 import type { AuditEvent } from "../domain/events/AuditEvent.ts"
 import { ERASURE_RESOURCE_TYPE, erasureOf } from "../domain/events/Erasure.ts"
+import { faultOf, recompute } from "../domain/events/HashChain.ts"
 import { type ChainRecompute, type ErasedRow, SAMPLE_ROWS_MAX } from "../ports/ChainRecompute.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { caughtUp } from "./CaughtUp.ts"

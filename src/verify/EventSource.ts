@@ -5,7 +5,7 @@
  */
 import { Effect, Stream } from "effect"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
-import { faultOf, type Recomputed, recompute, SCHEME } from "../domain/chain/HashChain.ts"
+import { faultOf, type Recomputed, recompute, SCHEME } from "../domain/events/HashChain.ts"
 import type { ChainRecompute, RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import { EventStore, type StoredRow } from "../ports/EventStore.ts"

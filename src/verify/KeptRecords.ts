@@ -5,9 +5,9 @@
  */
 import { Clock, Effect } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
-import { faultOf, type Recomputed, recompute } from "../domain/chain/HashChain.ts"
 import type { Head } from "../domain/chain/Head.ts"
 import { type AuditEvent, AuditEvent as AuditEventSchema } from "../domain/events/AuditEvent.ts"
+import { faultOf, type Recomputed, recompute } from "../domain/events/HashChain.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"
 import type { JsonValue } from "../domain/json/StrictJson.ts"
 import { type Receipt, toAnswer } from "../domain/records/Receipt.ts"

@@ -3,8 +3,9 @@
  * counts fact numbers, and writes down where they don't hold. Pure bookkeeping; where rows and
  * neighbours come from is not its business.
  */
-import { GENESIS_HASH } from "../domain/chain/HashChain.ts"
+
 import type { Head } from "../domain/chain/Head.ts"
+import { GENESIS_HASH } from "../domain/chain/LinkHash.ts"
 import { type RecomputedFact, recomputeFact, type TraceFact } from "../domain/traces/TraceFact.ts"
 import type { FactLink, StoredFactRow } from "../ports/TraceStore.ts"
 import { contentFaults } from "./FactSource.ts"

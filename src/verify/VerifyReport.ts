@@ -3,7 +3,7 @@
  * find.
  */
 import { Schema } from "effect"
-import { SCHEME } from "../domain/chain/HashChain.ts"
+import { SCHEME } from "../domain/events/HashChain.ts"
 import { TRACE_SCHEME } from "../domain/traces/TraceFact.ts"
 
 /** A report tells of stored values whatever they are, so times are texts of any form. */

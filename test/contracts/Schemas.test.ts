@@ -10,7 +10,7 @@ import { exampleFactPlace, exampleFactValue } from "../../src/contracts/ExampleF
 import type { JsonRecord, JsonValue } from "../../src/contracts/JsonSchema.ts"
 import { publishedFiles } from "../../src/contracts/PublishedFiles.ts"
 import { toYaml } from "../../src/contracts/Yaml.ts"
-import { recompute } from "../../src/domain/chain/HashChain.ts"
+import { recompute } from "../../src/domain/events/HashChain.ts"
 import {
   auditEventHeaders,
   checkpointHeaders,

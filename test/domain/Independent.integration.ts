@@ -1,7 +1,8 @@
 /** The second implementation, which shares no code with this one, on vectors and on our events. */
 import { readdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { appendSuffix, GENESIS_HASH, linkHash } from "../../src/domain/chain/HashChain.ts"
+import { GENESIS_HASH } from "../../src/domain/chain/LinkHash.ts"
+import { appendSuffix, linkHash } from "../../src/domain/events/HashChain.ts"
 import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import { runIndependent, vectorsPath } from "../support/Independent.ts"
 import { TRACE_VECTORS } from "../support/IndependentTrace.ts"

@@ -1,7 +1,7 @@
 /** Erasing the details of an event: what the route takes and refuses, and what is left then. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { faultOf, recompute } from "../../src/domain/chain/HashChain.ts"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
+import { faultOf, recompute } from "../../src/domain/events/HashChain.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
 import { CommandLogBusy } from "../../src/services/commands/CommandLog.ts"

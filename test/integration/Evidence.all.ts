@@ -4,8 +4,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref, Stream } from "effect"
-import { eraseEvent, GENESIS_HASH } from "../../src/domain/chain/HashChain.ts"
+import { GENESIS_HASH } from "../../src/domain/chain/LinkHash.ts"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
+import { eraseEvent } from "../../src/domain/events/HashChain.ts"
 import { ChainRecompute } from "../../src/ports/ChainRecompute.ts"
 import { CheckpointStore } from "../../src/ports/CheckpointStore.ts"
 import type { EventLog } from "../../src/ports/EventLog.ts"

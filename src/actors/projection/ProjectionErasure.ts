@@ -2,9 +2,10 @@
  * What the projection has to erase before it stores a record that says so, and how a stored row may
  * differ from its record for that reason. Reads records; erases nothing itself.
  */
-import { eraseEvent } from "../../domain/chain/HashChain.ts"
+
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, erasureOf } from "../../domain/events/Erasure.ts"
+import { eraseEvent } from "../../domain/events/HashChain.ts"
 import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { eraseFact, parseFact } from "../../domain/traces/TraceFact.ts"

@@ -10,9 +10,10 @@ import {
   type Signer,
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
-import { appendSuffix, GENESIS_HASH, linkHash } from "../../domain/chain/HashChain.ts"
 import type { Head } from "../../domain/chain/Head.ts"
+import { GENESIS_HASH } from "../../domain/chain/LinkHash.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
+import { appendSuffix, linkHash } from "../../domain/events/HashChain.ts"
 import {
   type Command,
   hasWaited,

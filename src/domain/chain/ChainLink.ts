@@ -5,7 +5,7 @@
  */
 import { parseJson } from "../json/Json.ts"
 import type { Chain } from "./Chains.ts"
-import { GENESIS_HASH } from "./HashChain.ts"
+import { GENESIS_HASH } from "./LinkHash.ts"
 
 export interface ChainLink {
   readonly tenantId: string

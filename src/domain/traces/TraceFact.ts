@@ -5,6 +5,7 @@
  */
 import { hash as digest } from "node:crypto"
 import { Schema, Struct } from "effect"
+import { linkHashOf } from "../chain/LinkHash.ts"
 import { hex16, sequence, sha256, tenant, text, time } from "../Forms.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
 import { parseJson } from "../json/Json.ts"
@@ -313,13 +314,17 @@ export interface FactPlace {
 }
 
 /** The `hash` of a fact: 64 hex digits. */
-export const factLinkHash = (place: FactPlace, contentHash: string): string =>
-  digest(
-    "sha256",
-    `${TRACE_SCHEME}\n${place.tenantId}\n${place.chainSequence}\n${place.createdAt}`
-      + `\n${contentHash}\n${place.prevHash}`,
-    "hex"
-  )
+export const factLinkHash = (
+  { chainSequence, createdAt, prevHash, tenantId }: FactPlace,
+  contentHash: string
+): string =>
+  linkHashOf(TRACE_SCHEME, {
+    tenantId,
+    sequenceNumber: chainSequence,
+    createdAt,
+    contentHash,
+    prevHash
+  })
 
 export interface StoredFact {
   readonly body: string

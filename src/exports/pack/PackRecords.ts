@@ -1,7 +1,7 @@
 /** The JSON files of an evidence pack as schemas; `schema/` in a pack is made from them. */
 import { Schema } from "effect"
-import { SCHEME } from "../../domain/chain/HashChain.ts"
 import { AuditEvent } from "../../domain/events/AuditEvent.ts"
+import { SCHEME } from "../../domain/events/HashChain.ts"
 import { natural, sequence, sha256, time } from "../../domain/Forms.ts"
 import { StoredFact } from "../../domain/traces/TraceFact.ts"
 import { TenantReport, VerifyReport } from "../../verify/VerifyReport.ts"

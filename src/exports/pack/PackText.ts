@@ -2,8 +2,9 @@
  * The texts of an evidence pack: what a person reads first, the manifest, its signature and the
  * sums. Pure functions of what the pack holds.
  */
-import { SCHEME } from "../../domain/chain/HashChain.ts"
+
 import { HASH_BYTES } from "../../domain/chain/MerkleTree.ts"
+import { SCHEME } from "../../domain/events/HashChain.ts"
 import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
 import type { VerifyReport } from "../../verify/Verifier.ts"
 import { type ExportScope, exportFormats } from "../ExportScope.ts"

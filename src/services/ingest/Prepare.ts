@@ -5,14 +5,6 @@
  */
 import { hash } from "node:crypto"
 import {
-  bodyText,
-  type CanonicalFields,
-  contentHash,
-  coreText,
-  detailsHash,
-  detailsText
-} from "../../domain/chain/HashChain.ts"
-import {
   ACTION_FORM,
   ACTION_LENGTH_MAX,
   EMAIL_LENGTH_MAX,
@@ -22,6 +14,14 @@ import {
   NAME_LENGTH_MAX,
   RESERVED_ACTION_PREFIX
 } from "../../domain/events/AuditEvent.ts"
+import {
+  bodyText,
+  type CanonicalFields,
+  contentHash,
+  coreText,
+  detailsHash,
+  detailsText
+} from "../../domain/events/HashChain.ts"
 import {
   derivedUuid,
   ID_LENGTH_MAX,

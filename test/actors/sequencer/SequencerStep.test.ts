@@ -19,7 +19,8 @@ import {
   stateRecords,
   step
 } from "../../../src/actors/sequencer/SequencerStep.ts"
-import { GENESIS_HASH, linkHash } from "../../../src/domain/chain/HashChain.ts"
+import { GENESIS_HASH } from "../../../src/domain/chain/LinkHash.ts"
+import { linkHash } from "../../../src/domain/events/HashChain.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import {
   type Command,

@@ -1,5 +1,8 @@
 /** Chains of stored events for tests of exports, built with the writer's own functions. */
 import { createHash } from "node:crypto"
+import { GENESIS_HASH } from "../../../src/domain/chain/LinkHash.ts"
+import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
+import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../src/domain/events/Erasure.ts"
 import {
   appendSuffix,
   bodyText,
@@ -9,11 +12,8 @@ import {
   detailsHash,
   detailsText,
   eraseEvent,
-  GENESIS_HASH,
   linkHash
-} from "../../../src/domain/chain/HashChain.ts"
-import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
-import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../src/domain/events/Erasure.ts"
+} from "../../../src/domain/events/HashChain.ts"
 import { canonicalize, quote } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
 import { formatMicros } from "../../../src/domain/Timestamp.ts"

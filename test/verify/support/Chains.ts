@@ -2,6 +2,9 @@
  * Whole chains as the sequencer stores them, made from plain fields: every hash is right, so that
  * whatever a test changes afterwards is the only thing that is wrong.
  */
+
+import type { Head } from "../../../src/domain/chain/Head.ts"
+import { GENESIS_HASH } from "../../../src/domain/chain/LinkHash.ts"
 import {
   appendSuffix,
   bodyText,
@@ -10,10 +13,8 @@ import {
   coreText,
   detailsHash,
   detailsText,
-  GENESIS_HASH,
   linkHash
-} from "../../../src/domain/chain/HashChain.ts"
-import type { Head } from "../../../src/domain/chain/Head.ts"
+} from "../../../src/domain/events/HashChain.ts"
 import { canonicalize, quote } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
 

@@ -3,8 +3,9 @@
  * that stays as it was. A command's draft is forgotten or taken over as a whole. Chains facts and
  * folds them; which facts there are is not decided here.
  */
-import { GENESIS_HASH } from "../../../domain/chain/HashChain.ts"
+
 import type { Head } from "../../../domain/chain/Head.ts"
+import { GENESIS_HASH } from "../../../domain/chain/LinkHash.ts"
 import type { WindowEntry } from "../../../domain/records/StateRecords.ts"
 import { microsOf } from "../../../domain/Timestamp.ts"
 import {

@@ -5,8 +5,8 @@
  */
 import { Effect } from "effect"
 import { linkOf } from "../../../domain/chain/ChainLink.ts"
-import { eraseEvent } from "../../../domain/chain/HashChain.ts"
 import { ERASURE_ACTION, erasureOf } from "../../../domain/events/Erasure.ts"
+import { eraseEvent } from "../../../domain/events/HashChain.ts"
 import { parseEvent } from "../../../domain/events/StoredEvent.ts"
 import type { EventErasure, EventStore } from "../../../ports/EventStore.ts"
 import { Parameters } from "../client/Parameters.ts"

@@ -11,8 +11,8 @@ import {
   RECOMPUTE_SETTINGS,
   recomputedRows
 } from "../../../../src/adapters/clickhouse/events/RecomputeSql.ts"
-import { recompute } from "../../../../src/domain/chain/HashChain.ts"
 import { leafHash, nodeHash } from "../../../../src/domain/chain/MerkleTree.ts"
+import { recompute } from "../../../../src/domain/events/HashChain.ts"
 import { ChainRecompute } from "../../../../src/ports/ChainRecompute.ts"
 import { EventStore } from "../../../../src/ports/EventStore.ts"
 import { Erasures } from "../../../../src/verify/Erasures.ts"

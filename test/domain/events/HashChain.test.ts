@@ -5,6 +5,8 @@
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { GENESIS_HASH } from "../../../src/domain/chain/LinkHash.ts"
+import { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import {
   appendSuffix,
   type CanonicalFields,
@@ -14,12 +16,10 @@ import {
   detailsText,
   eraseEvent,
   faultOf,
-  GENESIS_HASH,
   linkHash,
   recompute,
   SCHEME
-} from "../../../src/domain/chain/HashChain.ts"
-import { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
+} from "../../../src/domain/events/HashChain.ts"
 import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../src/domain/json/StrictJson.ts"
 import { prepareItem } from "../../../src/services/ingest/Prepare.ts"

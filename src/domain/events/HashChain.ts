@@ -4,15 +4,13 @@
  * knows neither a log nor a store, and schemas/vectors say what it must compute.
  */
 import { hash as digest } from "node:crypto"
-import type { AuditEvent } from "../events/AuditEvent.ts"
-import { parseEvent } from "../events/StoredEvent.ts"
+import { type LinkInput, linkHashOf } from "../chain/LinkHash.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
 import type { JsonObject } from "../json/StrictJson.ts"
+import type { AuditEvent } from "./AuditEvent.ts"
+import { parseEvent } from "./StoredEvent.ts"
 
 export const SCHEME = "alk-chain-v1"
-
-/** `prev_hash` of the first event of a chain. */
-export const GENESIS_HASH = "0".repeat(64)
 
 /** The fields that a client's event has, each as its RFC 8785 text (strings with their quotes). */
 export interface CanonicalFields {
@@ -65,24 +63,8 @@ export const detailsHash = (salt: string, details: string): string =>
 /** 64 hex digits over the RFC 8785 text of the core. */
 export const contentHash = (core: string): string => digest("sha256", core, "hex")
 
-/** What ties an event to its place. */
-export interface LinkInput {
-  readonly tenantId: string
-  readonly sequenceNumber: number
-  /** Canonical microsecond form. */
-  readonly createdAt: string
-  readonly contentHash: string
-  readonly prevHash: string
-}
-
 /** The `hash` of an event: 64 hex digits. */
-export const linkHash = (link: LinkInput): string =>
-  digest(
-    "sha256",
-    `${SCHEME}\n${link.tenantId}\n${link.sequenceNumber}\n${link.createdAt}\n${link.contentHash}`
-      + `\n${link.prevHash}`,
-    "hex"
-  )
+export const linkHash = (link: LinkInput): string => linkHashOf(SCHEME, link)
 
 /** Everything that is stored behind the client's fields. */
 export interface ChainFields extends LinkInput {
