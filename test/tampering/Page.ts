@@ -30,8 +30,8 @@ const section = ([on, cases]: readonly [string, ReadonlyArray<Case>]): string =>
 const HEAD = `# The tamper matrix
 
 What alk says when its tables and topics are changed behind its back. The chains are
-tamper-evident: a change is found and located. alk can't prevent a change by whoever may write to
-the database and to Kafka.
+tamper-evident: a change is found and located. alk can't prevent a change by a person who may
+write to the database and to Kafka.
 
 Each row below is a case of \`test/tampering/Cases.ts\`, and a test compares this page with it. A
 case has a tenant of its own with 12 audit events, 17 trace facts and signed checkpoints. The test
@@ -69,7 +69,7 @@ Kafka removes records from the start of a partition only (\`DeleteRecords\`, ret
 request removes records from its end: that takes the broker's files, or deleting the topic and
 writing it again.
 
-- The start of \`alk.events\` or \`alk.traces\` removed although they are kept for ever: the
+- The start of \`alk.events\` or \`alk.traces\` removed although they are never deleted: the
   verification says so in \`notices\`, and what is stored stays (\`test/tampering/Cuts.all.ts\`).
 - The last record of \`alk.events\` lost: the head in \`alk.state\` is expected all the same, and
   the verification says \`tail_missing\` (\`test/integration/SetAside.all.ts\`).
