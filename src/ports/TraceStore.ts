@@ -141,15 +141,6 @@ export interface FactTime {
   readonly createdAt: string
 }
 
-/** One stored row as verification sees it. */
-export interface StoredFactRow {
-  readonly chainSequence: number
-  readonly version: number
-  readonly body: string
-  /** Names of the columns whose value differs from what the bytes say. */
-  readonly wrongColumns: ReadonlyArray<string>
-}
-
 /** A fact's place in the tenant's chain. */
 export interface FactLink {
   readonly chainSequence: number
@@ -286,7 +277,7 @@ export class TraceStore extends Context.Service<
     rows(
       tenantId: string,
       executionId: string
-    ): Stream.Stream<ReadonlyArray<StoredFactRow>, StoreUnavailable>
+    ): Stream.Stream<ReadonlyArray<StoredRow>, StoreUnavailable>
     /** All rows of a range of the tenant's chain, by chain sequence, as those of EventStore. */
     chainRows(
       tenantId: string,

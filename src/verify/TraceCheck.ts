@@ -7,7 +7,8 @@
 import type { Head } from "../domain/chain/Head.ts"
 import { GENESIS_HASH } from "../domain/chain/LinkHash.ts"
 import { type RecomputedFact, recomputeFact, type TraceFact } from "../domain/traces/TraceFact.ts"
-import type { FactLink, StoredFactRow } from "../ports/TraceStore.ts"
+import type { StoredRow } from "../ports/EventStore.ts"
+import type { FactLink } from "../ports/TraceStore.ts"
 import { contentFaults } from "./FactSource.ts"
 import { BREAKS_MAX, type BreakReason, type TraceBreak } from "./VerifyReport.ts"
 
@@ -43,7 +44,7 @@ export class TraceCheck {
   #checked = 0
   #erased = 0
   #first: number | undefined
-  #last: StoredFactRow | undefined
+  #last: StoredRow | undefined
   #lastHash: string | undefined
   #lastNumber = 0
 
@@ -67,7 +68,7 @@ export class TraceCheck {
   }
 
   get last(): number | undefined {
-    return this.#last?.chainSequence
+    return this.#last?.sequenceNumber
   }
 
   get breaks(): ReadonlyArray<TraceBreak> {
@@ -79,7 +80,7 @@ export class TraceCheck {
   }
 
   /** Rows that follow those before, with what is before and after each of them. */
-  rows(rows: ReadonlyArray<StoredFactRow>, neighbours: Neighbours): void {
+  rows(rows: ReadonlyArray<StoredRow>, neighbours: Neighbours): void {
     for (const row of rows) this.#row(row, neighbours)
   }
 
@@ -111,20 +112,20 @@ export class TraceCheck {
     }
   }
 
-  #row(row: StoredFactRow, neighbours: Neighbours): void {
+  #row(row: StoredRow, neighbours: Neighbours): void {
     const found = recomputeFact(row.body)
-    const isAgain = this.#last?.chainSequence === row.chainSequence
+    const isAgain = this.#last?.sequenceNumber === row.sequenceNumber
     // The row that erasing leaves replaces another one with the same hash.
     if (isAgain && found?.exact === true && found.hash === this.#lastHash) {
       return this.#checkContent(row, found)
     }
     this.#checked += 1
-    this.#first ??= row.chainSequence
+    this.#first ??= row.sequenceNumber
     this.#last = row
     this.#lastHash = found?.hash
     if (found === undefined) {
       this.#broken({
-        sequence_number: row.chainSequence,
+        sequence_number: row.sequenceNumber,
         fact_number: null,
         event_id: null,
         reason: "content_mismatch",
@@ -156,9 +157,9 @@ export class TraceCheck {
     )
   }
 
-  #checkContent({ chainSequence, wrongColumns }: StoredFactRow, found: RecomputedFact): void {
+  #checkContent({ sequenceNumber, wrongColumns }: StoredRow, found: RecomputedFact): void {
     const { fact } = found
-    const place = [this.#tenantId, this.#executionId, chainSequence].join(", ")
+    const place = [this.#tenantId, this.#executionId, sequenceNumber].join(", ")
     const stated = [fact.tenant_id, fact.execution_id, fact.chain_sequence].join(", ")
     const isElsewhere = stated !== place
     if (isElsewhere) this.#report(fact, "content_mismatch", place, stated)

@@ -9,8 +9,8 @@ import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { parseFact, TRACE_SCHEME, type TraceFact } from "../domain/traces/TraceFact.ts"
 import { EventLog, type LogReader, type LogUnavailable } from "../ports/EventLog.ts"
-import type { StoreUnavailable } from "../ports/EventStore.ts"
-import { type StoredFactRow, TraceStore } from "../ports/TraceStore.ts"
+import type { StoredRow, StoreUnavailable } from "../ports/EventStore.ts"
+import { TraceStore } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
 import { neighboursOf, TraceCheck } from "./TraceCheck.ts"
 import { HISTORY_FROM, HISTORY_TO, type TraceVerifyReport, verdictOf } from "./VerifyReport.ts"
@@ -34,8 +34,8 @@ const FETCH_BYTES = 4 * 1_048_576
 const FETCH_WAIT_MS = 100
 
 /** Before and after each row in the tenant's chain. */
-const sequencesAround = (rows: ReadonlyArray<StoredFactRow>): ReadonlyArray<number> => [
-  ...new Set(rows.flatMap(({ chainSequence }) => [chainSequence - 1, chainSequence + 1]))
+const sequencesAround = (rows: ReadonlyArray<StoredRow>): ReadonlyArray<number> => [
+  ...new Set(rows.flatMap(({ sequenceNumber }) => [sequenceNumber - 1, sequenceNumber + 1]))
 ]
 
 /** The tenant's records of the topic between two offsets. */

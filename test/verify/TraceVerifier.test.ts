@@ -18,7 +18,8 @@ import {
   type TraceFact
 } from "../../src/domain/traces/TraceFact.ts"
 import { EventLog, OffsetOutOfRange } from "../../src/ports/EventLog.ts"
-import { type StoredFactRow, TraceStore } from "../../src/ports/TraceStore.ts"
+import type { StoredRow } from "../../src/ports/EventStore.ts"
+import { TraceStore } from "../../src/ports/TraceStore.ts"
 import { prepareTraces } from "../../src/services/ingest/PrepareTrace.ts"
 import { layerTraceVerifier, TraceVerifier } from "../../src/verify/TraceVerifier.ts"
 
@@ -146,8 +147,8 @@ const layer = ({ log = bodies, logStart = 0, stored }: Place) => {
         rows: (_tenantId, executionId) =>
           Stream.fromIterable(stored.filter((row) => row.executionId === executionId)).pipe(
             Stream.map(
-              ({ body, sequence, version = 0, wrongColumns = [] }): StoredFactRow => ({
-                chainSequence: sequence,
+              ({ body, sequence, version = 0, wrongColumns = [] }): StoredRow => ({
+                sequenceNumber: sequence,
                 version,
                 body,
                 wrongColumns

@@ -8,8 +8,8 @@ import { parseJson } from "../../domain/json/Json.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import { foldFacts, type TraceChange, TraceView } from "../../domain/traces/TraceView.ts"
 import { EventLog, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
-import type { StoreUnavailable } from "../../ports/EventStore.ts"
-import { type StoredFactRow, TraceStore } from "../../ports/TraceStore.ts"
+import type { StoredRow, StoreUnavailable } from "../../ports/EventStore.ts"
+import { TraceStore } from "../../ports/TraceStore.ts"
 import { isCaughtUp } from "../follower/CaughtUp.ts"
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
@@ -324,11 +324,11 @@ const makeChannel = (feeds: RcMap.RcMap<number, PartitionFeed, LogUnavailable>) 
   })
 
 /** Of rows, in order, that are in the store under one sequence the one that replaced the others. */
-const settled = (rows: ReadonlyArray<StoredFactRow>): ReadonlyArray<StoredFactRow> => {
-  const kept: Array<StoredFactRow> = []
+const settled = (rows: ReadonlyArray<StoredRow>): ReadonlyArray<StoredRow> => {
+  const kept: Array<StoredRow> = []
   for (const row of rows) {
     const last = kept.at(-1)
-    if (last?.chainSequence !== row.chainSequence) kept.push(row)
+    if (last?.sequenceNumber !== row.sequenceNumber) kept.push(row)
     else if (row.version > last.version) kept[kept.length - 1] = row
   }
   return kept

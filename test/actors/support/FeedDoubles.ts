@@ -109,7 +109,7 @@ const storeOf = (world: FeedWorld) =>
       Stream.suspend(() =>
         Stream.fromIterable(world.stored(tenantId, executionId)).pipe(
           Stream.map((fact) => ({
-            chainSequence: fact.chain_sequence,
+            sequenceNumber: fact.chain_sequence,
             version: fact.erased_at === undefined ? 0 : 1,
             body: JSON.stringify(fact),
             wrongColumns: []

@@ -4,49 +4,14 @@
  * the facts. Judges nothing.
  */
 import { Effect } from "effect"
-import type { StoredRow } from "../../../ports/EventStore.ts"
 import type { FactTime, TraceStore } from "../../../ports/TraceStore.ts"
-import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
 import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { readChunk } from "../topics/ChainTable.ts"
 import { inWindows, nextSequence } from "./ChainWindows.ts"
 import { disagreement } from "./TraceColumns.ts"
 
 type Store = TraceStore["Service"]
-
-/** Rows of a window up to the bytes of a chunk; rows that share a sequence come together. */
-const windowRows = (store: StoreClient, tenantId: string, first: number, last: number) => {
-  const parameters = new Parameters()
-  const within =
-    `tenant_id = ${parameters.string(tenantId)}`
-    + ` AND chain_sequence BETWEEN ${parameters.integer(first)} AND ${parameters.integer(last)}`
-  const end =
-    "SELECT max(chain_sequence) FROM (SELECT chain_sequence, sum(bytes) OVER"
-    + " (ORDER BY chain_sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-    + " AS bytes_before FROM (SELECT chain_sequence, length(body) AS bytes"
-    + ` FROM ${store.facts} WHERE ${within} ORDER BY chain_sequence LIMIT ${CHUNK_ROWS_MAX}))`
-    + ` WHERE bytes_before < ${CHUNK_BYTES_MAX}`
-  return store.read(
-    {
-      operation: "chainRows",
-      parameters,
-      isBulk: true,
-      sql:
-        "SELECT chain_sequence, version, body, groupUniqArrayArray(names) FROM ("
-        + `WITH ${disagreement.with} SELECT chain_sequence, version, hash, body,`
-        + ` ${disagreement.names} AS names FROM ${store.facts}`
-        + ` WHERE ${within} AND chain_sequence <= (${end}))`
-        + " GROUP BY chain_sequence, hash, version, body"
-        + ` ORDER BY chain_sequence, hash, version, body LIMIT ${2 * CHUNK_ROWS_MAX}`
-    },
-    (row): StoredRow => ({
-      sequenceNumber: row.uint64(),
-      version: row.uint8(),
-      body: row.string(),
-      wrongColumns: [...row.list(() => row.string())].sort()
-    })
-  )
-}
 
 export const makeChainRows =
   (store: StoreClient): Store["chainRows"] =>
@@ -54,7 +19,17 @@ export const makeChainRows =
     inWindows({
       first,
       last,
-      rows: (from, end) => windowRows(store, tenantId, from, end),
+      rows: (from, end) =>
+        readChunk(store, {
+          operation: "chainRows",
+          table: store.facts,
+          sequence: "chain_sequence",
+          disagreement,
+          condition: (parameters) =>
+            `tenant_id = ${parameters.string(tenantId)} AND chain_sequence`
+            + ` BETWEEN ${parameters.integer(from)} AND ${parameters.integer(end)}`,
+          isBulk: true
+        }),
       sequenceOf: ({ sequenceNumber }) => sequenceNumber,
       next: (from) =>
         nextSequence(

@@ -2,11 +2,11 @@
  * What verification reads of traces: the rows of an execution as they are, with the columns that
  * disagree with their bytes, and the links of the tenant's chain. Judges nothing.
  */
-import { Effect, Option, Stream } from "effect"
-import type { FactLink, StoredFactRow, TraceStore } from "../../../ports/TraceStore.ts"
-import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
+import { Effect } from "effect"
+import type { FactLink, TraceStore } from "../../../ports/TraceStore.ts"
 import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { inChunks, readChunk } from "../topics/ChainTable.ts"
 import { disagreement, field, temporaries } from "./TraceColumns.ts"
 import { ofExecution } from "./TraceSql.ts"
 
@@ -17,54 +17,20 @@ const SEQUENCES_AT_ONCE = 20_000_000
 
 type Store = TraceStore["Service"]
 
-/**
- * All rows of as many sequences as fit into a chunk, so that rows which share a sequence come
- * together. Of a sequence with thousands of rows, enough to see that it has several.
- */
-const rowsChunk = (store: StoreClient, tenantId: string, executionId: string, from: number) => {
-  const parameters = new Parameters()
-  const execution = ofExecution(tenantId, executionId, parameters)
-  const beyond = `${execution} AND chain_sequence >= ${parameters.integer(from)}`
-  const last =
-    "SELECT max(chain_sequence) FROM (SELECT chain_sequence, sum(bytes) OVER"
-    + " (ORDER BY chain_sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-    + " AS bytes_before FROM (SELECT chain_sequence, length(body) AS bytes"
-    + ` FROM ${store.facts} WHERE ${beyond} ORDER BY chain_sequence LIMIT ${CHUNK_ROWS_MAX}))`
-    + ` WHERE bytes_before < ${CHUNK_BYTES_MAX}`
-  return store.read(
-    {
-      operation: "rows",
-      parameters,
-      isBulk: true,
-      sql:
-        "SELECT chain_sequence, version, body, groupUniqArrayArray(names) FROM ("
-        + `WITH ${disagreement.with} SELECT chain_sequence, version, hash, body,`
-        + ` ${disagreement.names} AS names FROM ${store.facts}`
-        + ` WHERE ${beyond} AND chain_sequence <= (${last}))`
-        + " GROUP BY chain_sequence, hash, version, body"
-        + ` ORDER BY chain_sequence, hash, version, body LIMIT ${2 * CHUNK_ROWS_MAX}`
-    },
-    (row): StoredFactRow => ({
-      chainSequence: row.uint64(),
-      version: row.uint8(),
-      body: row.string(),
-      wrongColumns: [...row.list(() => row.string())].sort()
-    })
-  )
-}
-
 export const makeRows =
   (store: StoreClient): Store["rows"] =>
   (tenantId, executionId) =>
-    Stream.paginate(0, (from) =>
-      rowsChunk(store, tenantId, executionId, from).pipe(
-        Effect.map((chunk) => {
-          const last = chunk.at(-1)
-          return last === undefined
-            ? ([[], Option.none<number>()] as const)
-            : ([[chunk], Option.some(last.chainSequence + 1)] as const)
-        })
-      )
+    inChunks(0, (from) =>
+      readChunk(store, {
+        operation: "rows",
+        table: store.facts,
+        sequence: "chain_sequence",
+        disagreement,
+        condition: (parameters) =>
+          `${ofExecution(tenantId, executionId, parameters)}`
+          + ` AND chain_sequence >= ${parameters.integer(from)}`,
+        isBulk: true
+      })
     )
 
 /** Taken from the bytes: a column that lies must not answer for a fact of another execution. */

@@ -657,7 +657,7 @@ export const traceStoreContract = <E>(
           yield* merge
           const rows = yield* rowsOf("forged", "x")
           assert.deepStrictEqual(
-            rows.map(({ chainSequence }) => chainSequence),
+            rows.map(({ sequenceNumber }) => sequenceNumber),
             [1, 2, 2]
           )
           assert.deepStrictEqual(
@@ -868,7 +868,7 @@ export const traceStoreContract = <E>(
           Effect.map(rowsOf(tenantId, executionId), (rows) =>
             rows
               .filter(({ wrongColumns }) => wrongColumns.length > 0)
-              .map(({ chainSequence, wrongColumns }) => [chainSequence, ...wrongColumns])
+              .map(({ sequenceNumber, wrongColumns }) => [sequenceNumber, ...wrongColumns])
               .sort()
           )
         assert.deepStrictEqual(
