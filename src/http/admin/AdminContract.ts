@@ -25,9 +25,8 @@ const createTenant = HttpApiEndpoint.post("createTenant", "/v1/admin/tenants", {
   payload: TenantInput,
   success: Tenant.pipe(HttpApiSchema.status(201)),
   error: errorsOf("object", 400, 401, 409, 413, 415, 503)
-}).annotateMerge(
+}).pipe(
   operation({
-    id: "createTenant",
     summary: "Create a tenant",
     description: "409 `id_conflict` if there is one with this id.",
     responseHeaders: { 201: createdHeaders }
@@ -38,17 +37,14 @@ const getTenant = HttpApiEndpoint.get("getTenant", "/v1/admin/tenants/:tenant", 
   params: { tenant },
   success: Tenant,
   error: errorsOf("object", 401, 404, 429, 503)
-}).annotateMerge(
-  operation({ id: "getTenant", summary: "One tenant", description: "Its name and its start." })
-)
+}).pipe(operation({ summary: "One tenant", description: "Its name and its start." }))
 
 const listTenants = HttpApiEndpoint.get("listTenants", "/v1/admin/tenants", {
   query: resourcePageQuery,
   success: TenantList,
   error: errorsOf("object", 400, 401, 429, 503)
-}).annotateMerge(
+}).pipe(
   operation({
-    id: "listTenants",
     summary: "List the tenants",
     description: "By id.",
     responseHeaders: resourcePageHeaders
@@ -60,9 +56,8 @@ const createKey = HttpApiEndpoint.post("createKey", "/v1/admin/tenants/:tenant/k
   payload: KeyInput,
   success: CreatedKey.pipe(HttpApiSchema.status(201)),
   error: errorsOf("object", 400, 401, 404, 413, 415, 429, 503)
-}).annotateMerge(
+}).pipe(
   operation({
-    id: "createKey",
     summary: "Create an API key",
     description:
       "The key is shown in this answer only; its SHA-256 is kept. 429 `rate_limited` where the "
@@ -75,9 +70,8 @@ const getKey = HttpApiEndpoint.get("getKey", "/v1/admin/tenants/:tenant/keys/:ke
   params: { tenant, key },
   success: ApiKey,
   error: errorsOf("object", 401, 404, 429, 503)
-}).annotateMerge(
+}).pipe(
   operation({
-    id: "getKey",
     summary: "One API key",
     description: "Revoked ones too; neither the key nor its hash is shown."
   })
@@ -89,9 +83,8 @@ const listKeys = HttpApiEndpoint.get("listKeys", "/v1/admin/tenants/:tenant/keys
   query: lateResourcePageQuery,
   success: KeyList,
   error: errorsOf("object", 400, 401, 404, 429, 503)
-}).annotateMerge(
+}).pipe(
   operation({
-    id: "listKeys",
     summary: "List a tenant's API keys",
     description: "Newest first, revoked ones too; neither keys nor hashes are shown.",
     responseHeaders: resourcePageHeaders
@@ -102,9 +95,8 @@ const revokeKey = HttpApiEndpoint.delete("revokeKey", "/v1/admin/tenants/:tenant
   params: { tenant, key },
   success: HttpApiSchema.NoContent.annotate({ description: "The key is revoked." }),
   error: errorsOf("object", 401, 404, 503)
-}).annotateMerge(
+}).pipe(
   operation({
-    id: "revokeKey",
     summary: "Revoke an API key",
     description:
       "Takes effect within a second; open streams of the key are closed, and the share links that "

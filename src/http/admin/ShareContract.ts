@@ -19,7 +19,7 @@ import { createdHeaders, operation } from "../contract/Operation.ts"
 import { filterParameters } from "../events/EventParameters.ts"
 import { ifNoneMatch, Unchanged } from "../exports/ExportContract.ts"
 import { PDF_TYPE } from "../exports/ExportTypes.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Authorization } from "../server/Authorization.ts"
 import { resourcePageHeaders, resourcePageQuery } from "./ResourcePages.ts"
 
 /** Seconds that a link is valid: 7 days, unless it says otherwise, and 30 at most. */
@@ -165,65 +165,57 @@ const createLink = HttpApiEndpoint.post("createShareLink", "/v1/share/links", {
   payload: ShareLinkInput,
   success: CreatedShareLink.pipe(HttpApiSchema.status(201)),
   error: errorsOf("object", 400, 401, 403, 413, 415, 429, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "createShareLink",
-      summary: "Make a share link",
-      description:
-        "What the link shows is fixed now; its bearer needs no API key and can change nothing of "
-        + "it. It ends with the key that makes it: revoking that key revokes the link. Making, using "
-        + "and revoking are logged in the chain of the tenant `_system`. 429 `rate_limited` where "
-        + `the tenant has ${LINKS_MAX} links that can be used: revoke some.`,
-      responseHeaders: { 201: createdHeaders }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "Make a share link",
+    description:
+      "What the link shows is fixed now; its bearer needs no API key and can change nothing of "
+      + "it. It ends with the key that makes it: revoking that key revokes the link. Making, using "
+      + "and revoking are logged in the chain of the tenant `_system`. 429 `rate_limited` where "
+      + `the tenant has ${LINKS_MAX} links that can be used: revoke some.`,
+    responseHeaders: { 201: createdHeaders }
+  })
+)
 
 const listLinks = HttpApiEndpoint.get("listShareLinks", "/v1/share/links", {
   query: resourcePageQuery,
   success: ShareLinkList,
   error: errorsOf("object", 400, 401, 403, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "listShareLinks",
-      summary: "List the share links",
-      description:
-        "Newest first; no tokens are shown. Links that have ended are listed for "
-        + `${ENDED_LINK_KEPT_DAYS} days more, the newest ${ENDED_LINKS_MAX} of them.`,
-      responseHeaders: resourcePageHeaders
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "List the share links",
+    description:
+      "Newest first; no tokens are shown. Links that have ended are listed for "
+      + `${ENDED_LINK_KEPT_DAYS} days more, the newest ${ENDED_LINKS_MAX} of them.`,
+    responseHeaders: resourcePageHeaders
+  })
+)
 
 const getLink = HttpApiEndpoint.get("getShareLink", "/v1/share/links/:id", {
   params,
   success: ShareLink,
   error: errorsOf("object", 400, 401, 403, 404, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "getShareLink",
-      summary: "One share link",
-      description: "What it covers and how often it was used; its token is not shown."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "One share link",
+    description: "What it covers and how often it was used; its token is not shown."
+  })
+)
 
 const revokeLink = HttpApiEndpoint.delete("revokeShareLink", "/v1/share/links/:id", {
   params,
   success: HttpApiSchema.NoContent.annotate({ description: "The link is revoked." }),
   error: errorsOf("object", 400, 401, 403, 404, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "revokeShareLink",
-      summary: "Revoke a share link",
-      description: "Takes effect within a second. 404 if it is revoked already."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "Revoke a share link",
+    description: "Takes effect within a second. 404 if it is revoked already."
+  })
+)
 
 /** The routes of the tag Share that take an API key. */
 export class ShareLinksApi extends HttpApiGroup.make("ShareLinks")
@@ -241,9 +233,8 @@ const sharePdf = HttpApiEndpoint.get("exportSharedPdf", "/v1/share/export/pdf", 
     Unchanged
   ],
   error: errorsOf("object", 400, 401, 429, 503)
-}).annotateMerge(
+}).pipe(
   operation({
-    id: "exportSharedPdf",
     summary: "The document of a share link",
     description:
       "Takes no parameters: what it shows was fixed when the link was made. Each document counts "

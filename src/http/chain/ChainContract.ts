@@ -10,7 +10,7 @@ import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { integerParameter } from "../messages/QueryParameters.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Authorization } from "../server/Authorization.ts"
 import {
   chainParameter,
   chainQuery,
@@ -77,31 +77,27 @@ const getChain = HttpApiEndpoint.get("getChain", "/v1/chain", {
   query: chainQuery,
   success: SignedChain,
   error: errorsOf("object", 400, 401, 403, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "getChain",
-      summary: "The tenant's chain",
-      description:
-        "Length and head as the log tells them, independent of the query store, and the newest "
-        + "signed checkpoint if there is one."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "The tenant's chain",
+    description:
+      "Length and head as the log tells them, independent of the query store, and the newest "
+      + "signed checkpoint if there is one."
+  })
+)
 
 const getChainLinks = HttpApiEndpoint.get("getChainLinks", "/v1/chain/links", {
   query: linkQuery,
   success: Links,
   error: errorsOf("object", 400, 401, 403, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "getChainLinks",
-      summary: "The links of the chain",
-      description: "Everything that is needed to check the chain, without the contents."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "The links of the chain",
+    description: "Everything that is needed to check the chain, without the contents."
+  })
+)
 
 /** The routes of the tag Chain. */
 export class ChainApi extends HttpApiGroup.make("Chain")

@@ -10,7 +10,6 @@ import { queryOf } from "../contract/Requests.ts"
 import { defined } from "../messages/Defined.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { choiceParameter, integerParameter, required } from "../messages/QueryParameters.ts"
-import { RequiredScope } from "../server/Authorization.ts"
 import {
   Checkpoint,
   CheckpointList,
@@ -94,16 +93,14 @@ export const listCheckpoints = HttpApiEndpoint.get("listCheckpoints", "/v1/chain
   }),
   success: CheckpointList,
   error: errorsOf("object", 400, 401, 403, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "listCheckpoints",
-      summary: "The signed checkpoints of the chain",
-      description: "One is made every 10 seconds while the chain grows.",
-      responseHeaders: { 200: { Link: "first and next page (RFC 8288)." } }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "The signed checkpoints of the chain",
+    description: "One is made every 10 seconds while the chain grows.",
+    responseHeaders: { 200: { Link: "first and next page (RFC 8288)." } }
+  })
+)
 
 export const latestCheckpoint = HttpApiEndpoint.get(
   "latestCheckpoint",
@@ -113,17 +110,15 @@ export const latestCheckpoint = HttpApiEndpoint.get(
     success: [Checkpoint, CheckpointNote.pipe(HttpApiSchema.asText({ contentType: NOTE_TYPE }))],
     error: errorsOf("object", 400, 401, 403, 404, 406, 503)
   }
+).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "A signed checkpoint of the whole chain",
+    description:
+      "Signed now if the chain has grown since the newest one. With `Accept: text/plain` the "
+      + "signed note itself. 404 while the chain is empty."
+  })
 )
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "latestCheckpoint",
-      summary: "A signed checkpoint of the whole chain",
-      description:
-        "Signed now if the chain has grown since the newest one. With `Accept: text/plain` the "
-        + "signed note itself. 404 while the chain is empty."
-    })
-  )
 
 const notAProof =
   "Nothing is answered that does not verify against the signed root: if the stored events don't "
@@ -139,15 +134,13 @@ export const inclusionProof = HttpApiEndpoint.get("inclusionProof", "/v1/chain/p
   }),
   success: InclusionProof,
   error: errorsOf("object", 400, 401, 403, 404, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "inclusionProof",
-      summary: "Proof that an event is part of a checkpoint",
-      description: `RFC 9162, section 2.1.3. ${notAProof}`
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "Proof that an event is part of a checkpoint",
+    description: `RFC 9162, section 2.1.3. ${notAProof}`
+  })
+)
 
 export const consistencyProof = HttpApiEndpoint.get(
   "consistencyProof",
@@ -163,12 +156,10 @@ export const consistencyProof = HttpApiEndpoint.get(
     success: ConsistencyProof,
     error: errorsOf("object", 400, 401, 403, 404, 503)
   }
+).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "Proof that one checkpoint only adds to another",
+    description: `RFC 9162, section 2.1.4. ${notAProof}`
+  })
 )
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "consistencyProof",
-      summary: "Proof that one checkpoint only adds to another",
-      description: `RFC 9162, section 2.1.4. ${notAProof}`
-    })
-  )

@@ -6,7 +6,6 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
-import { RequiredScope } from "../server/Authorization.ts"
 import { NOTE_TYPE } from "./ProofContract.ts"
 import { CheckpointNote } from "./ProofSchemas.ts"
 
@@ -43,18 +42,16 @@ export const tlogCheckpoint = HttpApiEndpoint.get("tlogCheckpoint", "/v1/tlog/:c
   params: { chain },
   success: CheckpointNote.pipe(HttpApiSchema.asText({ contentType: NOTE_TYPE })),
   error: errorsOf("object", 400, 401, 403, 404, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "tlogCheckpoint",
-      summary: "The newest checkpoint of a tree, for clients of C2SP tlog-tiles",
-      description:
-        "The prefix of the log is `/v1/tlog/events` or `/v1/tlog/traces`; its origin is "
-        + "`<service>/<tenant>` or `<service>/<tenant>/traces`. Signed now if the chain has grown "
-        + "since the newest one. 404 while the chain is empty."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "The newest checkpoint of a tree, for clients of C2SP tlog-tiles",
+    description:
+      "The prefix of the log is `/v1/tlog/events` or `/v1/tlog/traces`; its origin is "
+      + "`<service>/<tenant>` or `<service>/<tenant>/traces`. Signed now if the chain has grown "
+      + "since the newest one. 404 while the chain is empty."
+  })
+)
 
 export const tlogEntries = HttpApiEndpoint.get("tlogEntries", "/v1/tlog/:chain/tile/entries/*", {
   params: { chain, "*": index },
@@ -62,18 +59,16 @@ export const tlogEntries = HttpApiEndpoint.get("tlogEntries", "/v1/tlog/:chain/t
     description: "For each entry its length in 2 bytes, big-endian, and the entry."
   }).pipe(HttpApiSchema.asUint8Array({ contentType: TILE_TYPE })),
   error: errorsOf("object", 400, 401, 403, 404, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "tlogEntries",
-      summary: "An entry bundle of C2SP tlog-tiles",
-      description:
-        "256 entries, or those of a partial tile. An entry is the 32 bytes of the `hash` of an "
-        + `event or trace fact, not its content: \`/v1/verify\` checks the contents. ${proven}`,
-      responseHeaders
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "An entry bundle of C2SP tlog-tiles",
+    description:
+      "256 entries, or those of a partial tile. An entry is the 32 bytes of the `hash` of an "
+      + `event or trace fact, not its content: \`/v1/verify\` checks the contents. ${proven}`,
+    responseHeaders
+  })
+)
 
 export const tlogTile = HttpApiEndpoint.get("tlogTile", "/v1/tlog/:chain/tile/:level/*", {
   params: { chain, level, "*": index },
@@ -81,15 +76,13 @@ export const tlogTile = HttpApiEndpoint.get("tlogTile", "/v1/tlog/:chain/tile/:l
     description: "Hashes of 32 bytes, one after the other."
   }).pipe(HttpApiSchema.asUint8Array({ contentType: TILE_TYPE })),
   error: errorsOf("object", 400, 401, 403, 404, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "tlogTile",
-      summary: "A tile of C2SP tlog-tiles",
-      description:
-        "256 consecutive hashes of a level, or those of a partial tile: on level 0 hashes of "
-        + `leaves, above it the roots of full tiles of the level below. ${proven}`,
-      responseHeaders
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "A tile of C2SP tlog-tiles",
+    description:
+      "256 consecutive hashes of a level, or those of a partial tile: on level 0 hashes of "
+      + `leaves, above it the roots of full tiles of the level below. ${proven}`,
+    responseHeaders
+  })
+)

@@ -2,9 +2,11 @@
  * What the OpenAPI document says about one operation beyond its schemas: texts, the headers that the
  * handler reads by itself, and those of its answers.
  */
-import type { Context } from "effect"
-import { OpenApi } from "effect/http-api"
+import { Context } from "effect"
+import { type HttpApiEndpoint, OpenApi } from "effect/http-api"
+import type { Scope } from "../../domain/registry/RegistryEntry.ts"
 import { defined } from "../messages/Defined.ts"
+import { RequiredScope } from "../server/Authorization.ts"
 
 /** A request header that a handler reads. */
 export interface HeaderParameter {
@@ -15,7 +17,8 @@ export interface HeaderParameter {
 
 /** Everything that the schemas of an endpoint don't say. */
 export interface OperationText {
-  readonly id: string
+  /** Of these a key needs one. A route for the admin token or a share link has none. */
+  readonly scopes?: ReadonlyArray<Scope>
   readonly summary: string
   readonly description: string
   /** The body may be missing. */
@@ -61,18 +64,24 @@ const withHeaders = (responses: Json, headers: OperationText["responseHeaders"])
   return described
 }
 
-/** The annotations of an endpoint: what is said of it. */
-export const operation = (text: OperationText): Context.Context<never> =>
-  OpenApi.annotations({
-    identifier: text.id,
-    summary: text.summary,
-    description: text.description,
-    transform: (spec) => ({
-      ...spec,
-      parameters: withHeaderParameters(spec["parameters"] as ReadonlyArray<Json>, text.headers),
-      ...(text.optionalBody === true
-        ? { requestBody: { ...(spec["requestBody"] as Json), required: false } }
-        : {}),
-      responses: withHeaders(spec["responses"] as Json, text.responseHeaders)
+/** An endpoint with what is said of it. Its name is the id of the operation. */
+export const operation =
+  ({ description, headers, optionalBody, responseHeaders, scopes = [], summary }: OperationText) =>
+  <Endpoint extends { readonly identifier: string }>(endpoint: Endpoint): Endpoint => {
+    const annotations = OpenApi.annotations({
+      identifier: endpoint.identifier,
+      summary,
+      description,
+      transform: (spec) => ({
+        ...spec,
+        parameters: withHeaderParameters(spec["parameters"] as ReadonlyArray<Json>, headers),
+        ...(optionalBody === true
+          ? { requestBody: { ...(spec["requestBody"] as Json), required: false } }
+          : {}),
+        responses: withHeaders(spec["responses"] as Json, responseHeaders)
+      })
     })
-  })
+    // Endpoints are invariant in their types, so none of them is a `Top`; annotations change none.
+    const top = endpoint as unknown as HttpApiEndpoint.Top
+    return top.annotateMerge(Context.add(annotations, RequiredScope, scopes)) as unknown as Endpoint
+  }

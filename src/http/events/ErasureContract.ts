@@ -10,7 +10,7 @@ import { Timestamp } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
 import { lateQueryOf } from "../contract/Requests.ts"
 import { idempotencyHeader } from "../messages/WriteRequest.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Authorization } from "../server/Authorization.ts"
 import { eventParameters } from "./QueryContract.ts"
 
 /** Characters of a reason at most. */
@@ -58,20 +58,18 @@ const eraseEvent = HttpApiEndpoint.post("eraseEvent", "/v1/events/:id/erase", {
   payload: ErasureInput,
   success: ErasedEvent,
   error: errorsOf("object", 400, 401, 403, 404, 413, 415, 422, 503)
-})
-  .annotate(RequiredScope, ["write"])
-  .annotateMerge(
-    operation({
-      id: "eraseEvent",
-      summary: "Erase the details of an event",
-      description:
-        "Takes actor.email, resource.name and metadata out of every answer, every export and the "
-        + "database, and appends an event `alk.event.erased` to the tenant's log. Chain and proofs "
-        + "stay valid. Of several events with this id all are erased. Again: 200, and nothing "
-        + "changes. The service's own events can't be erased.",
-      headers: idempotencyHeader
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["write"],
+    summary: "Erase the details of an event",
+    description:
+      "Takes actor.email, resource.name and metadata out of every answer, every export and the "
+      + "database, and appends an event `alk.event.erased` to the tenant's log. Chain and proofs "
+      + "stay valid. Of several events with this id all are erased. Again: 200, and nothing "
+      + "changes. The service's own events can't be erased.",
+    headers: idempotencyHeader
+  })
+)
 
 /** The erasure of the tag Ingest. */
 export class ErasureApi extends HttpApiGroup.make("Erasure")

@@ -16,7 +16,7 @@ import {
 import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { idempotencyHeader, SYNC_HEADER, syncQuery } from "../messages/WriteRequest.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Authorization } from "../server/Authorization.ts"
 
 const ingestHeaders: Readonly<Record<string, HeaderParameter>> = {
   [SYNC_HEADER]: {
@@ -46,20 +46,18 @@ const createEvent = HttpApiEndpoint.post("createEvent", "/v1/events", {
     EventAccepted.pipe(HttpApiSchema.status(202))
   ],
   error: errorsOf("object", 400, 401, 403, 409, 413, 415, 422, 429, 503)
-})
-  .annotate(RequiredScope, ["write"])
-  .annotateMerge(
-    operation({
-      id: "createEvent",
-      summary: "Record one event",
-      description:
-        "Asynchronous by default: 202 when the event is durable. With sync, 201 and the stored "
-        + "event when it is chained and visible to the list, 200 if it was stored before, 409 if "
-        + "its id belongs to an event with other content.",
-      headers: ingestHeaders,
-      responseHeaders: { 201: createdHeaders, 202: acceptedHeaders }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["write"],
+    summary: "Record one event",
+    description:
+      "Asynchronous by default: 202 when the event is durable. With sync, 201 and the stored "
+      + "event when it is chained and visible to the list, 200 if it was stored before, 409 if "
+      + "its id belongs to an event with other content.",
+    headers: ingestHeaders,
+    responseHeaders: { 201: createdHeaders, 202: acceptedHeaders }
+  })
+)
 
 const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
   query: syncQuery,
@@ -69,37 +67,33 @@ const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
     BatchAccepted.pipe(HttpApiSchema.status(202))
   ],
   error: errorsOf("text", 400, 401, 403, 413, 415, 422, 429, 503)
-})
-  .annotate(RequiredScope, ["write"])
-  .annotateMerge(
-    operation({
-      id: "createEvents",
-      summary: "Record up to 1000 events",
-      description:
-        "The request as a whole is refused only if it can't be read. What is wrong with an item "
-        + "stands in `errors`, and the other items go through. With sync, 200 when everything is "
-        + "chained and visible to the list.",
-      headers: ingestHeaders,
-      responseHeaders: { 202: acceptedHeaders }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["write"],
+    summary: "Record up to 1000 events",
+    description:
+      "The request as a whole is refused only if it can't be read. What is wrong with an item "
+      + "stands in `errors`, and the other items go through. With sync, 200 when everything is "
+      + "chained and visible to the list.",
+    headers: ingestHeaders,
+    responseHeaders: { 202: acceptedHeaders }
+  })
+)
 
 const getReceipt = HttpApiEndpoint.get("getReceipt", "/v1/receipts/:id", {
   params: { id: Schema.String.annotate({ description: "`receipt_id` of an ingest answer." }) },
   success: Receipt,
   error: errorsOf("object", 401, 403, 404, 503)
-})
-  .annotate(RequiredScope, ["read", "write"])
-  .annotateMerge(
-    operation({
-      id: "getReceipt",
-      summary: "What became of an ingest request",
-      description:
-        "Poll until `status` is `committed` or `failed`. Known to every process from the moment "
-        + "of the 202; kept for 7 days at least. A read or a write scope will do.",
-      responseHeaders: { 200: { "Retry-After": "Only while `pending`." } }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read", "write"],
+    summary: "What became of an ingest request",
+    description:
+      "Poll until `status` is `committed` or `failed`. Known to every process from the moment "
+      + "of the 202; kept for 7 days at least. A read or a write scope will do.",
+    responseHeaders: { 200: { "Retry-After": "Only while `pending`." } }
+  })
+)
 
 /** The routes of the tag Ingest. */
 export class IngestApi extends HttpApiGroup.make("Ingest")

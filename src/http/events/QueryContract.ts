@@ -25,7 +25,7 @@ import {
   refuseInverted,
   type ValuesOf
 } from "../messages/QueryParameters.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Authorization } from "../server/Authorization.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
 import { filterParameters, toFilter } from "./EventParameters.ts"
 
@@ -158,18 +158,16 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
   }),
   success: [EventList, EventLines, EventTable],
   error: errorsOf("object", 400, 401, 403, 406, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "listEvents",
-      summary: "List events",
-      description:
-        "Filters are exact, case-sensitive, and combine with AND. `Accept` chooses between a "
-        + "page of JSON and a stream of every match as NDJSON or CSV.",
-      responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "List events",
+    description:
+      "Filters are exact, case-sensitive, and combine with AND. `Accept` chooses between a "
+      + "page of JSON and a stream of every match as NDJSON or CSV.",
+    responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
+  })
+)
 
 const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
   query: queryOf(statsParameters, {
@@ -183,34 +181,26 @@ const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
   }),
   success: Stats,
   error: errorsOf("object", 400, 401, 403, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "getEventStats",
-      summary: "Count events",
-      description: "The filters of the list."
-    })
-  )
+}).pipe(
+  operation({ scopes: ["read"], summary: "Count events", description: "The filters of the list." })
+)
 
 const getEvent = HttpApiEndpoint.get("getEvent", "/v1/events/:id", {
   params: eventId,
   query: queryOf(eventParameters),
   success: StoredEvent,
   error: errorsOf("object", 400, 401, 403, 404, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "getEvent",
-      summary: "One event",
-      description:
-        "Past the window in which duplicates are found, two events may have one id: the one "
-        + "with the lowest sequence number is shown unless `sequence_number` picks another. The ids "
-        + "`batch`, `stats` and `stream` are names of routes: read such an event with "
-        + "`GET /v1/events?id=`."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "One event",
+    description:
+      "Past the window in which duplicates are found, two events may have one id: the one "
+      + "with the lowest sequence number is shown unless `sequence_number` picks another. The ids "
+      + "`batch`, `stats` and `stream` are names of routes: read such an event with "
+      + "`GET /v1/events?id=`."
+  })
+)
 
 /** The routes of the tag Query. */
 export class QueryApi extends HttpApiGroup.make("Query")

@@ -9,7 +9,7 @@ import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import { LAST_EVENT_ID_HEADER, resumeParameter, slowReaders } from "../messages/EventStream.ts"
 import { SSE_TYPE } from "../messages/MediaTypes.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Authorization } from "../server/Authorization.ts"
 import { filterParameters, toFilter } from "./EventParameters.ts"
 
 const streamParameters = {
@@ -35,27 +35,25 @@ const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
   }),
   success: EventStream,
   error: errorsOf("object", 400, 401, 403, 429, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "streamEvents",
-      summary: "Follow new events",
-      description:
-        "Server-Sent Events, live only unless resumed. The headers are sent once the start point "
-        + "is fixed: every event committed after that is delivered. "
-        + slowReaders,
-      headers: {
-        [LAST_EVENT_ID_HEADER]: {
-          description: "Resume behind this sequence number, as browsers do by themselves.",
-          schema: { type: "integer", minimum: 0 }
-        }
-      },
-      responseHeaders: {
-        200: { "Cache-Control": "`no-store`", "X-Accel-Buffering": "`no`" }
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "Follow new events",
+    description:
+      "Server-Sent Events, live only unless resumed. The headers are sent once the start point "
+      + "is fixed: every event committed after that is delivered. "
+      + slowReaders,
+    headers: {
+      [LAST_EVENT_ID_HEADER]: {
+        description: "Resume behind this sequence number, as browsers do by themselves.",
+        schema: { type: "integer", minimum: 0 }
       }
-    })
-  )
+    },
+    responseHeaders: {
+      200: { "Cache-Control": "`no-store`", "X-Accel-Buffering": "`no`" }
+    }
+  })
+)
 
 /** The routes of the tag Stream. */
 export class StreamApi extends HttpApiGroup.make("Stream")

@@ -9,7 +9,7 @@ import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import { filterParameters, toFilter } from "../events/EventParameters.ts"
 import { booleanParameter } from "../messages/QueryParameters.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Authorization } from "../server/Authorization.ts"
 import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
 
 /** Query of `GET /v1/export/evidence-pack`, but for the conditions on metadata. */
@@ -56,21 +56,19 @@ const evidencePack = HttpApiEndpoint.get("exportEvidencePack", "/v1/export/evide
     Unchanged
   ],
   error: errors
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "exportEvidencePack",
-      summary: "Evidence pack",
-      description:
-        "Everything that an auditor needs to check a part of the log without the service, "
-        + "streamed. Without bounds it covers what verification covers: the full supported "
-        + "history, future-dated events included. The PDF and verification.json have identical "
-        + "bounds.",
-      headers: ifNoneMatch,
-      responseHeaders: { 200: responseHeaders, 304: { ETag: responseHeaders.ETag } }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "Evidence pack",
+    description:
+      "Everything that an auditor needs to check a part of the log without the service, "
+      + "streamed. Without bounds it covers what verification covers: the full supported "
+      + "history, future-dated events included. The PDF and verification.json have identical "
+      + "bounds.",
+    headers: ifNoneMatch,
+    responseHeaders: { 200: responseHeaders, 304: { ETag: responseHeaders.ETag } }
+  })
+)
 
 const auditPdf = HttpApiEndpoint.get("exportPdf", "/v1/export/pdf", {
   query: queryOf(filterParameters, { metadata: true, read: toFilter }),
@@ -81,19 +79,17 @@ const auditPdf = HttpApiEndpoint.get("exportPdf", "/v1/export/pdf", {
     Unchanged
   ],
   error: errors
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "exportPdf",
-      summary: "SOC 2 audit report",
-      description:
-        "The report for people: period, verdict, population, integrity, statistics, exceptions, "
-        + "samples. 503 `pdf_unavailable` where there is no Chromium to print it.",
-      headers: ifNoneMatch,
-      responseHeaders: { 200: responseHeaders, 304: { ETag: responseHeaders.ETag } }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "SOC 2 audit report",
+    description:
+      "The report for people: period, verdict, population, integrity, statistics, exceptions, "
+      + "samples. 503 `pdf_unavailable` where there is no Chromium to print it.",
+    headers: ifNoneMatch,
+    responseHeaders: { 200: responseHeaders, 304: { ETag: responseHeaders.ETag } }
+  })
+)
 
 /** The routes of the tag Export. */
 export class ExportApi extends HttpApiGroup.make("Export")

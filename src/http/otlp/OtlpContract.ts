@@ -12,7 +12,7 @@ import {
 } from "effect/http-api"
 import { ErrorBody, shownAs } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Authorization } from "../server/Authorization.ts"
 import { Refusals } from "../server/Refusals.ts"
 import { PROTOBUF_TYPE } from "./OtlpEncoding.ts"
 
@@ -90,21 +90,19 @@ const exportTraces = HttpApiEndpoint.post("exportTraces", "/v1/traces", {
     ...refusals.map((status) => shownAs(Refusal).pipe(HttpApiSchema.status(status))),
     ...refusals.map((status) => Protobuf.pipe(HttpApiSchema.status(status)))
   ]
-})
-  .annotate(RequiredScope, ["write"])
-  .annotateMerge(
-    operation({
-      id: "exportTraces",
-      summary: "Export OpenTelemetry spans (OTLP/HTTP)",
-      description:
-        "One execution per trace id, named and ended by the span without a parent; spans, their "
-        + "events and links become spans, trace events and causes. Spans may come in any order, in "
-        + "several requests, and again: the same id is the same span, and a repeated export adds "
-        + "nothing. Answered when everything is stored and visible; 503 if that takes longer than "
-        + "10 s: send the same again. The answer has the request's encoding. Refusals are "
-        + "`google.rpc.Status` messages, in JSON together with the error body of the other routes."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["write"],
+    summary: "Export OpenTelemetry spans (OTLP/HTTP)",
+    description:
+      "One execution per trace id, named and ended by the span without a parent; spans, their "
+      + "events and links become spans, trace events and causes. Spans may come in any order, in "
+      + "several requests, and again: the same id is the same span, and a repeated export adds "
+      + "nothing. Answered when everything is stored and visible; 503 if that takes longer than "
+      + "10 s: send the same again. The answer has the request's encoding. Refusals are "
+      + "`google.rpc.Status` messages, in JSON together with the error body of the other routes."
+  })
+)
 
 /** The route that OpenTelemetry exporters send to. */
 export class OtlpApi extends HttpApiGroup.make("OpenTelemetry")

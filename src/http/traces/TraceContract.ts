@@ -21,7 +21,7 @@ import {
   textParameter
 } from "../messages/QueryParameters.ts"
 import { idempotencyHeader, SYNC_HEADER, syncQuery } from "../messages/WriteRequest.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Authorization } from "../server/Authorization.ts"
 import { eventCursor, spanCursor } from "./TraceLists.ts"
 import {
   Dag,
@@ -139,101 +139,87 @@ const startExecution = HttpApiEndpoint.post("startExecution", "/api/v1/execution
   payload: ExecutionInput,
   success: [Execution.pipe(ok), Execution.pipe(created)],
   error: errorsOf("text", 400, 401, 403, 409, 413, 415, 422, 429, 503)
-})
-  .annotate(RequiredScope, write)
-  .annotateMerge(
-    operation({
-      id: "startExecution",
-      summary: "Start an execution",
-      description:
-        "With its root span. 201, or 200 with the stored execution if it was started before under "
-        + `the same agent and key; 409 if that had another explicit start. ${VISIBLE}`,
-      headers: idempotencyHeader,
-      responseHeaders: { 201: createdHeaders }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: write,
+    summary: "Start an execution",
+    description:
+      "With its root span. 201, or 200 with the stored execution if it was started before under "
+      + `the same agent and key; 409 if that had another explicit start. ${VISIBLE}`,
+    headers: idempotencyHeader,
+    responseHeaders: { 201: createdHeaders }
+  })
+)
 
 export const listExecutions = HttpApiEndpoint.get("listExecutions", "/api/v1/executions", {
   query: executionQuery,
   success: ExecutionList,
   error: errorsOf("text", 400, 401, 403, 503)
-})
-  .annotate(RequiredScope, read)
-  .annotateMerge(
-    operation({
-      id: "listExecutions",
-      summary: "List executions",
-      description:
-        "Newest start first, then by id. Filters are exact, case-sensitive, and combine with AND.",
-      responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: read,
+    summary: "List executions",
+    description:
+      "Newest start first, then by id. Filters are exact, case-sensitive, and combine with AND.",
+    responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
+  })
+)
 
 const getExecution = HttpApiEndpoint.get("getExecution", "/api/v1/executions/:id", {
   params: executionId,
   success: Execution,
   error: readErrors
-})
-  .annotate(RequiredScope, read)
-  .annotateMerge(
-    operation({ id: "getExecution", summary: "One execution", description: "As it stands now." })
-  )
+}).pipe(operation({ scopes: read, summary: "One execution", description: "As it stands now." }))
 
 const endExecution = HttpApiEndpoint.put("endExecution", "/api/v1/executions/:id/end", {
   params: executionId,
   payload: ExecutionEnd,
   success: Execution,
   error: writeErrors
-})
-  .annotate(RequiredScope, write)
-  .annotateMerge(
-    operation({
-      id: "endExecution",
-      summary: "End an execution",
-      description:
-        "The body may be missing. The first end stays: the same status again is 200 and changes "
-        + `nothing, another one 409. Spans that still run end with it. ${VISIBLE}`,
-      optionalBody: true,
-      headers: idempotencyHeader
-    })
-  )
+}).pipe(
+  operation({
+    scopes: write,
+    summary: "End an execution",
+    description:
+      "The body may be missing. The first end stays: the same status again is 200 and changes "
+      + `nothing, another one 409. Spans that still run end with it. ${VISIBLE}`,
+    optionalBody: true,
+    headers: idempotencyHeader
+  })
+)
 
 const eraseExecution = HttpApiEndpoint.post("eraseExecution", "/api/v1/executions/:id/erase", {
   params: executionId,
   payload: EraseInput,
   success: ErasedExecution,
   error: writeErrors
-})
-  .annotate(RequiredScope, write)
-  .annotateMerge(
-    operation({
-      id: "eraseExecution",
-      summary: "Erase what an execution says",
-      description:
-        "Names, trigger, metadata, payloads and errors of the execution, its spans and events are "
-        + `gone from every answer and from the database; the chain still verifies. ${VISIBLE}`,
-      headers: idempotencyHeader
-    })
-  )
+}).pipe(
+  operation({
+    scopes: write,
+    summary: "Erase what an execution says",
+    description:
+      "Names, trigger, metadata, payloads and errors of the execution, its spans and events are "
+      + `gone from every answer and from the database; the chain still verifies. ${VISIBLE}`,
+    headers: idempotencyHeader
+  })
+)
 
 const startSpan = HttpApiEndpoint.post("startSpan", "/api/v1/executions/:id/spans", {
   params: executionId,
   payload: SpanInput,
   success: [Span.pipe(ok), Span.pipe(created)],
   error: writeErrors
-})
-  .annotate(RequiredScope, write)
-  .annotateMerge(
-    operation({
-      id: "startSpan",
-      summary: "Start a span",
-      description:
-        "201, or 200 if the same span was started before. Parent and causes are spans of the same "
-        + `execution. ${VISIBLE}`,
-      headers: idempotencyHeader,
-      responseHeaders: { 201: createdHeaders }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: write,
+    summary: "Start a span",
+    description:
+      "201, or 200 if the same span was started before. Parent and causes are spans of the same "
+      + `execution. ${VISIBLE}`,
+    headers: idempotencyHeader,
+    responseHeaders: { 201: createdHeaders }
+  })
+)
 
 const PAGED =
   "Complete up to 10,000 of them and 4 MiB; beyond that `next_cursor`, and the `Link` header, say "
@@ -254,33 +240,29 @@ export const listSpans = HttpApiEndpoint.get("listSpans", "/api/v1/executions/:i
   query: queryOf(spanListParameters),
   success: [SpanList, SpanLines],
   error: readErrors
-})
-  .annotate(RequiredScope, read)
-  .annotateMerge(
-    operation({
-      id: "listSpans",
-      summary: "The spans of an execution",
-      description: `By start, then in the order of arrival. ${PAGED}`,
-      responseHeaders: pageLink
-    })
-  )
+}).pipe(
+  operation({
+    scopes: read,
+    summary: "The spans of an execution",
+    description: `By start, then in the order of arrival. ${PAGED}`,
+    responseHeaders: pageLink
+  })
+)
 
 const getDag = HttpApiEndpoint.get("getDag", "/api/v1/executions/:id/dag", {
   params: executionId,
   success: Dag,
   error: errorsOf("text", 400, 401, 403, 404, 413, 503)
-})
-  .annotate(RequiredScope, read)
-  .annotateMerge(
-    operation({
-      id: "getDag",
-      summary: "What caused what",
-      description:
-        "Spans as nodes, parents and causes as edges, in topological order. 413 for an execution "
-        + "of more than 10,000 spans, 50,000 edges, or 16 Mi characters of names and errors: its "
-        + "spans can be read from `/api/v1/executions/{id}/spans`, page by page or as NDJSON."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: read,
+    summary: "What caused what",
+    description:
+      "Spans as nodes, parents and causes as edges, in topological order. 413 for an execution "
+      + "of more than 10,000 spans, 50,000 edges, or 16 Mi characters of names and errors: its "
+      + "spans can be read from `/api/v1/executions/{id}/spans`, page by page or as NDJSON."
+  })
+)
 
 const TraceStream = Schema.String.annotate({
   description:
@@ -301,78 +283,70 @@ export const streamExecution = HttpApiEndpoint.get(
     success: TraceStream,
     error: errorsOf("text", 400, 401, 403, 404, 413, 429, 503)
   }
+).pipe(
+  operation({
+    scopes: read,
+    summary: "Follow an execution",
+    description:
+      "Server-Sent Events, live only unless resumed. Every change committed after the headers is "
+      + `delivered. ${slowReaders} 413 while the execution and its running spans say more than `
+      + "64 MiB.",
+    headers: {
+      [LAST_EVENT_ID_HEADER]: {
+        description: "Resume behind this chain sequence, as browsers do by themselves.",
+        schema: { type: "integer", minimum: 0 }
+      }
+    },
+    responseHeaders: { 200: { "Cache-Control": "`no-store`", "X-Accel-Buffering": "`no`" } }
+  })
 )
-  .annotate(RequiredScope, read)
-  .annotateMerge(
-    operation({
-      id: "streamExecution",
-      summary: "Follow an execution",
-      description:
-        "Server-Sent Events, live only unless resumed. Every change committed after the headers is "
-        + `delivered. ${slowReaders} 413 while the execution and its running spans say more than `
-        + "64 MiB.",
-      headers: {
-        [LAST_EVENT_ID_HEADER]: {
-          description: "Resume behind this chain sequence, as browsers do by themselves.",
-          schema: { type: "integer", minimum: 0 }
-        }
-      },
-      responseHeaders: { 200: { "Cache-Control": "`no-store`", "X-Accel-Buffering": "`no`" } }
-    })
-  )
 
 const verifyExecution = HttpApiEndpoint.get("verifyExecution", "/api/v1/executions/:id/verify", {
   params: executionId,
   success: TraceVerifyReport,
   error: readErrors
-})
-  .annotate(RequiredScope, read)
-  .annotateMerge(
-    operation({
-      id: "verifyExecution",
-      summary: "Verify an execution",
-      description:
-        "Recomputes every fact of the execution and its link to the tenant's chain of facts. A "
-        + "finished check answers 200, whatever it found."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: read,
+    summary: "Verify an execution",
+    description:
+      "Recomputes every fact of the execution and its link to the tenant's chain of facts. A "
+      + "finished check answers 200, whatever it found."
+  })
+)
 
 const getSpan = HttpApiEndpoint.get("getSpan", "/api/v1/spans/:id", {
   params: spanId,
   success: SpanWithEvents,
   error: readErrors
-})
-  .annotate(RequiredScope, read)
-  .annotateMerge(
-    operation({
-      id: "getSpan",
-      summary: "One span",
-      description:
-        "With its events, by `sequence_number`: all of them, or the first 10,000 or 4 MiB, and "
-        + "then `next_cursor` and the `Link` header say where to go on, at "
-        + "`/api/v1/spans/{id}/events`. `events_total` counts all.",
-      responseHeaders: { 200: { Link: "first and next page of its events (RFC 8288)." } }
-    })
-  )
+}).pipe(
+  operation({
+    scopes: read,
+    summary: "One span",
+    description:
+      "With its events, by `sequence_number`: all of them, or the first 10,000 or 4 MiB, and "
+      + "then `next_cursor` and the `Link` header say where to go on, at "
+      + "`/api/v1/spans/{id}/events`. `events_total` counts all.",
+    responseHeaders: { 200: { Link: "first and next page of its events (RFC 8288)." } }
+  })
+)
 
 const endSpan = HttpApiEndpoint.put("endSpan", "/api/v1/spans/:id/end", {
   params: spanId,
   payload: SpanEnd,
   success: Span,
   error: writeErrors
-})
-  .annotate(RequiredScope, write)
-  .annotateMerge(
-    operation({
-      id: "endSpan",
-      summary: "End a span",
-      description:
-        "The body may be missing. The first end stays: the same status again is 200 and changes "
-        + `nothing, another one 409. ${VISIBLE}`,
-      optionalBody: true,
-      headers: idempotencyHeader
-    })
-  )
+}).pipe(
+  operation({
+    scopes: write,
+    summary: "End a span",
+    description:
+      "The body may be missing. The first end stays: the same status again is 200 and changes "
+      + `nothing, another one 409. ${VISIBLE}`,
+    optionalBody: true,
+    headers: idempotencyHeader
+  })
+)
 
 const addTraceEvents = HttpApiEndpoint.post("addTraceEvents", "/api/v1/spans/:id/events", {
   params: spanId,
@@ -386,59 +360,53 @@ const addTraceEvents = HttpApiEndpoint.post("addTraceEvents", "/api/v1/spans/:id
     TraceEvent.pipe(created)
   ],
   error: writeErrors
-})
-  .annotate(RequiredScope, write)
-  .annotateMerge(
-    operation({
-      id: "addTraceEvents",
-      summary: "Record what happened in a span",
-      description:
-        "One event: 201 and the event, 200 if it was stored before. `{events: [...]}`, up to 1000: "
-        + `200 and a result per event. ${VISIBLE}`,
-      headers: idempotencyHeader
-    })
-  )
+}).pipe(
+  operation({
+    scopes: write,
+    summary: "Record what happened in a span",
+    description:
+      "One event: 201 and the event, 200 if it was stored before. `{events: [...]}`, up to 1000: "
+      + `200 and a result per event. ${VISIBLE}`,
+    headers: idempotencyHeader
+  })
+)
 
 export const listTraceEvents = HttpApiEndpoint.get("listTraceEvents", "/api/v1/spans/:id/events", {
   params: spanId,
   query: queryOf(traceEventParameters),
   success: [TraceEventList, TraceEventLines],
   error: readErrors
-})
-  .annotate(RequiredScope, read)
-  .annotateMerge(
-    operation({
-      id: "listTraceEvents",
-      summary: "The events of a span",
-      description: `By \`sequence_number\`. ${PAGED}`,
-      responseHeaders: pageLink
-    })
-  )
+}).pipe(
+  operation({
+    scopes: read,
+    summary: "The events of a span",
+    description: `By \`sequence_number\`. ${PAGED}`,
+    responseHeaders: pageLink
+  })
+)
 
 export const createTraces = HttpApiEndpoint.post("createTraces", "/api/v1/traces/batch", {
   query: syncQuery,
   payload: TraceBatchInput,
   success: [TraceBatchResult.pipe(ok), TraceBatchAccepted.pipe(HttpApiSchema.status(202))],
   error: errorsOf("text", 400, 401, 403, 413, 415, 422, 429, 503)
-})
-  .annotate(RequiredScope, write)
-  .annotateMerge(
-    operation({
-      id: "createTraces",
-      summary: "Up to 1000 operations at once",
-      description:
-        "What is wrong with an operation stands in `errors`, and the others go through; parents "
-        + "and causes may stand anywhere in the same request. 202 when it is durable; with sync, 200 "
-        + "with a result per operation when everything can be read.",
-      headers: { ...syncHeader, ...idempotencyHeader },
-      responseHeaders: {
-        202: {
-          Location: "Where the receipt is.",
-          "Retry-After": "Seconds until it is worth asking."
-        }
+}).pipe(
+  operation({
+    scopes: write,
+    summary: "Up to 1000 operations at once",
+    description:
+      "What is wrong with an operation stands in `errors`, and the others go through; parents "
+      + "and causes may stand anywhere in the same request. 202 when it is durable; with sync, 200 "
+      + "with a result per operation when everything can be read.",
+    headers: { ...syncHeader, ...idempotencyHeader },
+    responseHeaders: {
+      202: {
+        Location: "Where the receipt is.",
+        "Retry-After": "Seconds until it is worth asking."
       }
-    })
-  )
+    }
+  })
+)
 
 /** The routes of the tag Executions, but for OpenTelemetry's. */
 export class TraceApi extends HttpApiGroup.make("Executions")

@@ -19,7 +19,7 @@ import {
   integerParameter,
   refuseInverted
 } from "../messages/QueryParameters.ts"
-import { Authorization, RequiredScope } from "../server/Authorization.ts"
+import { Authorization } from "../server/Authorization.ts"
 import { EventVerifyReport, KEPT_EVENTS_MAX, KeptInput, VerifyLines } from "./VerifySchemas.ts"
 
 /** What a report can be, the default first. */
@@ -81,57 +81,51 @@ const verifyChain = HttpApiEndpoint.get("verifyChain", "/v1/verify", {
   query: verifyQuery,
   success: [VerifyReport, VerifyLines],
   error: errorsOf("object", 400, 401, 403, 406, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "verifyChain",
-      summary: "Verify a range of the chain",
-      description:
-        "Recomputes contents, links and the head over the sequence span that covers the bounds; "
-        + "without bounds over the full supported history, future-dated events included, and the "
-        + "tenant's trace facts too. The expected head is the last record of the chain's topic. A "
-        + "finished check answers 200, whatever it found; so does one that was not finished, with "
-        + `\`status\` \`incomplete\`. \`Accept: ${NDJSON_TYPE}\` gives a line of progress about `
-        + "every second, and the report last."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "Verify a range of the chain",
+    description:
+      "Recomputes contents, links and the head over the sequence span that covers the bounds; "
+      + "without bounds over the full supported history, future-dated events included, and the "
+      + "tenant's trace facts too. The expected head is the last record of the chain's topic. A "
+      + "finished check answers 200, whatever it found; so does one that was not finished, with "
+      + `\`status\` \`incomplete\`. \`Accept: ${NDJSON_TYPE}\` gives a line of progress about `
+      + "every second, and the report last."
+  })
+)
 
 const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
   query: keptQuery,
   payload: KeptInput,
   success: [VerifyReport, VerifyLines],
   error: errorsOf("object", 400, 401, 403, 406, 413, 415, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "verifyKept",
-      summary: "Verify what you kept",
-      description:
-        `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds `
-        + "at its sequence (erased since is fine); a receipt, whose events and `head_hash` have to "
-        + "stand where it says; or a signed checkpoint, to whose root the chain has to lead from "
-        + "its start. `expected` is what you kept, `actual` what is stored."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "Verify what you kept",
+    description:
+      `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds `
+      + "at its sequence (erased since is fine); a receipt, whose events and `head_hash` have to "
+      + "stand where it says; or a signed checkpoint, to whose root the chain has to lead from "
+      + "its start. `expected` is what you kept, `actual` what is stored."
+  })
+)
 
 const verifyEvent = HttpApiEndpoint.get("verifyEvent", "/v1/verify/events/:id", {
   params: { id: Schema.String.annotate({ description: "Id of the event, percent-encoded." }) },
   query: queryOf(eventParameters),
   success: EventVerifyReport,
   error: errorsOf("object", 400, 401, 403, 404, 503)
-})
-  .annotate(RequiredScope, ["read"])
-  .annotateMerge(
-    operation({
-      id: "verifyEvent",
-      summary: "Verify one event",
-      description:
-        "Its content, its link to the event before it, and, where a signed checkpoint covers it, "
-        + "the proof that it stands in the checkpoint's tree."
-    })
-  )
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "Verify one event",
+    description:
+      "Its content, its link to the event before it, and, where a signed checkpoint covers it, "
+      + "the proof that it stands in the checkpoint's tree."
+  })
+)
 
 /** The routes of the tag Verify. */
 export class VerifyApi extends HttpApiGroup.make("Verify")
