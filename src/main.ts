@@ -10,8 +10,10 @@ import { announce, failureLines, HELP, ROTATE_KEY_HELP } from "./cli/Messages.ts
 import { REPAIR_HELP } from "./cli/Repair.ts"
 import { noteKeyConfusion } from "./cli/RuntimeNotice.ts"
 import { VERIFY_HELP, verifyCommand } from "./cli/VerifyPack.ts"
-import { type Config, loadConfig } from "./config/config.ts"
-import { repairPartition, rotateKey, startRoles } from "./roles/Roles.ts"
+import type { Config } from "./config/Config.ts"
+import { loadConfig } from "./config/ParseConfig.ts"
+import { repairPartition, rotateKey } from "./roles/Maintenance.ts"
+import { startRoles } from "./roles/Roles.ts"
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 

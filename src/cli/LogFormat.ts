@@ -3,7 +3,7 @@
  * What is logged, and at which level, is decided where it happens.
  */
 import { Cause, Logger, type LogLevel, References } from "effect"
-import type { Config } from "../config/config.ts"
+import type { Config } from "../config/Config.ts"
 
 type Fields = Record<string, unknown>
 

@@ -3,7 +3,8 @@
  * line, what it can be told. Starts nothing itself.
  */
 import { Effect, References } from "effect"
-import { type Config, configHelp } from "../config/config.ts"
+import type { Config } from "../config/Config.ts"
+import { configHelp } from "../config/ConfigHelp.ts"
 
 /** Where the parts of this process are reached. */
 export interface Endpoints {

@@ -11,7 +11,9 @@ import { Result } from "effect"
 import { assert, describe, it } from "vitest"
 import { serverProperties } from "../../src/adapters/embedded/broker/BrokerSettings.ts"
 import { KAFKA_VERSION } from "../../src/adapters/embedded/broker/KafkaJars.ts"
-import { type Config, configHelp, parseConfig } from "../../src/config/config.ts"
+import type { Config } from "../../src/config/Config.ts"
+import { configHelp } from "../../src/config/ConfigHelp.ts"
+import { parseConfig } from "../../src/config/ParseConfig.ts"
 import { MESSAGE_BYTES_MAX } from "../../src/domain/records/Topics.ts"
 import {
   COMPOSE_FILE,

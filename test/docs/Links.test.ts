@@ -2,7 +2,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { assert, describe, it } from "vitest"
-import { configHelp } from "../../src/config/config.ts"
+import { configHelp } from "../../src/config/ConfigHelp.ts"
 import { openApiDocument } from "../../src/http/Api.ts"
 import { blocks, pages, proseOf, textOf } from "./Pages.ts"
 

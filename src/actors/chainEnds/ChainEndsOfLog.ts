@@ -4,6 +4,7 @@
  * is read from the start of its topic, link by link.
  */
 import { Effect, Layer, Semaphore } from "effect"
+import { BoundedMap } from "../../domain/BoundedMap.ts"
 import { type ChainLink, follows } from "../../domain/chain/ChainLink.ts"
 import {
   type Chain,
@@ -142,7 +143,7 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
       checkpoints: new TopicTail(log, reader, checkpoints, () => new Records())
     }
   })
-  const walks = new Map<string, Walk>()
+  const walks = new BoundedMap<Walk>(WALKS_MAX)
 
   /** From the start of the topic, or from where the last walk ended. */
   const walked = Effect.fnUntraced(function* ({ chain, tenantId }: ChainKey) {
@@ -164,9 +165,7 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
         }
       }
     ).pipe(Effect.catchTag("OffsetOutOfRange", () => Effect.void))
-    walks.delete(name)
     walks.set(name, { upTo: end, last })
-    if (walks.size > WALKS_MAX) walks.delete(walks.keys().next().value!)
     return last
   })
 

@@ -4,6 +4,7 @@
  * changed: where the first record does not follow, the topic itself is asked for its predecessor.
  */
 import { Effect } from "effect"
+import { BoundedMap } from "../../domain/BoundedMap.ts"
 import { type ChainLink, follows, linkOf } from "../../domain/chain/ChainLink.ts"
 import type { Chain } from "../../domain/chain/Chains.ts"
 import { EventLog, type Fetched, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
@@ -18,15 +19,13 @@ const LINKS_MAX = 100_000
 const STEP_OFFSETS = 20_000
 
 export class Links {
-  readonly #last = new Map<string, ChainLink>()
+  readonly #last = new BoundedMap<ChainLink>(LINKS_MAX)
 
   known(tenantId: string): ChainLink | undefined {
     return this.#last.get(tenantId)
   }
 
   learn(tenantId: string, link: ChainLink): void {
-    this.#last.delete(tenantId)
-    if (this.#last.size >= LINKS_MAX) this.#last.delete(this.#last.keys().next().value!)
     this.#last.set(tenantId, link)
   }
 }

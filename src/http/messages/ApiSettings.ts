@@ -3,7 +3,7 @@
  * addresses. Reads no environment.
  */
 import { Context, Layer, type Redacted } from "effect"
-import type { Config } from "../../config/config.ts"
+import type { Config } from "../../config/Config.ts"
 
 /** What the HTTP API takes from the configuration. */
 export interface Settings {

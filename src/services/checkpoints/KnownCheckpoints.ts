@@ -12,6 +12,7 @@ import {
 import { isCaughtUp } from "../../actors/follower/CaughtUp.ts"
 import { PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { BoundedMap } from "../../domain/BoundedMap.ts"
 import { type Chain, chainOfTree } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,
@@ -23,8 +24,9 @@ import { CheckpointStore } from "../../ports/CheckpointStore.ts"
 import type { EventLog, LogUnavailable } from "../../ports/EventLog.ts"
 import { StoreUnavailable } from "../../ports/EventStore.ts"
 import { type CheckpointMismatch, mismatch, ProofRefused } from "./CheckpointFailures.ts"
-import { Remembered } from "./Remembered.ts"
 
+/** Trees whose newest checkpoint is remembered, and unknown keys. */
+const REMEMBERED_MAX = 10_000
 /** Time that the key of a checkpoint may take to be published. */
 const KEY_TIMEOUT = "2 seconds"
 const KEY_POLL = "50 millis"
@@ -61,7 +63,7 @@ const isUnknown = (opened: OpenedNote): boolean =>
 
 /** Opens notes with the published keys; waits for a new key to be published, if need be. */
 const makeOpener = (keys: PublishedKeys["Service"]) => {
-  const unknownKeys = new Remembered<number>()
+  const unknownKeys = new BoundedMap<number>(REMEMBERED_MAX)
   return Effect.fnUntraced(function* ({ key_id, note }: CheckpointRecord) {
     const open = Effect.map(keys.all, (all) =>
       openNote(
@@ -95,9 +97,9 @@ export const makeKnownCheckpoints = Effect.fnUntraced(function* (serviceName: st
   const store = yield* CheckpointStore
   const open = makeOpener(keys)
   /** What the sequencer has just signed may not have reached the store. */
-  const signed = new Remembered<CheckpointRecord>()
+  const signed = new BoundedMap<CheckpointRecord>(REMEMBERED_MAX)
   /** The largest checkpoint of a tree that was found to be genuine. */
-  const genuine = new Remembered<CheckpointRecord>()
+  const genuine = new BoundedMap<CheckpointRecord>(REMEMBERED_MAX)
 
   /** A checkpoint that a published key has signed, and may have, for this tree, as it says. */
   const checked = Effect.fnUntraced(function* (

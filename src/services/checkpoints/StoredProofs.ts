@@ -4,6 +4,7 @@
  */
 import { Clock, Effect, Result } from "effect"
 import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { BoundedMap } from "../../domain/BoundedMap.ts"
 import { chainOfTree } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
 import {
@@ -27,8 +28,9 @@ import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { HashTree, type TreeUnbuildable } from "../../ports/HashTree.ts"
 import { type CheckpointFailure, mismatch } from "./CheckpointFailures.ts"
 import { storeCaughtUp } from "./KnownCheckpoints.ts"
-import { Remembered } from "./Remembered.ts"
 
+/** Trees whose last mismatch is remembered. */
+const MISMATCHES_MAX = 10_000
 /** Milliseconds in which a tree that did not lead to its checkpoint is not computed once more. */
 const RECOMPUTE_PAUSE_MS = 60_000
 
@@ -108,7 +110,7 @@ const readTile = (
 export const makeStoredProofs = Effect.gen(function* () {
   const context = yield* Effect.context<EventLog | ProjectionProgress>()
   const hashTree = yield* HashTree
-  const mismatches = new Remembered<number>()
+  const mismatches = new BoundedMap<number>(MISMATCHES_MAX)
 
   /** A proof that holds: of what is stored, else of what is stored once it is all there, anew. */
   const proven = Effect.fnUntraced(function* <S, A>(

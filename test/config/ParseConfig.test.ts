@@ -1,7 +1,9 @@
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Redacted, Result } from "effect"
-import { type Config, configHelp, parseConfig } from "../../src/config/config.ts"
+import type { Config } from "../../src/config/Config.ts"
+import { configHelp } from "../../src/config/ConfigHelp.ts"
+import { parseConfig } from "../../src/config/ParseConfig.ts"
 
 const surroundings = { workingDirectory: "/srv", homeDirectory: "/home/you", terminal: false }
 const SECRET = "0123456789abcdef0123456789abcdef"

@@ -1,0 +1,139 @@
+/**
+ * What alk is configured by: the one typed object that the environment becomes, and what can be
+ * wrong with it. Holds no default and no name of a variable.
+ */
+import { type Redacted, Schema } from "effect"
+import type { Scope } from "../domain/registry/RegistryEntry.ts"
+
+export const roles = ["api", "sequencer", "projection", "store"] as const
+export type Role = (typeof roles)[number]
+
+/** A key that is known from the start, without the admin API. */
+export interface BootstrapKey {
+  readonly key: Redacted.Redacted
+  readonly tenantId: string
+  readonly scopes: ReadonlyArray<Scope>
+}
+
+export interface KafkaSasl {
+  readonly mechanism: "plain" | "scram-sha-256" | "scram-sha-512"
+  readonly username: string
+  readonly password: Redacted.Redacted
+}
+
+/** The embedded broker, or a cluster elsewhere. */
+export type KafkaConfig =
+  | { readonly _tag: "Embedded"; readonly port: number }
+  | {
+      readonly _tag: "External"
+      readonly brokers: ReadonlyArray<string>
+      /** Without a file the system's certificate authorities are trusted. */
+      readonly tls: { readonly caFile: string | undefined } | undefined
+      readonly sasl: KafkaSasl | undefined
+    }
+
+/** chDB in this process, or a ClickHouse server (or the `store` role of another process). */
+export type ClickHouseConfig =
+  | { readonly _tag: "Embedded" }
+  | {
+      readonly _tag: "External"
+      readonly url: string
+      readonly user: string | undefined
+      readonly password: Redacted.Redacted | undefined
+      /** Name for ON CLUSTER; with it tables use the Replicated engines. */
+      readonly cluster: string | undefined
+    }
+
+/** What the environment said, checked and frozen. Paths are absolute. */
+export interface Config {
+  readonly roles: ReadonlyArray<Role>
+  readonly serviceName: string
+  readonly http: {
+    readonly host: string
+    /** 0 takes any free port. */
+    readonly port: number
+    /** Without a trailing slash; undefined: taken from the address that is listened on. */
+    readonly publicUrl: string | undefined
+    /** Empty: CORS is off. */
+    readonly corsOrigins: ReadonlyArray<string>
+  }
+  readonly dataDir: string
+  readonly cacheDir: string
+  readonly storePort: number
+  /** Of a process without the role api; undefined: it listens on none. */
+  readonly workerPort: number | undefined
+  readonly kafka: KafkaConfig
+  readonly topics: {
+    readonly prefix: string
+    readonly partitions: number
+    readonly replication: number
+    readonly minInSyncReplicas: number
+    /** Of `events` and `traces`, in milliseconds. */
+    readonly eventsRetentionMs: number | "forever"
+  }
+  readonly clickhouse: ClickHouseConfig
+  readonly database: string
+  /** Undefined only with the embedded broker: then it is made and kept in the data folder. */
+  readonly secret: Redacted.Redacted | undefined
+  readonly signingKeyFile: string | undefined
+  /** The key before that one, while it is being changed. */
+  readonly previousKeyFile: string | undefined
+  /** vkeys of signing keys that count without an endorsement. */
+  readonly trustedKeys: ReadonlyArray<string>
+  readonly adminToken: Redacted.Redacted | undefined
+  readonly bootstrapKeys: ReadonlyArray<BootstrapKey>
+  readonly limits: {
+    readonly bodyBytesMax: number
+    /** Of all requests in flight together. */
+    readonly bodyBudgetBytes: number
+    readonly eventBytesMax: number
+    readonly metadataBytesMax: number
+    readonly payloadBytesMax: number
+    readonly actionLengthMax: number
+    readonly streamsPerTenantMax: number
+  }
+  /** Per tenant; undefined is off. */
+  readonly quotas: {
+    readonly eventsPerSecond: number | undefined
+    readonly exportsAtOnce: number | undefined
+    /** Per client address; 0 is off. */
+    readonly failedKeysPerMinute: number
+  }
+  readonly dedupWindowEvents: number
+  readonly idempotencyWindowEntries: number
+  /** 0 is off. */
+  readonly selfVerifyEventsPerSecond: number
+  readonly chromiumPath: string | undefined
+  readonly chromiumSandbox: "auto" | "required" | "off"
+  /** Of the PDF; undefined: as it comes with the program. */
+  readonly report: {
+    readonly criteriaFile: string | undefined
+    readonly organisation: string | undefined
+    readonly logoFile: string | undefined
+  }
+  readonly log: {
+    readonly level: "debug" | "info" | "warn" | "error"
+    readonly format: "json" | "pretty"
+  }
+}
+
+/** The environment can't be used; each problem names the variable and what is allowed. */
+export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>()("ConfigInvalid", {
+  problems: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    const count = this.problems.length === 1 ? "1 problem" : `${this.problems.length} problems`
+    return [
+      `The configuration has ${count} (npm start -- --help lists every variable):`,
+      ...this.problems.map((problem) => `  ${problem}`)
+    ].join("\n")
+  }
+}
+
+/** Where the process is: what relative paths and defaults refer to. */
+export interface ProcessContext {
+  readonly workingDirectory: string
+  readonly homeDirectory: string
+  /** True if a person reads the standard output. */
+  readonly terminal: boolean
+}

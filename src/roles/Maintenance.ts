@@ -1,0 +1,45 @@
+/** The commands of an operator on data that no process uses at the moment. */
+import { Effect } from "effect"
+import { DataFolder } from "../adapters/embedded/DataFolder.ts"
+import { rotateSigningKey } from "../adapters/keys/SigningKey.ts"
+import { clearChangelog } from "../cli/Repair.ts"
+import type { Config } from "../config/Config.ts"
+import { EventLog } from "../ports/EventLog.ts"
+import { bootstrapOf, logOf, type Report, secretOf } from "./Log.ts"
+import { SigningKeyMissing } from "./SigningKey.ts"
+import { embedsBroker } from "./Topology.ts"
+
+/** `alk rotate-key`: in the data folder that this configuration means, with nothing started. */
+export const rotateKey = Effect.fnUntraced(function* (config: Config, report: Report) {
+  if (config.signingKeyFile !== undefined) {
+    return yield* new SigningKeyMissing({
+      message:
+        `rotate-key: ALK_SIGNING_KEY_FILE names ${config.signingKeyFile}; replace that file, `
+        + "name the old one in ALK_SIGNING_KEY_PREVIOUS_FILE and start the processes that sign again"
+    })
+  }
+  const folder = yield* DataFolder.open(config.dataDir)
+  const { after, before } = yield* rotateSigningKey(config.serviceName, folder.path)
+  report(
+    `key ${after} signs from the next start on`
+      + (before === undefined
+        ? ""
+        : `; ${before} endorses it then, and what it has signed until then stays verifiable`)
+  )
+}, Effect.scoped)
+
+/** `alk repair`: on the log that this configuration means, with nothing else started. */
+export const repairPartition = Effect.fnUntraced(function* (
+  config: Config,
+  args: ReadonlyArray<string>,
+  report: Report
+) {
+  const folder = embedsBroker(config) ? yield* DataFolder.open(config.dataDir) : undefined
+  const brokers = yield* bootstrapOf(config, folder, report)
+  const secret = yield* secretOf(config, folder)
+  const log = yield* logOf(config, brokers, secret, folder)
+  const { cleared, partition } = yield* clearChangelog(args).pipe(
+    Effect.provideService(EventLog, log)
+  )
+  report(`partition ${partition}: ${cleared} records cleared; the next start rebuilds its state`)
+}, Effect.scoped)

@@ -1,0 +1,84 @@
+/**
+ * The role store, and the query store of the other roles: the embedded engine or a server elsewhere.
+ */
+import { Context, Effect, Layer, Scope } from "effect"
+import { layerCheckpointStore } from "../adapters/clickhouse/checkpoints/CheckpointStoreClickHouse.ts"
+import { layerHashTree } from "../adapters/clickhouse/checkpoints/HashTreeClickHouse.ts"
+import { ChdbEngine } from "../adapters/clickhouse/client/ChdbEngine.ts"
+import { ClickHouseConnection } from "../adapters/clickhouse/client/ClickHouseConnection.ts"
+import { StoreServer } from "../adapters/clickhouse/client/StoreServer.ts"
+import { layerClickHouse } from "../adapters/clickhouse/EventStoreClickHouse.ts"
+import { layerRecompute } from "../adapters/clickhouse/events/Recompute.ts"
+import { layerStoredTopics } from "../adapters/clickhouse/StoredTopicsClickHouse.ts"
+import { layerTraceStore } from "../adapters/clickhouse/TraceStoreClickHouse.ts"
+import type { DataFolder } from "../adapters/embedded/DataFolder.ts"
+import type { Config } from "../config/Config.ts"
+import { EventStore } from "../ports/EventStore.ts"
+import { embedsStore, has, needsStore, usesStore } from "./Topology.ts"
+
+const connectionOf = (config: Config, engine: ChdbEngine["Service"] | undefined) => {
+  const { clickhouse, database } = config
+  if (engine !== undefined) {
+    return ClickHouseConnection.toEngine({ database }).pipe(
+      Effect.provideService(ChdbEngine, engine)
+    )
+  }
+  if (clickhouse._tag === "Embedded") {
+    return Effect.die(new Error("no role of this process opens the embedded store"))
+  }
+  const { cluster, password, url, user } = clickhouse
+  return ClickHouseConnection.toServer({
+    database,
+    url,
+    ...(user === undefined ? {} : { username: user }),
+    ...(password === undefined ? {} : { password }),
+    ...(cluster === undefined ? {} : { cluster })
+  })
+}
+
+/** Everything that is asked of the query store. */
+const layerStores = Layer.mergeAll(
+  layerClickHouse,
+  layerTraceStore,
+  layerCheckpointStore,
+  layerStoredTopics,
+  layerHashTree,
+  layerRecompute
+)
+
+/** The query store, its schema up to date where this process needs it. */
+const storesOf = Effect.fnUntraced(function* (
+  config: Config,
+  engine: ChdbEngine["Service"] | undefined
+) {
+  const connection = yield* connectionOf(config, engine)
+  const stores = yield* Layer.build(
+    layerStores.pipe(Layer.provide(Layer.succeed(ClickHouseConnection, connection)))
+  )
+  if (needsStore(config)) yield* Context.get(stores, EventStore).migrate
+  return stores
+})
+
+/** The engine, the server before it for other processes, and the store on top. */
+export const openStore = Effect.fnUntraced(function* (
+  config: Config,
+  folder: DataFolder["Service"] | undefined
+) {
+  const engine =
+    folder !== undefined && embedsStore(config)
+      ? yield* ChdbEngine.open(folder.clickhouse)
+      : undefined
+  const server =
+    has(config, "store") && engine !== undefined
+      ? yield* StoreServer.listen({ port: config.storePort }).pipe(
+          Effect.provideService(ChdbEngine, engine)
+        )
+      : undefined
+  const scope = yield* Effect.scope
+  const stores = yield* Effect.cached(storesOf(config, engine).pipe(Scope.provide(scope)))
+  if (usesStore(config)) yield* stores
+  return { engine, server, stores }
+})
+
+/** The parts of the store that this process has opened. */
+export type OpenedStore = Effect.Success<ReturnType<typeof openStore>>
