@@ -29,7 +29,7 @@ import { decodeOperation } from "../src/domain/traces/TraceOperation.ts"
 import { eventLine, readEvent } from "../src/exports/report/EventLine.ts"
 import { csvLine } from "../src/http/events/Csv.ts"
 import { oneOrSeveralEvents } from "../src/http/traces/TraceRequest.ts"
-import { keptOf } from "../src/http/verification/KeptBody.ts"
+import { clientEvidenceOf } from "../src/http/verification/ClientEvidenceBody.ts"
 import { TestChain } from "./exports/support/Chains.ts"
 import { PackWorld, signer } from "./exports/support/PackWorld.ts"
 import { problemsOf, Verifiers } from "./exports/support/Verifiers.ts"
@@ -188,7 +188,7 @@ describe("an engine that was misled does not change", () => {
         const line = eventLine(readEvent(spelling)!, { metadata: true })
         assert.strictEqual(line.metadata?.text, canonical, name)
         assert.include(csvLine(body!), `"${canonical.replaceAll('"', '""')}"`, name)
-        const kept = keptOf(Buffer.from(`{"events":[${spelling}]}`))
+        const kept = clientEvidenceOf(Buffer.from(`{"events":[${spelling}]}`))
         assert("events" in kept)
         assert.strictEqual(canonicalize(kept.events[0]!.metadata as JsonObject), canonical, name)
       }

@@ -3,6 +3,7 @@
  * `$defs/key` and `$defs/headers` the rest of it. Knows schemas only, no topic and no file.
  */
 import { Schema } from "effect"
+import { isObject } from "../domain/json/Json.ts"
 import type { RecordContract } from "../domain/records/RecordContract.ts"
 import { exampleCheckpoint } from "./ExampleCheckpoint.ts"
 import { exampleEvent } from "./ExampleEvent.ts"
@@ -22,9 +23,6 @@ export const DIALECT = "https://json-schema.org/draft/2020-12/schema"
 /** Identifies a schema; nothing stands at this place to be fetched. */
 export const schemaId = (name: string): string => `urn:alk:schema:v1:${name}`
 
-const isRecord = (value: JsonValue | undefined): value is JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** Both bounds hold, so the narrower one says it all. */
 const narrower = (name: string, left: JsonValue | undefined, right: JsonValue): JsonValue => {
   if (left === undefined || left === right) return right
@@ -37,7 +35,7 @@ const narrower = (name: string, left: JsonValue | undefined, right: JsonValue): 
 /** Effect puts the checks of one value behind `allOf`; a reader wants them side by side. */
 const flat = (value: JsonValue): JsonValue => {
   if (Array.isArray(value)) return value.map(flat)
-  if (!isRecord(value)) return value
+  if (!isObject(value)) return value
   const { allOf, ...rest } = value
   const merged: Record<string, JsonValue> = {}
   for (const [name, member] of Object.entries(rest)) merged[name] = flat(member)

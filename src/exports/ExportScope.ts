@@ -1,7 +1,6 @@
 /**
  * What an export covers, computed once: the bounds, the conditions, the head of the chain and the
- * finished verification. Whatever leaves the service in one export is made of one scope, so that
- * its parts can't speak of different things.
+ * finished verification. All parts of one export are made of one scope, so that they agree.
  */
 import { Effect } from "effect"
 import { Heads } from "../actors/follower/Heads.ts"
@@ -40,7 +39,7 @@ export interface ExportRequest {
 /** The bounds of an export, which are those of its verification. */
 export type Bounds = VerifyReport["bounds"]
 
-/** Everything that the parts of one export have to agree on. */
+/** What all parts of one export are made of. */
 export interface ExportScope {
   readonly tenantId: string
   /** As it was asked for, bounds included. */
@@ -50,13 +49,13 @@ export interface ExportScope {
   readonly conditions: JsonObject | undefined
   /** The check of the whole span: `verified_at` is `generatedAt`, and no time is in it besides. */
   readonly verification: TenantReport
-  /** The rest of what an export says. */
+  /** Keys, checkpoints and traces. */
   readonly surroundings: Surroundings
   /** Canonical time: the only thing that differs between two exports of the same content. */
   readonly generatedAt: string
 }
 
-/** What an export depends on beside the events: traces, keys, and the newest checkpoint. */
+/** What an export depends on besides the events: traces, keys, and the newest checkpoint. */
 export interface Surroundings {
   /** Head of the tenant's chain of trace facts: what came later is in none of its lists. */
   readonly traceHead: Pick<Head, "sequence_number" | "hash"> | undefined
@@ -158,14 +157,8 @@ export const openScope = Effect.fn("ExportScope.open")(function* (
   const verifier = yield* Verifier
   const { filter, tenantId } = request
   const { from, fromSequence, to, toSequence } = filter
-  const report = yield* verifier.verifyTenant({
-    tenantId,
-    requireHead: true,
-    ...(from === undefined ? {} : { from }),
-    ...(to === undefined ? {} : { to }),
-    ...(fromSequence === undefined ? {} : { fromSequence }),
-    ...(toSequence === undefined ? {} : { toSequence })
-  })
+  const bounds = { from, to, fromSequence, toSequence }
+  const report = yield* verifier.verifyTenant({ tenantId, requireHead: true, ...bounds })
   if ([report.status, report.traces?.status].includes("incomplete")) {
     const cause = new Error("the chain could not be verified to its end")
     return yield* new StoreUnavailable({ operation: "verify for an export", cause })

@@ -50,7 +50,7 @@ export interface RecomputedBlock {
 }
 
 /** Sequence numbers, both ends included. */
-export interface CoveringSpan {
+export interface SequenceRange {
   readonly first: number
   readonly last: number
 }
@@ -89,7 +89,7 @@ export class ChainRecompute extends Context.Service<
       tenantId: string,
       from: string,
       to: string
-    ): Effect.Effect<CoveringSpan | undefined, StoreUnavailable>
+    ): Effect.Effect<SequenceRange | undefined, StoreUnavailable>
     /** Tenants that have events, by name. */
     readonly tenants: Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
   }

@@ -133,7 +133,7 @@ export interface SequenceSpan {
 }
 
 /**
- * Reads take `final`: true while rows of a partition may be in the store twice; the store then
+ * Reads take `deduplicate`: true while rows of a partition may be in the store twice; the store then
  * merges them while reading (slower), so that no answer ever shows a duplicate.
  */
 export class EventStore extends Context.Service<
@@ -167,16 +167,19 @@ export class EventStore extends Context.Service<
      */
     eraseAgain(partition: number, fromOffset: number): Effect.Effect<void, StoreUnavailable>
 
-    page(query: EventPageQuery, final: boolean): Effect.Effect<EventPage, StoreUnavailable>
+    page(query: EventPageQuery, deduplicate: boolean): Effect.Effect<EventPage, StoreUnavailable>
     /**
      * Where the pages around a page by sequence begin: the bound is `afterSequence` in ascending,
      * `beforeSequence` in descending order, the other one limits the list.
      */
-    keysetPages(query: EventPageQuery, final: boolean): Effect.Effect<KeysetPages, StoreUnavailable>
+    keysetPages(
+      query: EventPageQuery,
+      deduplicate: boolean
+    ): Effect.Effect<KeysetPages, StoreUnavailable>
     /** Every match, in order, in chunks of stored JSON; bounded memory whatever the size. */
     scan(
       query: Pick<EventPageQuery, "tenantId" | "filter" | "order">,
-      final: boolean
+      deduplicate: boolean
     ): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
     /**
      * The row with this id (the lowest sequence unless one is named), or undefined: its stored
@@ -186,9 +189,12 @@ export class EventStore extends Context.Service<
       tenantId: string,
       id: string,
       sequenceNumber: number | undefined,
-      final: boolean
+      deduplicate: boolean
     ): Effect.Effect<FoundEvent | undefined, StoreUnavailable>
-    stats(query: StatsQuery, final: boolean): Effect.Effect<Stats, StatsTooLarge | StoreUnavailable>
+    stats(
+      query: StatsQuery,
+      deduplicate: boolean
+    ): Effect.Effect<Stats, StatsTooLarge | StoreUnavailable>
     receipt(
       tenantId: string,
       receiptId: string

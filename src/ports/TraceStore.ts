@@ -168,7 +168,7 @@ export interface ExecutionFacts {
 }
 
 /**
- * Reads take `final` as those of EventStore do. Answers about one execution never show a fact
+ * Reads take `deduplicate` as those of EventStore do. Answers about one execution never show a fact
  * twice, with or without it.
  */
 export class TraceStore extends Context.Service<
@@ -199,7 +199,7 @@ export class TraceStore extends Context.Service<
       tenantId: string,
       executionId: string,
       selection: FactSelection,
-      final: boolean
+      deduplicate: boolean
     ): Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
     /** Number of the execution's last fact; undefined if the tenant has no such execution. */
     reach(
@@ -248,7 +248,10 @@ export class TraceStore extends Context.Service<
       spanId?: string
     ): Effect.Effect<ReadonlyMap<string, number>, StoreUnavailable>
     /** By `started_at` descending, then id (in the order of its bytes). */
-    page(query: ExecutionPageQuery, final: boolean): Effect.Effect<ExecutionPage, StoreUnavailable>
+    page(
+      query: ExecutionPageQuery,
+      deduplicate: boolean
+    ): Effect.Effect<ExecutionPage, StoreUnavailable>
     /**
      * Executions named by id, and those that hold the named spans; what does not exist is left
      * out. Three statements for all of them, however many; more than 256 MiB of facts fail.

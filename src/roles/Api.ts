@@ -46,7 +46,7 @@ const layerSelfVerification = ({ selfVerifyEventsPerSecond }: Config) =>
             fromSequence,
             requireHead: true,
             // What is outside of the chain is looked for with the first slice of each pass.
-            onlySpan: fromSequence > 1,
+            onlyRange: fromSequence > 1,
             ...(toSequence === undefined ? {} : { toSequence })
           })
       )

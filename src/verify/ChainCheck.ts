@@ -1,7 +1,6 @@
 /**
- * One pass over the rows of a chain: recomputes content and links from the stored bytes and writes
- * down where they don't hold. Pure bookkeeping; where the rows come from is not its business, nor
- * is who else has recomputed a block that it is told to take as it is.
+ * One pass over the rows of a chain, each recomputed before: compares links and sequences, and
+ * collects what does not hold. Pure; knows no store.
  */
 
 import type { Head } from "../domain/chain/Head.ts"
@@ -10,7 +9,7 @@ import { BLOCK_EVENTS, type RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { ConflictRow } from "../ports/EventStore.ts"
 import type { JudgedRecord, JudgedRow } from "./ChainSource.ts"
 import { GrowingTree } from "./GrowingTree.ts"
-import { type Break, Breaks } from "./VerifyReport.ts"
+import { ABSENT, type Break, type BreakReason, Breaks } from "./VerifyReport.ts"
 
 export interface ChainVerdict {
   readonly eventsChecked: number
@@ -25,16 +24,14 @@ export interface ChainVerdict {
 
 interface Previous {
   readonly sequenceNumber: number
-  /**
-   * More than one where several rows have one sequence: a link to any of them holds.
-   */
+  /** More than one where several rows have one sequence: a link to any of them holds. */
   readonly hashes: ReadonlyArray<string>
   /** One of the rows was counted as erased. */
   readonly erased: boolean
 }
 
 export interface ChainCheckOptions {
-  /** What the rows are, for words: "event", "trace fact". */
+  /** What the rows are, in texts: "event", "trace fact". */
   readonly noun: string
   /** Name of the topic. */
   readonly topic: string
@@ -46,13 +43,9 @@ export interface ChainCheckOptions {
   readonly treeSizes?: Iterable<number>
 }
 
-const ABSENT = "none"
-
 export class ChainCheck {
-  readonly #noun: string
-  readonly #topic: string
+  readonly #options: ChainCheckOptions
   readonly #firstWanted: number
-  readonly #bounds: { readonly from: string; readonly to: string }
   readonly #breaks = new Breaks()
   readonly #tree: GrowingTree | undefined
   #checked = 0
@@ -61,11 +54,10 @@ export class ChainCheck {
   #first: number | undefined
   #previous: Previous | undefined
 
-  constructor({ bounds, firstWanted, noun, topic, treeSizes }: ChainCheckOptions) {
-    this.#noun = noun
-    this.#topic = topic
+  constructor(options: ChainCheckOptions) {
+    const { firstWanted, treeSizes } = options
+    this.#options = options
     this.#firstWanted = firstWanted
-    this.#bounds = bounds
     this.#tree = treeSizes === undefined ? undefined : new GrowingTree(treeSizes)
   }
 
@@ -113,8 +105,8 @@ export class ChainCheck {
     if (found === undefined) this.#unreadable(sequenceNumber)
     else {
       if (!isSame) this.#checkPlace(sequenceNumber, found)
-      for (const fault of found.faults) {
-        this.#broken({ sequence_number: sequenceNumber, event_id: found.id, ...fault })
+      for (const { actual, expected, reason } of found.faults) {
+        this.#broken(sequenceNumber, reason, expected, actual, found.id)
       }
     }
     if (isSame) {
@@ -125,32 +117,25 @@ export class ChainCheck {
     this.#remember(sequenceNumber, found?.hash, isErased)
   }
 
-  /** What does not belong to one row of the range. */
+  /** A break that was found apart from the rows. */
   broken(found: Break): void {
-    this.#broken(found)
+    this.#breaks.add(found)
   }
 
   /** A row that is there more than once. */
   copied(sequenceNumber: number): void {
-    this.#broken({
-      sequence_number: sequenceNumber,
-      event_id: null,
-      reason: "duplicate_sequence",
-      expected: "one row",
-      actual: "copies of it"
-    })
+    this.#broken(sequenceNumber, "duplicate_sequence", "one row", "copies of it")
   }
 
   /** A record of the topic that did not link when it was projected. */
   conflict({ reason, sequenceNumber }: ConflictRow): void {
-    const duplicate = reason === "sequence_mismatch"
-    this.#broken({
-      sequence_number: sequenceNumber,
-      event_id: null,
-      reason: duplicate ? "duplicate_sequence" : "prev_hash_mismatch",
-      expected: `a record of ${this.#topic} that follows the one before it`,
-      actual: reason
-    })
+    const isDuplicate = reason === "sequence_mismatch"
+    this.#broken(
+      sequenceNumber,
+      isDuplicate ? "duplicate_sequence" : "prev_hash_mismatch",
+      `a record of ${this.#options.topic} that follows the one before it`,
+      reason
+    )
   }
 
   /** The chain must end exactly where the log says. */
@@ -162,53 +147,36 @@ export class ChainCheck {
     if (found < wanted) {
       this.#missing("tail_missing", found + 1, wanted)
     } else if (found > wanted || head === undefined || !last?.hashes.includes(head.hash)) {
-      this.#broken({
-        sequence_number: found,
-        event_id: null,
-        reason: "hash_mismatch",
-        expected: `head ${wanted} with hash ${head?.hash ?? ABSENT}, as the log says`,
-        actual: `${found} with hash ${last?.hashes.join(" and ") ?? ABSENT}`
-      })
+      this.#broken(
+        found,
+        "hash_mismatch",
+        `head ${wanted} with hash ${head?.hash ?? ABSENT}, as the log says`,
+        `${found} with hash ${last?.hashes.join(" and ") ?? ABSENT}`
+      )
     }
   }
 
-  /** A bounded span must reach its last sequence. */
+  /** A bounded range must reach its last sequence. */
   end(last: number): void {
     const found = this.#previous?.sequenceNumber ?? this.#firstWanted - 1
     if (found < last) this.#missing("tail_missing", found + 1, last)
   }
 
-  /** There are rows beyond the head that the log tells. */
+  /** There are rows after the head on the topic. */
   beyond(head: number, last: number): void {
-    this.#broken({
-      sequence_number: head + 1,
-      event_id: null,
-      reason: "hash_mismatch",
-      expected: `head ${head}, as the log says`,
-      actual: `${this.#noun}s up to ${last}`
-    })
+    const actual = `${this.#options.noun}s up to ${last}`
+    this.#broken(head + 1, "hash_mismatch", `head ${head}, as the log says`, actual)
   }
 
   /** There are rows below the first sequence of a chain. */
   below(lowest: number): void {
-    this.#broken({
-      sequence_number: lowest,
-      event_id: null,
-      reason: "duplicate_sequence",
-      expected: "sequences from 1 on",
-      actual: `a row with sequence ${lowest}`
-    })
+    const actual = `a row with sequence ${lowest}`
+    this.#broken(lowest, "duplicate_sequence", "sequences from 1 on", actual)
   }
 
   /** What a signed checkpoint says is not what the events make. */
   checkpoint(treeSize: number, expected: string, actual: string): void {
-    this.#broken({
-      sequence_number: Math.max(1, treeSize),
-      event_id: null,
-      reason: "checkpoint_mismatch",
-      expected,
-      actual
-    })
+    this.#broken(Math.max(1, treeSize), "checkpoint_mismatch", expected, actual)
   }
 
   /** Root of the tree over the recomputed hashes; undefined if not every one of them is there. */
@@ -246,18 +214,14 @@ export class ChainCheck {
     if (found === undefined || !isNext) this.#tree?.spoil()
     else this.#tree?.append(found.recomputed)
     if (found === undefined) return
-    const { from, to } = this.#bounds
+    const { from, to } = this.#options.bounds
     if (found.time >= from && found.time <= to) this.#inBounds += 1
   }
 
   #unreadable(sequenceNumber: number): void {
-    this.#broken({
-      sequence_number: sequenceNumber,
-      event_id: null,
-      reason: "content_mismatch",
-      expected: `the JSON of ${this.#noun === "event" ? "an" : "a"} ${this.#noun}`,
-      actual: "bytes that are none"
-    })
+    const { noun } = this.#options
+    const expected = `the JSON of ${noun === "event" ? "an" : "a"} ${noun}`
+    this.#broken(sequenceNumber, "content_mismatch", expected, "bytes that are none")
   }
 
   #checkPlace(sequenceNumber: number, { hash, id, prevHash }: JudgedRecord): void {
@@ -268,24 +232,14 @@ export class ChainCheck {
       return
     }
     if (sequenceNumber < expected) {
-      this.#broken({
-        sequence_number: sequenceNumber,
-        event_id: id,
-        reason: "duplicate_sequence",
-        expected: `one ${this.#noun} for each sequence number`,
-        actual: `another one with hash ${hash}`
-      })
+      const one = `one ${this.#options.noun} for each sequence number`
+      this.#broken(sequenceNumber, "duplicate_sequence", one, `another one with hash ${hash}`, id)
       return
     }
     const prevHashes = sequenceNumber === 1 ? [GENESIS_HASH] : previous?.hashes
     if (prevHashes !== undefined && !prevHashes.includes(prevHash)) {
-      this.#broken({
-        sequence_number: sequenceNumber,
-        event_id: id,
-        reason: "prev_hash_mismatch",
-        expected: prevHashes.join(" or "),
-        actual: prevHash
-      })
+      const either = prevHashes.join(" or ")
+      this.#broken(sequenceNumber, "prev_hash_mismatch", either, prevHash, id)
     }
   }
 
@@ -296,16 +250,17 @@ export class ChainCheck {
   }
 
   #missing(reason: "sequence_gap" | "tail_missing", from: number, to: number): void {
-    this.#broken({
-      sequence_number: from,
-      event_id: null,
-      reason,
-      expected: from === to ? `sequence ${from}` : `sequences ${from} to ${to}`,
-      actual: ABSENT
-    })
+    const expected = from === to ? `sequence ${from}` : `sequences ${from} to ${to}`
+    this.#broken(from, reason, expected, ABSENT)
   }
 
-  #broken(found: Break): void {
-    this.#breaks.add(found)
+  #broken(
+    sequenceNumber: number,
+    reason: BreakReason,
+    expected: string,
+    actual: string,
+    event_id: string | null = null
+  ): void {
+    this.#breaks.add({ sequence_number: sequenceNumber, event_id, reason, expected, actual })
   }
 }

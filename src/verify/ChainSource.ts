@@ -1,16 +1,22 @@
 /**
- * What the check of a chain asks for, the same for both chains of a tenant: its rows, what is wrong
- * with each by itself, what is outside of it. One source serves one check.
+ * What a check of a chain reads, the same for both chains of a tenant: the rows with what is wrong
+ * with each by itself, and what is stored outside of the chain. One source per check.
  */
 import type { Effect, Stream } from "effect"
 import type { Chain } from "../domain/chain/Chains.ts"
-import type { CoveringSpan, RecomputedBlock } from "../ports/ChainRecompute.ts"
+import type { RecomputedBlock, SequenceRange } from "../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../ports/EventLog.ts"
 import type { ChainExtent, ConflictRow, StoredRow, StoreUnavailable } from "../ports/EventStore.ts"
 import type { Break, VerifyReport } from "./VerifyReport.ts"
 
 /** What is wrong with one row, without its place. */
 export type Fault = Pick<Break, "reason" | "expected" | "actual">
+
+export const contentFault = (expected: string, actual: string): Fault => ({
+  reason: "content_mismatch",
+  expected,
+  actual
+})
 
 /** A stored row that was recomputed. */
 export interface JudgedRow {
@@ -27,9 +33,9 @@ export interface JudgedRecord {
   readonly prevHash: string
   /** Hash as it was recomputed of them. */
   readonly recomputed: string
-  /** What bounds by time compare, canonical form: event time, or when a fact was recorded. */
+  /** The time that bounds apply to, canonical form: event time, or when a fact was recorded. */
   readonly time: string
-  /** Without details, and the chain says that they were erased. */
+  /** Without details, by an erasure that is in the chain. */
   readonly isErased: boolean
   /** What is wrong with it, wherever it is. */
   readonly faults: ReadonlyArray<Fault>
@@ -46,13 +52,13 @@ export interface TimeBounds {
 export interface ChainSource {
   readonly chain: Chain
   readonly scheme: VerifyReport["scheme"]
-  /** What the rows are, for words: "event", "trace fact". */
+  /** What the rows are, in texts: "event", "trace fact". */
   readonly noun: string
   /** The rows of a range, by sequence, judged; bounded memory. */
   rows(first: number, last: number): Stream.Stream<ReadonlyArray<JudgedRow>, Failure>
   /**
-   * The blocks of a range that the store has recomputed and that can be taken as they are, by
-   * number; `tree`: with subtrees and hashes.
+   * The perfect blocks of a range, by number, as the store has recomputed them and the program has
+   * checked by a sample; `tree`: with subtrees and hashes.
    */
   trusted(
     first: number,
@@ -61,20 +67,20 @@ export interface ChainSource {
     tree: boolean
   ): Effect.Effect<ReadonlyMap<number, RecomputedBlock>, Failure>
   /** The sequences that cover everything within the bounds; undefined if there is nothing. */
-  span(bounds: TimeBounds): Effect.Effect<CoveringSpan | undefined, StoreUnavailable>
-  /** How far the tenant's rows reach, of all that are there. */
+  rangeWithin(bounds: TimeBounds): Effect.Effect<SequenceRange | undefined, StoreUnavailable>
+  /** The lowest and the highest sequence of all rows of the tenant. */
   readonly extent: Effect.Effect<ChainExtent, StoreUnavailable>
-  /** Rows of one key that are there more than once, of [first, last]. */
+  /** Sequences of [first, last] whose row is stored more than once. */
   copies(first: number, last: number): Effect.Effect<ReadonlyArray<number>, Failure>
   /** Records of the topic that do not link. */
   readonly conflicts: Effect.Effect<ReadonlyArray<ConflictRow>, StoreUnavailable>
   /**
-   * What can be said once all rows of a range were judged; `onlySpan` leaves out what is not about
-   * its rows.
+   * Breaks that show once all rows of a range were judged; `onlyRange` leaves out those that are not
+   * about its rows.
    */
   conclude(
     first: number,
     last: number,
-    onlySpan: boolean
+    onlyRange: boolean
   ): Effect.Effect<ReadonlyArray<Break>, Failure>
 }

@@ -1,7 +1,7 @@
 /**
  * The chain of a tenant's audit events as a source of its check: rows recomputed here, or in whole
  * blocks by the store where it can hash. The program recomputes the ends and a random sample of
- * each such part, and believes no block that is not perfect by both.
+ * such blocks, and uses only blocks that are perfect by both.
  */
 import { Effect, Stream } from "effect"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
@@ -9,17 +9,14 @@ import { faultOf, type Recomputed, recompute, SCHEME } from "../domain/events/Ha
 import type { ChainRecompute, RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { EventLog } from "../ports/EventLog.ts"
 import { EventStore, type StoredRow } from "../ports/EventStore.ts"
-import type { ChainSource, Fault, JudgedRow } from "./ChainSource.ts"
+import { type ChainSource, contentFault, type Fault, type JudgedRow } from "./ChainSource.ts"
 import { type Erasures, erasuresOfRows, learnErasures } from "./Erasures.ts"
-import type { BreakReason } from "./VerifyReport.ts"
 
-/** Rows that the program recomputes of each part beside its ends. */
+/** Rows that the program recomputes of each part, its ends not counted. */
 const SAMPLE_EVENTS = 14
 const CONFLICTS_MAX = 100
 const COPIES_MAX = 100
-/**
- * The one column that an event may have either way once it is erased: how is the store's business.
- */
+/** The one column whose value is the store's own once an event is erased. */
 const VERSION = "version"
 
 /** What is wrong with an event by itself, wherever it is. */
@@ -31,37 +28,29 @@ export const faultsOf = (
 ): ReadonlyArray<Fault> => {
   const { event } = found
   const faults: Array<Fault> = []
-  const report = (reason: BreakReason, expected: string, actual: string) =>
-    faults.push({ reason, expected, actual })
+  const report = (expected: string, actual: string) => faults.push(contentFault(expected, actual))
   const isErased = erasures.coversEvent(event)
   const columns = wrongColumns.filter((name) => name !== VERSION || !isErased)
   if (columns.length > 0) {
-    report(
-      "content_mismatch",
-      "filter columns equal to the stored bytes",
-      `other values in ${columns.join(", ")}`
-    )
+    report("filter columns equal to the stored bytes", `other values in ${columns.join(", ")}`)
   }
   if (event.sequence_number !== sequenceNumber || event.tenant_id !== tenantId) {
     report(
-      "content_mismatch",
       `tenant ${tenantId}, sequence ${sequenceNumber}`,
       `tenant ${event.tenant_id}, sequence ${event.sequence_number}`
     )
   }
   if (event.erased_at !== undefined && !isErased) {
     report(
-      "content_mismatch",
       `an erasure event in the chain that names sequence ${sequenceNumber} and its content_hash`,
       `erased at ${event.erased_at} without one`
     )
     return faults
   }
   const fault = faultOf(found, undefined, isErased)
-  if (fault !== undefined) report(fault.reason, fault.expected, fault.actual)
+  if (fault !== undefined) faults.push(fault)
   else if (!found.exact) {
     report(
-      "content_mismatch",
       "the bytes that the sequencer writes for this event",
       `${Buffer.byteLength(body)} other bytes for it, or members that no hash covers`
     )
@@ -140,7 +129,7 @@ export const eventSource = Effect.fnUntraced(function* (
     const found = perfect.filter(({ erased }) => erased.every((row) => erasures.covers(row)))
     const wanted = sampleOf(found)
     const rows = yield* port.sample(tenantId, wanted)
-    // Of them some may have been erased since.
+    // Some of them may have been erased since.
     const sampled = yield* erasuresOfRows(port, tenantId, rows)
     if (!agrees(tenantId, wanted, rows, found.at(-1)?.lastHash, sampled)) {
       yield* Effect.logError("the store and the program recompute events differently", {
@@ -165,7 +154,7 @@ export const eventSource = Effect.fnUntraced(function* (
         )
       ),
     trusted,
-    span: ({ from, to }) => port.span(tenantId, from, to),
+    rangeWithin: ({ from, to }) => port.span(tenantId, from, to),
     extent: store.extent(tenantId),
     copies: (first, last) => store.copies(tenantId, first, last, COPIES_MAX),
     conflicts: store.conflicts(tenantId, CONFLICTS_MAX),

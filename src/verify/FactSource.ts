@@ -1,6 +1,6 @@
 /**
  * The chain of a tenant's trace facts as a source of its check: every row is recomputed here. A
- * fact without its details is right if a later fact of its execution says that they were erased.
+ * fact may be without its details if a later fact of its execution records their erasure.
  */
 import { Effect, Stream } from "effect"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
@@ -15,13 +15,18 @@ import type { EventLog } from "../ports/EventLog.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { type FactTime, TraceStore } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
-import type { ChainSource, Fault, JudgedRow, TimeBounds } from "./ChainSource.ts"
-import type { Break, BreakReason } from "./VerifyReport.ts"
+import {
+  type ChainSource,
+  contentFault,
+  type Fault,
+  type JudgedRow,
+  type TimeBounds
+} from "./ChainSource.ts"
+import { ABSENT, type Break } from "./VerifyReport.ts"
 
-const ABSENT = "none"
 const CONFLICTS_MAX = 100
 const COPIES_MAX = 100
-/** Facts whose span the index does not lead to that are named, and the other way round. */
+/** Facts without an entry in the index of span ids that are named, and entries without a fact. */
 const INDEX_FAULTS_MAX = 100
 /** Executions with erased facts whose erasure is looked up apart at most. */
 const LOOKUPS_MAX = 10_000
@@ -32,31 +37,31 @@ export const contentFaults = (
   { contentHash, detailsHash, exact, fact, hash }: RecomputedFact
 ): ReadonlyArray<Fault> => {
   const faults: Array<Fault> = []
-  const report = (reason: BreakReason, expected: string, actual: string) =>
-    faults.push({ reason, expected, actual })
   if (wrongColumns.length > 0) {
     const actual = `other values in ${wrongColumns.join(", ")}`
-    report("content_mismatch", "columns equal to the stored bytes", actual)
+    faults.push(contentFault("columns equal to the stored bytes", actual))
   }
   const details = detailsHash ?? fact.details_hash
   if (details !== fact.details_hash) {
-    report("content_mismatch", fact.details_hash ?? ABSENT, details ?? ABSENT)
+    faults.push(contentFault(fact.details_hash ?? ABSENT, details ?? ABSENT))
   } else if (contentHash !== fact.content_hash) {
-    report("content_mismatch", fact.content_hash, contentHash)
+    faults.push(contentFault(fact.content_hash, contentHash))
   } else if (hash !== fact.hash) {
-    report("hash_mismatch", fact.hash, hash)
+    faults.push({ reason: "hash_mismatch", expected: fact.hash, actual: hash })
   } else if (!exact) {
-    report(
-      "content_mismatch",
-      "the bytes that the sequencer writes for this fact",
-      "the same fact in other bytes, or with members that no hash covers"
-    )
+    const expected = "the bytes that the sequencer writes for this fact"
+    const actual = "the same fact in other bytes, or with members that no hash covers"
+    faults.push(contentFault(expected, actual))
+  }
+  if (fact.erased_at !== undefined && fact.details !== undefined) {
+    faults.push(contentFault("no details, since it says erased_at", "details"))
   }
   return faults
 }
 
 /** Facts of one execution that lost their details at one time. */
 interface Undetailed {
+  /** The first of them. */
   readonly fact: TraceFact
   readonly row: StoredRow
   /** Number of the last of them. */
@@ -65,11 +70,12 @@ interface Undetailed {
 
 const keyOf = (executionId: string, erasedAt: string): string => `${erasedAt} ${executionId}`
 
-const isUndetailed = ({ details, details_hash }: TraceFact): boolean =>
+/** True if its details were erased. */
+export const isUndetailed = ({ details, details_hash }: TraceFact): boolean =>
   details === undefined && details_hash !== undefined
 
-/** Facts without details of which no erasure was seen yet. */
-class Undetaileds {
+/** Facts without details whose erasure was not found yet. */
+export class UndetailedFacts {
   readonly #open = new Map<string, Undetailed>()
 
   take(row: StoredRow, fact: TraceFact): void {
@@ -81,7 +87,7 @@ class Undetaileds {
     else known.last = Math.max(known.last, fact.fact_number)
   }
 
-  /** The fact that says so has come. */
+  /** The fact that records an erasure was found. */
   close({ created_at, execution_id, fact_number }: TraceFact): void {
     const key = keyOf(execution_id, created_at)
     const known = this.#open.get(key)
@@ -93,31 +99,22 @@ class Undetaileds {
   }
 }
 
-const judged = (tenantId: string, row: StoredRow, open: Undetaileds): JudgedRow => {
+const judged = (tenantId: string, row: StoredRow, open: UndetailedFacts): JudgedRow => {
   const found = recomputeFact(row.body)
   if (found === undefined) return { row, found: undefined }
   const { fact } = found
   const faults: Array<Fault> = []
   if (fact.tenant_id !== tenantId || fact.chain_sequence !== row.sequenceNumber) {
-    faults.push({
-      reason: "content_mismatch",
-      expected: `tenant ${tenantId}, sequence ${row.sequenceNumber}`,
-      actual: `tenant ${fact.tenant_id}, sequence ${fact.chain_sequence}`
-    })
+    const expected = `tenant ${tenantId}, sequence ${row.sequenceNumber}`
+    const actual = `tenant ${fact.tenant_id}, sequence ${fact.chain_sequence}`
+    faults.push(contentFault(expected, actual))
   }
   faults.push(...contentFaults(row.wrongColumns, found))
-  if (fact.erased_at !== undefined && fact.details !== undefined) {
-    faults.push({
-      reason: "content_mismatch",
-      expected: "no details, since it says erased_at",
-      actual: "details"
-    })
-  }
   open.take(row, fact)
   return {
     row,
     found: {
-      id: fact.type === "span.event" ? fact.event_id : null,
+      id: eventIdOf(fact),
       hash: fact.hash,
       prevHash: fact.prev_hash,
       recomputed: found.hash,
@@ -149,7 +146,7 @@ const firstAt = Effect.fnUntraced(function* (
   return low
 })
 
-const spanOf = Effect.fnUntraced(function* (tenantId: string, { from, to }: TimeBounds) {
+const rangeWithin = Effect.fnUntraced(function* (tenantId: string, { from, to }: TimeBounds) {
   const store = yield* TraceStore
   const { highest, rows } = yield* store.extent(tenantId)
   if (rows === 0) return undefined
@@ -158,8 +155,8 @@ const spanOf = Effect.fnUntraced(function* (tenantId: string, { from, to }: Time
   return first < end ? { first, last: end - 1 } : undefined
 })
 
-/** Erasures may lie after the range, or be stored a moment later than what they erase. */
-const unexplained = Effect.fnUntraced(function* (tenantId: string, open: Undetaileds) {
+/** An erasure may be after the range, or be stored a moment later than what it erases. */
+const unexplained = Effect.fnUntraced(function* (tenantId: string, open: UndetailedFacts) {
   const store = yield* TraceStore
   for (const isAgain of [false, true]) {
     if (open.open.length === 0) return
@@ -175,12 +172,20 @@ const unexplained = Effect.fnUntraced(function* (tenantId: string, open: Undetai
   }
 })
 
+/** Id of the trace event that a fact records, if it records one. */
+export const eventIdOf = (fact: TraceFact): string | null =>
+  fact.type === "span.event" ? fact.event_id : null
+
+export const undetailedFault = ({ erased_at }: TraceFact): Fault =>
+  contentFault(
+    "details, or a later fact execution.erased of this time",
+    `no details, erased_at ${erased_at ?? ABSENT}`
+  )
+
 const undetailedBreak = ({ fact, row }: Undetailed): Break => ({
   sequence_number: row.sequenceNumber,
-  event_id: fact.type === "span.event" ? fact.event_id : null,
-  reason: "content_mismatch",
-  expected: "details, or a later fact execution.erased of this time",
-  actual: `no details, erased_at ${fact.erased_at ?? ABSENT}`
+  event_id: eventIdOf(fact),
+  ...undetailedFault(fact)
 })
 
 /** That the ids of spans lead to the executions that the facts say. */
@@ -188,17 +193,15 @@ const indexBreaks = Effect.fnUntraced(function* (
   tenantId: string,
   first: number,
   last: number,
-  onlySpan: boolean
+  onlyRange: boolean
 ) {
   const store = yield* TraceStore
   const unindexed = yield* store.unindexed(tenantId, first, last, INDEX_FAULTS_MAX)
-  const stray = onlySpan ? [] : yield* store.strayIndex(tenantId, INDEX_FAULTS_MAX)
+  const stray = onlyRange ? [] : yield* store.strayIndex(tenantId, INDEX_FAULTS_MAX)
   const wrong = (sequence: number, expected: string, actual: string): Break => ({
     sequence_number: sequence,
     event_id: null,
-    reason: "content_mismatch",
-    expected,
-    actual
+    ...contentFault(expected, actual)
   })
   return [
     ...unindexed.map((sequence) =>
@@ -214,7 +217,7 @@ const indexBreaks = Effect.fnUntraced(function* (
 export const factSource = Effect.fnUntraced(function* (tenantId: string) {
   const store = yield* TraceStore
   const context = yield* Effect.context<EventLog | TraceStore | ProjectionProgress>()
-  const open = new Undetaileds()
+  const open = new UndetailedFacts()
   const source: ChainSource = {
     chain: "traces",
     scheme: TRACE_SCHEME,
@@ -224,14 +227,14 @@ export const factSource = Effect.fnUntraced(function* (tenantId: string) {
         .chainRows(tenantId, first, last)
         .pipe(Stream.map((rows) => rows.map((row) => judged(tenantId, row, open)))),
     trusted: () => Effect.succeed(new Map()),
-    span: (bounds) => spanOf(tenantId, bounds).pipe(Effect.provideContext(context)),
+    rangeWithin: (bounds) => rangeWithin(tenantId, bounds).pipe(Effect.provideContext(context)),
     extent: store.extent(tenantId),
     copies: (first, last) => store.copies(tenantId, first, last, COPIES_MAX),
     conflicts: store.conflicts(tenantId, CONFLICTS_MAX),
-    conclude: (first, last, onlySpan) =>
+    conclude: (first, last, onlyRange) =>
       Effect.gen(function* () {
         yield* unexplained(tenantId, open)
-        const index = yield* indexBreaks(tenantId, first, last, onlySpan)
+        const index = yield* indexBreaks(tenantId, first, last, onlyRange)
         return [...open.open.map(undetailedBreak), ...index]
       }).pipe(Effect.provideContext(context))
   }

@@ -1,7 +1,6 @@
 /**
  * One pass over the facts of an execution: recomputes content and links from the stored bytes,
- * counts fact numbers, and writes down where they don't hold. Pure bookkeeping; where rows and
- * neighbours come from is not its business.
+ * counts fact numbers, and collects what does not hold. Pure; knows no store.
  */
 
 import type { Head } from "../domain/chain/Head.ts"
@@ -9,20 +8,16 @@ import { GENESIS_HASH } from "../domain/chain/LinkHash.ts"
 import { type RecomputedFact, recomputeFact, type TraceFact } from "../domain/traces/TraceFact.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import type { FactLink } from "../ports/TraceStore.ts"
-import { contentFaults } from "./FactSource.ts"
-import { BREAKS_MAX, type BreakReason, type TraceBreak } from "./VerifyReport.ts"
+import {
+  contentFaults,
+  eventIdOf,
+  isUndetailed,
+  UndetailedFacts,
+  undetailedFault
+} from "./FactSource.ts"
+import { ABSENT, BREAKS_MAX, type BreakReason, type TraceBreak } from "./VerifyReport.ts"
 
-const ABSENT = "none"
-
-/** Facts that have lost their details at one time. */
-interface Undetailed {
-  /** The first of them. */
-  readonly fact: TraceFact
-  /** Number of the last of them. */
-  last: number
-}
-
-/** What is in the tenant's chain at some sequences; more than one where a row was forged. */
+/** The links of the tenant's chain at some sequences; more than one where a row was forged. */
 export type Neighbours = ReadonlyMap<number, ReadonlyArray<Pick<FactLink, "hash" | "prevHash">>>
 
 /** The links of a store by their sequence. */
@@ -36,8 +31,7 @@ export class TraceCheck {
   readonly #breaks: Array<TraceBreak> = []
   /** Sequences that have been reported as missing. */
   readonly #gaps = new Set<number>()
-  /** By the time of their erasure, until the fact that records it is found. */
-  readonly #undetailed = new Map<string, Undetailed>()
+  readonly #undetailed = new UndetailedFacts()
   /** Facts after the head that the check began with: the chain may have grown since. */
   readonly #beyond: Array<TraceFact> = []
   #breaksTotal = 0
@@ -86,29 +80,19 @@ export class TraceCheck {
 
   /** A fact of this execution that the log has and the store has not. */
   tailMissing(sequence: number, factNumber: number | undefined): void {
-    this.#broken({
-      sequence_number: sequence,
-      fact_number: factNumber ?? null,
-      event_id: null,
-      reason: "tail_missing",
-      expected: `the fact with sequence ${sequence}, as the log says`,
-      actual: ABSENT
-    })
+    const expected = `the fact with sequence ${sequence}, as the log says`
+    this.#broken(sequence, factNumber, "tail_missing", expected, ABSENT)
   }
 
   /**
-   * Details that are gone without a fact that says so, and facts that the log does not know.
+   * Details that are gone without a fact that records it, and facts that the log does not have.
    * `head` is the tenant's, from after the rows were read.
    */
   end(head: Head | undefined): void {
     for (const fact of this.#beyond) this.#checkHead(fact, head)
-    for (const { fact } of this.#undetailed.values()) {
-      this.#report(
-        fact,
-        "content_mismatch",
-        "details, or a later fact execution.erased of this time",
-        `no details, erased_at ${fact.erased_at ?? ABSENT}`
-      )
+    for (const { fact } of this.#undetailed.open) {
+      const { actual, expected, reason } = undetailedFault(fact)
+      this.#report(fact, reason, expected, actual)
     }
   }
 
@@ -124,14 +108,8 @@ export class TraceCheck {
     this.#last = row
     this.#lastHash = found?.hash
     if (found === undefined) {
-      this.#broken({
-        sequence_number: row.sequenceNumber,
-        fact_number: null,
-        event_id: null,
-        reason: "content_mismatch",
-        expected: "a fact",
-        actual: "bytes that are none"
-      })
+      const { sequenceNumber } = row
+      this.#broken(sequenceNumber, null, "content_mismatch", "a fact", "bytes that are none")
       return
     }
     const { fact } = found
@@ -141,7 +119,8 @@ export class TraceCheck {
     }
     this.#checkNumber(fact)
     this.#checkContent(row, found)
-    this.#checkErasure(fact)
+    this.#undetailed.take(row, fact)
+    if (isUndetailed(fact)) this.#erased += 1
     this.#checkLinks(fact, neighbours)
   }
 
@@ -171,27 +150,7 @@ export class TraceCheck {
     }
   }
 
-  #checkErasure(fact: TraceFact): void {
-    const { details, details_hash, erased_at = "", fact_number } = fact
-    if (fact.type === "execution.erased") {
-      const earlier = this.#undetailed.get(fact.created_at)
-      if (earlier !== undefined && earlier.last < fact_number) {
-        this.#undetailed.delete(fact.created_at)
-      }
-    }
-    if (details !== undefined || details_hash === undefined) {
-      if (erased_at !== "" && details !== undefined) {
-        this.#report(fact, "content_mismatch", "no details, since it says erased_at", "details")
-      }
-      return
-    }
-    this.#erased += 1
-    const known = this.#undetailed.get(erased_at)
-    if (known === undefined) this.#undetailed.set(erased_at, { fact, last: fact_number })
-    else known.last = fact_number
-  }
-
-  /** By the hash that the fact states: whether it is true has been said. */
+  /** By the hash that the fact states: whether that is right is checked with its content. */
   #checkLinks(fact: TraceFact, neighbours: Neighbours): void {
     const { chain_sequence: sequence, prev_hash } = fact
     const before = neighbours.get(sequence - 1)
@@ -220,40 +179,37 @@ export class TraceCheck {
     }
   }
 
-  /** What follows in the tenant's chain points at this fact; whether it is there is asked apart. */
+  /** The next fact of the tenant's chain has to link to this one. */
   #checkNext(fact: TraceFact, next: ReadonlyArray<Pick<FactLink, "prevHash">> | undefined): void {
     if (next === undefined || next.some(({ prevHash }) => prevHash === fact.hash)) return
     const expected = `${next[0]!.prevHash}, as the next fact says`
     this.#report(fact, "hash_mismatch", expected, fact.hash)
   }
 
-  /** Without the fact in front nothing shows that the link holds. */
+  /** Without the fact before, nothing shows that the link holds. */
   #gap(sequence: number): void {
     if (this.#gaps.has(sequence)) return
     this.#gaps.add(sequence)
-    this.#broken({
-      sequence_number: sequence,
-      fact_number: null,
-      event_id: null,
-      reason: "sequence_gap",
-      expected: `sequence ${sequence} of the tenant's chain`,
-      actual: ABSENT
-    })
+    const expected = `sequence ${sequence} of the tenant's chain`
+    this.#broken(sequence, null, "sequence_gap", expected, ABSENT)
   }
 
   #report(fact: TraceFact, reason: BreakReason, expected: string, actual: string): void {
-    this.#broken({
-      sequence_number: fact.chain_sequence,
-      fact_number: fact.fact_number,
-      event_id: fact.type === "span.event" ? fact.event_id : null,
-      reason,
-      expected,
-      actual
-    })
+    const { chain_sequence, fact_number } = fact
+    this.#broken(chain_sequence, fact_number, reason, expected, actual, eventIdOf(fact))
   }
 
-  #broken(found: TraceBreak): void {
+  #broken(
+    sequence_number: number,
+    factNumber: number | null | undefined,
+    reason: BreakReason,
+    expected: string,
+    actual: string,
+    event_id: string | null = null
+  ): void {
     this.#breaksTotal += 1
-    if (this.#breaks.length < BREAKS_MAX) this.#breaks.push(found)
+    if (this.#breaks.length >= BREAKS_MAX) return
+    const fact_number = factNumber ?? null
+    this.#breaks.push({ sequence_number, fact_number, event_id, reason, expected, actual })
   }
 }

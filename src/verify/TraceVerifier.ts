@@ -1,19 +1,18 @@
 /**
- * Verification of one execution: recomputes what is stored of it and says where it does not hold,
- * by the bytes, the end of the tenant's chain on its topic and the records there. The chain of all
- * facts of a tenant is verified by Verifier.
+ * Verification of one execution: recomputes what is stored of it and compares it with the end of
+ * the tenant's chain on its topic and the records there. Verifier verifies the chain of all facts
+ * of a tenant.
  */
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
 import type { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
-import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { parseFact, TRACE_SCHEME, type TraceFact } from "../domain/traces/TraceFact.ts"
 import { EventLog, type LogReader, type LogUnavailable } from "../ports/EventLog.ts"
 import type { StoredRow, StoreUnavailable } from "../ports/EventStore.ts"
 import { TraceStore } from "../ports/TraceStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
 import { neighboursOf, TraceCheck } from "./TraceCheck.ts"
-import { HISTORY_FROM, HISTORY_TO, type TraceVerifyReport, verdictOf } from "./VerifyReport.ts"
+import { reportOf, type TraceVerifyReport } from "./VerifyReport.ts"
 
 export class TraceVerifier extends Context.Service<
   TraceVerifier,
@@ -78,13 +77,13 @@ const lostFacts = Effect.fnUntraced(function* (
   for (const sequence of missing) {
     // Its neighbours have been found with it.
     if (facts.has(sequence)) continue
-    let behind = sequence + 1
-    while (wanted.has(behind)) behind += 1
-    const links = yield* store.links(tenantId, [sequence - 1, behind])
+    let after = sequence + 1
+    while (wanted.has(after)) after += 1
+    const links = yield* store.links(tenantId, [sequence - 1, after])
     const offsetOf = (place: number) =>
       links.find(({ chainSequence }) => chainSequence === place)?.offset
     const from = Math.max(start, (offsetOf(sequence - 1) ?? start - 1) + 1)
-    const to = behind > head ? end : (offsetOf(behind) ?? end)
+    const to = after > head ? end : (offsetOf(after) ?? end)
     for (const fact of yield* recordsOf(reader, tenantId, from, to)) {
       facts.set(fact.chain_sequence, fact)
     }
@@ -116,7 +115,7 @@ const checkTail = Effect.fnUntraced(function* (
 })
 
 const verify = Effect.fn("TraceVerifier.verify")(function* (tenantId: string, executionId: string) {
-  const startedAt = yield* Clock.currentTimeMillis
+  const started = yield* Clock.currentTimeMillis
   const ends = yield* ChainEnds
   const store = yield* TraceStore
   const head = yield* ends.head({ tenantId, chain: "traces" })
@@ -135,30 +134,22 @@ const verify = Effect.fn("TraceVerifier.verify")(function* (tenantId: string, ex
   const isComplete = yield* checkTail(check, tenantId, executionId, head?.sequence_number ?? 0)
   const newest = yield* ends.head({ tenantId, chain: "traces" })
   check.end(newest)
-  const report: TraceVerifyReport = {
-    ...verdictOf(check.breaksTotal, check.checked, isComplete),
-    tenant_id: tenantId,
+  const { checked, first, last } = check
+  const report: TraceVerifyReport = yield* reportOf({
+    tenantId,
     scheme: TRACE_SCHEME,
-    execution_id: executionId,
-    bounds: {
-      from: HISTORY_FROM,
-      to: HISTORY_TO,
-      from_sequence: check.first ?? null,
-      to_sequence: check.last ?? null
-    },
-    facts_checked: check.checked,
-    events_checked: check.checked,
-    events_in_bounds: check.checked,
-    first_sequence_number: check.first ?? null,
-    last_sequence_number: check.last ?? null,
-    head: newest ?? null,
-    erased_events: check.erased,
-    assurance: "self_attested",
+    bounds: { fromSequence: first, toSequence: last },
+    eventsChecked: checked,
+    first,
+    last,
+    head: newest,
+    erased: check.erased,
     breaks: check.breaks,
-    breaks_total: check.breaksTotal,
-    verified_at: formatMicros(nowMicros()),
-    duration_ms: (yield* Clock.currentTimeMillis) - startedAt
-  }
+    breaksTotal: check.breaksTotal,
+    isComplete,
+    remarks: { execution_id: executionId, facts_checked: checked },
+    started
+  })
   return report
 })
 

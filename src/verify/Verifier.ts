@@ -12,12 +12,12 @@ import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
 import { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import { type Chain, treeNameOf } from "../domain/chain/Chains.ts"
 import type { Head } from "../domain/chain/Head.ts"
-import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import {
   BLOCK_EVENTS,
   blockOf,
   type ChainRecompute,
-  type RecomputedBlock
+  type RecomputedBlock,
+  type SequenceRange
 } from "../ports/ChainRecompute.ts"
 import { EventLog, type LogUnavailable } from "../ports/EventLog.ts"
 import type { EventStore, StoreUnavailable } from "../ports/EventStore.ts"
@@ -39,9 +39,9 @@ import {
   bothOf,
   HISTORY_FROM,
   HISTORY_TO,
+  reportOf,
   type TenantReport,
-  type VerifyReport,
-  verdictOf
+  type VerifyReport
 } from "./VerifyReport.ts"
 
 export type { Break, BreakReason, TenantReport, VerifyReport } from "./VerifyReport.ts"
@@ -55,14 +55,14 @@ export interface VerifyRequest {
    * Bounds by event time, of trace facts by when they were recorded; canonical microsecond form,
    * inclusive.
    */
-  readonly from?: string
-  readonly to?: string
-  readonly fromSequence?: number
-  readonly toSequence?: number
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+  readonly fromSequence?: number | undefined
+  readonly toSequence?: number | undefined
   /** Compare the end with the log's head when no upper bound is given. */
   readonly requireHead: boolean
   /** Leave out what is wrong with the tenant's rows and records outside of the bounds. */
-  readonly onlySpan?: boolean
+  readonly onlyRange?: boolean
   /** Checkpoints that the caller kept, with valid signatures: the chain has to lead to each. */
   readonly checkpoints?: ReadonlyArray<SignedCheckpoint>
   /** `program`: recompute every row here, whatever the store could do. */
@@ -81,7 +81,7 @@ export interface VerifyProgress {
   readonly upToSequence: number
   /** `hash` of that sequence, recomputed: an anchor for a caller that resumes after it. */
   readonly hash: string | undefined
-  /** The last sequence of the span. */
+  /** The last sequence of the range. */
   readonly of: number
   readonly breaksTotal: number
 }
@@ -106,8 +106,8 @@ export class Verifier extends Context.Service<
 
 /** Unless asked otherwise: some tenths of a second, some megabytes. */
 const CHUNK_BLOCKS = 256
-/** Spans up to this many events are recomputed here: asking the store costs more. */
-const SMALL_SPAN_EVENTS = BLOCK_EVENTS
+/** Ranges up to this many events are recomputed here: asking the store costs more. */
+const SMALL_RANGE_EVENTS = BLOCK_EVENTS
 /** Forged checkpoints that are named before an older one is no longer looked for. */
 const FORGED_MAX = 10
 const SEQUENCE_MAX = Number.MAX_SAFE_INTEGER
@@ -115,21 +115,19 @@ const SEQUENCE_MAX = Number.MAX_SAFE_INTEGER
 const COPIES_SETTLE = "1 second"
 
 /** The sequences that a request means. */
-interface Span {
-  readonly first: number
-  readonly last: number
+interface CheckedRange extends SequenceRange {
   /** No upper bound was given: the chain must end where the log says. */
   readonly open: boolean
 }
 
-const emptySpan: Span = { first: 1, last: 0, open: false }
+const EMPTY_RANGE: CheckedRange = { first: 1, last: 0, open: false }
 
 type Recompute = ChainRecompute["Service"]
 
 /** Everything that one check works with. */
 interface Run {
   readonly request: VerifyRequest
-  readonly span: Span
+  readonly range: CheckedRange
   readonly check: ChainCheck
   readonly source: ChainSource
   /** Name of the chain's tree. */
@@ -140,24 +138,17 @@ interface Run {
   readonly endsAt: number
 }
 
-const spanOf = Effect.fnUntraced(function* (
-  { from, fromSequence, to, toSequence = SEQUENCE_MAX }: VerifyRequest,
+const rangeOf = Effect.fnUntraced(function* (
+  { from, fromSequence = 1, to, toSequence = SEQUENCE_MAX }: VerifyRequest,
   source: ChainSource
-) {
-  const first = Math.max(1, fromSequence ?? 1)
-  if (from === undefined && to === undefined) {
-    const span: Span = { first, last: toSequence, open: toSequence === SEQUENCE_MAX }
-    return span
-  }
-  const found = yield* source.span({ from: from ?? HISTORY_FROM, to: to ?? HISTORY_TO })
-  if (found === undefined) return emptySpan
+): Effect.fn.Return<CheckedRange, StoreUnavailable> {
+  const first = Math.max(1, fromSequence)
   const open = to === undefined && toSequence === SEQUENCE_MAX
-  const span: Span = {
-    first: Math.max(found.first, first),
-    last: open ? SEQUENCE_MAX : Math.min(found.last, toSequence),
-    open
-  }
-  return span
+  if (from === undefined && to === undefined) return { first, last: toSequence, open }
+  const found = yield* source.rangeWithin({ from: from ?? HISTORY_FROM, to: to ?? HISTORY_TO })
+  if (found === undefined) return EMPTY_RANGE
+  const last = open ? SEQUENCE_MAX : Math.min(found.last, toSequence)
+  return { first: Math.max(found.first, first), last, open }
 })
 
 /** Go through the rows of a range here. */
@@ -172,9 +163,9 @@ const checkRows = ({ check, source }: Run, first: number, last: number) =>
  * Check a chunk: take the blocks that the store has recomputed, go through the rows of the others.
  */
 const checkChunk = Effect.fnUntraced(function* (run: Run, first: number, last: number) {
-  const { endsAt, request, source, span, treeSizes } = run
+  const { endsAt, request, source, range, treeSizes } = run
   const { from = HISTORY_FROM, to = HISTORY_TO } = request
-  const inProgram = request.recompute === "program" || endsAt - span.first < SMALL_SPAN_EVENTS
+  const inProgram = request.recompute === "program" || endsAt - range.first < SMALL_RANGE_EVENTS
   const withTree = (treeSizes.at(-1) ?? 0) >= first
   const trusted: ReadonlyMap<number, RecomputedBlock> = inProgram
     ? new Map()
@@ -203,13 +194,14 @@ const chunkEnd = ({ endsAt, request, treeSizes }: Run, first: number): number =>
   return Math.min(endsAt, aligned, cut)
 }
 
-/** Check the whole span; false if that was not possible in the time given. */
-const checkSpan = Effect.fnUntraced(function* (run: Run, started: number) {
-  const { check, endsAt, request, span } = run
+/** Check the whole range; false if that was not possible in the time given. */
+const checkRange = Effect.fnUntraced(function* (run: Run, started: number) {
+  const { check, endsAt, request, range } = run
   const { onProgress, timeLimitMs = Infinity } = request
   // One row more in front: the first link must point at it.
-  if (span.first > 1 && span.first <= endsAt) yield* checkRows(run, span.first - 1, span.first - 1)
-  for (let first = span.first; first <= endsAt; ) {
+  if (range.first > 1 && range.first <= endsAt)
+    yield* checkRows(run, range.first - 1, range.first - 1)
+  for (let first = range.first; first <= endsAt; ) {
     if ((yield* Clock.currentTimeMillis) - started >= timeLimitMs) return false
     const last = chunkEnd(run, first)
     yield* checkChunk(run, first, last)
@@ -244,17 +236,17 @@ const mayRepeat = Effect.fnUntraced(function* ({ request }: Run) {
 
 /** Copies of a row that no insert of the projection has made. */
 const checkCopies = Effect.fnUntraced(function* (run: Run) {
-  const { check, endsAt, source, span } = run
+  const { check, endsAt, source, range } = run
   if (yield* mayRepeat(run)) return
-  const found = yield* source.copies(span.first, endsAt)
+  const found = yield* source.copies(range.first, endsAt)
   if (found.length === 0) return
   // Asked once more, so that an insert that was repeated just now is not taken for one.
   yield* Effect.sleep(COPIES_SETTLE)
   if (yield* mayRepeat(run)) return
-  for (const sequence of yield* source.copies(span.first, endsAt)) check.copied(sequence)
+  for (const sequence of yield* source.copies(range.first, endsAt)) check.copied(sequence)
 })
 
-/** The checkpoints to compare with: the newest that the span reaches, and those of the caller. */
+/** The checkpoints to compare with: the newest that the range reaches, and those of the caller. */
 const checkpointsOf = Effect.fnUntraced(function* (
   checkpoints: SignedCheckpoints["Service"],
   { checkpoints: given = [] }: VerifyRequest,
@@ -278,13 +270,13 @@ const checkpointsOf = Effect.fnUntraced(function* (
   return { signed, forged }
 })
 
-/** Compare the roots; true if one that covers the whole span is the signed one. */
+/** Compare the roots; true if one that covers the whole range is the signed one. */
 const checkRoots = (
-  { check, endsAt, span }: Run,
+  { check, endsAt, range }: Run,
   signed: ReadonlyArray<SignedCheckpoint>,
   headAt: number
 ): boolean => {
-  if (span.first !== 1) return false
+  if (range.first !== 1) return false
   let covered = false
   for (const { rootHash, treeSize } of signed) {
     const root = check.root(treeSize)
@@ -300,18 +292,18 @@ const checkRoots = (
 }
 
 /**
- * That the first and the last event of the span, which the links in between tie together, are in
+ * That the first and the last event of the range, which the links in between tie together, are in
  * a signed tree that reaches that far; undefined if there is none.
  */
 const checkInclusion = Effect.fnUntraced(function* (
-  { check, checkpoints, endsAt, source, span, tree }: Run,
+  { check, checkpoints, endsAt, source, range, tree }: Run,
   hashes: { readonly first: string; readonly last: string }
 ) {
   const newest = yield* checkpoints.published(tree)
   if (newest === undefined || newest.treeSize < endsAt) return false
   const { rootHash, treeSize } = newest
   const ends = new Map([
-    [span.first, hashes.first],
+    [range.first, hashes.first],
     [endsAt, hashes.last]
   ])
   for (const [sequence, hash] of ends) {
@@ -328,40 +320,40 @@ const checkInclusion = Effect.fnUntraced(function* (
   return true
 })
 
-/** Recomputed hashes of the first and the last event of a span that was checked to its end. */
+/** Recomputed hashes of the first and the last event of a range that was checked to its end. */
 const endHashes = Effect.fnUntraced(function* (run: Run) {
-  const { check, endsAt, source, span } = run
+  const { check, endsAt, source, range } = run
   const { breaksTotal, last, lastHash } = check.verdict()
   if (breaksTotal > 0 || last !== endsAt || lastHash === undefined) return undefined
-  const rows = (yield* Stream.runCollect(source.rows(span.first, span.first))).flat()
+  const rows = (yield* Stream.runCollect(source.rows(range.first, range.first))).flat()
   const first = rows.length === 1 ? rows[0]!.found?.recomputed : undefined
   return first === undefined ? undefined : { first, last: lastHash }
 })
 
-/** Everything that can be said once the whole span was gone through. */
+/** Everything that can be said once the whole range was gone through. */
 const conclude = Effect.fnUntraced(function* (
   run: Run,
   head: Head | undefined,
   signed: ReadonlyArray<SignedCheckpoint>
 ) {
-  const { check, endsAt, request, source, span } = run
-  const { onlySpan = false } = request
+  const { check, endsAt, request, source, range } = run
+  const { onlyRange = false } = request
   for (const conflict of yield* source.conflicts) {
     const { sequenceNumber } = conflict
-    const isWithin = sequenceNumber >= span.first && sequenceNumber <= span.last
-    if (isWithin || !onlySpan) check.conflict(conflict)
+    const isWithin = sequenceNumber >= range.first && sequenceNumber <= range.last
+    if (isWithin || !onlyRange) check.conflict(conflict)
   }
-  const isEmpty = span.last < span.first
+  const isEmpty = range.last < range.first
   const headAt = head?.sequence_number ?? 0
-  if (!span.open) check.end(Math.min(span.last, headAt))
+  if (!range.open) check.end(Math.min(range.last, headAt))
   else if (request.requireHead) check.head(head)
-  if (!onlySpan || span.first < 1 || span.last > headAt) yield* checkOutside(run, headAt)
+  if (!onlyRange || range.first < 1 || range.last > headAt) yield* checkOutside(run, headAt)
   if (!isEmpty) {
     yield* checkCopies(run)
-    for (const found of yield* source.conclude(span.first, endsAt, onlySpan)) check.broken(found)
+    for (const found of yield* source.conclude(range.first, endsAt, onlyRange)) check.broken(found)
   }
   const isCovered = checkRoots(run, signed, headAt)
-  if (isCovered || isEmpty || endsAt < span.first) return isCovered
+  if (isCovered || isEmpty || endsAt < range.first) return isCovered
   const hashes = yield* endHashes(run)
   return hashes === undefined ? false : yield* checkInclusion(run, hashes)
 })
@@ -394,10 +386,10 @@ const start = Effect.fnUntraced(function* (
   yield* caughtUp(tenantId, chain)
   const source = yield* sourceOf(chain, tenantId, port)
   const tree = treeNameOf(tenantId, chain)
-  const span = yield* spanOf(request, source)
-  const endsAt = Math.min(span.last, head?.sequence_number ?? 0)
+  const range = yield* rangeOf(request, source)
+  const endsAt = Math.min(range.last, head?.sequence_number ?? 0)
   const found =
-    span.first === 1
+    range.first === 1
       ? yield* checkpointsOf(checkpoints, request, tree, endsAt)
       : { signed: request.checkpoints ?? [], forged: [] }
   const treeSizes = found.signed
@@ -407,14 +399,14 @@ const start = Effect.fnUntraced(function* (
   const check = new ChainCheck({
     noun: source.noun,
     topic: `alk.${chain}`,
-    firstWanted: span.first,
+    firstWanted: range.first,
     bounds: { from, to },
-    ...(span.first === 1 && treeSizes.length > 0 ? { treeSizes } : {})
+    ...(range.first === 1 && treeSizes.length > 0 ? { treeSizes } : {})
   })
   for (const { problem, treeSize } of found.forged) {
     check.checkpoint(treeSize, "a checkpoint signed by a published key", problem)
   }
-  const run: Run = { request, span, check, source, tree, checkpoints, treeSizes, endsAt }
+  const run: Run = { request, range, check, source, tree, checkpoints, treeSizes, endsAt }
   return { run, head, signed: found.signed }
 })
 
@@ -423,12 +415,12 @@ const verify = Effect.fn("Verifier.verify")(function* (
   port: Recompute,
   checkpoints: SignedCheckpoints["Service"]
 ) {
-  const { from = HISTORY_FROM, tenantId, to = HISTORY_TO } = request
+  const { tenantId } = request
   const started = yield* Clock.currentTimeMillis
   const { head, run, signed } = yield* start(request, port, checkpoints)
   const { check } = run
   const finished = yield* Effect.gen(function* () {
-    if (!(yield* checkSpan(run, started))) return { isComplete: false, isSigned: false }
+    if (!(yield* checkRange(run, started))) return { isComplete: false, isSigned: false }
     return { isComplete: true, isSigned: yield* conclude(run, head, signed) }
   }).pipe(
     Effect.catch((failure) =>
@@ -440,34 +432,24 @@ const verify = Effect.fn("Verifier.verify")(function* (
           )
     )
   )
-  const isKept = (request.checkpoints ?? []).length > 0
-  const notices = yield* noticesOf(run.source.chain, tenantId)
   const verdict = check.verdict()
-  const outcome = verdictOf(verdict.breaksTotal, verdict.eventsChecked, finished.isComplete)
-  const report: VerifyReport = {
-    ...outcome,
-    tenant_id: tenantId,
+  const isValid = verdict.breaksTotal === 0 && finished.isComplete
+  const isOrigin = (request.checkpoints ?? []).length > 0 && isValid
+  const notices = yield* noticesOf(run.source.chain, tenantId)
+  const report: VerifyReport = yield* reportOf({
+    ...verdict,
+    tenantId,
     scheme: run.source.scheme,
-    bounds: {
-      from,
-      to,
-      from_sequence: request.fromSequence ?? null,
-      to_sequence: request.toSequence ?? null
+    bounds: request,
+    head,
+    isComplete: finished.isComplete,
+    isSigned: finished.isSigned && isValid,
+    remarks: {
+      ...(isOrigin ? { origin: "checked" as const } : {}),
+      ...(notices.length === 0 ? {} : { notices })
     },
-    events_checked: verdict.eventsChecked,
-    events_in_bounds: verdict.eventsInBounds,
-    first_sequence_number: verdict.first ?? null,
-    last_sequence_number: verdict.last ?? null,
-    head: head ?? null,
-    erased_events: verdict.erased,
-    assurance: finished.isSigned && outcome.valid ? "signed" : "self_attested",
-    ...(isKept && outcome.valid ? { origin: "checked" as const } : {}),
-    ...(notices.length === 0 ? {} : { notices }),
-    breaks: verdict.breaks,
-    breaks_total: verdict.breaksTotal,
-    verified_at: formatMicros(nowMicros()),
-    duration_ms: (yield* Clock.currentTimeMillis) - started
-  }
+    started
+  })
   return report
 })
 

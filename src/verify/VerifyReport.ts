@@ -1,12 +1,10 @@
-/**
- * The answer of every verification, and the words it is made of. Shapes only: what is found, others
- * find.
- */
-import { Schema } from "effect"
+/** The report of every verification: its schemas, and how it is put together. */
+import { Clock, Effect, Schema } from "effect"
 import { SCHEME } from "../domain/events/HashChain.ts"
+import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import { TRACE_SCHEME } from "../domain/traces/TraceFact.ts"
 
-/** A report tells of stored values whatever they are, so times are texts of any form. */
+/** A report repeats stored values whatever they are, so times are texts of any form. */
 export const Timestamp = Schema.String.annotate({
   description: "RFC 3339, UTC, microseconds.",
   format: "date-time",
@@ -18,7 +16,7 @@ export const Sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annot
   format: "int64"
 })
 
-/** A bound as it was asked for, which may lie before the first event. */
+/** A bound as it was asked for, which may be before the first event. */
 export const AskedSequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
   description: "As it was asked for.",
   format: "int64"
@@ -69,6 +67,9 @@ export type TraceBreak = typeof TraceBreak.Type
 
 /** Breaks that a report lists; it counts them all. */
 export const BREAKS_MAX = 100
+
+/** What a break says in the place of something that is missing. */
+export const ABSENT = "none"
 
 /** The whole supported history: what bounds mean when they are left out. */
 export const HISTORY_FROM = "1970-01-01T00:00:00.000000Z"
@@ -170,7 +171,7 @@ export const bothOf = (events: VerifyReport, traces: VerifyReport): TenantReport
 })
 
 /** A status, and whether it is valid. An incomplete check that found a break is broken. */
-export const verdictOf = (
+const verdictOf = (
   breaksTotal: number,
   eventsChecked: number,
   isComplete: boolean
@@ -179,6 +180,65 @@ export const verdictOf = (
   if (!isComplete) return { status: "incomplete", valid: false }
   return { status: eventsChecked === 0 ? "empty" : "valid", valid: true }
 }
+
+/** What a check has found. */
+interface Checked<Scheme, OfBreak, Remarks> {
+  readonly tenantId: string
+  readonly scheme: Scheme
+  /** As they were asked for; what is left out is the whole history. */
+  readonly bounds?: {
+    readonly from?: string | undefined
+    readonly to?: string | undefined
+    readonly fromSequence?: number | undefined
+    readonly toSequence?: number | undefined
+  }
+  readonly eventsChecked: number
+  /** All of those checked, if it is left out. */
+  readonly eventsInBounds?: number
+  readonly first: number | undefined
+  readonly last: number | undefined
+  readonly head: typeof Head.Type | undefined
+  readonly erased: number
+  readonly breaks: ReadonlyArray<OfBreak>
+  readonly breaksTotal: number
+  readonly isComplete: boolean
+  readonly isSigned?: boolean
+  /** Further members. */
+  readonly remarks: Remarks
+  /** Clock time at which the check began, milliseconds. */
+  readonly started: number
+}
+
+/** What every report says, as of now. */
+export const reportOf = <Scheme extends string, OfBreak, Remarks>(
+  checked: Checked<Scheme, OfBreak, Remarks>
+) =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    const { bounds = {}, breaksTotal, eventsChecked } = checked
+    return {
+      ...verdictOf(breaksTotal, eventsChecked, checked.isComplete),
+      tenant_id: checked.tenantId,
+      scheme: checked.scheme,
+      bounds: {
+        from: bounds.from ?? HISTORY_FROM,
+        to: bounds.to ?? HISTORY_TO,
+        from_sequence: bounds.fromSequence ?? null,
+        to_sequence: bounds.toSequence ?? null
+      },
+      events_checked: eventsChecked,
+      events_in_bounds: checked.eventsInBounds ?? eventsChecked,
+      first_sequence_number: checked.first ?? null,
+      last_sequence_number: checked.last ?? null,
+      head: checked.head ?? null,
+      erased_events: checked.erased,
+      assurance: checked.isSigned === true ? ("signed" as const) : ("self_attested" as const),
+      ...checked.remarks,
+      breaks: checked.breaks,
+      breaks_total: breaksTotal,
+      verified_at: formatMicros(nowMicros()),
+      duration_ms: now - checked.started
+    }
+  })
 
 /** Breaks as they are found; the first ones by sequence number are kept. */
 export class Breaks {

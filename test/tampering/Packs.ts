@@ -38,7 +38,7 @@ const layerSeal = Layer.effect(
 const packOf = Effect.fnUntraced(
   function* (tenantId: string) {
     const scope = yield* openScope({ tenantId, filter: emptyFilter })
-    const bytes = yield* evidencePack(scope, { serviceName, pdf: undefined, final: false })
+    const bytes = yield* evidencePack(scope, { serviceName, pdf: undefined, deduplicate: false })
     return { zip: Buffer.concat(yield* Stream.runCollect(bytes)), scope }
   },
   Effect.provide(Layer.mergeAll(layerSeal, layerStoredTraceExport, layerArchive))

@@ -368,8 +368,8 @@ const makeTraceFeed = Effect.gen(function* () {
   const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
     const { after, executionId, keyId, onStalled, tenantId } = subscription
     yield* live.admit(tenantId)
-    const { final } = projection.of(tenantId)
-    const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, final)
+    const { final: deduplicate } = projection.of(tenantId)
+    const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, deduplicate)
     if (known.length === 0) return yield* new ExecutionUnknown()
     const channel = yield* RcMap.get(channels, `${tenantId}${SEPARATOR}${executionId}`)
     if (channel.isBroken) return yield* notInTime

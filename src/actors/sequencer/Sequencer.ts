@@ -10,7 +10,7 @@ import {
   traceFactHeaders
 } from "../../domain/records/CloudEvent.ts"
 import { CommandUnreadable, decodeCommand } from "../../domain/records/Command.ts"
-import { readMark } from "../../domain/records/CommandWriter.ts"
+import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
 import type { Receipt, ReceiptRecordKind } from "../../domain/records/Receipt.ts"
 import {
   ATTEMPT_HEADER,
@@ -136,7 +136,7 @@ const receivedCommandOf = (
     })
   }
   const { offset, value } = record
-  const mark = readMark(headerText(record, WRITER_HEADER) ?? "")
+  const mark = readWriterPosition(headerText(record, WRITER_HEADER) ?? "")
   const place = { offset, value, ...(mark === undefined ? {} : { mark }) }
   try {
     return { ...place, command: decodeCommand(value) }

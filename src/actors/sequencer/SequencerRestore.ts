@@ -18,7 +18,7 @@ import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
 import { type Command, decodeCommand, dedupKeyOf } from "../../domain/records/Command.ts"
-import { readMark } from "../../domain/records/CommandWriter.ts"
+import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
 import { COMMAND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
 import type { StateRecord, TreeSigner, WindowEntry } from "../../domain/records/StateRecords.ts"
 import type { TopicKind } from "../../domain/records/Topics.ts"
@@ -436,7 +436,7 @@ const readCommands = ({ log, partition, reader }: Restoring, chains: Chains, app
     const idempotency: Array<WindowEntry> = []
     const writers = new Map<string, number>()
     const count = ({ headers }: LogRecord) => {
-      const mark = readMark(headers[WRITER_HEADER]?.toString() ?? "")
+      const mark = readWriterPosition(headers[WRITER_HEADER]?.toString() ?? "")
       if (mark === undefined) return
       writers.set(mark.writer, Math.max(mark.number, writers.get(mark.writer) ?? 0))
     }

@@ -14,7 +14,6 @@ import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.t
 import { isWriter } from "../../domain/records/CommandWriter.ts"
 import {
   APPLIED_KEY,
-  type Applied,
   CHECKPOINT_PREFIX,
   DEDUP_PREFIX,
   ENTRY_BYTES,
@@ -31,6 +30,7 @@ import {
   SIGNER_KEY,
   type StateRecord,
   type StoredHead,
+  type StoredProgress,
   TRACE_HEAD_PREFIX,
   type TreeSigner,
   type WindowEntry,
@@ -144,7 +144,7 @@ export const ownerRecord = (owner: string): StateRecord => ({
   value: JSON.stringify({ owner })
 })
 
-export const appliedRecord = (applied: Applied): StateRecord => ({
+export const appliedRecord = (applied: StoredProgress): StateRecord => ({
   key: APPLIED_KEY,
   value: JSON.stringify(applied)
 })

@@ -21,7 +21,11 @@ import {
   isSameBody,
   type PreparedEvent
 } from "../../domain/records/Command.ts"
-import { copyRefusal, isForgotten, type WriterMark } from "../../domain/records/CommandWriter.ts"
+import {
+  copyRefusal,
+  isForgotten,
+  type WriterPosition
+} from "../../domain/records/CommandWriter.ts"
 import type { AttemptVerdict, Duplicate, Receipt } from "../../domain/records/Receipt.ts"
 import type { StateRecord, WindowEntry } from "../../domain/records/StateRecords.ts"
 import { DEDUP_PREFIX, IDEMPOTENCY_PREFIX } from "../../domain/records/StateRecords.ts"
@@ -57,13 +61,13 @@ export type ReceivedCommand =
   | {
       readonly offset: number
       readonly value: Buffer | null
-      readonly mark?: WriterMark
+      readonly mark?: WriterPosition
       readonly command: Command
     }
   | {
       readonly offset: number
       readonly value: Buffer | null
-      readonly mark?: WriterMark
+      readonly mark?: WriterPosition
       readonly unreadable: string
       readonly tenantId: string | undefined
       readonly receiptId: string | undefined
@@ -194,7 +198,7 @@ class Draft {
   }
 
   /** Why a command of this mark is a copy; remembers it if it is none. */
-  refusalOf(mark: WriterMark, now: string): string | undefined {
+  refusalOf(mark: WriterPosition, now: string): string | undefined {
     const last = this.writers.get(mark.writer) ?? this.#state.writers.get(mark.writer)
     const refusal = copyRefusal(mark, last, microsOf(now))
     if (refusal === undefined) this.writers.set(mark.writer, mark.number)

@@ -260,7 +260,7 @@ interface SignedNote {
   readonly signatures: ReadonlyArray<SignatureLine>
 }
 
-/** Control characters but line feeds, and halves of surrogate pairs: neither is in a note. */
+/** Control characters but line feeds, and unpaired surrogates: neither is in a note. */
 const FORBIDDEN_CHARACTERS = /[\u0000-\u0009\u000b-\u001f\ud800-\udfff]/u
 
 const splitNote = (note: string): SignedNote | undefined => {

@@ -26,7 +26,7 @@ export const RESERVED_ACTION_PREFIX = "alk."
 
 /** Dotted names, `document.read`; their length is limited apart from their form. */
 export const ACTION_FORM = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+$/u
-/** Any text but half a surrogate pair and U+0000. */
+/** Any text but an unpaired surrogate and U+0000. */
 const TEXT_FORM = /^[^\u0000\ud800-\udfff]*$/u
 
 /** True for at most `lengthMax` whole Unicode characters without U+0000. */

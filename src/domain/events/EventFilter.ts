@@ -1,8 +1,9 @@
 /**
  * What the event list, the statistics, the exports and the live stream can be narrowed by. The
- * store turns a filter into SQL, the live feed asks `matches`; both must mean the same.
+ * store turns a filter into SQL, the live feed calls `matches`; both must choose the same events.
  */
 import { canonicalize } from "../json/CanonicalJson.ts"
+import { isObject } from "../json/Json.ts"
 import type { JsonObject, JsonValue } from "../json/StrictJson.ts"
 import type { AuditEvent } from "./AuditEvent.ts"
 import { type ExactConditions, filterFields, memberAt } from "./EventFields.ts"
@@ -73,9 +74,6 @@ export const metadataPathCandidates = (path: string): ReadonlyArray<ReadonlyArra
   const segments = metadataPathSegments(path)
   return segments.length > METADATA_PATH_SEGMENTS_MAX ? [] : candidates(segments)
 }
-
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const valueAt = (metadata: JsonObject, keys: ReadonlyArray<string>): JsonValue | undefined => {
   let value: JsonValue | undefined = metadata

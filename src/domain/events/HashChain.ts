@@ -1,7 +1,7 @@
 /**
  * The hash chain `alk-chain-v1`: which bytes of an event are hashed, how one event is linked to the
- * one before it, and the one JSON text that an event is stored as. Writer and verifier share it; it
- * knows neither a log nor a store, and schemas/vectors say what it must compute.
+ * one before it, and the one JSON text that an event is stored as. Writer and verifier share it;
+ * its test vectors are in schemas/vectors.
  */
 import { hash as digest } from "node:crypto"
 import { type LinkInput, linkHashOf } from "../chain/LinkHash.ts"
@@ -66,13 +66,13 @@ export const contentHash = (core: string): string => digest("sha256", core, "hex
 /** The `hash` of an event: 64 hex digits. */
 export const linkHash = (link: LinkInput): string => linkHashOf(SCHEME, link)
 
-/** Everything that is stored behind the client's fields. */
+/** Everything that is stored after the client's fields. */
 export interface ChainFields extends LinkInput {
   readonly hash: string
-  readonly detailsSalt?: string
-  readonly detailsHash?: string
+  readonly detailsSalt?: string | undefined
+  readonly detailsHash?: string | undefined
   /** Only on an event whose details were erased. */
-  readonly erasedAt?: string
+  readonly erasedAt?: string | undefined
 }
 
 /** The end of the stored JSON, from `,"tenant_id"` to the closing brace. */
@@ -87,15 +87,15 @@ export const appendSuffix = (suffix: ChainFields): string =>
 /** What stored JSON hashes to, whatever hashes it claims to have. */
 export interface Recomputed {
   readonly event: AuditEvent
-  /** From salt and details; absent if the event has no details (any more). */
-  readonly detailsHash?: string
+  /** From salt and details; undefined if the event has no details (any more). */
+  readonly detailsHash: string | undefined
   /** Over the recomputed `detailsHash`, or over the stored one if the details are gone. */
   readonly contentHash: string
   /** Over the recomputed `contentHash`. */
   readonly hash: string
   /**
    * True if the text is what the writer writes for this event, byte for byte: no other member, no
-   * other order, spelling or space. Nothing that is shown of it escapes the hashes then.
+   * other order, spelling or space. The hashes then cover everything that is shown of it.
    */
   readonly exact: boolean
 }
@@ -125,9 +125,9 @@ const storedSuffix = (event: AuditEvent): string =>
     prevHash: event.prev_hash,
     contentHash: event.content_hash,
     hash: event.hash,
-    ...(event.details_salt === undefined ? {} : { detailsSalt: event.details_salt }),
-    ...(event.details_hash === undefined ? {} : { detailsHash: event.details_hash }),
-    ...(event.erased_at === undefined ? {} : { erasedAt: event.erased_at })
+    detailsSalt: event.details_salt,
+    detailsHash: event.details_hash,
+    erasedAt: event.erased_at
   })
 
 const recomputeEvent = (event: AuditEvent, storedJson: string): Recomputed => {
@@ -138,7 +138,7 @@ const recomputeEvent = (event: AuditEvent, storedJson: string): Recomputed => {
   const content = contentHash(coreText(texts, recomputedDetails ?? event.details_hash))
   return {
     event,
-    ...(recomputedDetails === undefined ? {} : { detailsHash: recomputedDetails }),
+    detailsHash: recomputedDetails,
     contentHash: content,
     hash: linkHash({
       tenantId: event.tenant_id,

@@ -2,11 +2,8 @@
  * Reading stored events. Hot path, by hand: verification reads every event of a chain so. A property
  * test ties it to the schema.
  */
-import { parseJson } from "../json/Json.ts"
-import { isObject } from "../json/RecordFields.ts"
+import { type Fields, isObject, parseJson } from "../json/Json.ts"
 import type { AuditEvent } from "./AuditEvent.ts"
-
-type Fields = Readonly<Record<string, unknown>>
 
 const areStrings = (object: Fields, ...names: ReadonlyArray<string>): boolean =>
   names.every((name) => typeof object[name] === "string")
@@ -14,7 +11,7 @@ const areStrings = (object: Fields, ...names: ReadonlyArray<string>): boolean =>
 const areStringsOrAbsent = (object: Fields, ...names: ReadonlyArray<string>): boolean =>
   names.every((name) => object[name] === undefined || typeof object[name] === "string")
 
-/** The types that hashing needs; whether the values make sense is the hashes' business. */
+/** The types that hashing needs; whether the values are right, the hashes show. */
 const isEvent = (value: unknown): value is AuditEvent =>
   isObject(value)
   && areStrings(value, "id", "timestamp", "action", "outcome")

@@ -5,7 +5,7 @@
  */
 import type { JsonObject, JsonValue } from "./StrictJson.ts"
 
-/** A value that RFC 8785 has no text for: NaN, an infinity, or half a surrogate pair. */
+/** A value that RFC 8785 has no text for: NaN, an infinity, or an unpaired surrogate. */
 export class NotCanonicalizable extends Error {
   override readonly name = "NotCanonicalizable"
 }
@@ -14,7 +14,7 @@ export class NotCanonicalizable extends Error {
 const SHORT_LENGTH = 64
 
 const quoteByEngine = (text: string): string => {
-  if (!text.isWellFormed()) throw new NotCanonicalizable("a string with half a surrogate pair")
+  if (!text.isWellFormed()) throw new NotCanonicalizable("a string with an unpaired surrogate")
   return JSON.stringify(text)
 }
 
@@ -115,6 +115,6 @@ export const canonicalize = (value: JsonValue): string => {
     return flat(write(value))
   }
   const text = JSON.stringify(value)
-  // The engine writes half a surrogate pair as an escape where RFC 8785 refuses it.
+  // The engine writes an unpaired surrogate as an escape where RFC 8785 refuses it.
   return text.includes("\\ud") ? flat(write(value)) : text
 }

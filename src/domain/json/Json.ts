@@ -1,24 +1,27 @@
 /**
- * Reads JSON without the engine's mistake: V8's JSON.parse may give a key that is written with an
- * escape the name of another object's key (nodejs/node#63785, in Node 24 and 26), so texts with
- * such keys are read here. Accepts, refuses and returns what JSON.parse has to.
+ * Reads JSON around a bug of V8: its JSON.parse may give a key that is written with an escape the
+ * name of another object's key (nodejs/node#63785, in Node 24 and 26), so texts with such keys are
+ * read here. Accepts, refuses and returns what the standard says for JSON.parse.
  */
 
+/** A JSON object whose members are not checked. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** True for a JSON object. */
+export const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
 const QUOTE = 0x22
-const PLUS = 0x2b
 const COMMA = 0x2c
 const MINUS = 0x2d
-const DOT = 0x2e
-const ZERO = 0x30
 const COLON = 0x3a
 const LEFT_BRACKET = 0x5b
 const BACKSLASH = 0x5c
 const RIGHT_BRACKET = 0x5d
-const LETTER_E = 0x65
 const LEFT_BRACE = 0x7b
 const RIGHT_BRACE = 0x7d
 
-const isDigit = (code: number): boolean => code >= ZERO && code <= 0x39
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 const isSpace = (code: number): boolean =>
   code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
@@ -56,6 +59,10 @@ const UNFINISHED = Symbol("unfinished")
 
 type Container = Array<unknown> | Record<string, unknown>
 
+/** Represent containers that nest too deep to be kept; what is in them is only checked. */
+const DEEP_OBJECT: Container = {}
+const DEEP_ARRAY: Container = []
+
 /** Sets an own member, also where assigning would change the prototype instead. */
 const setMember = (object: Record<string, unknown>, key: string, value: unknown): void => {
   if (key !== "__proto__") object[key] = value
@@ -65,20 +72,34 @@ const setMember = (object: Record<string, unknown>, key: string, value: unknown)
   }
 }
 
-/** One reading of one text, without recursion: it may nest as deep as JSON.parse lets it. */
-class Reader {
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y
+const STRING_ESCAPES = '"\\/bfnrt'
+const HEX_DIGITS = /^[\da-fA-F]{4}$/
+const LITERALS = [
+  ["true", true],
+  ["false", false],
+  ["null", null]
+] as const
+
+/**
+ * One reading of one text, without recursion: it may nest as deep as JSON.parse lets it. A subclass
+ * sees each key, value and container while it is read.
+ */
+export class JsonReader {
   readonly #text: string
-  readonly #numberOf: (source: string) => unknown
+  readonly #levelsMax: number
   /** The open containers, and of each object the key whose value is being read. */
   readonly #containers: Array<Container> = []
   readonly #keys: Array<string> = []
   #at = 0
 
-  constructor(text: string, numberOf: (source: string) => unknown) {
+  /** Of containers below `levelsMax` levels the content is checked, but not kept. */
+  constructor(text: string, levelsMax = Infinity) {
     this.#text = text
-    this.#numberOf = numberOf
+    this.#levelsMax = levelsMax
   }
 
+  /** The value of the text. Throws SyntaxError, which says what is expected where. */
   read(): unknown {
     this.#skipSpace()
     let value = this.#beginValue()
@@ -86,16 +107,43 @@ class Reader {
       value = value === UNFINISHED ? this.#beginValue() : this.#place(value)
     }
     this.#skipSpace()
-    if (this.#at < this.#text.length) this.#refuse()
+    if (this.#at < this.#text.length) this.#expected("the end")
     return value
   }
 
-  #refuse(): never {
-    const { length } = this.#text
+  /** Containers that are open. */
+  protected get level(): number {
+    return this.#containers.length
+  }
+
+  protected valueBegins(): void {}
+
+  /** Called for every value but the outermost one, before its container gets it. */
+  protected valueEnds(_value: unknown): void {}
+
+  protected opened(_isObject: boolean): void {}
+
+  protected closes(): void {}
+
+  protected keyRead(_key: string): void {}
+
+  /** Another element of an array follows. */
+  protected elementFollows(): void {}
+
+  protected stringRead(_text: string): void {}
+
+  protected numberOf(source: string): unknown {
+    return Number(source)
+  }
+
+  #expected(what: string): never {
+    const before = this.#text.slice(0, this.#at)
+    const line = before.split("\n").length
+    const column = this.#at - before.lastIndexOf("\n")
     throw new SyntaxError(
-      this.#at < length
-        ? `Unexpected token in JSON at position ${this.#at}`
-        : "Unexpected end of JSON input"
+      this.#at >= this.#text.length
+        ? `the text ends where ${what} is expected`
+        : `${what} is expected at line ${line}, column ${column}`
     )
   }
 
@@ -105,101 +153,114 @@ class Reader {
 
   /** A scalar or an empty container; UNFINISHED where the first value of a container follows. */
   #beginValue(): unknown {
+    this.valueBegins()
     const code = this.#text.charCodeAt(this.#at)
-    if (code === QUOTE) return this.#readString()
+    if (code === LEFT_BRACE || code === LEFT_BRACKET) return this.#open(code === LEFT_BRACE)
     if (code === MINUS || isDigit(code)) return this.#readNumber()
-    if (code !== LEFT_BRACE && code !== LEFT_BRACKET) return this.#readLiteral()
+    if (code !== QUOTE) return this.#readLiteral()
+    const text = this.#readString()
+    this.stringRead(text)
+    return text
+  }
+
+  #open(isObject: boolean): unknown {
     this.#at += 1
+    const isDeep = this.#containers.length >= this.#levelsMax
+    if (isObject) this.#containers.push(isDeep ? DEEP_OBJECT : {})
+    else this.#containers.push(isDeep ? DEEP_ARRAY : [])
+    this.#keys.push("")
+    this.opened(isObject)
     this.#skipSpace()
-    const isObject = code === LEFT_BRACE
-    const container: Container = isObject ? {} : []
-    if (this.#text.charCodeAt(this.#at) === (isObject ? RIGHT_BRACE : RIGHT_BRACKET)) {
-      this.#at += 1
-      return container
-    }
-    this.#containers.push(container)
-    this.#keys.push(isObject ? this.#readKey() : "")
+    const end = isObject ? RIGHT_BRACE : RIGHT_BRACKET
+    if (this.#text.charCodeAt(this.#at) === end) return this.#close()
+    if (isObject) this.#readKey()
     return UNFINISHED
+  }
+
+  #close(): unknown {
+    this.#at += 1
+    this.closes()
+    this.#keys.pop()
+    return this.#containers.pop()
   }
 
   /** Put a value into its container: the container if it ends there, UNFINISHED if it goes on. */
   #place(value: unknown): unknown {
-    const top = this.#containers.length - 1
-    const container = this.#containers[top]!
+    this.valueEnds(value)
+    const container = this.#containers.at(-1)!
     const isArray = Array.isArray(container)
-    if (isArray) container.push(value)
-    else setMember(container, this.#keys[top]!, value)
+    if (isArray) {
+      if (container !== DEEP_ARRAY) container.push(value)
+    } else if (container !== DEEP_OBJECT) setMember(container, this.#keys.at(-1)!, value)
     this.#skipSpace()
     const code = this.#text.charCodeAt(this.#at)
     if (code === COMMA) {
       this.#at += 1
       this.#skipSpace()
-      if (!isArray) this.#keys[top] = this.#readKey()
+      if (isArray) this.elementFollows()
+      else this.#readKey()
       return UNFINISHED
     }
-    if (code !== (isArray ? RIGHT_BRACKET : RIGHT_BRACE)) this.#refuse()
-    this.#at += 1
-    this.#containers.pop()
-    this.#keys.pop()
-    return container
+    if (code !== (isArray ? RIGHT_BRACKET : RIGHT_BRACE)) {
+      this.#expected(isArray ? '"," or "]"' : '"," or "}"')
+    }
+    return this.#close()
   }
 
   /** A key with its colon, up to the value. */
-  #readKey(): string {
-    if (this.#text.charCodeAt(this.#at) !== QUOTE) this.#refuse()
+  #readKey(): void {
+    if (this.#text.charCodeAt(this.#at) !== QUOTE) this.#expected("a key in double quotes")
     const key = this.#readString()
+    this.#keys[this.#keys.length - 1] = key
+    this.keyRead(key)
     this.#skipSpace()
-    if (this.#text.charCodeAt(this.#at) !== COLON) this.#refuse()
+    if (this.#text.charCodeAt(this.#at) !== COLON) this.#expected('":"')
     this.#at += 1
     this.#skipSpace()
-    return key
   }
 
+  /** The string whose opening quote is next, decoded. */
   #readString(): string {
     const text = this.#text
     const start = this.#at
-    let at = start + 1
     let isEscaped = false
+    this.#at += 1
     for (;;) {
-      const code = text.charCodeAt(at)
+      const code = text.charCodeAt(this.#at)
       if (code === QUOTE) break
       if (code === BACKSLASH) {
         isEscaped = true
-        at += 2
+        this.#skipEscape()
       } else if (code >= 0x20) {
-        at += 1
+        this.#at += 1
       } else {
-        this.#at = at
-        this.#refuse()
+        this.#expected("a closing quote, or control characters escaped,")
       }
     }
-    this.#at = at + 1
-    // A string alone has no key to mistake. The engine also says whether its escapes are JSON.
-    return isEscaped ? (JSON.parse(text.slice(start, at + 1)) as string) : text.slice(start + 1, at)
+    this.#at += 1
+    // V8's bug is about keys, so a string alone is read right.
+    return isEscaped
+      ? (JSON.parse(text.slice(start, this.#at)) as string)
+      : text.slice(start + 1, this.#at - 1)
   }
 
-  #skipDigits(): void {
-    if (!isDigit(this.#text.charCodeAt(this.#at))) this.#refuse()
-    while (isDigit(this.#text.charCodeAt(this.#at))) this.#at += 1
+  #skipEscape(): void {
+    const letter = this.#text.charAt(this.#at + 1)
+    if (letter === "u" && HEX_DIGITS.test(this.#text.slice(this.#at + 2, this.#at + 6))) {
+      this.#at += 6
+    } else if (letter !== "" && STRING_ESCAPES.includes(letter)) {
+      this.#at += 2
+    } else {
+      this.#expected("an escape of JSON")
+    }
   }
 
   #readNumber(): unknown {
-    const text = this.#text
-    const start = this.#at
-    if (text.charCodeAt(this.#at) === MINUS) this.#at += 1
-    if (text.charCodeAt(this.#at) === ZERO) this.#at += 1
-    else this.#skipDigits()
-    if (text.charCodeAt(this.#at) === DOT) {
-      this.#at += 1
-      this.#skipDigits()
-    }
-    if ((text.charCodeAt(this.#at) | 0x20) === LETTER_E) {
-      this.#at += 1
-      const sign = text.charCodeAt(this.#at)
-      if (sign === PLUS || sign === MINUS) this.#at += 1
-      this.#skipDigits()
-    }
-    return this.#numberOf(text.slice(start, this.#at))
+    NUMBER.lastIndex = this.#at
+    const source = NUMBER.exec(this.#text)?.[0]
+    if (source === undefined) return this.#expected("a number of JSON")
+    this.#at += source.length
+    return this.numberOf(source)
   }
 
   #readLiteral(): boolean | null {
@@ -209,26 +270,34 @@ class Reader {
         return value
       }
     }
-    return this.#refuse()
+    return this.#expected("a value")
   }
 }
 
-const LITERALS = [
-  ["true", true],
-  ["false", false],
-  ["null", null]
-] as const
+/** Reads numbers by a function of the caller. */
+class NumberReader extends JsonReader {
+  readonly #numberOf: (source: string) => unknown
+
+  constructor(text: string, numberOf: (source: string) => unknown) {
+    super(text)
+    this.#numberOf = numberOf
+  }
+
+  protected override numberOf(source: string): unknown {
+    return this.#numberOf(source)
+  }
+}
 
 /**
- * The value of a JSON text. Throws SyntaxError. `isKeyEscaped`: what hasEscapedKey says, from who
- * has been through the text already.
+ * The value of a JSON text. Throws SyntaxError. `isKeyEscaped`: the result of hasEscapedKey, where
+ * it is known already.
  */
 export const parseJson = (text: string, isKeyEscaped = hasEscapedKey(text)): unknown =>
-  isKeyEscaped ? new Reader(text, Number).read() : JSON.parse(text)
+  isKeyEscaped ? new JsonReader(text).read() : JSON.parse(text)
 
 /** The same, with `numberOf` of the text of each number in the place of its double. */
 export const parseJsonWith = (text: string, numberOf: (source: string) => unknown): unknown =>
-  new Reader(text, numberOf).read()
+  new NumberReader(text, numberOf).read()
 
 /**
  * True if the JSON.parse of this runtime gives an escaped key the name of another object's key.

@@ -3,20 +3,16 @@
  * anything. Each member is checked before it is used, and what is wrong is named. Knows no topic.
  */
 import { parseTimestamp } from "../Timestamp.ts"
-import { parseJson } from "./Json.ts"
+import { type Fields, isObject, parseJson } from "./Json.ts"
 
 /** A record is not what its topic holds; the message says in which respect. */
 export class RecordUnreadable extends Error {
   override readonly name = "RecordUnreadable"
 }
 
-/** True for a JSON object. */
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** The members of an object; each is read under the name that errors call it by. */
 export class RecordFields {
-  readonly value: Readonly<Record<string, unknown>>
+  readonly value: Fields
   readonly #what: string
 
   /** @throws RecordUnreadable if the value is no object */

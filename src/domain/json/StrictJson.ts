@@ -1,11 +1,11 @@
 /**
- * Reads JSON exactly or refuses it: what a client sent must come back as the same data after a
- * double and RFC 8785 have had their turn. One pass over the bytes finds out whether anything needs
- * a closer look, and only then a slower scanner says what is wrong and where. Knows nothing of
- * events.
+ * Reads JSON exactly or refuses it: what a client sent must come back as the same data after its
+ * numbers were stored as doubles and the whole as RFC 8785. One pass over the bytes finds out
+ * whether anything may be wrong, and only then a slower scanner says what and where. Knows nothing
+ * of events.
  */
 import { isUtf8 } from "node:buffer"
-import { parseJson } from "./Json.ts"
+import { JsonReader, parseJson } from "./Json.ts"
 
 export type JsonValue = null | boolean | number | string | ReadonlyArray<JsonValue> | JsonObject
 
@@ -39,7 +39,7 @@ export type StrictBatch =
     }
   | { readonly problem: JsonProblem }
 
-/** Open containers above an item that stands alone: the item itself. */
+/** Open containers above a member of a single item: the item itself. */
 const LEVELS_ABOVE_ALONE = 1
 /** Open containers above a member of a batch item: wrapper, array, item. */
 const LEVELS_ABOVE_BATCHED = 3
@@ -47,6 +47,7 @@ const LEVELS_ABOVE_BATCHED = 3
 const SAFE_DIGITS = 15
 /** Characters of a key or number that a message repeats. */
 const EXCERPT_LENGTH = 64
+const KEY_TWICE = "this key is given more than once in its object; send it once"
 
 const LEFT_BRACE = 0x7b
 const RIGHT_BRACE = 0x7d
@@ -55,7 +56,6 @@ const RIGHT_BRACKET = 0x5d
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
-const COMMA = 0x2c
 const LINE_FEED = 0x0a
 const MINUS = 0x2d
 const PLUS = 0x2b
@@ -72,8 +72,8 @@ const isSpace = (code: number): boolean =>
 /** Significant digits and exponent of a decimal in one spelling: `1.10`, `11e-1` give `11e-1`. */
 const normalDecimal = (text: string): string => {
   const unsigned = text.startsWith("-") ? text.slice(1) : text
-  const mark = unsigned.search(/[eE]/)
-  const mantissa = mark === -1 ? unsigned : unsigned.slice(0, mark)
+  const letter = unsigned.search(/[eE]/)
+  const mantissa = letter === -1 ? unsigned : unsigned.slice(0, letter)
   const point = mantissa.indexOf(".")
   const digits = point === -1 ? mantissa : mantissa.slice(0, point) + mantissa.slice(point + 1)
   let first = 0
@@ -82,7 +82,7 @@ const normalDecimal = (text: string): string => {
   while (last > first && digits[last - 1] === "0") last -= 1
   if (first === last) return "0"
   const fraction = point === -1 ? 0 : mantissa.length - point - 1
-  const exponent = (mark === -1 ? 0 : Number(unsigned.slice(mark + 1))) - fraction
+  const exponent = (letter === -1 ? 0 : Number(unsigned.slice(letter + 1))) - fraction
   return `${digits.slice(first, last)}e${exponent + digits.length - last}`
 }
 
@@ -115,7 +115,7 @@ const codeUnitAt = (bytes: Uint8Array, at: number): number => {
 
 const NEEDS_SLOW_PATH = -1
 
-/** The offset behind the `\u` escape whose digits start at `at`, or NEEDS_SLOW_PATH. */
+/** The offset after the `\u` escape whose digits start at `at`, or NEEDS_SLOW_PATH. */
 const skipUnicodeEscape = (bytes: Uint8Array, at: number): number => {
   const unit = codeUnitAt(bytes, at)
   if (unit <= 0) return NEEDS_SLOW_PATH
@@ -126,7 +126,7 @@ const skipUnicodeEscape = (bytes: Uint8Array, at: number): number => {
   return low >= 0xdc00 && low <= 0xdfff ? at + 10 : NEEDS_SLOW_PATH
 }
 
-/** The offset behind the number that starts at `start`, or NEEDS_SLOW_PATH if it may not be exact. */
+/** The offset after the number that starts at `start`, or NEEDS_SLOW_PATH if it may not be exact. */
 const skipNumber = (bytes: Uint8Array, start: number): number => {
   let at = start + 1
   while (at < bytes.length && (isDigit(bytes[at]!) || bytes[at] === DOT)) at += 1
@@ -137,8 +137,8 @@ const skipNumber = (bytes: Uint8Array, start: number): number => {
   return isExactNumber(text) ? at : NEEDS_SLOW_PATH
 }
 
-/** What a survey found. */
-interface Survey {
+/** What one pass over the bytes found. */
+interface ByteCheck {
   /** Members that all objects have together. */
   readonly members: number
   /** True if a key is written with an escape. */
@@ -146,11 +146,11 @@ interface Survey {
 }
 
 /**
- * Look at every byte once: what is there, or undefined if something nests too deep, is no exact
- * number, or is half a surrogate pair or U+0000. What it says about bytes that are no JSON is worth
- * nothing.
+ * Hot path: measured in test/bench/Bench.ts (ingest). Looks at every byte once; undefined if
+ * something nests too deep, is no exact number, an unpaired surrogate or U+0000. Of bytes that are no
+ * JSON the result means nothing.
  */
-const survey = (bytes: Uint8Array, levelsMax: number): Survey | undefined => {
+const checkBytes = (bytes: Uint8Array, levelsMax: number): ByteCheck | undefined => {
   const end = bytes.length
   let isKeyEscaped = false
   let isStringEscaped = false
@@ -191,7 +191,7 @@ const survey = (bytes: Uint8Array, levelsMax: number): Survey | undefined => {
   return { members, isKeyEscaped }
 }
 
-/** Members of all objects of a value: fewer than its text has if a key stands there twice. */
+/** Members of all objects of a value: fewer than its text has if it repeats a key. */
 const countMembers = (value: object): number => {
   let members = 0
   if (Array.isArray(value)) {
@@ -208,23 +208,20 @@ const countMembers = (value: object): number => {
   return members
 }
 
-/** The value if the survey and the parser find nothing to object to, else undefined. */
+/** The value if both the pass over the bytes and the parser find nothing wrong, else undefined. */
 const parseClean = (bytes: Buffer, text: string, levelsMax: number): JsonValue | undefined => {
-  const surveyed = survey(bytes, levelsMax)
-  if (surveyed === undefined) return undefined
+  const checked = checkBytes(bytes, levelsMax)
+  if (checked === undefined) return undefined
   let value: JsonValue
   try {
-    value = parseJson(text, surveyed.isKeyEscaped) as JsonValue
+    value = parseJson(text, checked.isKeyEscaped) as JsonValue
   } catch {
     // The scanner finds the same mistake and says where it is.
     return undefined
   }
   const found = typeof value === "object" && value !== null ? countMembers(value) : 0
-  return found === surveyed.members ? value : undefined
+  return found === checked.members ? value : undefined
 }
-
-/** Thrown and caught in this file only: what the text would have to hold, and where. */
-class NotJson extends Error {}
 
 const excerpt = (text: string): string =>
   text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text
@@ -244,21 +241,12 @@ interface Frame {
   step: string | number
 }
 
-interface ItemSpan {
-  readonly start: number
-  readonly end: number
-  readonly problem: JsonProblem | undefined
-}
-
-const STRING_ESCAPES = '"\\/bfnrt'
-const LITERALS = ["true", "false", "null"]
-
 /**
- * Validates a whole text without recursion, however deep it nests, and remembers the first problem
- * of each item of the array `member`, or of the text where there is none.
+ * Finds the first problem of each item of the array `member`, or of the text where there is none,
+ * and the values of the items without one.
  */
-class Scanner {
-  readonly items: Array<ItemSpan> = []
+class Scanner extends JsonReader {
+  readonly items: Array<StrictResult> = []
   /** True if the outermost object has `member` and that is an array. */
   hasArray = false
   /** The first problem outside of items. */
@@ -267,229 +255,109 @@ class Scanner {
   readonly keys: Set<string> = new Set()
   /** True if `member` is there twice: either might be meant. */
   hasMemberTwice = false
-  readonly #text: string
   readonly #member: string | undefined
   readonly #levelsMax: number
-  /** For each open container whether it is an object; frames only for those within the limit. */
-  readonly #isObject: Array<boolean> = []
+  /** Of the open containers within the limit. */
   readonly #frames: Array<Frame> = []
-  #at = 0
-  #itemStart: number | undefined
+  #isInItem = false
   #itemProblem: JsonProblem | undefined
 
   constructor(text: string, levelsMax: number, member: string | undefined) {
-    this.#text = text
+    super(text, levelsMax)
     this.#levelsMax = levelsMax
     this.#member = member
   }
 
-  scan(): void {
-    this.#skipSpace()
-    for (;;) {
-      if (this.#beginValue()) continue
-      if (!this.#endValue()) break
-    }
-    if (this.#at < this.#text.length) this.#expected("the end")
+  protected override valueBegins(): void {
+    if (!this.#isAtItem()) return
+    this.#isInItem = true
+    this.#itemProblem = undefined
   }
 
-  /** Read a value, or the beginning of a container: true if a value of it has to follow. */
-  #beginValue(): boolean {
-    if (this.#isAtItem()) {
-      this.#itemStart = this.#at
-      this.#itemProblem = undefined
-    }
-    const code = this.#text.charCodeAt(this.#at)
-    if (code === QUOTE) {
-      this.#checkText(this.#readString(), "the text")
-      return false
-    }
-    if (code === LEFT_BRACE || code === LEFT_BRACKET) return this.#open(code === LEFT_BRACE)
-    if (code === MINUS || isDigit(code)) this.#readNumber()
-    else this.#readLiteral()
-    return false
+  protected override valueEnds(value: unknown): void {
+    if (!this.#isAtItem()) return
+    const problem = this.#itemProblem
+    this.items.push(problem === undefined ? { value: value as JsonValue } : { problem })
+    this.#isInItem = false
   }
 
-  /** Go on behind a value: true if another value has to follow, false at the end of the text. */
-  #endValue(): boolean {
-    for (;;) {
-      if (this.#isAtItem()) this.#endItem()
-      this.#skipSpace()
-      const isObject = this.#isObject.at(-1)
-      if (isObject === undefined) return false
-      const code = this.#text.charCodeAt(this.#at)
-      if (code === COMMA) {
-        this.#at += 1
-        this.#skipSpace()
-        if (isObject) this.#readKey()
-        else this.#nextElement()
-        return true
-      }
-      if (code !== (isObject ? RIGHT_BRACE : RIGHT_BRACKET)) {
-        this.#expected(isObject ? '"," or "}"' : '"," or "]"')
-      }
-      this.#close()
-    }
-  }
-
-  #open(isObject: boolean): boolean {
-    this.#at += 1
-    this.#isObject.push(isObject)
-    if (this.#isObject.length > this.#levelsMax) {
+  protected override opened(isObject: boolean): void {
+    if (this.level > this.#levelsMax) {
       this.#report(`nested more than ${NESTING_MAX} levels deep; send it flatter`)
     } else {
       this.#frames.push({ keys: isObject ? new Set() : undefined, step: isObject ? "" : 0 })
     }
     if (this.#isAtItem()) this.hasArray = true
-    this.#skipSpace()
-    const code = this.#text.charCodeAt(this.#at)
-    if (code === (isObject ? RIGHT_BRACE : RIGHT_BRACKET)) {
-      this.#close()
-      return false
-    }
-    if (isObject) this.#readKey()
-    return true
   }
 
-  #close(): void {
-    this.#at += 1
-    if (this.#frames.length === this.#isObject.length) this.#frames.pop()
-    this.#isObject.pop()
+  protected override closes(): void {
+    if (this.#frame() !== undefined) this.#frames.pop()
   }
 
-  #frame(): Frame | undefined {
-    return this.#frames.length === this.#isObject.length ? this.#frames.at(-1) : undefined
-  }
-
-  #nextElement(): void {
+  protected override elementFollows(): void {
     const frame = this.#frame()
     if (frame !== undefined) frame.step = Number(frame.step) + 1
   }
 
-  #readKey(): void {
-    if (this.#text.charCodeAt(this.#at) !== QUOTE) this.#expected("a key in double quotes")
-    const key = this.#readString()
+  protected override keyRead(key: string): void {
     const frame = this.#frame()
-    if (frame?.keys !== undefined) {
-      frame.step = key
-      if (frame === this.#frames[0]) this.#noteKey(key)
-      if (frame.keys.has(key)) this.#report("this key stands twice in its object; send it once")
-      frame.keys.add(key)
-      this.#checkText(key, "the key")
+    if (frame?.keys === undefined) return
+    frame.step = key
+    if (frame === this.#frames[0]) {
+      if (key === this.#member && this.keys.has(key)) this.hasMemberTwice = true
+      this.keys.add(key)
     }
-    this.#skipSpace()
-    if (this.#text.charCodeAt(this.#at) !== COLON) this.#expected('":"')
-    this.#at += 1
-    this.#skipSpace()
+    if (frame.keys.has(key)) this.#report(KEY_TWICE)
+    frame.keys.add(key)
+    this.#checkText(key, "the key")
   }
 
-  #noteKey(key: string): void {
-    if (key === this.#member && this.keys.has(key)) this.hasMemberTwice = true
-    this.keys.add(key)
+  protected override stringRead(text: string): void {
+    this.#checkText(text, "the text")
   }
 
-  /** The string whose opening quote is next, decoded. */
-  #readString(): string {
-    const start = this.#at
-    let escaped = false
-    this.#at += 1
-    for (;;) {
-      const code = this.#text.charCodeAt(this.#at)
-      if (code === QUOTE) break
-      if (code === BACKSLASH) {
-        escaped = true
-        this.#skipEscape()
-      } else if (code >= 0x20) {
-        this.#at += 1
-      } else {
-        this.#expected("a closing quote, or control characters escaped,")
-      }
+  protected override numberOf(source: string): number {
+    if (!isExactNumber(source)) {
+      this.#report(`no double holds ${excerpt(source)} exactly; send it as a string`)
     }
-    this.#at += 1
-    return escaped
-      ? (parseJson(this.#text.slice(start, this.#at), false) as string)
-      : this.#text.slice(start + 1, this.#at - 1)
+    return Number(source)
   }
 
-  #skipEscape(): void {
-    const letter = this.#text.charAt(this.#at + 1)
-    if (letter === "u" && /^[\da-fA-F]{4}$/.test(this.#text.slice(this.#at + 2, this.#at + 6))) {
-      this.#at += 6
-    } else if (letter !== "" && STRING_ESCAPES.includes(letter)) {
-      this.#at += 2
-    } else {
-      this.#expected("an escape of JSON")
-    }
-  }
-
-  #readNumber(): void {
-    const form = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y
-    form.lastIndex = this.#at
-    const number = form.exec(this.#text)?.[0]
-    if (number === undefined) return this.#expected("a number of JSON")
-    this.#at += number.length
-    if (!isExactNumber(number)) {
-      this.#report(`no double holds ${excerpt(number)} exactly; send it as a string`)
-    }
-  }
-
-  #readLiteral(): void {
-    const literal = LITERALS.find((word) => this.#text.startsWith(word, this.#at))
-    if (literal === undefined) return this.#expected("a value")
-    this.#at += literal.length
+  /** Of the innermost open container; undefined beyond the limit. */
+  #frame(): Frame | undefined {
+    return this.#frames.length === this.level ? this.#frames.at(-1) : undefined
   }
 
   #checkText(text: string, what: string): void {
     if (!text.isWellFormed()) {
-      this.#report(`${what} holds half a surrogate pair; send whole Unicode characters`)
+      this.#report(`${what} holds an unpaired surrogate; send whole Unicode characters`)
     } else if (text.includes("\u0000")) {
       this.#report(`${what} holds U+0000; send it without`)
     }
-  }
-
-  #skipSpace(): void {
-    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at += 1
   }
 
   /** True where a value of the array that holds the items begins or has just ended. */
   #isAtItem(): boolean {
     return (
       this.#member !== undefined
-      && this.#isObject.length === LEVELS_ABOVE_BATCHED - 1
+      && this.level === LEVELS_ABOVE_BATCHED - 1
       && this.#frames[0]!.step === this.#member
       && this.#frames[0]!.keys !== undefined
       && this.#frames[1]!.keys === undefined
     )
   }
 
-  #endItem(): void {
-    this.items.push({ start: this.#itemStart!, end: this.#at, problem: this.#itemProblem })
-    this.#itemStart = undefined
-  }
-
   #report(reason: string): void {
-    const inItem = this.#itemStart !== undefined
-    const known = inItem ? this.#itemProblem : this.problem
-    if (known !== undefined) return
-    const frames = inItem ? this.#frames.slice(LEVELS_ABOVE_BATCHED - 1) : this.#frames
+    if ((this.#isInItem ? this.#itemProblem : this.problem) !== undefined) return
+    const frames = this.#isInItem ? this.#frames.slice(LEVELS_ABOVE_BATCHED - 1) : this.#frames
     const where = frames.reduce((above, { step }) => pathStep(above, step), "")
     const problem: JsonProblem = {
       code: "unstorable_value",
       path: where,
       message: where === "" ? reason : `${where}: ${reason}`
     }
-    if (inItem) this.#itemProblem = problem
+    if (this.#isInItem) this.#itemProblem = problem
     else this.problem = problem
-  }
-
-  #expected(what: string): never {
-    const before = this.#text.slice(0, this.#at)
-    const line = before.split("\n").length
-    const column = this.#at - before.lastIndexOf("\n")
-    throw new NotJson(
-      this.#at >= this.#text.length
-        ? `the text ends where ${what} is expected`
-        : `${what} is expected at line ${line}, column ${column}`
-    )
   }
 }
 
@@ -499,31 +367,33 @@ const refuse = (code: JsonProblem["code"], message: string): { readonly problem:
 
 const notUtf8 = refuse("invalid_json", "not valid UTF-8; send the text as UTF-8")
 
-/** The scanned text, or why it is no JSON. */
-const scan = (
-  text: string,
-  levelsMax: number,
-  member?: string
-): Scanner | { readonly problem: JsonProblem } => {
-  const scanner = new Scanner(text, levelsMax, member)
-  try {
-    scanner.scan()
-  } catch (error) {
-    if (!(error instanceof NotJson)) throw error
-    return refuse("invalid_json", `not valid JSON: ${error.message}`)
-  }
-  return scanner
+interface Scanned {
+  readonly problem: JsonProblem | undefined
+  /** Both of every text that is JSON. */
+  readonly scanner?: Scanner
+  readonly value?: JsonValue
 }
 
+/** The scanned text with its value, or why it is no JSON. */
+const scan = (text: string, levelsMax: number, member?: string): Scanned => {
+  const scanner = new Scanner(text, levelsMax, member)
+  try {
+    return { scanner, value: scanner.read() as JsonValue, problem: scanner.problem }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return refuse("invalid_json", `not valid JSON: ${error.message}`)
+  }
+}
+
+const scanAlone = (text: string) => scan(text, LEVELS_ABOVE_ALONE + NESTING_MAX)
+
 /** What a text is refused for, found by the scanner alone; undefined if by nothing. */
-export const problemOf = (text: string): JsonProblem | undefined =>
-  scan(text, LEVELS_ABOVE_ALONE + NESTING_MAX).problem
+export const problemOf = (text: string): JsonProblem | undefined => scanAlone(text).problem
 
 /**
  * Read one JSON text. Refuses what is no JSON or no UTF-8 (`invalid_json`), and with the path of
- * the first offender what can't be stored exactly (`unstorable_value`): a key that stands twice, a
- * number that no double holds, half a surrogate pair, U+0000, and more than NESTING_MAX levels
- * below the outermost value. `__proto__` is a key like any other; -0 stays -0, which RFC 8785
+ * the first offender what can't be stored exactly (`unstorable_value`): a repeated key, a number
+ * that no double holds, an unpaired surrogate, U+0000, and more than NESTING_MAX levels below the outermost value. `__proto__` is a key like any other; -0 stays -0, which RFC 8785
  * writes as 0.
  */
 export const parseStrict = (body: Buffer): StrictResult => {
@@ -531,8 +401,9 @@ export const parseStrict = (body: Buffer): StrictResult => {
   const text = body.toString()
   const value = parseClean(body, text, LEVELS_ABOVE_ALONE + NESTING_MAX)
   if (value !== undefined) return { value }
-  const problem = problemOf(text)
-  return problem === undefined ? { value: parseJson(text) as JsonValue } : { problem }
+  const scanned = scanAlone(text)
+  if (scanned.problem !== undefined) return { problem: scanned.problem }
+  return { value: scanned.value! }
 }
 
 const checkCount = (count: number, what: string, itemsMax: number) =>
@@ -550,31 +421,24 @@ const memberTwice = (member: string): { readonly problem: JsonProblem } => ({
   problem: {
     code: "invalid_request",
     path: member,
-    message: `${member}: this key stands twice in its object; send it once`
+    message: `${member}: ${KEY_TWICE}`
   }
 })
 
 /** The slow way through a batch: every item on its own, by its place in the text. */
 const parseItems = (text: string, member: string, itemsMax: number): StrictBatch => {
   const scanned = scan(text, LEVELS_ABOVE_BATCHED + NESTING_MAX, member)
-  if (!(scanned instanceof Scanner)) return scanned
-  if (scanned.hasMemberTwice) return memberTwice(member)
-  if (!scanned.hasArray) return noArray(member)
-  return (
-    checkCount(scanned.items.length, member, itemsMax) ?? {
-      beside: [...scanned.keys].filter((key) => key !== member),
-      items: scanned.items.map(({ end, problem, start }) =>
-        problem === undefined
-          ? { value: parseJson(text.slice(start, end)) as JsonValue }
-          : { problem }
-      )
-    }
-  )
+  if (scanned.scanner === undefined) return { problem: scanned.problem! }
+  const { hasArray, hasMemberTwice, items, keys } = scanned.scanner
+  if (hasMemberTwice) return memberTwice(member)
+  if (!hasArray) return noArray(member)
+  const beside = [...keys].filter((key) => key !== member)
+  return checkCount(items.length, member, itemsMax) ?? { beside, items }
 }
 
 /**
  * Read a batch, `{"<member>": [...]}` with 1 to `itemsMax` items. What is wrong inside an item is
- * that item's problem, with the path inside it, and the other items are read. What stands beside the
+ * that item's problem, with the path inside it, and the other items are read. What is beside the
  * array is not stored, so it may be unstorable; the whole text is refused if it is no JSON
  * (`invalid_json`) or has no such array or two of them (`invalid_request`).
  */

@@ -12,41 +12,50 @@ export const CHECKPOINT_TYPE = "alk.checkpoint.v1"
 export const sourceOf = (serviceName: string, tenantId: string): string =>
   `${serviceName}/${tenantId}`
 
+const headers = (
+  type: string,
+  source: string,
+  id: string,
+  time: string
+): Record<string, string> => ({
+  ce_specversion: "1.0",
+  ce_type: type,
+  ce_source: source,
+  ce_id: id,
+  ce_time: time,
+  "content-type": "application/json"
+})
+
 /** Headers of a record of `alk.events`. `ce_source` and `ce_id` together name the event. */
 export const auditEventHeaders = (
   serviceName: string,
-  event: { readonly tenantId: string; readonly sequenceNumber: number; readonly createdAt: string }
-): Record<string, string> => ({
-  ce_specversion: "1.0",
-  ce_type: AUDIT_EVENT_TYPE,
-  ce_source: sourceOf(serviceName, event.tenantId),
-  ce_id: String(event.sequenceNumber),
-  ce_time: event.createdAt,
-  "content-type": "application/json"
-})
+  {
+    createdAt,
+    sequenceNumber,
+    tenantId
+  }: { readonly tenantId: string; readonly sequenceNumber: number; readonly createdAt: string }
+): Record<string, string> =>
+  headers(AUDIT_EVENT_TYPE, sourceOf(serviceName, tenantId), String(sequenceNumber), createdAt)
 
 /** Headers of a record of `alk.traces`; facts and events number their records independently. */
 export const traceFactHeaders = (
   serviceName: string,
-  fact: { readonly tenantId: string; readonly chainSequence: number; readonly createdAt: string }
-): Record<string, string> => ({
-  ce_specversion: "1.0",
-  ce_type: TRACE_FACT_TYPE,
-  ce_source: `${sourceOf(serviceName, fact.tenantId)}/traces`,
-  ce_id: String(fact.chainSequence),
-  ce_time: fact.createdAt,
-  "content-type": "application/json"
-})
+  {
+    chainSequence,
+    createdAt,
+    tenantId
+  }: { readonly tenantId: string; readonly chainSequence: number; readonly createdAt: string }
+): Record<string, string> => {
+  const source = `${sourceOf(serviceName, tenantId)}/traces`
+  return headers(TRACE_FACT_TYPE, source, String(chainSequence), createdAt)
+}
 
 /** Headers of a record of `alk.checkpoints`. */
 export const checkpointHeaders = (
   serviceName: string,
   checkpoint: CheckpointRecord
-): Record<string, string> => ({
-  ce_specversion: "1.0",
-  ce_type: CHECKPOINT_TYPE,
-  ce_source: `${sourceOf(serviceName, treeOfCheckpoint(checkpoint))}/checkpoints`,
-  ce_id: `${checkpoint.tree_size}-${checkpoint.key_id}`,
-  ce_time: checkpoint.created_at,
-  "content-type": "application/json"
-})
+): Record<string, string> => {
+  const { created_at, key_id, tree_size } = checkpoint
+  const source = `${sourceOf(serviceName, treeOfCheckpoint(checkpoint))}/checkpoints`
+  return headers(CHECKPOINT_TYPE, source, `${tree_size}-${key_id}`, created_at)
+}

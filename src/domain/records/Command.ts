@@ -1,7 +1,7 @@
 /**
  * One accepted request on its way to the sequencer, and its form on `alk.commands`: a line of JSON
  * with what concerns the whole request, then one line of tab-separated fields per event, or one of
- * JSON per operation on traces. Events are already canonical and hashed; nobody parses their JSON
+ * JSON per operation on traces. Events are already canonical and hashed; their JSON is not parsed
  * again before they are stored.
  */
 import { hash } from "node:crypto"
@@ -29,12 +29,12 @@ export interface PreparedEvent {
   /** The stored JSON up to and including `metadata`, without the closing brace. */
   readonly body: string
   readonly contentHash: string
-  readonly detailsSalt?: string
-  readonly detailsHash?: string
+  readonly detailsSalt?: string | undefined
+  readonly detailsHash?: string | undefined
   /** 32 hex digits naming tenant and id; only if the client gave the id. */
-  readonly dedupKey?: string
+  readonly dedupKey?: string | undefined
   /** 32 hex digits that two items share only if they were sent with the same content. */
-  readonly fingerprint?: string
+  readonly fingerprint?: string | undefined
 }
 
 export const ItemError = Schema.Struct({
@@ -54,27 +54,28 @@ export type ItemWarning = typeof ItemWarning.Type
  * What makes a request repeatable: see `Idempotency-Key`. The last bit of `body` says whether the
  * client waits for the commit.
  */
-export const IdempotencyMark = Schema.Struct({
+export const IdempotencyFingerprint = Schema.Struct({
   key: hex16("Names tenant, method, path and Idempotency-Key."),
   body: hex16("Names the body after decompression."),
   forgetConflict: Schema.Boolean.annotate({
     description: "True where a conflict is answered 409, which is not remembered."
   })
 })
-export type IdempotencyMark = typeof IdempotencyMark.Type
+export type IdempotencyFingerprint = typeof IdempotencyFingerprint.Type
 
-/** The last of the hex digits with its last bit set or cleared. */
-export const bodyMark = (digits: string, waits: boolean): string => {
+/** Hex digits whose last bit says whether the client waits. */
+export const bodyFingerprint = (digits: string, waits: boolean): string => {
   const last = Number.parseInt(digits.slice(-1), 16)
   return digits.slice(0, -1) + ((last & ~1) | (waits ? 1 : 0)).toString(16)
 }
 
-/** True if two marks are of the same body, waited for or not. */
+/** True if two fingerprints are of the same body, whether the client waits or not. */
 export const isSameBody = (left: string, right: string): boolean =>
-  bodyMark(left, false) === bodyMark(right, false)
+  bodyFingerprint(left, false) === bodyFingerprint(right, false)
 
-/** True if the request of this mark waited for its commit. */
-export const hasWaited = (mark: string): boolean => bodyMark(mark, true) === mark
+/** True if the request with this fingerprint waited for its commit. */
+export const hasWaited = (fingerprint: string): boolean =>
+  bodyFingerprint(fingerprint, true) === fingerprint
 
 export const commandKinds = ["ingest", "trace", "registry", "checkpoint", "probe"] as const
 export type CommandKind = (typeof commandKinds)[number]
@@ -88,7 +89,7 @@ export const CommandHeader = Schema.Struct({
   receivedAt: time("When the request was accepted."),
   errors: Schema.Array(ItemError).annotate({ description: "Items refused at once." }),
   warnings: Schema.Array(ItemWarning),
-  idempotency: Schema.optionalKey(IdempotencyMark),
+  idempotency: Schema.optionalKey(IdempotencyFingerprint),
   operation: Schema.optionalKey(RegistryOperation)
 })
 export type CommandHeader = typeof CommandHeader.Type
@@ -96,7 +97,7 @@ export type CommandHeader = typeof CommandHeader.Type
 /** A `registry` command has an operation; its one event is appended only if that is granted. */
 export interface Command extends CommandHeader {
   readonly events: ReadonlyArray<PreparedEvent>
-  /** What a `trace` command wants, in the order of the request. */
+  /** The operations of a `trace` command, in the order of the request. */
   readonly traces?: ReadonlyArray<TraceOperation>
 }
 

@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto"
 
 /** The value of the header `alk-writer`. */
-export interface WriterMark {
+export interface WriterPosition {
   /** `<microseconds since 1970 of its start>-<8 hex digits>` */
   readonly writer: string
   /** From 1. */
@@ -46,12 +46,13 @@ export class CommandWriter {
 /** True for a name that a writer has given itself. */
 export const isWriter = (writer: string): boolean => FORM.test(writer)
 
-/** The mark of a header; undefined for what no writer has written. */
-export const readMark = (header: string): WriterMark | undefined => {
+/** The position in a header; undefined for what no writer has written. */
+export const readWriterPosition = (header: string): WriterPosition | undefined => {
   const [writer = "", digits = "", ...more] = header.split("/")
   const number = Number(digits)
-  const isMark = isWriter(writer) && /^[1-9][0-9]*$/.test(digits) && Number.isSafeInteger(number)
-  return isMark && more.length === 0 ? { writer, number } : undefined
+  const isPosition =
+    isWriter(writer) && /^[1-9][0-9]*$/.test(digits) && Number.isSafeInteger(number)
+  return isPosition && more.length === 0 ? { writer, number } : undefined
 }
 
 /** True for a writer that is not remembered any more. */
@@ -63,7 +64,7 @@ export const isForgotten = (writer: string, nowMicros: number): boolean =>
  * of this writer that was applied.
  */
 export const copyRefusal = (
-  { number, writer }: WriterMark,
+  { number, writer }: WriterPosition,
   last: number | undefined,
   nowMicros: number
 ): string | undefined => {

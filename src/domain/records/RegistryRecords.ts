@@ -6,46 +6,44 @@ import { ApiKey, ShareLink, SigningKey, Tenant } from "../registry/RegistryEntry
 import type { RecordContract } from "./RecordContract.ts"
 import { macHeaders } from "./RecordHeaders.ts"
 
-export const registryRecords: ReadonlyArray<RecordContract> = [
+const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
   {
     name: "registry-tenant",
-    topic: "registry",
     title: "Tenant",
     description: "A tenant. Written by the sequencer of the tenant _system only.",
     key: form(/^tenant\/[a-z0-9][a-z0-9_-]{0,62}$/u, "`tenant/<id>`"),
-    headers: macHeaders,
     value: Tenant
   },
   {
     name: "registry-api-key",
-    topic: "registry",
     title: "API key",
     description:
       "An API key: what it may do, and the hash that it is recognised by. Written by the sequencer "
       + "of the tenant _system only; a revoked key is kept with revoked_at.",
     key: form(/^key\/[A-Za-z0-9_-]+$/u, "`key/<id>`"),
-    headers: macHeaders,
     value: ApiKey
   },
   {
     name: "registry-share-link",
-    topic: "registry",
     title: "Share link",
     description:
       "A link that lets its bearer fetch one document; its scope was fixed when it was made. "
       + "Written by the sequencer of the tenant _system only. Some time after its end a record "
       + "without a value removes it.",
     key: form(/^link\/[A-Za-z0-9_-]+$/u, "`link/<id>`"),
-    headers: macHeaders,
     value: ShareLink
   },
   {
     name: "registry-signing-key",
-    topic: "registry",
     title: "Signing key",
     description: "A public key that signs, or has signed, checkpoints.",
     key: form(/^signing_key\/[0-9a-f]{8}$/u, "`signing_key/<key_id>`"),
-    headers: macHeaders,
     value: SigningKey
   }
 ]
+
+export const registryRecords: ReadonlyArray<RecordContract> = contracts.map((contract) => ({
+  ...contract,
+  topic: "registry",
+  headers: macHeaders
+}))

@@ -47,7 +47,7 @@ export const Owner = Schema.Struct({
 })
 
 /** The record `applied`. */
-export const Applied = Schema.Struct({
+export const StoredProgress = Schema.Struct({
   command_offset: Schema.Int.check(Schema.isGreaterThanOrEqualTo(-1)).annotate({
     description: "Offset on alk.commands of the last command applied; -1 before the first."
   }),
@@ -60,7 +60,7 @@ export const Applied = Schema.Struct({
   facts_total: natural("Trace facts ever appended: the trace heads add up to it."),
   writers_total: natural("What the records of the writers of commands add up to.")
 })
-export type Applied = typeof Applied.Type
+export type StoredProgress = typeof StoredProgress.Type
 
 const tree = Schema.NullOr(
   form(
@@ -118,105 +118,88 @@ export const readTreeSigner = recordDecoder(TreeSigner, "signer")
 export const readWriter = recordDecoder(StoredWriter, "writer")
 /** Older versions wrote fewer members. @throws RecordUnreadable */
 export const readApplied = recordDecoder(
-  Applied.mapFields((fields) => ({
+  StoredProgress.mapFields((fields) => ({
     ...Struct.map(fields, Schema.optionalKey),
     ...Struct.pick(fields, ["command_offset", "events_next"])
   })),
   "applied"
 )
 
-export const stateRecords: ReadonlyArray<RecordContract> = [
+const contracts: ReadonlyArray<Omit<RecordContract, "topic" | "headers">> = [
   {
     name: "state-meta",
-    topic: "state",
     title: "State: meta",
     description: "What the partition's changelog was written under.",
     key: Schema.Literal(META_KEY),
-    headers: macHeaders,
     value: Meta
   },
   {
     name: "state-owner",
-    topic: "state",
     title: "State: owner",
     description:
       "The first thing that a new owner of the partition writes: it has read all there is once it "
       + "reads this again.",
     key: Schema.Literal(OWNER_KEY),
-    headers: macHeaders,
     value: Owner
   },
   {
     name: "state-applied",
-    topic: "state",
     title: "State: applied",
     description: "How far the partition has come. Part of every transaction of the sequencer.",
     key: Schema.Literal(APPLIED_KEY),
-    headers: macHeaders,
-    value: Applied
+    value: StoredProgress
   },
   {
     name: "state-head",
-    topic: "state",
     title: "State: head",
     description: "The end of one tenant's chain.",
     key: form(
       new RegExp(`^${HEAD_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)$`, "u"),
       `\`${HEAD_PREFIX}<tenant_id>\``
     ),
-    headers: macHeaders,
     value: StoredHead
   },
   {
     name: "state-trace-head",
-    topic: "state",
     title: "State: head of trace facts",
     description: "The end of one tenant's chain of trace facts.",
     key: form(
       new RegExp(`^${TRACE_HEAD_PREFIX}[a-z0-9][a-z0-9_-]{0,62}$`, "u"),
       `\`${TRACE_HEAD_PREFIX}<tenant_id>\``
     ),
-    headers: macHeaders,
     value: StoredTraceHead
   },
   {
     name: "state-checkpoint",
-    topic: "state",
     title: "State: checkpoint",
     description: "The newest checkpoint of one of a tenant's chains.",
     key: form(
       new RegExp(`^${CHECKPOINT_PREFIX}(?:[a-z0-9][a-z0-9_-]{0,62}|_system)(?:/traces)?$`, "u"),
       `\`${CHECKPOINT_PREFIX}<tenant_id>\`, of trace facts \`${CHECKPOINT_PREFIX}<tenant_id>/traces\``
     ),
-    headers: macHeaders,
     value: CheckpointMember
   },
   {
     name: "state-execution",
-    topic: "state",
     title: "State: execution",
     description:
       "An execution that the sequencer has in memory: one that runs, or has ended and is not yet "
       + "known to be in the store. In the key, `/` and `%` in ids are percent-encoded.",
     key: form(/^x\/[a-z0-9][a-z0-9_-]{0,62}\/[^/]+$/u, "`x/<tenant_id>/<execution_id>`"),
-    headers: macHeaders,
     value: StoredExecution
   },
   {
     name: "state-span",
-    topic: "state",
     title: "State: span",
     description: "A span of an execution that the sequencer has in memory.",
     key: form(
       /^s\/[a-z0-9][a-z0-9_-]{0,62}\/[^/]+\/[^/]+$/u,
       "`s/<tenant_id>/<execution_id>/<span_id>`"
     ),
-    headers: macHeaders,
     value: StoredSpan
   },
   {
     name: "state-window",
-    topic: "state",
     title: "State: window",
     description:
       "Entries of the window of client ids (dedup) or of Idempotency-Keys (idem) that one "
@@ -226,12 +209,10 @@ export const stateRecords: ReadonlyArray<RecordContract> = [
       new RegExp(`^(?:${DEDUP_PREFIX}|${IDEMPOTENCY_PREFIX})(?:0|[1-9][0-9]*)$`, "u"),
       "Window, and the number of its first entry, counted from the partition's first ever."
     ),
-    headers: macHeaders,
     value: Schema.Array(WindowEntry)
   },
   {
     name: "state-hand-over",
-    topic: "state",
     title: "State: tree handed over",
     description:
       "The last checkpoint of a tree by a signing key that was replaced. Its note names the next key: "
@@ -243,21 +224,17 @@ export const stateRecords: ReadonlyArray<RecordContract> = [
       ),
       `\`${HAND_OVER_PREFIX}<key_id>/<tenant_id>\`, of trace facts with \`/traces\` after it`
     ),
-    headers: macHeaders,
     value: CheckpointMember
   },
   {
     name: "state-signer",
-    topic: "state",
     title: "State: signing key",
     description: "The key that signs the trees of the partition.",
     key: Schema.Literal(SIGNER_KEY),
-    headers: macHeaders,
     value: TreeSigner
   },
   {
     name: "state-writer",
-    topic: "state",
     title: "State: writer of commands",
     description:
       "How far the commands of one writer were applied: a command with a number that is not above "
@@ -266,7 +243,12 @@ export const stateRecords: ReadonlyArray<RecordContract> = [
       new RegExp(`^${WRITER_PREFIX}[0-9]{1,16}-[0-9a-f]{8}$`, "u"),
       `\`${WRITER_PREFIX}<microseconds since 1970 of its start>-<random>\``
     ),
-    headers: macHeaders,
     value: StoredWriter
   }
 ]
+
+export const stateRecords: ReadonlyArray<RecordContract> = contracts.map((contract) => ({
+  ...contract,
+  topic: "state",
+  headers: macHeaders
+}))

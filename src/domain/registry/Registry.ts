@@ -52,7 +52,7 @@ export const checkNotOlder = (registry: RegistryReader, change: RegistryChange):
   }
 }
 
-/** Everything that `alk.registry` says, by id. What is read of it is never changed, but replaced. */
+/** Everything on `alk.registry`, by id. Its entries are replaced, never changed. */
 export interface Registry extends RegistryReader {
   readonly tenants: ReadonlyMap<string, Tenant>
   readonly keys: ReadonlyMap<string, ApiKey>
@@ -63,7 +63,7 @@ export interface Registry extends RegistryReader {
   linkOfHash(hash: string): ShareLink | undefined
 }
 
-/** What a decision goes by. */
+/** What a decision reads. */
 export interface RegistryReader {
   tenant(id: string): Tenant | undefined
   key(id: string): ApiKey | undefined
@@ -124,13 +124,14 @@ const liveKeys = (registry: RegistryReader, tenantId: string): number => {
   return count
 }
 
-/** From when on a link that can't be used any more has not been used. */
+/** When a link that can't be used any more has ended. */
 const endOf = ({ expires_at, revoked_at }: ShareLink): string =>
   revoked_at !== undefined && revoked_at < expires_at ? revoked_at : expires_at
 
 /**
- * Links that ended so long ago, or of a tenant with so many newer ones, that they are listed no
- * more: at most `limit` of them. What was done with them stays in the chain of the system tenant.
+ * Links that ended more than ENDED_LINK_KEPT_DAYS ago, or are not among the newest ENDED_LINKS_MAX
+ * ended ones of their tenant: at most `limit` of them. Their history is in the chain of the system
+ * tenant.
  */
 export const linksToPurge = (
   registry: Pick<Registry, "links">,
@@ -139,15 +140,13 @@ export const linksToPurge = (
 ): ReadonlyArray<RegistryRemoval> => {
   const before = formatMicros(microsOf(now) - ENDED_LINK_KEPT_DAYS * DAY_MICROS)
   const leaving: Array<ShareLink> = []
-  const kept = new Map<string, Array<ShareLink>>()
+  const kept: Array<ShareLink> = []
   for (const link of registry.links.values()) {
     if (linkRefusal(link, now) === undefined) continue
-    const own = kept.get(link.tenant_id)
     if (endOf(link) <= before) leaving.push(link)
-    else if (own === undefined) kept.set(link.tenant_id, [link])
-    else own.push(link)
+    else kept.push(link)
   }
-  for (const own of kept.values()) {
+  for (const own of Map.groupBy(kept, ({ tenant_id }) => tenant_id).values()) {
     if (own.length <= ENDED_LINKS_MAX) continue
     own.sort((left, right) => (left.created_at < right.created_at ? -1 : 1))
     leaving.push(...own.slice(0, own.length - ENDED_LINKS_MAX))
@@ -212,7 +211,7 @@ const decideSigningKey = (registry: RegistryReader, wanted: SigningKey): Registr
   return { granted: true, entries: [{ kind: "signing_key", signing_key }] }
 }
 
-/** The single writer's verdict: what an operation changes, or why it may not. */
+/** What an operation changes, or why it is refused. */
 export const decide = (
   registry: RegistryReader,
   operation: RegistryOperation
@@ -288,7 +287,7 @@ export const decide = (
       if (key.revoked_at !== undefined) {
         return refused("not_found", `key ${operation.key_id} is revoked already`)
       }
-      // With the key end the links that were made with it, in the same act.
+      // The links that were made with the key end with it.
       const { revoked_at } = operation
       return {
         granted: true,

@@ -129,7 +129,7 @@ export const RegistryOperation = Schema.Union([
       description: "A key from the configuration, which the registry has never seen."
     })
   })
-]).annotate({ description: "What a command of the kind registry wants." })
+]).annotate({ description: "The operation of a command of the kind registry." })
 export type RegistryOperation = typeof RegistryOperation.Type
 
 /** Records of `alk.registry`: key `<kind>/<id>`, value the JSON of what the kind names. */
@@ -139,32 +139,26 @@ export type RegistryEntry =
   | { readonly kind: "link"; readonly link: ShareLink }
   | { readonly kind: "signing_key"; readonly signing_key: SigningKey }
 
-export const registryKey = (entry: RegistryEntry): string => {
+const entityOf = (entry: RegistryEntry): Tenant | ApiKey | ShareLink | SigningKey => {
   switch (entry.kind) {
     case "tenant":
-      return `tenant/${entry.tenant.id}`
+      return entry.tenant
     case "key":
-      return `key/${entry.key.id}`
+      return entry.key
     case "link":
-      return `link/${entry.link.id}`
+      return entry.link
     case "signing_key":
-      return `signing_key/${entry.signing_key.key_id}`
+      return entry.signing_key
   }
 }
 
-/** The JSON of an entry. */
-export const registryValue = (entry: RegistryEntry): string => {
-  switch (entry.kind) {
-    case "tenant":
-      return JSON.stringify(entry.tenant)
-    case "key":
-      return JSON.stringify(entry.key)
-    case "link":
-      return JSON.stringify(entry.link)
-    case "signing_key":
-      return JSON.stringify(entry.signing_key)
-  }
+export const registryKey = (entry: RegistryEntry): string => {
+  const entity = entityOf(entry)
+  return `${entry.kind}/${"key_id" in entity ? entity.key_id : entity.id}`
 }
+
+/** The JSON of an entry. */
+export const registryValue = (entry: RegistryEntry): string => JSON.stringify(entityOf(entry))
 
 /** What removes an entry: a record without a value. */
 export interface RegistryRemoval {
@@ -189,22 +183,7 @@ const readers = {
   link: recordDecoder(ShareLink, "link"),
   signing_key: recordDecoder(SigningKey, "signing_key")
 }
-const kinds = ["tenant", "key", "link", "signing_key"] as const satisfies ReadonlyArray<
-  keyof typeof readers
->
-
-const readEntry = (kind: (typeof kinds)[number], value: Buffer): RegistryEntry => {
-  switch (kind) {
-    case "tenant":
-      return { kind, tenant: readers.tenant(value) }
-    case "key":
-      return { kind, key: readers.key(value) }
-    case "link":
-      return { kind, link: readers.link(value) }
-    case "signing_key":
-      return { kind, signing_key: readers.signing_key(value) }
-  }
-}
+const isKind = (kind: string): kind is keyof typeof readers => Object.hasOwn(readers, kind)
 
 /**
  * What a record of `alk.registry` changes; undefined for kinds of newer versions.
@@ -217,10 +196,10 @@ export const readRegistryRecord = (
   const name = key?.toString() ?? ""
   const at = name.indexOf("/")
   if (at <= 0) throw new RecordUnreadable("its key is not <kind>/<id>")
-  const kind = kinds.find((known) => known === name.slice(0, at))
-  if (kind === undefined) return undefined
+  const kind = name.slice(0, at)
+  if (!isKind(kind)) return undefined
   if (value === null) return { kind: "removed", key: name }
-  const entry = readEntry(kind, value)
+  const entry = { kind, [kind]: readers[kind](value) } as unknown as RegistryEntry
   if (registryKey(entry) === name) return entry
   const id = kind === "signing_key" ? "key_id" : "id"
   throw new RecordUnreadable(`${kind}: ${id} is not that of its record's key`)

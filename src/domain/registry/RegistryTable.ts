@@ -1,6 +1,6 @@
 /**
- * The registry as it is kept in memory: changed in place, one entry at a time, at a cost that does
- * not grow with what is there. Decides nothing.
+ * The registry in memory: changed in place, one entry at a time, at a cost that does not grow with
+ * its size.
  */
 import type { Registry, RegistryReader } from "./Registry.ts"
 import type { ApiKey, RegistryChange, ShareLink, SigningKey, Tenant } from "./RegistryEntry.ts"
@@ -130,7 +130,7 @@ export class RegistryTable implements Registry {
   }
 }
 
-/** A table with what a chunk has changed in front of it; the table stays as it is. */
+/** A table and what a chunk has changed of it; the table itself is left as it is. */
 export class RegistryDraft implements RegistryReader {
   readonly #table: RegistryReader
   readonly #changed = new RegistryTable()

@@ -1,15 +1,14 @@
 /**
  * The facts of execution traces and their chain `alk-trace-v1`: what each type of fact says, which
  * bytes are hashed, and the one JSON text that a fact is stored as. That text begins with exactly
- * the bytes of its core, so whoever holds it can hash it again.
+ * the bytes of its core, so the fact can be hashed again from the text alone.
  */
 import { hash as digest } from "node:crypto"
 import { Schema, Struct } from "effect"
 import { linkHashOf } from "../chain/LinkHash.ts"
 import { hex16, sequence, sha256, tenant, text, time } from "../Forms.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
-import { parseJson } from "../json/Json.ts"
-import { isObject } from "../json/RecordFields.ts"
+import { isObject, parseJson } from "../json/Json.ts"
 import type { JsonObject } from "../json/StrictJson.ts"
 
 export const TRACE_SCHEME = "alk-trace-v1"
@@ -41,7 +40,7 @@ const optional = Schema.optionalKey
 
 /**
  * An execution exists. An execution that OpenTelemetry spans made may be `provisional`: its root has
- * not arrived. The fact that follows when it has says everything again, and counts from then on.
+ * not arrived. The fact that follows when it has says everything again, and replaces this one.
  */
 export const ExecutionStartedCore = Schema.Struct({
   type: Schema.Literal("execution.started"),
@@ -56,7 +55,7 @@ export const ExecutionStartedCore = Schema.Struct({
     Schema.Literal(true).annotate({
       description:
         "The root of these OpenTelemetry spans has not arrived. Another fact of this type "
-        + "follows when it has, and stands from then on."
+        + "follows when it has, and replaces this one."
     })
   )
 })
@@ -363,8 +362,8 @@ export const eraseFact = (fact: TraceFact, erasedAt: string): string => {
 /** What stored JSON hashes to, whatever hashes it claims to have. */
 export interface RecomputedFact {
   readonly fact: TraceFact
-  /** From salt and details; absent if the fact has no details (any more). */
-  readonly detailsHash?: string
+  /** From salt and details; undefined if the fact has no details (any more). */
+  readonly detailsHash: string | undefined
   readonly contentHash: string
   readonly hash: string
   /** True if the text is what the writer (or the eraser) writes for this fact, byte for byte. */
@@ -380,7 +379,7 @@ const stringsOf: Readonly<Record<FactType, ReadonlyArray<string>>> = {
   "span.event": ["span_id", "event_id", "event_type", "timestamp"]
 }
 
-/** The types that hashing needs; whether the values make sense is the hashes' business. */
+/** The types that hashing needs; whether the values are right, the hashes show. */
 const isFact = (value: unknown): value is TraceFact => {
   if (!isObject(value) || !factTypes.includes(value["type"] as FactType)) return false
   const type = value["type"] as FactType
@@ -454,13 +453,13 @@ export const recomputeFact = (storedJson: string): RecomputedFact | undefined =>
         : eraseFact(fact, fact.erased_at)
     return {
       fact,
-      ...(detailsHash === undefined ? {} : { detailsHash }),
+      detailsHash,
       contentHash,
       hash: factLinkHash(place, contentHash),
       exact: storedJson === written
     }
   } catch {
-    // Half a surrogate pair, or deeper than the stack: no writer of facts made it.
+    // An unpaired surrogate, or deeper than the stack: no writer of facts made it.
     return undefined
   }
 }

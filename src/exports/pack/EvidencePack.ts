@@ -12,6 +12,7 @@ import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
 import { recordReader } from "../../domain/json/RecordDecoder.ts"
 import { Archive, type ArchiveEntry, type ArchiveFailed } from "../../ports/Archive.ts"
+import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import { HISTORY_FROM, HISTORY_TO } from "../../verify/VerifyReport.ts"
@@ -23,7 +24,6 @@ import {
   jwksText,
   manifestText,
   readmeText,
-  type Span,
   signedText,
   sumsText,
   verificationText
@@ -31,7 +31,7 @@ import {
 import { inclusionProofs, noEdges, type TreeEdges, treeEdges } from "./PackTree.ts"
 import { TraceExport } from "./TraceExport.ts"
 
-/** Checkpoints of a pack beside the one that covers it: they tell where a rewriting began. */
+/** Further checkpoints of a pack: they show where a rewriting began. */
 export const EARLIER_CHECKPOINTS_MAX = 32
 
 /** Why a pack breaks off. */
@@ -41,12 +41,12 @@ export interface PackOptions {
   readonly serviceName: string
   /** Left out of the pack if undefined. */
   readonly pdf: Uint8Array | undefined
-  /** How the store is to be read, see EventStore. */
-  readonly final: boolean
+  /** Of the reads, see EventStore. */
+  readonly deduplicate: boolean
 }
 
 /** The links of the events of a pack: from the first to the last that was verified. */
-const spanOf = ({ verification }: ExportScope): Span | undefined => {
+const rangeOf = ({ verification }: ExportScope): SequenceRange | undefined => {
   const { first_sequence_number: first, last_sequence_number: last } = verification
   return first === null || last === null ? undefined : { first, last }
 }
@@ -72,7 +72,7 @@ const linkLine = (body: string, chain: Chain): ReadonlyArray<string> => {
   ]
 }
 
-/** As much of an erasure as places it; whether the event holds is for the verifiers to say. */
+/** The members of an erasure event that place it; the verifiers check the event itself. */
 const Erasure = Schema.Struct({
   sequence_number: Schema.Number,
   metadata: Schema.Struct({ sequence_number: Schema.Number })
@@ -81,14 +81,14 @@ type Erasure = typeof Erasure.Type
 
 const readErasure = recordReader(Erasure)
 
-/** The erasure that a stored event is, if what it erased lies in the span. */
-const erasureWithin = ({ first, last }: Span, body: string): Erasure | undefined => {
+/** The erasure that a stored event is, if what it erased lies in the range. */
+const erasureWithin = ({ first, last }: SequenceRange, body: string): Erasure | undefined => {
   const event = readErasure(body)
   const target = event?.metadata.sequence_number
   return target !== undefined && target >= first && target <= last ? event : undefined
 }
 
-/** The files of one pack, and what is known of them once they have been read. */
+/** The files of one pack, and their sizes, hashes and counts once they have been read. */
 class Contents {
   readonly files: Array<PackFile> = []
   readonly counts = {
@@ -101,7 +101,7 @@ class Contents {
     trace_links: 0
   }
   /** The facts whose links are in the pack, once that is known. */
-  traces: Span | undefined
+  traces: SequenceRange | undefined
   /** vkey of the key that signs the trees of the tenant, once that is known. */
   treeSigner: string | undefined
 
@@ -172,23 +172,24 @@ interface Parts {
 }
 
 const scanOf = ({ options, scope, store }: Parts, filter: ReturnType<typeof eventsOf>): Lines =>
-  store.scan({ tenantId: scope.tenantId, filter, order: "asc" }, options.final)
+  store.scan({ tenantId: scope.tenantId, filter, order: "asc" }, options.deduplicate)
 
-/** Erasures of the span's events: from the span itself and from everything after it. */
-const erasuresOf = (parts: Parts, span: Span, fromSequence: number): Lines =>
+/** Erasures of the range's events: from the range itself and from everything after it. */
+const erasuresOf = (parts: Parts, range: SequenceRange, fromSequence: number): Lines =>
   scanOf(parts, { ...emptyFilter, action: ERASURE_ACTION, fromSequence }).pipe(
-    Stream.map((bodies) => bodies.filter((body) => erasureWithin(span, body) !== undefined))
+    Stream.map((bodies) => bodies.filter((body) => erasureWithin(range, body) !== undefined))
   )
 
 const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> => {
   const { contents, scope, traces } = parts
-  const span = spanOf(scope)
+  const range = rangeOf(scope)
   const { from, to } = scope.bounds
   const last = scope.surroundings.traceHead?.sequence_number ?? 0
   const traceScope = { tenantId: scope.tenantId, from, to, last }
   const isWhole = from === HISTORY_FROM && to === HISTORY_TO
   if (isWhole && last > 0) contents.traces = { first: 1, last }
-  const within = span && { ...emptyFilter, fromSequence: span.first, toSequence: span.last }
+  const facts = last === 0 ? Stream.empty : traces.facts(traceScope)
+  const within = range && { ...emptyFilter, fromSequence: range.first, toSequence: range.last }
   const links: Lines =
     within === undefined
       ? Stream.empty
@@ -198,26 +199,18 @@ const entriesOfLog = (parts: Parts): ReadonlyArray<ArchiveEntry<PackFailure>> =>
   return [
     contents.lines(
       "events.ndjson",
-      span === undefined ? Stream.empty : scanOf(parts, eventsOf(scope)),
+      range === undefined ? Stream.empty : scanOf(parts, eventsOf(scope)),
       "events"
     ),
     contents.lines("links.ndjson", links, "links"),
     contents.lines(
       "erasures.ndjson",
-      span === undefined ? Stream.empty : erasuresOf(parts, span, span.first + 1),
+      range === undefined ? Stream.empty : erasuresOf(parts, range, range.first + 1),
       "erasures"
     ),
     contents.lines("executions.ndjson", traces.executions(traceScope), "executions"),
     contents.lines("spans.ndjson", traces.spans(traceScope), "spans"),
-    contents.lines(
-      "facts.ndjson",
-      last === 0
-        ? Stream.empty
-        : isWhole
-          ? traces.facts(traceScope)
-          : contents.placed(traces.facts(traceScope)),
-      "facts"
-    ),
+    contents.lines("facts.ndjson", isWhole ? facts : contents.placed(facts), "facts"),
     contents.lines(
       "trace-links.ndjson",
       Stream.suspend(() => traceLinks(parts)),
@@ -234,12 +227,12 @@ const traceLinks = ({ contents, scope: { tenantId }, traces }: Parts): Lines =>
         .chain({ tenantId, ...contents.traces })
         .pipe(Stream.map((bodies) => bodies.flatMap((body) => linkLine(body, "traces"))))
 
-/** Proofs that the erasures after the span are in the tree that was signed. */
-const proofLines = (parts: Parts, span: Span, size: number): Lines =>
-  erasuresOf(parts, span, span.last + 1).pipe(
+/** Proofs that the erasures after the range are in the tree that was signed. */
+const proofLines = (parts: Parts, range: SequenceRange, size: number): Lines =>
+  erasuresOf(parts, range, range.last + 1).pipe(
     Stream.mapEffect((bodies) => {
       const sequences = bodies
-        .map((body) => erasureWithin(span, body)!.sequence_number)
+        .map((body) => erasureWithin(range, body)!.sequence_number)
         .filter((sequence) => sequence <= size)
       return inclusionProofs(parts.scope.tenantId, sequences, size)
     }),
@@ -247,22 +240,22 @@ const proofLines = (parts: Parts, span: Span, size: number): Lines =>
     Stream.provideService(EvidenceSeal, parts.seal)
   )
 
-/** Checkpoints of a tree, the edges that tie a span of links to them, and the size they end at. */
+/** Checkpoints of a tree, the edges that tie a range of links to them, and the size they end at. */
 const treeOf = Effect.fnUntraced(function* (
   seal: EvidenceSeal["Service"],
   tree: string,
-  span: Span,
+  range: SequenceRange,
   latest: CheckpointRecord | undefined
 ) {
-  const covering = latest !== undefined && latest.tree_size >= span.last
+  const covering = latest !== undefined && latest.tree_size >= range.last
   const earlier = yield* seal.earlier(
     tree,
-    covering ? Math.min(span.last + 1, latest.tree_size) : span.last + 1,
+    covering ? Math.min(range.last + 1, latest.tree_size) : range.last + 1,
     EARLIER_CHECKPOINTS_MAX
   )
-  const within = earlier.filter(({ tree_size }) => tree_size >= span.first)
-  const size = covering ? latest.tree_size : span.last
-  const edges = yield* treeEdges(tree, { ...span, size }).pipe(
+  const within = earlier.filter(({ tree_size }) => tree_size >= range.first)
+  const size = covering ? latest.tree_size : range.last
+  const edges = yield* treeEdges(tree, { ...range, size }).pipe(
     Effect.provideService(EvidenceSeal, seal)
   )
   return { notes: [...within.reverse(), ...(covering ? [latest] : [])], edges, covering, size }
@@ -279,13 +272,13 @@ const edgesText = (edges: TreeEdges): string => `${JSON.stringify(edges, null, 2
 const entriesOfTree = Effect.fnUntraced(function* (parts: Parts) {
   const { checkpoint, contents, scope, seal } = parts
   const { tenantId } = scope
-  const span = spanOf(scope)
+  const range = rangeOf(scope)
   const latest = (tree: string, known: CheckpointRecord | undefined) =>
     seal.latest(tree).pipe(Effect.orElseSucceed(() => known))
   const { covering, edges, notes, size } =
-    span === undefined
+    range === undefined
       ? noTree
-      : yield* treeOf(seal, tenantId, span, yield* latest(tenantId, checkpoint))
+      : yield* treeOf(seal, tenantId, range, yield* latest(tenantId, checkpoint))
   const traceTree = treeNameOf(tenantId, "traces")
   const traces =
     contents.traces === undefined
@@ -299,7 +292,7 @@ const entriesOfTree = Effect.fnUntraced(function* (parts: Parts) {
     contents.file("checkpoints/traces-tree.json", bytesOf(edgesText(traces.edges))),
     contents.lines(
       "checkpoints/erasure-proofs.ndjson",
-      covering && span !== undefined ? proofLines(parts, span, size) : Stream.empty
+      covering && range !== undefined ? proofLines(parts, range, size) : Stream.empty
     )
   ]
   return entries
@@ -365,11 +358,7 @@ const entriesOfClosing = Effect.fnUntraced(function* (parts: Parts) {
       )
     ),
     contents.file("manifest.sig", signature),
-    {
-      name: "sha256sums.txt",
-      isProgram: false,
-      content: later(() => sumsText(contents.files))
-    }
+    { name: "sha256sums.txt", isProgram: false, content: later(() => sumsText(contents.files)) }
   ]
   return entries
 })
@@ -403,7 +392,7 @@ export const evidencePack = Effect.fn("EvidencePack.make")(function* (
   const seal = yield* EvidenceSeal
   const traces = yield* TraceExport
   yield* seal.ready
-  const checkpoint = spanOf(scope) === undefined ? undefined : yield* seal.latest(scope.tenantId)
+  const checkpoint = rangeOf(scope) === undefined ? undefined : yield* seal.latest(scope.tenantId)
   const contents = new Contents()
   const parts: Parts = { scope, options, contents, store, seal, traces, checkpoint }
   const bytes: Bytes = archive.zip(entriesOf(parts))

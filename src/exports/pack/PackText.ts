@@ -6,15 +6,10 @@
 import { HASH_BYTES } from "../../domain/chain/MerkleTree.ts"
 import { SCHEME } from "../../domain/events/HashChain.ts"
 import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
+import type { SequenceRange } from "../../ports/ChainRecompute.ts"
 import type { VerifyReport } from "../../verify/Verifier.ts"
 import { type ExportScope, exportFormats } from "../ExportScope.ts"
 import type { Manifest, PackCounts, PackFile } from "./PackRecords.ts"
-
-/** The links of one chain that a pack holds. */
-export interface Span {
-  readonly first: number
-  readonly last: number
-}
 
 /** `manifest.json`. */
 export const manifestText = (
@@ -22,7 +17,7 @@ export const manifestText = (
   serviceName: string,
   counts: PackCounts,
   files: ReadonlyArray<PackFile>,
-  traces: Span | undefined,
+  traces: SequenceRange | undefined,
   treeSigner: string | undefined
 ): string => {
   const { bounds, conditions, generatedAt, surroundings, tenantId, verification } = scope
@@ -87,8 +82,6 @@ export const jwksText = (vkeys: ReadonlyArray<string>): string => {
   return `${JSON.stringify({ keys }, null, 2)}\n`
 }
 
-const periodOf = ({ bounds }: ExportScope): string => `${bounds.from} to ${bounds.to}`
-
 const sequencesOf = ({ bounds: { from_sequence: from, to_sequence: to } }: ExportScope): string =>
   from === null && to === null
     ? ""
@@ -106,83 +99,88 @@ const selectionOf = ({ conditions }: ExportScope): ReadonlyArray<string> =>
 const oneLine = (text: string): string =>
   text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/gu, "\ufffd")
 
+/** The part of README.txt before the list of files. */
+const USAGE = `
+Check it yourself. Nothing has to be installed and nothing is sent anywhere:
+
+  node verify.mjs          with Node 18 or later
+  python3 verify.py        with Python 3.8 or later
+  verify.html              in a browser: open it from the disk and choose the ZIP
+  sha256sum -c sha256sums.txt
+
+The programs also take the name of a ZIP or of a folder. Their verdicts and exit codes:
+
+  authentic    0  everything agrees, and a key or checkpoint that you gave shows who made it
+  consistent   0  everything agrees; who made it is not shown (3 with --require-origin)
+  tampered     1  something does not agree
+  unreadable   2  there is no verdict on its content
+
+A pack can't show its own origin: anyone can make one with a key of their own, and the
+verifiers in this pack come from the maker of the pack. Where that matters, take a verifier
+from a release of alk (alk verify, or the same three files), or ask the service itself
+(GET /v1/verify). What shows the origin must come from elsewhere: the service's public key,
+from the service (/.well-known/alk-keys.json), or a signed checkpoint that you kept:
+
+  python3 verify.py --public-key alk-keys.json --checkpoint checkpoint.txt --require-origin
+
+WHAT IS IN IT
+
+`
+
+/** The rest of README.txt, from the second line of that list on. */
+const EXPLANATION = `  verification.json   what the service itself found when it recomputed the chain
+  events.ndjson       the events, one a line, ascending, exactly as they are stored
+  links.ndjson        the links of the whole chain from the first to the last of them
+  erasures.ndjson     the events that erased details of events in that part of the chain
+  executions.ndjson   execution traces that overlap the period, and
+  spans.ndjson        their spans, both as
+  facts.ndjson        their facts say it, one a line, ascending, exactly as they are stored
+  trace-links.ndjson  the links of the chain of facts from the first to the last of them
+  checkpoints/        signed checkpoints of the Merkle trees of both chains, and what ties
+                      the links to them; hand-over-N.txt and traces-hand-over-N.txt: the last
+                      ones of the N-th key, which name the key that follows it
+  keys/               the service's public keys in the order of their publication, and
+                      endorsement-N.txt: the statement of the key before it for the N-th one
+  schema/             JSON Schemas of the files
+  manifest.json       what this pack is, and the SHA-256 of each file
+  manifest.sig        the service's signature over it
+
+HOW IT HOLDS TOGETHER
+
+Each event has a content_hash: SHA-256 of its fields in canonical JSON (RFC 8785); email,
+name and metadata enter through a salted details_hash, so that they can be erased without
+breaking the chain. Each link has hash = SHA-256 of
+
+  ${SCHEME} LF tenant LF sequence_number LF created_at LF content_hash LF prev_hash
+
+and prev_hash is the hash of the link before it (64 zeros for the first). The hashes are the
+leaves of a Merkle tree (RFC 9162); checkpoints are its roots, signed with Ed25519 as C2SP
+notes. manifest.sig is such a note too: its size and root are the bytes and the SHA-256 of
+manifest.json.
+
+When the service changes its key, the old one signs that the new one follows it, and a last
+checkpoint of each tree. From then on the old key may sign no larger tree, and a manifest that
+it signs shows no origin by itself: the verifiers follow this line of keys from the keys that
+they are given, and list it.
+
+Facts of execution traces are the same under the scheme ${TRACE_SCHEME}, in a chain and a
+tree of their own: chain_sequence is their place in it, fact_number counts from 1 in each
+execution.
+
+An event without its details is accepted only if erasures.ndjson holds a chained event
+that names its sequence number and content_hash. verified_at in verification.json is the time
+of this export, and duration_ms is left at 0, so that equal content gives equal bytes.
+`
+
 /** `README.txt`. */
-export const readmeText = (scope: ExportScope, hasPdf: boolean): string =>
-  [
+export const readmeText = (scope: ExportScope, hasPdf: boolean): string => {
+  const opening = [
     "EVIDENCE PACK",
     "",
     `Tenant   ${scope.tenantId}`,
-    `Period   ${periodOf(scope)} (UTC, inclusive)${sequencesOf(scope)}`,
-    ...selectionOf(scope),
-    "",
-    "Check it yourself. Nothing has to be installed and nothing is sent anywhere:",
-    "",
-    "  node verify.mjs          with Node 18 or later",
-    "  python3 verify.py        with Python 3.8 or later",
-    "  verify.html              in a browser: open it from the disk and choose the ZIP",
-    "  sha256sum -c sha256sums.txt",
-    "",
-    "The programs also take the name of a ZIP or of a folder. Their verdicts and exit codes:",
-    "",
-    "  authentic    0  everything agrees, and a key or checkpoint that you gave shows who made it",
-    "  consistent   0  everything agrees; who made it is not shown (3 with --require-origin)",
-    "  tampered     1  something does not agree",
-    "  unreadable   2  there is no verdict on its content",
-    "",
-    "A pack can't show its own origin: anyone can make one with a key of their own, and the",
-    "verifiers in this pack come from the maker of the pack. Where that matters, take a verifier",
-    "from a release of alk (alk verify, or the same three files), or ask the service itself",
-    "(GET /v1/verify). What shows the origin must come from elsewhere: the service's public key,",
-    "from the service (/.well-known/alk-keys.json), or a signed checkpoint that you kept:",
-    "",
-    "  python3 verify.py --public-key alk-keys.json --checkpoint checkpoint.txt --require-origin",
-    "",
-    "WHAT IS IN IT",
-    "",
-    ...(hasPdf ? ["  evidence.pdf        the report for people"] : []),
-    "  verification.json   what the service itself found when it recomputed the chain",
-    "  events.ndjson       the events, one a line, ascending, exactly as they are stored",
-    "  links.ndjson        the links of the whole chain from the first to the last of them",
-    "  erasures.ndjson     the events that erased details of events in that part of the chain",
-    "  executions.ndjson   execution traces that overlap the period, and",
-    "  spans.ndjson        their spans, both as",
-    "  facts.ndjson        their facts say it, one a line, ascending, exactly as they are stored",
-    "  trace-links.ndjson  the links of the chain of facts from the first to the last of them",
-    "  checkpoints/        signed checkpoints of the Merkle trees of both chains, and what ties",
-    "                      the links to them; hand-over-N.txt and traces-hand-over-N.txt: the last",
-    "                      ones of the N-th key, which name the key that follows it",
-    "  keys/               the service's public keys in the order of their publication, and",
-    "                      endorsement-N.txt: the statement of the key before it for the N-th one",
-    "  schema/             JSON Schemas of the files",
-    "  manifest.json       what this pack is, and the SHA-256 of each file",
-    "  manifest.sig        the service's signature over it",
-    "",
-    "HOW IT HOLDS TOGETHER",
-    "",
-    "Each event has a content_hash: SHA-256 of its fields in canonical JSON (RFC 8785); email,",
-    "name and metadata enter through a salted details_hash, so that they can be erased without",
-    "breaking the chain. Each link has hash = SHA-256 of",
-    "",
-    `  ${SCHEME} LF tenant LF sequence_number LF created_at LF content_hash LF prev_hash`,
-    "",
-    "and prev_hash is the hash of the link before it (64 zeros for the first). The hashes are the",
-    "leaves of a Merkle tree (RFC 9162); checkpoints are its roots, signed with Ed25519 as C2SP",
-    "notes. manifest.sig is such a note too: its size and root are the bytes and the SHA-256 of",
-    "manifest.json.",
-    "",
-    "When the service changes its key, the old one signs that the new one follows it, and a last",
-    "checkpoint of each tree. From then on the old key may sign no larger tree, and a manifest that",
-    "it signs shows no origin by itself: the verifiers follow this line of keys from the keys that",
-    "they are given, and list it.",
-    "",
-    `Facts of execution traces are the same under the scheme ${TRACE_SCHEME}, in a chain and a`,
-    "tree of their own: chain_sequence is their place in it, fact_number counts from 1 in each",
-    "execution.",
-    "",
-    "An event without its details is accepted only if erasures.ndjson holds a chained event",
-    "that names its sequence number and content_hash. verified_at in verification.json is the time",
-    "of this export, and duration_ms is left at 0, so that equal content gives equal bytes.",
-    ""
+    `Period   ${scope.bounds.from} to ${scope.bounds.to} (UTC, inclusive)${sequencesOf(scope)}`,
+    ...selectionOf(scope)
   ]
-    .map(oneLine)
-    .join("\n")
+  const pdf = hasPdf ? "  evidence.pdf        the report for people\n" : ""
+  return `${opening.map(oneLine).join("\n")}\n${USAGE}${pdf}${EXPLANATION}`
+}

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto"
 import type { AuditEvent, Outcome } from "../../domain/events/AuditEvent.ts"
-import type { JsonValue } from "../../domain/json/StrictJson.ts"
+import { type Fields, isObject } from "../../domain/json/Json.ts"
 import type { ActionMatcher } from "./ActionPattern.ts"
 import { Delays, type Timeliness } from "./Delays.ts"
 import { FIELD_LENGTH_MAX, readEvent } from "./EventLine.ts"
@@ -96,17 +96,14 @@ const REASONS = [
 /** The same, in an object that such a member holds. */
 const INNER_REASONS = ["message", "reason", "code", "type"]
 
-const textOf = (value: JsonValue | undefined): string | undefined =>
+const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== ""
     ? value
     : typeof value === "number"
       ? String(value)
       : undefined
 
-const firstText = (
-  object: Readonly<Record<string, JsonValue>>,
-  names: ReadonlyArray<string>
-): string | undefined => {
+const firstText = (object: Fields, names: ReadonlyArray<string>): string | undefined => {
   for (const name of names) {
     const text = Object.hasOwn(object, name) ? textOf(object[name]) : undefined
     if (text !== undefined) return text
@@ -117,13 +114,10 @@ const firstText = (
 /** Why an event failed, as its metadata says it. */
 export const reasonOf = ({ metadata }: AuditEvent): string | undefined => {
   if (metadata === undefined) return undefined
-  const object = metadata as Readonly<Record<string, JsonValue>>
+  const object: Fields = metadata
   for (const name of REASONS) {
     const value = Object.hasOwn(object, name) ? object[name] : undefined
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value)
-    const text = isObject
-      ? firstText(value as Readonly<Record<string, JsonValue>>, INNER_REASONS)
-      : textOf(value)
+    const text = isObject(value) ? firstText(value, INNER_REASONS) : textOf(value)
     if (text !== undefined) return text
   }
   return undefined

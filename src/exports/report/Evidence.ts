@@ -42,8 +42,8 @@ export interface EvidenceRequest {
   readonly tenantId: string
   readonly filter: EventFilter
   readonly verification: VerifyReport
-  /** How the store is to be read, see EventStore. */
-  readonly final: boolean
+  /** Of the reads, see EventStore. */
+  readonly deduplicate: boolean
   readonly isPrivileged: ActionMatcher
   /** Undefined if the tenant has no executions. */
   readonly traces: TraceScope | undefined
@@ -129,25 +129,25 @@ const readerOf = (
   store: EventStore["Service"],
   tenantId: string,
   filter: EventFilter,
-  final: boolean
+  deduplicate: boolean
 ) => {
   const stats = (groupBy: EventDimension, limit: number, narrowed = filter) =>
     store
-      .stats({ tenantId, filter: narrowed, groupBy, limit }, final)
+      .stats({ tenantId, filter: narrowed, groupBy, limit }, deduplicate)
       .pipe(Effect.catchTag("StatsTooLarge", Effect.die))
   const page = (
     query: Pick<EventPageQuery, "order" | "offset" | "limit">,
     options = { metadata: false },
     narrowed = filter
   ) =>
-    store.page({ tenantId, filter: narrowed, ...query }, final).pipe(
+    store.page({ tenantId, filter: narrowed, ...query }, deduplicate).pipe(
       Effect.map(({ bodies, total }) => ({
         total,
         shown: eventLines(bodies, options)
       }))
     )
   const days = store
-    .stats({ tenantId, filter, groupBy: "outcome", interval: "day", limit: 3 }, final)
+    .stats({ tenantId, filter, groupBy: "outcome", interval: "day", limit: 3 }, deduplicate)
     .pipe(
       Effect.map(({ buckets = [] }) =>
         buckets.map(({ count, key, start }): DayCount => ({ start, outcome: key, count }))
@@ -193,10 +193,10 @@ const sampleOf = (reader: Reader, seed: string, population: number) =>
 
 const eventsOf = (
   store: EventStore["Service"],
-  { final, tenantId }: EvidenceRequest,
+  { deduplicate, tenantId }: EvidenceRequest,
   filter: EventFilter
 ): Effect.Effect<ReadonlyArray<EventLine>, StoreUnavailable> =>
-  store.scan({ tenantId, filter, order: "desc" }, final).pipe(
+  store.scan({ tenantId, filter, order: "desc" }, deduplicate).pipe(
     Stream.flattenIterable,
     Stream.take(EVENT_ROWS_MAX),
     Stream.map((body) => eventLines([body], { metadata: false })),
@@ -231,11 +231,11 @@ const takeLines = <E>(
 /** Every event once, in ascending order, up to the limit of a survey. */
 const surveyOf = Effect.fnUntraced(function* (
   store: EventStore["Service"],
-  { final, isPrivileged, tenantId }: EvidenceRequest,
+  { deduplicate, isPrivileged, tenantId }: EvidenceRequest,
   filter: EventFilter
 ) {
   const survey = new EventSurvey(isPrivileged)
-  const events = store.scan({ tenantId, filter, order: "asc" }, final)
+  const events = store.scan({ tenantId, filter, order: "asc" }, deduplicate)
   return survey.result(yield* takeLines(events, SURVEY_EVENTS_MAX, (body) => survey.take(body)))
 })
 
@@ -257,10 +257,10 @@ const groupsOf = ({ groups, other }: Stats): Groups => ({ groups, other })
 
 /** What one report says, and no more of it than its pages show. */
 export const collectEvidence = Effect.fn("Evidence.collect")(function* (request: EvidenceRequest) {
-  const { final, tenantId, verification } = request
+  const { deduplicate, tenantId, verification } = request
   const store = yield* EventStore
   const filter = boundedFilter(request.filter, verification)
-  const reader = readerOf(store, tenantId, filter, final)
+  const reader = readerOf(store, tenantId, filter, deduplicate)
   const outcomes = yield* reader.stats("outcome", 3)
   const population = outcomes.total
   const seed = seedOf(tenantId, verification.head?.hash ?? NO_HEAD)

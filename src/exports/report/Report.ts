@@ -47,8 +47,8 @@ export interface ReportInput {
   readonly request: ReportRequest
   /** The agent executions of the same bounds; undefined if the tenant has none. */
   readonly traces: TraceScope | undefined
-  /** How the store is to be read, see EventStore. */
-  readonly final: boolean
+  /** Of the reads, see EventStore. */
+  readonly deduplicate: boolean
 }
 
 export interface Report {

@@ -6,7 +6,9 @@ import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Keys } from "../../actors/follower/Keys.ts"
+import { defined } from "../../domain/Defined.ts"
 import { type ApiKeyPrefix, isClientId, isTenantId } from "../../domain/Identifiers.ts"
+import { isObject } from "../../domain/json/Json.ts"
 import { type JsonObject, type JsonValue, parseStrict } from "../../domain/json/StrictJson.ts"
 import { unknownField } from "../../domain/NearestName.ts"
 import { type ApiKey, type Scope, scopes } from "../../domain/registry/RegistryEntry.ts"
@@ -15,7 +17,6 @@ import { LABEL_LENGTH_MAX } from "../contract/ContractSchemas.ts"
 import { createdAt, json } from "../messages/Answer.ts"
 import { ApiError, invalid, notFound, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { defined } from "../messages/Defined.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { resourcePage } from "./ResourcePages.ts"
@@ -50,7 +51,7 @@ export const objectOf = (bytes: Buffer, known: ReadonlyArray<string>, what: stri
     })
   }
   const { value } = read
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+  if (isObject(value)) {
     refuseUnknown(Object.keys(value), known, what)
     return value as JsonObject
   }

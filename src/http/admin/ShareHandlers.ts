@@ -5,6 +5,7 @@
 import { Effect, Layer, Redacted, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { defined } from "../../domain/Defined.ts"
 import {
   conditionsOf,
   type EventFilter,
@@ -19,7 +20,6 @@ import { ExportAnswers } from "../exports/ExportAnswers.ts"
 import { createdAt, errorResponse, json } from "../messages/Answer.ts"
 import { ApiError, invalid, notFound, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { defined } from "../messages/Defined.ts"
 import { withKnownQuery } from "../messages/KnownQuery.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { METADATA_CONDITIONS_MAX, metadataCondition } from "../messages/QueryParameters.ts"

@@ -10,6 +10,7 @@ import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import { GENESIS_HASH } from "../../domain/chain/LinkHash.ts"
+import { defined } from "../../domain/Defined.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
 import { SCHEME } from "../../domain/events/HashChain.ts"
 import { TRACE_SCHEME } from "../../domain/traces/TraceFact.ts"
@@ -17,7 +18,6 @@ import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { Checkpoints } from "../../services/checkpoints/Checkpoints.ts"
 import { Api } from "../Api.ts"
-import { defined } from "../messages/Defined.ts"
 import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
@@ -85,10 +85,10 @@ export const layerChainHandlers = HttpApiBuilder.group(
         "getChainLinks",
         Effect.fnUntraced(function* ({ query: { chain, first, last } }) {
           const { tenantId } = yield* CurrentPrincipal
-          const { final } = yield* readableView(projection, tenantId)
+          const { deduplicate } = yield* readableView(projection, tenantId)
           const filter = { ...emptyFilter, fromSequence: first, toSequence: last }
           const chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable> = chain === "events"
-            ? store.scan({ tenantId, filter, order: "asc" }, final)
+            ? store.scan({ tenantId, filter, order: "asc" }, deduplicate)
             : traces.chain({ tenantId, first, last, isSuffix: true })
           return HttpServerResponse.stream(
             chunks.pipe(

@@ -4,10 +4,10 @@
  */
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
 import { chains } from "../../domain/chain/Chains.ts"
+import { defined } from "../../domain/Defined.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
-import { defined } from "../messages/Defined.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { choiceParameter, integerParameter, required } from "../messages/QueryParameters.ts"
 import {

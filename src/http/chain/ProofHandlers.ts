@@ -7,6 +7,7 @@ import { HttpServerResponse } from "effect/http"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import { leafHash } from "../../domain/chain/MerkleTree.ts"
+import { defined } from "../../domain/Defined.ts"
 import type {
   CheckpointMismatch,
   CheckpointTimedOut,
@@ -17,7 +18,6 @@ import type { RequestOf } from "../contract/Requests.ts"
 import { type Failure, json, negotiated } from "../messages/Answer.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { defined } from "../messages/Defined.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import {

@@ -3,6 +3,7 @@
  * without a key, and schemas in the form that client generators understand (open objects, named
  * alternatives, `null` as a type). Knows schemas and operations, no feature.
  */
+import { isObject } from "../../domain/json/Json.ts"
 import type { ErrorStatus } from "../messages/ApiError.ts"
 import { opsDocument } from "../operations/OpsContract.ts"
 import { describeStatus } from "./ContractErrors.ts"
@@ -35,9 +36,6 @@ const errorHeaders: Readonly<Record<string, Json>> = {
 const COMMON_STATUSES = ["400", "429", "503"]
 /** Characters of an id in a path at most: longer ones name nothing. */
 const ID_LENGTH_MAX = 256
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const mapValues = (object: Json, change: (value: any, key: string) => unknown): Json =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]))

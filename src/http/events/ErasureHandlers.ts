@@ -44,9 +44,9 @@ export const layerErasureHandlers = HttpApiBuilder.group(
       tenantId: string,
       id: string,
       sequence: number | undefined,
-      final: boolean
+      deduplicate: boolean
     ) {
-      const found = yield* store.byId(tenantId, id, sequence, final)
+      const found = yield* store.byId(tenantId, id, sequence, deduplicate)
       const body = found?.body
       return body === undefined ? yield* notFound("event") : (parseJson(body) as AuditEvent)
     })
@@ -61,7 +61,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
         const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
         const reason = yield* refusable(() => reasonOf(bytes))
         if (!isClientId(id)) return yield* notFound("event")
-        const { final: merging } = yield* readableView(projection, tenantId)
+        const { deduplicate: merging } = yield* readableView(projection, tenantId)
         // Nothing is erased for the sake of an event that can't be shown.
         if (sequence !== undefined) yield* shown(tenantId, id, sequence, merging)
         const idempotency = key && { key, body: bytes }
@@ -77,8 +77,8 @@ export const layerErasureHandlers = HttpApiBuilder.group(
         if (known?.kind === "written") {
           return yield* unavailable("not erased in time; it may still happen, so try again")
         }
-        const { final } = projection.of(tenantId)
-        const event = yield* shown(tenantId, id, sequence, final)
+        const { final: deduplicate } = projection.of(tenantId)
+        const event = yield* shown(tenantId, id, sequence, deduplicate)
         return json({
           ...event,
           topic_copy_until: topicCopyUntil(event.created_at, topicRetentionMs)

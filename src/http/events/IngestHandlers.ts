@@ -235,8 +235,8 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       }
       const { duplicates, first_sequence_number: appended, ids } = receipt
       const sequence = appended ?? duplicates?.[0]?.sequence_number
-      const { final } = projection.of(tenantId)
-      const found = yield* store.byId(tenantId, ids[0]!, sequence, final)
+      const { final: deduplicate } = projection.of(tenantId)
+      const found = yield* store.byId(tenantId, ids[0]!, sequence, deduplicate)
       const body = found?.body
       return body === undefined
         ? yield* unavailable("the event is committed, but can't be read for now")

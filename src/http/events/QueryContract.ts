@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { defined } from "../../domain/Defined.ts"
 import { eventDimensions } from "../../domain/events/EventFields.ts"
 import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
@@ -11,7 +12,6 @@ import { EventList, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import { invalid } from "../messages/ApiError.ts"
-import { defined } from "../messages/Defined.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import {
   PAGE_DEFAULT,

@@ -7,6 +7,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
+import { defined } from "../../domain/Defined.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
 import {
@@ -20,7 +21,6 @@ import { Api } from "../Api.ts"
 import { json, jsonText, negotiated } from "../messages/Answer.ts"
 import { notFound } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { defined } from "../messages/Defined.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { cursorLinks, pageLinks } from "../messages/PageLinks.ts"
 import { PAGED_EVENTS_MAX } from "../messages/Paging.ts"
@@ -118,14 +118,14 @@ export const layerQueryHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ query: asked, request }) {
           const { tenantId } = yield* CurrentPrincipal
           const type = yield* negotiated(request, listTypes, "events come")
-          const { final } = yield* readableView(projection, tenantId)
+          const { deduplicate } = yield* readableView(projection, tenantId)
           const { afterSequence, beforeSequence, filter, order, page, pageSize } = asked
           if (type !== JSON_TYPE) {
             // No sequence number is below 1, and the store takes none below 0.
             const found =
               asked.beforeSequence === 0
                 ? Stream.empty
-                : store.scan({ tenantId, filter: boundedFilter(asked), order }, final)
+                : store.scan({ tenantId, filter: boundedFilter(asked), order }, deduplicate)
             return streamResponse(request, tenantId, type, found)
           }
           const query: EventPageQuery = {
@@ -139,8 +139,8 @@ export const layerQueryHandlers = HttpApiBuilder.group(
           const isKeyset = afterSequence !== undefined || beforeSequence !== undefined
           const [found, keyset] = yield* Effect.all(
             [
-              store.page(query, final),
-              isKeyset ? store.keysetPages(query, final) : Effect.succeed(undefined)
+              store.page(query, deduplicate),
+              isKeyset ? store.keysetPages(query, deduplicate) : Effect.succeed(undefined)
             ],
             { concurrency: 2 }
           )
@@ -151,8 +151,8 @@ export const layerQueryHandlers = HttpApiBuilder.group(
         "getEventStats",
         Effect.fnUntraced(function* ({ query }) {
           const { tenantId } = yield* CurrentPrincipal
-          const { final } = yield* readableView(projection, tenantId)
-          const stats = yield* store.stats({ tenantId, ...query }, final)
+          const { deduplicate } = yield* readableView(projection, tenantId)
+          const stats = yield* store.stats({ tenantId, ...query }, deduplicate)
           const { buckets, groups, other, total } = stats
           return json({ groups, other, buckets, total })
         })
@@ -162,8 +162,8 @@ export const layerQueryHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ params: { id }, query }) {
           const { tenantId } = yield* CurrentPrincipal
           if (!isClientId(id)) return yield* notFound("event")
-          const { final } = yield* readableView(projection, tenantId)
-          const found = yield* store.byId(tenantId, id, query.sequence_number, final)
+          const { deduplicate } = yield* readableView(projection, tenantId)
+          const found = yield* store.byId(tenantId, id, query.sequence_number, deduplicate)
           const body = found?.body
           return body === undefined ? yield* notFound("event") : jsonText(body)
         })

@@ -9,6 +9,7 @@ import type { Heads } from "../../actors/follower/Heads.ts"
 import { Keys } from "../../actors/follower/Keys.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { chains, treeNameOf } from "../../domain/chain/Chains.ts"
+import { defined } from "../../domain/Defined.ts"
 import { sha256Hex } from "../../domain/Identifiers.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import { EvidenceSeal } from "../../exports/EvidenceSeal.ts"
@@ -33,7 +34,6 @@ import { API_VERSION } from "../Api.ts"
 import type { Failure } from "../messages/Answer.ts"
 import { ApiError, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
-import { defined } from "../messages/Defined.ts"
 import { matchesEtag } from "../messages/StaticAnswer.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { transfer } from "../messages/Transfer.ts"
@@ -143,7 +143,7 @@ const make = Effect.gen(function* () {
   const inputOf = Effect.fnUntraced(function* (
     scope: ExportScope,
     request: ReportRequest,
-    final: boolean
+    deduplicate: boolean
   ) {
     const tenant = (yield* keys.tenants).find(({ id }) => id === scope.tenantId)
     const { bounds, filter, generatedAt, surroundings, tenantId, verification } = scope
@@ -160,7 +160,7 @@ const make = Effect.gen(function* () {
       serviceName,
       request,
       traces: last === undefined ? undefined : { tenantId, from, to, last },
-      final
+      deduplicate
     }
     return input
   })
@@ -199,8 +199,8 @@ const make = Effect.gen(function* () {
       }
     })
 
-  const packBytes = (scope: ExportScope, pdf: Uint8Array | undefined, final: boolean) =>
-    evidencePack(scope, { serviceName, pdf, final }).pipe(
+  const packBytes = (scope: ExportScope, pdf: Uint8Array | undefined, deduplicate: boolean) =>
+    evidencePack(scope, { serviceName, pdf, deduplicate }).pipe(
       Effect.provideContext(services),
       Effect.catchTag("SealUnavailable", ({ message }) => Effect.fail(unavailable(message)))
     )
@@ -223,7 +223,7 @@ const make = Effect.gen(function* () {
     order: ExportOrder
   ) {
     const { filter, tenantId } = order
-    const { final } = yield* readableView(projection, tenantId)
+    const { deduplicate } = yield* readableView(projection, tenantId)
     const current = yield* currentEtag(kind, order).pipe(Effect.provideContext(services))
     const etag = tagged(kind, current)
     if (matchesEtag(request.headers["if-none-match"], etag)) return unchanged(etag)
@@ -239,7 +239,7 @@ const make = Effect.gen(function* () {
     const report =
       kind === "pack-without-pdf"
         ? undefined
-        : yield* inputOf(scope, requestOf(request, order), final)
+        : yield* inputOf(scope, requestOf(request, order), deduplicate)
     const pdf = report === undefined ? undefined : yield* print(report)
     const options = {
       contentType: types[kind],
@@ -250,7 +250,7 @@ const make = Effect.gen(function* () {
       yield* record(kind, order, scope, report)
       return HttpServerResponse.uint8Array(pdf!, options)
     }
-    const bytes = yield* packBytes(scope, pdf, final)
+    const bytes = yield* packBytes(scope, pdf, deduplicate)
     yield* record(kind, order, scope, report)
     const of = { operation: "exportEvidencePack", tenantId }
     return HttpServerResponse.stream(transfer(request, bytes, of), options)

@@ -3,6 +3,7 @@
  * text, so that the two can't differ. Knows no route and nothing of what the values are for.
  */
 import { Result } from "effect"
+import { defined } from "../../domain/Defined.ts"
 import {
   METADATA_PATH_SEGMENTS_MAX,
   type MetadataCondition,
@@ -10,7 +11,6 @@ import {
 } from "../../domain/events/EventFilter.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
 import { invalid } from "./ApiError.ts"
-import { defined } from "./Defined.ts"
 import { whatWasMeant } from "./UnknownParameter.ts"
 
 /** One parameter: its words and schema, and how its text is read. */

@@ -9,10 +9,10 @@ import { type ApiError, unavailable } from "./ApiError.ts"
 export const readableView = (
   projection: ProjectionProgress["Service"],
   tenantId: string
-): Effect.Effect<{ readonly final: boolean }, ApiError> =>
+): Effect.Effect<{ readonly deduplicate: boolean }, ApiError> =>
   Effect.suspend(() => {
-    const { final, rebuilding } = projection.of(tenantId)
+    const { final: deduplicate, rebuilding } = projection.of(tenantId)
     return rebuilding
       ? Effect.fail(unavailable("the view of the events is being rebuilt; try again"))
-      : Effect.succeed({ final })
+      : Effect.succeed({ deduplicate })
   })

@@ -3,13 +3,13 @@
  * Idempotency-Key, and how a refused item is named.
  */
 import type { HttpServerRequest } from "effect/http"
+import { defined } from "../../domain/Defined.ts"
 import type { JsonProblem } from "../../domain/json/StrictJson.ts"
 import type { IdempotencyKey } from "../../services/ingest/Ingest.ts"
 import type { HeaderParameter } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import type { AnswerOptions } from "./Answer.ts"
 import { ApiError, invalid, RETRY_AFTER_SECONDS } from "./ApiError.ts"
-import { defined } from "./Defined.ts"
 import { choiceParameter } from "./QueryParameters.ts"
 
 /** Characters of an `Idempotency-Key` at most. */

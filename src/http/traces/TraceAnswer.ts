@@ -9,6 +9,7 @@ import {
   type ExecutionUnknown,
   FOLLOWED_BYTES_MAX
 } from "../../actors/feeds/TraceFeed.ts"
+import { defined } from "../../domain/Defined.ts"
 import type { Receipt } from "../../domain/records/Receipt.ts"
 import type { TraceOperation, TraceResult } from "../../domain/traces/TraceOperation.ts"
 import type { PreparedTraces } from "../../services/ingest/PrepareTrace.ts"
@@ -20,7 +21,6 @@ import type {
 } from "../../services/ingest/TraceWrites.ts"
 import { type AnswerOptions, type Failure, json } from "../messages/Answer.ts"
 import { ApiError, notFound, unavailable } from "../messages/ApiError.ts"
-import { defined } from "../messages/Defined.ts"
 import { fieldOf, IDEMPOTENCY_HEADER } from "../messages/WriteRequest.ts"
 
 /** What only writes to traces and their streams fail with. */

@@ -4,12 +4,12 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { defined } from "../../domain/Defined.ts"
 import { executionStatuses } from "../../domain/traces/TraceFact.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
 import { pathId, queryOf } from "../contract/Requests.ts"
 import { invalid } from "../messages/ApiError.ts"
-import { defined } from "../messages/Defined.ts"
 import { LAST_EVENT_ID_HEADER, slowReaders } from "../messages/EventStream.ts"
 import { NDJSON_TYPE, SSE_TYPE } from "../messages/MediaTypes.ts"
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGED_EVENTS_MAX } from "../messages/Paging.ts"

@@ -158,9 +158,12 @@ export const makeExecutionHandlers = Effect.gen(function* () {
       const { query: asked, request } = input
       const { page, pageSize, selection } = asked
       const { tenantId } = yield* CurrentPrincipal
-      const { final } = yield* readableView(projection, tenantId)
+      const { deduplicate } = yield* readableView(projection, tenantId)
       const offset = (page - 1) * pageSize
-      const found = yield* store.page({ tenantId, ...selection, offset, limit: pageSize }, final)
+      const found = yield* store.page(
+        { tenantId, ...selection, offset, limit: pageSize },
+        deduplicate
+      )
       const chunks = found.executions.pipe(
         Stream.map((some) => some.flatMap((facts) => toExecution(facts) ?? []))
       )
@@ -212,8 +215,8 @@ export const makeExecutionHandlers = Effect.gen(function* () {
 
     getDag: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
-      const { final } = yield* readableView(projection, tenantId)
-      const execution = yield* store.facts(tenantId, id, { kind: "execution" }, final)
+      const { deduplicate } = yield* readableView(projection, tenantId)
+      const execution = yield* store.facts(tenantId, id, { kind: "execution" }, deduplicate)
       return jsonText(yield* graphText(tenantId, id, execution))
     }),
 

@@ -4,6 +4,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { chains } from "../../domain/chain/Chains.ts"
+import { defined } from "../../domain/Defined.ts"
 import type { VerifyRequest } from "../../verify/Verifier.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { VerifyReport } from "../contract/ContractSchemas.ts"
@@ -11,7 +12,6 @@ import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import { filterParameters, unfilteredHints } from "../events/EventParameters.ts"
 import { eventParameters } from "../events/QueryContract.ts"
-import { defined } from "../messages/Defined.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import {
   booleanParameter,

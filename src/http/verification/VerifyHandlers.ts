@@ -13,12 +13,12 @@ import { treeNameOf } from "../../domain/chain/Chains.ts"
 import { isClientId, verifyReceiptId } from "../../domain/Identifiers.ts"
 import type { EventLog } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
-import { type EventInclusion, inclusionOf } from "../../verify/EventInclusion.ts"
 import {
   forgedCheckpointReport,
-  verifyKeptEvents,
-  verifyKeptReceipt
-} from "../../verify/KeptRecords.ts"
+  verifyClientEvents,
+  verifyClientReceipt
+} from "../../verify/ClientEvidence.ts"
+import { type EventInclusion, inclusionOf } from "../../verify/EventInclusion.ts"
 import { isForged, signedCheckpoints } from "../../verify/SignedCheckpoints.ts"
 import { Verifier, type VerifyReport, type VerifyRequest } from "../../verify/Verifier.ts"
 import { Api } from "../Api.ts"
@@ -29,7 +29,7 @@ import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { keptOf } from "./KeptBody.ts"
+import { clientEvidenceOf } from "./ClientEvidenceBody.ts"
 import { reportTypes } from "./VerifyContract.ts"
 import { reportLines } from "./VerifyStream.ts"
 
@@ -154,15 +154,15 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
           const { tenantId } = yield* CurrentPrincipal
           const inLines = yield* wantsLines(request)
           const { bytes } = yield* readBody(request, [JSON_TYPE], limits.bodyBytesMax)
-          const kept = yield* refusable(() => keptOf(bytes))
+          const kept = yield* refusable(() => clientEvidenceOf(bytes))
           if ("checkpoint" in kept) {
             return yield* answerCheckpoint(tenantId, kept.checkpoint, query, inLines)
           }
           const report =
             "events" in kept
-              ? verifyKeptEvents(tenantId, kept.events)
+              ? verifyClientEvents(tenantId, kept.events)
               : Effect.flatMap(storedReceipt(tenantId, kept.receipt.id), (stored) =>
-                  verifyKeptReceipt(tenantId, kept.receipt, stored)
+                  verifyClientReceipt(tenantId, kept.receipt, stored)
                 )
           return inLines ? yield* reportLines(() => report) : json(yield* report)
         }, Effect.provideContext(services))
@@ -172,8 +172,8 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
         Effect.fnUntraced(function* ({ params: { id }, query }) {
           const { tenantId } = yield* CurrentPrincipal
           if (!isClientId(id)) return yield* notFound("event")
-          const { final } = yield* readableView(projection, tenantId)
-          const shown = yield* store.byId(tenantId, id, query.sequence_number, final)
+          const { deduplicate } = yield* readableView(projection, tenantId)
+          const shown = yield* store.byId(tenantId, id, query.sequence_number, deduplicate)
           if (shown === undefined) return yield* notFound("event")
           const link = linkOf(Buffer.from(shown.body))
           if (link === undefined) return yield* unavailable("the stored event is unreadable")
@@ -185,7 +185,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
             fromSequence: sequenceNumber,
             toSequence: sequenceNumber,
             requireHead: false,
-            onlySpan: true
+            onlyRange: true
           })
           const predecessor = yield* predecessorOf(tenantId, sequenceNumber)
           const inclusion = yield* inclusionOf(checkpoints, tenantId, sequenceNumber, hash)

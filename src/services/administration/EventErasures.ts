@@ -102,11 +102,11 @@ const make = Effect.fnUntraced(function* (secret: string) {
 
   /** The events with this id that come after one of them, in the order of the chain. */
   const named = Effect.fnUntraced(function* (tenantId: string, id: string, afterSequence: number) {
-    const { final } = projection.of(tenantId)
+    const { final: deduplicate } = projection.of(tenantId)
     const filter = { ...emptyFilter, id }
     const { bodies } = yield* store.page(
       { tenantId, filter, order: "asc", offset: 0, limit: PAGE_EVENTS, afterSequence },
-      final
+      deduplicate
     )
     return bodies.flatMap((body) => parseEvent(body) ?? [])
   })

@@ -9,9 +9,9 @@ import { type Decision, Receipts } from "../../actors/follower/Receipts.ts"
 import { derivedUuid, makeReceiptId, uuidv7 } from "../../domain/Identifiers.ts"
 import type { StrictResult } from "../../domain/json/StrictJson.ts"
 import {
-  bodyMark,
+  bodyFingerprint,
   type Command,
-  type IdempotencyMark,
+  type IdempotencyFingerprint,
   type ItemError,
   type ItemWarning,
   type PreparedEvent
@@ -98,19 +98,19 @@ export const markOf = (
   { key, method, path }: IdempotencyKey,
   body: Buffer,
   options: { readonly forgetConflict: boolean; readonly waits?: boolean }
-): IdempotencyMark => ({
+): IdempotencyFingerprint => ({
   key: hash("sha256", `alk-idempotency\n${tenantId}\n${method}\n${path}\n${key}`, "hex").slice(
     0,
     MARK_LENGTH
   ),
-  body: bodyMark(hash("sha256", body, "hex").slice(0, MARK_LENGTH), options.waits === true),
+  body: bodyFingerprint(hash("sha256", body, "hex").slice(0, MARK_LENGTH), options.waits === true),
   forgetConflict: options.forgetConflict
 })
 
 /** An `Idempotency-Key` with what it covers and how a repeat is answered. */
 export interface Idempotency {
   readonly key: IdempotencyKey
-  readonly mark: IdempotencyMark
+  readonly mark: IdempotencyFingerprint
   /** The client chooses whether to wait: a repeat is answered as the first request was. */
   readonly waitingIsOptional?: true
 }

@@ -30,6 +30,7 @@ import {
   uuidv7
 } from "../../domain/Identifiers.ts"
 import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
+import { type Fields, isObject } from "../../domain/json/Json.ts"
 import type { JsonObject } from "../../domain/json/StrictJson.ts"
 import { unknownField } from "../../domain/NearestName.ts"
 import { dedupKeyOf, type PreparedEvent } from "../../domain/records/Command.ts"
@@ -112,11 +113,6 @@ export class Refusal extends Error {
 export const refuse = (code: PrepareErrorCode, path: string, reason: string): never => {
   throw new Refusal(code, `${path}: ${reason}`)
 }
-
-export type Fields = Readonly<Record<string, unknown>>
-
-export const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The member's value; null is absent. */
 export const memberOf = (object: Fields, name: string): unknown => object[name] ?? undefined

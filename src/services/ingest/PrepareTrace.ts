@@ -7,6 +7,7 @@ import { hash } from "node:crypto"
 import { NAME_LENGTH_MAX } from "../../domain/events/AuditEvent.ts"
 import { derivedUuid, randomHex, uuidv7 } from "../../domain/Identifiers.ts"
 import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
+import { type Fields, isObject } from "../../domain/json/Json.ts"
 import type { JsonObject, StrictResult } from "../../domain/json/StrictJson.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import { formatMicros, nowMicros, parseTimestamp } from "../../domain/Timestamp.ts"
@@ -24,9 +25,7 @@ import {
   checkId,
   checkMetadata,
   FINGERPRINT_LENGTH,
-  type Fields,
   isLonger,
-  isObject,
   memberOf,
   oneOf,
   optionalText,

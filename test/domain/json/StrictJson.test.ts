@@ -112,10 +112,10 @@ describe("parseStrict", () => {
   })
 
   it.each([
-    ['{"metadata":{"a":1,"a":2}}', "metadata.a", "this key stands twice"],
+    ['{"metadata":{"a":1,"a":2}}', "metadata.a", "this key is given more than once"],
     ['{"metadata":{"tags":["x",9007199254740993]}}', "metadata.tags[1]", "9007199254740993"],
     ['{"metadata":{"a b":{"":"\\ud800"}}}', 'metadata["a b"][""]', "the text holds"],
-    ['{"metadata":{"\\udc00":1}}', 'metadata["\\udc00"]', "the key holds half"],
+    ['{"metadata":{"\\udc00":1}}', 'metadata["\\udc00"]', "the key holds an unpaired"],
     ['{"actor":{"id":"a\\u0000"}}', "actor.id", "U+0000"],
     ['[1,[2,{"a":1e400}]]', "[1][1].a", "1e400"],
     [`{"a":1e400,"b":{"c":1,"c":2}}`, "a", "1e400"]

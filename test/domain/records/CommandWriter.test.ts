@@ -5,7 +5,7 @@ import {
   CommandWriter,
   copyRefusal,
   isForgotten,
-  readMark,
+  readWriterPosition,
   WRITER_KEPT_MICROS
 } from "../../../src/domain/records/CommandWriter.ts"
 
@@ -16,7 +16,7 @@ const START = 1_763_800_000_000_000
 const applying = (headers: ReadonlyArray<string>, now: number) => {
   const last = new Map<string, number>()
   return headers.filter((header) => {
-    const mark = readMark(header)!
+    const mark = readWriterPosition(header)!
     const refusal = copyRefusal(mark, last.get(mark.writer), now)
     if (refusal === undefined) last.set(mark.writer, mark.number)
     return refusal !== undefined
@@ -54,7 +54,7 @@ describe("a command", () => {
   })
 
   it("of a writer that was let go of is refused, and of none that may still write", () => {
-    const { writer } = readMark(new CommandWriter().next(START))!
+    const { writer } = readWriterPosition(new CommandWriter().next(START))!
     const latest = START + 24 * HOUR + 14 * 24 * HOUR
     assert.isUndefined(copyRefusal({ writer, number: 1 }, undefined, latest))
     const late = START + WRITER_KEPT_MICROS + 1
@@ -63,7 +63,10 @@ describe("a command", () => {
   })
 
   it("has a mark of one form only", () => {
-    assert.deepStrictEqual(readMark("17-0a0b0c0d/3"), { writer: "17-0a0b0c0d", number: 3 })
+    assert.deepStrictEqual(readWriterPosition("17-0a0b0c0d/3"), {
+      writer: "17-0a0b0c0d",
+      number: 3
+    })
     for (const wrong of [
       "",
       "17-0a0b0c0d",
@@ -75,7 +78,7 @@ describe("a command", () => {
       "17-0A0B0C0D/1",
       "17-0a0b0c0d/9007199254740993"
     ]) {
-      assert.isUndefined(readMark(wrong), wrong)
+      assert.isUndefined(readWriterPosition(wrong), wrong)
     }
   })
 })

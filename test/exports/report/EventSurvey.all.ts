@@ -13,7 +13,7 @@ describe("the evidence of 120,000 events", () => {
         tenantId: "acme",
         filter: { metadata: [] },
         verification: verificationOf(size, plausible),
-        final: false,
+        deduplicate: false,
         isPrivileged: matcherOf(["user.role-add"]),
         traces: traceScope
       }).pipe(Effect.provide([syntheticStore({ size, eventAt: plausible }), syntheticTraces(size)]))

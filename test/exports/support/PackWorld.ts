@@ -309,7 +309,7 @@ export class PackWorld {
 
   /** The bytes of a pack as a stream. */
   stream(wishes: PackWishes = {}) {
-    const options = { serviceName: SERVICE, pdf: wishes.pdf, final: false }
+    const options = { serviceName: SERVICE, pdf: wishes.pdf, deduplicate: false }
     return Stream.unwrap(evidencePack(this.scope(wishes), options)).pipe(
       Stream.provide(this.layer(wishes))
     )

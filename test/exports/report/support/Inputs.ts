@@ -50,6 +50,6 @@ export const inputOf = (
     apiVersion: "1.0.0"
   },
   traces: undefined,
-  final: false,
+  deduplicate: false,
   ...changed
 })

@@ -1,33 +1,25 @@
 /**
- * What a caller kept, against the chain as it is: events and receipts, each compared with the rows
- * at the sequences that it names. The whole chain is not looked at; what is kept vouches for
- * itself.
+ * Events and receipts that a client kept, each compared with the stored rows at the sequences that
+ * it names. The rest of the chain is not read.
  */
 import { Clock, Effect } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
 import type { Head } from "../domain/chain/Head.ts"
 import { type AuditEvent, AuditEvent as AuditEventSchema } from "../domain/events/AuditEvent.ts"
-import { faultOf, type Recomputed, recompute } from "../domain/events/HashChain.ts"
+import { faultOf, type Recomputed, recompute, SCHEME } from "../domain/events/HashChain.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"
 import type { JsonValue } from "../domain/json/StrictJson.ts"
 import { type Receipt, toAnswer } from "../domain/records/Receipt.ts"
-import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import { caughtUp } from "./CaughtUp.ts"
+import { contentFault, type Fault } from "./ChainSource.ts"
 import { type Erasures, erasuresOfRows, learnErasures } from "./Erasures.ts"
 import { faultsOf } from "./EventSource.ts"
 import { chainRecompute } from "./RecomputeInProgram.ts"
-import {
-  type Break,
-  Breaks,
-  HISTORY_FROM,
-  HISTORY_TO,
-  type VerifyReport,
-  verdictOf
-} from "./VerifyReport.ts"
+import { ABSENT, type Break, Breaks, reportOf, type VerifyReport } from "./VerifyReport.ts"
 
-/** A receipt as the service answers it, and what it says about sequences. */
-export interface KeptReceipt {
+/** A receipt as the service answers it, and the sequences in it. */
+export interface ClientReceipt {
   /** The receipt_id, whatever it is. */
   readonly id: unknown
   /** All its members. */
@@ -38,14 +30,12 @@ export interface KeptReceipt {
   readonly head: { readonly sequenceNumber: number; readonly hash: string } | undefined
 }
 
-/** The stored rows of the sequences that are asked about, with what the program finds of each. */
+/** The stored rows of some sequences, and the erasures of those that say they were erased. */
 interface Stored {
   readonly rows: ReadonlyMap<number, ReadonlyArray<StoredRow>>
   readonly erasures: Erasures
   readonly head: Head | undefined
 }
-
-const ABSENT = "none"
 
 const load = Effect.fnUntraced(function* (
   tenantId: string,
@@ -57,24 +47,20 @@ const load = Effect.fnUntraced(function* (
   yield* caughtUp(tenantId, "events")
   const wanted = [...new Set(sequenceNumbers)].sort((left, right) => left - right)
   const found = yield* port.sample(tenantId, wanted)
-  const rows = new Map<number, Array<StoredRow>>()
-  for (const row of found) {
-    const beside = rows.get(row.sequenceNumber) ?? []
-    rows.set(row.sequenceNumber, [...beside, row])
-  }
+  const rows = Map.groupBy(found, ({ sequenceNumber }) => sequenceNumber)
   const erasures = yield* erasuresOfRows(port, tenantId, found)
   return { rows, erasures, head } satisfies Stored
 })
 
 const missing = (sequenceNumber: number, id: string | null, head: Head | undefined): Break => {
   const length = head?.sequence_number ?? 0
-  const isBehind = sequenceNumber > length
+  const isAfterHead = sequenceNumber > length
   return {
     sequence_number: sequenceNumber,
     event_id: id,
-    reason: isBehind ? "tail_missing" : "sequence_gap",
+    reason: isAfterHead ? "tail_missing" : "sequence_gap",
     expected: `an event at sequence ${sequenceNumber}`,
-    actual: isBehind ? `a chain of ${length} events` : ABSENT
+    actual: isAfterHead ? `a chain of ${length} events` : ABSENT
   }
 }
 
@@ -88,14 +74,10 @@ const storedAt = (
   let first: Recomputed | undefined
   for (const row of rows.get(sequenceNumber) ?? []) {
     const found = recompute(row.body)
-    const add = (fault: Pick<Break, "reason" | "expected" | "actual">) =>
+    const add = (fault: Fault) =>
       breaks.add({ sequence_number: sequenceNumber, event_id: found?.event.id ?? null, ...fault })
     if (found === undefined) {
-      add({
-        reason: "content_mismatch",
-        expected: "the JSON of an event",
-        actual: "bytes that are none"
-      })
+      add(contentFault("the JSON of an event", "bytes that are none"))
       continue
     }
     for (const fault of faultsOf(tenantId, row, found, erasures)) add(fault)
@@ -165,36 +147,23 @@ const surplusOf = (event: AuditEvent): ReadonlyArray<string> => {
 }
 
 /** What is wrong with a kept event by itself. */
-const keptFaults = (
+const clientEventFaults = (
   tenantId: string,
   kept: Recomputed,
   erasures: Erasures
-): ReadonlyArray<Pick<Break, "reason" | "expected" | "actual">> => {
+): ReadonlyArray<Fault> => {
   const { event } = kept
-  const fault = faultOf(kept, undefined, erasures.coversEvent(event))
-  const isElsewhere = event.tenant_id !== tenantId
+  const faults: Array<Fault> = []
   const surplus = surplusOf(event)
-  return [
-    ...(surplus.length === 0
-      ? []
-      : [
-          {
-            reason: "content_mismatch" as const,
-            expected: "the members of an event and no others",
-            actual: surplus.join(", ")
-          }
-        ]),
-    ...(fault === undefined ? [] : [fault]),
-    ...(isElsewhere
-      ? [
-          {
-            reason: "content_mismatch" as const,
-            expected: `tenant ${tenantId}`,
-            actual: `tenant ${event.tenant_id}`
-          }
-        ]
-      : [])
-  ]
+  if (surplus.length > 0) {
+    faults.push(contentFault("the members of an event and no others", surplus.join(", ")))
+  }
+  const fault = faultOf(kept, undefined, erasures.coversEvent(event))
+  if (fault !== undefined) faults.push(fault)
+  if (event.tenant_id !== tenantId) {
+    faults.push(contentFault(`tenant ${tenantId}`, `tenant ${event.tenant_id}`))
+  }
+  return faults
 }
 
 interface Outcome {
@@ -208,36 +177,28 @@ interface Outcome {
   readonly started: number
 }
 
-const reportOf = Effect.fnUntraced(function* (outcome: Outcome) {
-  const { breaks, erased, eventsChecked, head, sequenceNumbers, started, tenantId } = outcome
-  const { unchecked = [] } = outcome
+const outcomeReport = ({ breaks, sequenceNumbers, unchecked = [], ...outcome }: Outcome) => {
   const sorted = [...sequenceNumbers].sort((left, right) => left - right)
-  const report: VerifyReport = {
-    ...verdictOf(breaks.total, eventsChecked, true),
-    tenant_id: tenantId,
-    scheme: "alk-chain-v1",
-    bounds: { from: HISTORY_FROM, to: HISTORY_TO, from_sequence: null, to_sequence: null },
-    events_checked: eventsChecked,
-    events_in_bounds: eventsChecked,
-    first_sequence_number: sorted[0] ?? null,
-    last_sequence_number: sorted.at(-1) ?? null,
-    head: head ?? null,
-    erased_events: erased,
-    assurance: "self_attested",
+  return reportOf({
+    ...outcome,
+    scheme: SCHEME,
+    first: sorted[0],
+    last: sorted.at(-1),
     breaks: breaks.list(),
-    breaks_total: breaks.total,
-    ...(unchecked.length === 0 ? {} : { unchecked }),
-    verified_at: formatMicros(nowMicros()),
-    duration_ms: (yield* Clock.currentTimeMillis) - started
-  }
-  return report
-})
+    breaksTotal: breaks.total,
+    isComplete: true,
+    remarks: unchecked.length === 0 ? {} : { unchecked }
+  }) satisfies Effect.Effect<VerifyReport>
+}
+
+const erasedAmong = (stored: ReadonlyMap<number, Recomputed | undefined>): number =>
+  [...stored.values()].filter((found) => found?.event.erased_at !== undefined).length
 
 /**
- * Events that a caller kept, in any spelling: each recomputed, and compared with what the
- * chain holds at its sequence. One that was erased since is fine.
+ * Events that a client kept, in any spelling: each recomputed, and compared with the chain at its
+ * sequence. One that was erased since is valid.
  */
-export const verifyKeptEvents = Effect.fn("KeptRecords.events")(function* (
+export const verifyClientEvents = Effect.fn("ClientEvidence.events")(function* (
   tenantId: string,
   events: ReadonlyArray<AuditEvent>
 ) {
@@ -260,17 +221,12 @@ export const verifyKeptEvents = Effect.fn("KeptRecords.events")(function* (
     const { id, sequence_number } = event
     const text = textOf(event)
     const kept = text === undefined ? undefined : recompute(text)
-    const add = (fault: Pick<Break, "reason" | "expected" | "actual">) =>
-      breaks.add({ sequence_number, event_id: id, ...fault })
+    const add = (fault: Fault) => breaks.add({ sequence_number, event_id: id, ...fault })
     if (kept === undefined) {
-      add({
-        reason: "content_mismatch",
-        expected: "an event that RFC 8785 has a text for",
-        actual: "another one, as kept"
-      })
+      add(contentFault("an event that RFC 8785 has a text for", "another one, as kept"))
       continue
     }
-    for (const fault of keptFaults(tenantId, kept, erasures)) {
+    for (const fault of clientEventFaults(tenantId, kept, erasures)) {
       add({ ...fault, actual: `${fault.actual}, as kept` })
     }
     const there = byStored.get(sequence_number)
@@ -279,28 +235,27 @@ export const verifyKeptEvents = Effect.fn("KeptRecords.events")(function* (
       breaks.add(missing(sequence_number, id, stored.head))
     }
   }
-  const erased = [...byStored.values()].filter((found) => found?.event.erased_at !== undefined)
-  return yield* reportOf({
+  return yield* outcomeReport({
     tenantId,
     head: stored.head,
     sequenceNumbers,
     eventsChecked: events.length,
-    erased: erased.length,
+    erased: erasedAmong(byStored),
     breaks,
     started
   })
 })
 
-/** Members of a receipt that the chain itself answers for. */
+/** Members of a receipt that are compared with the chain itself. */
 const CHAINED = ["status", "ids", "duplicates", "first_sequence_number", "last_sequence_number"]
 
 /** Members of a kept receipt that only the stored receipt can be compared with. */
-const unchained = ({ given, head }: KeptReceipt): ReadonlyArray<string> =>
+const unchained = ({ given, head }: ClientReceipt): ReadonlyArray<string> =>
   Object.keys(given)
     .filter((name) => !CHAINED.includes(name) && !(name === "head_hash" && head !== undefined))
     .sort()
 
-/** RFC 8785 text, or a word for what has none. */
+/** RFC 8785 text, or "another value" where there is none. */
 const canonicalText = (value: unknown): string => {
   if (value === undefined || value === null) return ABSENT
   try {
@@ -312,29 +267,25 @@ const canonicalText = (value: unknown): string => {
 }
 
 /** Members of a kept receipt that are not as the service stored them. */
-const compareReceipt = (kept: KeptReceipt, stored: Receipt, breaks: Breaks): void => {
+const compareReceipt = (kept: ClientReceipt, stored: Receipt, breaks: Breaks): void => {
   const answer = toAnswer(stored)
   const place = kept.head?.sequenceNumber ?? kept.events[0]?.sequenceNumber ?? 1
   for (const name of [...unchained(kept), "duplicates"]) {
     const [said, known] = [kept.given[name], answer[name]].map(canonicalText)
     if (said === known) continue
-    breaks.add({
-      sequence_number: place,
-      event_id: null,
-      reason: "content_mismatch",
-      expected: `${name} ${known}, as the receipt was stored`,
-      actual: `${name} ${said}, as kept`
-    })
+    const expected = `${name} ${known}, as the receipt was stored`
+    const fault = contentFault(expected, `${name} ${said}, as kept`)
+    breaks.add({ sequence_number: place, event_id: null, ...fault })
   }
 }
 
 /**
- * A receipt that a caller kept: its events where it says, the hash after them, and every other
- * member against the receipt as it is `stored` (undefined if there is none).
+ * A receipt that a client kept: its events at their sequences, the hash after them, and every other
+ * member compared with the receipt as it is stored (undefined if there is none).
  */
-export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function* (
+export const verifyClientReceipt = Effect.fn("ClientEvidence.receipt")(function* (
   tenantId: string,
-  kept: KeptReceipt,
+  kept: ClientReceipt,
   storedReceipt: Receipt | undefined
 ) {
   const { events, head } = kept
@@ -353,13 +304,9 @@ export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function* (
   for (const { id, sequenceNumber } of events) {
     const there = byStored.get(sequenceNumber)
     if (there === undefined || there.event.id === id) continue
-    breaks.add({
-      sequence_number: sequenceNumber,
-      event_id: there.event.id,
-      reason: "content_mismatch",
-      expected: `id ${id}, as the receipt says`,
-      actual: `id ${there.event.id}`
-    })
+    const event_id = there.event.id
+    const fault = contentFault(`id ${id}, as the receipt says`, `id ${event_id}`)
+    breaks.add({ sequence_number: sequenceNumber, event_id, ...fault })
   }
   const last = head === undefined ? undefined : byStored.get(head.sequenceNumber)
   if (head !== undefined && last !== undefined && last.hash !== head.hash) {
@@ -372,13 +319,12 @@ export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function* (
     })
   }
   if (storedReceipt !== undefined) compareReceipt(kept, storedReceipt, breaks)
-  const erased = [...byStored.values()].filter((found) => found?.event.erased_at !== undefined)
-  return yield* reportOf({
+  return yield* outcomeReport({
     tenantId,
     head: stored.head,
     sequenceNumbers,
     eventsChecked: byStored.size,
-    erased: erased.length,
+    erased: erasedAmong(byStored),
     breaks,
     unchecked: storedReceipt === undefined ? unchained(kept) : [],
     started
@@ -386,7 +332,7 @@ export const verifyKeptReceipt = Effect.fn("KeptRecords.receipt")(function* (
 })
 
 /** A checkpoint without the signature of a known key, or of another tree. */
-export const forgedCheckpointReport = Effect.fn("KeptRecords.checkpoint")(function* (
+export const forgedCheckpointReport = Effect.fn("ClientEvidence.checkpoint")(function* (
   tenantId: string,
   treeSize: number,
   problem: string
@@ -403,5 +349,5 @@ export const forgedCheckpointReport = Effect.fn("KeptRecords.checkpoint")(functi
   })
   const head = yield* ends.head({ tenantId, chain: "events" })
   const none = { sequenceNumbers: [], eventsChecked: 0, erased: 0 }
-  return yield* reportOf({ tenantId, head, breaks, started, ...none })
+  return yield* outcomeReport({ tenantId, head, breaks, started, ...none })
 })

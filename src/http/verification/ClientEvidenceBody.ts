@@ -1,22 +1,19 @@
 /**
- * Reads the body of `POST /v1/verify`: events, a receipt or a checkpoint that a caller kept.
- * Refuses what can't be compared with a chain, naming the field; whether it holds is the verifier's
- * word.
+ * Reads the body of `POST /v1/verify`: events, a receipt or a checkpoint that a client kept.
+ * Refuses what can't be compared with a chain, naming the field.
  */
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
-import { parseJson } from "../../domain/json/Json.ts"
+import { type Fields, isObject, parseJson } from "../../domain/json/Json.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
-import type { KeptReceipt } from "../../verify/KeptRecords.ts"
+import type { ClientReceipt } from "../../verify/ClientEvidence.ts"
 import { refuseUnknown } from "../admin/AdminHandlers.ts"
 import { ApiError, invalid } from "../messages/ApiError.ts"
 import { KEPT_EVENTS_MAX, KEPT_NOTE_LENGTH_MAX } from "./VerifySchemas.ts"
 
-export type Kept =
+export type ClientEvidence =
   | { readonly events: ReadonlyArray<AuditEvent> }
-  | { readonly receipt: KeptReceipt }
+  | { readonly receipt: ClientReceipt }
   | { readonly checkpoint: string }
-
-type Fields = Readonly<Record<string, unknown>>
 
 const MEMBERS = ["events", "receipt", "checkpoint"] as const
 const HASH_FORM = /^[0-9a-f]{64}$/
@@ -32,9 +29,6 @@ const EVENT_STRINGS = [
   "content_hash",
   "hash"
 ]
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const fieldsOf = (value: unknown, path: string): Fields => {
   if (!isObject(value)) throw invalid(path, "must be an object")
@@ -125,7 +119,7 @@ const placesOf = (
   })
 }
 
-const receiptOf = (value: unknown): KeptReceipt => {
+const receiptOf = (value: unknown): ClientReceipt => {
   const receipt = fieldsOf(value, "receipt")
   if (receipt["status"] !== "committed") {
     throw invalid("receipt.status", 'must be "committed": no other one says anything of the chain')
@@ -191,7 +185,7 @@ const parsed = (bytes: Buffer): unknown => {
 }
 
 /** What the body holds; throws ApiError. */
-export const keptOf = (bytes: Buffer): Kept => {
+export const clientEvidenceOf = (bytes: Buffer): ClientEvidence => {
   const body = parsed(bytes)
   if (!isObject(body)) throw invalid("body", "must be an object")
   refuseUnknown(Object.keys(body), MEMBERS, "a verification")
