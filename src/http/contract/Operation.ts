@@ -4,8 +4,8 @@
  */
 import { Context } from "effect"
 import { type HttpApiEndpoint, OpenApi } from "effect/http-api"
-import type { Scope } from "../../domain/registry/RegistryEntry.ts"
 import { defined } from "../../domain/Defined.ts"
+import type { Scope } from "../../domain/registry/RegistryEntry.ts"
 import { RequiredScope } from "../server/Authorization.ts"
 
 /** A request header that a handler reads. */
