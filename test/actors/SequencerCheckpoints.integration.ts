@@ -4,6 +4,12 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { advance, stateRecords } from "../../src/actors/sequencer/Changelog.ts"
+import {
+  CHECKPOINT_INTERVAL_MS,
+  stepCheckpoints
+} from "../../src/actors/sequencer/SequencerCheckpoints.ts"
+import type { StateChanges } from "../../src/actors/sequencer/SequencerDraft.ts"
 import {
   emptyReplay,
   emptyState,
@@ -12,15 +18,7 @@ import {
   type SequencerState,
   snapshot
 } from "../../src/actors/sequencer/SequencerState.ts"
-import {
-  advance,
-  CHECKPOINT_INTERVAL_MS,
-  type Changes,
-  type ReceivedCommand,
-  stateRecords,
-  step,
-  stepCheckpoints
-} from "../../src/actors/sequencer/SequencerStep.ts"
+import { type ReceivedCommand, step } from "../../src/actors/sequencer/SequencerStep.ts"
 import { type CheckpointRecord, openNote, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
@@ -81,7 +79,7 @@ class Partition {
   readonly made: Array<CheckpointRecord> = []
   readonly #records = new Map<string, Buffer>()
 
-  take(changes: Changes): Changes {
+  take(changes: StateChanges): StateChanges {
     const ends = {
       eventsNext: this.state.eventsNext + changes.events.length,
       tracesNext: this.state.tracesNext + changes.traces.facts.length
@@ -108,14 +106,14 @@ class Partition {
     }
   }
 
-  apply(wishes: ReadonlyArray<Wish>, by = checkpointSigner, now = NOW): Changes {
+  apply(wishes: ReadonlyArray<Wish>, by = checkpointSigner, now = NOW): StateChanges {
     const receivedCommands = wishes.map((wish, index) =>
       toArrival(wish, this.state.applied + 1 + index)
     )
     return this.take(step(this.state, receivedCommands, by, now))
   }
 
-  byClock(now: string, by = checkpointSigner): Changes | undefined {
+  byClock(now: string, by = checkpointSigner): StateChanges | undefined {
     const changes = stepCheckpoints(this.state, by, now)
     return changes && this.take(changes)
   }
@@ -131,7 +129,8 @@ class Partition {
   }
 }
 
-const only = ({ decided }: Changes): CheckpointRecord | undefined => decided[0]?.receipt.checkpoint
+const only = ({ receipts }: StateChanges): CheckpointRecord | undefined =>
+  receipts[0]?.receipt.checkpoint
 
 /** The roots are those of the first events of each chain, and the notes are signed. */
 const assertTrue = (partition: Partition): void => {
@@ -171,7 +170,7 @@ describe("the command checkpoint", () => {
     partition.apply([{ tenantId: "acme", events: 5 }])
     const head = partition.state.heads.get("acme")
     const changes = partition.apply([wish])
-    const [{ attempt, probe, receipt }] = changes.decided as [Changes["decided"][0]]
+    const [{ attempt, probe, receipt }] = changes.receipts as [StateChanges["receipts"][0]]
     assert.deepStrictEqual([attempt, probe, receipt.status], ["attempt-1", true, "committed"])
     assert.deepStrictEqual([changes.events.length, changes.heads.size], [0, 0])
     assert.deepStrictEqual(partition.state.heads.get("acme"), head)
@@ -217,7 +216,7 @@ describe("the command checkpoint", () => {
   it("has no checkpoint to give of an empty chain, and knows the tenant no better then", () => {
     const partition = new Partition()
     const changes = partition.apply([wish])
-    assert.strictEqual(changes.decided[0]?.receipt.status, "committed")
+    assert.strictEqual(changes.receipts[0]?.receipt.status, "committed")
     assert.isUndefined(only(changes))
     assert.strictEqual(partition.state.heads.size, 0)
     partition.apply([{ tenantId: "acme", events: 2 }])
@@ -234,7 +233,7 @@ describe("the command checkpoint", () => {
       { tenantId: "acme", events: 3 },
       { tenantId: "globex", events: "checkpoint" }
     ])
-    const sizes = changes.decided.map(({ receipt }) => receipt.checkpoint?.tree_size)
+    const sizes = changes.receipts.map(({ receipt }) => receipt.checkpoint?.tree_size)
     assert.deepStrictEqual(sizes, [undefined, 2, undefined, undefined, 4])
     assertTrue(partition)
     assert.strictEqual(only(partition.apply([wish]))?.tree_size, 5)
@@ -257,7 +256,7 @@ describe("the command checkpoint", () => {
     ]
     const changes = partition.take(step(partition.state, chunk, checkpointSigner, NOW))
     assert.strictEqual(changes.quarantined.length, 1)
-    assert.strictEqual(changes.decided[3]?.receipt.checkpoint?.tree_size, 4)
+    assert.strictEqual(changes.receipts[3]?.receipt.checkpoint?.tree_size, 4)
     assertTrue(partition)
   })
 })
@@ -274,12 +273,12 @@ describe("the command checkpoint of a tenant with traces", () => {
     ])
     const facts = partition.hashes.get("acme/traces")!.length
     assert.isAbove(facts, 4)
-    const { checkpoint, trace_checkpoint } = partition.apply([wish]).decided[0]!.receipt
+    const { checkpoint, trace_checkpoint } = partition.apply([wish]).receipts[0]!.receipt
     assert.deepInclude(checkpoint, { tenant_id: "acme", tree_size: 3 })
     assert.notProperty(checkpoint, "chain")
     assert.deepInclude(trace_checkpoint, { tenant_id: "acme", chain: "traces", tree_size: facts })
     partition.restart()
-    assert.deepInclude(partition.apply([wish]).decided[0]!.receipt, {
+    assert.deepInclude(partition.apply([wish]).receipts[0]!.receipt, {
       checkpoint: checkpoint!,
       trace_checkpoint: trace_checkpoint!
     })
@@ -290,7 +289,7 @@ describe("the command checkpoint of a tenant with traces", () => {
   it("has only that of its facts where it has no events", () => {
     const partition = new Partition()
     partition.apply([{ tenantId: "acme", events: 0, executions: 1 }])
-    const { receipt } = partition.apply([wish]).decided[0]!
+    const { receipt } = partition.apply([wish]).receipts[0]!
     assert.isUndefined(receipt.checkpoint)
     assert.strictEqual(receipt.trace_checkpoint?.chain, "traces")
     assertTrue(partition)
@@ -334,13 +333,13 @@ describe("the tree of a chain", () => {
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 8 }),
         (wishes, cuts) => {
           const whole = new Partition()
-          const answers = whole.apply(wishes).decided.map(({ receipt }) => receipt.checkpoint)
+          const answers = whole.apply(wishes).receipts.map(({ receipt }) => receipt.checkpoint)
           const cut = new Partition()
           const others: Array<CheckpointRecord | undefined> = []
           for (let at = 0, turn = 0; at < wishes.length; turn++) {
             const part = wishes.slice(at, at + cuts[turn % cuts.length]!)
             at += part.length
-            others.push(...cut.apply(part).decided.map(({ receipt }) => receipt.checkpoint))
+            others.push(...cut.apply(part).receipts.map(({ receipt }) => receipt.checkpoint))
             cut.restart()
           }
           assert.deepStrictEqual(others, answers)
@@ -394,7 +393,7 @@ describe("the tree of a chain", () => {
         { tenantId: "acme", events: "checkpoint" }
       ])
       assert.strictEqual(changes.events.length, 2)
-      assert.isUndefined(changes.decided[1]?.receipt.checkpoint)
+      assert.isUndefined(changes.receipts[1]?.receipt.checkpoint)
       assert.isUndefined(partition.byClock(later(3_600_000)))
     }
     assert.strictEqual(partition.state.heads.get("acme")?.sequence_number, 7)
@@ -421,7 +420,7 @@ describe("checkpoints by the clock", () => {
       first.checkpoints.map((made) => made.tenant_id),
       ["acme", "globex"]
     )
-    assert.deepStrictEqual([first.applied, first.decided.length], [partition.state.applied, 0])
+    assert.deepStrictEqual([first.applied, first.receipts.length], [partition.state.applied, 0])
     assert.isUndefined(partition.byClock(later(3_600_000)))
     partition.apply([{ tenantId: "acme", events: 1 }])
     partition.restart()

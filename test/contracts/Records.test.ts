@@ -4,6 +4,8 @@
  */
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
+import { advance, stateRecords } from "../../src/actors/sequencer/Changelog.ts"
+import type { StateChanges } from "../../src/actors/sequencer/SequencerDraft.ts"
 import {
   emptyState,
   handOverRecord,
@@ -12,13 +14,7 @@ import {
   signerRecord,
   snapshot
 } from "../../src/actors/sequencer/SequencerState.ts"
-import {
-  advance,
-  type Changes,
-  type ReceivedCommand,
-  stateRecords,
-  step
-} from "../../src/actors/sequencer/SequencerStep.ts"
+import { type ReceivedCommand, step } from "../../src/actors/sequencer/SequencerStep.ts"
 import { exampleEvent, exampleLink } from "../../src/contracts/ExampleEvent.ts"
 import {
   isTenantId,
@@ -222,13 +218,13 @@ const receivedCommands: ReadonlyArray<ReceivedCommand> = [
 ]
 
 interface Outcome {
-  readonly changes: Changes
+  readonly changes: StateChanges
   readonly state: ReadonlyArray<StateRecord>
   readonly receipts: ReadonlyArray<unknown>
 }
 
 /** Of a partition whose signing key was replaced. */
-const ofKeyChange = ({ checkpoints }: Changes): ReadonlyArray<StateRecord> => [
+const ofKeyChange = ({ checkpoints }: StateChanges): ReadonlyArray<StateRecord> => [
   handOverRecord(checkpoints[0]!),
   signerRecord({ vkey: checkpointSigner.signer.vkey, previous: null }),
   signerRecord({ vkey: checkpointSigner.signer.vkey, previous: checkpointSigner.signer.vkey })
@@ -245,7 +241,7 @@ const run = (): Outcome => {
     ...stateRecords(state, changes, ends)
   ]
   advance(state, changes, ends)
-  const receipts = changes.decided.map(({ eventsBefore, receipt }) => ({
+  const receipts = changes.receipts.map(({ eventsBefore, receipt }) => ({
     ...receipt,
     events_next: eventsBefore
   }))

@@ -6,8 +6,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { ChainEnds } from "../../src/actors/chainEnds/ChainEnds.ts"
 import { ProjectionProgress } from "../../src/actors/log/ProjectionProgress.ts"
+import { advance } from "../../src/actors/sequencer/Changelog.ts"
 import { emptyState } from "../../src/actors/sequencer/SequencerState.ts"
-import { advance, step } from "../../src/actors/sequencer/SequencerStep.ts"
+import { step } from "../../src/actors/sequencer/SequencerStep.ts"
 import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { noProgress } from "../../src/domain/records/Progress.ts"
 import {
@@ -63,7 +64,7 @@ const factsOf = (operations: ReadonlyArray<object>): ReadonlyArray<string> => {
       eventsNext: 0,
       tracesNext: state.tracesNext + changes.traces.facts.length
     })
-    assert.deepStrictEqual(changes.decided[0]?.receipt.errors, [])
+    assert.deepStrictEqual(changes.receipts[0]?.receipt.errors, [])
     return changes.traces.facts.map(({ body }) => body)
   })
 }

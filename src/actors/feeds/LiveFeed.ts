@@ -3,62 +3,40 @@
  * subscribers, each event serialised once. A subscriber that can't keep up is closed and resumes by
  * its last id; it never slows the others.
  */
-import { Context, Effect, Layer, Option, RcMap, Schedule, Schema, type Scope, Stream } from "effect"
+import { Context, Effect, Layer, Option, RcMap, Schema, type Scope, Stream } from "effect"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { type EventFilter, matches } from "../../domain/events/EventFilter.ts"
 import { parseJson } from "../../domain/json/Json.ts"
-import type { TopicKind } from "../../domain/records/Topics.ts"
-import {
-  EventLog,
-  type LogReader,
-  type LogRecord,
-  type LogUnavailable
-} from "../../ports/EventLog.ts"
+import { EventLog, type LogRecord, type LogUnavailable } from "../../ports/EventLog.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import { catchingUp } from "../follower/CaughtUp.ts"
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
-import { reportMalformed, takeEach } from "../log/Malformed.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
 import {
+  IDLE_TIME,
+  openFeed,
+  openStream,
+  REPLAY_TIMEOUT,
+  type ResumePointInvalid,
+  type Subscribing
+} from "./LiveStream.ts"
+import {
   type LiveMessage,
-  openReader,
   READER_LIMITS,
   type ReaderLimits,
-  type ReaderOptions,
   Readers,
   type Subscriber
 } from "./Subscriber.ts"
-
-/** The resume point is not within the tenant's chain. */
-export class ResumePointInvalid extends Schema.TaggedError<ResumePointInvalid>()(
-  "ResumePointInvalid",
-  { message: Schema.String }
-) {}
 
 /** The tenant has as many streams open as it may. */
 export class TooManyStreams extends Schema.TaggedError<TooManyStreams>()("TooManyStreams", {
   limit: Schema.Int
 }) {}
 
-/** Milliseconds after which a client connects again when its stream ends. */
-const RETRY_MS = 3_000
-export const KEEP_ALIVE = "15 seconds"
-/** Time that a replay waits for the store to hold what the log holds. */
-export const REPLAY_TIMEOUT = "10 seconds"
-const FETCH_BYTES = 2 * 1_048_576
-const FETCH_WAIT_MS = 1_000
-/** Time that a partition without subscribers is still read, for those who reconnect. */
-export const IDLE_TIME = "10 seconds"
-
-export interface Subscription {
-  readonly tenantId: string
-  readonly keyId: string
+export interface Subscription extends Subscribing {
   readonly filter: EventFilter
-  /** Resume after this sequence number; undefined is live only. */
-  readonly after: number | undefined
-  readonly onStalled?: ReaderOptions<never>["onStalled"]
 }
 
 export class LiveFeed extends Context.Service<
@@ -86,8 +64,6 @@ export class LiveFeed extends Context.Service<
 >()("alk/LiveFeed") {}
 
 const encoder = new TextEncoder()
-/** Without an empty line: to some clients that would be an event without data. */
-export const RETRY_LINE = encoder.encode(`retry: ${RETRY_MS}\n`)
 
 /** One event as SSE; `data` is the stored JSON, which holds no line break. */
 const toMessage = (sequenceNumber: number, body: string): Uint8Array =>
@@ -143,47 +119,14 @@ class Feed {
   }
 }
 
-/** Hand on every record of one partition from `start` on, for as long as there are subscribers. */
-export const readForEver = (
-  reader: LogReader,
-  topic: TopicKind,
-  partition: number,
-  start: number,
-  deliver: (record: LogRecord) => void
-) => {
-  let offset = start
-  const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
-  return Effect.suspend(() => reader.fetch([{ topic, partition, offset }], limits)).pipe(
-    Effect.flatMap(([fetched]) => {
-      if (fetched === undefined) return Effect.void
-      offset = fetched.nextOffset
-      return reportMalformed(takeEach(fetched, fetched.records, deliver))
-    }),
-    Effect.forever,
-    Effect.catchDefect((defect) => Effect.fail(defect)),
-    Effect.retry(Schedule.spaced("500 millis"))
-  )
-}
-
-const makeFeed = Effect.fnUntraced(function* (partition: number) {
-  const log = yield* EventLog
-  const reader = yield* log.reader
-  const { end } = yield* log.bounds("events", partition)
-  const feed = new Feed()
-  const deliver = (record: LogRecord) => feed.deliver(record)
-  yield* Effect.forkScoped(readForEver(reader, "events", partition, end, deliver))
-  yield* Effect.forkScoped(
-    Effect.sync(() => feed.keepAlive()).pipe(Effect.delay(KEEP_ALIVE), Effect.forever)
-  )
-  return feed
-})
-
-/** The stored events after the resume point up to the start point, from the store. */
-const replayFrom = Effect.fnUntraced(function* (subscription: Subscription, head: number) {
-  const { after, filter, tenantId } = subscription
+/** The stored events after one up to another, from the store. */
+const storedEvents = Effect.fnUntraced(function* (
+  { filter, tenantId }: Subscription,
+  after: number,
+  head: number
+) {
   const store = yield* EventStore
   const projection = yield* ProjectionProgress
-  if (after === undefined || after >= head) return Stream.empty
   const shown = yield* catchingUp(tenantId, "events")
   const bounded = {
     ...filter,
@@ -211,10 +154,12 @@ const replayFrom = Effect.fnUntraced(function* (subscription: Subscription, head
 const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: ReaderLimits) {
   const context = yield* Effect.context<EventLog | EventStore | ProjectionProgress>()
   const log = yield* EventLog
-  const heads = yield* Heads
-  const keys = yield* Keys
-  const feeds = yield* RcMap.make({ lookup: makeFeed, idleTimeToLive: IDLE_TIME })
+  const feeds = yield* RcMap.make({
+    lookup: (partition: number) => openFeed({ topic: "events", partition }, new Feed()),
+    idleTimeToLive: IDLE_TIME
+  })
   const readers = new Readers(limits)
+  const sources = { readers, heads: yield* Heads, keys: yield* Keys }
   const open = new Map<string, number>()
   let subscribers = 0
   const count = (tenantId: string, by: 1 | -1) =>
@@ -234,38 +179,18 @@ const makeLiveFeed = Effect.fnUntraced(function* (streamsMax: number, limits: Re
       () => count(tenantId, -1)
     )
   const subscribe: LiveFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
-    const { after, filter, keyId, onStalled, tenantId } = subscription
+    const { filter, tenantId } = subscription
     yield* admit(tenantId)
     const feed = yield* RcMap.get(feeds, log.partitionOf(tenantId))
-    const subscriber = yield* openReader<LiveEvent>(readers, {
+    return yield* openStream<LiveEvent, LogUnavailable>(sources, subscription, {
+      chain: "events",
+      stream: "events",
       wanted: wantedBy(filter),
-      onStalled,
-      details: { tenant: tenantId, stream: "events" }
+      join: (subscriber) => feed.join(tenantId, subscriber),
+      leave: (subscriber) => feed.leave(tenantId, subscriber),
+      replay: (after, head) =>
+        storedEvents(subscription, after, head).pipe(Effect.provideContext(context))
     })
-    yield* Effect.acquireRelease(
-      Effect.sync(() => feed.join(tenantId, subscriber)),
-      () => Effect.sync(() => feed.leave(tenantId, subscriber))
-    )
-    const head = (yield* heads.head(tenantId))?.sequence_number ?? 0
-    if (after !== undefined && after > head) {
-      return yield* new ResumePointInvalid({
-        message: `sequence ${after} lies beyond the head of the chain, ${head}`
-      })
-    }
-    yield* Effect.forkScoped(
-      keys.revoked(keyId).pipe(Effect.andThen(Effect.sync(() => subscriber.close())))
-    )
-    const replay = yield* replayFrom(subscription, head).pipe(Effect.provideContext(context))
-    const live = Stream.suspend(() => {
-      subscriber.begin(head)
-      return subscriber.messages()
-    })
-    return Stream.make(RETRY_LINE).pipe(
-      Stream.concat(replay),
-      Stream.concat(live),
-      // A replay that can't go on ends the stream: the client resumes after `retry:`.
-      Stream.catch(() => Stream.empty)
-    )
   })
   return LiveFeed.of({ admit, readers, subscribe, subscribers: Effect.sync(() => subscribers) })
 })

@@ -14,17 +14,16 @@ import { isCaughtUp } from "../follower/CaughtUp.ts"
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
+import { LiveFeed, type TooManyStreams } from "./LiveFeed.ts"
 import {
   IDLE_TIME,
-  KEEP_ALIVE,
-  LiveFeed,
+  openFeed,
+  openStream,
   REPLAY_TIMEOUT,
-  RETRY_LINE,
-  ResumePointInvalid,
-  readForEver,
-  type TooManyStreams
-} from "./LiveFeed.ts"
-import { type LiveMessage, openReader, type ReaderOptions, type Subscriber } from "./Subscriber.ts"
+  type ResumePointInvalid,
+  type Subscribing
+} from "./LiveStream.ts"
+import type { LiveMessage, Subscriber } from "./Subscriber.ts"
 
 /** The tenant has no such execution. */
 export class ExecutionUnknown extends Schema.TaggedError<ExecutionUnknown>()(
@@ -38,13 +37,8 @@ export class ExecutionTooLarge extends Schema.TaggedError<ExecutionTooLarge>()(
   {}
 ) {}
 
-export interface TraceSubscription {
-  readonly tenantId: string
-  readonly keyId: string
+export interface TraceSubscription extends Subscribing {
   readonly executionId: string
-  /** Resume after this chain sequence; undefined is live only. */
-  readonly after: number | undefined
-  readonly onStalled?: ReaderOptions<never>["onStalled"]
 }
 
 export class TraceFeed extends Context.Service<
@@ -276,19 +270,6 @@ class PartitionFeed {
   }
 }
 
-const makePartitionFeed = Effect.fnUntraced(function* (partition: number) {
-  const log = yield* EventLog
-  const reader = yield* log.reader
-  const { end } = yield* log.bounds("traces", partition)
-  const feed = new PartitionFeed()
-  const deliver = (record: LogRecord) => feed.deliver(record)
-  yield* Effect.forkScoped(readForEver(reader, "traces", partition, end, deliver))
-  yield* Effect.forkScoped(
-    Effect.sync(() => feed.keepAlive()).pipe(Effect.delay(KEEP_ALIVE), Effect.forever)
-  )
-  return feed
-})
-
 const notInTime = new LogUnavailable({
   operation: "follow an execution",
   cause: new Error("the store has not caught up with the log")
@@ -324,7 +305,7 @@ const makeChannel = (feeds: RcMap.RcMap<number, PartitionFeed, LogUnavailable>) 
   })
 
 /** Of rows, in order, that are in the store under one sequence the one that replaced the others. */
-const settled = (rows: ReadonlyArray<StoredRow>): ReadonlyArray<StoredRow> => {
+const newestVersions = (rows: ReadonlyArray<StoredRow>): ReadonlyArray<StoredRow> => {
   const kept: Array<StoredRow> = []
   for (const row of rows) {
     const last = kept.at(-1)
@@ -334,16 +315,18 @@ const settled = (rows: ReadonlyArray<StoredRow>): ReadonlyArray<StoredRow> => {
   return kept
 }
 
-/** The changes after the resume point up to the head, from the store. */
-const replayOf = Effect.fnUntraced(function* (subscription: TraceSubscription, head: number) {
-  const { after, executionId, tenantId } = subscription
-  if (after === undefined || after >= head) return Stream.empty
+/** The changes after a place up to the head, from the store. */
+const storedChanges = Effect.fnUntraced(function* (
+  { executionId, tenantId }: TraceSubscription,
+  after: number,
+  head: number
+) {
   const store = yield* TraceStore
   const context = yield* Effect.context<EventLog | ProjectionProgress>()
   const replay = new ExecutionReplay()
   const messages = Stream.suspend(() => store.rows(tenantId, executionId)).pipe(
     Stream.map((rows) =>
-      settled(rows).flatMap(({ body }) => {
+      newestVersions(rows).flatMap(({ body }) => {
         const fact = parseFact(body)
         if (fact === undefined || fact.fact_number <= replay.folded) return []
         const { message, sequenceNumber } = replay.take(fact, body.length)
@@ -357,50 +340,32 @@ const replayOf = Effect.fnUntraced(function* (subscription: TraceSubscription, h
 
 const makeTraceFeed = Effect.gen(function* () {
   const context = yield* Effect.context<EventLog | TraceStore | ProjectionProgress>()
-  const heads = yield* Heads
-  const keys = yield* Keys
   const live = yield* LiveFeed
+  const sources = { readers: live.readers, heads: yield* Heads, keys: yield* Keys }
   const store = yield* TraceStore
   const projection = yield* ProjectionProgress
-  const feeds = yield* RcMap.make({ lookup: makePartitionFeed, idleTimeToLive: IDLE_TIME })
+  const feeds = yield* RcMap.make({
+    lookup: (partition: number) => openFeed({ topic: "traces", partition }, new PartitionFeed()),
+    idleTimeToLive: IDLE_TIME
+  })
   const channels = yield* RcMap.make({ lookup: makeChannel(feeds) })
 
   const subscribe: TraceFeed["Service"]["subscribe"] = Effect.fnUntraced(function* (subscription) {
-    const { after, executionId, keyId, onStalled, tenantId } = subscription
+    const { executionId, tenantId } = subscription
     yield* live.admit(tenantId)
     const { final: deduplicate } = projection.of(tenantId)
     const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, deduplicate)
     if (known.length === 0) return yield* new ExecutionUnknown()
     const channel = yield* RcMap.get(channels, `${tenantId}${SEPARATOR}${executionId}`)
     if (channel.isBroken) return yield* notInTime
-    const subscriber = yield* openReader<LiveMessage>(live.readers, {
-      onStalled,
-      details: { tenant: tenantId, stream: "execution" }
+    return yield* openStream<LiveMessage, never>(sources, subscription, {
+      chain: "traces",
+      stream: "execution",
+      join: (subscriber) => channel.subscribers.add(subscriber),
+      leave: (subscriber) => channel.subscribers.delete(subscriber),
+      replay: (after, head) =>
+        storedChanges(subscription, after, head).pipe(Effect.provideContext(context))
     })
-    yield* Effect.acquireRelease(
-      Effect.sync(() => channel.subscribers.add(subscriber)),
-      () => Effect.sync(() => channel.subscribers.delete(subscriber))
-    )
-    const head = (yield* heads.traceHead(tenantId))?.sequence_number ?? 0
-    if (after !== undefined && after > head) {
-      return yield* new ResumePointInvalid({
-        message: `sequence ${after} lies beyond the head of the chain of facts, ${head}`
-      })
-    }
-    yield* Effect.forkScoped(
-      keys.revoked(keyId).pipe(Effect.andThen(Effect.sync(() => subscriber.close())))
-    )
-    const replay = yield* replayOf(subscription, head).pipe(Effect.provideContext(context))
-    const following = Stream.suspend(() => {
-      subscriber.begin(head)
-      return subscriber.messages()
-    })
-    return Stream.make(RETRY_LINE).pipe(
-      Stream.concat(replay),
-      Stream.concat(following),
-      // A replay that can't go on ends the stream: the client resumes after `retry:`.
-      Stream.catch(() => Stream.empty)
-    )
   })
   return TraceFeed.of({ subscribe })
 })

@@ -6,8 +6,8 @@
 import { Effect, Metric } from "effect"
 import { RecordUnreadable, reasonOf } from "../../domain/json/RecordFields.ts"
 import type { TopicKind } from "../../domain/records/Topics.ts"
-import type { LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
-import { scan } from "./PartitionScan.ts"
+import type { EventLog, LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
+import { type Partition, scan } from "./PartitionScan.ts"
 
 /** Lines for the records of one fetch at most: the rest is only counted. */
 const LINES_MAX = 20
@@ -26,7 +26,7 @@ export interface Malformed {
 
 /** Take each record; those that it throws for, or that this service did not write, come back. */
 export const takeEach = (
-  { partition, topic }: { readonly topic: TopicKind; readonly partition: number },
+  { partition, topic }: Partition,
   records: ReadonlyArray<LogRecord>,
   take: (record: LogRecord) => void
 ): ReadonlyArray<Malformed> => {
@@ -74,4 +74,15 @@ export const scanEach = Effect.fnUntraced(function* (
     malformed.push(...takeEach(position, records, take))
   })
   yield* reportMalformed(malformed)
+})
+
+/** Take every record that a partition holds now, in order. */
+export const takeAll = Effect.fnUntraced(function* (
+  log: EventLog["Service"],
+  reader: LogReader,
+  place: Partition,
+  take: (record: LogRecord) => void
+) {
+  const { end, start } = yield* log.bounds(place.topic, place.partition)
+  yield* scanEach(reader, { ...place, offset: start }, end, take)
 })

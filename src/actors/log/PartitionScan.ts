@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import type {
+  EventLog,
   LogReader,
   LogRecord,
   LogUnavailable,
@@ -35,6 +36,28 @@ export const scan = (
       offset = fetched.nextOffset
     }
   })
+
+/** A partition of a topic. */
+export type Partition = Pick<Position, "topic" | "partition">
+
+/** The first offset of a partition, and its last stable one. */
+export interface Bounds {
+  readonly start: number
+  readonly end: number
+}
+
+/** The same for all that a partition holds now; its bounds. */
+export const scanAll = Effect.fnUntraced(function* (
+  log: EventLog["Service"],
+  reader: LogReader,
+  place: Partition,
+  each: (records: ReadonlyArray<LogRecord>, bounds: Bounds) => void
+) {
+  const bounds = yield* log.bounds(place.topic, place.partition)
+  const { end, start } = bounds
+  yield* scan(reader, { ...place, offset: start }, end, (records) => each(records, bounds))
+  return bounds
+})
 
 /** Read on from an offset until `done` says so; for a record that is known to come. */
 export const scanUntil = (

@@ -1,5 +1,5 @@
 /**
- * The sequencer of one partition: the only writer of its chains. It fences whoever wrote before,
+ * The sequencer of one partition: the only writer of its chains. It fences every earlier writer,
  * restores its state, then turns commands into events, receipts and state changes, one transaction
  * per chunk. Only what is committed enters its state; after any failure it is thrown away.
  */
@@ -34,21 +34,20 @@ import {
   type TransactionalWriter,
   type WriterFenced
 } from "../../ports/EventLog.ts"
+import { advance, type LogEnds, stateRecords } from "./Changelog.ts"
 import { itemsRejected } from "./RejectedItems.ts"
+import { PartitionRefused } from "./Restoring.ts"
+import { stepCheckpoints } from "./SequencerCheckpoints.ts"
+import type { StateChanges } from "./SequencerDraft.ts"
 import { changeKey, type KeyChange } from "./SequencerKeys.ts"
-import { PartitionRefused, restore } from "./SequencerRestore.ts"
-import { appliedOf, type SequencerState, type Windows } from "./SequencerState.ts"
+import { restore } from "./SequencerRestore.ts"
 import {
-  advance,
-  type Changes,
-  type LogEnds,
-  PURGED_MAX,
-  type ReceivedCommand,
-  stateRecords,
-  step,
-  stepCheckpoints,
-  stepPurge
-} from "./SequencerStep.ts"
+  appliedRecord,
+  newStateRecord,
+  type SequencerState,
+  type Windows
+} from "./SequencerState.ts"
+import { PURGED_MAX, type ReceivedCommand, step, stepPurge } from "./SequencerStep.ts"
 import { ExecutionCache, type TraceLookup } from "./traces/ExecutionCache.ts"
 
 /** Bytes of one fetch of commands, as they are compressed in the log. */
@@ -64,7 +63,7 @@ const PURGE_LOOK_MICROS = 60_000_000
 /** Bytes of the events in one transaction at most, before compression. */
 const CHUNK_BYTES_MAX = 16 * 1_048_576
 
-/** A record on `alk.commands` stands where another one was expected. */
+/** The offsets of `alk.commands` have a gap. */
 export class CommandsTorn extends Schema.TaggedError<CommandsTorn>()("CommandsTorn", {
   partition: Schema.Int,
   message: Schema.String
@@ -80,36 +79,36 @@ export type SequencerFailure =
 export interface SequencerSettings extends KeyChange {
   readonly windows: Windows
   /**
-   * Where executions are looked up that memory has let go; without it commands that name such are
+   * Where executions are looked up that were evicted; without it commands that name such are
    * refused.
    */
   readonly traceStore?: TraceLookup
 }
 
-export const committedEvents = Metric.counter("alk_events_committed_total", {
+const committedEvents = Metric.counter("alk_events_committed_total", {
   description: "Events committed to the log by the sequencers of this process",
   incremental: true
 })
-export const deduplicatedEvents = Metric.counter("alk_events_deduplicated_total", {
+const deduplicatedEvents = Metric.counter("alk_events_deduplicated_total", {
   description: "Events that were there already, by id and content",
   incremental: true
 })
-export const committedFacts = Metric.counter("alk_trace_facts_committed_total", {
+const committedFacts = Metric.counter("alk_trace_facts_committed_total", {
   description: "Trace facts committed to the log by the sequencers of this process",
   incremental: true
 })
 export const tracesInMemory = Metric.gauge("alk_sequencer_trace_entries", {
   description: "Executions and spans that the sequencer has in memory, per partition"
 })
-export const quarantinedCommands = Metric.counter("alk_commands_quarantined_total", {
+const quarantinedCommands = Metric.counter("alk_commands_quarantined_total", {
   description: "Commands that could not be applied and were set aside",
   incremental: true
 })
-export const commitSeconds = Metric.histogram("alk_commit_duration_seconds", {
+const commitSeconds = Metric.histogram("alk_commit_duration_seconds", {
   description: "Time of one sequencer transaction, from the chunk to the commit",
   boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 })
-export const sequencerLag = Metric.gauge("alk_sequencer_lag_commands", {
+const sequencerLag = Metric.gauge("alk_sequencer_lag_commands", {
   description: "Commands written but not applied yet, per partition"
 })
 
@@ -174,7 +173,7 @@ const receiptRecord = (
 /** What other records refer to by its offset: events and trace facts. */
 const chainedRecords = (
   partition: number,
-  changes: Changes,
+  changes: StateChanges,
   serviceName: string
 ): ReadonlyArray<NewRecord> => [
   ...changes.events.map(
@@ -200,7 +199,7 @@ const chainedRecords = (
 /** Receipts, quarantine, registry and state: what follows once the events have their offsets. */
 const followingRecords = (
   state: SequencerState,
-  changes: Changes,
+  changes: StateChanges,
   { offsets }: Placed,
   serviceName: string
 ): { readonly records: ReadonlyArray<NewRecord>; readonly ends: LogEnds } => {
@@ -213,7 +212,7 @@ const followingRecords = (
     tracesNext: offsets.traces === undefined ? tracesBase : tracesBase + facts.length
   }
   const records: Array<NewRecord> = []
-  for (const { attempt, eventsBefore, factsBefore, probe, receipt } of changes.decided) {
+  for (const { attempt, eventsBefore, factsBefore, probe, receipt } of changes.receipts) {
     const whole: Receipt = {
       ...receipt,
       events_next: eventsBefore === 0 ? state.eventsNext : base + eventsBefore,
@@ -248,8 +247,8 @@ const followingRecords = (
       headers: checkpointHeaders(serviceName, checkpoint)
     })
   }
-  for (const { key, value } of stateRecords(state, changes, ends)) {
-    records.push({ topic: "state", partition, key, value })
+  for (const record of stateRecords(state, changes, ends)) {
+    records.push(newStateRecord(partition, record))
   }
   return { records, ends }
 }
@@ -261,7 +260,7 @@ const weightOf = (received: ReceivedCommand): number =>
     : 0
 
 /** Cut received commands into transactions of bounded size; one command is never cut. */
-export const toChunks = (
+const toChunks = (
   receivedCommands: ReadonlyArray<ReceivedCommand>
 ): ReadonlyArray<Array<ReceivedCommand>> => {
   const chunks: Array<Array<ReceivedCommand>> = []
@@ -286,7 +285,7 @@ export const toChunks = (
   return chunks
 }
 
-const report = (changes: Changes, partition: number) =>
+const report = (changes: StateChanges, partition: number) =>
   Effect.gen(function* () {
     if (changes.events.length > 0) yield* Metric.update(committedEvents, changes.events.length)
     const facts = changes.traces.facts.length
@@ -305,7 +304,7 @@ const report = (changes: Changes, partition: number) =>
 const commit = Effect.fnUntraced(function* (
   writer: TransactionalWriter,
   state: SequencerState,
-  changes: Changes,
+  changes: StateChanges,
   { serviceName }: SequencerSettings
 ) {
   let ends: LogEnds = state
@@ -332,7 +331,7 @@ const commitChunk = Effect.fnUntraced(function* (
   yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
 })
 
-/** Let go of executions that the store shows, and write that down. */
+/** Evict executions that the store shows, and write that down. */
 const evict = Effect.fnUntraced(function* (
   writer: TransactionalWriter,
   state: SequencerState,
@@ -343,10 +342,8 @@ const evict = Effect.fnUntraced(function* (
   const entries = Metric.withAttributes(tracesInMemory, { partition: String(partition) })
   yield* Metric.update(entries, state.traces.size)
   if (records.length === 0) return
-  const applied = appliedOf(state)
-  yield* writer.commit([], () =>
-    [...records, applied].map(({ key, value }) => ({ topic: "state", partition, key, value }))
-  )
+  const all = [...records, appliedRecord(state)]
+  yield* writer.commit([], () => all.map((record) => newStateRecord(partition, record)))
 })
 
 /**

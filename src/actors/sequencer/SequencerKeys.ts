@@ -12,18 +12,18 @@ import {
 } from "../../domain/chain/Checkpoint.ts"
 import { handOver } from "../../domain/chain/KeyLine.ts"
 import { checkpointHeaders } from "../../domain/records/CloudEvent.ts"
-import type { StateRecord } from "../../domain/records/StateRecords.ts"
 import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import type { NewRecord, TransactionalWriter } from "../../ports/EventLog.ts"
-import { PartitionRefused } from "./SequencerRestore.ts"
+import { PartitionRefused } from "./Restoring.ts"
+import type { CheckpointSigner } from "./SequencerCheckpoints.ts"
 import {
   checkpointRecord,
   handOverName,
   handOverRecord,
+  newStateRecord,
   type SequencerState,
   signerRecord
 } from "./SequencerState.ts"
-import type { CheckpointSigner } from "./SequencerStep.ts"
 
 /** Who signs, and who did until now: the key before, while the change is under way. */
 export interface KeyChange extends CheckpointSigner {
@@ -32,13 +32,6 @@ export interface KeyChange extends CheckpointSigner {
 
 /** Trees that are handed over in one transaction at most: signing takes about 50 us each. */
 const HANDED_OVER_MAX = 500
-
-const stateOf = (partition: number, { key, value }: StateRecord): NewRecord => ({
-  topic: "state",
-  partition,
-  key,
-  value
-})
 
 /** Last checkpoints of the trees that this key has not handed over yet. */
 const handOvers = (
@@ -71,8 +64,8 @@ const recordsOf = (
       // The same key may have signed the same size before.
       headers: { ...headers, ce_id: `${headers["ce_id"]}-${signer.keyId}` }
     },
-    stateOf(partition, checkpointRecord(checkpoint)),
-    stateOf(partition, handOverRecord(checkpoint))
+    newStateRecord(partition, checkpointRecord(checkpoint)),
+    newStateRecord(partition, handOverRecord(checkpoint))
   ]
 }
 
@@ -111,7 +104,7 @@ export const changeKey = Effect.fnUntraced(function* (
     for (const checkpoint of part) take(state, checkpoint)
   }
   const changed = { vkey: signer.vkey, previous: previous?.vkey ?? null }
-  yield* writer.commit([], () => [stateOf(partition, signerRecord(changed))])
+  yield* writer.commit([], () => [newStateRecord(partition, signerRecord(changed))])
   state.signer = changed
   if (previous !== undefined) {
     const keys = { from: previous.keyId, to: signer.keyId }

@@ -2,7 +2,7 @@
  * What the sequencer of one partition knows, and the changelog form of it on `alk.state`. Restoring
  * is replaying these records; nothing here decides anything.
  */
-import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
+import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,
   readCheckpoint,
@@ -14,6 +14,7 @@ import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.t
 import { isWriter } from "../../domain/records/CommandWriter.ts"
 import {
   APPLIED_KEY,
+  type StoredProgress,
   CHECKPOINT_PREFIX,
   DEDUP_PREFIX,
   ENTRY_BYTES,
@@ -30,15 +31,16 @@ import {
   SIGNER_KEY,
   type StateRecord,
   type StoredHead,
-  type StoredProgress,
   TRACE_HEAD_PREFIX,
   type TreeSigner,
   type WindowEntry,
   WRITER_PREFIX
 } from "../../domain/records/StateRecords.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
+import type { NewRecord } from "../../ports/EventLog.ts"
 import { PackedWindow, packEntries, unpackEntries } from "./PackedWindow.ts"
-import { isTraceKey, TraceState } from "./traces/TraceState.ts"
+import { isTraceKey } from "./traces/TraceRecords.ts"
+import { TraceState } from "./traces/TraceState.ts"
 
 /** Window entries in one record of a snapshot; 40 bytes each. */
 const SNAPSHOT_ENTRIES = 5_000
@@ -92,14 +94,14 @@ export interface SequencerState {
   /** Offset after the last record on `alk.traces`. */
   tracesNext: number
   /**
-   * Executions whose last fact stands below this offset may have been forgotten: what is not in
-   * `traces` is in the store once that holds `alk.traces` up to here.
+   * Executions whose last fact is below this offset may have been evicted: what is not in `traces`
+   * is in the store once that holds `alk.traces` up to here.
    */
   tracesForgotten: number
   totals: Totals
 }
 
-/** By which a changelog is known to be whole. */
+/** Sums by which a changelog is known to be whole. */
 export interface Totals {
   /** Events, and trace facts, that were ever appended here: the heads add up to them. */
   readonly events: number
@@ -107,6 +109,12 @@ export interface Totals {
   /** Sum of the last numbers of the writers of commands. */
   readonly writers: number
 }
+
+/** The ends of one of the chains by tenant. */
+export const headsOf = (
+  { heads, traceHeads }: Pick<SequencerState, "heads" | "traceHeads">,
+  chain: Chain
+): Map<string, Head> => (chain === "events" ? heads : traceHeads)
 
 export const emptyState = (
   partition: number,
@@ -134,6 +142,14 @@ export const emptyState = (
   totals: { events: 0, facts: 0, writers: 0 }
 })
 
+/** A record of the changelog, ready to be written. */
+export const newStateRecord = (partition: number, { key, value }: StateRecord): NewRecord => ({
+  topic: "state",
+  partition,
+  key,
+  value
+})
+
 export const metaRecord = (partitions: number): StateRecord => ({
   key: META_KEY,
   value: JSON.stringify({ format: 1, partitions })
@@ -144,22 +160,28 @@ export const ownerRecord = (owner: string): StateRecord => ({
   value: JSON.stringify({ owner })
 })
 
-export const appliedRecord = (applied: StoredProgress): StateRecord => ({
-  key: APPLIED_KEY,
-  value: JSON.stringify(applied)
-})
-
-/** The record `applied` of a state as it is. */
-export const appliedOf = (state: SequencerState): StateRecord =>
-  appliedRecord({
-    command_offset: state.applied,
-    events_next: state.eventsNext,
-    traces_next: state.tracesNext,
-    traces_forgotten: state.tracesForgotten,
-    events_total: state.totals.events,
-    facts_total: state.totals.facts,
-    writers_total: state.totals.writers
-  })
+/** The record `applied` of a state. */
+export const appliedRecord = ({
+  applied,
+  eventsNext,
+  totals,
+  tracesForgotten,
+  tracesNext
+}: Pick<
+  SequencerState,
+  "applied" | "eventsNext" | "tracesNext" | "tracesForgotten" | "totals"
+>): StateRecord => {
+  const record: StoredProgress = {
+    command_offset: applied,
+    events_next: eventsNext,
+    traces_next: tracesNext,
+    traces_forgotten: tracesForgotten,
+    events_total: totals.events,
+    facts_total: totals.facts,
+    writers_total: totals.writers
+  }
+  return { key: APPLIED_KEY, value: JSON.stringify(record) }
+}
 
 const sumOf = (heads: ReadonlyMap<string, Head>): number => {
   let sum = 0
@@ -236,6 +258,16 @@ export const headRecord = (
   return { key: `${headPrefixes[chain]}${tenantId}`, value: JSON.stringify(stored) }
 }
 
+/** The records of the heads of one chain. */
+export const headRecords = (
+  chain: Chain,
+  heads: ReadonlyMap<string, Head>,
+  trees: ReadonlyMap<string, Frontier>
+): ReadonlyArray<StateRecord> =>
+  [...heads].map(([tenantId, head]) =>
+    headRecord(chain, tenantId, head, trees.get(treeNameOf(tenantId, chain)))
+  )
+
 export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord => ({
   key: `${CHECKPOINT_PREFIX}${treeOfCheckpoint(checkpoint)}`,
   value: JSON.stringify(checkpoint)
@@ -254,7 +286,7 @@ export const signerRecord = (signer: TreeSigner): StateRecord => ({
   value: JSON.stringify(signer)
 })
 
-/** null: the writer is remembered no longer. */
+/** null: the writer is no longer remembered. */
 export const writerRecord = (writer: string, number: number | null): StateRecord => ({
   key: `${WRITER_PREFIX}${writer}`,
   value: number === null ? null : JSON.stringify({ number })
@@ -312,11 +344,10 @@ const replayWindow = (records: Map<number, Buffer>, ordinal: number, value: Buff
 }
 
 const replayHead = (into: Replay, chain: Chain, tenantId: string, value: Buffer | null): void => {
-  const { heads, traceHeads, trees } = into.state
-  const ofChain = chain === "events" ? heads : traceHeads
+  const { trees } = into.state
   const treeName = treeNameOf(tenantId, chain)
   const { tree, ...head } = value === null ? {} : readHead(value)
-  moveHead(ofChain, tenantId, "hash" in head ? head : undefined)
+  moveHead(headsOf(into.state, chain), tenantId, "hash" in head ? head : undefined)
   trees.delete(treeName)
   into.treeless.delete(treeName)
   if (value === null) return
@@ -410,12 +441,9 @@ export const finishReplay = (gathered: Replay): SequencerState => ({
 /** The whole state as records: what a rebuilt partition writes to an empty changelog. */
 export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
   const records: Array<StateRecord> = [metaRecord(state.partitions)]
-  for (const [tenantId, head] of state.heads) {
-    records.push(headRecord("events", tenantId, head, state.trees.get(tenantId)))
-  }
-  for (const [tenantId, head] of state.traceHeads) {
-    const tree = state.trees.get(treeNameOf(tenantId, "traces"))
-    records.push(headRecord("traces", tenantId, head, tree))
+  for (const chain of chains) {
+    for (const record of headRecords(chain, headsOf(state, chain), state.trees))
+      records.push(record)
   }
   for (const checkpoint of state.checkpoints.values()) records.push(checkpointRecord(checkpoint))
   for (const checkpoint of state.handOvers.values()) records.push(handOverRecord(checkpoint))
@@ -438,6 +466,6 @@ export const snapshot = (state: SequencerState): ReadonlyArray<StateRecord> => {
     }
     if (chunk.length > 0) records.push(windowRecord(prefix, first, chunk))
   }
-  records.push(appliedOf(state))
+  records.push(appliedRecord(state))
   return records
 }

@@ -5,7 +5,8 @@
  */
 import { Cause, Effect, Option } from "effect"
 import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { ResumePointInvalid, TooManyStreams } from "../../actors/feeds/LiveFeed.ts"
+import type { TooManyStreams } from "../../actors/feeds/LiveFeed.ts"
+import type { ResumePointInvalid } from "../../actors/feeds/LiveStream.ts"
 import type { AdminRefused, AdminTimedOut } from "../../actors/follower/Keys.ts"
 import { tooManyLinks } from "../../domain/registry/Registry.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"

@@ -1,12 +1,8 @@
 /** The live stream of events over a log and a store in memory: each event once, in its order. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
-import {
-  LiveFeed,
-  layerLiveFeed,
-  type ResumePointInvalid,
-  type Subscription
-} from "../../../src/actors/feeds/LiveFeed.ts"
+import { LiveFeed, layerLiveFeed, type Subscription } from "../../../src/actors/feeds/LiveFeed.ts"
+import type { ResumePointInvalid } from "../../../src/actors/feeds/LiveStream.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { Keys } from "../../../src/actors/follower/Keys.ts"
 import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"

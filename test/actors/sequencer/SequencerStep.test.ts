@@ -4,6 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { advance, type LogEnds, stateRecords } from "../../../src/actors/sequencer/Changelog.ts"
+import type { StateChanges } from "../../../src/actors/sequencer/SequencerDraft.ts"
 import {
   emptyReplay,
   emptyState,
@@ -11,14 +13,7 @@ import {
   replay,
   type SequencerState
 } from "../../../src/actors/sequencer/SequencerState.ts"
-import {
-  advance,
-  type Changes,
-  type LogEnds,
-  type ReceivedCommand,
-  stateRecords,
-  step
-} from "../../../src/actors/sequencer/SequencerStep.ts"
+import { type ReceivedCommand, step } from "../../../src/actors/sequencer/SequencerStep.ts"
 import { GENESIS_HASH } from "../../../src/domain/chain/LinkHash.ts"
 import { linkHash } from "../../../src/domain/events/HashChain.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
@@ -105,9 +100,9 @@ interface Said {
   readonly verdicts: Array<string>
 }
 
-const say = (said: Said, changes: Changes): void => {
+const say = (said: Said, changes: StateChanges): void => {
   for (const event of changes.events) said.events.push(`${event.tenantId} ${event.body}`)
-  for (const { receipt } of changes.decided) said.receipts.push(JSON.stringify(receipt))
+  for (const { receipt } of changes.receipts) said.receipts.push(JSON.stringify(receipt))
   for (const verdict of changes.verdicts) said.verdicts.push(JSON.stringify(verdict))
 }
 
@@ -133,7 +128,7 @@ class Changelog {
   }
 }
 
-const endsAfter = (state: SequencerState, { events, traces }: Changes): LogEnds => ({
+const endsAfter = (state: SequencerState, { events, traces }: StateChanges): LogEnds => ({
   eventsNext: state.eventsNext + events.length,
   tracesNext: state.tracesNext + traces.facts.length
 })
@@ -327,7 +322,7 @@ describe("step", () => {
     assert.strictEqual(changes.quarantined[0]?.offset, 1)
     assert.strictEqual(changes.quarantined[0]?.value, value)
     assert.strictEqual(changes.idempotency.length, 0)
-    assert.strictEqual(changes.decided[1]?.receipt.status, "failed")
+    assert.strictEqual(changes.receipts[1]?.receipt.status, "failed")
     assert.strictEqual(changes.applied, 2)
   })
 })

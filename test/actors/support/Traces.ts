@@ -9,12 +9,9 @@ import {
   type TraceCommand
 } from "../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { type EventMark, TraceDraft } from "../../../src/actors/sequencer/traces/TraceDraft.ts"
-import {
-  type EvictionLimits,
-  TraceState,
-  traceRecords
-} from "../../../src/actors/sequencer/traces/TraceState.ts"
-import { applyTraces, type TracesApplied } from "../../../src/actors/sequencer/traces/TraceStep.ts"
+import { traceRecords } from "../../../src/actors/sequencer/traces/TraceRecords.ts"
+import { type EvictionLimits, TraceState } from "../../../src/actors/sequencer/traces/TraceState.ts"
+import { applyTraces, type TraceOutcome } from "../../../src/actors/sequencer/traces/TraceStep.ts"
 import type { Head } from "../../../src/domain/chain/Head.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import type { StateRecord } from "../../../src/domain/records/StateRecords.ts"
@@ -213,7 +210,7 @@ const LIMITS: EvictionLimits = { entriesMax: 1_000_000, evictedMax: 1_000_000 }
 export class Partition {
   readonly bodies: Array<string> = []
   /** Results and errors of each command, in their order. */
-  readonly outcomes: Array<Pick<TracesApplied, "results" | "errors" | "unavailable">> = []
+  readonly outcomes: Array<Pick<TraceOutcome, "results" | "errors" | "unavailable">> = []
   readonly heads = new Map<string, Head>()
   /** Offset of alk.traces that the store shows up to, exclusive. */
   visible = 0
@@ -231,11 +228,11 @@ export class Partition {
   }
 
   /** One command, one chunk. */
-  run(...operations: TraceCommand["operations"]): TracesApplied {
+  run(...operations: TraceCommand["operations"]): TraceOutcome {
     return this.chunk([command(TENANT, operations)], calm)[0]!
   }
 
-  chunk(commands: ReadonlyArray<TraceCommand>, moment: Moment): ReadonlyArray<TracesApplied> {
+  chunk(commands: ReadonlyArray<TraceCommand>, moment: Moment): ReadonlyArray<TraceOutcome> {
     if (moment.catchUp) this.visible = this.#next
     if (moment.restart) this.restart()
     if (moment.evict !== "nothing") this.evict(moment.evict === "everything")

@@ -4,7 +4,8 @@
  */
 import { Deferred, Effect, Layer, Redacted, Stream } from "effect"
 import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
-import { LiveFeed, ResumePointInvalid, TooManyStreams } from "../../../src/actors/feeds/LiveFeed.ts"
+import { LiveFeed, TooManyStreams } from "../../../src/actors/feeds/LiveFeed.ts"
+import { ResumePointInvalid } from "../../../src/actors/feeds/LiveStream.ts"
 import { Readers } from "../../../src/actors/feeds/Subscriber.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { Keys, type Principal } from "../../../src/actors/follower/Keys.ts"
@@ -16,8 +17,9 @@ import {
 } from "../../../src/actors/follower/Receipts.ts"
 import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import { erasedTargetsOf } from "../../../src/actors/projection/ProjectionErasure.ts"
+import { advance } from "../../../src/actors/sequencer/Changelog.ts"
 import { emptyState } from "../../../src/actors/sequencer/SequencerState.ts"
-import { advance, step } from "../../../src/actors/sequencer/SequencerStep.ts"
+import { step } from "../../../src/actors/sequencer/SequencerStep.ts"
 import { treeOfCheckpoint } from "../../../src/domain/chain/Checkpoint.ts"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { type EventFilter, matches } from "../../../src/domain/events/EventFilter.ts"
@@ -158,7 +160,7 @@ export class World {
       hashes.push(hash)
     }
     this.proofs.stored.push(...changes.checkpoints)
-    for (const { attempt, receipt } of changes.decided) {
+    for (const { attempt, receipt } of changes.receipts) {
       const final = { ...receipt, events_next: this.state.eventsNext }
       this.receipts.set(receipt.receipt_id, final)
       this.settle(attempt, { kind: "outcome", receipt: final, receiptOffset: 0 })

@@ -3,7 +3,8 @@
  * as a store would, and switches for what may go wrong.
  */
 import { Effect, Layer, Stream } from "effect"
-import { ResumePointInvalid, TooManyStreams } from "../../../src/actors/feeds/LiveFeed.ts"
+import { TooManyStreams } from "../../../src/actors/feeds/LiveFeed.ts"
+import { ResumePointInvalid } from "../../../src/actors/feeds/LiveStream.ts"
 import {
   ExecutionUnknown,
   TraceFeed,

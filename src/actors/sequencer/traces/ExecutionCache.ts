@@ -37,7 +37,7 @@ const LOOK_MICROS = 1_000_000
 /** What the cache asks of the store. */
 export type TraceLookup = Pick<TraceStore["Service"], "load" | "position">
 
-const NOTHING: MissingExecutions = { executions: [], spans: [] }
+const NONE: MissingExecutions = { executions: [], spans: [] }
 
 const commandsOf = (chunk: ReadonlyArray<ReceivedCommand>): ReadonlyArray<TraceCommand> =>
   chunk.flatMap((received) =>
@@ -73,18 +73,17 @@ export class ExecutionCache {
     this.#progress = noProgress(state.partition)
   }
 
-  /** Load what the chunk needs; what comes back could not be loaded. */
+  /** Load what the chunk needs; the result is what could not be loaded. */
   prepare(chunk: ReadonlyArray<ReceivedCommand>): Effect.Effect<MissingExecutions> {
     const commands = commandsOf(chunk)
-    const wanted =
-      commands.length === 0 ? NOTHING : missingExecutionsOf(this.#state.traces, commands)
-    const { executions, spans } = wanted
-    if (executions.length + spans.length === 0) return Effect.succeed(NOTHING)
+    const missing = commands.length === 0 ? NONE : missingExecutionsOf(this.#state.traces, commands)
+    const { executions, spans } = missing
+    if (executions.length + spans.length === 0) return Effect.succeed(NONE)
     if (this.#store === undefined) {
-      // Nothing was ever forgotten: what memory lacks does not exist.
-      return Effect.succeed(this.#state.tracesForgotten === 0 ? NOTHING : wanted)
+      // Nothing was ever evicted: what is not in memory does not exist.
+      return Effect.succeed(this.#state.tracesForgotten === 0 ? NONE : missing)
     }
-    return this.#load(this.#store, wanted).pipe(
+    return this.#load(this.#store, missing).pipe(
       Effect.timeoutOption(LOAD_TIMEOUT),
       Effect.catch((error) =>
         Effect.as(
@@ -95,12 +94,12 @@ export class ExecutionCache {
       Effect.map((loaded) => {
         if (Option.isNone(loaded)) {
           this.#confirmed = false
-          return wanted
+          return missing
         }
         const now = nowMicros()
         const taken = loaded.value.map((execution) => this.#state.traces.take(execution, now))
-        // What the store holds of one of them is no execution: as if it had not answered.
-        return taken.every(Boolean) ? NOTHING : wanted
+        // What the store holds of one of them is no execution: treated as if it had not answered.
+        return taken.every(Boolean) ? NONE : missing
       })
     )
   }
@@ -151,7 +150,7 @@ export class ExecutionCache {
       const { rebuilding, traces_next } = this.#progress
       if (!rebuilding && traces_next >= tracesForgotten) {
         if (this.#confirmed) return
-        // `alk.progress` does not know of a store that was emptied behind its back.
+        // `alk.progress` does not show that the store was emptied from outside.
         const last = yield* store.position(partition)
         this.#confirmed = (last?.offset ?? -1) + 1 >= tracesForgotten
         if (this.#confirmed) return

@@ -1,6 +1,6 @@
 /**
  * Which executions a chunk of commands has to know that are not in memory: they are loaded from the
- * store before the step. What can't exist before the chunk is not wanted; nothing is decided here.
+ * store before the step. What can't exist before the chunk is not loaded; nothing is decided here.
  */
 import type { TraceOperation } from "../../../domain/traces/TraceOperation.ts"
 import type { TraceKey } from "../../../ports/TraceStore.ts"
@@ -23,8 +23,8 @@ export interface TraceMemory {
   executionOf(tenantId: string, spanId: string): string | undefined
 }
 
-/** What has to be known to decide on an operation. */
-export interface Needs {
+/** The ids of what has to be known to decide on an operation. */
+export interface NamedIds {
   readonly executionId?: string
   /** A span whose execution is not named, or whose id may be taken anywhere in the tenant. */
   readonly spanId?: string
@@ -34,7 +34,7 @@ export interface Needs {
  * Ids of OpenTelemetry spans are derived from their trace, which names the execution: they are not
  * looked for in others.
  */
-export const needsOf = (operation: TraceOperation): Needs => {
+export const idsNamedBy = (operation: TraceOperation): NamedIds => {
   switch (operation.op) {
     case "execution.start":
       return operation.fresh ? {} : { executionId: operation.executionId }
@@ -55,7 +55,7 @@ export const needsOf = (operation: TraceOperation): Needs => {
 /** One text for tenant and id; no tenant has a slash in it. */
 export const keyText = (tenantId: string, id: string): string => `${tenantId}/${id}`
 
-class Gathering {
+class MissingFromMemory implements MissingExecutions {
   readonly executions: Array<TraceKey> = []
   readonly spans: Array<TraceKey> = []
   readonly #memory: TraceMemory
@@ -67,7 +67,7 @@ class Gathering {
     this.#memory = memory
   }
 
-  wantExecution(tenantId: string, id: string): void {
+  addExecution(tenantId: string, id: string): void {
     const key = keyText(tenantId, id)
     if (this.#coveredExecutions.has(key)) return
     if (this.#memory.execution(tenantId, id)?.header.complete === true) return
@@ -75,11 +75,11 @@ class Gathering {
     this.executions.push({ tenantId, id })
   }
 
-  wantSpan(tenantId: string, id: string): void {
+  addSpan(tenantId: string, id: string): void {
     const key = keyText(tenantId, id)
     if (this.#coveredSpans.has(key)) return
     const executionId = this.#memory.executionOf(tenantId, id)
-    if (executionId !== undefined) return this.wantExecution(tenantId, executionId)
+    if (executionId !== undefined) return this.addExecution(tenantId, executionId)
     this.#coveredSpans.add(key)
     this.spans.push({ tenantId, id })
   }
@@ -100,14 +100,14 @@ export const missingExecutionsOf = (
   memory: TraceMemory,
   commands: ReadonlyArray<TraceCommand>
 ): MissingExecutions => {
-  const gathering = new Gathering(memory)
+  const missing = new MissingFromMemory(memory)
   for (const { operations, tenantId } of commands) {
-    for (const operation of operations) gathering.cover(tenantId, operation)
+    for (const operation of operations) missing.cover(tenantId, operation)
     for (const operation of operations) {
-      const { executionId, spanId } = needsOf(operation)
-      if (executionId !== undefined) gathering.wantExecution(tenantId, executionId)
-      if (spanId !== undefined) gathering.wantSpan(tenantId, spanId)
+      const { executionId, spanId } = idsNamedBy(operation)
+      if (executionId !== undefined) missing.addExecution(tenantId, executionId)
+      if (spanId !== undefined) missing.addSpan(tenantId, spanId)
     }
   }
-  return { executions: gathering.executions, spans: gathering.spans }
+  return missing
 }

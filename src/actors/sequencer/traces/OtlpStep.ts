@@ -33,9 +33,9 @@ const parentOf = (
   { parentSpanId }: RecordOtlpSpan
 ): string | undefined =>
   parentSpanId
-  ?? (entry === undefined || entry.header.provisional ? undefined : entry.header.rootSpanId)
+  ?? (entry === undefined || entry.header.provisional ? undefined : entry.header.root_span_id)
 
-/** Before a span without a parent has come, another id stands for the root. */
+/** Before a span without a parent has come, the root has a synthetic id. */
 const recordExecution = (
   command: CommandDraft,
   entry: ExecutionEntry,
@@ -47,8 +47,6 @@ const recordExecution = (
     entry,
     {
       type: "execution.started",
-      execution_id: entry.executionId,
-      fact_number: entry.header.factCount + 1,
       agent_id: agentId,
       root_span_id: isRoot ? spanId : syntheticRootId,
       source: "otlp",
@@ -88,26 +86,12 @@ export class OtlpSpans {
     for (const recording of this.#accepted()) {
       const { events, executionId, spanId } = recording.operation
       const entry = this.#command.execution(executionId)!
-      for (const { details, eventId, eventType, timestamp } of events) {
-        const key = traceEventKeyOf(this.#command.tenantId, eventId)
+      for (const event of events) {
+        const key = traceEventKeyOf(this.#command.tenantId, event.eventId)
         if (this.#command.findEvent(key) !== undefined) continue
-        const sequenceNumber = entry.header.eventCount + 1
-        this.#command.record(
-          entry,
-          {
-            type: "span.event",
-            execution_id: executionId,
-            fact_number: entry.header.factCount + 1,
-            span_id: spanId,
-            event_id: eventId,
-            event_type: eventType,
-            sequence_number: sequenceNumber,
-            timestamp
-          },
-          details
-        )
+        const number = this.#command.recordEvent(entry, spanId, event)
         // A derived id says all there is to compare: two events with one id are the same event.
-        this.#command.rememberEvent({ key, mark: key, number: sequenceNumber })
+        this.#command.rememberEvent({ key, mark: key, number })
         recording.hasNews = true
       }
     }
@@ -124,11 +108,9 @@ export class OtlpSpans {
         entry,
         {
           type: "span.ended",
-          execution_id: executionId,
-          fact_number: entry.header.factCount + 1,
           span_id: spanId,
           status,
-          ended_at: laterOf(endedAt, span.startedAt)
+          ended_at: laterOf(endedAt, span.started_at)
         },
         endDetails
       )
@@ -144,19 +126,13 @@ export class OtlpSpans {
       const { header } = entry
       if (header.status !== "RUNNING" || header.source !== "otlp") continue
       // Nothing is under the id of a root that has not arrived.
-      const root = entry.span(header.rootSpanId)
+      const root = entry.span(header.root_span_id)
       if (root === undefined || root.status === "RUNNING") continue
-      this.#command.record(
-        entry,
-        {
-          type: "execution.ended",
-          execution_id: executionId,
-          fact_number: header.factCount + 1,
-          status: root.status,
-          ended_at: laterOf(root.endedAt ?? header.startedAt, header.startedAt)
-        },
-        undefined
-      )
+      this.#command.record(entry, {
+        type: "execution.ended",
+        status: root.status,
+        ended_at: laterOf(root.ended_at ?? header.started_at, header.started_at)
+      })
     }
   }
 
@@ -185,7 +161,7 @@ export class OtlpSpans {
 
   #start(recording: Recording): void {
     const { operation } = recording
-    const { causedBy, details, executionId, spanId, spanType, startedAt } = operation
+    const { causedBy, executionId, spanId } = operation
     const known = this.#command.execution(executionId)
     if (known?.span(spanId) !== undefined) return
     const parent = parentOf(known, operation)
@@ -197,11 +173,7 @@ export class OtlpSpans {
     if (known === undefined || parent === undefined) {
       recordExecution(this.#command, entry, operation, parent === undefined)
     }
-    this.#command.record(
-      entry,
-      entry.spanStart(spanId, { parent, causes, spanType, startedAt, startedAtGiven: true }),
-      details
-    )
+    this.#command.recordSpan(entry, spanId, { ...operation, startedAtGiven: true, parent, causes })
     recording.hasNews = true
   }
 }

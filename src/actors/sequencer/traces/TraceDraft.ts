@@ -14,10 +14,11 @@ import {
   type PreparedDetails,
   storeFact
 } from "../../../domain/traces/TraceFact.ts"
+import type { OtlpEvent, StartSpan } from "../../../domain/traces/TraceOperation.ts"
 import {
+  idsNamedBy,
   keyText,
   type MissingExecutions,
-  needsOf,
   type TraceCommand,
   type TraceMemory
 } from "./MissingExecutions.ts"
@@ -37,10 +38,7 @@ export interface ChainedFact {
 }
 
 /** What the sequencer remembers of a trace event's id: its fingerprint and sequence number. */
-export interface EventMark {
-  readonly mark: string
-  readonly number: number
-}
+export type EventMark = Pick<WindowEntry, "mark" | "number">
 
 /** The duplicate window, with `more` entries of the running command not yet taken over. */
 export type FindDuplicate = (key: string, more: number) => EventMark | undefined
@@ -53,10 +51,25 @@ export interface TraceChanges {
   readonly entries: Iterable<ExecutionEntry>
 }
 
-const NOTHING_WANTED: MissingExecutions = { executions: [], spans: [] }
+/** A fact of which the draft knows the execution and the number. */
+export type NewFact = FactCore extends infer Core
+  ? Core extends FactCore
+    ? Omit<Core, "execution_id" | "fact_number">
+    : never
+  : never
 
-const keysOf = (wanted: MissingExecutions["executions"]): ReadonlySet<string> =>
-  new Set(wanted.map(({ id, tenantId }) => keyText(tenantId, id)))
+/** What an operation says of a span that it starts, and what was found out about its place. */
+export interface SpanStart
+  extends Pick<StartSpan, "spanType" | "startedAt" | "startedAtGiven" | "details"> {
+  /** Undefined on the root. */
+  readonly parent: string | undefined
+  readonly causes: ReadonlyArray<string>
+}
+
+const NOTHING_MISSING: MissingExecutions = { executions: [], spans: [] }
+
+const keysOf = (missing: MissingExecutions["executions"]): ReadonlySet<string> =>
+  new Set(missing.map(({ id, tenantId }) => keyText(tenantId, id)))
 
 /** One chunk's changes. */
 export class TraceDraft implements TraceMemory, TraceChanges {
@@ -72,12 +85,12 @@ export class TraceDraft implements TraceMemory, TraceChanges {
   readonly #entries = new Map<string, ExecutionEntry>()
   readonly #executionOf = new Map<string, string>()
 
-  /** `unloaded` is what was wanted and could not be loaded. */
+  /** `unloaded` is what was missing and could not be loaded. */
   constructor(
     state: TraceState,
     heads: ReadonlyMap<string, Head>,
     now: string,
-    unloaded: MissingExecutions = NOTHING_WANTED
+    unloaded: MissingExecutions = NOTHING_MISSING
   ) {
     this.#state = state
     this.#stateHeads = heads
@@ -110,21 +123,21 @@ export class TraceDraft implements TraceMemory, TraceChanges {
   }
 
   /** True if a command names something that could not be loaded. */
-  lacks({ operations, tenantId }: TraceCommand): boolean {
-    const lacksExecution = (id: string): boolean => {
+  namesUnloaded({ operations, tenantId }: TraceCommand): boolean {
+    const isUnloaded = (id: string): boolean => {
       const entry = this.execution(tenantId, id)
       return entry === undefined
         ? this.#unloadedExecutions.has(keyText(tenantId, id))
         : !entry.header.complete
     }
     return operations.some((operation) => {
-      const { executionId, spanId } = needsOf(operation)
-      if (executionId !== undefined && lacksExecution(executionId)) return true
+      const { executionId, spanId } = idsNamedBy(operation)
+      if (executionId !== undefined && isUnloaded(executionId)) return true
       if (spanId === undefined) return false
       const holder = this.executionOf(tenantId, spanId)
       return holder === undefined
         ? this.#unloadedSpans.has(keyText(tenantId, spanId))
-        : lacksExecution(holder)
+        : isUnloaded(holder)
     })
   }
 
@@ -198,11 +211,13 @@ export class CommandDraft {
     return entry
   }
 
-  /** Chain a fact that an execution's next number has been put into, and fold it. */
-  record(entry: ExecutionEntry, core: FactCore, details: PreparedDetails | undefined): void {
-    const expected = entry.header.factCount + 1
-    if (core.fact_number !== expected) {
-      throw new Error(`fact ${core.fact_number} where ${expected} was expected`)
+  /** Chain the next fact of an execution, and fold it. */
+  record(entry: ExecutionEntry, fact: NewFact, details?: PreparedDetails): void {
+    const { executionId } = entry
+    const core: FactCore = {
+      ...fact,
+      execution_id: executionId,
+      fact_number: entry.header.fact_count + 1
     }
     const { head, tenantId } = this
     const { now } = this.#draft
@@ -215,7 +230,6 @@ export class CommandDraft {
       createdAt,
       prevHash
     })
-    const { executionId } = entry
     entry.lastFact = this.#draft.facts.length + this.facts.length
     const { type } = core
     this.facts.push({ tenantId, type, executionId, chainSequence, createdAt, hash, body })
@@ -224,6 +238,46 @@ export class CommandDraft {
     if (core.type === "span.started" && !this.started.has(core.span_id)) {
       this.started.set(core.span_id, executionId)
     }
+  }
+
+  /** Record the start of a span: of all kinds of operations the one place that says what it has. */
+  recordSpan(entry: ExecutionEntry, spanId: string, start: SpanStart): void {
+    const { causes, details, parent, spanType, startedAt, startedAtGiven } = start
+    this.record(
+      entry,
+      {
+        type: "span.started",
+        span_id: spanId,
+        ...(parent === undefined ? {} : { parent_span_id: parent }),
+        caused_by_span_ids: causes,
+        span_type: spanType,
+        started_at: startedAt,
+        started_at_given: startedAtGiven
+      },
+      details
+    )
+  }
+
+  /** Record an event of a span; its sequence number. */
+  recordEvent(
+    entry: ExecutionEntry,
+    spanId: string,
+    { details, eventId, eventType, timestamp }: OtlpEvent
+  ): number {
+    const sequenceNumber = entry.header.event_count + 1
+    this.record(
+      entry,
+      {
+        type: "span.event",
+        span_id: spanId,
+        event_id: eventId,
+        event_type: eventType,
+        sequence_number: sequenceNumber,
+        timestamp
+      },
+      details
+    )
+    return sequenceNumber
   }
 
   findEvent(key: string): EventMark | undefined {

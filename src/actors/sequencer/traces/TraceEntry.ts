@@ -3,60 +3,17 @@
  * operations depend on it. Entries stack: one on top of another holds only what has changed, so
  * that a chunk and a command can be taken back by forgetting theirs. Decides nothing.
  */
-import type { StoredSpan } from "../../../domain/traces/StoredTrace.ts"
+import type { StoredExecution, StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import type {
   FactCore,
   PreparedDetails,
-  SpanStartedCore,
-  TraceStatus
+  SpanStartedCore
 } from "../../../domain/traces/TraceFact.ts"
 
 /** What is kept of the details of a span: enough to know them again. */
 export type DetailsMark = Pick<PreparedDetails, "salt" | "hash">
 
-export interface SpanEntry {
-  /** Undefined on the root. */
-  readonly parent: string | undefined
-  readonly causes: ReadonlyArray<string>
-  readonly spanType: string
-  /** By facts of its own: the end of the execution leaves it RUNNING. */
-  readonly status: TraceStatus
-  readonly startedAt: string
-  readonly startedAtGiven: boolean
-  readonly endedAt: string | undefined
-  /** Number of the fact that started it. */
-  readonly factNumber: number
-  /** Undefined if the details were erased before it was loaded. */
-  readonly details: DetailsMark | undefined
-}
-
-/** As the changelog has it. */
-export const storedSpanOf = (span: SpanEntry): StoredSpan => ({
-  parent_span_id: span.parent ?? null,
-  caused_by_span_ids: span.causes,
-  span_type: span.spanType,
-  status: span.status,
-  started_at: span.startedAt,
-  started_at_given: span.startedAtGiven,
-  ended_at: span.endedAt ?? null,
-  fact_number: span.factNumber,
-  details: span.details ?? null
-})
-
-export const spanEntryOf = (stored: StoredSpan): SpanEntry => ({
-  parent: stored.parent_span_id ?? undefined,
-  causes: stored.caused_by_span_ids,
-  spanType: stored.span_type,
-  status: stored.status,
-  startedAt: stored.started_at,
-  startedAtGiven: stored.started_at_given,
-  endedAt: stored.ended_at ?? undefined,
-  factNumber: stored.fact_number,
-  details: stored.details ?? undefined
-})
-
-/** What an operation says of a span that it starts. */
-type SpanStart = Pick<SpanEntry, "parent" | "causes" | "spanType" | "startedAt" | "startedAtGiven">
+type Mutable<A> = { -readonly [Name in keyof A]: A[Name] }
 
 /** Where the changelog has an execution. */
 export type Logged =
@@ -66,44 +23,29 @@ export type Logged =
   | "in part"
   | "whole"
 
-export interface ExecutionHeader {
-  status: TraceStatus
-  source: "api" | "otlp"
-  provisional: boolean
-  rootSpanId: string
-  startedAt: string
-  startedAtGiven: boolean
-  endedAt: string | undefined
-  /** Facts so far: number of the last one. */
-  factCount: number
-  /** Trace events so far: sequence number of the last one. */
-  eventCount: number
+/** As the changelog has it, and what follows from the rest of an entry. */
+export interface ExecutionHeader extends Mutable<Omit<StoredExecution, "partial">> {
   spanCount: number
-  /** Number of the last `execution.erased`; 0 if there is none. */
-  erasedThrough: number
-  /** Offset on `alk.traces` of its last fact; -1 while that is being written. */
-  lastOffset: number
-  /** Microseconds since the epoch of the last command that named it. */
-  touchedAt: number
   logged: Logged
-  /** False if spans are missing here that the store has to tell. */
+  /** False if spans are missing here that only the store has. */
   complete: boolean
 }
 
+/** `last_offset` is -1 while the last fact is being written. */
 const emptyHeader = (touchedAt: number): ExecutionHeader => ({
   status: "RUNNING",
   source: "api",
   provisional: false,
-  rootSpanId: "",
-  startedAt: "",
-  startedAtGiven: false,
-  endedAt: undefined,
-  factCount: 0,
-  eventCount: 0,
+  root_span_id: "",
+  started_at: "",
+  started_at_given: false,
+  ended_at: null,
+  fact_count: 0,
+  event_count: 0,
+  erased_through: 0,
+  last_offset: -1,
+  touched_at: touchedAt,
   spanCount: 0,
-  erasedThrough: 0,
-  lastOffset: -1,
-  touchedAt,
   logged: "whole",
   complete: true
 })
@@ -113,13 +55,13 @@ export class ExecutionEntry {
   readonly executionId: string
   readonly header: ExecutionHeader
   /** Without those of the entry below. */
-  readonly spans = new Map<string, SpanEntry>()
+  readonly spans = new Map<string, StoredSpan>()
   /** Index of its last fact among those of the chunk; -1 if the chunk says nothing of it. */
   lastFact = -1
   /** Spans that only the store has, not the changelog; only of the lowest entry. */
   unlogged: Set<string> | undefined
   readonly #below: ExecutionEntry | undefined
-  /** Ids that are somebody's parent or cause (true), or were that before they came (false). */
+  /** Ids named as a parent or cause: true until a span with the id has come. */
   #missing: Map<string, boolean> | undefined
 
   private constructor(
@@ -147,18 +89,18 @@ export class ExecutionEntry {
     const entry = new ExecutionEntry(
       this.tenantId,
       this.executionId,
-      { ...this.header, touchedAt },
+      { ...this.header, touched_at: touchedAt },
       this
     )
     entry.lastFact = this.lastFact
     return entry
   }
 
-  span(id: string): SpanEntry | undefined {
+  span(id: string): StoredSpan | undefined {
     return this.spans.get(id) ?? this.#below?.span(id)
   }
 
-  /** True for ids known so far only as somebody's parent or cause. */
+  /** True for ids known so far only as a parent or cause of other spans. */
   isMissing(id: string): boolean {
     return this.#missing?.get(id) ?? this.#below?.isMissing(id) ?? false
   }
@@ -172,82 +114,69 @@ export class ExecutionEntry {
   }
 
   /** Add a span that another record tells of. */
-  put(id: string, span: SpanEntry): void {
+  put(id: string, span: StoredSpan): void {
     if (this.span(id) === undefined) this.header.spanCount += 1
     this.spans.set(id, span)
   }
 
-  /** Find anew which ids are known only as somebody's parent or cause. */
+  /** Find again which ids are known only as a parent or cause. */
   findMissing(): void {
     this.#missing = undefined
-    for (const { causes, parent } of this.spans.values()) {
-      if (parent !== undefined) this.#expect(parent)
-      for (const cause of causes) this.#expect(cause)
-    }
+    for (const span of this.spans.values()) this.#expectSources(span)
   }
 
-  /** The next fact of this execution, if it is the start of a span. */
-  spanStart(spanId: string, start: SpanStart): SpanStartedCore {
-    return {
-      type: "span.started",
-      execution_id: this.executionId,
-      fact_number: this.header.factCount + 1,
-      span_id: spanId,
-      ...(start.parent === undefined ? {} : { parent_span_id: start.parent }),
-      caused_by_span_ids: start.causes,
-      span_type: start.spanType,
-      started_at: start.startedAt,
-      started_at_given: start.startedAtGiven
-    }
-  }
-
-  /** Take a fact into account; whatever decided on it has checked it. */
+  /** Take a fact into account; what decided on it has checked it. */
   fold(core: FactCore, details: DetailsMark | undefined): void {
     const { header } = this
-    header.factCount = core.fact_number
+    header.fact_count = core.fact_number
     switch (core.type) {
       case "execution.started":
         header.source = core.source
         header.provisional = core.provisional === true
-        header.rootSpanId = core.root_span_id
-        header.startedAt = core.started_at
-        header.startedAtGiven = core.started_at_given
+        header.root_span_id = core.root_span_id
+        header.started_at = core.started_at
+        header.started_at_given = core.started_at_given
         return
       case "execution.ended":
         header.status = core.status
-        header.endedAt = core.ended_at
+        header.ended_at = core.ended_at
         return
       case "execution.erased":
-        header.erasedThrough = core.fact_number
+        header.erased_through = core.fact_number
         return
       case "span.started":
         return this.#startSpan(core, details)
       case "span.ended": {
-        const span = this.span(core.span_id)
-        if (span === undefined) return
-        this.spans.set(core.span_id, { ...span, status: core.status, endedAt: core.ended_at })
+        const { ended_at, span_id, status } = core
+        const span = this.span(span_id)
+        if (span !== undefined) this.spans.set(span_id, { ...span, status, ended_at })
         return
       }
       case "span.event":
-        header.eventCount = core.sequence_number
+        header.event_count = core.sequence_number
     }
   }
 
   #startSpan(core: SpanStartedCore, details: DetailsMark | undefined): void {
-    this.put(core.span_id, {
-      parent: core.parent_span_id,
-      causes: core.caused_by_span_ids,
-      spanType: core.span_type,
+    const { span_id } = core
+    const span: StoredSpan = {
+      parent_span_id: core.parent_span_id ?? null,
+      caused_by_span_ids: core.caused_by_span_ids,
+      span_type: core.span_type,
+      started_at: core.started_at,
       status: "RUNNING",
-      startedAt: core.started_at,
-      startedAtGiven: core.started_at_given,
-      endedAt: undefined,
-      factNumber: core.fact_number,
-      details: details && { salt: details.salt, hash: details.hash }
-    })
-    if (this.isMissing(core.span_id)) this.#setMissing(core.span_id, false)
-    if (core.parent_span_id !== undefined) this.#expect(core.parent_span_id)
-    for (const cause of core.caused_by_span_ids) this.#expect(cause)
+      started_at_given: core.started_at_given,
+      ended_at: null,
+      fact_number: core.fact_number,
+      details: details === undefined ? null : { salt: details.salt, hash: details.hash }
+    }
+    this.put(span_id, span)
+    if (this.isMissing(span_id)) this.#setMissing(span_id, false)
+    this.#expectSources(span)
+  }
+
+  #expectSources(span: StoredSpan): void {
+    for (const source of sourcesOf(span)) this.#expect(source)
   }
 
   #expect(id: string): void {
@@ -260,7 +189,11 @@ export class ExecutionEntry {
   }
 }
 
-/** Links between spans that may still be followed; shared by whoever must not look for ever. */
+/** What a span follows from: its parent, and its causes. */
+const sourcesOf = ({ caused_by_span_ids, parent_span_id }: StoredSpan): ReadonlyArray<string> =>
+  parent_span_id === null ? caused_by_span_ids : [parent_span_id, ...caused_by_span_ids]
+
+/** Links between spans that may still be followed; one search after the other uses it up. */
 export interface LinkBudget {
   left: number
 }
@@ -283,9 +216,9 @@ export const closesCycle = (
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
     const span = entry.span(id)
     if (span === undefined) continue
-    budget.left -= 1 + span.causes.length
+    budget.left -= 1 + span.caused_by_span_ids.length
     if (budget.left < 0) return undefined
-    for (const source of span.parent === undefined ? span.causes : [span.parent, ...span.causes]) {
+    for (const source of sourcesOf(span)) {
       if (source === spanId) return true
       if (seen.has(source)) continue
       seen.add(source)

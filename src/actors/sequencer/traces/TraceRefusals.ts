@@ -2,8 +2,8 @@
  * How operations on traces are refused: each message begins with the field that it is about, names
  * the id, and says what to do. When to refuse is decided elsewhere.
  */
+import type { StoredExecution } from "../../../domain/traces/StoredTrace.ts"
 import type { TraceErrorCode, TraceResult } from "../../../domain/traces/TraceOperation.ts"
-import type { ExecutionHeader } from "./TraceEntry.ts"
 
 /** Spans of one execution, its root included. */
 export const SPANS_MAX = 100_000
@@ -29,11 +29,11 @@ export const noSpan = (id: string): TraceRefusal =>
 
 export const executionHasEnded = (
   id: string,
-  { endedAt, status }: Pick<ExecutionHeader, "endedAt" | "status">
+  { ended_at, status }: Pick<StoredExecution, "ended_at" | "status">
 ): TraceRefusal =>
   refuse(
     "already_ended",
-    `execution_id: ${named(id)} has ended as ${status} at ${endedAt} and takes nothing more; `
+    `execution_id: ${named(id)} has ended as ${status} at ${ended_at} and takes nothing more; `
       + "start a new execution"
   )
 

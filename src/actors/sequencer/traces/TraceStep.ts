@@ -5,6 +5,7 @@
  */
 import type { ItemError } from "../../../domain/records/Command.ts"
 import type { WindowEntry } from "../../../domain/records/StateRecords.ts"
+import type { StoredSpan } from "../../../domain/traces/StoredTrace.ts"
 import { factDetailsHash } from "../../../domain/traces/TraceFact.ts"
 import type {
   AddSpanEvent,
@@ -21,7 +22,7 @@ import type { TraceCommand } from "./MissingExecutions.ts"
 import { OtlpSpans } from "./OtlpStep.ts"
 import { orderSpans } from "./SpanOrder.ts"
 import { CommandDraft, type FindDuplicate, type TraceDraft } from "./TraceDraft.ts"
-import { closesCycle, type ExecutionEntry, type SpanEntry } from "./TraceEntry.ts"
+import { closesCycle, type ExecutionEntry } from "./TraceEntry.ts"
 import {
   cycleOf,
   endedOtherwise,
@@ -39,7 +40,7 @@ import {
 import { endOf } from "./TraceTimes.ts"
 
 /** What one command does; nothing has happened until the draft has taken it over. */
-export interface TracesApplied {
+export interface TraceOutcome {
   /** In the order of the request, as the errors. */
   readonly results: ReadonlyArray<TraceResult>
   readonly errors: ReadonlyArray<ItemError>
@@ -56,41 +57,36 @@ const startExecution = (command: CommandDraft, operation: StartExecution): Trace
   const known = command.execution(executionId)
   if (known !== undefined) {
     const { header } = known
-    if (startedAtGiven && header.startedAtGiven && startedAt !== header.startedAt) {
+    if (startedAtGiven && header.started_at_given && startedAt !== header.started_at) {
       return refuse(
         "idempotency_conflict",
-        `started_at: execution ${named(executionId)} was started with ${header.startedAt}; `
+        `started_at: execution ${named(executionId)} was started with ${header.started_at}; `
           + "send that, or start another one under a new idempotency_key or id"
       )
     }
-    return { outcome: "existing", execution_id: executionId, span_id: header.rootSpanId }
+    return { outcome: "existing", execution_id: executionId, span_id: header.root_span_id }
   }
   const entry = command.create(executionId)
-  const times = { started_at: startedAt, started_at_given: startedAtGiven }
   command.record(
     entry,
     {
       type: "execution.started",
-      execution_id: executionId,
-      fact_number: 1,
       agent_id: agentId,
       root_span_id: rootSpanId,
       source: "api",
-      ...times
+      started_at: startedAt,
+      started_at_given: startedAtGiven
     },
     details
   )
-  command.record(
-    entry,
-    entry.spanStart(rootSpanId, {
-      parent: undefined,
-      causes: [],
-      spanType: "AGENT",
-      startedAt: times.started_at,
-      startedAtGiven: times.started_at_given
-    }),
-    rootDetails
-  )
+  command.recordSpan(entry, rootSpanId, {
+    parent: undefined,
+    causes: [],
+    spanType: "AGENT",
+    startedAt,
+    startedAtGiven,
+    details: rootDetails
+  })
   return { outcome: "created", execution_id: executionId, span_id: rootSpanId }
 }
 
@@ -104,17 +100,7 @@ const endExecution = (command: CommandDraft, operation: EndExecution): TraceDeci
   if (header.status !== "RUNNING") return endedOtherwise("execution", executionId, header.status)
   const endedAt = endOf(operation, header)
   if (typeof endedAt !== "string") return endedAt
-  command.record(
-    entry,
-    {
-      type: "execution.ended",
-      execution_id: executionId,
-      fact_number: header.factCount + 1,
-      status,
-      ended_at: endedAt
-    },
-    details
-  )
+  command.record(entry, { type: "execution.ended", status, ended_at: endedAt }, details)
   return { outcome: "created", execution_id: executionId }
 }
 
@@ -127,57 +113,46 @@ const eraseExecution = (command: CommandDraft, operation: EraseExecution): Trace
   const entry = command.execution(executionId)
   if (entry === undefined) return noExecution(executionId)
   const { header } = entry
-  if (header.erasedThrough === header.factCount) {
+  if (header.erased_through === header.fact_count) {
     return { outcome: "existing", execution_id: executionId }
   }
-  command.record(
-    entry,
-    {
-      type: "execution.erased",
-      execution_id: executionId,
-      fact_number: header.factCount + 1,
-      reason,
-      erased_by: erasedBy
-    },
-    undefined
-  )
+  command.record(entry, { type: "execution.erased", reason, erased_by: erasedBy })
   return { outcome: "created", execution_id: executionId }
 }
 
 /** A span that is not named to be another's child is the root's. */
 const parentOf = (entry: ExecutionEntry, { parentSpanId }: StartSpan): string =>
-  parentSpanId ?? entry.header.rootSpanId
+  parentSpanId ?? entry.header.root_span_id
 
 /**
  * Does this ask for the span as it was started? The facts tell, which are the same in memory and in
  * the store; once erased, all but the details.
  */
-const isSameSpan = (entry: ExecutionEntry, span: SpanEntry, operation: StartSpan): boolean => {
-  const isErased = span.factNumber < entry.header.erasedThrough
+const isSameSpan = (entry: ExecutionEntry, span: StoredSpan, operation: StartSpan): boolean => {
+  const isErased = span.fact_number < entry.header.erased_through
   const { causedBy, details, spanType, startedAt, startedAtGiven } = operation
   const isAlike =
-    span.parent === parentOf(entry, operation)
-    && span.spanType === spanType
-    && span.causes.length === causedBy.length
-    && span.causes.every((cause, at) => cause === causedBy[at])
-    && span.startedAtGiven === startedAtGiven
-    && (!startedAtGiven || span.startedAt === startedAt)
+    span.parent_span_id === parentOf(entry, operation)
+    && span.span_type === spanType
+    && span.caused_by_span_ids.length === causedBy.length
+    && span.caused_by_span_ids.every((cause, at) => cause === causedBy[at])
+    && span.started_at_given === startedAtGiven
+    && (!startedAtGiven || span.started_at === startedAt)
   if (!isAlike || isErased) return isAlike
   return (
-    span.details !== undefined
-    && factDetailsHash(span.details.salt, details.text) === span.details.hash
+    span.details !== null && factDetailsHash(span.details.salt, details.text) === span.details.hash
   )
 }
 
 const hasSpan = (entry: ExecutionEntry, spanId: string): boolean =>
-  spanId === entry.header.rootSpanId || entry.span(spanId) !== undefined
+  spanId === entry.header.root_span_id || entry.span(spanId) !== undefined
 
 const startSpan = (
   command: CommandDraft,
   operation: StartSpan,
   cyclic: ReadonlySet<string>
 ): TraceDecision => {
-  const { causedBy, details, executionId, spanId, spanType } = operation
+  const { causedBy, executionId, spanId } = operation
   const entry = command.execution(executionId)
   if (entry === undefined) return noExecution(executionId)
   const { header } = entry
@@ -203,23 +178,13 @@ const startSpan = (
   const closes = closesCycle(entry, spanId, [parent, ...causedBy], command.links)
   if (closes !== false) return closes === true ? cycleOf(spanId) : tooManyLinks(spanId)
   if (header.spanCount >= SPANS_MAX) return tooManySpans(executionId)
-  command.record(
-    entry,
-    entry.spanStart(spanId, {
-      parent,
-      causes: causedBy,
-      spanType,
-      startedAt: operation.startedAt,
-      startedAtGiven: operation.startedAtGiven
-    }),
-    details
-  )
+  command.recordSpan(entry, spanId, { ...operation, parent, causes: causedBy })
   return { outcome: "created", execution_id: executionId, span_id: spanId }
 }
 
 interface FoundSpan {
   readonly entry: ExecutionEntry
-  readonly span: SpanEntry
+  readonly span: StoredSpan
 }
 
 const findSpan = (command: CommandDraft, spanId: string): FoundSpan | undefined => {
@@ -242,23 +207,13 @@ const endSpan = (command: CommandDraft, operation: EndSpan): TraceDecision => {
   if (current !== "RUNNING") return endedOtherwise("span", spanId, current)
   const endedAt = endOf(operation, span)
   if (typeof endedAt !== "string") return endedAt
-  command.record(
-    entry,
-    {
-      type: "span.ended",
-      execution_id: executionId,
-      fact_number: header.factCount + 1,
-      span_id: spanId,
-      status,
-      ended_at: endedAt
-    },
-    details
-  )
+  const end = { type: "span.ended", span_id: spanId, status, ended_at: endedAt } as const
+  command.record(entry, end, details)
   return { outcome: "created", execution_id: executionId, span_id: spanId }
 }
 
 const addEvent = (command: CommandDraft, operation: AddSpanEvent): TraceDecision => {
-  const { dedupKey, details, eventId, eventType, fingerprint, spanId, timestamp } = operation
+  const { dedupKey, eventId, fingerprint, spanId } = operation
   const found = findSpan(command, spanId)
   if (found === undefined) return noSpan(spanId)
   const { entry, span } = found
@@ -276,19 +231,7 @@ const addEvent = (command: CommandDraft, operation: AddSpanEvent): TraceDecision
   }
   if (span.status !== "RUNNING") return spanHasEnded(spanId, span.status)
   if (header.status !== "RUNNING") return executionHasEnded(executionId, header)
-  const sequenceNumber = header.eventCount + 1
-  command.record(
-    entry,
-    {
-      type: "span.event",
-      fact_number: header.factCount + 1,
-      event_type: eventType,
-      sequence_number: sequenceNumber,
-      timestamp,
-      ...ids
-    },
-    details
-  )
+  const sequenceNumber = command.recordEvent(entry, spanId, operation)
   if (dedupKey !== undefined && fingerprint !== undefined) {
     command.rememberEvent({ key: dedupKey, mark: fingerprint, number: sequenceNumber })
   }
@@ -391,10 +334,10 @@ export const applyTraces = (
   draft: TraceDraft,
   { operations, tenantId }: TraceCommand,
   findDuplicate: FindDuplicate
-): TracesApplied => {
+): TraceOutcome => {
   const command = new CommandDraft(draft, tenantId, findDuplicate)
   const outcomes = new Outcomes()
-  const unavailable = draft.lacks({ operations, tenantId })
+  const unavailable = draft.namesUnloaded({ operations, tenantId })
   if (unavailable) {
     const refusal = refuse(
       "unavailable",

@@ -4,11 +4,8 @@ import fc from "fast-check"
 import { missingExecutionsOf } from "../../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { TraceDraft } from "../../../../src/actors/sequencer/traces/TraceDraft.ts"
 import { closesCycle } from "../../../../src/actors/sequencer/traces/TraceEntry.ts"
-import {
-  isTraceKey,
-  TraceState,
-  traceRecords
-} from "../../../../src/actors/sequencer/traces/TraceState.ts"
+import { isTraceKey, traceRecords } from "../../../../src/actors/sequencer/traces/TraceRecords.ts"
+import { TraceState } from "../../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
 import type { StateRecord } from "../../../../src/domain/records/StateRecords.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
@@ -208,7 +205,12 @@ describe("a loaded execution", () => {
     const memory = forgotten()
     assert.isTrue(memory.state.take(loadedFrom(memory, { eventCount: 7 }), microsOf(NOW)))
     const entry = memory.state.execution(TENANT, "e")!
-    assert.deepInclude(entry.header, { factCount: 5, eventCount: 7, lastOffset: 4, spanCount: 3 })
+    assert.deepInclude(entry.header, {
+      fact_count: 5,
+      event_count: 7,
+      last_offset: 4,
+      spanCount: 3
+    })
     assert.strictEqual(entry.span("a")?.status, "COMPLETED")
     assert.strictEqual(entry.span("b")?.status, "RUNNING")
     assert.deepStrictEqual(memory.state.snapshot(), [])
@@ -238,12 +240,12 @@ describe("a loaded execution", () => {
     const wanted = missingExecutionsOf(memory.state, [command(TENANT, [endSpan("c")])])
     assert.deepStrictEqual(wanted, { executions: [{ tenantId: TENANT, id: "e" }], spans: [] })
     const unloaded = new TraceDraft(memory.state, new Map(), NOW, wanted)
-    assert.isTrue(unloaded.lacks(command(TENANT, [endSpan("c")])))
-    assert.isTrue(unloaded.lacks(command(TENANT, [startSpan("e", "d")])))
-    assert.isFalse(unloaded.lacks(command(TENANT, [startExecution("f")])))
+    assert.isTrue(unloaded.namesUnloaded(command(TENANT, [endSpan("c")])))
+    assert.isTrue(unloaded.namesUnloaded(command(TENANT, [startSpan("e", "d")])))
+    assert.isFalse(unloaded.namesUnloaded(command(TENANT, [startExecution("f")])))
     memory.state.take(stored, microsOf(NOW))
     const entry = memory.state.execution(TENANT, "e")!
-    assert.strictEqual(entry.header.factCount, 7)
+    assert.strictEqual(entry.header.fact_count, 7)
     assert.strictEqual(entry.header.spanCount, 4)
     assert.deepStrictEqual(
       ["root-e", "a", "b", "c"].map((id) => entry.span(id)?.status),

@@ -5,7 +5,7 @@ import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals
 import { TraceState } from "../../../../src/actors/sequencer/traces/TraceState.ts"
 import {
   applyTraces,
-  type TracesApplied
+  type TraceOutcome
 } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
 import { recomputeFact } from "../../../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
@@ -26,7 +26,7 @@ import {
 } from "../../support/Traces.ts"
 
 /** The outcome of each operation by index: what was answered, or the code of the refusal. */
-const outcomes = ({ errors, results }: TracesApplied): ReadonlyArray<string> => {
+const outcomes = ({ errors, results }: TraceOutcome): ReadonlyArray<string> => {
   const all = [
     ...results.map(({ index, outcome }) => ({ index, said: outcome as string })),
     ...errors.map(({ code, index }) => ({ index, said: code }))
@@ -38,7 +38,7 @@ const outcomes = ({ errors, results }: TracesApplied): ReadonlyArray<string> => 
 const each = (partition: Partition, ...operations: ReadonlyArray<TraceOperation>) =>
   operations.map((operation) => outcomes(partition.run(operation))[0])
 
-const messageOf = (applied: TracesApplied): string => applied.errors[0]?.message ?? ""
+const messageOf = (applied: TraceOutcome): string => applied.errors[0]?.message ?? ""
 
 const types = (partition: Partition, executionId: string) =>
   partition.factsOf(executionId).map(({ type }) => type)

@@ -1,0 +1,45 @@
+/** What the parts of restoring a partition's state share. */
+import { Effect, Schema } from "effect"
+import type { StateRecord } from "../../domain/records/StateRecords.ts"
+import type {
+  EventLog,
+  LogReader,
+  LogUnavailable,
+  TransactionalWriter,
+  WriterFenced
+} from "../../ports/EventLog.ts"
+import { newStateRecord, type Windows } from "./SequencerState.ts"
+
+/** The partition can't be sequenced without risking its chains; a person has to look. */
+export class PartitionRefused extends Schema.TaggedError<PartitionRefused>()("PartitionRefused", {
+  partition: Schema.Int,
+  message: Schema.String
+}) {}
+
+export interface Restoring {
+  readonly log: EventLog["Service"]
+  readonly reader: LogReader
+  readonly writer: TransactionalWriter
+  readonly partition: number
+  readonly windows: Windows
+}
+
+export const refuse = (
+  partition: number,
+  message: string
+): Effect.Effect<never, PartitionRefused> =>
+  Effect.fail(new PartitionRefused({ partition, message }))
+
+/** Records of one transaction. */
+const WRITTEN_TOGETHER = 500
+
+/** Writes records to the changelog, in order. */
+export const writeState = Effect.fnUntraced(function* (
+  { partition, writer }: Pick<Restoring, "partition" | "writer">,
+  records: ReadonlyArray<StateRecord>
+): Effect.fn.Return<void, LogUnavailable | WriterFenced> {
+  for (let at = 0; at < records.length; at += WRITTEN_TOGETHER) {
+    const part = records.slice(at, at + WRITTEN_TOGETHER)
+    yield* writer.commit([], () => part.map((record) => newStateRecord(partition, record)))
+  }
+})

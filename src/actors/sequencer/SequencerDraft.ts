@@ -1,0 +1,201 @@
+/**
+ * What a chunk of commands changes in a partition's state, and the draft in which a step gathers it:
+ * on top of a state that stays as it was. Decides nothing.
+ */
+import { type ChainKey, treeNameOf } from "../../domain/chain/Chains.ts"
+import { type CheckpointRecord, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import type { Head } from "../../domain/chain/Head.ts"
+import { Frontier } from "../../domain/chain/MerkleTree.ts"
+import type { ItemError } from "../../domain/records/Command.ts"
+import { copyRefusal, isForgotten, type WriterPosition } from "../../domain/records/CommandWriter.ts"
+import type { AttemptVerdict, Receipt } from "../../domain/records/Receipt.ts"
+import type { WindowEntry } from "../../domain/records/StateRecords.ts"
+import type { RegistryChange } from "../../domain/registry/RegistryEntry.ts"
+import { RegistryDraft } from "../../domain/registry/RegistryTable.ts"
+import { microsOf } from "../../domain/Timestamp.ts"
+import type { WindowHit } from "./PackedWindow.ts"
+import { countByCode } from "./RejectedItems.ts"
+import { headsOf, type SequencerState } from "./SequencerState.ts"
+import type { MissingExecutions } from "./traces/MissingExecutions.ts"
+import { type TraceChanges, TraceDraft } from "./traces/TraceDraft.ts"
+
+/** An event in its place, ready for `alk.events`. */
+export interface ChainedEvent {
+  readonly tenantId: string
+  readonly id: string
+  readonly sequenceNumber: number
+  readonly createdAt: string
+  readonly hash: string
+  /** The stored JSON, whole. */
+  readonly body: string
+}
+
+/** A receipt without the offsets that are known once what the chunk has made has its own. */
+export type ReceiptDraft = Omit<Receipt, "events_next" | "traces_next">
+
+/** A receipt that the chunk writes, and what of the chunk it has to wait for. */
+export interface NewReceipt {
+  readonly receipt: ReceiptDraft
+  readonly attempt: string
+  readonly probe: boolean
+  /** Events of this chunk up to and including this command's. */
+  readonly eventsBefore: number
+  /** The same of trace facts. */
+  readonly factsBefore: number
+}
+
+/** A command that is set aside. */
+export interface Quarantined {
+  readonly offset: number
+  readonly reason: string
+  readonly value: Buffer | null
+}
+
+/** What a chunk changes; nothing has happened until it is committed and taken over by `advance`. */
+export interface StateChanges {
+  readonly events: ReadonlyArray<ChainedEvent>
+  readonly receipts: ReadonlyArray<NewReceipt>
+  readonly verdicts: ReadonlyArray<AttemptVerdict>
+  readonly quarantined: ReadonlyArray<Quarantined>
+  readonly registry: ReadonlyArray<RegistryChange>
+  readonly heads: ReadonlyMap<string, Head>
+  /** By name, those of the chains that have grown. */
+  readonly trees: ReadonlyMap<string, Frontier>
+  /** In the order in which they were made; there may be several of one tree. */
+  readonly checkpoints: ReadonlyArray<CheckpointRecord>
+  readonly traces: TraceChanges
+  readonly dedup: ReadonlyArray<WindowEntry>
+  readonly idempotency: ReadonlyArray<WindowEntry>
+  /** The last number of each writer, null for those that are no longer remembered. */
+  readonly writers: ReadonlyMap<string, number | null>
+  readonly applied: number
+  readonly counts: {
+    readonly deduplicated: number
+    /** Items that passed validation and were refused here, by code. */
+    readonly refused: ReadonlyMap<string, number>
+  }
+}
+
+/** Everything a chunk has done so far, on top of a state that stays as it was. */
+export class Draft {
+  readonly events: Array<ChainedEvent> = []
+  readonly receipts: Array<NewReceipt> = []
+  readonly verdicts: Array<AttemptVerdict> = []
+  readonly quarantined: Array<Quarantined> = []
+  readonly registryChanges: Array<RegistryChange> = []
+  readonly heads = new Map<string, Head>()
+  readonly trees = new Map<string, Frontier>()
+  readonly checkpoints: Array<CheckpointRecord> = []
+  readonly dedup: Array<WindowEntry> = []
+  readonly idempotency: Array<WindowEntry> = []
+  readonly #dedupIndex = new Map<string, number>()
+  readonly #idempotencyIndex = new Map<string, number>()
+  readonly #newestCheckpoints = new Map<string, CheckpointRecord>()
+  readonly #state: SequencerState
+  readonly registry: RegistryDraft
+  /** Errors of items that are the step's own. */
+  readonly refused: Array<ItemError> = []
+  deduplicated = 0
+  readonly writers = new Map<string, number | null>()
+
+  readonly traces: TraceDraft
+
+  constructor(state: SequencerState, now: string, unloaded?: MissingExecutions) {
+    this.#state = state
+    this.registry = new RegistryDraft(state.registry)
+    this.traces = new TraceDraft(state.traces, state.traceHeads, now, unloaded)
+  }
+
+  head(tenantId: string): Head | undefined {
+    return this.heads.get(tenantId) ?? this.#state.heads.get(tenantId)
+  }
+
+  /** The chain's tree, for this chunk to grow; undefined if it has none. */
+  tree({ chain, tenantId }: ChainKey): Frontier | undefined {
+    const name = treeNameOf(tenantId, chain)
+    const own = this.trees.get(name)
+    if (own !== undefined) return own
+    const before = this.#state.trees.get(name)
+    if (before === undefined && headsOf(this.#state, chain).has(tenantId)) return undefined
+    const tree = before === undefined ? Frontier.empty() : before.clone()
+    this.trees.set(name, tree)
+    return tree
+  }
+
+  checkpoint(treeName: string): CheckpointRecord | undefined {
+    return this.#newestCheckpoints.get(treeName) ?? this.#state.checkpoints.get(treeName)
+  }
+
+  addCheckpoint(made: CheckpointRecord): void {
+    this.checkpoints.push(made)
+    this.#newestCheckpoints.set(treeOfCheckpoint(made), made)
+  }
+
+  /** Why a command of this mark is a copy; remembers it if it is none. */
+  refusalOf(mark: WriterPosition, now: string): string | undefined {
+    const last = this.writers.get(mark.writer) ?? this.#state.writers.get(mark.writer)
+    const refusal = copyRefusal(mark, last, microsOf(now))
+    if (refusal === undefined) this.writers.set(mark.writer, mark.number)
+    return refusal
+  }
+
+  /** Forget writers that are too old to write. */
+  forgetWriters(now: string): void {
+    for (const writer of this.#state.writers.keys()) {
+      if (!this.writers.has(writer) && isForgotten(writer, microsOf(now))) {
+        this.writers.set(writer, null)
+      }
+    }
+  }
+
+  /** The dedup entry of a key, with `more` entries of the running command not yet taken over. */
+  findDuplicate(key: string, more: number): WindowHit | undefined {
+    return this.#find("dedup", key, more)
+  }
+
+  findIdempotent(key: string): WindowHit | undefined {
+    return this.#find("idempotency", key, 0)
+  }
+
+  addDedup(entry: WindowEntry): void {
+    this.#dedupIndex.set(entry.key, this.#state.dedup.next + this.dedup.length)
+    this.dedup.push(entry)
+  }
+
+  addIdempotency(entry: WindowEntry): void {
+    this.#idempotencyIndex.set(entry.key, this.#state.idempotency.next + this.idempotency.length)
+    this.idempotency.push(entry)
+  }
+
+  #find(kind: "dedup" | "idempotency", key: string, more: number): WindowHit | undefined {
+    const window = this.#state[kind]
+    const added = this[kind]
+    const next = window.next + added.length + more
+    const index = kind === "dedup" ? this.#dedupIndex : this.#idempotencyIndex
+    const ordinal = index.get(key)
+    if (ordinal === undefined) return window.find(key, next)
+    if (ordinal < next - window.capacity) return undefined
+    const { mark, number } = added[ordinal - window.next]!
+    return { ordinal, mark, number }
+  }
+
+  /** What the chunk has changed; `applied` is the offset of its last command. */
+  changes(applied: number): StateChanges {
+    return {
+      events: this.events,
+      receipts: this.receipts,
+      verdicts: this.verdicts,
+      quarantined: this.quarantined,
+      registry: this.registryChanges,
+      heads: this.heads,
+      trees: this.trees,
+      checkpoints: this.checkpoints,
+      traces: this.traces,
+      dedup: this.dedup,
+      idempotency: this.idempotency,
+      writers: this.writers,
+      applied,
+      counts: { deduplicated: this.deduplicated, refused: countByCode(this.refused) }
+    }
+  }
+}

@@ -1,0 +1,340 @@
+/**
+ * Makes the state of a partition from the topics: where its changelog is behind, lost or can't be
+ * read, and trees that an earlier version has not kept.
+ */
+import { Effect } from "effect"
+import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
+import {
+  type CheckpointRecord,
+  openNote,
+  readCheckpoint,
+  treeOfCheckpoint
+} from "../../domain/chain/Checkpoint.ts"
+import { NEXT_KEY } from "../../domain/chain/KeyLine.ts"
+import { Frontier } from "../../domain/chain/MerkleTree.ts"
+import { RecordFields } from "../../domain/json/RecordFields.ts"
+import { type Command, decodeCommand, dedupKeyOf } from "../../domain/records/Command.ts"
+import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
+import { COMMAND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
+import type { StateRecord, TreeSigner, WindowEntry } from "../../domain/records/StateRecords.ts"
+import { checkNotOlder } from "../../domain/registry/Registry.ts"
+import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
+import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
+import { microsOf } from "../../domain/Timestamp.ts"
+import { parseFact } from "../../domain/traces/TraceFact.ts"
+import { traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
+import type { LogRecord } from "../../ports/EventLog.ts"
+import { linkOfRecord } from "../log/ChainRecord.ts"
+import { takeAll } from "../log/Malformed.ts"
+import { scan, scanAll } from "../log/PartitionScan.ts"
+import { PackedWindow } from "./PackedWindow.ts"
+import { type Restoring, refuse, writeState } from "./Restoring.ts"
+import {
+  emptyReplay,
+  emptyState,
+  finishReplay,
+  handOverName,
+  headRecord,
+  headsOf,
+  replay,
+  type SequencerState,
+  snapshot,
+  totalsOf
+} from "./SequencerState.ts"
+import { ChainWalk, reportPassedOver } from "./TopicComparison.ts"
+
+/** The command that a record answers; -1 if it names none. */
+const commandOffsetOf = (record: LogRecord): number => {
+  const text = record.headers[COMMAND_HEADER]?.toString() ?? ""
+  const offset = Number(text)
+  return /^[0-9]+$/.test(text) && Number.isSafeInteger(offset) ? offset : -1
+}
+
+/** Offset of the last command whose outcome is in the topics; -1 if none ever did. */
+const lastApplied = ({ log, partition, reader }: Restoring) =>
+  Effect.gen(function* () {
+    let applied = -1
+    for (const topic of ["receipts", "quarantine"] as const) {
+      yield* scanAll(log, reader, { topic, partition }, (records) => {
+        for (const record of records) applied = Math.max(applied, commandOffsetOf(record))
+      })
+    }
+    if (applied >= 0) return applied
+    const commands = yield* log.bounds("commands", partition)
+    const receipts = yield* log.bounds("receipts", partition)
+    // Nothing of the topic has expired, and none of it answers a command.
+    if (receipts.start === 0) return commands.start - 1
+    if (commands.start === commands.end) return commands.end - 1
+    return yield* refuse(
+      partition,
+      `alk.state is lost and the receipts that name the commands applied have expired, while `
+        + `alk.commands still holds ${commands.end - commands.start} commands: see 'alk repair --help'`
+    )
+  })
+
+/** What the window of client ids remembers of a record; without a key nothing. */
+interface Numbered {
+  readonly key?: string
+  readonly number: number
+}
+
+/** Undefined for a record that no sequencer has written. */
+const numberedEvent = ({ value }: LogRecord): Numbered | undefined => {
+  try {
+    const fields = RecordFields.of(value ?? "", "event")
+    for (const name of ["prev_hash", "hash", "created_at"]) fields.text(name)
+    const key = dedupKeyOf(fields.text("tenant_id"), fields.text("id"))
+    return { key, number: fields.integer("sequence_number", 1) }
+  } catch {
+    // The caller decides what that means.
+    return undefined
+  }
+}
+
+/** The same of a fact: only trace events have ids of clients. */
+const numberedFact = ({ value }: LogRecord): Numbered | undefined => {
+  const fact = parseFact(value?.toString() ?? "")
+  return fact?.type === "span.event"
+    ? { key: traceEventKeyOf(fact.tenant_id, fact.event_id), number: fact.sequence_number }
+    : fact && { number: 0 }
+}
+
+/**
+ * Read every chain of a topic again, checking each link; refuses chains of which a part is missing.
+ * Adds to `byId` the number of each client id that is still in the topic. Executions are not
+ * remembered: what is asked for is loaded from the store once that has caught up.
+ */
+const readChains = Effect.fnUntraced(function* (
+  { log, partition, reader }: Restoring,
+  chain: Chain,
+  numberedOf: (record: LogRecord) => Numbered | undefined,
+  byId: Map<string, number>
+) {
+  const walk = new ChainWalk()
+  const trees = new Map<string, Frontier>()
+  let next: number | undefined
+  const place = { topic: chain, partition }
+  const { start } = yield* scanAll(log, reader, place, (records, { start }) => {
+    for (const record of records) {
+      const numbered = numberedOf(record)
+      const link = numbered && linkOfRecord(chain, record)
+      if (!walk.take(link, record.offset, start > 0)) continue
+      const name = treeNameOf(link.tenantId, chain)
+      if (link.sequenceNumber === 1) trees.set(name, Frontier.empty())
+      trees.get(name)?.append(link.hash)
+      if (numbered?.key !== undefined) byId.set(numbered.key, numbered.number)
+      next = record.offset + 1
+    }
+  })
+  const missing = walk.missingBefore
+  if (missing !== undefined) {
+    return yield* refuse(
+      partition,
+      `alk.${chain} is damaged: offset ${missing} does not link to the record before it`
+    )
+  }
+  yield* reportPassedOver(partition, chain, walk)
+  return { heads: walk.heads, trees, next: next ?? start }
+})
+
+/** The newest checkpoint of each tree, as the topic has them. */
+const readCheckpoints = ({ log, partition, reader }: Restoring) =>
+  Effect.gen(function* () {
+    const checkpoints = new Map<string, CheckpointRecord>()
+    const naming: Array<CheckpointRecord> = []
+    yield* takeAll(log, reader, { topic: "checkpoints", partition }, ({ value }) => {
+      if (value === null) return
+      const checkpoint = readCheckpoint(value)
+      checkpoints.set(treeOfCheckpoint(checkpoint), checkpoint)
+      if (checkpoint.note.includes(`\n${NEXT_KEY} `)) naming.push(checkpoint)
+    })
+    return { checkpoints, naming }
+  })
+
+/** What `alk.registry` holds, for the partition that writes it. */
+export const readRegistry = ({ log, reader }: Restoring, registry: RegistryTable) =>
+  takeAll(log, reader, { topic: "registry", partition: 0 }, ({ key, value }) => {
+    const change = readRegistryRecord(key, value)
+    if (change === undefined) return
+    checkNotOlder(registry, change)
+    registry.take([change])
+  })
+
+/** Those of the checkpoints with which a published key has handed a tree over. */
+const readHandOvers = (restoring: Restoring, naming: ReadonlyArray<CheckpointRecord>) =>
+  Effect.gen(function* () {
+    const handOvers = new Map<string, CheckpointRecord>()
+    if (naming.length === 0) return handOvers
+    const registry = new RegistryTable()
+    yield* readRegistry(restoring, registry)
+    for (const checkpoint of naming) {
+      const key = registry.signingKey(checkpoint.key_id)
+      const name = handOverName(checkpoint.key_id, treeOfCheckpoint(checkpoint))
+      if (key === undefined || handOvers.has(name)) continue
+      if ("checkpoint" in openNote(checkpoint.note, [key.vkey])) handOvers.set(name, checkpoint)
+    }
+    return handOvers
+  })
+
+/** Mark of an event whose command has expired: equal to no fingerprint, so its id is taken. */
+const UNKNOWN_MARK = "0".repeat(32)
+
+/** What the commands still in the topic say of client ids, idempotency keys and writers. */
+const readCommands = (
+  { log, partition, reader }: Restoring,
+  byId: ReadonlyMap<string, number>,
+  applied: number
+) =>
+  Effect.gen(function* () {
+    const dedup = new Map<string, WindowEntry>()
+    const idempotency: Array<WindowEntry> = []
+    const writers = new Map<string, number>()
+    const takeWriter = ({ headers }: LogRecord) => {
+      const mark = readWriterPosition(headers[WRITER_HEADER]?.toString() ?? "")
+      if (mark === undefined) return
+      writers.set(mark.writer, Math.max(mark.number, writers.get(mark.writer) ?? 0))
+    }
+    const take = (command: Command) => {
+      let conflict = false
+      const items = [...command.events, ...(command.traces ?? [])] as ReadonlyArray<{
+        readonly dedupKey?: string
+        readonly fingerprint?: string
+      }>
+      for (const { dedupKey, fingerprint } of items) {
+        if (dedupKey === undefined || fingerprint === undefined) continue
+        const number = byId.get(dedupKey)
+        const known = dedup.get(dedupKey)
+        if (known !== undefined) conflict ||= known.mark !== fingerprint
+        else if (number !== undefined) {
+          dedup.set(dedupKey, { key: dedupKey, mark: fingerprint, number })
+        }
+      }
+      const mark = command.idempotency
+      if (mark !== undefined && !(mark.forgetConflict && conflict)) {
+        const number = microsOf(command.receivedAt)
+        idempotency.push({ key: mark.key, mark: mark.body, number })
+      }
+    }
+    const { end, start } = yield* log.bounds("commands", partition)
+    const stop = Math.min(end, applied + 1)
+    yield* scan(reader, { topic: "commands", partition, offset: start }, stop, (records) => {
+      for (const record of records) {
+        if (record.refused !== undefined) continue
+        takeWriter(record)
+        try {
+          take(decodeCommand(record.value))
+        } catch {
+          // Set aside when it was applied.
+        }
+      }
+    })
+    const older = [...byId]
+      .filter(([key]) => !dedup.has(key))
+      .map(([key, number]) => ({ key, mark: UNKNOWN_MARK, number }))
+    return { dedup: [...older, ...dedup.values()], idempotency, writers }
+  })
+
+const filled = (capacity: number, entries: ReadonlyArray<WindowEntry>): PackedWindow => {
+  const window = new PackedWindow(capacity)
+  for (const entry of entries) window.append(entry)
+  return window
+}
+
+/** Make the changelog again from the topics, `applied` last: it counts only when it is complete. */
+export const rebuild = (
+  restoring: Restoring,
+  outdated: ReadonlySet<string>,
+  before: TreeSigner | undefined
+) =>
+  Effect.gen(function* () {
+    const { log, partition, windows } = restoring
+    yield* Effect.logWarning("rebuilding the sequencer's state from the topics", { partition })
+    const applied = yield* lastApplied(restoring)
+    const byId = new Map<string, number>()
+    const events = yield* readChains(restoring, "events", numberedEvent, byId)
+    const traces = yield* readChains(restoring, "traces", numberedFact, byId)
+    const { checkpoints, naming } = yield* readCheckpoints(restoring)
+    const handOvers = yield* readHandOvers(restoring, naming)
+    const remembered = yield* readCommands(restoring, byId, applied)
+    const { writers } = remembered
+    const state: SequencerState = {
+      ...emptyState(partition, log.partitions, windows),
+      heads: events.heads,
+      trees: new Map([...events.trees, ...traces.trees]),
+      checkpoints,
+      traceHeads: traces.heads,
+      dedup: filled(windows.dedup, remembered.dedup),
+      idempotency: filled(windows.idempotency, remembered.idempotency),
+      handOvers,
+      signer: before,
+      writers,
+      applied,
+      eventsNext: events.next,
+      tracesNext: traces.next,
+      tracesForgotten: traces.next,
+      totals: totalsOf({ heads: events.heads, traceHeads: traces.heads, writers })
+    }
+    const records = snapshot(state)
+    const kept = new Set(records.map(({ key }) => key))
+    const gone = [...outdated].filter((key) => !kept.has(key) && key !== "owner")
+    yield* writeState(restoring, [...gone.map((key) => ({ key, value: null })), ...records])
+    yield* Effect.logWarning("the sequencer's state is rebuilt", {
+      partition,
+      applied,
+      tenants: state.heads.size
+    })
+    const written = emptyReplay(partition, log.partitions, windows)
+    for (const { key, value } of records) {
+      replay(written, key, typeof value === "string" ? Buffer.from(value) : value)
+    }
+    return finishReplay(written)
+  })
+
+/** The tree over a chain as its topic holds it; undefined if the topic does not begin with it. */
+const treesOf = ({ log, partition, reader }: Restoring, chain: Chain, names: ReadonlySet<string>) =>
+  Effect.gen(function* () {
+    const trees = new Map<string, Frontier>()
+    yield* scanAll(log, reader, { topic: chain, partition }, (records) => {
+      for (const record of records) {
+        const link = linkOfRecord(chain, record)
+        if (link === undefined) continue
+        const name = treeNameOf(link.tenantId, chain)
+        if (!names.has(name)) continue
+        const tree = trees.get(name) ?? Frontier.empty()
+        if (tree.size !== link.sequenceNumber - 1) continue
+        tree.append(link.hash)
+        trees.set(name, tree)
+      }
+    })
+    return trees
+  })
+
+/** Trees that an earlier version did not keep are read from the topics once, and written down. */
+export const growTrees = (
+  restoring: Restoring,
+  state: SequencerState,
+  names: ReadonlySet<string>
+) =>
+  Effect.gen(function* () {
+    if (names.size === 0) return
+    yield* Effect.logWarning(
+      "reading Merkle trees from the topics that the state does not have yet",
+      {
+        partition: restoring.partition,
+        trees: names.size
+      }
+    )
+    const records: Array<StateRecord> = []
+    for (const chain of chains) {
+      const trees = yield* treesOf(restoring, chain, names)
+      for (const [tenantId, head] of headsOf(state, chain)) {
+        const name = treeNameOf(tenantId, chain)
+        if (!names.has(name)) continue
+        const grown = trees.get(name)
+        const tree = grown?.size === head.sequence_number ? grown : undefined
+        if (tree !== undefined) state.trees.set(name, tree)
+        records.push(headRecord(chain, tenantId, head, tree))
+      }
+    }
+    yield* writeState(restoring, records)
+  })
