@@ -113,3 +113,6 @@ export const nowMicros = (): number => {
   anchorFine = fine
   return anchorMicros
 }
+
+/** Now, in the canonical form. */
+export const currentTime = (): string => formatMicros(nowMicros())

@@ -10,7 +10,7 @@ import { conditionsOf, type EventFilter } from "../domain/events/EventFilter.ts"
 import { sha256Hex } from "../domain/Identifiers.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../domain/json/StrictJson.ts"
-import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
+import { currentTime } from "../domain/Timestamp.ts"
 import { StoreUnavailable } from "../ports/EventStore.ts"
 import { caughtUp } from "../verify/CaughtUp.ts"
 import {
@@ -152,7 +152,7 @@ export const scopeEtag = (kind: ExportKind, scope: ExportScope): string =>
  */
 export const openScope = Effect.fn("ExportScope.open")(function* (
   request: ExportRequest,
-  generatedAt: string = formatMicros(nowMicros())
+  generatedAt: string = currentTime()
 ) {
   const verifier = yield* Verifier
   const { filter, tenantId } = request

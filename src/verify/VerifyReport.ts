@@ -1,7 +1,7 @@
 /** The report of every verification: its schemas, and how it is put together. */
 import { Clock, Effect, Schema } from "effect"
 import { SCHEME } from "../domain/events/HashChain.ts"
-import { formatMicros, nowMicros } from "../domain/Timestamp.ts"
+import { currentTime } from "../domain/Timestamp.ts"
 import { TRACE_SCHEME } from "../domain/traces/TraceFact.ts"
 
 /** A report repeats stored values whatever they are, so times are texts of any form. */
@@ -235,7 +235,7 @@ export const reportOf = <Scheme extends string, OfBreak, Remarks>(
       ...checked.remarks,
       breaks: checked.breaks,
       breaks_total: breaksTotal,
-      verified_at: formatMicros(nowMicros()),
+      verified_at: currentTime(),
       duration_ms: now - checked.started
     }
   })

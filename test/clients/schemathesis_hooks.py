@@ -22,7 +22,7 @@ def valid_data_is_accepted(ctx, response, case):
         "no double holds",
         "holds U+0000",
         "page: can't stand together with",
-        "id: can't stand beside idempotency_key",
+        "id: can't be sent with idempotency_key",
         "is not a cursor of this list",
         "new events, the sequence numbers",
         # With events appended a receipt says where: the three come together.

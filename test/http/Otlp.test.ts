@@ -8,7 +8,7 @@ import { anyUnpack } from "@bufbuild/protobuf/wkt"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import type { Command, ItemError } from "../../src/domain/records/Command.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
-import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
+import { currentTime } from "../../src/domain/Timestamp.ts"
 import type { RecordOtlpSpan } from "../../src/domain/traces/TraceOperation.ts"
 import { REFUSALS_NAMED_MAX } from "../../src/http/otlp/OtlpHandlers.ts"
 import { CommandLogBusy, CommandTooLarge } from "../../src/services/commands/CommandLog.ts"
@@ -61,7 +61,7 @@ class SpanWorld extends World {
       ids: [],
       errors,
       received_at: command.receivedAt,
-      committed_at: formatMicros(nowMicros()),
+      committed_at: currentTime(),
       ...(this.fails ? { error: { code: "step_failed", message: "it did not work" } } : {}),
       command_offset: 0,
       events_next: 0

@@ -7,7 +7,7 @@ import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { registryValue, type ShareLink } from "../../src/domain/registry/RegistryEntry.ts"
-import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
+import { currentTime, formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
 import { openApiDocument } from "../../src/http/Api.ts"
 import { opsPaths } from "../../src/http/operations/OpsContract.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
@@ -184,7 +184,7 @@ describe("a share link", () => {
       filter: { metadata: [] },
       hash: "f".repeat(64),
       created_by: "key_read",
-      created_at: formatMicros(nowMicros()),
+      created_at: currentTime(),
       expires_at: "2261-01-01T00:00:00.000000Z",
       uses: 0
     })

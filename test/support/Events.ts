@@ -5,7 +5,7 @@ import {
   encodeCommand,
   type PreparedEvent
 } from "../../src/domain/records/Command.ts"
-import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
+import { currentTime } from "../../src/domain/Timestamp.ts"
 import type { NewRecord } from "../../src/ports/EventLog.ts"
 import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import { TEST_SECRET } from "./Program.ts"
@@ -28,7 +28,7 @@ export const preparedEvent = (
       index,
       mode: "single",
       tenantId,
-      acceptedAt: formatMicros(nowMicros()),
+      acceptedAt: currentTime(),
       secret: TEST_SECRET
     }
   )
@@ -45,7 +45,7 @@ export const ingestCommand = (
   tenantId,
   receiptId: makeReceiptId(TEST_SECRET, tenantId, uuidv7()),
   attempt: crypto.randomUUID(),
-  receivedAt: formatMicros(nowMicros()),
+  receivedAt: currentTime(),
   events: Array.from({ length: count }, (_, index) => preparedEvent(tenantId, index, fields)),
   errors: [],
   warnings: []

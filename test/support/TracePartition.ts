@@ -17,7 +17,7 @@ import type { Command } from "../../src/domain/records/Command.ts"
 import { noProgress, type Progress } from "../../src/domain/records/Progress.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
 import { ATTEMPT_HEADER } from "../../src/domain/records/RecordHeaders.ts"
-import { formatMicros, nowMicros } from "../../src/domain/Timestamp.ts"
+import { currentTime } from "../../src/domain/Timestamp.ts"
 import { parseFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { foldFacts } from "../../src/domain/traces/TraceView.ts"
@@ -43,7 +43,7 @@ export const traceCommand = (
   tenantId,
   receiptId: makeReceiptId(TEST_SECRET, tenantId, uuidv7()),
   attempt: crypto.randomUUID(),
-  receivedAt: formatMicros(nowMicros()),
+  receivedAt: currentTime(),
   events: [],
   errors: [],
   warnings: [],

@@ -23,7 +23,7 @@ import {
 } from "../../domain/records/RecordHeaders.ts"
 import { FORMAT_HEADER, FORMAT_VERSION } from "../../domain/records/Topics.ts"
 import { registryRecord } from "../../domain/registry/RegistryEntry.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { currentTime, formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import {
   EventLog,
   type LogRecord,
@@ -326,7 +326,7 @@ const commitChunk = Effect.fnUntraced(function* (
 ) {
   const started = yield* Clock.currentTimeMillis
   const unloaded = yield* cache.prepare(chunk)
-  const changes = step(state, chunk, { ...settings, unloaded }, formatMicros(nowMicros()))
+  const changes = step(state, chunk, { ...settings, unloaded }, currentTime())
   yield* commit(writer, state, changes, settings)
   yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
 })

@@ -12,7 +12,7 @@ import {
 } from "../../domain/chain/Checkpoint.ts"
 import { handOver } from "../../domain/chain/KeyLine.ts"
 import { checkpointHeaders } from "../../domain/records/CloudEvent.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { currentTime } from "../../domain/Timestamp.ts"
 import type { NewRecord, TransactionalWriter } from "../../ports/EventLog.ts"
 import { PartitionRefused } from "./Restoring.ts"
 import type { CheckpointSigner } from "./SequencerCheckpoints.ts"
@@ -39,7 +39,7 @@ const handOvers = (
   { serviceName, signer }: KeyChange,
   previous: Signer
 ): ReadonlyArray<CheckpointRecord> => {
-  const now = formatMicros(nowMicros())
+  const now = currentTime()
   const made: Array<CheckpointRecord> = []
   for (const [name, tree] of state.trees) {
     if (tree.size === 0 || state.handOvers.has(handOverName(previous.keyId, name))) continue

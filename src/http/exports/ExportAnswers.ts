@@ -11,7 +11,7 @@ import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import { defined } from "../../domain/Defined.ts"
 import { sha256Hex } from "../../domain/Identifiers.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { currentTime } from "../../domain/Timestamp.ts"
 import { EvidenceSeal } from "../../exports/EvidenceSeal.ts"
 import {
   currentEtag,
@@ -229,7 +229,7 @@ const make = Effect.gen(function* () {
     if (matchesEtag(request.headers["if-none-match"], etag)) return unchanged(etag)
     // Nobody would see the document: nothing is made and nothing was exported.
     if (request.method === "HEAD") {
-      const now = formatMicros(nowMicros())
+      const now = currentTime()
       const headers = { ...headersOf(kind, tenantId, etag, now), "content-type": types[kind] }
       return HttpServerResponse.empty({ status: 200, headers })
     }

@@ -7,7 +7,7 @@ import { Following } from "../../actors/follower/LogFollower.ts"
 import { Receipts } from "../../actors/follower/Receipts.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import type { Command } from "../../domain/records/Command.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { currentTime } from "../../domain/Timestamp.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
 import { CommandLog } from "../../services/commands/CommandLog.ts"
@@ -25,7 +25,7 @@ const probeCommand = (attempt: string): Command => ({
   tenantId: PROBE_TENANT,
   receiptId: attempt,
   attempt,
-  receivedAt: formatMicros(nowMicros()),
+  receivedAt: currentTime(),
   events: [],
   errors: [],
   warnings: []

@@ -16,7 +16,7 @@ import type {
   ShareLink,
   Tenant
 } from "../../domain/registry/RegistryEntry.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { currentTime } from "../../domain/Timestamp.ts"
 import { type SystemAct, SystemAuditLog } from "./SystemAuditLog.ts"
 
 /** A key that the configuration makes known: the secret is hashed at once. */
@@ -106,7 +106,7 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
   const auditLog = yield* SystemAuditLog
   const adminHash =
     settings.adminToken === undefined ? undefined : sha256Hex(Redacted.value(settings.adminToken))
-  const startedAt = formatMicros(nowMicros())
+  const startedAt = currentTime()
   const configured = settings.bootstrapKeys.map((key) => bootstrapKey(key, startedAt))
 
   /** A revocation in the registry is above the configuration. */
@@ -161,7 +161,7 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
         return [...known.values()].filter((key) => key.tenant_id === tenantId)
       }),
     createTenant: ({ id, name }) => {
-      const created_at = formatMicros(nowMicros())
+      const created_at = currentTime()
       const tenant: Tenant = { id, created_at, ...(name === undefined ? {} : { name }) }
       return act({ op: "create_tenant", tenant }).pipe(Effect.as(tenant))
     },
@@ -175,7 +175,7 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
           ...(label === undefined ? {} : { label }),
           hint: hintOf(made),
           hash: sha256Hex(made),
-          created_at: formatMicros(nowMicros())
+          created_at: currentTime()
         }
         const tenant = tenants().find(({ id }) => id === tenantId)
         const operation: RegistryOperation = {
@@ -188,7 +188,7 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
     revokeKey: (tenantId, keyId) =>
       Effect.suspend(() => {
         const own = configured.find(({ id }) => id === keyId)
-        const revoked_at = formatMicros(nowMicros())
+        const revoked_at = currentTime()
         return act(
           {
             op: "revoke_key",

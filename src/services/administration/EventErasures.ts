@@ -8,18 +8,17 @@ import { type AuditEvent, RESERVED_ACTION_PREFIX } from "../../domain/events/Aud
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
 import { parseEvent } from "../../domain/events/StoredEvent.ts"
-import type { PreparedEvent } from "../../domain/records/Command.ts"
-import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { BATCH_ITEMS_MAX, type PreparedEvent } from "../../domain/records/Command.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import {
   type IdempotencyKey,
   Ingest,
   type IngestFailure,
   type IngestOutcome,
+  keyOption,
   markOf
 } from "../ingest/Ingest.ts"
-import { prepareItem } from "../ingest/Prepare.ts"
+import { prepareOwnEvent } from "../ingest/Prepare.ts"
 
 /** Events of one id that are read at a time; there are several past the dedup window. */
 const PAGE_EVENTS = 100
@@ -59,41 +58,25 @@ export class EventErasures extends Context.Service<
   }
 >()("alk/EventErasures") {}
 
-const nameOf = ({ key, method, path }: IdempotencyKey): string => `${method} ${path} ${key}`
-
 const erasureEvent = (
   secret: string,
   { eventId, idempotency, keyId, reason, tenantId }: ErasureRequest,
   target: AuditEvent,
   index: number
-): PreparedEvent => {
-  const prepared = prepareItem(
+): PreparedEvent =>
+  prepareOwnEvent(
     {
       actor: { id: keyId, type: "system" },
       action: ERASURE_ACTION,
       resource: { id: eventId, type: ERASURE_RESOURCE_TYPE },
-      outcome: "success",
       metadata: {
         reason,
         sequence_number: target.sequence_number,
         content_hash: target.content_hash
       }
     },
-    {
-      index,
-      mode: "single",
-      tenantId,
-      acceptedAt: formatMicros(nowMicros()),
-      secret,
-      isOwn: true,
-      ...(idempotency === undefined ? {} : { idempotencyKey: nameOf(idempotency.key) })
-    }
+    { index, tenantId, secret, isOwn: true, ...keyOption(idempotency?.key) }
   )
-  if ("error" in prepared) {
-    throw new Error(`an erasure event is invalid: ${prepared.error.message}`)
-  }
-  return prepared.ok
-}
 
 const make = Effect.fnUntraced(function* (secret: string) {
   const ingest = yield* Ingest

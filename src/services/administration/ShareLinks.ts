@@ -15,7 +15,7 @@ import {
   usableLinks
 } from "../../domain/registry/Registry.ts"
 import type { ShareLink } from "../../domain/registry/RegistryEntry.ts"
-import { formatMicros, microsOf, nowMicros } from "../../domain/Timestamp.ts"
+import { currentTime, formatMicros, microsOf } from "../../domain/Timestamp.ts"
 import { type SystemActFailure, SystemAuditLog } from "./SystemAuditLog.ts"
 
 /** The tenant has as many usable links as it may have. */
@@ -60,8 +60,6 @@ const unusable = (): Unauthenticated =>
 const sameHash = (left: string, right: string): boolean =>
   timingSafeEqual(Buffer.from(left, "hex"), Buffer.from(right, "hex"))
 
-const now = (): string => formatMicros(nowMicros())
-
 const make = Effect.gen(function* () {
   const view = yield* RegistryView
   const auditLog = yield* SystemAuditLog
@@ -71,7 +69,7 @@ const make = Effect.gen(function* () {
     create: ({ expiresInSeconds, filter, keyId, label, maxUses, tenantId }) =>
       Effect.suspend((): Effect.Effect<CreatedLink, TooManyLinks | SystemActFailure> => {
         const token = newShareToken()
-        const created_at = now()
+        const created_at = currentTime()
         if (usableLinks(view.registry(), tenantId, created_at) >= LINKS_MAX)
           return Effect.fail(new TooManyLinks({ limit: LINKS_MAX }))
         const link: ShareLink = {
@@ -110,7 +108,7 @@ const make = Effect.gen(function* () {
     get: (tenantId, id) => Effect.sync(() => own(tenantId).find((link) => link.id === id)),
     revoke: (tenantId, id, keyId) =>
       auditLog.record(
-        { op: "revoke_link", tenant_id: tenantId, link_id: id, revoked_at: now() },
+        { op: "revoke_link", tenant_id: tenantId, link_id: id, revoked_at: currentTime() },
         {
           actor: keyId,
           action: "share_link.revoked",
@@ -125,14 +123,14 @@ const make = Effect.gen(function* () {
         return link === undefined
           || !sameHash(link.hash, hash)
           || isOfRevokedKey(view.registry(), link)
-          || linkRefusal(link, now()) !== undefined
+          || linkRefusal(link, currentTime()) !== undefined
           ? Effect.fail(unusable())
           : Effect.succeed(link)
       }),
     use: ({ id, tenant_id }) =>
       auditLog
         .record(
-          { op: "use_link", tenant_id, link_id: id, used_at: now() },
+          { op: "use_link", tenant_id, link_id: id, used_at: currentTime() },
           {
             actor: id,
             action: "share_link.used",

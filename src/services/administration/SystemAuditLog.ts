@@ -7,13 +7,13 @@ import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { AdminRefused, AdminTimedOut } from "../../actors/follower/Keys.ts"
 import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import type { Receipts } from "../../actors/follower/Receipts.ts"
-import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../../domain/Identifiers.ts"
-import type { Command, PreparedEvent } from "../../domain/records/Command.ts"
+import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
+import type { Command } from "../../domain/records/Command.ts"
 import type { RegistryOperation } from "../../domain/registry/RegistryEntry.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { CommandLog } from "../commands/CommandLog.ts"
-import { prepareItem } from "../ingest/Prepare.ts"
+import { newCommand } from "../commands/NewCommand.ts"
+import { prepareOwnEvent } from "../ingest/Prepare.ts"
 import { decided, submitted } from "./Decide.ts"
 
 /** Time that an act waits for the sequencer. */
@@ -42,29 +42,14 @@ export class SystemAuditLog extends Context.Service<
   }
 >()("alk/SystemAuditLog") {}
 
-const eventOf = (secret: string, act: SystemAct, now: string): PreparedEvent => {
-  const { action, actor, metadata, resource } = act
-  const prepared = prepareItem(
-    { actor: { id: actor, type: "system" }, action, resource, outcome: "success", metadata },
-    { index: 0, mode: "single", tenantId: SYSTEM_TENANT, acceptedAt: now, secret }
-  )
-  if ("error" in prepared) throw new Error(`a system event is invalid: ${prepared.error.message}`)
-  return prepared.ok
-}
-
-/** The command that logs an act; `secret` is `ALK_SECRET`. */
+/** The command that logs an act; `redacted` is `ALK_SECRET`. */
 export const systemCommand = (redacted: Redacted.Redacted, act: SystemAct): Command => {
   const secret = Redacted.value(redacted)
-  const now = formatMicros(nowMicros())
+  const { action, actor, metadata, resource } = act
+  const event = { actor: { id: actor, type: "system" }, action, resource, metadata }
   return {
-    kind: "ingest",
-    tenantId: SYSTEM_TENANT,
-    receiptId: makeReceiptId(secret, SYSTEM_TENANT, uuidv7()),
-    attempt: crypto.randomUUID(),
-    receivedAt: now,
-    events: [eventOf(secret, act, now)],
-    errors: [],
-    warnings: []
+    ...newCommand("ingest", secret, SYSTEM_TENANT),
+    events: [prepareOwnEvent(event, { index: 0, tenantId: SYSTEM_TENANT, secret })]
   }
 }
 

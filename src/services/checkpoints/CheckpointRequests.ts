@@ -3,11 +3,9 @@ import { Deferred, Effect, Option } from "effect"
 import type { Receipts } from "../../actors/follower/Receipts.ts"
 import { chainOfTree } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
-import { makeReceiptId, uuidv7 } from "../../domain/Identifiers.ts"
-import type { Command } from "../../domain/records/Command.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
 import { decided } from "../administration/Decide.ts"
 import type { CommandLog } from "../commands/CommandLog.ts"
+import { newCommand } from "../commands/NewCommand.ts"
 import { type CheckpointFailure, CheckpointTimedOut, ProofRefused } from "./CheckpointFailures.ts"
 import type { KnownCheckpoints } from "./KnownCheckpoints.ts"
 
@@ -16,17 +14,11 @@ const DECISION_TIMEOUT = "10 seconds"
 
 const sign = Effect.fnUntraced(function* (known: KnownCheckpoints, secret: string, tree: string) {
   const { chain, tenantId } = chainOfTree(tree)
-  const command: Command = {
-    kind: "checkpoint",
-    tenantId,
-    receiptId: makeReceiptId(secret, tenantId, uuidv7()),
-    attempt: crypto.randomUUID(),
-    receivedAt: formatMicros(nowMicros()),
-    events: [],
-    errors: [],
-    warnings: []
-  }
-  const receipt = yield* decided(command, "checkpoint", DECISION_TIMEOUT)
+  const receipt = yield* decided(
+    newCommand("checkpoint", secret, tenantId),
+    "checkpoint",
+    DECISION_TIMEOUT
+  )
   if (Option.isNone(receipt)) {
     return yield* new CheckpointTimedOut({ message: "no sequencer has signed in time" })
   }

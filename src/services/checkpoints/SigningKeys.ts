@@ -20,7 +20,7 @@ import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { readTreeSigner, SIGNER_KEY } from "../../domain/records/StateRecords.ts"
 import { lineKeysOf } from "../../domain/registry/Registry.ts"
 import type { SigningKey } from "../../domain/registry/RegistryEntry.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { currentTime } from "../../domain/Timestamp.ts"
 import { EventLog, type LogRecord, type Position } from "../../ports/EventLog.ts"
 import { systemCommand } from "../administration/SystemAuditLog.ts"
 import { CommandLog } from "../commands/CommandLog.ts"
@@ -129,7 +129,7 @@ export const publishSigningKey = Effect.fn("SigningKeys.publish")(function* (
     resource: { type: "signing_key", id: keyId },
     metadata: { vkey, ...(previous === undefined ? {} : { endorsed_by: previous.keyId }) }
   })
-  const now = formatMicros(nowMicros())
+  const now = currentTime()
   const signing_key: SigningKey = {
     key_id: keyId,
     vkey,

@@ -11,7 +11,7 @@ import { MARKER_KEY, type Marker, readMarker } from "../../domain/records/Quaran
 import { MAC_HEADER } from "../../domain/records/RecordHeaders.ts"
 import { authenticatedTopics, type RecordMac } from "../../domain/records/RecordMac.ts"
 import { type TopicKind, topicName } from "../../domain/records/Topics.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { currentTime } from "../../domain/Timestamp.ts"
 import type { EventLog, LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
 
 /** By `<topic>/<partition>`: records without a MAC below this offset were there before. */
@@ -167,7 +167,7 @@ const takeOverNow = Effect.fnUntraced(function* (
   }
   const before = known && offsetsOf(known)
   const marker: Marker = {
-    taken_over_at: known?.taken_over_at ?? formatMicros(nowMicros()),
+    taken_over_at: known?.taken_over_at ?? currentTime(),
     offsets: all.map((place, index) => {
       const end = ends[index]!
       const offset = before === undefined ? end : Math.min(end, before.get(placeOf(place)) ?? 0)

@@ -17,11 +17,12 @@ import {
   type PreparedEvent
 } from "../../domain/records/Command.ts"
 import type { Receipt } from "../../domain/records/Receipt.ts"
-import { formatMicros, nowMicros } from "../../domain/Timestamp.ts"
+import { currentTime, formatMicros } from "../../domain/Timestamp.ts"
 import type { TraceOperation } from "../../domain/traces/TraceOperation.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { CommandLog, type CommandLogBusy, type CommandTooLarge } from "../commands/CommandLog.ts"
+import { submitForDecision } from "../commands/NewCommand.ts"
 import { type PrepareLimits, prepareItem } from "./Prepare.ts"
 
 /** Milliseconds that a request waits for its commit, or for the sequencer's word, at most. */
@@ -37,6 +38,10 @@ export interface IdempotencyKey {
   readonly path: string
   readonly key: string
 }
+
+/** The option of an item by which a repeated request makes the same ids. */
+export const keyOption = (key: IdempotencyKey | undefined): { readonly idempotencyKey?: string } =>
+  key === undefined ? {} : { idempotencyKey: `${key.method} ${key.path} ${key.key}` }
 
 /** The items of a request after validation, by their place in the request. */
 export interface PreparedItems {
@@ -64,16 +69,14 @@ export const prepareItems = (
   const events: Array<PreparedEvent> = []
   const errors: Array<ItemError> = []
   const warnings: Array<ItemWarning> = []
-  const acceptedAt = formatMicros(nowMicros())
+  const acceptedAt = currentTime()
   const options = {
     mode,
     tenantId,
     acceptedAt,
     secret,
     limits,
-    ...(idempotency === undefined
-      ? {}
-      : { idempotencyKey: `${idempotency.method} ${idempotency.path} ${idempotency.key}` })
+    ...keyOption(idempotency)
   }
   for (let index = 0; index < items.length; index++) {
     const item = items[index]!
@@ -162,10 +165,6 @@ export const receivedAtOf = (receiptId: string): string | undefined => {
     : undefined
 }
 
-/** Waiting for no time drops the registration of an attempt that was not written. */
-export const withdraw = (decided: Effect.Effect<Decision>): Effect.Effect<void> =>
-  Effect.asVoid(Effect.timeoutOption(decided, 0))
-
 /** None if the deadline, in milliseconds of the clock, comes first. */
 const until = <A, E>(deadline: number, effect: Effect.Effect<A, E>) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -182,7 +181,7 @@ const nameReceipt = (
       ? uuidv7()
       : derivedUuid("alk-receipt", tenantId, key.method, key.path, key.key)
   const receiptId = makeReceiptId(secret, tenantId, uuid)
-  return { receiptId, receivedAt: receivedAtOf(receiptId) ?? formatMicros(nowMicros()) }
+  return { receiptId, receivedAt: receivedAtOf(receiptId) ?? currentTime() }
 }
 
 const make = Effect.fnUntraced(function* (secret: string) {
@@ -242,8 +241,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
       yield* commands.submit(command)
       return { kind: "written", receiptId }
     }
-    const decided = yield* receipts.expect(command.attempt)
-    yield* commands.submit(command).pipe(Effect.onError(() => withdraw(decided)))
+    const decided = yield* submitForDecision(commands, receipts, command)
     const decision = yield* until(deadline, decided)
     if (Option.isSome(decision)) {
       return yield* settle(request, receiptId, decision.value, deadline)

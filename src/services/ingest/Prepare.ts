@@ -34,7 +34,7 @@ import { type Fields, isObject } from "../../domain/json/Json.ts"
 import type { JsonObject } from "../../domain/json/StrictJson.ts"
 import { unknownField } from "../../domain/NearestName.ts"
 import { dedupKeyOf, type PreparedEvent } from "../../domain/records/Command.ts"
-import { parseTimestamp } from "../../domain/Timestamp.ts"
+import { currentTime, parseTimestamp } from "../../domain/Timestamp.ts"
 
 export interface PrepareLimits {
   /** Bytes of the item as sent, in RFC 8785 form. */
@@ -54,14 +54,14 @@ export const defaultPrepareLimits: PrepareLimits = {
 export interface PrepareOptions {
   /** Place in the request, from 0. */
   readonly index: number
-  /** `batch` fills in `actor.type` and `outcome` where they are missing, `single` wants them. */
+  /** `batch` fills in `actor.type` and `outcome` where they are missing, `single` requires them. */
   readonly mode: "single" | "batch"
   readonly tenantId: string
   /** Canonical microsecond form; the timestamp of an event without one. */
   readonly acceptedAt: string
   /** Keeps fingerprints from being computed by others. */
   readonly secret: string
-  /** Whatever makes the request repeatable; generated ids are derived from it and the index. */
+  /** What makes the request repeatable; generated ids are derived from it and the index. */
   readonly idempotencyKey?: string
   /** The service's own event: only these may have an action that starts with `alk.`. */
   readonly isOwn?: true
@@ -87,12 +87,12 @@ export interface PrepareError {
 export type Prepared =
   | {
       readonly ok: PreparedEvent
-      /** Paths of fields that are not stored because nobody knows them, WARNINGS_MAX at most. */
+      /** Paths of unknown fields, which are not stored; WARNINGS_MAX at most. */
       readonly warnings: ReadonlyArray<string>
     }
   | { readonly error: PrepareError }
 
-/** Warnings of one event: who sends more unknown fields has seen enough. */
+/** Warnings of one event; further unknown fields are not named. */
 export const WARNINGS_MAX = 20
 /** Characters of an unknown field's path that a warning repeats. */
 export const WARNING_LENGTH_MAX = 128
@@ -184,25 +184,33 @@ const checkAction = (value: unknown, lengthMax: number, isOwn: boolean): string 
     : value
 }
 
-const checkTimestamp = (value: unknown, acceptedAt: string): string => {
-  if (value === undefined) return acceptedAt
+/** A time as it was sent, in canonical form. */
+export const instantOf = (item: Fields, name: string): string | undefined => {
+  const value = memberOf(item, name)
+  if (value === undefined) return undefined
   return (
     (typeof value === "string" ? parseTimestamp(value) : undefined)
     ?? refuse(
       "invalid_timestamp",
-      "timestamp",
+      name,
       "must be an existing RFC 3339 date-time of the years 1970 to 2261, "
         + "like 2026-01-31T12:00:00.123456Z"
     )
   )
 }
 
-export const checkMetadata = (value: unknown, bytesMax: number): string | undefined => {
+/** RFC 8785 text of an object of bounded size. */
+export const objectText = (
+  item: Fields,
+  name: "metadata" | "payload",
+  bytesMax: number
+): string | undefined => {
+  const value = memberOf(item, name)
   if (value === undefined) return undefined
-  if (!isObject(value)) return refuse("invalid_value", "metadata", "must be an object")
+  if (!isObject(value)) return refuse("invalid_value", name, "must be an object")
   const text = canonicalize(value as JsonObject)
   return isLonger(text, bytesMax)
-    ? refuse("metadata_too_large", "metadata", tooLarge(text, bytesMax))
+    ? refuse(`${name}_too_large`, name, tooLarge(text, bytesMax))
     : text
 }
 
@@ -265,7 +273,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
   const isBatch = options.mode === "batch"
   const clientId = memberOf(item, "id")
   const id = clientId === undefined ? generatedId(options) : checkId(clientId, "id")
-  const timestamp = checkTimestamp(memberOf(item, "timestamp"), options.acceptedAt)
+  const timestamp = instantOf(item, "timestamp") ?? options.acceptedAt
   const actor = requireObject(item, "actor", '{"id": …, "type": …}')
   const actorId = requireId(actor, "id", "actor.id")
   const email = optionalText(actor, "email", "actor.email", EMAIL_LENGTH_MAX)
@@ -291,7 +299,7 @@ const check = (item: Fields, options: PrepareOptions, limits: PrepareLimits): Ch
     OUTCOMES,
     isBatch ? "success" : undefined
   )
-  const metadata = checkMetadata(memberOf(item, "metadata"), limits.metadataBytesMax)
+  const metadata = objectText(item, "metadata", limits.metadataBytesMax)
   const warnings: Array<string> = []
   addWarnings(warnings, item, ITEM_FIELDS, "")
   addWarnings(warnings, actor, ACTOR_FIELDS, "actor.")
@@ -386,6 +394,13 @@ const finish = (checked: Checked, options: PrepareOptions, limits: PrepareLimits
   return { ok: prepared, warnings }
 }
 
+/** What was thrown while an item was prepared, as its error; `what` names the item. */
+export const prepareError = (error: unknown, what: string): { readonly error: PrepareError } => {
+  if (error instanceof Refusal) return { error: { code: error.code, message: error.message } }
+  if (!(error instanceof NotCanonicalizable)) throw error
+  return { error: { code: "unstorable_value", message: `${what}: ${error.message}` } }
+}
+
 /**
  * Check one item and make it ready for the sequencer. The first thing that is wrong is the error;
  * what is not wrong but not stored either is a warning.
@@ -396,8 +411,19 @@ export const prepareItem = (value: unknown, options: PrepareOptions): Prepared =
     if (!isObject(value)) return refuse("invalid_value", "event", "must be a JSON object")
     return finish(check(value, options, limits), options, limits)
   } catch (error) {
-    if (error instanceof Refusal) return { error: { code: error.code, message: error.message } }
-    if (!(error instanceof NotCanonicalizable)) throw error
-    return { error: { code: "unstorable_value", message: `event: ${error.message}` } }
+    return prepareError(error, "event")
   }
+}
+
+/** An event of the service's own. Throws a plain error if it is not valid. */
+export const prepareOwnEvent = (
+  event: Readonly<Record<string, unknown>>,
+  options: Omit<PrepareOptions, "mode" | "acceptedAt">
+): PreparedEvent => {
+  const prepared = prepareItem(
+    { ...event, outcome: "success" },
+    { ...options, mode: "single", acceptedAt: currentTime() }
+  )
+  if ("error" in prepared) throw new Error(`an own event is invalid: ${prepared.error.message}`)
+  return prepared.ok
 }

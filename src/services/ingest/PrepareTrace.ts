@@ -6,11 +6,11 @@
 import { hash } from "node:crypto"
 import { NAME_LENGTH_MAX } from "../../domain/events/AuditEvent.ts"
 import { derivedUuid, randomHex, uuidv7 } from "../../domain/Identifiers.ts"
-import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json/CanonicalJson.ts"
+import { canonicalize, flat, quote } from "../../domain/json/CanonicalJson.ts"
 import { type Fields, isObject } from "../../domain/json/Json.ts"
 import type { JsonObject, StrictResult } from "../../domain/json/StrictJson.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
-import { formatMicros, nowMicros, parseTimestamp } from "../../domain/Timestamp.ts"
+import { currentTime } from "../../domain/Timestamp.ts"
 import {
   factDetailsHash,
   type PreparedDetails,
@@ -20,17 +20,18 @@ import {
   terminalStatuses
 } from "../../domain/traces/TraceFact.ts"
 import { type TraceOperation, traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
-import type { IdempotencyKey, PreparedItems } from "./Ingest.ts"
+import { type IdempotencyKey, keyOption, type PreparedItems } from "./Ingest.ts"
 import {
   checkId,
-  checkMetadata,
   FINGERPRINT_LENGTH,
+  instantOf,
   isLonger,
   memberOf,
+  objectText,
   oneOf,
   optionalText,
   type PrepareError,
-  Refusal,
+  prepareError,
   refuse,
   refuseUnknown,
   requireId,
@@ -76,11 +77,11 @@ export interface PrepareTraceOptions {
   readonly tenantId: string
   /** Id of the API key that the request came with. */
   readonly keyId: string
-  /** Canonical microsecond form; stands for times that were not sent. */
+  /** Canonical microsecond form; the time of what was sent without one. */
   readonly acceptedAt: string
   /** Keeps fingerprints from being computed by others. */
   readonly secret: string
-  /** Whatever makes the request repeatable; generated ids are derived from it and the index. */
+  /** What makes the request repeatable; generated ids are derived from it and the index. */
   readonly idempotencyKey?: string
   readonly limits: TraceLimits
 }
@@ -128,20 +129,6 @@ const targetOf: Readonly<Partial<Record<OperationName, keyof typeof ID_FIELDS>>>
 /** Members whose size has a limit of its own. */
 const sizedFields = ["metadata", "payload", "error"]
 
-const instantOf = (item: Fields, name: string): string | undefined => {
-  const value = memberOf(item, name)
-  if (value === undefined) return undefined
-  return (
-    (typeof value === "string" ? parseTimestamp(value) : undefined)
-    ?? refuse(
-      "invalid_timestamp",
-      name,
-      "must be an existing RFC 3339 date-time of the years 1970 to 2261, "
-        + "like 2026-01-31T12:00:00.123456Z"
-    )
-  )
-}
-
 const optionalId = (item: Fields, name: string): string | undefined => {
   const value = memberOf(item, name)
   return value === undefined ? undefined : checkId(value, name)
@@ -178,24 +165,14 @@ const causesOf = (item: Fields): ReadonlyArray<string> => {
   for (const [at, cause] of value.entries()) {
     const path = `${name}[${at}]`
     const id = checkId(cause, path)
-    if (causes.has(id)) refuse("invalid_value", path, "stands in the list already; send it once")
+    if (causes.has(id)) refuse("invalid_value", path, "is in the list already; send it once")
     causes.add(id)
   }
   return [...causes]
 }
 
 const metadataOf = (item: Fields, { limits }: PrepareTraceOptions): string | undefined =>
-  checkMetadata(memberOf(item, "metadata"), limits.metadataBytesMax)
-
-const payloadOf = (item: Fields, { limits }: PrepareTraceOptions): string | undefined => {
-  const value = memberOf(item, "payload")
-  if (value === undefined) return undefined
-  if (!isObject(value)) return refuse("invalid_value", "payload", "must be an object")
-  const text = canonicalize(value as JsonObject)
-  return isLonger(text, limits.payloadBytesMax)
-    ? refuse("payload_too_large", "payload", tooLarge(text, limits.payloadBytesMax))
-    : text
-}
+  objectText(item, "metadata", limits.metadataBytesMax)
 
 const errorOf = (item: Fields): string | undefined => {
   const value = memberOf(item, "error")
@@ -212,7 +189,8 @@ const errorOf = (item: Fields): string | undefined => {
 /** RFC 8785 texts of details by name; undefined was not sent. */
 type DetailTexts = Readonly<Record<string, string | undefined>>
 
-const hashed = (text: string): PreparedDetails => {
+/** Details from their RFC 8785 text. */
+export const hashedDetails = (text: string): PreparedDetails => {
   const salt = randomHex()
   return { text, salt, hash: factDetailsHash(salt, text) }
 }
@@ -224,7 +202,7 @@ export const prepareDetails = (members: DetailTexts): PreparedDetails | undefine
     const member = members[name]
     if (member !== undefined) text += `${text === "" ? "{" : ","}"${name}":${member}`
   }
-  return text === "" ? undefined : hashed(flat(`${text}}`))
+  return text === "" ? undefined : hashedDetails(flat(`${text}}`))
 }
 
 const optionalDetails = (members: DetailTexts): { readonly details?: PreparedDetails } => {
@@ -249,9 +227,10 @@ interface MadeId {
   readonly fresh: boolean
 }
 
-/** A retry under the same Idempotency-Key names the same thing. */
-const generatedId = (kind: string, options: PrepareTraceOptions): MadeId => {
+/** The id that is known, or one made for the request: a retry of it makes the same. */
+const madeId = (kind: string, known: string | undefined, options: PrepareTraceOptions): MadeId => {
   const { idempotencyKey, index, tenantId } = options
+  if (known !== undefined) return { id: known, fresh: false }
   return idempotencyKey === undefined
     ? { id: uuidv7(), fresh: true }
     : {
@@ -268,20 +247,23 @@ export const rootSpanIdOf = (tenantId: string, executionId: string): string =>
   derivedUuid("alk-root-span", tenantId, executionId)
 
 const startExecution = (item: Fields, options: PrepareTraceOptions): TraceOperation => {
-  const { acceptedAt, index, tenantId } = options
+  const { index, tenantId } = options
   const agentId = requireId(item, "agent_id", "agent_id")
   const key = optionalId(item, "idempotency_key")
   const clientId = optionalId(item, "id")
   if (clientId !== undefined && key !== undefined) {
-    refuse("invalid_value", "id", "can't stand beside idempotency_key, which the id is made of")
+    refuse(
+      "invalid_value",
+      "id",
+      "can't be sent with idempotency_key, from which the id is derived"
+    )
   }
   const known = key === undefined ? clientId : executionIdOf(tenantId, agentId, key)
-  const { fresh, id } =
-    known === undefined ? generatedId("execution", options) : { id: known, fresh: false }
+  const { fresh, id } = madeId("execution", known, options)
   const agentName = optionalText(item, "agent_name", "agent_name", TRACE_NAME_LENGTH_MAX)
   const trigger = optionalText(item, "trigger", "trigger", TRIGGER_LENGTH_MAX)
   const metadata = metadataOf(item, options)
-  const startedAt = instantOf(item, "started_at")
+  const times = startTimes(item, options)
   return {
     op: "execution.start",
     index,
@@ -289,20 +271,30 @@ const startExecution = (item: Fields, options: PrepareTraceOptions): TraceOperat
     fresh,
     agentId,
     rootSpanId: rootSpanIdOf(tenantId, id),
-    startedAt: startedAt ?? acceptedAt,
-    startedAtGiven: startedAt !== undefined,
+    ...times,
     ...optionalDetails({
       agent_name: quoteIfSent(agentName),
       metadata,
       trigger: quoteIfSent(trigger)
     }),
-    rootDetails: hashed(`{"name":${quote(agentName ?? agentId)}}`)
+    rootDetails: hashedDetails(`{"name":${quote(agentName ?? agentId)}}`)
   }
 }
 
-const endTimes = (item: Fields, { acceptedAt }: PrepareTraceOptions) => {
-  const endedAt = instantOf(item, "ended_at")
-  return { endedAt: endedAt ?? acceptedAt, endedAtGiven: endedAt !== undefined }
+/** A time as it was sent, or that of the request. */
+const givenTime = (item: Fields, name: string, { acceptedAt }: PrepareTraceOptions) => {
+  const sent = instantOf(item, name)
+  return { at: sent ?? acceptedAt, isGiven: sent !== undefined }
+}
+
+const endTimes = (item: Fields, options: PrepareTraceOptions) => {
+  const { at, isGiven } = givenTime(item, "ended_at", options)
+  return { endedAt: at, endedAtGiven: isGiven }
+}
+
+const startTimes = (item: Fields, options: PrepareTraceOptions) => {
+  const { at, isGiven } = givenTime(item, "started_at", options)
+  return { startedAt: at, startedAtGiven: isGiven }
 }
 
 const startSpan = (
@@ -310,20 +302,19 @@ const startSpan = (
   executionId: string,
   options: PrepareTraceOptions
 ): TraceOperation => {
-  const { acceptedAt, index, tenantId } = options
+  const { index, tenantId } = options
   const clientId = optionalId(item, "id")
   const key = optionalId(item, "idempotency_key")
   const parentSpanId = optionalId(item, "parent_span_id")
   const causedBy = causesOf(item)
   const spanType = spanTypeOf(item)
   const name = requireText(item, "name", TRACE_NAME_LENGTH_MAX)
-  const startedAt = instantOf(item, "started_at")
+  const times = startTimes(item, options)
   const metadata = metadataOf(item, options)
   const known =
     clientId
     ?? (key === undefined ? undefined : derivedUuid("alk-span", tenantId, executionId, key))
-  const { fresh, id } =
-    known === undefined ? generatedId("span", options) : { id: known, fresh: false }
+  const { fresh, id } = madeId("span", known, options)
   return {
     op: "span.start",
     index,
@@ -333,23 +324,22 @@ const startSpan = (
     ...(parentSpanId === undefined ? {} : { parentSpanId }),
     causedBy,
     spanType,
-    startedAt: startedAt ?? acceptedAt,
-    startedAtGiven: startedAt !== undefined,
+    ...times,
     details: prepareDetails({ metadata, name: quote(name) })!
   }
 }
 
 const addEvent = (item: Fields, spanId: string, options: PrepareTraceOptions): TraceOperation => {
-  const { acceptedAt, index, secret, tenantId } = options
+  const { acceptedAt, index, limits, secret, tenantId } = options
   const clientId = optionalId(item, "id")
   const eventType = requireId(item, "event_type", "event_type")
   const timestamp = instantOf(item, "timestamp")
-  const payload = payloadOf(item, options)
+  const payload = objectText(item, "payload", limits.payloadBytesMax)
   return {
     op: "span.event",
     index,
     spanId,
-    eventId: clientId ?? generatedId("trace-event", options).id,
+    eventId: madeId("trace-event", clientId, options).id,
     eventType,
     timestamp: timestamp ?? acceptedAt,
     ...optionalDetails({ payload }),
@@ -401,7 +391,7 @@ const prepare = (
   }
 }
 
-/** Whatever has no limit of its own may not add up to more than an event may have. */
+/** What has no limit of its own may not add up to more than an event may have. */
 const refuseOversized = (item: Fields, { limits }: PrepareTraceOptions): void => {
   const rest = Object.fromEntries(
     Object.entries(item).filter(([name]) => !sizedFields.includes(name))
@@ -443,9 +433,7 @@ export const prepareOperation = (
     if (ok.op === "span.start" && ok.causedBy.length > 0) refuseOversized(value, options)
     return { ok }
   } catch (error) {
-    if (error instanceof Refusal) return { error: { code: error.code, message: error.message } }
-    if (!(error instanceof NotCanonicalizable)) throw error
-    return { error: { code: "unstorable_value", message: `operation: ${error.message}` } }
+    return prepareError(error, "operation")
   }
 }
 
@@ -468,10 +456,8 @@ export const prepareTraces = (
   const errors: Array<ItemError> = []
   const options = {
     ...common,
-    acceptedAt: formatMicros(nowMicros()),
-    ...(idempotency === undefined
-      ? {}
-      : { idempotencyKey: `${idempotency.method} ${idempotency.path} ${idempotency.key}` })
+    acceptedAt: currentTime(),
+    ...keyOption(idempotency)
   }
   for (const [index, item] of items.entries()) {
     if ("problem" in item) {

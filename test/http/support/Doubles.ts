@@ -28,7 +28,7 @@ import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
 import { type Command, decodeCommand, encodeCommand } from "../../../src/domain/records/Command.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
-import { formatMicros, nowMicros } from "../../../src/domain/Timestamp.ts"
+import { currentTime } from "../../../src/domain/Timestamp.ts"
 import { ExportAnswers } from "../../../src/http/exports/ExportAnswers.ts"
 import { ApiSettings, type Settings } from "../../../src/http/messages/ApiSettings.ts"
 import { Readiness } from "../../../src/http/operations/Readiness.ts"
@@ -142,7 +142,7 @@ export class World {
   }
 
   decide(command: Command): void {
-    const now = formatMicros(nowMicros())
+    const now = currentTime()
     const value = Buffer.from(encodeCommand(command))
     const arrival = { offset: this.state.applied + 1, value, command: decodeCommand(value) }
     const changes = step(this.state, [arrival], { serviceName: "alk", signer: SIGNER }, now)

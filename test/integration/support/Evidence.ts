@@ -14,7 +14,7 @@ import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../src/domain/event
 import { emptyFilter } from "../../../src/domain/events/EventFilter.ts"
 import type { Command } from "../../../src/domain/records/Command.ts"
 import type { Progress } from "../../../src/domain/records/Progress.ts"
-import { formatMicros, nowMicros } from "../../../src/domain/Timestamp.ts"
+import { currentTime } from "../../../src/domain/Timestamp.ts"
 import { EventLog } from "../../../src/ports/EventLog.ts"
 import { EventStore } from "../../../src/ports/EventStore.ts"
 import { prepareItem } from "../../../src/services/ingest/Prepare.ts"
@@ -67,7 +67,7 @@ export const erasureOf = ({
       index: 0,
       mode: "single",
       tenantId: tenant_id,
-      acceptedAt: formatMicros(nowMicros()),
+      acceptedAt: currentTime(),
       secret: TEST_SECRET,
       isOwn: true
     }

@@ -4,19 +4,17 @@
  * why; the others go through. Knows no request, no clock and no answer.
  */
 import { isText, METADATA_BYTES_MAX } from "../../../domain/events/AuditEvent.ts"
-import { derivedUuid, randomHex, sha256Hex } from "../../../domain/Identifiers.ts"
+import { derivedUuid, sha256Hex } from "../../../domain/Identifiers.ts"
 import { canonicalize, flat, quote } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../domain/json/StrictJson.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
-import {
-  type FactDetails,
-  factDetailsHash,
-  type PreparedDetails
-} from "../../../domain/traces/TraceFact.ts"
+import type { FactDetails, PreparedDetails } from "../../../domain/traces/TraceFact.ts"
 import type { OtlpEvent, RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
+import { isLonger, tooLarge } from "../Prepare.ts"
 import {
   CAUSES_MAX,
   ERROR_BYTES_MAX,
+  hashedDetails,
   PAYLOAD_BYTES_MAX,
   TRACE_NAME_LENGTH_MAX
 } from "../PrepareTrace.ts"
@@ -130,29 +128,18 @@ const timeOf = (nanos: bigint, path: string): string => {
   throw new Unstorable(
     nanos === 0n
       ? `${path}: missing; send nanoseconds since 1970`
-      : `${path}: must lie before the year ${YEAR_MAX + 1}`
+      : `${path}: must be before the year ${YEAR_MAX + 1}`
   )
 }
 
-/** Details from their RFC 8785 text. */
-const detailsOf = (canonical: string): PreparedDetails => {
-  const salt = randomHex()
-  return { text: flat(canonical), salt, hash: factDetailsHash(salt, canonical) }
-}
-
 const prepareDetails = (details: FactDetails): PreparedDetails =>
-  detailsOf(canonicalize(details as JsonObject))
-
-/** UTF-8 takes three bytes at most for a UTF-16 unit: short texts need no counting. */
-const UNIT_BYTES_MAX = 3
+  hashedDetails(flat(canonicalize(details as JsonObject)))
 
 /** The RFC 8785 text of a value, unless it takes more than `bytesMax` bytes. */
 const canonicalWithin = (value: JsonObject, bytesMax: number, path: string): string => {
   const canonical = canonicalize(value)
-  if (canonical.length * UNIT_BYTES_MAX <= bytesMax) return canonical
-  const bytes = Buffer.byteLength(canonical)
-  if (bytes <= bytesMax) return canonical
-  throw new Unstorable(`${path}: ${bytes} bytes in canonical form; send at most ${bytesMax}`)
+  if (!isLonger(canonical, bytesMax)) return canonical
+  throw new Unstorable(`${path}: ${tooLarge(canonical, bytesMax)}`)
 }
 
 const count = (name: string, value: number): JsonObject => (value === 0 ? {} : { [name]: value })
@@ -169,6 +156,9 @@ interface Origin {
 
 type ResourceSpans = ExportTraceServiceRequest["resourceSpans"][number]
 type ScopeSpans = ResourceSpans["scopeSpans"][number]
+
+const member = (name: string, value: JsonValue | undefined): JsonObject =>
+  value === undefined ? {} : { [name]: value }
 
 const orNothing = (value: JsonObject): JsonObject | undefined =>
   Object.keys(value).length === 0 ? undefined : value
@@ -299,7 +289,9 @@ const toEvents = (
       eventId: derivedUuid("alk-otlp-event", tenantId, traceId, spanId, content, String(earlier)),
       eventType,
       timestamp,
-      ...(canonical === undefined ? {} : { details: detailsOf(`{"payload":${canonical}}`) })
+      ...(canonical === undefined
+        ? {}
+        : { details: hashedDetails(flat(`{"payload":${canonical}}`)) })
     }
   })
 }
@@ -320,25 +312,18 @@ const metadataOf = (
   attributes: JsonObject,
   links: ReadonlyArray<JsonObject>
 ): string => {
-  const kind = kindOf(span.kind)
   const message = textOf(span.status?.message ?? "", "status.message")
-  const status = statusOf(span.status?.code ?? 0, message)
-  const optional: Readonly<Record<string, JsonValue | undefined>> = {
-    resource: origin.resource,
-    scope: origin.scope,
-    kind,
-    status,
-    links: links.length === 0 ? undefined : links
-  }
   const metadata = {
     mapping: MAPPING_VERSION,
     trace_id: context.traceId,
     span_id: context.spanId,
-    ...(parent === undefined ? {} : { parent_span_id: parent }),
+    ...member("parent_span_id", parent),
     ...attributesMember(attributes),
-    ...(Object.fromEntries(
-      Object.entries(optional).filter(([, value]) => value !== undefined)
-    ) as JsonObject),
+    ...member("resource", origin.resource),
+    ...member("scope", origin.scope),
+    ...member("kind", kindOf(span.kind)),
+    ...member("status", statusOf(span.status?.code ?? 0, message)),
+    ...member("links", links.length === 0 ? undefined : links),
     ...text("trace_state", span.traceState),
     ...count("dropped_attributes_count", span.droppedAttributesCount),
     ...count("dropped_events_count", span.droppedEventsCount),
@@ -399,7 +384,7 @@ const prepareSpan = (span: Span, options: PrepareOptions): RecordOtlpSpan => {
   const startedAt = timeOf(span.startTimeUnixNano, "start_time_unix_nano")
   const isRunning = span.endTimeUnixNano === 0n
   if (!isRunning && span.endTimeUnixNano < span.startTimeUnixNano) {
-    throw new Unstorable("end_time_unix_nano: lies before start_time_unix_nano")
+    throw new Unstorable("end_time_unix_nano: is before start_time_unix_nano")
   }
   if (span.events.length > EVENTS_PER_SPAN_MAX) {
     throw new Unstorable(
@@ -427,7 +412,7 @@ const prepareSpan = (span: Span, options: PrepareOptions): RecordOtlpSpan => {
     startedAt,
     ...(isRunning ? {} : { endedAt: timeOf(span.endTimeUnixNano, "end_time_unix_nano") }),
     status: outcome.status,
-    details: detailsOf(`{"metadata":${metadata},"name":${quote(name)}}`),
+    details: hashedDetails(flat(`{"metadata":${metadata},"name":${quote(name)}}`)),
     ...(isRunning || outcome.error === undefined
       ? {}
       : { endDetails: errorDetailsOf(outcome.error) }),

@@ -61,7 +61,7 @@ const jsonOf = (any: AnyValue | undefined, level: number, path: string): JsonVal
     case "kvlistValue":
       return attributesOf(value.value.values, level, path)
     case "stringValueStrindex":
-      // An index into a table that only profiles have: OTLP says to take it for an empty value.
+      // An index into a table that only profiles have: by OTLP, an empty value.
       return null
   }
 }

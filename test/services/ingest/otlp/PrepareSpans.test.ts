@@ -336,8 +336,8 @@ describe("what can't be stored", () => {
     const label = `span eee19b7ec3c1b174 of trace ${TRACE}: `
     const cases: ReadonlyArray<readonly [Json, string]> = [
       [{ startTimeUnixNano: "0" }, "start_time_unix_nano: missing"],
-      [{ startTimeUnixNano: "1763700002000000000" }, "end_time_unix_nano: lies before"],
-      [{ endTimeUnixNano: "9300000000000000000" }, "end_time_unix_nano: must lie before"],
+      [{ startTimeUnixNano: "1763700002000000000" }, "end_time_unix_nano: is before"],
+      [{ endTimeUnixNano: "9300000000000000000" }, "end_time_unix_nano: must be before"],
       [{ parentSpanId: "ab" }, "parent_span_id: must be 8 bytes"],
       [{ parentSpanId: "eee19b7ec3c1b174" }, "parent_span_id: the span is its own parent"],
       [{ links: [{ traceId: TRACE, spanId: "eee19b7ec3c1b174" }] }, "links: the span links to"],
