@@ -7,7 +7,11 @@ import { type CheckpointRecord, treeOfCheckpoint } from "../../domain/chain/Chec
 import type { Head } from "../../domain/chain/Head.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
-import { copyRefusal, isForgotten, type WriterPosition } from "../../domain/records/CommandWriter.ts"
+import {
+  copyRefusal,
+  isForgotten,
+  type WriterPosition
+} from "../../domain/records/CommandWriter.ts"
 import type { AttemptVerdict, Receipt } from "../../domain/records/Receipt.ts"
 import type { WindowEntry } from "../../domain/records/StateRecords.ts"
 import type { RegistryChange } from "../../domain/registry/RegistryEntry.ts"

@@ -14,7 +14,6 @@ import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.t
 import { isWriter } from "../../domain/records/CommandWriter.ts"
 import {
   APPLIED_KEY,
-  type StoredProgress,
   CHECKPOINT_PREFIX,
   DEDUP_PREFIX,
   ENTRY_BYTES,
@@ -31,6 +30,7 @@ import {
   SIGNER_KEY,
   type StateRecord,
   type StoredHead,
+  type StoredProgress,
   TRACE_HEAD_PREFIX,
   type TreeSigner,
   type WindowEntry,
