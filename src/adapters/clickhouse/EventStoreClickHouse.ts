@@ -5,59 +5,45 @@
 import { Effect, Layer, Stream } from "effect"
 import { EventStore } from "../../ports/EventStore.ts"
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
-import { Parameters } from "./client/Parameters.ts"
-import { makeStoreClient, type StoreClient } from "./client/StoreClient.ts"
+import { StoreClient } from "./client/StoreClient.ts"
 import { CopyGuard } from "./events/CopyGuard.ts"
 import { makeEraseAgain, makeEraseDetails } from "./events/EventErasure.ts"
 import { makeById, makeKeysetPages, makePage, makeScan } from "./events/EventPages.ts"
 import { makeStats } from "./events/EventStatistics.ts"
 import { makeRows, makeSequenceSpan } from "./events/StoredRows.ts"
 import { migrate } from "./Migrations.ts"
-import { makeConflicts, makeCopies, makeExtent } from "./topics/ChainTable.ts"
-import {
-  makeHasDuplicates,
-  makeInsertConflicts,
-  makeInsertEvents,
-  makeInsertReceipts,
-  makeMergeDuplicates
-} from "./topics/PartitionViews.ts"
+import { makeConflicts, makeCopies, makeExtent, makeInsertConflicts } from "./topics/ChainTable.ts"
+import { hasRepeats, insertRows, mergeRows } from "./topics/TopicTable.ts"
+
+/** Rows that are equal in these are the same event. */
+const KEY = "tenant_id, sequence_number, hash"
 
 /** A question to the table that every list reads. */
 const makePing = (store: StoreClient): EventStore["Service"]["ping"] =>
   store
     .readOne(
-      {
-        operation: "ping",
-        parameters: new Parameters(),
-        sql: `SELECT count() FROM ${store.events} WHERE tenant_id = ''`
-      },
+      "ping",
+      () => `SELECT count() FROM ${store.events} WHERE tenant_id = ''`,
       (row) => row.uint64()
     )
     .pipe(Effect.asVoid)
 
 const makeReceipt =
   (store: StoreClient): EventStore["Service"]["receipt"] =>
-  (tenantId, receiptId) => {
-    const parameters = new Parameters()
-    return store
-      .read(
-        {
-          operation: "receipt",
-          parameters,
-          sql:
-            `SELECT body FROM ${store.receipts} WHERE tenant_id = ${parameters.string(tenantId)}`
-            + ` AND receipt_id = ${parameters.string(receiptId)} ORDER BY kafka_offset LIMIT 1`
-        },
-        (row) => row.string()
-      )
-      .pipe(Effect.map(([body]) => body))
-  }
+  (tenantId, receiptId) =>
+    store.readFirst(
+      "receipt",
+      (bind) =>
+        `SELECT body FROM ${store.receipts} WHERE ${bind.tenant(tenantId)}`
+        + ` AND receipt_id = ${bind.string(receiptId)} ORDER BY kafka_offset LIMIT 1`,
+      (row) => row.string()
+    )
 
-/** The store behind the port. */
+/** The store of the port. */
 export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnection> = Layer.effect(
   EventStore,
   Effect.map(ClickHouseConnection, (connection) => {
-    const store = makeStoreClient(connection)
+    const store = new StoreClient(connection)
     const copies = new CopyGuard(store)
     /** A read of the list, which merges rows where a tenant has copies. */
     const guarded =
@@ -65,26 +51,33 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
         operation: string,
         read: (query: Query, merge: boolean) => Effect.Effect<A, E>
       ) =>
-      (query: Query, final: boolean) =>
-        Effect.flatMap(copies.merges(operation, query.tenantId, final), (merge) =>
+      (query: Query, deduplicate: boolean) =>
+        Effect.flatMap(copies.merges(operation, query.tenantId, deduplicate), (merge) =>
           read(query, merge)
         )
     const scan = makeScan(store)
     return EventStore.of({
       migrate: store.changeBy("migrate", () => migrate(connection.client, connection.place)),
       ping: makePing(store),
-      insertEvents: makeInsertEvents(store),
-      insertReceipts: makeInsertReceipts(store),
+      insertEvents: (rows) => insertRows(store, "insertEvents", store.events, rows),
+      insertReceipts: (rows) =>
+        insertRows(store, "insertReceipts", store.receipts, rows, {
+          tenant_id: ({ tenantId }) => tenantId,
+          receipt_id: ({ receiptId }) => receiptId
+        }),
       insertConflicts: makeInsertConflicts(store, store.conflicts),
-      hasDuplicates: makeHasDuplicates(store),
-      mergeDuplicates: makeMergeDuplicates(store),
+      hasDuplicates: (partition, fromOffset) =>
+        hasRepeats(store, store.events, KEY, partition, fromOffset),
+      mergeDuplicates: mergeRows(store, store.events),
       eraseDetails: makeEraseDetails(store),
       eraseAgain: makeEraseAgain(store),
       page: guarded("page", makePage(store)),
       keysetPages: guarded("keysetPages", makeKeysetPages(store)),
-      scan: (query, final) =>
+      scan: (query, deduplicate) =>
         Stream.unwrap(
-          Effect.map(copies.merges("scan", query.tenantId, final), (merge) => scan(query, merge))
+          Effect.map(copies.merges("scan", query.tenantId, deduplicate), (merge) =>
+            scan(query, merge)
+          )
         ),
       byId: makeById(store),
       stats: guarded("stats", makeStats(store)),

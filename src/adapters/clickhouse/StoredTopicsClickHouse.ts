@@ -10,8 +10,8 @@ import {
   type TopicRows
 } from "../../ports/TopicRows.ts"
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
-import { Parameters } from "./client/Parameters.ts"
-import { makeStoreClient, type StoreClient } from "./client/StoreClient.ts"
+import type { Statement } from "./client/Parameters.ts"
+import { StoreClient } from "./client/StoreClient.ts"
 import { eraseCopies as eraseEventCopies } from "./events/EventErasure.ts"
 import { confirmedRows, deniedRows, topicRows } from "./topics/SetAside.ts"
 import { eraseCopies as eraseFactCopies } from "./traces/TraceErasure.ts"
@@ -29,37 +29,25 @@ const settleSpanIds = Effect.fnUntraced(function* (
   partition: number,
   denied: Denied
 ) {
-  const parameters = new Parameters()
-  const condition = deniedRows(partition, denied, parameters)
   const from = denied.confirmed.length === 0 ? denied.from : denied.from + 1
-  const removed =
-    `kafka_partition = ${parameters.bind("UInt32", partition)}`
-    + ` AND kafka_offset >= ${parameters.integer(from)}`
-  yield* store.copy({
-    operation: OPERATION,
-    parameters,
-    sql:
+  const removed: Statement = (bind) =>
+    `${bind.partition(partition)} AND kafka_offset >= ${bind.integer(from)}`
+  yield* store.copy(
+    OPERATION,
+    (bind) =>
       `INSERT INTO ${store.spanIds} (kafka_partition, kafka_offset, body)`
       + ` SELECT kafka_partition, kafka_offset, body FROM ${store.facts}`
-      + ` WHERE ${confirmedRows(partition, condition, parameters)}`
+      + ` WHERE ${confirmedRows(partition, denied, bind)}`
       + " AND type IN ('span.started', 'execution.started')"
-      + ` AND ((${SPAN_ID}) IN (SELECT ${SPAN_ID} FROM ${store.facts} WHERE ${condition})`
-      + ` OR (${SPAN_ID}) IN (SELECT ${SPAN_ID} FROM ${store.spanIds} WHERE ${removed}))`
-  })
-  yield* store.change({
-    operation: OPERATION,
-    parameters,
-    sql: `ALTER TABLE ${store.spanIds} DELETE WHERE ${removed} SETTINGS mutations_sync = 2`
-  })
+      + ` AND ((${SPAN_ID}) IN (SELECT ${SPAN_ID} FROM ${store.facts}`
+      + ` WHERE ${deniedRows(partition, denied, bind)})`
+      + ` OR (${SPAN_ID}) IN (SELECT ${SPAN_ID} FROM ${store.spanIds} WHERE ${removed(bind)}))`
+  )
+  yield* store.remove(OPERATION, store.spanIds, removed)
 })
 
 /** Subtrees over rows that are gone: all of them are computed again when they are needed. */
-const emptyTrees = (store: StoreClient) =>
-  store.change({
-    operation: OPERATION,
-    parameters: new Parameters(),
-    sql: `ALTER TABLE ${store.subtrees} DELETE WHERE true SETTINGS mutations_sync = 2`
-  })
+const emptyTrees = (store: StoreClient) => store.remove(OPERATION, store.subtrees, () => "true")
 
 const eventRows = (store: StoreClient): TopicRows => {
   const sequence = "sequence_number"
@@ -99,12 +87,12 @@ const factRows = (store: StoreClient): TopicRows => {
   )
 }
 
-/** The rows of each topic behind the port. */
+/** The rows of each topic. */
 export const layerStoredTopics: Layer.Layer<StoredTopics, never, ClickHouseConnection> =
   Layer.effect(
     StoredTopics,
     Effect.map(ClickHouseConnection, (connection) => {
-      const store = makeStoreClient(connection)
+      const store = new StoreClient(connection)
       const { checkpoints, receipts } = store
       const rows: Record<StoredTopic, TopicRows> = {
         events: eventRows(store),

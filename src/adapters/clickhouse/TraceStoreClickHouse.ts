@@ -5,9 +5,8 @@
 import { Effect, Layer } from "effect"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
-import { makeStoreClient } from "./client/StoreClient.ts"
-import { makeConflicts, makeCopies, makeExtent } from "./topics/ChainTable.ts"
-import { makeInsertConflicts } from "./topics/PartitionViews.ts"
+import { StoreClient } from "./client/StoreClient.ts"
+import { makeConflicts, makeCopies, makeExtent, makeInsertConflicts } from "./topics/ChainTable.ts"
 import { hasRepeats, lastRecord, mergeRows } from "./topics/TopicTable.ts"
 import { makeChain } from "./traces/TraceChain.ts"
 import {
@@ -35,11 +34,11 @@ import { makeSpanEvents, makeSpans } from "./traces/TraceSlices.ts"
 /** Rows that are equal in these are the same fact. */
 const KEY = "tenant_id, scope, execution_id, fact_number, hash"
 
-/** The store behind the port; its tables are made by the migrations of `EventStore`. */
+/** The store of the port; its tables are made by the migrations of `EventStore`. */
 export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnection> = Layer.effect(
   TraceStore,
   Effect.map(ClickHouseConnection, (connection) => {
-    const store = makeStoreClient(connection)
+    const store = new StoreClient(connection)
     const { facts } = store
     return TraceStore.of({
       insertFacts: makeInsertFacts(store),

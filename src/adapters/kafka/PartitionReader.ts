@@ -46,7 +46,7 @@ const keyOf = ({ partition, topic }: Pick<Position, "topic" | "partition">) =>
 class ClusterReader {
   readonly #cluster: RawCluster
   readonly #prefix: string
-  /** A broker with nothing to say holds its answer back; the others' answers don't wait for it. */
+  /** A broker without new records delays its answer; the answers of the others do not wait for it. */
   readonly #pending = new Map<string, Pending>()
 
   constructor(cluster: RawCluster, prefix: string) {
@@ -63,7 +63,8 @@ class ClusterReader {
       ...new Set(positions.map(({ topic }) => topicName(this.#prefix, topic)))
     ])
     await this.#cluster.refreshMetadataIfNecessary()
-    for (const [nodeId, wanted] of this.#byLeader(positions)) {
+    const byLeader = Map.groupBy(positions, (position) => this.#leaderOf(position))
+    for (const [nodeId, wanted] of byLeader) {
       if (!this.#pending.has(nodeId)) this.#ask(nodeId, wanted, limits)
     }
     const current = new Map(positions.map((position) => [keyOf(position), position.offset]))
@@ -73,8 +74,8 @@ class ClusterReader {
       )
       this.#pending.delete(nodeId)
       const wanted = fetched.filter((entry) => current.get(keyOf(entry)) === entry.offset)
-      const told = wanted.some((entry) => entry.nextOffset > entry.offset)
-      if (told || this.#pending.size === 0) return wanted
+      const isNew = wanted.some((entry) => entry.nextOffset > entry.offset)
+      if (isNew || this.#pending.size === 0) return wanted
     }
   }
 
@@ -87,18 +88,11 @@ class ClusterReader {
     await this.#cluster.refreshMetadata()
   }
 
-  #byLeader(positions: ReadonlyArray<Position>): Map<string, Array<Position>> {
-    const byLeader = new Map<string, Array<Position>>()
-    for (const position of positions) {
-      const name = topicName(this.#prefix, position.topic)
-      const leaders = this.#cluster.findLeaderForPartitions(name, [position.partition])
-      const [nodeId] = Object.keys(leaders)
-      if (nodeId === undefined) throw new Error(`no leader for ${name}/${position.partition}`)
-      const wanted = byLeader.get(nodeId)
-      if (wanted === undefined) byLeader.set(nodeId, [position])
-      else wanted.push(position)
-    }
-    return byLeader
+  #leaderOf({ partition, topic }: Position): string {
+    const name = topicName(this.#prefix, topic)
+    const [nodeId] = Object.keys(this.#cluster.findLeaderForPartitions(name, [partition]))
+    if (nodeId === undefined) throw new Error(`no leader for ${name}/${partition}`)
+    return nodeId
   }
 
   #ask(nodeId: string, positions: ReadonlyArray<Position>, limits: FetchLimits): void {
@@ -113,13 +107,7 @@ class ClusterReader {
     limits: FetchLimits
   ): Promise<ReadonlyArray<Fetched>> {
     const broker = await this.#cluster.findBroker({ nodeId })
-    const byTopic = new Map<string, Array<Position>>()
-    for (const position of positions) {
-      const name = topicName(this.#prefix, position.topic)
-      const list = byTopic.get(name)
-      if (list === undefined) byTopic.set(name, [position])
-      else list.push(position)
-    }
+    const byTopic = Map.groupBy(positions, ({ topic }) => topicName(this.#prefix, topic))
     const wanted = new Map(
       positions.map((position) => [
         `${topicName(this.#prefix, position.topic)}/${position.partition}`,
@@ -166,7 +154,7 @@ class ClusterReader {
   }
 }
 
-/** A reader with connections of its own: a fetch that waits holds no other one up. */
+/** A reader with connections of its own: no fetch waits for another one. */
 export const makeReader = (
   settings: KafkaSettings,
   prefix: string

@@ -4,6 +4,7 @@
  * leader is BatchSender's business; this file knows identities, transactions and their failures.
  */
 import type net from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, type Scope } from "effect"
 import { type TopicKind, topicName } from "../../domain/records/Topics.ts"
 import {
@@ -14,11 +15,10 @@ import {
   type TransactionalWriter,
   WriterFenced
 } from "../../ports/EventLog.ts"
-import { BackOff, BatchSender, sleep, toRequests } from "./protocol/BatchSender.ts"
+import { BatchSender, toRequests } from "./protocol/BatchSender.ts"
 import {
   errorOfCode,
   isFenced,
-  isRetriable,
   type KafkaSettings,
   makeCluster,
   type RawBroker,
@@ -31,6 +31,7 @@ import {
   type ProducerIdentity,
   type TopicPartition
 } from "./protocol/ProducerRequests.ts"
+import { retryWhile } from "./protocol/Retry.ts"
 
 /** Milliseconds after which the broker aborts a transaction that its writer left open. */
 const TRANSACTION_TIMEOUT_MS = 15_000
@@ -79,26 +80,6 @@ class Connections {
     const closed = this.cluster.disconnect().catch(() => undefined)
     await Promise.race([closed, sleep(CLOSE_GRACE_MS)])
     for (const socket of this.#sockets) socket.destroy(new Error("the writer was closed"))
-  }
-}
-
-/** Repeat what fails for reasons that pass, for as long as `shouldContinue` allows. */
-const retryWhile = async <A>(
-  work: () => Promise<A>,
-  connections: Connections,
-  shouldContinue: () => boolean
-): Promise<A> => {
-  const backOff = new BackOff()
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!isRetriable(error) || !shouldContinue()) throw error
-      await backOff.wait()
-      if (!shouldContinue()) throw error
-      // If no broker answers, the next attempt fails as well, and its error says why.
-      await connections.cluster.refreshMetadata().catch(() => undefined)
-    }
   }
 }
 
@@ -188,7 +169,7 @@ class Appender {
       )
       return new BatchSender(cluster, null, identity)
     }
-    return retryWhile(make, this.#connections, shouldContinue)
+    return retryWhile(cluster, shouldContinue, make)
   }
 }
 
@@ -280,7 +261,7 @@ class Transactions {
     if (added.size > 0) await this.#end(shouldContinue)
   }
 
-  /** Write the records that come first, in one piece, and say where they stand. */
+  /** Write the records that come first, in one piece, and say where they are. */
   async #place(
     first: ReadonlyArray<NewRecord>,
     add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
@@ -298,7 +279,7 @@ class Transactions {
       const [base, ...others] = await this.#sender.send(sequenced, shouldContinue)
       firstOffset ??= base!
       if (base !== firstOffset + sent || others.length > 0) {
-        throw new Error(`records stand at ${base}, not at ${firstOffset + sent}: another writer?`)
+        throw new Error(`records are at ${base}, not at ${firstOffset + sent}: another writer?`)
       }
       sent += sequenced[0]!.count
     }
@@ -307,30 +288,26 @@ class Transactions {
 
   /** The transaction begins with this; it waits until the previous one has its markers. */
   #add(missing: ReadonlyArray<TopicPartition>, shouldContinue: () => boolean): Promise<void> {
-    return retryWhile(
-      async () => {
-        try {
-          for (;;) {
-            const broker = await this.#findCoordinator()
-            const { errorCode } = await addPartitionsToTransaction(
-              broker,
-              this.#transactionalId,
-              this.#identity,
-              missing
-            )
-            if (errorCode === 0) return
-            if (errorCode !== CONCURRENT_TRANSACTIONS || !shouldContinue())
-              throw errorOfCode(errorCode)
-            await sleep(CONCURRENT_MS)
-          }
-        } catch (error) {
-          this.#coordinator = undefined
-          throw error
+    return retryWhile(this.#connections.cluster, shouldContinue, async () => {
+      try {
+        for (;;) {
+          const broker = await this.#findCoordinator()
+          const { errorCode } = await addPartitionsToTransaction(
+            broker,
+            this.#transactionalId,
+            this.#identity,
+            missing
+          )
+          if (errorCode === 0) return
+          if (errorCode !== CONCURRENT_TRANSACTIONS || !shouldContinue())
+            throw errorOfCode(errorCode)
+          await sleep(CONCURRENT_MS)
         }
-      },
-      this.#connections,
-      shouldContinue
-    )
+      } catch (error) {
+        this.#coordinator = undefined
+        throw error
+      }
+    })
   }
 
   /**
@@ -338,21 +315,17 @@ class Transactions {
    * nothing, and the request must not be repeated: a late one would end the next transaction.
    */
   async #end(shouldContinue: () => boolean): Promise<void> {
-    const answered = await retryWhile(
-      async () => {
-        const broker = await this.#findCoordinator()
-        if (!shouldContinue()) throw new Error("the transaction took too long")
-        const outcome = await commitTransaction(broker, this.#transactionalId, this.#identity).then(
-          ({ errorCode }) => ({ errorCode }),
-          (lost: unknown) => ({ lost })
-        )
-        if ("lost" in outcome || outcome.errorCode === 0) return outcome
-        this.#coordinator = undefined
-        throw errorOfCode(outcome.errorCode)
-      },
-      this.#connections,
-      shouldContinue
-    )
+    const answered = await retryWhile(this.#connections.cluster, shouldContinue, async () => {
+      const broker = await this.#findCoordinator()
+      if (!shouldContinue()) throw new Error("the transaction took too long")
+      const outcome = await commitTransaction(broker, this.#transactionalId, this.#identity).then(
+        ({ errorCode }) => ({ errorCode }),
+        (lost: unknown) => ({ lost })
+      )
+      if ("lost" in outcome || outcome.errorCode === 0) return outcome
+      this.#coordinator = undefined
+      throw errorOfCode(outcome.errorCode)
+    })
     if ("lost" in answered) throw answered.lost
   }
 
@@ -369,16 +342,12 @@ const findCoordinator = ({ cluster }: Connections, transactionalId: string): Pro
 
 /** An identity that fences every earlier writer of the same name and ends what it left open. */
 const fence = (connections: Connections, transactionalId: string): Promise<ProducerIdentity> =>
-  retryWhile(
-    async () => {
-      await connections.connect()
-      const broker = await findCoordinator(connections, transactionalId)
-      return throwOnErrorCode(await initProducerId(broker, transactionalId, TRANSACTION_TIMEOUT_MS))
-        .identity
-    },
-    connections,
-    beforeDeadline(connections)
-  )
+  retryWhile(connections.cluster, beforeDeadline(connections), async () => {
+    await connections.connect()
+    const broker = await findCoordinator(connections, transactionalId)
+    return throwOnErrorCode(await initProducerId(broker, transactionalId, TRANSACTION_TIMEOUT_MS))
+      .identity
+  })
 
 /** A writer that has just fenced every earlier one with the same transactional id. */
 export const makeTransactionalWriter = (

@@ -8,11 +8,9 @@ import type { CheckpointRecord } from "../../../domain/chain/Checkpoint.ts"
 import { parseJson } from "../../../domain/json/Json.ts"
 import { CHECKPOINTS_LIST_MAX, CheckpointStore } from "../../../ports/CheckpointStore.ts"
 import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
-import { Parameters } from "../client/Parameters.ts"
-import { rawRows } from "../client/RawRows.ts"
-import { makeStoreClient, type StoreClient } from "../client/StoreClient.ts"
-
-type Store = CheckpointStore["Service"]
+import type { Statement } from "../client/Parameters.ts"
+import { StoreClient } from "../client/StoreClient.ts"
+import { insertRows } from "../topics/TopicTable.ts"
 
 const isRecord = (value: unknown): value is CheckpointRecord => {
   if (typeof value !== "object" || value === null) return false
@@ -40,65 +38,45 @@ const recordOf = (
   return { tenant_id: tenantId, ...ofTraces, tree_size: treeSize, ...unreadable }
 }
 
-const makeInsert =
-  (store: StoreClient, table: string): Store["insert"] =>
-  (rows) =>
-    store.insert({
-      operation: "insertCheckpoints",
-      table,
-      columns: ["kafka_partition", "kafka_offset", "tenant_id", "tree_size", "body"],
-      format: "CSV",
-      rows: rows.length,
-      bytes: () =>
-        rawRows(
-          rows.map(({ body, offset, partition, tenantId, treeSize }) => ({
-            fields: [partition, offset, tenantId, treeSize],
-            body
-          }))
-        )
-    })
-
 /** Checkpoints of a tree that satisfy a condition, one for each size, largest first. */
 const makeFind =
-  (store: StoreClient, table: string) =>
-  (tree: string, limit: number, condition: (parameters: Parameters) => string) => {
-    const parameters = new Parameters()
+  (store: StoreClient) =>
+  (tree: string, limit: number, condition: Statement = () => "true") => {
     const key = chainOfTree(tree)
     return store.read(
-      {
-        operation: "checkpoints",
-        parameters,
-        sql:
-          `SELECT tree_size, body FROM ${table}`
-          + ` WHERE tenant_id = ${parameters.string(key.tenantId)}`
-          + ` AND chain = ${parameters.string(key.chain)} AND ${condition(parameters)}`
-          + " ORDER BY tree_size DESC, kafka_offset DESC LIMIT 1 BY tree_size"
-          + ` LIMIT ${parameters.integer(limit)}`
-      },
+      "checkpoints",
+      (bind) =>
+        `SELECT tree_size, body FROM ${store.checkpoints}`
+        + ` WHERE ${bind.tenant(key.tenantId)}`
+        + ` AND chain = ${bind.string(key.chain)} AND ${condition(bind)}`
+        + " ORDER BY tree_size DESC, kafka_offset DESC LIMIT 1 BY tree_size"
+        + ` LIMIT ${bind.integer(limit)}`,
       (row) => recordOf(key, row.uint64(), row.string())
     )
   }
 
-/** The checkpoints behind the port. */
+/** The checkpoints of the port. */
 export const layerCheckpointStore: Layer.Layer<CheckpointStore, never, ClickHouseConnection> =
   Layer.effect(
     CheckpointStore,
     Effect.map(ClickHouseConnection, (connection) => {
-      const store = makeStoreClient(connection)
-      const table = store.checkpoints
-      const find = makeFind(store, table)
-      const first = (tree: string, condition: (parameters: Parameters) => string) =>
-        find(tree, 1, condition).pipe(Effect.map(([record]) => record))
+      const store = new StoreClient(connection)
+      const find = makeFind(store)
+      const first = (tree: string, condition?: Statement) =>
+        Effect.map(find(tree, 1, condition), ([record]) => record)
       return CheckpointStore.of({
-        insert: makeInsert(store, table),
-        latest: (tree) => first(tree, () => "true"),
+        insert: (rows) =>
+          insertRows(store, "insertCheckpoints", store.checkpoints, rows, {
+            tenant_id: ({ tenantId }) => tenantId,
+            tree_size: ({ treeSize }) => treeSize
+          }),
+        latest: (tree) => first(tree),
         atOrBelow: (tree, treeSize) =>
-          first(tree, (parameters) => `tree_size <= ${parameters.integer(treeSize)}`),
-        ofSize: (tree, treeSize) =>
-          first(tree, (parameters) => `tree_size = ${parameters.integer(treeSize)}`),
+          first(tree, (bind) => `tree_size <= ${bind.integer(treeSize)}`),
+        ofSize: (tree, treeSize) => first(tree, (bind) => `tree_size = ${bind.integer(treeSize)}`),
         list: (tree, { beforeSize, limit }) =>
-          find(tree, Math.min(limit, CHECKPOINTS_LIST_MAX), (parameters) =>
-            beforeSize === undefined ? "true" : `tree_size < ${parameters.integer(beforeSize)}`
+          find(tree, Math.min(limit, CHECKPOINTS_LIST_MAX), (bind) =>
+            beforeSize === undefined ? "true" : `tree_size < ${bind.integer(beforeSize)}`
           )
       })
     })

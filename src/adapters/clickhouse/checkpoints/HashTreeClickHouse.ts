@@ -8,10 +8,9 @@ import type { TreeNode } from "../../../domain/chain/MerkleTree.ts"
 import type { StoreUnavailable } from "../../../ports/EventStore.ts"
 import { HashTree, type StoredTree, TreeUnbuildable } from "../../../ports/HashTree.ts"
 import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
-import { Parameters } from "../client/Parameters.ts"
 import { escapedRows } from "../client/RawRows.ts"
 import type { RowBinary } from "../client/RowBinary.ts"
-import { makeStoreClient, type StoreClient } from "../client/StoreClient.ts"
+import { StoreClient } from "../client/StoreClient.ts"
 import {
   CHILDREN,
   computedNodes,
@@ -69,21 +68,18 @@ const readLeaves = (
   tree: string,
   first: number,
   end: number
-) => {
-  const parameters = new Parameters()
-  const { condition, sequence, table } = leavesOf(tables, tree, parameters)
-  return store.read(
-    {
-      operation: "hashTree",
-      parameters,
-      sql:
+) =>
+  store.read(
+    "hashTree",
+    (bind) => {
+      const { condition, sequence, table } = leavesOf(tables, tree, bind)
+      return (
         `SELECT ${sequence} - 1, hash FROM ${table} WHERE ${condition}`
-        + ` AND ${sequence} > ${parameters.integer(first)}`
-        + ` AND ${sequence} <= ${parameters.integer(end)}`
+        + ` AND ${sequence} > ${bind.integer(first)} AND ${sequence} <= ${bind.integer(end)}`
+      )
     },
     toNodeRow
   )
-}
 
 const readRange = (
   store: StoreClient,
@@ -93,17 +89,12 @@ const readRange = (
 ) => {
   const [from, to] = [first * CHILDREN, end * CHILDREN]
   if (level === 0) return readLeaves(store, tables, tree, from, to)
-  const parameters = new Parameters()
   return store.read(
-    {
-      operation: "hashTree",
-      parameters,
-      sql:
-        `SELECT node_index, ${hexOf("hash")} FROM ${tables.nodes}`
-        + ` WHERE tree = ${parameters.string(tree)}`
-        + ` AND level = ${level} AND node_index >= ${parameters.integer(from)}`
-        + ` AND node_index < ${parameters.integer(to)}`
-    },
+    "hashTree",
+    (bind) =>
+      `SELECT node_index, ${hexOf("hash")} FROM ${tables.nodes}`
+      + ` WHERE tree = ${bind.string(tree)} AND level = ${level}`
+      + ` AND node_index >= ${bind.integer(from)} AND node_index < ${bind.integer(to)}`,
     toNodeRow
   )
 }
@@ -150,34 +141,20 @@ const unbuildable = (level: number, index: number): TreeUnbuildable => {
   return new TreeUnbuildable({ firstSequence, lastSequence: firstSequence + events - 1 })
 }
 
-const computeNodes = (store: StoreClient, tables: TreeTables, range: NodeRange) => {
-  const parameters = new Parameters()
-  return store.read(
-    {
-      operation: "computeHashTree",
-      parameters,
-      sql: computedNodes(tables, range, parameters)
-    },
-    (row): NodeRow => ({ index: row.uint64(), hash: row.string() })
-  )
-}
+const computeNodes = (store: StoreClient, tables: TreeTables, range: NodeRange) =>
+  store.read("computeHashTree", (bind) => computedNodes(tables, range, bind), toNodeRow)
 
 /** Up to where the nodes of each kept level are there without a gap. */
-const keptUpTo = (store: StoreClient, tables: TreeTables, tree: string) => {
-  const parameters = new Parameters()
-  return store
+const keptUpTo = (store: StoreClient, tables: TreeTables, tree: string) =>
+  store
     .read(
-      {
-        operation: "hashTree",
-        parameters,
-        sql:
-          "SELECT level, if(uniqExact(node_index) = max(node_index) + 1, max(node_index) + 1, 0)"
-          + ` FROM ${tables.nodes} WHERE tree = ${parameters.string(tree)} GROUP BY level`
-      },
+      "hashTree",
+      (bind) =>
+        "SELECT level, if(uniqExact(node_index) = max(node_index) + 1, max(node_index) + 1, 0)"
+        + ` FROM ${tables.nodes} WHERE tree = ${bind.string(tree)} GROUP BY level`,
       (row) => [row.uint8(), row.uint64()] as const
     )
     .pipe(Effect.map((levels) => new Map(levels)))
-}
 
 const keep = (
   store: StoreClient,
@@ -215,7 +192,7 @@ const makeFill = (store: StoreClient, tables: TreeTables) =>
 
 const make = Effect.gen(function* () {
   const connection = yield* ClickHouseConnection
-  const store = makeStoreClient(connection)
+  const store = new StoreClient(connection)
   const tables = { events: store.events, facts: store.facts, nodes: store.subtrees }
   const groups = new NodeGroups()
   const fill = makeFill(store, tables)
@@ -271,22 +248,14 @@ const make = Effect.gen(function* () {
   return HashTree.of({
     nodes,
     leaves,
-    forget: (tree) => {
-      const parameters = new Parameters()
-      const removed = store.change({
-        operation: "forgetHashTree",
-        parameters,
-        sql:
-          `ALTER TABLE ${tables.nodes} DELETE`
-          + ` WHERE tree = ${parameters.string(tree)} SETTINGS mutations_sync = 2`
-      })
-      const forgotten = Effect.sync(() => groups.forget(tree))
-      return oneAtATime(Effect.ensuring(removed, forgotten))
-    }
+    forget: (tree) =>
+      store
+        .remove("forgetHashTree", tables.nodes, (bind) => `tree = ${bind.string(tree)}`)
+        .pipe(Effect.ensuring(Effect.sync(() => groups.forget(tree))), oneAtATime)
   })
 })
 
-/** The trees behind the port. */
+/** The trees of the port. */
 export const layerHashTree: Layer.Layer<HashTree, never, ClickHouseConnection> = Layer.effect(
   HashTree,
   make

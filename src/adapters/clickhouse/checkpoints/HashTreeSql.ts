@@ -55,9 +55,9 @@ export interface TreeTables {
 }
 
 /** Where the leaves of a tree are: the table, the column of their places, and the condition. */
-export const leavesOf = (tables: TreeTables, tree: string, parameters: Parameters) => {
+export const leavesOf = (tables: TreeTables, tree: string, bind: Parameters) => {
   const { chain, tenantId } = chainOfTree(tree)
-  const condition = `tenant_id = ${parameters.string(tenantId)}`
+  const condition = bind.tenant(tenantId)
   return chain === "events"
     ? { table: tables.events, sequence: "sequence_number", condition }
     : { table: tables.facts, sequence: "chain_sequence", condition }
@@ -65,12 +65,12 @@ export const leavesOf = (tables: TreeTables, tree: string, parameters: Parameter
 
 const HASH_FORM = "'^[0-9a-f]{64}$'"
 
-const fromLeaves = (tables: TreeTables, range: NodeRange, parameters: Parameters): string => {
-  const { condition, sequence, table } = leavesOf(tables, range.tree, parameters)
+const fromLeaves = (tables: TreeTables, range: NodeRange, bind: Parameters): string => {
+  const { condition, sequence, table } = leavesOf(tables, range.tree, bind)
   const where =
     condition
-    + ` AND ${sequence} > ${parameters.integer(range.first * CHILDREN)}`
-    + ` AND ${sequence} <= ${parameters.integer(range.end * CHILDREN)}`
+    + ` AND ${sequence} > ${bind.integer(range.first * CHILDREN)}`
+    + ` AND ${sequence} <= ${bind.integer(range.end * CHILDREN)}`
     + ` AND match(hash, ${HASH_FORM})`
   const children = complete(`${sequence} - 1`, "hash", `${table} WHERE ${where}`)
   return (
@@ -79,13 +79,13 @@ const fromLeaves = (tables: TreeTables, range: NodeRange, parameters: Parameters
   )
 }
 
-const fromNodes = (tables: TreeTables, range: NodeRange, parameters: Parameters): string => {
+const fromNodes = (tables: TreeTables, range: NodeRange, bind: Parameters): string => {
   const child = range.level - KEPT_LEVELS
   const where =
-    `tree = ${parameters.string(range.tree)}`
-    + ` AND level = ${parameters.integer(child)}`
-    + ` AND node_index >= ${parameters.integer(range.first * CHILDREN)}`
-    + ` AND node_index < ${parameters.integer(range.end * CHILDREN)}`
+    `tree = ${bind.string(range.tree)}`
+    + ` AND level = ${bind.integer(child)}`
+    + ` AND node_index >= ${bind.integer(range.first * CHILDREN)}`
+    + ` AND node_index < ${bind.integer(range.end * CHILDREN)}`
   return complete(
     "place",
     "hash",
@@ -94,9 +94,5 @@ const fromNodes = (tables: TreeTables, range: NodeRange, parameters: Parameters)
 }
 
 /** Index and hash of each node of the range whose children are all there, in order. */
-export const computedNodes = (
-  tables: TreeTables,
-  range: NodeRange,
-  parameters: Parameters
-): string =>
-  folded((range.level === KEPT_LEVELS ? fromLeaves : fromNodes)(tables, range, parameters))
+export const computedNodes = (tables: TreeTables, range: NodeRange, bind: Parameters): string =>
+  folded((range.level === KEPT_LEVELS ? fromLeaves : fromNodes)(tables, range, bind))

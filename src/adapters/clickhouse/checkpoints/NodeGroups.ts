@@ -2,6 +2,7 @@
  * The nodes of trees in memory, in groups of 256 siblings: leaves, and the nodes that the store
  * keeps. Bounded; what was used longest ago goes first. Knows neither a store nor a proof.
  */
+import { BoundedMap } from "../../../domain/BoundedMap.ts"
 import { HASH_BYTES, leafHash, nodeHash } from "../../../domain/chain/MerkleTree.ts"
 import { CHILDREN, KEPT_LEVELS, keptLevels } from "./HashTreeSql.ts"
 
@@ -68,14 +69,15 @@ class Group {
   }
 }
 
+const keyOf = (tree: string, { group, level }: Pick<GroupSlice, "group" | "level">): string =>
+  `${tree} ${level}/${group}`
+
 export class NodeGroups {
-  /** By tree, then by level and group; the trees, too, in the order of their last use. */
-  readonly #byTree = new Map<string, Map<string, Group>>()
-  #count = 0
+  readonly #groups = new BoundedMap<Group>(GROUPS_MAX)
 
   /** The first node of the group that is not known, or the one after it if all are. */
-  knownUpTo(tree: string, { group, level }: GroupSlice): number {
-    return group * CHILDREN + (this.#touch(tree, level, group)?.hashes.length ?? 0)
+  knownUpTo(tree: string, slice: GroupSlice): number {
+    return slice.group * CHILDREN + (this.#use(keyOf(tree, slice))?.hashes.length ?? 0)
   }
 
   /** True if all of the slice is known. */
@@ -85,46 +87,30 @@ export class NodeGroups {
 
   /** `hashes`: as many of the group as are known, from its first one on. */
   put(tree: string, level: GroupLevel, group: number, hashes: ReadonlyArray<string>): void {
-    const groups = this.#byTree.get(tree) ?? new Map<string, Group>()
-    this.#byTree.set(tree, groups)
-    const key = `${level}/${group}`
-    if (!groups.delete(key)) this.#count += 1
-    groups.set(key, new Group(level, hashes))
-    while (this.#count > GROUPS_MAX) this.#dropOldest()
+    this.#groups.set(keyOf(tree, { level, group }), new Group(level, hashes))
   }
 
   forget(tree: string): void {
-    this.#count -= this.#byTree.get(tree)?.size ?? 0
-    this.#byTree.delete(tree)
+    for (const key of this.#groups.keys()) {
+      if (key.startsWith(`${tree} `)) this.#groups.delete(key)
+    }
   }
 
   /** The groups of these slices as they are now, whatever is dropped later. */
   snapshot(tree: string, slices: ReadonlyArray<GroupSlice>): GroupSnapshot {
     const groups = new Map<string, Group>()
-    for (const { group, level } of slices) {
-      const known = this.#touch(tree, level, group)
-      if (known !== undefined) groups.set(`${level}/${group}`, known)
+    for (const slice of slices) {
+      const known = this.#use(keyOf(tree, slice))
+      if (known !== undefined) groups.set(`${slice.level}/${slice.group}`, known)
     }
     return new GroupSnapshot(groups)
   }
 
-  #touch(tree: string, level: GroupLevel, group: number): Group | undefined {
-    const groups = this.#byTree.get(tree)
-    const key = `${level}/${group}`
-    const known = groups?.get(key)
-    if (groups === undefined || known === undefined) return undefined
-    groups.delete(key)
-    groups.set(key, known)
-    this.#byTree.delete(tree)
-    this.#byTree.set(tree, groups)
+  /** What is read counts as used. */
+  #use(key: string): Group | undefined {
+    const known = this.#groups.get(key)
+    if (known !== undefined) this.#groups.set(key, known)
     return known
-  }
-
-  #dropOldest(): void {
-    const [tree, groups] = this.#byTree.entries().next().value!
-    groups.delete(groups.keys().next().value!)
-    this.#count -= 1
-    if (groups.size === 0) this.#byTree.delete(tree)
   }
 }
 

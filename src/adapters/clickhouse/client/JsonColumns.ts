@@ -1,6 +1,6 @@
 /**
- * How columns are taken out of a stored JSON text by ClickHouse itself, and how it is told which of
- * them say something else than the text. Knows no table.
+ * How columns are taken out of a stored JSON text by ClickHouse itself, and which of them say
+ * something else than the text. Knows no table.
  */
 
 /** A temporary value or a column, and the ClickHouse expression that makes it. */
@@ -24,16 +24,29 @@ export const readable = (text: string): string =>
   `arrayElement(arrayConcat(arrayMap(refused -> ${withFloatDigits("refused")},`
   + ` if(isValidJSON(body), [], [${text}])), [${text}]), 1)`
 
-/** The members of a JSON text, which are given as those of a ClickHouse Tuple. */
-export const membersOf = (text: string, members: ReadonlyArray<string>): string =>
-  `JSONExtract(${text}, 'Tuple(${members.join(", ").replaceAll("'", "''")})')`
+/** A member of the stored record, where the temporary values are at hand. */
+export const field = (...path: ReadonlyArray<string>): string =>
+  path.reduce((record, name) => `tupleElement(${record}, '${name}')`, "fields")
+
+/**
+ * Temporary values that columns are made of, in order; each may use those before it. The members of
+ * the record are given as those of a ClickHouse Tuple.
+ */
+export const temporariesOf = (members: ReadonlyArray<string>): ReadonlyArray<NamedExpression> => [
+  ["readable", readable("body")],
+  ["fields", `JSONExtract(readable, 'Tuple(${members.join(", ").replaceAll("'", "''")})')`]
+]
+
+/** `expression AS name, …` */
+export const aliases = (expressions: ReadonlyArray<NamedExpression>): string =>
+  expressions.map(([name, expression]) => `${expression} AS ${name}`).join(", ")
 
 /** `WITH …` list and expression for the names of the columns that differ from the text. */
 export const disagreementOf = (
   temporaries: ReadonlyArray<NamedExpression>,
   columns: ReadonlyArray<NamedExpression>
 ) => ({
-  with: temporaries.map(([name, expression]) => `${expression} AS ${name}`).join(", "),
+  with: aliases(temporaries),
   names: `arrayFilter(name -> name != '', [${columns
     .map(([name, expression]) => `if(${name} = (${expression}), '', '${name}')`)
     .join(", ")}])`

@@ -3,11 +3,11 @@
  * `StoreUnavailable` that names the operation. Knows how to ask and to insert, not what.
  */
 import { Readable } from "node:stream"
-import type { ClickHouseSettings } from "@clickhouse/client"
+import type { ClickHouseClient, ClickHouseSettings } from "@clickhouse/client"
 import { Duration, Effect, Schedule } from "effect"
 import { INSERT_BYTES_MAX, INSERT_ROWS_MAX, StoreUnavailable } from "../../../ports/EventStore.ts"
 import type { ClickHouseConnection } from "./ClickHouseConnection.ts"
-import type { Parameters } from "./Parameters.ts"
+import { Parameters, type Statement } from "./Parameters.ts"
 import { RAW_ROWS } from "./RawRows.ts"
 import { type RowBinary, readRows } from "./RowBinary.ts"
 
@@ -39,11 +39,13 @@ const LONG_QUERY_SETTINGS: ClickHouseSettings = { max_query_size: String(16 * 1_
  * before inserts and other reads are refused for want of memory.
  */
 const READ_MEMORY_MAX = 4_294_967_296
+const READ_LIMITS = `max_memory_usage = ${READ_MEMORY_MAX}`
 /** The same for one that reads payloads, which come in pieces of a few MiB. */
 const BULK_MEMORY_MAX = 536_870_912
 /** Threads of such a statement: each holds blocks of payloads. */
 const BULK_THREADS_MAX = 2
-/** Above 0, which is everything else: behind it on the embedded engine, see ChdbEngine. */
+const BULK_LIMITS = `max_memory_usage = ${BULK_MEMORY_MAX}, max_threads = ${BULK_THREADS_MAX}`
+/** Above 0, which is everything else: after it on the embedded engine, see ChdbEngine. */
 const BULK_PRIORITY: ClickHouseSettings = { priority: "10" }
 /** What the store gets to report its own timeout before we do. */
 const GRACE_SECONDS = 5
@@ -73,11 +75,8 @@ const COPY_SETTINGS: ClickHouseSettings = {
 /** With several replicas: a majority has each insert before it counts, and reads wait for it. */
 const QUORUM_SETTINGS: ClickHouseSettings = { insert_quorum: "auto", insert_quorum_parallel: 0 }
 
-export interface Question {
-  readonly operation: string
-  readonly sql: string
-  readonly parameters: Parameters
-  /** For a statement that reads, beside those that all of them have, as SQL. */
+export interface ReadOptions {
+  /** Settings of this statement beside those that all reads have, as SQL. */
   readonly settings?: string
   /** Reads payloads, of one answer among many: the embedded engine keeps room beside such reads. */
   readonly isBulk?: boolean
@@ -94,29 +93,6 @@ export interface Insertion {
 }
 
 type Result<A> = Effect.Effect<A, StoreUnavailable>
-
-export interface StoreClient {
-  readonly events: string
-  readonly receipts: string
-  readonly conflicts: string
-  readonly facts: string
-  readonly factConflicts: string
-  readonly spanIds: string
-  readonly setAside: string
-  readonly subtrees: string
-  readonly checkpoints: string
-  /** The events, merged while reading if need be. */
-  eventsOf(final: boolean): string
-  read<A>(question: Question, row: (reader: RowBinary) => A): Result<ReadonlyArray<A>>
-  /** The one row that an aggregate has always. */
-  readOne<A>(question: Question, row: (reader: RowBinary) => A): Result<A>
-  insert(insertion: Insertion): Result<void>
-  change(question: Question): Result<void>
-  /** An `INSERT … SELECT`: rows of one table that go into another one, or into the same. */
-  copy(question: Question): Result<void>
-  /** A change of many statements. */
-  changeBy(operation: string, run: () => Promise<void>): Result<void>
-}
 
 /** ClickHouse has refused an insert; says nothing of what it quotes: that may be a body. */
 class InsertRefused extends Error {
@@ -162,65 +138,173 @@ const collect = async (stream: AsyncIterable<Buffer>): Promise<Buffer> => {
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
 
-export const makeStoreClient = ({
-  client,
-  embedded,
-  place
-}: ClickHouseConnection["Service"]): StoreClient => {
-  const replicated = place.cluster !== undefined
-  const readSettings = `max_execution_time = ${READ_SECONDS_MAX}${
-    replicated ? ", select_sequential_consistency = 1" : ""
-  }`
-  const memory = `max_memory_usage = ${READ_MEMORY_MAX}`
-  const bulkSettings = `max_memory_usage = ${BULK_MEMORY_MAX}, max_threads = ${BULK_THREADS_MAX}`
-  const insertSettings = (format: Insertion["format"]): ClickHouseSettings => ({
-    ...INSERT_SETTINGS,
-    ...(replicated ? QUORUM_SETTINGS : undefined),
-    ...(format === "CSV" ? RAW_ROWS : undefined)
-  })
+/** Asks and changes one store; its tables by their names in statements. */
+export class StoreClient {
+  readonly events: string
+  readonly receipts: string
+  readonly conflicts: string
+  readonly facts: string
+  readonly factConflicts: string
+  readonly spanIds: string
+  readonly setAside: string
+  readonly subtrees: string
+  readonly checkpoints: string
+  readonly #client: ClickHouseClient
+  readonly #isEmbedded: boolean
+  readonly #isReplicated: boolean
+
+  constructor({ client, embedded, place }: ClickHouseConnection["Service"]) {
+    const table = (name: string) => `${place.database}.${name}`
+    this.events = table("events")
+    this.receipts = table("receipts")
+    this.conflicts = table("conflicts")
+    this.facts = table("facts")
+    this.factConflicts = table("fact_conflicts")
+    this.spanIds = table("span_ids")
+    this.setAside = table("set_aside")
+    this.subtrees = table("subtrees")
+    this.checkpoints = table("checkpoints")
+    this.#client = client
+    this.#isEmbedded = embedded
+    this.#isReplicated = place.cluster !== undefined
+  }
+
+  /** The events, merged while reading if need be. */
+  eventsOf(deduplicate: boolean): string {
+    return `${this.events}${deduplicate ? " FINAL" : ""}`
+  }
+
+  read<A>(
+    operation: string,
+    statement: Statement,
+    row: (reader: RowBinary) => A,
+    { isBulk = false, settings }: ReadOptions = {}
+  ): Result<ReadonlyArray<A>> {
+    const bind = new Parameters()
+    const sql = statement(bind)
+    const all = [
+      `max_execution_time = ${READ_SECONDS_MAX}`,
+      ...(this.#isReplicated ? ["select_sequential_consistency = 1"] : []),
+      isBulk ? BULK_LIMITS : READ_LIMITS,
+      ...(settings === undefined ? [] : [settings])
+    ].join(", ")
+    const ask = attempt(operation, async (signal) => {
+      const answer = await this.#client.exec({
+        query: `${sql} SETTINGS ${all} FORMAT RowBinary`,
+        query_params: bind.values,
+        clickhouse_settings: {
+          ...(sql.length < LONG_QUERY_LENGTH ? undefined : LONG_QUERY_SETTINGS),
+          ...(isBulk ? BULK_PRIORITY : undefined)
+        },
+        abort_signal: signal
+      })
+      // An empty body means "no rows" only if a ClickHouse says so, not some proxy before it.
+      if (answer.summary === undefined) throw new Error("an answer without X-ClickHouse-Summary")
+      return readRows(await collect(answer.stream), row)
+    })
+    return within(operation, READ_SECONDS_MAX, Effect.retry(ask, { times: 1, while: isReset }))
+  }
+
+  /** The first row, if there is any. */
+  readFirst<A>(
+    operation: string,
+    statement: Statement,
+    row: (reader: RowBinary) => A
+  ): Result<A | undefined> {
+    return Effect.map(this.read(operation, statement, row), ([first]) => first)
+  }
+
+  /** The one row that an aggregate has always. */
+  readOne<A>(
+    operation: string,
+    statement: Statement,
+    row: (reader: RowBinary) => A,
+    options?: ReadOptions
+  ): Result<A> {
+    return Effect.flatMap(this.read(operation, statement, row, options), (rows) => {
+      if (rows.length === 1) return Effect.succeed(rows[0]!)
+      const cause = new Error(`${rows.length} rows where there is one`)
+      return Effect.fail(new StoreUnavailable({ operation, cause }))
+    })
+  }
+
+  insert(insertion: Insertion): Result<void> {
+    const { operation, rows } = insertion
+    if (rows === 0) return Effect.void
+    if (rows > INSERT_ROWS_MAX) return Effect.die(new RangeError(`${operation}: ${rows} rows`))
+    const result = attempt(operation, (signal) => this.#insert(insertion, signal)).pipe(
+      Effect.retry({ while: hasNoRoom, schedule: NO_ROOM_SCHEDULE })
+    )
+    return this.#written(operation, INSERT_SECONDS_MAX, result)
+  }
+
+  change(operation: string, statement: Statement): Result<void> {
+    return this.#command(operation, statement, {})
+  }
+
+  /** Rows that meet a condition, gone when this returns. */
+  remove(operation: string, table: string, condition: Statement): Result<void> {
+    return this.change(
+      operation,
+      (bind) => `ALTER TABLE ${table} DELETE WHERE ${condition(bind)} SETTINGS mutations_sync = 2`
+    )
+  }
+
+  /** An `INSERT … SELECT`: rows of one table that go into another one, or into the same. */
+  copy(operation: string, statement: Statement): Result<void> {
+    return this.#command(operation, statement, {
+      ...INSERT_SETTINGS,
+      ...COPY_SETTINGS,
+      ...(this.#isReplicated
+        ? { ...QUORUM_SETTINGS, select_sequential_consistency: "1" as const }
+        : undefined)
+    })
+  }
+
+  /** A change of many statements. */
+  changeBy(operation: string, run: () => Promise<void>): Result<void> {
+    return this.#written(operation, CHANGE_SECONDS_MAX, attempt(operation, run))
+  }
+
+  #command(operation: string, statement: Statement, settings: ClickHouseSettings): Result<void> {
+    const bind = new Parameters()
+    const query = statement(bind)
+    const command = attempt(operation, (signal) =>
+      this.#client.command({
+        query,
+        query_params: bind.values,
+        clickhouse_settings: settings,
+        abort_signal: signal
+      })
+    )
+    return this.#written(operation, CHANGE_SECONDS_MAX, Effect.asVoid(command))
+  }
 
   /**
    * A write that is given up may still happen: on a server for as long as it is allowed to take, in
-   * this process without an end that anybody could wait for. So here it is never given up.
+   * this process at any later time. So here it is never given up.
    */
-  const written = (operation: string, secondsMax: number, result: Result<void>): Result<void> =>
-    embedded ? Effect.uninterruptible(result) : within(operation, secondsMax, result)
+  #written(operation: string, secondsMax: number, result: Result<void>): Result<void> {
+    return this.#isEmbedded ? Effect.uninterruptible(result) : within(operation, secondsMax, result)
+  }
 
-  const read: StoreClient["read"] = ({ isBulk, operation, parameters, settings, sql }, row) =>
-    within(
-      operation,
-      READ_SECONDS_MAX,
-      attempt(operation, async (signal) => {
-        const answer = await client.exec({
-          query: `${sql} SETTINGS ${readSettings}, ${isBulk === true ? bulkSettings : memory}${
-            settings === undefined ? "" : `, ${settings}`
-          } FORMAT RowBinary`,
-          query_params: parameters.values,
-          clickhouse_settings: {
-            ...(sql.length < LONG_QUERY_LENGTH ? undefined : LONG_QUERY_SETTINGS),
-            ...(isBulk === true ? BULK_PRIORITY : undefined)
-          },
-          abort_signal: signal
-        })
-        // An empty body means "no rows" only if a ClickHouse says so, not some proxy before it.
-        if (answer.summary === undefined) throw new Error("an answer without X-ClickHouse-Summary")
-        return readRows(await collect(answer.stream), row)
-      }).pipe(Effect.retry({ times: 1, while: isReset }))
-    )
-
-  const store = async (insertion: Insertion, signal: AbortSignal): Promise<void> => {
+  async #insert(insertion: Insertion, signal: AbortSignal): Promise<void> {
     const { bytes, columns, format, operation, rows, table } = insertion
     const piece = bytes()
     if (piece.length > INSERT_BYTES_MAX + rows * ROW_FRAME_BYTES_MAX) {
       throw new RangeError(`${operation}: ${piece.length} bytes in one insert`)
     }
-    const result = await client
+    const result = await this.#client
       .insert({
         table,
         columns: [...columns],
         format,
         values: Readable.from([piece], { objectMode: false }),
-        clickhouse_settings: insertSettings(format),
+        clickhouse_settings: {
+          ...INSERT_SETTINGS,
+          ...(this.#isReplicated ? QUORUM_SETTINGS : undefined),
+          ...(format === "CSV" ? RAW_ROWS : undefined)
+        },
         abort_signal: signal
       })
       .catch((cause: unknown) => {
@@ -228,62 +312,5 @@ export const makeStoreClient = ({
       })
     const stored = Number(result.summary?.written_rows)
     if (stored !== rows) throw new Error(`${rows} rows were given, ${stored} were stored`)
-  }
-
-  return {
-    events: `${place.database}.events`,
-    receipts: `${place.database}.receipts`,
-    conflicts: `${place.database}.conflicts`,
-    facts: `${place.database}.facts`,
-    factConflicts: `${place.database}.fact_conflicts`,
-    spanIds: `${place.database}.span_ids`,
-    setAside: `${place.database}.set_aside`,
-    subtrees: `${place.database}.subtrees`,
-    checkpoints: `${place.database}.checkpoints`,
-    eventsOf: (final) => `${place.database}.events${final ? " FINAL" : ""}`,
-    read,
-    readOne: (question, row) =>
-      read(question, row).pipe(
-        Effect.flatMap((rows) => {
-          if (rows.length === 1) return Effect.succeed(rows[0]!)
-          const cause = new Error(`${rows.length} rows where there is one`)
-          return Effect.fail(new StoreUnavailable({ operation: question.operation, cause }))
-        })
-      ),
-    insert: (insertion) => {
-      const { operation, rows } = insertion
-      if (rows === 0) return Effect.void
-      if (rows > INSERT_ROWS_MAX) return Effect.die(new RangeError(`${operation}: ${rows} rows`))
-      const result = attempt(operation, (signal) => store(insertion, signal)).pipe(
-        Effect.retry({ while: hasNoRoom, schedule: NO_ROOM_SCHEDULE })
-      )
-      return written(operation, INSERT_SECONDS_MAX, result)
-    },
-    change: ({ operation, parameters, sql }) =>
-      written(
-        operation,
-        CHANGE_SECONDS_MAX,
-        attempt(operation, (signal) =>
-          client.command({ query: sql, query_params: parameters.values, abort_signal: signal })
-        ).pipe(Effect.asVoid)
-      ),
-    copy: ({ operation, parameters, sql }) =>
-      written(
-        operation,
-        CHANGE_SECONDS_MAX,
-        attempt(operation, (signal) =>
-          client.command({
-            query: sql,
-            query_params: parameters.values,
-            clickhouse_settings: {
-              ...INSERT_SETTINGS,
-              ...COPY_SETTINGS,
-              ...(replicated ? { ...QUORUM_SETTINGS, select_sequential_consistency: "1" } : {})
-            },
-            abort_signal: signal
-          })
-        ).pipe(Effect.asVoid)
-      ),
-    changeBy: (operation, run) => written(operation, CHANGE_SECONDS_MAX, attempt(operation, run))
   }
 }

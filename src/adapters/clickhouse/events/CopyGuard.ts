@@ -4,8 +4,8 @@
  * rows; here they are only noticed, by counting, and so a little later than they come.
  */
 import { Clock, Effect } from "effect"
+import { BoundedMap } from "../../../domain/BoundedMap.ts"
 import type { StoreUnavailable } from "../../../ports/EventStore.ts"
-import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 
 /** Milliseconds for which a count is believed; longer where counting takes long. */
@@ -21,19 +21,19 @@ interface Counted {
 
 export class CopyGuard {
   readonly #store: StoreClient
-  readonly #counted = new Map<string, Counted>()
+  readonly #counted = new BoundedMap<Counted>(TENANTS_MAX)
 
   constructor(store: StoreClient) {
     this.#store = store
   }
 
-  /** True if a read, named by its operation, has to merge; `final` says so without asking. */
+  /** True if a read, named by its operation, has to merge; `deduplicate` says so without asking. */
   merges(
     operation: string,
     tenantId: string,
-    final: boolean
+    deduplicate: boolean
   ): Effect.Effect<boolean, StoreUnavailable> {
-    if (final) return Effect.succeed(true)
+    if (deduplicate) return Effect.succeed(true)
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const known = this.#counted.get(tenantId)
       if (known !== undefined && known.until > now) return Effect.succeed(known.merge)
@@ -41,32 +41,19 @@ export class CopyGuard {
         Effect.tap((merge) =>
           Effect.map(Clock.currentTimeMillis, (end) => {
             const until = end + Math.max(BELIEVED_MS, TIMES_AS_LONG * (end - now))
-            this.#remember(tenantId, { merge, until })
+            this.#counted.set(tenantId, { merge, until })
           })
         )
       )
     })
   }
 
-  #remember(tenantId: string, counted: Counted): void {
-    this.#counted.delete(tenantId)
-    this.#counted.set(tenantId, counted)
-    if (this.#counted.size > TENANTS_MAX) {
-      this.#counted.delete(this.#counted.keys().next().value!)
-    }
-  }
-
   #hasCopies(operation: string, tenantId: string) {
-    const parameters = new Parameters()
     return this.#store.readOne(
-      {
-        operation,
-        parameters,
-        sql:
-          "SELECT count() > max(sequence_number) - min(sequence_number) + 1"
-          + ` FROM ${this.#store.events} WHERE tenant_id = ${parameters.string(tenantId)}`
-          + " AND sequence_number >= 1"
-      },
+      operation,
+      (bind) =>
+        "SELECT count() > max(sequence_number) - min(sequence_number) + 1"
+        + ` FROM ${this.#store.events} WHERE ${bind.tenant(tenantId)} AND sequence_number >= 1`,
       (row) => row.uint8() === 1
     )
   }

@@ -4,7 +4,13 @@
  * table's defaults in schemas/clickhouse are the same expressions; a test compares the two.
  */
 import { eventFields } from "../../../domain/events/EventFields.ts"
-import { disagreementOf, membersOf, type NamedExpression, readable } from "../client/JsonColumns.ts"
+import {
+  disagreementOf,
+  field,
+  type NamedExpression,
+  readable,
+  temporariesOf
+} from "../client/JsonColumns.ts"
 
 /** The members of a stored event that columns are made of. */
 const FIELDS = [
@@ -25,9 +31,6 @@ const FIELDS = [
 /** Regular expression over JSON, as ClickHouse's string literal. */
 const STRING_OR_KEY = String.raw`'"(?:[^"\\\\]|\\\\.)*":?'`
 
-const field = (...path: ReadonlyArray<string>): string =>
-  path.reduce((record, name) => `tupleElement(${record}, '${name}')`, "fields")
-
 const searched = [
   field("action"),
   field("actor", "id"),
@@ -42,11 +45,7 @@ export const metadataStrings = (metadata: string): string =>
   "JSONExtract(concat('[', arrayStringConcat(arrayFilter(token -> NOT endsWith(token, ':'),"
   + ` extractAll(${metadata}, ${STRING_OR_KEY})), ','), ']'), 'Array(String)')`
 
-/** Temporary values that the columns are made of, in order; each may use those before it. */
-export const temporaries: ReadonlyArray<NamedExpression> = [
-  ["readable", readable("body")],
-  ["fields", membersOf("readable", FIELDS)]
-]
+export const temporaries = temporariesOf(FIELDS)
 
 /** The filter columns and what they hold. */
 export const columns: ReadonlyArray<NamedExpression> = [

@@ -9,17 +9,14 @@ import { ERASURE_ACTION, erasureOf } from "../../../domain/events/Erasure.ts"
 import { eraseEvent } from "../../../domain/events/HashChain.ts"
 import { parseEvent } from "../../../domain/events/StoredEvent.ts"
 import type { EventErasure, EventStore } from "../../../ports/EventStore.ts"
-import { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
-import { ERASED, eraseSetAside } from "../topics/SetAside.ts"
+import { DIGEST, ERASED, eraseSetAside, unerasedKeys } from "../topics/SetAside.ts"
 
 /** Events and bytes of one mutation at most: what is left of them is in the statement. */
 const MUTATION_EVENTS_MAX = 64
 const MUTATION_BYTES_MAX = 65_536
 /** Erasure events that are read at a time. */
 const RECORDS_MAX = 1_000
-
-const DIGEST = "lower(hex(SHA256(body)))"
 
 type Store = EventStore["Service"]
 
@@ -47,22 +44,17 @@ const replacements = (
   tenantId: string,
   erasures: ReadonlyArray<EventErasure>
 ) => {
-  const parameters = new Parameters()
   // Of two erasures of one event the first counts: in a live view the second finds nothing.
   const erasedAt = new Map(
     erasures.toReversed().map((erasure) => [erasure.sequenceNumber, erasure.erasedAt])
   )
-  const sequences = [...erasedAt.keys()].map((sequence) => parameters.integer(sequence))
   return store
     .read(
-      {
-        operation: "eraseDetails",
-        parameters,
-        sql:
-          `SELECT sequence_number, ${DIGEST}, body FROM ${store.events}`
-          + ` WHERE tenant_id = ${parameters.string(tenantId)}`
-          + ` AND sequence_number IN (${sequences.join(", ")})`
-      },
+      "eraseDetails",
+      (bind) =>
+        `SELECT sequence_number, ${DIGEST}, body FROM ${store.events}`
+        + ` WHERE ${bind.tenant(tenantId)}`
+        + ` AND sequence_number IN (${bind.integers([...erasedAt.keys()])})`,
       (row) => ({ sequenceNumber: row.uint64(), digest: row.string(), body: row.string() })
     )
     .pipe(
@@ -76,30 +68,22 @@ const replacements = (
     )
 }
 
-const replace = (store: StoreClient, tenantId: string, rows: ReadonlyArray<Replacement>) => {
-  const parameters = new Parameters()
-  const list = (texts: ReadonlyArray<string>) =>
-    `[${texts.map((text) => parameters.string(text)).join(", ")}]`
-  const sequences = [...new Set(rows.map((row) => row.sequenceNumber))].map((sequence) =>
-    parameters.integer(sequence)
-  )
-  const digests = list(rows.map(({ digest }) => digest))
-  return store.change({
-    operation: "eraseDetails",
-    parameters,
+const replace = (store: StoreClient, tenantId: string, rows: ReadonlyArray<Replacement>) =>
+  store.change("eraseDetails", (bind) => {
+    const sequences = bind.integers([...new Set(rows.map((row) => row.sequenceNumber))])
+    const digests = bind.strings(rows.map(({ digest }) => digest))
+    const bodies = bind.strings(rows.map(({ body }) => body))
     // The columns that are made of details are what they are for an event that never had any.
-    sql:
+    return (
       `ALTER TABLE ${store.events} UPDATE`
-      + ` body = transform(${DIGEST}, ${digests}, ${list(rows.map(({ body }) => body))}, body),`
+      + ` body = transform(${DIGEST}, [${digests}], [${bodies}], body),`
       + " metadata = '',"
       + " search = lowerUTF8(arrayStringConcat("
       + "[action, actor_id, '', resource_id, resource_type, ''], '\\0'))"
-      + ` WHERE tenant_id = ${parameters.string(tenantId)}`
-      + ` AND sequence_number IN (${sequences.join(", ")})`
-      + ` AND ${DIGEST} IN (${digests.slice(1, -1)})`
-      + " SETTINGS mutations_sync = 2"
+      + ` WHERE ${bind.tenant(tenantId)} AND sequence_number IN (${sequences})`
+      + ` AND ${DIGEST} IN (${digests}) SETTINGS mutations_sync = 2`
+    )
   })
-}
 
 /** As many as fit into a statement. */
 const toStatements = (
@@ -128,43 +112,33 @@ const eraseAside = (
   erasures: ReadonlyArray<EventErasure>
 ) => {
   const [first] = erasures
+  if (first === undefined) return Effect.void
   const erasedAt = new Map(erasures.map((erasure) => [erasure.sequenceNumber, erasure.erasedAt]))
-  const sequences = (parameters: Parameters) =>
-    erasures.map(({ sequenceNumber }) => parameters.integer(sequenceNumber)).join(", ")
-  return first === undefined
-    ? Effect.void
-    : eraseSetAside(
-        store,
-        "events",
-        (parameters) =>
-          `tenant_id = ${parameters.string(tenantId)}`
-          + ` AND sequence_number IN (${sequences(parameters)})`,
-        (body) => {
-          const sequence = linkOf(Buffer.from(body))?.sequenceNumber ?? first.sequenceNumber
-          return erased(body, erasedAt.get(sequence) ?? first.erasedAt)
-        }
-      )
+  const sequences = erasures.map(({ sequenceNumber }) => sequenceNumber)
+  return eraseSetAside(
+    store,
+    "events",
+    (bind) => `${bind.tenant(tenantId)} AND sequence_number IN (${bind.integers(sequences)})`,
+    (body) => {
+      const sequence = linkOf(Buffer.from(body))?.sequenceNumber ?? first.sequenceNumber
+      return erased(body, erasedAt.get(sequence) ?? first.erasedAt)
+    }
+  )
 }
 
 /** Erase in what was set aside what is erased in the view. */
 export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, partition: number) {
-  const parameters = new Parameters()
-  const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
   const found = yield* store.read(
-    {
-      operation: "eraseDetails",
-      parameters,
-      sql:
+    "eraseDetails",
+    (bind) => {
+      const own = bind.partition(partition)
+      return (
         "SELECT DISTINCT tenant_id, sequence_number, JSONExtractString(body, 'erased_at')"
-        + ` FROM ${store.events} WHERE ${inPartition} AND ${ERASED}`
-        + " AND (tenant_id, sequence_number) IN (SELECT tenant_id, sequence_number"
-        + ` FROM ${store.setAside} WHERE source = 'events' AND ${inPartition} AND erased = 0)`
+        + ` FROM ${store.events} WHERE ${own} AND ${ERASED} AND (tenant_id, sequence_number)`
+        + ` IN (${unerasedKeys(store, "events", "sequence_number", own)})`
+      )
     },
-    (row) => ({
-      tenantId: row.string(),
-      sequenceNumber: row.uint64(),
-      erasedAt: row.string()
-    })
+    (row) => ({ tenantId: row.string(), sequenceNumber: row.uint64(), erasedAt: row.string() })
   )
   for (const { tenantId, ...erasure } of found) yield* eraseAside(store, tenantId, [erasure])
 })
@@ -179,33 +153,17 @@ export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
     }
   })
 
-interface ErasureRecord {
-  readonly tenantId: string
-  readonly offset: number
-  readonly body: string
-}
-
 /** The stored events of a partition that erase others, from an offset on. */
-const erasureRecords = (store: StoreClient, partition: number, fromOffset: number) => {
-  const parameters = new Parameters()
-  return store.read(
-    {
-      operation: "eraseAgain",
-      parameters,
-      sql:
-        `SELECT tenant_id, kafka_offset, body FROM ${store.events}`
-        + ` WHERE action = ${parameters.string(ERASURE_ACTION)}`
-        + ` AND kafka_partition = ${parameters.bind("UInt32", partition)}`
-        + ` AND kafka_offset >= ${parameters.integer(fromOffset)}`
-        + ` ORDER BY kafka_offset LIMIT ${RECORDS_MAX}`
-    },
-    (row): ErasureRecord => ({
-      tenantId: row.string(),
-      offset: row.uint64(),
-      body: row.string()
-    })
+const erasureRecords = (store: StoreClient, partition: number, fromOffset: number) =>
+  store.read(
+    "eraseAgain",
+    (bind) =>
+      `SELECT tenant_id, kafka_offset, body FROM ${store.events}`
+      + ` WHERE action = ${bind.string(ERASURE_ACTION)} AND ${bind.partition(partition)}`
+      + ` AND kafka_offset >= ${bind.integer(fromOffset)}`
+      + ` ORDER BY kafka_offset LIMIT ${RECORDS_MAX}`,
+    (row) => ({ tenantId: row.string(), offset: row.uint64(), body: row.string() })
   )
-}
 
 /** Undefined for a row that is no event, which verification reports. */
 const erasureIn = (body: string): EventErasure | undefined => {

@@ -56,9 +56,9 @@ const neededText = (value: string): string => {
 }
 
 /** The value at the first path that exists, as JSON; empty if none does. */
-const firstFound = (path: string, parameters: Parameters): string | undefined => {
+const firstFound = (path: string, bind: Parameters): string | undefined => {
   const found = metadataPathCandidates(path).map(
-    (keys) => `JSONExtractRaw(metadata, ${keys.map((key) => parameters.string(key)).join(", ")})`
+    (keys) => `JSONExtractRaw(metadata, ${keys.map((key) => bind.string(key)).join(", ")})`
   )
   return found.length > 1 ? `arrayFirst(text -> text != '', [${found.join(", ")}])` : found[0]
 }
@@ -72,16 +72,16 @@ const elements =
   + ` if(startsWith(element, '['), JSONExtractArrayRaw(${withFloatDigits("element")}), [element]),`
   + ` found)), range(least(countSubstrings(text, '['), ${NESTING_MAX})), [text])`
 
-const metadataCondition = ({ path, value }: MetadataCondition, parameters: Parameters): string => {
-  const found = firstFound(path, parameters)
+const metadataCondition = ({ path, value }: MetadataCondition, bind: Parameters): string => {
+  const found = firstFound(path, bind)
   if (found === undefined) return "false"
   // Written by the function that writes the column's values, so equal values are equal texts.
   const wanted = matchingTexts(value)
-    .map((text) => `JSONExtractRaw(${parameters.string(`{"v":${text}}`)}, 'v')`)
+    .map((text) => `JSONExtractRaw(${bind.string(`{"v":${text}}`)}, 'v')`)
     .join(", ")
   const needed = neededText(value)
   const prefilter =
-    needed === "" ? "metadata != ''" : `position(metadata, ${parameters.string(needed)}) > 0`
+    needed === "" ? "metadata != ''" : `position(metadata, ${bind.string(needed)}) > 0`
   return (
     `${prefilter} AND arrayExists(text -> if(startsWith(text, '['),`
     + ` hasAny(${elements}, [${wanted}]),`
@@ -93,11 +93,11 @@ const metadataCondition = ({ path, value }: MetadataCondition, parameters: Param
  * No stored text holds U+0000, which separates the texts of the search column. The column is in
  * lower case, where a sigma has two forms.
  */
-const searchCondition = (q: string, parameters: Parameters): string => {
+const searchCondition = (q: string, bind: Parameters): string => {
   if (q.includes("\0")) return "false"
   const wanted = withoutCase(q)
   const searched = wanted.includes("σ") ? "replaceAll(search, 'ς', 'σ')" : "search"
-  return `position(${searched}, ${parameters.string(wanted)}) > 0`
+  return `position(${searched}, ${bind.string(wanted)}) > 0`
 }
 
 /** True if every event of the tenant satisfies the filter. */
@@ -108,29 +108,29 @@ export const isUnfiltered = ({ metadata, ...conditions }: EventFilter): boolean 
 export const filterCondition = (
   tenantId: string,
   filter: EventFilter,
-  parameters: Parameters
+  bind: Parameters
 ): string => {
   // Chains begin with 1: what is stored below is no event, and verification reports it.
-  const conditions = [`tenant_id = ${parameters.string(tenantId)}`, "sequence_number >= 1"]
+  const conditions = [bind.tenant(tenantId), "sequence_number >= 1"]
   for (const {
     filter: { key },
     name
   } of filterFields) {
     const value = filter[key]
-    if (value !== undefined) conditions.push(`${name} = ${parameters.string(value)}`)
+    if (value !== undefined) conditions.push(`${name} = ${bind.string(value)}`)
   }
   if (filter.actionPrefix !== undefined) {
-    conditions.push(`startsWith(action, ${parameters.string(filter.actionPrefix)})`)
+    conditions.push(`startsWith(action, ${bind.string(filter.actionPrefix)})`)
   }
-  if (filter.from !== undefined) conditions.push(`timestamp >= ${parameters.time(filter.from)}`)
-  if (filter.to !== undefined) conditions.push(`timestamp <= ${parameters.time(filter.to)}`)
+  if (filter.from !== undefined) conditions.push(`timestamp >= ${bind.time(filter.from)}`)
+  if (filter.to !== undefined) conditions.push(`timestamp <= ${bind.time(filter.to)}`)
   if (filter.fromSequence !== undefined) {
-    conditions.push(`sequence_number >= ${parameters.integer(filter.fromSequence)}`)
+    conditions.push(`sequence_number >= ${bind.integer(filter.fromSequence)}`)
   }
   if (filter.toSequence !== undefined) {
-    conditions.push(`sequence_number <= ${parameters.integer(filter.toSequence)}`)
+    conditions.push(`sequence_number <= ${bind.integer(filter.toSequence)}`)
   }
-  for (const condition of filter.metadata) conditions.push(metadataCondition(condition, parameters))
-  if (filter.q !== undefined) conditions.push(searchCondition(filter.q, parameters))
+  for (const condition of filter.metadata) conditions.push(metadataCondition(condition, bind))
+  if (filter.q !== undefined) conditions.push(searchCondition(filter.q, bind))
   return conditions.join(" AND ")
 }

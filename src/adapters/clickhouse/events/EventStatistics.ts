@@ -3,7 +3,7 @@
  */
 import { Effect } from "effect"
 import { type EventStore, type StatsQuery, StatsTooLarge } from "../../../ports/EventStore.ts"
-import { Parameters } from "../client/Parameters.ts"
+import type { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { filterCondition } from "./EventFilterSql.ts"
 
@@ -21,18 +21,19 @@ const canonicalTime = (microseconds: number): string =>
   `${new Date(microseconds / 1000).toISOString().slice(0, 19)}.000000Z`
 
 export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
-  Effect.fn("EventStore.stats")(function* ({ filter, groupBy, interval, limit, tenantId }, final) {
-    const parameters = new Parameters()
-    const condition = filterCondition(tenantId, filter, parameters)
-    const source = `${store.eventsOf(final)} WHERE ${condition}`
-    const groups = `SELECT ${groupBy} AS key, count() AS events FROM ${source} GROUP BY key`
-    const shown = `ORDER BY events DESC, key LIMIT ${parameters.integer(limit)}`
+  Effect.fn("EventStore.stats")(function* (
+    { filter, groupBy, interval, limit, tenantId },
+    deduplicate
+  ) {
+    const source = (bind: Parameters) =>
+      `${store.eventsOf(deduplicate)} WHERE ${filterCondition(tenantId, filter, bind)}`
+    const groups = (bind: Parameters) =>
+      `SELECT ${groupBy} AS key, count() AS events FROM ${source(bind)} GROUP BY key`
+    const shown = (bind: Parameters) => `ORDER BY events DESC, key LIMIT ${bind.integer(limit)}`
     const rows = yield* store.read(
-      {
-        operation: "stats",
-        parameters,
-        sql: `SELECT toString(key), events, sum(events) OVER () FROM (${groups}) ${shown}`
-      },
+      "stats",
+      (bind) =>
+        `SELECT toString(key), events, sum(events) OVER () FROM (${groups(bind)}) ${shown(bind)}`,
       (row) => ({ key: row.string(), count: row.uint64(), total: row.uint64() })
     )
     const total = rows[0]?.total ?? 0
@@ -44,15 +45,12 @@ export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
     if (interval === undefined) return counted
     const width = MICROSECONDS[interval]
     const buckets = yield* store.read(
-      {
-        operation: "stats",
-        parameters,
-        sql:
-          `SELECT intDiv(toUnixTimestamp64Micro(timestamp), ${width}) AS bucket,`
-          + ` toString(${groupBy}) AS key, count() FROM ${source}`
-          + ` AND ${groupBy} IN (SELECT key FROM (${groups} ${shown}))`
-          + ` GROUP BY bucket, key ORDER BY bucket, key LIMIT ${BUCKETS_MAX + 1}`
-      },
+      "stats",
+      (bind) =>
+        `SELECT intDiv(toUnixTimestamp64Micro(timestamp), ${width}) AS bucket,`
+        + ` toString(${groupBy}) AS key, count() FROM ${source(bind)}`
+        + ` AND ${groupBy} IN (SELECT key FROM (${groups(bind)} ${shown(bind)}))`
+        + ` GROUP BY bucket, key ORDER BY bucket, key LIMIT ${BUCKETS_MAX + 1}`,
       (row) => ({
         start: canonicalTime(row.uint64() * width),
         key: row.string(),

@@ -4,6 +4,7 @@
  * and a filter would then silently miss events.
  */
 import type { ClickHouseClient } from "@clickhouse/client"
+import { aliases } from "../client/JsonColumns.ts"
 import { columns, temporaries } from "./EventColumns.ts"
 
 /** This ClickHouse would take other columns from the same bytes than verification and `matches`. */
@@ -37,13 +38,11 @@ const expected: Record<string, string> = {
   search: 'a.b\0οδος\0\0r\0t\0"\\\0i\u0307\n\0x:\0\u{1F600}'
 }
 
-const WITH = ["{body:String} AS body", ...temporaries.map(([name, value]) => `${value} AS ${name}`)]
-
 /** @throws ReadsDifferently, or what the client throws */
 export const probeReading = async (client: ClickHouseClient): Promise<void> => {
   const values = columns.map(([, expression]) => `toString(${expression})`)
   const answer = await client.query({
-    query: `WITH ${WITH.join(", ")} SELECT [${values.join(", ")}], version()`,
+    query: `WITH {body:String} AS body, ${aliases(temporaries)} SELECT [${values.join(", ")}], version()`,
     query_params: { body },
     format: "JSONCompactEachRow"
   })

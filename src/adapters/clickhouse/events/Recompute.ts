@@ -1,5 +1,5 @@
 /**
- * Recomputes chains where their bytes lie: all rows of a range in one pass over the table, one
+ * Recomputes chains where their bytes are: all rows of a range in one pass over the table, one
  * answer per block. Judges nothing; how a row is recomputed is RecomputeSql's business.
  */
 import { randomBytes } from "node:crypto"
@@ -9,11 +9,13 @@ import {
   BLOCK_EVENTS,
   ChainRecompute,
   type RecomputedBlock,
+  type RecomputeQuery,
   SAMPLE_ROWS_MAX
 } from "../../../ports/ChainRecompute.ts"
 import { ClickHouseConnection } from "../client/ClickHouseConnection.ts"
-import { Parameters } from "../client/Parameters.ts"
-import { makeStoreClient, type StoreClient } from "../client/StoreClient.ts"
+import type { Parameters } from "../client/Parameters.ts"
+import { StoreClient } from "../client/StoreClient.ts"
+import { readStoredRows } from "../topics/ChainTable.ts"
 import { disagreement } from "./EventColumns.ts"
 import { literal, RECOMPUTE_SETTINGS, recomputedRows } from "./RecomputeSql.ts"
 
@@ -53,50 +55,52 @@ const randomKey = (): string => {
   return `(toUInt64(${key.readBigUInt64LE(0)}), toUInt64(${key.readBigUInt64LE(8)}))`
 }
 
+/** The statement for the blocks of a range. */
+const blocksStatement = (
+  table: string,
+  { from, fromSequence, tenantId, to, toSequence, tree }: RecomputeQuery,
+  bind: Parameters
+): string => {
+  const key = randomKey()
+  const range = `${bind.tenant(tenantId)} AND ${bind.between("sequence_number", fromSequence, toSequence)}`
+  const rows = recomputedRows(table, bind.string(tenantId), range)
+  const inBounds = `timestamp BETWEEN ${bind.time(from)} AND ${bind.time(to)}`
+  const ordered = tree
+    ? "arrayMap(pair -> pair.2, arraySort(groupArray((sequence_number, hash))))"
+    : "emptyArrayString()"
+  const perBlock =
+    `SELECT intDiv(sequence_number - 1, ${BLOCK_EVENTS}) AS block,`
+    + " count() AS rows,"
+    + " min(sequence_number) AS first, max(sequence_number) AS last, min(perfect) AS each,"
+    + " argMin(stored_prev, sequence_number) AS prev_hash,"
+    + " argMax(hash, sequence_number) AS last_hash,"
+    + ` sumWithOverflow(${keyedHash(key, "sequence_number", "stored_prev")}) AS wanted,`
+    + ` sumWithOverflow(${keyedHash(key, "sequence_number + 1", "hash")}) AS found,`
+    + ` countIf(${inBounds}) AS in_bounds,`
+    + " groupArrayIf((sequence_number, id, stored_content, erased_time), erased_time != '')"
+    + " AS erased,"
+    + ` ${ordered} AS hashes FROM (${rows}) GROUP BY block`
+  const linked =
+    `wanted - ${keyedHash(key, "first", "prev_hash")}`
+    + ` = found - ${keyedHash(key, "last + 1", "last_hash")}`
+  const perfect = `each AND rows = last - first + 1 AND ${linked}`
+  const whole = `rows = ${BLOCK_EVENTS} AND length(hashes) = ${BLOCK_EVENTS}`
+  return (
+    `WITH ${perfect} AS perfect, ${whole} AS whole`
+    + " SELECT block, rows, toUInt8(perfect), first, last, prev_hash, last_hash, in_bounds,"
+    + " erased,"
+    + ` lower(arrayElement(${subtree("if(perfect AND whole, hashes, [])")}, 1)),`
+    + " if(perfect AND NOT whole, hashes, [])"
+    + ` FROM (${perBlock}) ORDER BY block`
+  )
+}
+
 const makeBlocks =
   (store: StoreClient): Recompute["blocks"] =>
-  ({ from, fromSequence, tenantId, to, toSequence, tree }) => {
-    const parameters = new Parameters()
-    const tenant = parameters.string(tenantId)
-    const key = randomKey()
-    const range =
-      `tenant_id = ${tenant} AND sequence_number BETWEEN`
-      + ` ${parameters.integer(fromSequence)} AND ${parameters.integer(toSequence)}`
-    const rows = recomputedRows(store.events, tenant, range)
-    const inBounds = `timestamp BETWEEN ${parameters.time(from)} AND ${parameters.time(to)}`
-    const ordered = tree
-      ? "arrayMap(pair -> pair.2, arraySort(groupArray((sequence_number, hash))))"
-      : "emptyArrayString()"
-    const perBlock =
-      `SELECT intDiv(sequence_number - 1, ${BLOCK_EVENTS}) AS block,`
-      + " count() AS rows,"
-      + " min(sequence_number) AS first, max(sequence_number) AS last, min(perfect) AS each,"
-      + " argMin(stored_prev, sequence_number) AS prev_hash,"
-      + " argMax(hash, sequence_number) AS last_hash,"
-      + ` sumWithOverflow(${keyedHash(key, "sequence_number", "stored_prev")}) AS wanted,`
-      + ` sumWithOverflow(${keyedHash(key, "sequence_number + 1", "hash")}) AS found,`
-      + ` countIf(${inBounds}) AS in_bounds,`
-      + " groupArrayIf((sequence_number, id, stored_content, erased_time), erased_time != '')"
-      + " AS erased,"
-      + ` ${ordered} AS hashes FROM (${rows}) GROUP BY block`
-    const linked =
-      `wanted - ${keyedHash(key, "first", "prev_hash")}`
-      + ` = found - ${keyedHash(key, "last + 1", "last_hash")}`
-    const perfect = `each AND rows = last - first + 1 AND ${linked}`
-    const whole = `rows = ${BLOCK_EVENTS} AND length(hashes) = ${BLOCK_EVENTS}`
-    return store.read(
-      {
-        operation: "recompute",
-        parameters,
-        settings: RECOMPUTE_SETTINGS,
-        sql:
-          `WITH ${perfect} AS perfect, ${whole} AS whole`
-          + " SELECT block, rows, toUInt8(perfect), first, last, prev_hash, last_hash, in_bounds,"
-          + " erased,"
-          + ` lower(arrayElement(${subtree("if(perfect AND whole, hashes, [])")}, 1)),`
-          + " if(perfect AND NOT whole, hashes, [])"
-          + ` FROM (${perBlock}) ORDER BY block`
-      },
+  (query) =>
+    store.read(
+      "recompute",
+      (bind) => blocksStatement(store.events, query, bind),
       (row): RecomputedBlock => ({
         block: row.uint64(),
         rows: row.uint64(),
@@ -114,9 +118,9 @@ const makeBlocks =
         })),
         subtree: row.string() || undefined,
         hashes: row.list(() => row.string())
-      })
+      }),
+      { settings: RECOMPUTE_SETTINGS }
     )
-  }
 
 /** Numbers of ours, so they need no binding. */
 const listOf = (sequenceNumbers: ReadonlyArray<number>): string => {
@@ -128,50 +132,33 @@ const listOf = (sequenceNumbers: ReadonlyArray<number>): string => {
 
 const makeSample =
   (store: StoreClient): Recompute["sample"] =>
-  (tenantId, sequenceNumbers) => {
-    if (sequenceNumbers.length === 0) return Effect.succeed([])
-    const parameters = new Parameters()
-    return store.read(
-      {
-        operation: "sample",
-        parameters,
-        sql:
-          "SELECT sequence_number, version, body, groupUniqArrayArray(names) FROM ("
-          + `WITH ${disagreement.with} SELECT sequence_number, version, hash, body,`
-          + ` ${disagreement.names} AS names FROM ${store.events}`
-          + ` WHERE tenant_id = ${parameters.string(tenantId)}`
-          + ` AND sequence_number IN (${listOf(sequenceNumbers)}))`
-          + " GROUP BY sequence_number, hash, version, body"
-          + ` ORDER BY sequence_number, hash, version, body LIMIT ${2 * SAMPLE_ROWS_MAX}`
-      },
-      (row) => ({
-        sequenceNumber: row.uint64(),
-        version: row.uint8(),
-        body: row.string(),
-        wrongColumns: [...row.list(() => row.string())].sort()
-      })
-    )
-  }
+  (tenantId, sequenceNumbers) =>
+    sequenceNumbers.length === 0
+      ? Effect.succeed([])
+      : readStoredRows(store, {
+          operation: "sample",
+          table: store.events,
+          sequence: "sequence_number",
+          disagreement,
+          condition: (bind) =>
+            `${bind.tenant(tenantId)} AND sequence_number IN (${listOf(sequenceNumbers)})`,
+          limit: 2 * SAMPLE_ROWS_MAX
+        })
 
 const makeErasures =
   (store: StoreClient): Recompute["erasures"] =>
-  (tenantId, sequenceNumbers) => {
-    if (sequenceNumbers.length === 0) return Effect.succeed([])
-    const parameters = new Parameters()
-    return store.read(
-      {
-        operation: "erasures",
-        parameters,
-        sql:
-          `SELECT DISTINCT body FROM ${store.events}`
-          + ` WHERE tenant_id = ${parameters.string(tenantId)}`
-          + ` AND action = ${parameters.string(ERASURE_ACTION)}`
-          + ` AND JSONExtractUInt(metadata, 'sequence_number') IN (${listOf(sequenceNumbers)})`
-          + ` LIMIT ${2 * SAMPLE_ROWS_MAX}`
-      },
-      (row) => row.string()
-    )
-  }
+  (tenantId, sequenceNumbers) =>
+    sequenceNumbers.length === 0
+      ? Effect.succeed([])
+      : store.read(
+          "erasures",
+          (bind) =>
+            `SELECT DISTINCT body FROM ${store.events} WHERE ${bind.tenant(tenantId)}`
+            + ` AND action = ${bind.string(ERASURE_ACTION)}`
+            + ` AND JSONExtractUInt(metadata, 'sequence_number') IN (${listOf(sequenceNumbers)})`
+            + ` LIMIT ${2 * SAMPLE_ROWS_MAX}`,
+          (row) => row.string()
+        )
 
 /**
  * The first timestamp of a text that starts like an event; a string of the id can't look like it.
@@ -180,30 +167,24 @@ const STORED_TIME = `substring(body, position(body, ${literal('","timestamp":"')
 
 const makeSpan =
   (store: StoreClient): Recompute["span"] =>
-  (tenantId, from, to) => {
-    const parameters = new Parameters()
-    const stored = `${STORED_TIME} BETWEEN ${parameters.string(from)} AND ${parameters.string(to)}`
-    const column = `timestamp BETWEEN ${parameters.time(from)} AND ${parameters.time(to)}`
-    return store
+  (tenantId, from, to) =>
+    store
       .readOne(
-        {
-          operation: "span",
-          parameters,
-          sql:
-            "SELECT count(), min(sequence_number), max(sequence_number)"
-            + ` FROM ${store.events} WHERE tenant_id = ${parameters.string(tenantId)}`
-            + ` AND (${column} OR ${stored})`
-        },
+        "span",
+        (bind) =>
+          "SELECT count(), min(sequence_number), max(sequence_number)"
+          + ` FROM ${store.events} WHERE ${bind.tenant(tenantId)}`
+          + ` AND (timestamp BETWEEN ${bind.time(from)} AND ${bind.time(to)}`
+          + ` OR ${STORED_TIME} BETWEEN ${bind.string(from)} AND ${bind.string(to)})`,
         (row) => ({ rows: row.uint64(), first: row.uint64(), last: row.uint64() })
       )
       .pipe(Effect.map(({ first, last, rows }) => (rows === 0 ? undefined : { first, last })))
-  }
 
-/** The recomputation behind the port. */
+/** The recomputation of the port. */
 export const layerRecompute = Layer.effect(
   ChainRecompute,
   Effect.map(ClickHouseConnection, (connection) => {
-    const store = makeStoreClient(connection)
+    const store = new StoreClient(connection)
     return ChainRecompute.of({
       blocks: makeBlocks(store),
       sample: makeSample(store),
@@ -211,11 +192,8 @@ export const layerRecompute = Layer.effect(
       span: makeSpan(store),
       tenants: Effect.suspend(() =>
         store.read(
-          {
-            operation: "tenants",
-            parameters: new Parameters(),
-            sql: `SELECT DISTINCT tenant_id FROM ${store.events} ORDER BY tenant_id`
-          },
+          "tenants",
+          () => `SELECT DISTINCT tenant_id FROM ${store.events} ORDER BY tenant_id`,
           (row) => row.string()
         )
       )

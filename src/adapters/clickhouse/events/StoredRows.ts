@@ -4,9 +4,9 @@
  */
 import { Effect } from "effect"
 import type { EventStore, SequenceSpan } from "../../../ports/EventStore.ts"
-import { Parameters } from "../client/Parameters.ts"
+import { inChunks } from "../client/Chunks.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
-import { inChunks, readChunk } from "../topics/ChainTable.ts"
+import { readChunk } from "../topics/ChainTable.ts"
 import { disagreement } from "./EventColumns.ts"
 import { filterCondition } from "./EventFilterSql.ts"
 
@@ -15,40 +15,34 @@ type Store = EventStore["Service"]
 export const makeRows =
   (store: StoreClient): Store["rows"] =>
   (tenantId, fromSequence, toSequence) =>
-    inChunks(fromSequence, (from) =>
+    inChunks((last) =>
       readChunk(store, {
         operation: "rows",
         table: store.events,
         sequence: "sequence_number",
         disagreement,
-        condition: (parameters) =>
-          `tenant_id = ${parameters.string(tenantId)} AND sequence_number`
-          + ` BETWEEN ${parameters.integer(from)} AND ${parameters.integer(toSequence)}`
+        condition: (bind) => {
+          const from = last === undefined ? fromSequence : last.sequenceNumber + 1
+          return `${bind.tenant(tenantId)} AND ${bind.between("sequence_number", from, toSequence)}`
+        }
       })
     )
 
 export const makeSequenceSpan =
   (store: StoreClient): Store["sequenceSpan"] =>
   (tenantId, from, to) => {
-    const parameters = new Parameters()
-    const condition = filterCondition(
-      tenantId,
-      {
-        metadata: [],
-        ...(from === undefined ? {} : { from }),
-        ...(to === undefined ? {} : { to })
-      },
-      parameters
-    )
+    const bounds = {
+      metadata: [],
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to })
+    }
     return store
       .readOne(
-        {
-          operation: "sequenceSpan",
-          parameters,
-          sql:
-            "SELECT min(sequence_number), max(sequence_number), count()"
-            + ` FROM ${store.eventsOf(true)} WHERE ${condition}`
-        },
+        "sequenceSpan",
+        (bind) =>
+          "SELECT min(sequence_number), max(sequence_number), count()"
+          + ` FROM ${store.eventsOf(true)}`
+          + ` WHERE ${filterCondition(tenantId, bounds, bind)}`,
         (row) => ({ first: row.uint64(), last: row.uint64(), eventsInBounds: row.uint64() })
       )
       .pipe(

@@ -6,7 +6,8 @@
 import { Effect } from "effect"
 import { StoreUnavailable } from "../../../ports/EventStore.ts"
 import type { Denied, DeniedRows, StoredRecord, TopicRows } from "../../../ports/TopicRows.ts"
-import { Parameters } from "../client/Parameters.ts"
+import { sumBefore } from "../client/Chunks.ts"
+import type { Parameters, Statement } from "../client/Parameters.ts"
 import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 
@@ -35,7 +36,8 @@ export interface SetAsideSteps {
 }
 
 const OPERATION = "setAside"
-const DIGEST = "lower(hex(SHA256(body)))"
+/** Of the stored bytes, 64 hex digits. */
+export const DIGEST = "lower(hex(SHA256(body)))"
 /** Bytes that may be what erasing has left. */
 const MAY_BE_ERASED = `position(body, '"erased_at":"') > 0`
 /** Without details: erased, or never had any and was erased all the same. */
@@ -52,40 +54,35 @@ const offset = (expression: string): string => `least(${expression}, ${OFFSET_MA
 export const deniedRows = (
   partition: number,
   { confirmed, from }: Denied,
-  parameters: Parameters
+  bind: Parameters
 ): string => {
-  const kept = confirmed.map((digest) => parameters.string(digest)).join(", ")
-  const at = parameters.integer(from)
+  const kept = confirmed.map((digest) => bind.string(digest)).join(", ")
+  const at = bind.integer(from)
   return (
-    `kafka_partition = ${parameters.bind("UInt32", partition)} AND kafka_offset >= ${at}`
+    `${bind.partition(partition)} AND kafka_offset >= ${at}`
     + (kept === "" ? "" : ` AND NOT (kafka_offset = ${at} AND ${DIGEST} IN (${kept}))`)
   )
 }
 
-const reasonOf = ({ end }: Denied, parameters: Parameters): string =>
-  `if(kafka_offset >= ${parameters.integer(end)}, 'beyond_end', 'not_in_topic')`
+const reasonOf = ({ end }: Denied, bind: Parameters): string =>
+  `if(kafka_offset >= ${bind.integer(end)}, 'beyond_end', 'not_in_topic')`
 
-/** The condition for the rows that stay, given that for the others. */
-export const confirmedRows = (partition: number, denied: string, parameters: Parameters): string =>
-  `kafka_partition = ${parameters.bind("UInt32", partition)} AND NOT (${denied})`
+/** The condition for the rows that stay. */
+export const confirmedRows = (partition: number, denied: Denied, bind: Parameters): string =>
+  `${bind.partition(partition)} AND NOT (${deniedRows(partition, denied, bind)})`
 
 const countOf = (
   store: StoreClient,
   { source, table }: MirrorTable,
   partition: number,
   denied: Denied
-) => {
-  const parameters = new Parameters()
-  const reason = reasonOf(denied, parameters)
-  return store.read(
-    {
-      operation: "denied",
-      parameters,
-      sql:
-        `SELECT ${reason} AS reason, count(), ${offset("min(kafka_offset)")},`
-        + ` ${offset("max(kafka_offset)")} FROM ${table}`
-        + ` WHERE ${deniedRows(partition, denied, parameters)} GROUP BY reason ORDER BY reason`
-    },
+) =>
+  store.read(
+    "denied",
+    (bind) =>
+      `SELECT ${reasonOf(denied, bind)} AS reason, count(), ${offset("min(kafka_offset)")},`
+      + ` ${offset("max(kafka_offset)")} FROM ${table}`
+      + ` WHERE ${deniedRows(partition, denied, bind)} GROUP BY reason ORDER BY reason`,
     (row): DeniedRows => ({
       table: source,
       reason: row.string() as DeniedRows["reason"],
@@ -94,7 +91,6 @@ const countOf = (
       lastOffset: row.uint64()
     })
   )
-}
 
 /** Copies that were there before are replaced by the same. */
 const copy = (
@@ -102,19 +98,16 @@ const copy = (
   { detail, sequence, source, table }: MirrorTable,
   partition: number,
   denied: Denied
-) => {
-  const parameters = new Parameters()
-  return store.copy({
-    operation: OPERATION,
-    parameters,
-    sql:
+) =>
+  store.copy(
+    OPERATION,
+    (bind) =>
       `INSERT INTO ${store.setAside} (source, kafka_partition, kafka_offset, tenant_id,`
       + " sequence_number, detail, reason, erased, digest, body)"
-      + ` SELECT ${parameters.string(source)}, kafka_partition, kafka_offset, tenant_id,`
-      + ` ${sequence}, ${detail}, ${reasonOf(denied, parameters)}, ${ERASED}, ${DIGEST}, body`
-      + ` FROM ${table} WHERE ${deniedRows(partition, denied, parameters)}`
-  })
-}
+      + ` SELECT ${bind.string(source)}, kafka_partition, kafka_offset, tenant_id,`
+      + ` ${sequence}, ${detail}, ${reasonOf(denied, bind)}, ${ERASED}, ${DIGEST}, body`
+      + ` FROM ${table} WHERE ${deniedRows(partition, denied, bind)}`
+  )
 
 /** Rows are removed only after their copies have been read in the other table. */
 const checkCopied = Effect.fnUntraced(function* (
@@ -123,19 +116,13 @@ const checkCopied = Effect.fnUntraced(function* (
   partition: number,
   denied: Denied
 ) {
-  const parameters = new Parameters()
-  const condition = deniedRows(partition, denied, parameters)
   const missing = yield* store.readOne(
-    {
-      operation: OPERATION,
-      parameters,
-      sql:
-        `SELECT count() FROM ${table} WHERE ${condition} AND (kafka_offset, ${DIGEST}) NOT IN`
-        + ` (SELECT kafka_offset, digest FROM ${store.setAside}`
-        + ` WHERE source = ${parameters.string(source)}`
-        + ` AND kafka_partition = ${parameters.bind("UInt32", partition)}`
-        + ` AND kafka_offset >= ${parameters.integer(denied.from)})`
-    },
+    OPERATION,
+    (bind) =>
+      `SELECT count() FROM ${table} WHERE ${deniedRows(partition, denied, bind)}`
+      + ` AND (kafka_offset, ${DIGEST}) NOT IN (SELECT kafka_offset, digest FROM ${store.setAside}`
+      + ` WHERE source = ${bind.string(source)} AND ${bind.partition(partition)}`
+      + ` AND kafka_offset >= ${bind.integer(denied.from)})`,
     (row) => row.uint64()
   )
   if (missing === 0) return
@@ -154,15 +141,12 @@ const keepInChain = (
   chained: string,
   partition: number,
   denied: Denied
-) => {
-  const parameters = new Parameters()
-  const condition = deniedRows(partition, denied, parameters)
-  const confirmed = confirmedRows(partition, condition, parameters)
-  const inside = `SELECT tenant_id, ${chained} FROM ${table} WHERE ${condition}`
-  return store.copy({
-    operation: OPERATION,
-    parameters,
-    sql:
+) =>
+  store.copy(OPERATION, (bind) => {
+    const condition = deniedRows(partition, denied, bind)
+    const confirmed = confirmedRows(partition, denied, bind)
+    const inside = `SELECT tenant_id, ${chained} FROM ${table} WHERE ${condition}`
+    return (
       `INSERT INTO ${table} (kafka_partition, kafka_offset, body)`
       + ` SELECT kafka_partition, 0, body FROM ${table} AS denied INNER JOIN`
       + ` (SELECT tenant_id, max(${chained}) AS last FROM ${table} WHERE ${confirmed}`
@@ -170,40 +154,26 @@ const keepInChain = (
       + ` WHERE ${condition} AND ${chained} < last AND (denied.tenant_id, ${chained}) NOT IN`
       + ` (SELECT tenant_id, ${chained} FROM ${table} WHERE ${confirmed}`
       + ` AND (tenant_id, ${chained}) IN (${inside}))`
+    )
   })
-}
 
-const remove = (store: StoreClient, { table }: MirrorTable, partition: number, denied: Denied) => {
-  const parameters = new Parameters()
-  return store.change({
-    operation: OPERATION,
-    parameters,
-    sql:
-      `ALTER TABLE ${table} DELETE WHERE ${deniedRows(partition, denied, parameters)}`
-      + " SETTINGS mutations_sync = 2"
-  })
-}
+const remove = (store: StoreClient, { table }: MirrorTable, partition: number, denied: Denied) =>
+  store.remove(OPERATION, table, (bind) => deniedRows(partition, denied, bind))
 
 const highestOf = (
   store: StoreClient,
   { table }: MirrorTable,
   partition: number,
   below: number | undefined
-) => {
-  const parameters = new Parameters()
-  const bound = below === undefined ? "" : ` AND kafka_offset < ${parameters.integer(below)}`
-  return store.read(
-    {
-      operation: "position",
-      parameters,
-      sql:
-        `SELECT ${offset("max(kafka_offset)")} FROM ${table}`
-        + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}${bound}`
-        + " HAVING count() > 0"
-    },
+) =>
+  store.read(
+    "position",
+    (bind) =>
+      `SELECT ${offset("max(kafka_offset)")} FROM ${table} WHERE ${bind.partition(partition)}`
+      + (below === undefined ? "" : ` AND kafka_offset < ${bind.integer(below)}`)
+      + " HAVING count() > 0",
     (row) => row.uint64()
   )
-}
 
 const recordOf = (row: RowBinary): StoredRecord => {
   const [at, digest, mayBeErased, body] = [row.uint64(), row.string(), row.uint8(), row.string()]
@@ -216,21 +186,15 @@ const rowsOf = (
   partition: number,
   from: number,
   below: number
-) => {
-  const parameters = new Parameters()
-  return store.read(
-    {
-      operation: "compare",
-      parameters,
-      sql:
-        `SELECT kafka_offset, ${DIGEST}, ${MAY_BE_ERASED} AS erased, if(erased, body, '')`
-        + ` FROM ${table} WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
-        + ` AND kafka_offset >= ${parameters.integer(from)}`
-        + ` AND kafka_offset < ${parameters.integer(below)}`
-    },
+) =>
+  store.read(
+    "compare",
+    (bind) =>
+      `SELECT kafka_offset, ${DIGEST}, ${MAY_BE_ERASED} AS erased, if(erased, body, '')`
+      + ` FROM ${table} WHERE ${bind.partition(partition)}`
+      + ` AND kafka_offset >= ${bind.integer(from)} AND kafka_offset < ${bind.integer(below)}`,
     recordOf
   )
-}
 
 /** The tables that hold the records of one topic. */
 export const topicRows = (
@@ -267,32 +231,27 @@ export const topicRows = (
   }
 }
 
-interface Copied {
-  readonly digest: string
-  readonly body: string
-}
-
-/** Copies that still have their details, some of them. */
-const unerased = (
+/** The keys (of the tenant, and a column) of copies that still have their details. */
+export const unerasedKeys = (
   store: StoreClient,
   source: MirrorTable["source"],
-  condition: (parameters: Parameters) => string
-) => {
-  const parameters = new Parameters()
-  return store.read(
-    {
-      operation: "eraseDetails",
-      parameters,
-      sql:
-        "SELECT DISTINCT digest, body FROM (SELECT digest, body,"
-        + " sum(length(body)) OVER (ORDER BY digest ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-        + ` AS bytes_before FROM ${store.setAside} WHERE source = ${parameters.string(source)}`
-        + ` AND erased = 0 AND ${condition(parameters)} ORDER BY digest LIMIT ${ERASED_ROWS_MAX})`
-        + ` WHERE bytes_before < ${ERASED_BYTES_MAX}`
-    },
-    (row): Copied => ({ digest: row.string(), body: row.string() })
+  column: string,
+  partition: string
+): string =>
+  `SELECT tenant_id, ${column} FROM ${store.setAside}`
+  + ` WHERE source = '${source}' AND ${partition} AND erased = 0`
+
+/** Copies that still have their details, some of them. */
+const unerased = (store: StoreClient, source: MirrorTable["source"], condition: Statement) =>
+  store.read(
+    "eraseDetails",
+    (bind) =>
+      `SELECT DISTINCT digest, body FROM (SELECT digest, body,`
+      + ` ${sumBefore("length(body)", "digest")} AS bytes_before FROM ${store.setAside}`
+      + ` WHERE source = ${bind.string(source)} AND erased = 0 AND ${condition(bind)}`
+      + ` ORDER BY digest LIMIT ${ERASED_ROWS_MAX}) WHERE bytes_before < ${ERASED_BYTES_MAX}`,
+    (row) => ({ digest: row.string(), body: row.string() })
   )
-}
 
 /**
  * Take the details out of copies. Of what is no record nothing is left: it names its tenant, and
@@ -301,25 +260,21 @@ const unerased = (
 export const eraseSetAside = Effect.fnUntraced(function* (
   store: StoreClient,
   source: MirrorTable["source"],
-  condition: (parameters: Parameters) => string,
+  condition: Statement,
   erased: (body: string) => string | undefined
 ) {
   for (;;) {
     const copies = yield* unerased(store, source, condition)
     if (copies.length === 0) return
-    const parameters = new Parameters()
-    const list = (texts: ReadonlyArray<string>) =>
-      texts.map((text) => parameters.string(text)).join(", ")
-    const digests = list(copies.map(({ digest }) => digest))
-    const bodies = list(copies.map(({ body }) => erased(body) ?? ""))
-    yield* store.change({
-      operation: "eraseDetails",
-      parameters,
-      sql:
+    yield* store.change("eraseDetails", (bind) => {
+      const digests = bind.strings(copies.map(({ digest }) => digest))
+      const bodies = bind.strings(copies.map(({ body }) => erased(body) ?? ""))
+      return (
         `ALTER TABLE ${store.setAside}`
         + ` UPDATE erased = 1, body = transform(digest, [${digests}], [${bodies}], body)`
-        + ` WHERE source = ${parameters.string(source)} AND digest IN (${digests})`
+        + ` WHERE source = ${bind.string(source)} AND digest IN (${digests})`
         + " SETTINGS mutations_sync = 2"
+      )
     })
   }
 })

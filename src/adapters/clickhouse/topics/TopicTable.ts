@@ -4,7 +4,6 @@
  */
 import { Effect } from "effect"
 import type { StoreUnavailable } from "../../../ports/EventStore.ts"
-import { Parameters } from "../client/Parameters.ts"
 import { rawRows } from "../client/RawRows.ts"
 import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
@@ -19,45 +18,46 @@ export interface TopicRow {
   readonly body: Buffer
 }
 
-export const insertRows = (
+/** `fields`: columns beside the place and the bytes, and what a row has there. */
+export const insertRows = <Row extends TopicRow>(
   store: StoreClient,
   operation: string,
   table: string,
-  rows: ReadonlyArray<TopicRow>
-): Effect.Effect<void, StoreUnavailable> =>
-  store.insert({
+  rows: ReadonlyArray<Row>,
+  fields: Readonly<Record<string, (row: Row) => string | number>> = {}
+): Effect.Effect<void, StoreUnavailable> => {
+  const values = Object.values(fields)
+  return store.insert({
     operation,
     table,
-    columns: ["kafka_partition", "kafka_offset", "body"],
+    columns: ["kafka_partition", "kafka_offset", ...Object.keys(fields), "body"],
     format: "CSV",
     rows: rows.length,
     bytes: () =>
-      rawRows(rows.map(({ body, offset, partition }) => ({ fields: [partition, offset], body })))
+      rawRows(
+        rows.map((row) => ({
+          fields: [row.partition, row.offset, ...values.map((value) => value(row))],
+          body: row.body
+        }))
+      )
   })
+}
 
 /** The row of the partition's highest offset. */
-export const highestRow = <A>(
+const highestRow = <A>(
   store: StoreClient,
   table: string,
   columns: string,
   partition: number,
   row: (reader: RowBinary) => A
-): Effect.Effect<A | undefined, StoreUnavailable> => {
-  const parameters = new Parameters()
-  const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
-  return store
-    .read(
-      {
-        operation: "position",
-        parameters,
-        sql:
-          `SELECT ${columns} FROM ${table} WHERE ${inPartition} AND kafka_offset =`
-          + ` (SELECT max(kafka_offset) FROM ${table} WHERE ${inPartition}) LIMIT 1`
-      },
-      row
-    )
-    .pipe(Effect.map(([first]) => first))
-}
+): Effect.Effect<A | undefined, StoreUnavailable> =>
+  store.readFirst(
+    "position",
+    (bind) =>
+      `SELECT ${columns} FROM ${table} WHERE ${bind.partition(partition)} AND kafka_offset =`
+      + ` (SELECT max(kafka_offset) FROM ${table} WHERE ${bind.partition(partition)}) LIMIT 1`,
+    row
+  )
 
 /** The highest offset and its bytes. */
 export const lastRecord = (store: StoreClient, table: string, partition: number) =>
@@ -79,21 +79,15 @@ export const hasRepeats = Effect.fnUntraced(function* (
 ) {
   const last = yield* highestRow(store, table, "kafka_offset", partition, (row) => row.uint64())
   for (let from = fromOffset; from <= (last ?? -1); from += DUPLICATES_WINDOW) {
-    const repeats = (what: string) => {
-      const parameters = new Parameters()
-      return store.readOne(
-        {
-          operation: "hasDuplicates",
-          parameters,
-          sql:
-            `SELECT count() > uniqExact(${what}) FROM ${table}`
-            + ` WHERE kafka_partition = ${parameters.bind("UInt32", partition)}`
-            + ` AND kafka_offset >= ${parameters.integer(from)}`
-            + ` AND kafka_offset < ${parameters.integer(from + DUPLICATES_WINDOW)}`
-        },
+    const repeats = (what: string) =>
+      store.readOne(
+        "hasDuplicates",
+        (bind) =>
+          `SELECT count() > uniqExact(${what}) FROM ${table}`
+          + ` WHERE ${bind.partition(partition)} AND kafka_offset >= ${bind.integer(from)}`
+          + ` AND kafka_offset < ${bind.integer(from + DUPLICATES_WINDOW)}`,
         (row) => row.uint8() === 1
       )
-    }
     if (!(yield* repeats("kafka_offset"))) continue
     if (yield* repeats(`(kafka_offset, ${key})`)) return true
   }
@@ -105,8 +99,7 @@ export const mergeRows = (
   store: StoreClient,
   table: string
 ): Effect.Effect<void, StoreUnavailable> =>
-  store.change({
-    operation: "mergeDuplicates",
-    parameters: new Parameters(),
-    sql: `OPTIMIZE TABLE ${table} FINAL SETTINGS alter_sync = 2, optimize_throw_if_noop = 1`
-  })
+  store.change(
+    "mergeDuplicates",
+    () => `OPTIMIZE TABLE ${table} FINAL SETTINGS alter_sync = 2, optimize_throw_if_noop = 1`
+  )

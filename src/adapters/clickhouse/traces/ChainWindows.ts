@@ -5,11 +5,11 @@
  */
 import { Effect, Option, Stream } from "effect"
 import type { StoreUnavailable } from "../../../ports/EventStore.ts"
-import { Parameters } from "../client/Parameters.ts"
+import type { Statement } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 
 /**
- * Sequences that are looked at together. Facts of many executions lie apart, so each look reads
+ * Sequences that are looked at together. Facts of many executions are far apart, so each look reads
  * more than it gives; facts with large payloads fill a chunk with few.
  */
 const WINDOW_MIN = 64
@@ -27,7 +27,7 @@ export interface Windows<Row> {
   /** The rows of a window by sequence, from its start as many as fit into a chunk. */
   readonly rows: (from: number, end: number) => Effect.Effect<ReadonlyArray<Row>, StoreUnavailable>
   readonly sequenceOf: (row: Row) => number
-  /** The first sequence at or behind one that has a row; undefined if there is none. */
+  /** The first sequence at or after one that has a row; undefined if there is none. */
   readonly next: (from: number) => Effect.Effect<number | undefined, StoreUnavailable>
 }
 
@@ -59,20 +59,14 @@ export const nextSequence = (
   store: StoreClient,
   from: number,
   last: number,
-  condition: (parameters: Parameters) => string
-) => {
-  const parameters = new Parameters()
-  return store
+  condition: Statement
+) =>
+  store
     .readOne(
-      {
-        operation: "chainRows",
-        parameters,
-        sql:
-          `SELECT count() > 0, min(chain_sequence) FROM ${store.facts}`
-          + ` WHERE ${condition(parameters)} AND chain_sequence`
-          + ` BETWEEN ${parameters.integer(from)} AND ${parameters.integer(last)}`
-      },
+      "chainRows",
+      (bind) =>
+        `SELECT count() > 0, min(chain_sequence) FROM ${store.facts}`
+        + ` WHERE ${condition(bind)} AND ${bind.between("chain_sequence", from, last)}`,
       (row) => ({ isAny: row.uint8() === 1, sequence: row.uint64() })
     )
     .pipe(Effect.map(({ isAny, sequence }) => (isAny ? sequence : undefined)))
-}

@@ -27,17 +27,17 @@ const codeOf = (status: TraceStatus): number =>
   (terminalStatuses as ReadonlyArray<TraceStatus>).indexOf(status) + 1
 
 /** The facts of the tenant's executions themselves, nothing of their spans. */
-export const ofTenant = (tenantId: string, parameters: Parameters): string =>
-  `tenant_id = ${parameters.string(tenantId)} AND scope = ${Scope.execution}`
+export const ofTenant = (tenantId: string, bind: Parameters): string =>
+  `${bind.tenant(tenantId)} AND scope = ${Scope.execution}`
 
 /** Conditions on the facts that say when an execution has started, and by whom. */
 export const startConditions = (
   { agentId, from, to }: ExecutionFilter,
-  parameters: Parameters
+  bind: Parameters
 ): ReadonlyArray<string> => [
-  ...(agentId === undefined ? [] : [`agent_id = ${parameters.string(agentId)}`]),
-  ...(from === undefined ? [] : [`started_at >= ${parameters.time(from)}`]),
-  ...(to === undefined ? [] : [`started_at <= ${parameters.time(to)}`])
+  ...(agentId === undefined ? [] : [`agent_id = ${bind.string(agentId)}`]),
+  ...(from === undefined ? [] : [`started_at >= ${bind.time(from)}`]),
+  ...(to === undefined ? [] : [`started_at <= ${bind.time(to)}`])
 ]
 
 const grouped = (
@@ -68,9 +68,9 @@ export const matchingExecutions = (
   store: StoreClient,
   filter: ExecutionFilter,
   facts: string,
-  parameters: Parameters
+  bind: Parameters
 ): string => {
-  const matches = startConditions(filter, parameters).join(" AND ")
+  const matches = startConditions(filter, bind).join(" AND ")
   const { status } = filter
   return grouped(
     store,
@@ -92,7 +92,7 @@ export const overlappingExecutions = (
   from: string,
   to: string,
   facts: string,
-  parameters: Parameters
+  bind: Parameters
 ): string =>
   grouped(
     store,
@@ -101,5 +101,5 @@ export const overlappingExecutions = (
       `argMaxIf(ended_at, fact_number, ${ENDED}) AS ended`,
       `maxIf(fact_number, ${ENDED}) AS end_number`
     ],
-    [`started <= ${parameters.time(to)}`, `(end_number = 0 OR ended >= ${parameters.time(from)})`]
+    [`started <= ${bind.time(to)}`, `(end_number = 0 OR ended >= ${bind.time(from)})`]
   )

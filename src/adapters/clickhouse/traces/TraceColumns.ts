@@ -3,7 +3,12 @@
  * them: verification computes every column again and names those that differ. The table's defaults
  * in schemas/clickhouse are the same expressions; a test compares the two.
  */
-import { disagreementOf, membersOf, type NamedExpression, readable } from "../client/JsonColumns.ts"
+import {
+  disagreementOf,
+  field,
+  type NamedExpression,
+  temporariesOf
+} from "../client/JsonColumns.ts"
 
 /** The members of a stored fact that columns are made of. */
 const FIELDS = [
@@ -24,39 +29,35 @@ const FIELDS = [
   "erased_at String"
 ]
 
-/** A member of the stored fact, where the temporary values are at hand. */
-export const field = (name: string): string => `tupleElement(fields, '${name}')`
-
 /** Facts of the execution itself, facts of spans, events of spans: what `scope` says. */
 export const Scope = { execution: 0, span: 1, event: 2 } as const
 
-/** Temporary values that the columns are made of, in order; each may use those before it. */
-export const temporaries: ReadonlyArray<NamedExpression> = [
-  ["readable", readable("body")],
-  ["fields", membersOf("readable", FIELDS)]
-]
+export const temporaries = temporariesOf(FIELDS)
+
+/** A column that is a member of the fact. */
+const column = (name: string): NamedExpression => [name, field(name)]
 
 /** The columns and what they hold. */
 export const columns: ReadonlyArray<NamedExpression> = [
   ["version", `${field("erased_at")} != ''`],
-  ["tenant_id", field("tenant_id")],
+  column("tenant_id"),
   [
     "scope",
     `multiIf(startsWith(${field("type")}, 'execution.'), ${Scope.execution},`
       + ` ${field("type")} = 'span.event', ${Scope.event}, ${Scope.span})`
   ],
-  ["execution_id", field("execution_id")],
-  ["fact_number", field("fact_number")],
-  ["hash", field("hash")],
-  ["chain_sequence", field("chain_sequence")],
-  ["type", field("type")],
+  column("execution_id"),
+  column("fact_number"),
+  column("hash"),
+  column("chain_sequence"),
+  column("type"),
   // A root that has not arrived is a span too, and its id is in the execution's fact only.
   ["span_id", `if(${field("span_id")} = '', ${field("root_span_id")}, ${field("span_id")})`],
-  ["sequence_number", field("sequence_number")],
-  ["agent_id", field("agent_id")],
-  ["status", field("status")],
-  ["started_at", field("started_at")],
-  ["ended_at", field("ended_at")]
+  column("sequence_number"),
+  column("agent_id"),
+  column("status"),
+  column("started_at"),
+  column("ended_at")
 ]
 
 /** For verification: `WITH …` list and the names of the columns that differ from the bytes. */

@@ -5,9 +5,9 @@
 import { Effect } from "effect"
 import { eraseFact, parseFact } from "../../../domain/traces/TraceFact.ts"
 import type { TraceStore } from "../../../ports/TraceStore.ts"
-import { Parameters } from "../client/Parameters.ts"
+import type { Statement } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
-import { eraseSetAside } from "../topics/SetAside.ts"
+import { eraseSetAside, unerasedKeys } from "../topics/SetAside.ts"
 import { insertRows, type TopicRow } from "../topics/TopicTable.ts"
 import { factChunk, type PlacedFact } from "./TraceSlices.ts"
 import { ofExecution } from "./TraceSql.ts"
@@ -42,26 +42,24 @@ const eraseAside = (
   eraseSetAside(
     store,
     "facts",
-    (parameters) =>
-      `tenant_id = ${parameters.string(tenantId)} AND detail = ${parameters.string(executionId)}`
-      + ` AND JSONExtractUInt(body, 'fact_number') < ${parameters.integer(beforeFactNumber)}`,
+    (bind) =>
+      `${bind.tenant(tenantId)} AND detail = ${bind.string(executionId)}`
+      + ` AND JSONExtractUInt(body, 'fact_number') < ${bind.integer(beforeFactNumber)}`,
     (body) => erased(body, erasedAt)
   )
 
 /** Erase in what was set aside what is erased in the view. */
 export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, partition: number) {
-  const parameters = new Parameters()
-  const inPartition = `kafka_partition = ${parameters.bind("UInt32", partition)}`
   const found = yield* store.read(
-    {
-      operation: "eraseDetails",
-      parameters,
-      sql:
+    "eraseDetails",
+    (bind) => {
+      const own = bind.partition(partition)
+      return (
         "SELECT DISTINCT tenant_id, execution_id, fact_number,"
         + ` JSONExtractString(body, 'created_at') FROM ${store.facts}`
-        + ` WHERE ${inPartition} AND type = 'execution.erased'`
-        + " AND (tenant_id, execution_id) IN (SELECT tenant_id, detail"
-        + ` FROM ${store.setAside} WHERE source = 'facts' AND ${inPartition} AND erased = 0)`
+        + ` WHERE ${own} AND type = 'execution.erased' AND (tenant_id, execution_id)`
+        + ` IN (${unerasedKeys(store, "facts", "detail", own)})`
+      )
     },
     (row): ExecutionErasure => ({
       tenantId: row.string(),
@@ -73,40 +71,36 @@ export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, part
   for (const erasure of found) yield* eraseAside(store, erasure)
 })
 
-/** Number of rows. */
-const countOf = (store: StoreClient, condition: string, parameters: Parameters) =>
-  store.readOne(
-    {
-      operation: "eraseDetails",
-      parameters,
-      sql: `SELECT count() FROM ${store.facts} WHERE ${condition}`
-    },
-    (row) => row.uint64()
-  )
-
 export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
   Effect.fn("TraceStore.eraseDetails")(
     function* (tenantId, executionId, beforeFactNumber, erasedAt) {
       yield* eraseAside(store, { tenantId, executionId, beforeFactNumber, erasedAt })
-      const parameters = new Parameters()
-      const execution = ofExecution(tenantId, executionId, parameters)
-      const told = `${execution} AND fact_number < ${parameters.integer(beforeFactNumber)} AND version != 1`
-      if ((yield* countOf(store, told, parameters)) === 0) return
-      const erased = `SELECT fact_number, hash FROM ${store.facts} WHERE ${execution} AND version = 1`
+      const withDetails: Statement = (bind) =>
+        `${ofExecution(tenantId, executionId, bind)}`
+        + ` AND fact_number < ${bind.integer(beforeFactNumber)} AND version != 1`
+      const count = yield* store.readOne(
+        "eraseDetails",
+        (bind) => `SELECT count() FROM ${store.facts} WHERE ${withDetails(bind)}`,
+        (row) => row.uint64()
+      )
+      if (count === 0) return
       // Rows that are there already were written before a start that was broken off, or a replay.
-      const left = `${told} AND (fact_number, hash) NOT IN (${erased})`
+      const left: Statement = (bind) =>
+        `${withDetails(bind)} AND (fact_number, hash) NOT IN (SELECT fact_number, hash`
+        + ` FROM ${store.facts} WHERE ${ofExecution(tenantId, executionId, bind)} AND version = 1)`
       let last: PlacedFact | undefined
       for (;;) {
-        const chunk = yield* factChunk(store, "eraseDetails", left, parameters, last)
+        const chunk = yield* factChunk(store, "eraseDetails", left, last)
         if (chunk.length === 0) break
         const rows = chunk.flatMap((fact) => erasedRow(fact, erasedAt))
         yield* insertRows(store, "eraseDetails", store.facts, rows)
         last = chunk.at(-1)
       }
-      yield* store.change({
-        operation: "eraseDetails",
-        parameters,
-        sql: `DELETE FROM ${store.facts} WHERE ${told} SETTINGS lightweight_deletes_sync = 2`
-      })
+      yield* store.change(
+        "eraseDetails",
+        (bind) =>
+          `DELETE FROM ${store.facts} WHERE ${withDetails(bind)}`
+          + " SETTINGS lightweight_deletes_sync = 2"
+      )
     }
   )

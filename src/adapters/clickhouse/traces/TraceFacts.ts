@@ -3,14 +3,16 @@
  * What is in the store twice is shown once, always: so few rows are merged in no time, and
  * while an execution is being erased every fact of it is there twice for a moment.
  */
-import { Effect, Option, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import type {
   FactSelection,
   LoadedExecution,
+  SpanOutline,
   TraceKey,
   TraceStore
 } from "../../../ports/TraceStore.ts"
-import { Parameters } from "../client/Parameters.ts"
+import { inChunks } from "../client/Chunks.ts"
+import type { Parameters, Statement } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { pairSet, textSet } from "../client/TextSets.ts"
 import { insertRows } from "../topics/TopicTable.ts"
@@ -18,6 +20,8 @@ import { Scope } from "./TraceColumns.ts"
 import { factChunk, type PlacedFact } from "./TraceSlices.ts"
 import {
   ALL_SCOPES,
+  IN_ORDER,
+  newestBy,
   ofExecution,
   SPAN_ERROR,
   SPAN_NAME,
@@ -33,40 +37,33 @@ type Store = TraceStore["Service"]
 /** Facts that are about no span have an empty text there. */
 const NAMED_SPAN = "span_id != ''"
 
-const selected = (selection: FactSelection, parameters: Parameters): string => {
+const selected = (selection: FactSelection, bind: Parameters): string => {
   switch (selection.kind) {
     case "execution":
       return `scope = ${Scope.execution}`
     case "span":
       return (
         `${STRUCTURE} AND (scope = ${Scope.execution}`
-        + ` OR span_id = ${parameters.string(selection.spanId)})`
+        + ` OR span_id = ${bind.string(selection.spanId)})`
       )
     case "event":
       return (
         `scope = ${Scope.event}`
-        + ` AND sequence_number = ${parameters.integer(selection.sequenceNumber)}`
+        + ` AND sequence_number = ${bind.integer(selection.sequenceNumber)}`
       )
   }
 }
 
 export const makeFacts =
   (store: StoreClient): Store["facts"] =>
-  (tenantId, executionId, selection) => {
-    const parameters = new Parameters()
-    const scopes = selected(selection, parameters)
-    return store.read(
-      {
-        operation: "facts",
-        parameters,
-        sql:
-          `SELECT body FROM ${store.facts}`
-          + ` WHERE ${ofExecution(tenantId, executionId, parameters, scopes)}`
-          + " ORDER BY fact_number, hash, version DESC LIMIT 1 BY fact_number, hash"
-      },
+  (tenantId, executionId, selection) =>
+    store.read(
+      "facts",
+      (bind) =>
+        `SELECT body FROM ${store.facts}`
+        + ` WHERE ${ofExecution(tenantId, executionId, bind, selected(selection, bind))} ${IN_ORDER}`,
       (row) => row.string()
     )
-  }
 
 /** A row of `span_ids` for each of these: spans, and roots that have not arrived. */
 const NAMING = ["span.started", "execution.started"].map((type) => Buffer.from(`"type":"${type}"`))
@@ -87,63 +84,45 @@ export const makeInsertFacts =
 
 export const makeExecutionOfSpan =
   (store: StoreClient): Store["executionOfSpan"] =>
-  (tenantId, spanId) => {
-    const parameters = new Parameters()
-    return store
-      .read(
-        {
-          operation: "executionOfSpan",
-          parameters,
-          sql:
-            `SELECT execution_id FROM ${store.spanIds}`
-            + ` WHERE tenant_id = ${parameters.string(tenantId)}`
-            + ` AND ${NAMED_SPAN} AND span_id = ${parameters.string(spanId)}`
-            + " ORDER BY chain_sequence LIMIT 1"
-        },
-        (row) => row.string()
-      )
-      .pipe(Effect.map(([executionId]) => executionId))
-  }
+  (tenantId, spanId) =>
+    store.readFirst(
+      "executionOfSpan",
+      (bind) =>
+        `SELECT execution_id FROM ${store.spanIds} WHERE ${bind.tenant(tenantId)}`
+        + ` AND ${NAMED_SPAN} AND span_id = ${bind.string(spanId)}`
+        + " ORDER BY chain_sequence LIMIT 1",
+      (row) => row.string()
+    )
 
 export const makeEventCounts =
   (store: StoreClient): Store["eventCounts"] =>
-  (tenantId, executionId, spanId) => {
-    const parameters = new Parameters()
-    const scope =
-      `scope = ${Scope.event}`
-      + (spanId === undefined ? "" : ` AND span_id = ${parameters.string(spanId)}`)
-    return store
+  (tenantId, executionId, spanId) =>
+    store
       .read(
-        {
-          operation: "eventCounts",
-          parameters,
-          sql:
+        "eventCounts",
+        (bind) => {
+          const scope =
+            `scope = ${Scope.event}`
+            + (spanId === undefined ? "" : ` AND span_id = ${bind.string(spanId)}`)
+          return (
             `SELECT span_id, uniqExact(fact_number, hash) FROM ${store.facts}`
-            + ` WHERE ${ofExecution(tenantId, executionId, parameters, scope)} GROUP BY span_id`
+            + ` WHERE ${ofExecution(tenantId, executionId, bind, scope)} GROUP BY span_id`
+          )
         },
         (row) => [row.string(), row.uint64()] as const
       )
       .pipe(Effect.map((counts) => new Map(counts)))
-  }
 
 export const makeScan =
   (store: StoreClient): Store["scan"] =>
-  (tenantId, executionId, upTo) =>
-    Stream.paginate(undefined as PlacedFact | undefined, (after) => {
-      const parameters = new Parameters()
-      const condition =
-        ofExecution(tenantId, executionId, parameters, STRUCTURE)
-        + ` AND fact_number <= ${parameters.integer(upTo)}`
-      return factChunk(store, "scan", condition, parameters, after).pipe(
-        Effect.map(
-          (chunk) =>
-            [
-              chunk.length === 0 ? [] : [chunk.map(({ body }) => body)],
-              Option.fromUndefinedOr(chunk.at(-1))
-            ] as const
-        )
-      )
-    })
+  (tenantId, executionId, upTo) => {
+    const condition: Statement = (bind) =>
+      ofExecution(tenantId, executionId, bind, STRUCTURE)
+      + ` AND fact_number <= ${bind.integer(upTo)}`
+    return inChunks((after: PlacedFact | undefined) =>
+      factChunk(store, "scan", condition, after)
+    ).pipe(Stream.map((chunk) => chunk.map(({ body }) => body)))
+  }
 
 /** Facts of spans that are looked at for a graph at a time. */
 const OUTLINES_AT_ONCE = 5_000
@@ -151,57 +130,41 @@ const OUTLINES_AT_ONCE = 5_000
 export const makeOutlines =
   (store: StoreClient): Store["outlines"] =>
   (tenantId, executionId) =>
-    Stream.paginate(0, (after) => {
-      const parameters = new Parameters()
-      const ofSpans = ofExecution(tenantId, executionId, parameters, `scope = ${Scope.span}`)
-      const beyond = `${ofSpans} AND fact_number > ${parameters.integer(after)}`
-      const last =
-        `SELECT max(fact_number) FROM (SELECT fact_number FROM ${store.facts}`
-        + ` WHERE ${beyond} ORDER BY fact_number LIMIT ${OUTLINES_AT_ONCE})`
-      return store
-        .read(
-          {
-            operation: "outlines",
-            parameters,
-            isBulk: true,
-            sql:
-              `SELECT fact_number, ${WITHOUT_DETAILS}, ${SPAN_NAME}, ${SPAN_ERROR}`
-              + ` FROM ${store.facts}`
-              + ` WHERE ${beyond} AND fact_number <= (${last})`
-              + " ORDER BY fact_number, hash, version DESC LIMIT 1 BY fact_number, hash"
-          },
-          (row) => ({
-            factNumber: row.uint64(),
-            fact: row.string(),
-            name: row.string(),
-            error: row.string()
-          })
-        )
-        .pipe(
-          Effect.map(
-            (chunk) =>
-              [
-                chunk.length === 0 ? [] : [chunk],
-                Option.fromUndefinedOr(chunk.at(-1)?.factNumber)
-              ] as const
+    inChunks((after) =>
+      store.read(
+        "outlines",
+        (bind): string => {
+          const beyond =
+            ofExecution(tenantId, executionId, bind, `scope = ${Scope.span}`)
+            + ` AND fact_number > ${bind.integer(after?.factNumber ?? 0)}`
+          const last =
+            `SELECT max(fact_number) FROM (SELECT fact_number FROM ${store.facts}`
+            + ` WHERE ${beyond} ORDER BY fact_number LIMIT ${OUTLINES_AT_ONCE})`
+          return (
+            `SELECT fact_number, ${WITHOUT_DETAILS}, ${SPAN_NAME}, ${SPAN_ERROR}`
+            + ` FROM ${store.facts} WHERE ${beyond} AND fact_number <= (${last}) ${IN_ORDER}`
           )
-        )
-    })
+        },
+        (row): SpanOutline => ({
+          factNumber: row.uint64(),
+          fact: row.string(),
+          name: row.string(),
+          error: row.string()
+        }),
+        { isBulk: true }
+      )
+    )
 
 export const makeSpanCount =
   (store: StoreClient): Store["spanCount"] =>
-  (tenantId, executionId) => {
-    const parameters = new Parameters()
-    const condition = ofExecution(tenantId, executionId, parameters, `scope = ${Scope.span}`)
-    return store.readOne(
-      {
-        operation: "spanCount",
-        parameters,
-        sql: `SELECT uniqExact(span_id) FROM ${store.facts} WHERE ${condition}`
-      },
+  (tenantId, executionId) =>
+    store.readOne(
+      "spanCount",
+      (bind) =>
+        `SELECT uniqExact(span_id) FROM ${store.facts}`
+        + ` WHERE ${ofExecution(tenantId, executionId, bind, `scope = ${Scope.span}`)}`,
       (row) => row.uint64()
     )
-  }
 
 type Summary = Omit<LoadedExecution, "facts">
 
@@ -220,14 +183,11 @@ const executionsOf = (store: StoreClient, spans: ReadonlyArray<TraceKey>) => {
   const wanted = new Set(spans.map(({ id, tenantId }) => keyOf(tenantId, id)))
   return store
     .read(
-      {
-        operation: "load",
-        parameters: new Parameters(),
-        sql:
-          `SELECT DISTINCT tenant_id, span_id, execution_id FROM ${store.spanIds}`
-          + ` WHERE ${ofTenants(spans)} AND ${NAMED_SPAN}`
-          + ` AND span_id IN ${textSet(spans.map(({ id }) => id))}`
-      },
+      "load",
+      () =>
+        `SELECT DISTINCT tenant_id, span_id, execution_id FROM ${store.spanIds}`
+        + ` WHERE ${ofTenants(spans)} AND ${NAMED_SPAN}`
+        + ` AND span_id IN ${textSet(spans.map(({ id }) => id))}`,
       (row) => ({ tenantId: row.string(), spanId: row.string(), id: row.string() })
     )
     .pipe(
@@ -241,15 +201,12 @@ const executionsOf = (store: StoreClient, spans: ReadonlyArray<TraceKey>) => {
 /** How far the executions reach. */
 const summaries = (store: StoreClient, executions: ReadonlyArray<TraceKey>) =>
   store.read(
-    {
-      operation: "load",
-      parameters: new Parameters(),
-      sql:
-        "SELECT tenant_id, execution_id, max(fact_number), max(sequence_number),"
-        + ` max(kafka_offset) FROM ${store.facts} WHERE ${ofTenants(executions)} AND ${ALL_SCOPES}`
-        + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
-        + " GROUP BY tenant_id, execution_id"
-    },
+    "load",
+    () =>
+      "SELECT tenant_id, execution_id, max(fact_number), max(sequence_number),"
+      + ` max(kafka_offset) FROM ${store.facts} WHERE ${ofTenants(executions)} AND ${ALL_SCOPES}`
+      + ` AND (tenant_id, execution_id) IN ${pairsOf(executions)}`
+      + " GROUP BY tenant_id, execution_id",
     (row): Summary => ({
       tenantId: row.string(),
       executionId: row.string(),
@@ -268,24 +225,19 @@ export const makeReach =
 const structures = (store: StoreClient, executions: ReadonlyArray<Summary>) => {
   const pairs = executions.map(({ executionId, tenantId }) => [tenantId, executionId] as const)
   return store.read(
-    {
-      operation: "load",
-      parameters: new Parameters(),
-      sql:
-        "SELECT tenant_id, execution_id, fact_number,"
-        + ` ${WITHOUT_DETAILS} FROM ${store.facts}`
-        + ` WHERE ${ofTenants(executions)} AND ${STRUCTURE}`
-        + ` AND (tenant_id, execution_id) IN ${pairSet(pairs)}`
-        + " ORDER BY tenant_id, execution_id, fact_number, hash, version DESC"
-        + " LIMIT 1 BY tenant_id, execution_id, fact_number, hash",
-      settings: `max_result_bytes = ${LOAD_BYTES_MAX}, result_overflow_mode = 'throw'`
-    },
+    "load",
+    () =>
+      `SELECT tenant_id, execution_id, fact_number, ${WITHOUT_DETAILS} FROM ${store.facts}`
+      + ` WHERE ${ofTenants(executions)} AND ${STRUCTURE}`
+      + ` AND (tenant_id, execution_id) IN ${pairSet(pairs)}`
+      + ` ${newestBy("tenant_id, execution_id, fact_number, hash")}`,
     (row) => ({
       tenantId: row.string(),
       executionId: row.string(),
       factNumber: row.uint64(),
       body: row.string()
-    })
+    }),
+    { settings: `max_result_bytes = ${LOAD_BYTES_MAX}, result_overflow_mode = 'throw'` }
   )
 }
 

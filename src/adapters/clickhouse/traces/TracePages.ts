@@ -3,11 +3,10 @@
  * did. What comes out are the stored bytes of facts.
  */
 import { Effect, Option, Stream } from "effect"
-import type { TraceStore } from "../../../ports/TraceStore.ts"
+import type { OverlapQuery, TraceStore } from "../../../ports/TraceStore.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
-import { Parameters } from "../client/Parameters.ts"
-import type { StoreClient } from "../client/StoreClient.ts"
-import { textSet } from "../client/TextSets.ts"
+import type { Parameters, Statement } from "../client/Parameters.ts"
+import type { ReadOptions, StoreClient } from "../client/StoreClient.ts"
 import {
   type ExecutionFilter,
   GROUPING_SETTINGS,
@@ -18,7 +17,7 @@ import {
   startConditions
 } from "./ExecutionSql.ts"
 import { Scope } from "./TraceColumns.ts"
-import { ofExecutions, STRUCTURE } from "./TraceSql.ts"
+import { newestBy, ofExecutions, STRUCTURE } from "./TraceSql.ts"
 
 /** Up to this end (offset and limit) a page is found together with its total. */
 const FOUND_PAGE_END_MAX = 2_000
@@ -44,65 +43,68 @@ interface Found {
   readonly last: number
 }
 
-const upTo = (last: number, parameters: Parameters): string =>
-  `chain_sequence <= ${parameters.integer(last)}`
+/** What of executions is read. */
+interface Part {
+  /** For errors. */
+  readonly operation: "page" | "overlapping"
+  readonly tenantId: string
+  readonly scopes: string
+  /** Chain sequence of the last fact that is looked at. */
+  readonly last: number
+}
+
+const ofExecutionsThemselves = `scope = ${Scope.execution}`
+
+const upTo = (last: number, bind: Parameters): string => `chain_sequence <= ${bind.integer(last)}`
 
 /** By grouping the facts of each execution: right whatever there is. */
 const findByGroups = Effect.fnUntraced(function* (
   store: StoreClient,
   filter: ExecutionFilter,
-  slice: Slice
+  { limit, offset }: Slice
 ) {
-  const { limit, offset } = slice
-  const parameters = new Parameters()
-  const facts = ofTenant(filter.tenantId, parameters)
-  const executions = matchingExecutions(store, filter, facts, parameters)
   const isNear = limit > 0 && offset + limit <= FOUND_PAGE_END_MAX
+  const ids = isNear
+    ? `arrayMap(entry -> entry.2, groupArraySorted(${offset + limit})`
+      + "((-toUnixTimestamp64Micro(started), id)))"
+    : "[]::Array(String)"
   const found = yield* store.readOne(
-    {
-      operation: "page",
-      parameters,
-      sql: `SELECT count(), max(last), ${
-        isNear
-          ? `arrayMap(entry -> entry.2, groupArraySorted(${offset + limit})`
-            + "((-toUnixTimestamp64Micro(started), id)))"
-          : "[]::Array(String)"
-      } FROM (${executions})`,
-      settings: GROUPING_SETTINGS
+    "page",
+    (bind) => {
+      const facts = ofTenant(filter.tenantId, bind)
+      const executions = matchingExecutions(store, filter, facts, bind)
+      return `SELECT count(), max(last), ${ids} FROM (${executions})`
     },
     (row): Found => ({
       total: row.uint64(),
       last: row.uint64(),
       ids: row.list(() => row.string()).slice(offset)
-    })
+    }),
+    { settings: GROUPING_SETTINGS }
   )
   if (isNear || limit === 0 || found.total <= offset) return found
-  const then = `${facts} AND ${upTo(found.last, parameters)}`
-  const ids = yield* store.read(
-    {
-      operation: "page",
-      parameters,
-      sql:
-        `SELECT id FROM (${matchingExecutions(store, filter, then, parameters)})`
-        + " ORDER BY started DESC, id"
-        + ` LIMIT ${parameters.integer(limit)} OFFSET ${parameters.integer(offset)}`,
-      settings: GROUPING_SETTINGS
+  const page = yield* store.read(
+    "page",
+    (bind) => {
+      const then = `${ofTenant(filter.tenantId, bind)} AND ${upTo(found.last, bind)}`
+      return (
+        `SELECT id FROM (${matchingExecutions(store, filter, then, bind)})`
+        + ` ORDER BY started DESC, id LIMIT ${bind.integer(limit)} OFFSET ${bind.integer(offset)}`
+      )
     },
-    (row) => row.string()
+    (row) => row.string(),
+    { settings: GROUPING_SETTINGS }
   )
-  return { ...found, ids }
+  return { ...found, ids: page }
 })
 
-const countStarts = (store: StoreClient, facts: string, matches: string, parameters: Parameters) =>
+const countStarts = (store: StoreClient, tenantId: string, matches: Statement) =>
   store.readOne(
-    {
-      operation: "page",
-      parameters,
-      sql:
-        `SELECT countIf(${matches}), max(chain_sequence),`
-        + ` countIf(${STARTED} AND fact_number > 1), countIf(${STARTED} AND version = 1)`
-        + ` FROM ${store.facts} WHERE ${facts}`
-    },
+    "page",
+    (bind) =>
+      `SELECT countIf(${matches(bind)}), max(chain_sequence),`
+      + ` countIf(${STARTED} AND fact_number > 1), countIf(${STARTED} AND version = 1)`
+      + ` FROM ${store.facts} WHERE ${ofTenant(tenantId, bind)}`,
     (row) => ({
       total: row.uint64(),
       last: row.uint64(),
@@ -120,140 +122,30 @@ const findByStarts = Effect.fnUntraced(function* (
   filter: ExecutionFilter,
   { limit, offset }: Slice
 ) {
-  const parameters = new Parameters()
-  const facts = ofTenant(filter.tenantId, parameters)
-  const starts = [STARTED, ...startConditions(filter, parameters)].join(" AND ")
-  const counts = yield* countStarts(store, facts, starts, parameters)
+  const { tenantId } = filter
+  const starts: Statement = (bind) => [STARTED, ...startConditions(filter, bind)].join(" AND ")
+  const counts = yield* countStarts(store, tenantId, starts)
   if (counts.repeated > 0) return undefined
   // While it is being erased, an execution has two: with version 0 the one that was there before.
-  const erased = `SELECT execution_id FROM ${store.facts} WHERE ${facts} AND version = 1`
-  const matches =
+  const matches: Statement = (bind) =>
     counts.erased === 0
-      ? `${starts} AND version = 0`
-      : `${starts} AND (version = 1 OR execution_id NOT IN (${erased}))`
+      ? `${starts(bind)} AND version = 0`
+      : `${starts(bind)} AND (version = 1 OR execution_id NOT IN (SELECT execution_id`
+        + ` FROM ${store.facts} WHERE ${ofTenant(tenantId, bind)} AND version = 1))`
   const { last, total } =
-    counts.erased === 0 ? counts : yield* countStarts(store, facts, matches, parameters)
+    counts.erased === 0 ? counts : yield* countStarts(store, tenantId, matches)
   if (limit === 0 || total <= offset) return { total, last, ids: [] }
   const ids = yield* store.read(
-    {
-      operation: "page",
-      parameters,
-      sql:
-        `SELECT execution_id FROM ${store.facts}`
-        + ` WHERE ${facts} AND ${matches} AND ${upTo(last, parameters)}`
-        + ` ORDER BY started_at DESC, execution_id`
-        + ` LIMIT ${parameters.integer(limit)} OFFSET ${parameters.integer(offset)}`
-    },
+    "page",
+    (bind) =>
+      `SELECT execution_id FROM ${store.facts}`
+      + ` WHERE ${ofTenant(tenantId, bind)} AND ${matches(bind)} AND ${upTo(last, bind)}`
+      + ` ORDER BY started_at DESC, execution_id`
+      + ` LIMIT ${bind.integer(limit)} OFFSET ${bind.integer(offset)}`,
     (row) => row.string()
   )
   return { total, last, ids }
 })
-
-/** The execution's own facts, for each of the ids. */
-const factsOf = (
-  store: StoreClient,
-  tenantId: string,
-  ids: ReadonlyArray<string>,
-  last: number
-) => {
-  const parameters = new Parameters()
-  return store
-    .read(
-      {
-        operation: "page",
-        parameters,
-        isBulk: ids.length > UNMEASURED_MAX,
-        sql:
-          `SELECT execution_id, body FROM ${store.facts}`
-          + ` WHERE ${ofTenant(tenantId, parameters)} AND execution_id IN ${textSet(ids)}`
-          + ` AND ${upTo(last, parameters)}`
-          + " ORDER BY execution_id, fact_number, hash, version DESC"
-          + " LIMIT 1 BY execution_id, fact_number, hash"
-      },
-      (row) => ({ id: row.string(), body: row.string() })
-    )
-    .pipe(
-      Effect.map((rows) => {
-        const facts = Map.groupBy(rows, ({ id }) => id)
-        return ids.map((id) => (facts.get(id) ?? []).map(({ body }) => body))
-      })
-    )
-}
-
-/** The ids of a page in the pieces that its facts are read in. */
-const piecesOfPage = (store: StoreClient, tenantId: string, { ids, last }: Found) => {
-  if (ids.length <= UNMEASURED_MAX) return Effect.succeed(ids.length === 0 ? [] : [ids])
-  const parameters = new Parameters()
-  return store
-    .read(
-      {
-        operation: "page",
-        parameters,
-        sql:
-          `SELECT execution_id, count(), sum(length(body)) FROM ${store.facts}`
-          + ` WHERE ${ofTenant(tenantId, parameters)} AND execution_id IN ${textSet(ids)}`
-          + ` AND ${upTo(last, parameters)} GROUP BY execution_id`
-      },
-      (row) => [row.string(), { rows: row.uint64(), bytes: row.uint64() }] as const
-    )
-    .pipe(Effect.map((sizes) => toLoads(ids, new Map(sizes)).map((load) => load.ids)))
-}
-
-export const makePage = (store: StoreClient): Store["page"] =>
-  Effect.fn("TraceStore.page")(function* ({ limit, offset, ...filter }, final) {
-    const slice = { limit, offset }
-    const byStarts =
-      final || filter.status !== undefined ? undefined : yield* findByStarts(store, filter, slice)
-    const found = byStarts ?? (yield* findByGroups(store, filter, slice))
-    const pieces = yield* piecesOfPage(store, filter.tenantId, found)
-    return {
-      total: found.total,
-      isLarge: pieces.length > 1,
-      executions: Stream.fromIterable(pieces).pipe(
-        Stream.mapEffect((ids) => factsOf(store, filter.tenantId, ids, found.last))
-      )
-    }
-  })
-
-/** An execution in the order of exports. */
-interface Place {
-  readonly id: string
-  /** Microseconds since 1970. */
-  readonly started: number
-}
-
-/** The next executions that ran within the time, by start then id. */
-const nextPlaces = (
-  store: StoreClient,
-  { last, tenantId }: Part,
-  from: string,
-  to: string,
-  after: Place | undefined
-) => {
-  const parameters = new Parameters()
-  const facts = `${ofTenant(tenantId, parameters)} AND ${upTo(last, parameters)}`
-  const start = "toUnixTimestamp64Micro(started)"
-  const beyond =
-    after === undefined
-      ? "true"
-      : `(${start}, id) >`
-        + ` (${parameters.bind("Int64", after.started)}, ${parameters.string(after.id)})`
-  return store.read(
-    {
-      operation: "overlapping",
-      parameters,
-      sql: `SELECT id, ${start} FROM (${overlappingExecutions(
-        store,
-        from,
-        to,
-        facts,
-        parameters
-      )}) WHERE ${beyond} ORDER BY started, id LIMIT ${FOUND_AT_ONCE}`,
-      settings: GROUPING_SETTINGS
-    },
-    (row): Place => ({ id: row.string(), started: row.int64() })
-  )
-}
 
 /** Executions that are read at once, or a large one by itself. */
 interface Load {
@@ -299,55 +191,39 @@ const toLoads = (
   return loads
 }
 
-/** What of an execution is exported. */
-interface Part {
-  readonly tenantId: string
-  readonly scopes: string
-  /** Chain sequence of the last fact that is looked at. */
-  readonly last: number
-}
-
-/** Looks at no more facts of each than fit into a chunk: who has as many is large. */
-const loadsOf = (
-  store: StoreClient,
+const rowsOf = (
   { last, scopes, tenantId }: Part,
-  ids: ReadonlyArray<string>
-) => {
-  const parameters = new Parameters()
-  return store
+  ids: ReadonlyArray<string>,
+  bind: Parameters
+): string => `${ofExecutions(tenantId, ids, bind, scopes)} AND ${upTo(last, bind)}`
+
+/** The pieces that the facts of these executions are read in. */
+const loadsOf = (store: StoreClient, part: Part, ids: ReadonlyArray<string>) =>
+  store
     .read(
-      {
-        operation: "overlapping",
-        parameters,
-        sql:
-          `SELECT execution_id, count(), sum(length(body)) FROM ${store.facts}`
-          + ` WHERE ${ofExecutions(tenantId, ids, parameters, scopes)} AND ${upTo(last, parameters)}`
-          + " GROUP BY execution_id"
-      },
+      part.operation,
+      (bind) =>
+        `SELECT execution_id, count(), sum(length(body)) FROM ${store.facts}`
+        + ` WHERE ${rowsOf(part, ids, bind)} GROUP BY execution_id`,
       (row) => [row.string(), { rows: row.uint64(), bytes: row.uint64() }] as const
     )
     .pipe(Effect.map((sizes) => toLoads(ids, new Map(sizes))))
-}
 
-const wholeExecutions = (
+/** The facts of each of these executions. */
+const factsOf = (
   store: StoreClient,
-  { last, scopes, tenantId }: Part,
-  ids: ReadonlyArray<string>
-) => {
-  const parameters = new Parameters()
-  return store
+  part: Part,
+  ids: ReadonlyArray<string>,
+  options?: ReadOptions
+) =>
+  store
     .read(
-      {
-        operation: "overlapping",
-        parameters,
-        isBulk: true,
-        sql:
-          `SELECT execution_id, body FROM ${store.facts}`
-          + ` WHERE ${ofExecutions(tenantId, ids, parameters, scopes)} AND ${upTo(last, parameters)}`
-          + " ORDER BY execution_id, fact_number, hash, version DESC"
-          + " LIMIT 1 BY execution_id, fact_number, hash"
-      },
-      (row) => ({ id: row.string(), body: row.string() })
+      part.operation,
+      (bind) =>
+        `SELECT execution_id, body FROM ${store.facts} WHERE ${rowsOf(part, ids, bind)}`
+        + ` ${newestBy("execution_id, fact_number, hash")}`,
+      (row) => ({ id: row.string(), body: row.string() }),
+      options
     )
     .pipe(
       Effect.map((rows) => {
@@ -358,19 +234,76 @@ const wholeExecutions = (
         }))
       })
     )
+
+export const makePage = (store: StoreClient): Store["page"] =>
+  Effect.fn("TraceStore.page")(function* ({ limit, offset, ...filter }, deduplicate) {
+    const { tenantId } = filter
+    const slice = { limit, offset }
+    const byStarts =
+      deduplicate || filter.status !== undefined
+        ? undefined
+        : yield* findByStarts(store, filter, slice)
+    const { ids, last, total } = byStarts ?? (yield* findByGroups(store, filter, slice))
+    const part: Part = { operation: "page", tenantId, scopes: ofExecutionsThemselves, last }
+    const isMeasured = ids.length > UNMEASURED_MAX
+    const pieces = isMeasured
+      ? (yield* loadsOf(store, part, ids)).map((load) => load.ids)
+      : ids.length === 0
+        ? []
+        : [ids]
+    return {
+      total,
+      isLarge: pieces.length > 1,
+      executions: Stream.fromIterable(pieces).pipe(
+        Stream.mapEffect((own) =>
+          factsOf(store, part, own, { isBulk: own.length > UNMEASURED_MAX })
+        ),
+        Stream.map((executions) => executions.map(({ facts }) => facts))
+      )
+    }
+  })
+
+/** An execution in the order of exports. */
+interface Place {
+  readonly id: string
+  /** Microseconds since 1970. */
+  readonly started: number
 }
 
-const scopesOf = {
-  structure: STRUCTURE,
-  execution: `scope = ${Scope.execution}`
-} as const
+/** The next executions that ran within the time, by start then id. */
+const nextPlaces = (
+  store: StoreClient,
+  { last, tenantId }: Part,
+  { from, to }: Pick<OverlapQuery, "from" | "to">,
+  after: Place | undefined
+) => {
+  const start = "toUnixTimestamp64Micro(started)"
+  return store.read(
+    "overlapping",
+    (bind) => {
+      const facts = `${ofTenant(tenantId, bind)} AND ${upTo(last, bind)}`
+      const beyond =
+        after === undefined
+          ? "true"
+          : `(${start}, id) > (${bind.as("Int64", after.started)}, ${bind.string(after.id)})`
+      return (
+        `SELECT id, ${start} FROM (${overlappingExecutions(store, from, to, facts, bind)})`
+        + ` WHERE ${beyond} ORDER BY started, id LIMIT ${FOUND_AT_ONCE}`
+      )
+    },
+    (row): Place => ({ id: row.string(), started: row.int64() }),
+    { settings: GROUPING_SETTINGS }
+  )
+}
+
+const scopesOf = { structure: STRUCTURE, execution: ofExecutionsThemselves } as const
 
 export const makeOverlapping =
   (store: StoreClient): Store["overlapping"] =>
-  ({ from, last = Number.MAX_SAFE_INTEGER, selection, tenantId, to }) => {
-    const part: Part = { tenantId, scopes: scopesOf[selection], last }
+  ({ last = Number.MAX_SAFE_INTEGER, selection, tenantId, ...time }) => {
+    const part: Part = { operation: "overlapping", tenantId, scopes: scopesOf[selection], last }
     return Stream.paginate(undefined as Place | undefined, (after) =>
-      nextPlaces(store, part, from, to, after).pipe(
+      nextPlaces(store, part, time, after).pipe(
         Effect.map((places) => [places, Option.fromUndefinedOr(places[FOUND_AT_ONCE - 1])] as const)
       )
     ).pipe(
@@ -378,10 +311,11 @@ export const makeOverlapping =
       Stream.grouped(MEASURED_AT_ONCE),
       Stream.mapEffect((ids) => loadsOf(store, part, ids)),
       Stream.flattenIterable,
-      Stream.mapEffect(({ ids, isLarge }) =>
-        wholeExecutions(store, isLarge ? { ...part, scopes: scopesOf.execution } : part, ids).pipe(
+      Stream.mapEffect(({ ids, isLarge }) => {
+        const own = isLarge ? { ...part, scopes: scopesOf.execution } : part
+        return factsOf(store, own, ids, { isBulk: true }).pipe(
           Effect.map((all) => all.map((one) => ({ ...one, isLarge })))
         )
-      )
+      })
     )
   }

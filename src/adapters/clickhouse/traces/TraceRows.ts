@@ -4,10 +4,11 @@
  */
 import { Effect } from "effect"
 import type { FactLink, TraceStore } from "../../../ports/TraceStore.ts"
-import { Parameters } from "../client/Parameters.ts"
+import { inChunks } from "../client/Chunks.ts"
+import { aliases, field } from "../client/JsonColumns.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
-import { inChunks, readChunk } from "../topics/ChainTable.ts"
-import { disagreement, field, temporaries } from "./TraceColumns.ts"
+import { readChunk } from "../topics/ChainTable.ts"
+import { disagreement, temporaries } from "./TraceColumns.ts"
 import { ofExecution } from "./TraceSql.ts"
 
 /** Links of one statement: each is a number in its text. */
@@ -20,33 +21,31 @@ type Store = TraceStore["Service"]
 export const makeRows =
   (store: StoreClient): Store["rows"] =>
   (tenantId, executionId) =>
-    inChunks(0, (from) =>
-      readChunk(store, {
-        operation: "rows",
-        table: store.facts,
-        sequence: "chain_sequence",
-        disagreement,
-        condition: (parameters) =>
-          `${ofExecution(tenantId, executionId, parameters)}`
-          + ` AND chain_sequence >= ${parameters.integer(from)}`,
-        isBulk: true
-      })
+    inChunks((last) =>
+      readChunk(
+        store,
+        {
+          operation: "rows",
+          table: store.facts,
+          sequence: "chain_sequence",
+          disagreement,
+          condition: (bind) =>
+            `${ofExecution(tenantId, executionId, bind)} AND chain_sequence`
+            + ` >= ${bind.integer(last === undefined ? 0 : last.sequenceNumber + 1)}`
+        },
+        { isBulk: true }
+      )
     )
 
-/** Taken from the bytes: a column that lies must not answer for a fact of another execution. */
+/** Taken from the bytes: a wrong column must not answer for a fact of another execution. */
 const linksChunk = (store: StoreClient, tenantId: string, sequences: ReadonlyArray<number>) => {
-  const parameters = new Parameters()
-  const expressions = temporaries.map(([name, expression]) => `${expression} AS ${name}`)
-  const values = ["chain_sequence", "prev_hash", "hash", "execution_id"].map(field)
+  const values = ["chain_sequence", "prev_hash", "hash", "execution_id"].map((name) => field(name))
   return store.read(
-    {
-      operation: "links",
-      parameters,
-      sql:
-        `WITH ${expressions.join(", ")} SELECT DISTINCT ${values.join(", ")}, kafka_offset`
-        + ` FROM ${store.facts} WHERE tenant_id = ${parameters.string(tenantId)}`
-        + ` AND chain_sequence IN (${sequences.join(", ")}) ORDER BY 1, 3`
-    },
+    "links",
+    (bind) =>
+      `WITH ${aliases(temporaries)} SELECT DISTINCT ${values.join(", ")}, kafka_offset`
+      + ` FROM ${store.facts} WHERE ${bind.tenant(tenantId)}`
+      + ` AND chain_sequence IN (${sequences.join(", ")}) ORDER BY 1, 3`,
     (row): FactLink => ({
       chainSequence: row.uint64(),
       prevHash: row.string(),
@@ -75,25 +74,22 @@ const missingIn = (
   first: number,
   last: number,
   limit: number
-) => {
-  const parameters = new Parameters()
-  const [from, to] = [parameters.integer(first), parameters.integer(last)]
-  const expected = `SELECT groupBitmapState(number) FROM numbers(${from}, ${to} - ${from} + 1)`
-  const stored =
-    `SELECT groupBitmapState(chain_sequence) FROM ${store.facts}`
-    + ` WHERE tenant_id = ${parameters.string(tenantId)}`
-    + ` AND chain_sequence BETWEEN ${from} AND ${to}`
-  return store.readOne(
-    {
-      operation: "missing",
-      parameters,
-      sql:
+) =>
+  store.readOne(
+    "missing",
+    (bind) => {
+      const [from, to] = [bind.integer(first), bind.integer(last)]
+      const expected = `SELECT groupBitmapState(number) FROM numbers(${from}, ${to} - ${from} + 1)`
+      const stored =
+        `SELECT groupBitmapState(chain_sequence) FROM ${store.facts}`
+        + ` WHERE ${bind.tenant(tenantId)} AND ${bind.between("chain_sequence", first, last)}`
+      return (
         "SELECT bitmapToArray(bitmapSubsetLimit("
-        + `bitmapAndnot((${expected}), (${stored})), 0, ${parameters.integer(limit)}))`
+        + `bitmapAndnot((${expected}), (${stored})), 0, ${bind.integer(limit)}))`
+      )
     },
     (row) => row.list(() => row.uint64())
   )
-}
 
 export const makeMissing = (store: StoreClient): Store["missing"] =>
   Effect.fn("TraceStore.missing")(function* (tenantId, first, last, limit) {

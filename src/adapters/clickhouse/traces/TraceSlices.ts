@@ -13,11 +13,11 @@ import type {
   TraceStore
 } from "../../../ports/TraceStore.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX } from "../client/Chunks.ts"
-import { Parameters } from "../client/Parameters.ts"
+import type { Parameters, Statement } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { textSet } from "../client/TextSets.ts"
 import { Scope } from "./TraceColumns.ts"
-import { ofExecution } from "./TraceSql.ts"
+import { IN_ORDER, newestBy, ofExecution } from "./TraceSql.ts"
 
 type Store = TraceStore["Service"]
 
@@ -47,112 +47,71 @@ export interface PlacedFact {
 
 const CHUNK: PageBounds = { itemsMax: CHUNK_ROWS_MAX, bytesMax: CHUNK_BYTES_MAX }
 
-/** Facts in the order of their numbers, the newest version of each. */
-const IN_ORDER = "ORDER BY fact_number, hash, version DESC LIMIT 1 BY fact_number, hash"
-
 /** The facts that meet a condition and follow `after`, as many as fit into a chunk. */
 export const factChunk = Effect.fnUntraced(function* (
   store: StoreClient,
   operation: string,
-  condition: string,
-  parameters: Parameters,
+  condition: Statement,
   after: Pick<PlacedFact, "factNumber" | "hash"> | undefined
 ) {
-  const beyond =
-    after === undefined
+  const following: Statement = (bind) =>
+    condition(bind)
+    + (after === undefined
       ? ""
-      : ` AND fact_number >= ${parameters.integer(after.factNumber)}`
-        + ` AND (fact_number, hash) > (${parameters.integer(after.factNumber)},`
-        + ` ${parameters.string(after.hash)})`
+      : ` AND ${bind.beside("fact_number", ">", [after.factNumber, after.hash])}`)
   const sized = yield* store.read(
-    {
-      operation,
-      parameters,
-      sql:
-        `SELECT fact_number, hash, length(body) FROM ${store.facts}`
-        + ` WHERE ${condition}${beyond} ${IN_ORDER} LIMIT ${CHUNK_ROWS_MAX}`
-    },
+    operation,
+    (bind) =>
+      `SELECT fact_number, hash, length(body) FROM ${store.facts}`
+      + ` WHERE ${following(bind)} ${IN_ORDER} LIMIT ${CHUNK_ROWS_MAX}`,
     (row) => ({ factNumber: row.uint64(), hash: row.string(), bytes: row.uint64() })
   )
   const last = fitting(sized, CHUNK).kept.at(-1)
   if (last === undefined) return []
-  const upTo = parameters.integer(last.factNumber)
   return yield* store.read(
-    {
-      operation,
-      parameters,
-      isBulk: true,
-      sql:
-        `SELECT kafka_partition, kafka_offset, fact_number, hash, body FROM ${store.facts}`
-        + ` WHERE ${condition}${beyond} AND fact_number <= ${upTo}`
-        + ` AND (fact_number, hash) <= (${upTo}, ${parameters.string(last.hash)}) ${IN_ORDER}`
-    },
+    operation,
+    (bind) =>
+      `SELECT kafka_partition, kafka_offset, fact_number, hash, body FROM ${store.facts}`
+      + ` WHERE ${following(bind)}`
+      + ` AND ${bind.beside("fact_number", "<=", [last.factNumber, last.hash])} ${IN_ORDER}`,
     (row): PlacedFact => ({
       partition: row.uint32(),
       offset: row.uint64(),
       factNumber: row.uint64(),
       hash: row.string(),
       body: row.string()
-    })
+    }),
+    { isBulk: true }
   )
 })
 
-/** Events in the order of their numbers, the newest version of each. */
-const EVENTS_IN_ORDER =
-  "ORDER BY sequence_number, hash, version DESC LIMIT 1 BY sequence_number, hash"
-
-/** Conditions on what is between two places, the first of them left out. */
-const between = (
-  after: EventPlace | undefined,
-  upTo: EventPlace | undefined,
-  parameters: Parameters
-): string =>
-  (
-    [
-      [">", after],
-      ["<=", upTo]
-    ] as const
-  )
-    .map(([sign, place]) => {
-      if (place === undefined) return ""
-      const sequence = parameters.integer(place.sequenceNumber)
-      return (
-        ` AND sequence_number ${sign[0]}= ${sequence}`
-        + ` AND (sequence_number, hash) ${sign} (${sequence}, ${parameters.string(place.hash)})`
-      )
-    })
-    .join("")
-
 export const makeSpanEvents = (store: StoreClient): Store["spanEvents"] =>
   Effect.fn("TraceStore.spanEvents")(function* (tenantId, { executionId, spanId }, after, bounds) {
-    const parameters = new Parameters()
-    const ofSpan =
-      ofExecution(tenantId, executionId, parameters, `scope = ${Scope.event}`)
-      + ` AND span_id = ${parameters.string(spanId)}`
+    const beside = (bind: Parameters, sign: ">" | "<=", place: EventPlace | undefined) =>
+      place === undefined
+        ? ""
+        : ` AND ${bind.beside("sequence_number", sign, [place.sequenceNumber, place.hash])}`
+    const following: Statement = (bind) =>
+      ofExecution(tenantId, executionId, bind, `scope = ${Scope.event}`)
+      + ` AND span_id = ${bind.string(spanId)}${beside(bind, ">", after)}`
+    const inOrder = newestBy("sequence_number, hash")
     const sized = yield* store.read(
-      {
-        operation: "spanEvents",
-        parameters,
-        sql:
-          `SELECT sequence_number, hash, length(body) FROM ${store.facts}`
-          + ` WHERE ${ofSpan}${between(after, undefined, parameters)} ${EVENTS_IN_ORDER}`
-          + ` LIMIT ${parameters.integer(bounds.itemsMax + 1)}`
-      },
+      "spanEvents",
+      (bind) =>
+        `SELECT sequence_number, hash, length(body) FROM ${store.facts}`
+        + ` WHERE ${following(bind)} ${inOrder} LIMIT ${bind.integer(bounds.itemsMax + 1)}`,
       (row) => ({ sequenceNumber: row.uint64(), hash: row.string(), bytes: row.uint64() })
     )
     const { isCut, kept } = fitting(sized, bounds)
     const last = kept.at(-1)
     if (last === undefined) return { facts: [], next: undefined }
     const facts = yield* store.read(
-      {
-        operation: "spanEvents",
-        parameters,
-        isBulk: true,
-        sql:
-          `SELECT body FROM ${store.facts}`
-          + ` WHERE ${ofSpan}${between(after, last, parameters)} ${EVENTS_IN_ORDER}`
-      },
-      (row) => row.string()
+      "spanEvents",
+      (bind) =>
+        `SELECT body FROM ${store.facts}`
+        + ` WHERE ${following(bind)}${beside(bind, "<=", last)} ${inOrder}`,
+      (row) => row.string(),
+      { isBulk: true }
     )
     const page: SpanEventPage = {
       facts,
@@ -161,68 +120,58 @@ export const makeSpanEvents = (store: StoreClient): Store["spanEvents"] =>
     return page
   })
 
-/** Facts of the spans with these ids, in the order of their numbers, by span. */
-const factsOfSpans = (
+const SPAN_STARTED = "type = 'span.started'"
+
+/** Places and sizes of the spans that follow `after`. */
+const sizedSpans = (
   store: StoreClient,
-  ofSpans: string,
-  parameters: Parameters,
-  ids: ReadonlyArray<string>
+  ofSpans: Statement,
+  after: SpanPlace | undefined,
+  limit: number
 ) =>
-  store
-    .read(
-      {
-        operation: "spans",
-        parameters,
-        isBulk: true,
-        sql:
-          `SELECT span_id, body FROM ${store.facts} WHERE ${ofSpans}`
-          + ` AND span_id IN ${textSet(ids)} ${IN_ORDER}`
-      },
-      (row) => ({ id: row.string(), body: row.string() })
-    )
-    .pipe(Effect.map((rows) => Map.groupBy(rows, ({ id }) => id)))
+  store.read(
+    "spans",
+    (bind) => {
+      const beyond =
+        after === undefined
+          ? ""
+          : ` AND (started, number) >`
+            + ` (${bind.as("Int64", after.startedAt)}, ${bind.integer(after.factNumber)})`
+      return (
+        "SELECT span_id, started, number, bytes FROM (SELECT span_id,"
+        + ` toUnixTimestamp64Micro(argMinIf(started_at, fact_number, ${SPAN_STARTED})) AS started,`
+        + ` minIf(fact_number, ${SPAN_STARTED}) AS number, sum(length(body)) AS bytes`
+        + ` FROM ${store.facts} WHERE ${ofSpans(bind)} GROUP BY span_id)`
+        + ` WHERE number > 0${beyond} ORDER BY started, number, span_id`
+        + ` LIMIT ${bind.integer(limit)}`
+      )
+    },
+    (row) => ({
+      id: row.string(),
+      startedAt: row.int64(),
+      factNumber: row.uint64(),
+      bytes: row.uint64()
+    })
+  )
 
 export const makeSpans = (store: StoreClient): Store["spans"] =>
   Effect.fn("TraceStore.spans")(function* (tenantId, executionId, after, bounds) {
-    const parameters = new Parameters()
     const { last = Number.MAX_SAFE_INTEGER } = bounds
-    const ofSpans =
-      ofExecution(tenantId, executionId, parameters, `scope = ${Scope.span}`)
-      + ` AND chain_sequence <= ${parameters.integer(last)}`
-    const isStart = "type = 'span.started'"
-    const place = "(started, number)"
-    const beyond =
-      after === undefined
-        ? ""
-        : ` AND ${place} > (${parameters.bind("Int64", after.startedAt)},`
-          + ` ${parameters.integer(after.factNumber)})`
-    const sized = yield* store.read(
-      {
-        operation: "spans",
-        parameters,
-        sql:
-          "SELECT span_id, started, number, bytes FROM (SELECT span_id,"
-          + ` toUnixTimestamp64Micro(argMinIf(started_at, fact_number, ${isStart})) AS started,`
-          + ` minIf(fact_number, ${isStart}) AS number, sum(length(body)) AS bytes`
-          + ` FROM ${store.facts} WHERE ${ofSpans} GROUP BY span_id)`
-          + ` WHERE number > 0${beyond} ORDER BY started, number, span_id`
-          + ` LIMIT ${parameters.integer(bounds.itemsMax + 1)}`
-      },
-      (row) => ({
-        id: row.string(),
-        startedAt: row.int64(),
-        factNumber: row.uint64(),
-        bytes: row.uint64()
-      })
-    )
+    const ofSpans: Statement = (bind) =>
+      ofExecution(tenantId, executionId, bind, `scope = ${Scope.span}`)
+      + ` AND chain_sequence <= ${bind.integer(last)}`
+    const sized = yield* sizedSpans(store, ofSpans, after, bounds.itemsMax + 1)
     const { isCut, kept } = fitting(sized, bounds)
     if (kept.length === 0) return { spans: [], next: undefined }
-    const facts = yield* factsOfSpans(
-      store,
-      ofSpans,
-      parameters,
-      kept.map(({ id }) => id)
+    const rows = yield* store.read(
+      "spans",
+      (bind) =>
+        `SELECT span_id, body FROM ${store.facts} WHERE ${ofSpans(bind)}`
+        + ` AND span_id IN ${textSet(kept.map(({ id }) => id))} ${IN_ORDER}`,
+      (row) => ({ id: row.string(), body: row.string() }),
+      { isBulk: true }
     )
+    const facts = Map.groupBy(rows, ({ id }) => id)
     const spans = kept.map(({ factNumber, id, startedAt }) => {
       const at: SpanPlace = { startedAt, factNumber }
       return { id, place: at, facts: (facts.get(id) ?? []).map(({ body }) => body) }

@@ -14,21 +14,24 @@ export const STRUCTURE = `scope IN (${Scope.execution}, ${Scope.span})`
 export const ofExecution = (
   tenantId: string,
   executionId: string,
-  parameters: Parameters,
+  bind: Parameters,
   scopes: string = ALL_SCOPES
-): string =>
-  `tenant_id = ${parameters.string(tenantId)} AND ${scopes}`
-  + ` AND execution_id = ${parameters.string(executionId)}`
+): string => `${bind.tenant(tenantId)} AND ${scopes} AND execution_id = ${bind.string(executionId)}`
 
 /** Rows of several executions. */
 export const ofExecutions = (
   tenantId: string,
   executionIds: ReadonlyArray<string>,
-  parameters: Parameters,
+  bind: Parameters,
   scopes: string
-): string =>
-  `tenant_id = ${parameters.string(tenantId)} AND ${scopes}`
-  + ` AND execution_id IN ${textSet(executionIds)}`
+): string => `${bind.tenant(tenantId)} AND ${scopes} AND execution_id IN ${textSet(executionIds)}`
+
+/** Rows in order, of those that are the same fact the newest version. */
+export const newestBy = (columns: string): string =>
+  `ORDER BY ${columns}, version DESC LIMIT 1 BY ${columns}`
+
+/** Facts of one execution in the order of their numbers. */
+export const IN_ORDER = newestBy("fact_number, hash")
 
 /**
  * Members of a stored fact around its details. Quotes in texts are escaped, so the first such mark

@@ -9,12 +9,10 @@ import { errorOfCode, isRetriable, type RawCluster } from "./KafkaClient.ts"
 import { type PartitionBatch, type Produced, produceRequest } from "./ProduceRequest.ts"
 import type { ProducerIdentity, TopicPartition } from "./ProducerRequests.ts"
 import { encodeRecordBatch } from "./RecordBatch.ts"
+import { retryWhile } from "./Retry.ts"
 
 /** Bytes of one request at most, before compression, if it carries more than one batch. */
 const REQUEST_BYTES_MAX = 16 * 1_048_576
-/** Milliseconds between two attempts: from the first to all later ones. */
-const BACK_OFF_MS_MIN = 4
-const BACK_OFF_MS_MAX = 500
 /** Sequence numbers are 32 bits wide and start over at 0. */
 const SEQUENCES = 0x8000_0000
 
@@ -30,19 +28,6 @@ export interface PartitionRecords extends TopicPartition {
 /** A batch that has its place in the sequence of its partition. */
 export interface Sequenced extends PartitionBatch {
   readonly count: number
-}
-
-export const sleep = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, milliseconds))
-
-/** Waits longer each time. */
-export class BackOff {
-  #milliseconds = BACK_OFF_MS_MIN
-
-  async wait(): Promise<void> {
-    await sleep(this.#milliseconds)
-    this.#milliseconds = Math.min(BACK_OFF_MS_MAX, this.#milliseconds * 2)
-  }
 }
 
 const keyOf = ({ partition, topic }: TopicPartition): string => `${topic}/${partition}`
@@ -157,10 +142,9 @@ export class BatchSender {
     shouldContinue: () => boolean
   ): Promise<ReadonlyArray<number>> {
     const offsets = new Map<Sequenced, number>()
-    const backOff = new BackOff()
     let refused: unknown
     let left = batches
-    for (;;) {
+    await retryWhile(this.#cluster, shouldContinue, async () => {
       const attempts = await this.#attempt(left)
       let unknown: unknown
       left = left.filter((batch, index) => {
@@ -170,12 +154,10 @@ export class BatchSender {
         else refused ??= attempt.error
         return "error" in attempt && isRetriable(attempt.error)
       })
-      if (left.length === 0) break
-      if (!shouldContinue()) throw refused ?? unknown
-      await backOff.wait()
-      await this.#refresh()
-      if (!shouldContinue()) throw refused ?? unknown
-    }
+      if (left.length > 0) throw unknown
+    }).catch((unknown: unknown) => {
+      throw refused ?? unknown
+    })
     if (refused !== undefined) throw refused
     return batches.map((batch) => offsets.get(batch)!)
   }
@@ -232,11 +214,6 @@ export class BatchSender {
     const broker = await this.#cluster.findBroker({ nodeId })
     return broker.connectionPool.send(produceRequest(this.#transactionalId, batches))
   }
-
-  async #refresh(): Promise<void> {
-    // If no broker answers, the next attempt fails as well, and its error says why.
-    await this.#cluster.refreshMetadata().catch(() => undefined)
-  }
 }
 
 const outcomeOf = (batch: Sequenced, produced: ReadonlyArray<Produced>): Attempt => {
@@ -244,7 +221,7 @@ const outcomeOf = (batch: Sequenced, produced: ReadonlyArray<Produced>): Attempt
     ({ partition, topic }) => partition === batch.partition && topic === batch.topic
   )
   if (found === undefined) {
-    return { error: new Error(`the broker's answer does not speak of ${keyOf(batch)}`) }
+    return { error: new Error(`the broker's answer does not name ${keyOf(batch)}`) }
   }
   const { baseOffset, errorCode } = found
   return errorCode === 0 || errorCode === DUPLICATE_SEQUENCE_NUMBER

@@ -30,18 +30,6 @@ export interface Produced {
   readonly baseOffset: number
 }
 
-const byTopic = <Batch extends PartitionBatch>(
-  batches: ReadonlyArray<Batch>
-): Map<string, Array<Batch>> => {
-  const topics = new Map<string, Array<Batch>>()
-  for (const batch of batches) {
-    const list = topics.get(batch.topic)
-    if (list === undefined) topics.set(batch.topic, [batch])
-    else list.push(batch)
-  }
-  return topics
-}
-
 /** Bytes of the numbers before a topic's, and of a partition's, content. */
 const TOPIC_FRAME_BYTES = 2 + 4
 const PARTITION_FRAME_BYTES = 4 + 4
@@ -52,7 +40,7 @@ export const encodeProduceRequest = (
   transactionalId: string | null,
   batches: ReadonlyArray<PartitionBatch>
 ): Buffer => {
-  const topics = byTopic(batches)
+  const topics = Map.groupBy(batches, ({ topic }) => topic)
   let size = REQUEST_FRAME_BYTES + Buffer.byteLength(transactionalId ?? "")
   for (const topic of topics.keys()) size += TOPIC_FRAME_BYTES + Buffer.byteLength(topic)
   for (const { bytes } of batches) size += PARTITION_FRAME_BYTES + bytes.length

@@ -1,0 +1,47 @@
+/** The internals of kafkajs that alk uses are those of one version, and all of them are listed. */
+import { readdirSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import { assert, describe, it } from "vitest"
+
+const VERSION = "2.2.4"
+const FOLDER = "src/adapters/kafka/protocol"
+
+const require = createRequire(import.meta.url)
+
+const filesBelow = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(folder, name))
+
+/** `file of kafkajs` in `file of src`. */
+const imports = (): ReadonlyArray<readonly [string, string]> =>
+  filesBelow("src").flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(/"(kafkajs\/[^"]+)"/g)].map(
+      ([, name]) => [name!, file] as const
+    )
+  )
+
+describe("kafkajs", () => {
+  it(`is version ${VERSION}, whose internals alk was written against`, () => {
+    const { version } = require("kafkajs/package.json") as { readonly version: string }
+    assert.strictEqual(
+      version,
+      VERSION,
+      `alk uses internals of kafkajs ${VERSION}: compare those that ${FOLDER}/README.md lists with`
+        + ` kafkajs ${version}, run what its last section names, then change the version here`
+    )
+  })
+
+  it("has the internals that the README lists, and no others are imported", () => {
+    const rows = readFileSync(join(FOLDER, "README.md"), "utf8").matchAll(
+      /^\| `(kafkajs\/[^`]+)` \| (\S+) \|/gm
+    )
+    const listed = [...rows].map(([, name, file]) => `${name} in ${join(FOLDER, file!)}`)
+    assert.sameMembers(
+      imports().map(([name, file]) => `${name} in ${file}`),
+      listed
+    )
+    for (const [name] of imports()) assert.doesNotThrow(() => require.resolve(name))
+  })
+})
