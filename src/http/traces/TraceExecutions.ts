@@ -111,6 +111,62 @@ const largePage = (
   )
 }
 
+/** What the lists are read from. */
+interface ReadParts {
+  readonly publicUrl: string | undefined
+  readonly store: TraceStore["Service"]
+  readonly projection: ProjectionProgress["Service"]
+  readonly reads: ReturnType<typeof traceReads>
+}
+
+/** A page of executions. */
+const pageOfExecutions = Effect.fnUntraced(function* (
+  { projection, publicUrl, store }: ReadParts,
+  input: RequestOf<typeof listExecutions>
+) {
+  const { query: asked, request } = input
+  const { page, pageSize, selection } = asked
+  const { tenantId } = yield* CurrentPrincipal
+  const { deduplicate } = yield* readableView(projection, tenantId)
+  const offset = (page - 1) * pageSize
+  const found = yield* store.page({ tenantId, ...selection, offset, limit: pageSize }, deduplicate)
+  const chunks = found.executions.pipe(
+    Stream.map((some) => some.flatMap((facts) => toExecution(facts) ?? []))
+  )
+  const rest = { total: found.total, page, page_size: pageSize }
+  const link = linkOf(request, publicUrl, asked, found.total)
+  if (found.isLarge) return largePage(request, tenantId, chunks, rest, link)
+  const executions = (yield* Stream.runCollect(chunks)).flat()
+  return json({ executions, ...rest }, { headers: { link } })
+})
+
+/** Spans of an execution: a page, or all of them as lines. */
+const spansOfExecution = Effect.fnUntraced(function* (
+  { projection, publicUrl, reads }: ReadParts,
+  input: RequestOf<typeof listSpans>
+) {
+  const { params, query, request } = input
+  const { id } = params
+  const { cursor: after, page_size: itemsMax = TRACE_PAGE_SIZE } = query
+  const { tenantId } = yield* CurrentPrincipal
+  yield* readableView(projection, tenantId)
+  if (wantsLines(request)) {
+    const chunks = yield* reads.allSpans(tenantId, id, after)
+    if (chunks === undefined) return yield* notFound("execution")
+    const items = chunks.pipe(Stream.flattenIterable, Stream.grouped(LINES_AT_ONCE))
+    return linesResponse(request, items, { operation: "listSpans", tenantId })
+  }
+  const bounds = { itemsMax, bytesMax: TRACE_PAGE_BYTES_MAX }
+  const found = yield* reads.spans(tenantId, id, after, bounds)
+  if (found === undefined) return yield* notFound("execution")
+  const { next, spans } = found
+  const cursor = next && spanCursor.write(next)
+  return json(
+    { spans, next_cursor: cursor },
+    { headers: { link: opaqueLinks({ base: publicUrl ?? "", target: request.url }, cursor) } }
+  )
+})
+
 /** The handlers of the routes below `/api/v1/executions`, but for the stream. */
 export const makeExecutionHandlers = Effect.gen(function* () {
   const { publicUrl, topicRetentionMs } = yield* ApiSettings
@@ -121,6 +177,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
   const writes = yield* TraceWrites
   const graphText = traceGraphs(store)
   const reads = traceReads(store, projection)
+  const parts: ReadParts = { publicUrl, store, projection, reads }
   const write = (operation: ReadWrite) =>
     Effect.provideService(writeOne(operation), TraceWrites, writes)
 
@@ -154,25 +211,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
       return json({ ...execution, topic_copy_until: topicCopyUntil(since, topicRetentionMs) })
     }),
 
-    listExecutions: Effect.fnUntraced(function* (input: RequestOf<typeof listExecutions>) {
-      const { query: asked, request } = input
-      const { page, pageSize, selection } = asked
-      const { tenantId } = yield* CurrentPrincipal
-      const { deduplicate } = yield* readableView(projection, tenantId)
-      const offset = (page - 1) * pageSize
-      const found = yield* store.page(
-        { tenantId, ...selection, offset, limit: pageSize },
-        deduplicate
-      )
-      const chunks = found.executions.pipe(
-        Stream.map((some) => some.flatMap((facts) => toExecution(facts) ?? []))
-      )
-      const rest = { total: found.total, page, page_size: pageSize }
-      const link = linkOf(request, publicUrl, asked, found.total)
-      if (found.isLarge) return largePage(request, tenantId, chunks, rest, link)
-      const executions = (yield* Stream.runCollect(chunks)).flat()
-      return json({ executions, ...rest }, { headers: { link } })
-    }),
+    listExecutions: (input: RequestOf<typeof listExecutions>) => pageOfExecutions(parts, input),
 
     getExecution: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
@@ -190,28 +229,7 @@ export const makeExecutionHandlers = Effect.gen(function* () {
       return json(span, { status: 201, headers: createdAt(publicUrl, SPANS_PATH, span.id) })
     }),
 
-    listSpans: Effect.fnUntraced(function* (input: RequestOf<typeof listSpans>) {
-      const { params, query, request } = input
-      const { id } = params
-      const { cursor: after, page_size: itemsMax = TRACE_PAGE_SIZE } = query
-      const { tenantId } = yield* CurrentPrincipal
-      yield* readableView(projection, tenantId)
-      if (wantsLines(request)) {
-        const chunks = yield* reads.allSpans(tenantId, id, after)
-        if (chunks === undefined) return yield* notFound("execution")
-        const items = chunks.pipe(Stream.flattenIterable, Stream.grouped(LINES_AT_ONCE))
-        return linesResponse(request, items, { operation: "listSpans", tenantId })
-      }
-      const bounds = { itemsMax, bytesMax: TRACE_PAGE_BYTES_MAX }
-      const found = yield* reads.spans(tenantId, id, after, bounds)
-      if (found === undefined) return yield* notFound("execution")
-      const { next, spans } = found
-      const cursor = next && spanCursor.write(next)
-      return json(
-        { spans, next_cursor: cursor },
-        { headers: { link: opaqueLinks({ base: publicUrl ?? "", target: request.url }, cursor) } }
-      )
-    }),
+    listSpans: (input: RequestOf<typeof listSpans>) => spansOfExecution(parts, input),
 
     getDag: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal
