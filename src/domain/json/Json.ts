@@ -136,12 +136,12 @@ export class JsonReader {
     return Number(source)
   }
 
-  #expected(what: string): never {
-    const before = this.#text.slice(0, this.#at)
+  #expected(what: string, at = this.#at): never {
+    const before = this.#text.slice(0, at)
     const line = before.split("\n").length
-    const column = this.#at - before.lastIndexOf("\n")
+    const column = at - before.lastIndexOf("\n")
     throw new SyntaxError(
-      this.#at >= this.#text.length
+      at >= this.#text.length
         ? `the text ends where ${what} is expected`
         : `${what} is expected at line ${line}, column ${column}`
     )
@@ -187,11 +187,12 @@ export class JsonReader {
   /** Put a value into its container: the container if it ends there, UNFINISHED if it goes on. */
   #place(value: unknown): unknown {
     this.valueEnds(value)
-    const container = this.#containers.at(-1)!
+    const top = this.#containers.length - 1
+    const container = this.#containers[top]!
     const isArray = Array.isArray(container)
     if (isArray) {
       if (container !== DEEP_ARRAY) container.push(value)
-    } else if (container !== DEEP_OBJECT) setMember(container, this.#keys.at(-1)!, value)
+    } else if (container !== DEEP_OBJECT) setMember(container, this.#keys[top]!, value)
     this.#skipSpace()
     const code = this.#text.charCodeAt(this.#at)
     if (code === COMMA) {
@@ -223,36 +224,30 @@ export class JsonReader {
   #readString(): string {
     const text = this.#text
     const start = this.#at
+    let at = start + 1
     let isEscaped = false
-    this.#at += 1
     for (;;) {
-      const code = text.charCodeAt(this.#at)
+      const code = text.charCodeAt(at)
       if (code === QUOTE) break
       if (code === BACKSLASH) {
         isEscaped = true
-        this.#skipEscape()
+        at += this.#escapeLength(at)
       } else if (code >= 0x20) {
-        this.#at += 1
+        at += 1
       } else {
-        this.#expected("a closing quote, or control characters escaped,")
+        this.#expected("a closing quote, or control characters escaped,", at)
       }
     }
-    this.#at += 1
+    this.#at = at + 1
     // V8's bug is about keys, so a string alone is read right.
-    return isEscaped
-      ? (JSON.parse(text.slice(start, this.#at)) as string)
-      : text.slice(start + 1, this.#at - 1)
+    return isEscaped ? (JSON.parse(text.slice(start, at + 1)) as string) : text.slice(start + 1, at)
   }
 
-  #skipEscape(): void {
-    const letter = this.#text.charAt(this.#at + 1)
-    if (letter === "u" && HEX_DIGITS.test(this.#text.slice(this.#at + 2, this.#at + 6))) {
-      this.#at += 6
-    } else if (letter !== "" && STRING_ESCAPES.includes(letter)) {
-      this.#at += 2
-    } else {
-      this.#expected("an escape of JSON")
-    }
+  #escapeLength(at: number): number {
+    const letter = this.#text.charAt(at + 1)
+    if (letter === "u" && HEX_DIGITS.test(this.#text.slice(at + 2, at + 6))) return 6
+    if (letter !== "" && STRING_ESCAPES.includes(letter)) return 2
+    return this.#expected("an escape of JSON", at)
   }
 
   #readNumber(): unknown {
