@@ -3,7 +3,7 @@
  * all hashes true. Made by the functions that make the real ones.
  */
 import { Schema } from "effect"
-import { GENESIS_HASH } from "../domain/chain/LinkHash.ts"
+import { GENESIS_HASH } from "../domain/chain/Chains.ts"
 import { AuditEvent } from "../domain/events/AuditEvent.ts"
 import {
   appendSuffix,

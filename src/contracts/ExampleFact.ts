@@ -2,7 +2,7 @@
  * One stored trace fact as an example of the published contracts: the first of its chain, with
  * details, all hashes true. Made by the functions that make the real ones.
  */
-import { GENESIS_HASH } from "../domain/chain/LinkHash.ts"
+import { GENESIS_HASH } from "../domain/chain/Chains.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"
 import { factDetailsHash, storeFact } from "../domain/traces/TraceFact.ts"
 

@@ -10,7 +10,7 @@ export const YEAR_MAX = 2261
 
 const FORM = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[-+]\d\d:\d\d)$/
 
-/** Where the parts of that form stand; the offset is counted from the end. */
+/** Positions of the parts of that form; the offset is counted from the end. */
 const MONTH_AT = 5
 const DAY_AT = 8
 const TIME_MARK_AT = 10

@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import { Heads } from "../actors/follower/Heads.ts"
+import type { Head } from "../domain/chain/Chains.ts"
 import { treeNameOf } from "../domain/chain/Chains.ts"
-import type { Head } from "../domain/chain/Head.ts"
 import { conditionsOf, type EventFilter } from "../domain/events/EventFilter.ts"
 import { sha256Hex } from "../domain/Identifiers.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"
@@ -45,7 +45,7 @@ export interface ExportScope {
   /** As it was asked for, bounds included. */
   readonly filter: EventFilter
   readonly bounds: Bounds
-  /** The conditions beside the bounds, in the words of the API; undefined if there are none. */
+  /** The conditions other than the bounds, named as in the API; undefined if there are none. */
   readonly conditions: JsonObject | undefined
   /** The check of the whole span: `verified_at` is `generatedAt`, and no time is in it besides. */
   readonly verification: TenantReport
@@ -93,7 +93,7 @@ export const boundsOf = ({ from, fromSequence, to, toSequence }: EventFilter): B
   to_sequence: toSequence ?? null
 })
 
-/** The conditions beside the bounds; undefined for none. */
+/** The conditions other than the bounds; undefined for none. */
 export const conditionsBeside = (filter: EventFilter): JsonObject | undefined => {
   const conditions = conditionsOf(filter)
   return conditions.length === 0 ? undefined : Object.fromEntries(conditions)

@@ -3,8 +3,8 @@
  * collects what does not hold. Pure; knows no store.
  */
 
-import type { Head } from "../domain/chain/Head.ts"
-import { GENESIS_HASH } from "../domain/chain/LinkHash.ts"
+import type { Head } from "../domain/chain/Chains.ts"
+import { GENESIS_HASH } from "../domain/chain/Chains.ts"
 import { BLOCK_EVENTS, type RecomputedBlock } from "../ports/ChainRecompute.ts"
 import type { ConflictRow } from "../ports/EventStore.ts"
 import type { JudgedRecord, JudgedRow } from "./ChainSource.ts"

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
-import type { Head } from "../domain/chain/Head.ts"
+import type { Head } from "../domain/chain/Chains.ts"
 import { type AuditEvent, AuditEvent as AuditEventSchema } from "../domain/events/AuditEvent.ts"
 import { faultOf, type Recomputed, recompute, SCHEME } from "../domain/events/HashChain.ts"
 import { canonicalize } from "../domain/json/CanonicalJson.ts"

@@ -3,8 +3,8 @@
  * counts fact numbers, and collects what does not hold. Pure; knows no store.
  */
 
-import type { Head } from "../domain/chain/Head.ts"
-import { GENESIS_HASH } from "../domain/chain/LinkHash.ts"
+import type { Head } from "../domain/chain/Chains.ts"
+import { GENESIS_HASH } from "../domain/chain/Chains.ts"
 import { type RecomputedFact, recomputeFact, type TraceFact } from "../domain/traces/TraceFact.ts"
 import type { StoredRow } from "../ports/EventStore.ts"
 import type { FactLink } from "../ports/TraceStore.ts"

@@ -10,8 +10,8 @@
 import { Clock, Context, Effect, Layer, Stream } from "effect"
 import { ChainEnds } from "../actors/chainEnds/ChainEnds.ts"
 import { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
+import type { Head } from "../domain/chain/Chains.ts"
 import { type Chain, treeNameOf } from "../domain/chain/Chains.ts"
-import type { Head } from "../domain/chain/Head.ts"
 import {
   BLOCK_EVENTS,
   blockOf,

@@ -153,7 +153,7 @@ export const TraceVerifyReport = Schema.Struct({
   facts_checked: Count.annotate({ description: "Facts of every type." }),
   events_checked: Count.annotate({ description: "The same as `facts_checked`." }),
   head: Schema.NullOr(Head).annotate({
-    description: "The end of the tenant's chain of facts, as the log tells it."
+    description: "The end of the tenant's chain of facts, as the log has it."
   }),
   erased_events: Count.annotate({ description: "Facts whose details were erased." }),
   breaks: Schema.Array(TraceBreak).annotate({ description: "The first 100." })

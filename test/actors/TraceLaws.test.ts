@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { TraceCommand } from "../../src/actors/sequencer/traces/MissingExecutions.ts"
-import { GENESIS_HASH } from "../../src/domain/chain/LinkHash.ts"
+import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
 import { parseFact, recomputeFact, type TraceFact } from "../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../src/domain/traces/TraceOperation.ts"
 import { foldFacts, type TraceView } from "../../src/domain/traces/TraceView.ts"

@@ -1,7 +1,7 @@
 /** The second implementation, which shares no code with this one, on vectors and on our events. */
 import { readdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { GENESIS_HASH } from "../../src/domain/chain/LinkHash.ts"
+import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
 import { appendSuffix, linkHash } from "../../src/domain/events/HashChain.ts"
 import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import { runIndependent, vectorsPath } from "../support/Independent.ts"

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref, Stream } from "effect"
-import { GENESIS_HASH } from "../../src/domain/chain/LinkHash.ts"
+import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { eraseEvent } from "../../src/domain/events/HashChain.ts"
 import { ChainRecompute } from "../../src/ports/ChainRecompute.ts"

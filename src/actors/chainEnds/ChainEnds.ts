@@ -4,9 +4,8 @@
  * the store nor `alk.state` can shorten a chain.
  */
 import { Context, type Effect } from "effect"
-import type { ChainKey } from "../../domain/chain/Chains.ts"
+import type { ChainKey, Head } from "../../domain/chain/Chains.ts"
 import type { CheckpointRecord } from "../../domain/chain/Checkpoint.ts"
-import type { Head } from "../../domain/chain/Head.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 
 /** The first record that a topic still holds of a partition. */

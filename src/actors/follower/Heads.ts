@@ -3,8 +3,7 @@
  * serving. What verification expects is the last record of the chain's own topic, see ChainEnds.
  */
 import { Context, type Effect } from "effect"
-import type { ChainKey } from "../../domain/chain/Chains.ts"
-import type { Head } from "../../domain/chain/Head.ts"
+import type { ChainKey, Head } from "../../domain/chain/Chains.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 
 export class Heads extends Context.Service<

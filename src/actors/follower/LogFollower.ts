@@ -4,9 +4,9 @@
  * the result. Owns nothing that another process couldn't rebuild from the same topics.
  */
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
+import type { Head } from "../../domain/chain/Chains.ts"
 import { chainOfTree, treeNameOf } from "../../domain/chain/Chains.ts"
 import { readCheckpoint } from "../../domain/chain/Checkpoint.ts"
-import type { Head } from "../../domain/chain/Head.ts"
 import { reasonOf } from "../../domain/json/RecordFields.ts"
 import { noProgress, type Progress, readProgress } from "../../domain/records/Progress.ts"
 import { type Receipt, readReceipt, readVerdict } from "../../domain/records/Receipt.ts"

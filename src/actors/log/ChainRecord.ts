@@ -1,8 +1,7 @@
 /** A record of `alk.events` or `alk.traces` as a link of its chain. */
 
 import { type ChainLink, linkOf } from "../../domain/chain/ChainLink.ts"
-import type { Chain } from "../../domain/chain/Chains.ts"
-import type { Head } from "../../domain/chain/Head.ts"
+import type { Chain, Head } from "../../domain/chain/Chains.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 
 /** Undefined for what is no link of the tenant that the record's key names. */

@@ -4,7 +4,7 @@
  */
 import { type ChainKey, treeNameOf } from "../../domain/chain/Chains.ts"
 import { type CheckpointRecord, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
-import type { Head } from "../../domain/chain/Head.ts"
+import type { Head } from "../../domain/chain/Chains.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import {

@@ -1,6 +1,6 @@
 /** The receipts that a step writes: what became of a command, before offsets are known. */
 
-import type { Head } from "../../domain/chain/Head.ts"
+import type { Head } from "../../domain/chain/Chains.ts"
 import type { Command, ItemError } from "../../domain/records/Command.ts"
 import type { Duplicate } from "../../domain/records/Receipt.ts"
 import type { WindowEntry } from "../../domain/records/StateRecords.ts"

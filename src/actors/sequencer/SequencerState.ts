@@ -8,7 +8,7 @@ import {
   readCheckpoint,
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
-import type { Head } from "../../domain/chain/Head.ts"
+import type { Head } from "../../domain/chain/Chains.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
 import { isWriter } from "../../domain/records/CommandWriter.ts"

@@ -4,8 +4,8 @@
  * into chunks, and a command that can't be applied changes nothing but its own receipt.
  */
 
-import type { Head } from "../../domain/chain/Head.ts"
-import { GENESIS_HASH } from "../../domain/chain/LinkHash.ts"
+import type { Head } from "../../domain/chain/Chains.ts"
+import { GENESIS_HASH } from "../../domain/chain/Chains.ts"
 import { appendSuffix, linkHash } from "../../domain/events/HashChain.ts"
 import {
   type Command,

@@ -1,11 +1,10 @@
 /**
  * The chain fields of a stored event or trace fact, read from the end of its JSON without parsing
- * the rest. Enough to see whether one record follows another; whether the hashes are right is
- * verification's business.
+ * the rest. Enough to see whether one record follows another; verification checks the hashes.
  */
 import { parseJson } from "../json/Json.ts"
 import type { Chain } from "./Chains.ts"
-import { GENESIS_HASH } from "./LinkHash.ts"
+import { GENESIS_HASH } from "./Chains.ts"
 
 export interface ChainLink {
   readonly tenantId: string
@@ -17,7 +16,7 @@ export interface ChainLink {
 }
 
 /** Where the sequencer's part of a stored event begins; nothing the client sent can follow it. */
-const MARK = ',"tenant_id":'
+const SUFFIX_START = ',"tenant_id":'
 
 interface ChainFields {
   readonly tenant_id?: unknown
@@ -31,7 +30,7 @@ interface ChainFields {
 
 /** The link of a stored event or fact, or undefined if the bytes don't end like one. */
 export const linkOf = (body: Buffer, chain: Chain = "events"): ChainLink | undefined => {
-  const at = body.lastIndexOf(MARK)
+  const at = body.lastIndexOf(SUFFIX_START)
   if (at === -1) return undefined
   let suffix: ChainFields
   try {
@@ -59,7 +58,7 @@ export const linkOf = (body: Buffer, chain: Chain = "events"): ChainLink | undef
     : undefined
 }
 
-/** The link that another one may follow, as far as that takes. */
+/** What of a link decides whether another one follows it. */
 export type Before = Pick<ChainLink, "sequenceNumber" | "hash">
 
 /** True if a link is the next one of the chain, or the first one. */

@@ -1,7 +1,8 @@
 /**
- * The two chains of a tenant, of audit events and of trace facts, and the names of their Merkle
- * trees. What is in them, HashChain and TraceFact say.
+ * The two chains of a tenant, of audit events and of trace facts: the hash that links their records,
+ * their ends, and the names of their Merkle trees. HashChain and TraceFact have their content.
  */
+import { hash as digest } from "node:crypto"
 
 export const chains = ["events", "traces"] as const
 /** A chain by the name of its topic. */
@@ -27,3 +28,33 @@ export const chainOfTree = (treeName: string): ChainKey =>
   treeName.endsWith(TRACES_SUFFIX)
     ? { tenantId: treeName.slice(0, -TRACES_SUFFIX.length), chain: "traces" }
     : { tenantId: treeName, chain: "events" }
+
+/** The end of one tenant's chain. */
+export interface Head {
+  readonly sequence_number: number
+  readonly hash: string
+  /** Canonical microsecond form. */
+  readonly created_at: string
+}
+
+/** `prev_hash` of the first record of a chain. */
+export const GENESIS_HASH = "0".repeat(64)
+
+/** What ties a record to its place. */
+export interface LinkInput {
+  readonly tenantId: string
+  readonly sequenceNumber: number
+  /** Canonical microsecond form. */
+  readonly createdAt: string
+  readonly contentHash: string
+  readonly prevHash: string
+}
+
+/** The `hash` of a record in a chain of this scheme: 64 hex digits. */
+export const linkHashOf = (scheme: string, link: LinkInput): string =>
+  digest(
+    "sha256",
+    `${scheme}\n${link.tenantId}\n${link.sequenceNumber}\n${link.createdAt}\n${link.contentHash}`
+      + `\n${link.prevHash}`,
+    "hex"
+  )

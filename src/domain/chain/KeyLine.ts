@@ -83,7 +83,7 @@ export const nextKeyOf = ({ extensions }: Pick<OpenedCheckpoint, "extensions">) 
 
 /**
  * Why the signatures of a key count: `root` the service began with it, `endorsed` by a key that
- * counts itself, `listed` by whoever verifies. Those of an `unendorsed` key are refused.
+ * counts itself, `listed` by the verifier. Those of an `unendorsed` key are refused.
  */
 export type KeyTrust = "root" | "endorsed" | "listed" | "unendorsed"
 
@@ -173,7 +173,7 @@ const successorOf = (
   return undefined
 }
 
-/** What is known of one tree beside the keys. */
+/** What one tree adds to the line of keys. */
 export interface TreeKeys {
   /** First line of the tree's checkpoints. */
   readonly origin: string

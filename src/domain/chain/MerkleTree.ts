@@ -1,7 +1,7 @@
 /**
  * The Merkle tree of RFC 9162 (section 2.1) over the hashes of a chain's events: its roots, the
- * proofs that an event stands in it and that it only ever grew, and their verification. Holds no
- * leaves: whoever asks for a proof says where the hashes of complete subtrees come from.
+ * proofs that an event is in it and that it only ever grew, and their verification. Holds no leaves:
+ * callers provide the hashes of complete subtrees.
  *
  * A node (level, index) is the complete subtree over the leaves index * 2^level up to, exclusive,
  * (index + 1) * 2^level; leaf i is the event with the sequence number i + 1.
@@ -46,7 +46,7 @@ export const nodeHash = (left: Buffer, right: Buffer): Buffer => {
   return digest("sha256", nodeInput, "buffer")
 }
 
-/** The hash over complete subtrees that stand side by side, from left to right, largest first. */
+/** The hash over adjacent complete subtrees, from left to right, largest first. */
 const fold = (hashes: ReadonlyArray<Buffer>): Buffer =>
   hashes.reduceRight((right, left) => nodeHash(left, right))
 
@@ -162,7 +162,7 @@ const powerWithin = (size: number): number => {
 /** Leaves of the left subtree of a tree of at least 2 leaves. */
 const leftOf = (size: number): number => powerWithin(size - 1)
 
-/** The complete subtrees of the `size` leaves from `start`, where a subtree of a tree stands. */
+/** The complete subtrees of the `size` leaves from `start`, where a subtree of a tree begins. */
 const partOf = (start: number, size: number): ProofPart => {
   const nodes: Array<TreeNode> = []
   let at = start
@@ -189,14 +189,17 @@ export const rootPart = (size: number): ProofPart => {
 }
 
 /**
- * The inclusion proof of the leaf `index` in the tree of `size` leaves, nearest sibling first.
- * @throws RangeError if the tree has no such leaf
+ * From the root down to the subtree of the leaf `index` at which `isEnd`: that subtree, and the
+ * siblings on the way.
  */
-export const inclusionParts = (index: number, size: number): ReadonlyArray<ProofPart> => {
-  refuse(!isSize(size) || !isSize(index) || index >= size, `no leaf ${index} of ${size}`)
+const descend = (
+  size: number,
+  index: number,
+  isEnd: (start: number, length: number) => boolean
+) => {
   const parts: Array<ProofPart> = []
   let [start, length] = [0, size]
-  while (length > 1) {
+  while (!isEnd(start, length)) {
     const left = leftOf(length)
     if (index < start + left) {
       parts.push(partOf(start + left, length - left))
@@ -207,7 +210,16 @@ export const inclusionParts = (index: number, size: number): ReadonlyArray<Proof
       length -= left
     }
   }
-  return parts.reverse()
+  return { parts, start, length }
+}
+
+/**
+ * The inclusion proof of the leaf `index` in the tree of `size` leaves, nearest sibling first.
+ * @throws RangeError if the tree has no such leaf
+ */
+export const inclusionParts = (index: number, size: number): ReadonlyArray<ProofPart> => {
+  refuse(!isSize(size) || !isSize(index) || index >= size, `no leaf ${index} of ${size}`)
+  return descend(size, index, (_start, length) => length === 1).parts.reverse()
 }
 
 /**
@@ -218,20 +230,9 @@ export const inclusionParts = (index: number, size: number): ReadonlyArray<Proof
 export const consistencyParts = (first: number, second: number): ReadonlyArray<ProofPart> => {
   refuse(!isSize(first) || !isSize(second) || first > second, `no sizes: ${first}, ${second}`)
   if (first === 0 || first === second) return []
-  const parts: Array<ProofPart> = []
-  let [start, length] = [0, second]
-  while (first < start + length) {
-    const left = leftOf(length)
-    if (first <= start + left) {
-      parts.push(partOf(start + left, length - left))
-      length = left
-    } else {
-      parts.push(partOf(start, left))
-      start += left
-      length -= left
-    }
-  }
-  // The first tree itself is known to whoever verifies, where it is one complete subtree.
+  const isEnd = (start: number, length: number) => first >= start + length
+  const { length, parts, start } = descend(second, first - 1, isEnd)
+  // A verifier has the root of the first tree, where that is one complete subtree.
   if (start > 0) parts.push(partOf(start, length))
   return parts.reverse()
 }

@@ -16,7 +16,7 @@ export const EVENT_BYTES_MAX = 64 * 1024
 export const METADATA_BYTES_MAX = 32 * 1024
 /** Characters of `action`. */
 export const ACTION_LENGTH_MAX = 128
-/** Characters of `actor.email`: 64 before the @ and 255 behind it (RFC 5321, section 4.5.3.1). */
+/** Characters of `actor.email`: 64 before the @ and 255 after it (RFC 5321, section 4.5.3.1). */
 export const EMAIL_LENGTH_MAX = 320
 /** Characters of `resource.name`. */
 export const NAME_LENGTH_MAX = 1_024
@@ -26,7 +26,7 @@ export const RESERVED_ACTION_PREFIX = "alk."
 
 /** Dotted names, `document.read`; their length is limited apart from their form. */
 export const ACTION_FORM = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+$/u
-/** Any text but an unpaired surrogate and U+0000. */
+/** Any text without unpaired surrogates and U+0000. */
 const TEXT_FORM = /^[^\u0000\ud800-\udfff]*$/u
 
 /** True for at most `lengthMax` whole Unicode characters without U+0000. */

@@ -4,7 +4,7 @@
  * its test vectors are in schemas/vectors.
  */
 import { hash as digest } from "node:crypto"
-import { type LinkInput, linkHashOf } from "../chain/LinkHash.ts"
+import { type LinkInput, linkHashOf } from "../chain/Chains.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
 import type { JsonObject } from "../json/StrictJson.ts"
 import type { AuditEvent } from "./AuditEvent.ts"

@@ -1,7 +1,6 @@
 /**
- * RFC 8785 (JCS): the one text of a JSON value, whose bytes are hashed and stored. The npm package
- * `canonicalize` is the definition, a property test holds this faster way to it. Knows nothing of
- * what the value means.
+ * RFC 8785 (JCS): the one text of a JSON value, whose bytes are hashed and stored. A property test
+ * compares this faster code with the npm package `canonicalize`.
  */
 import type { JsonObject, JsonValue } from "./StrictJson.ts"
 
@@ -70,7 +69,7 @@ const writeArray = (elements: ReadonlyArray<JsonValue>): string => {
 /** Keys up to which sorting them by insertion is faster than the engine's sort. */
 const FEW_KEYS = 16
 
-/** Sort in place by UTF-16 code units, as RFC 8785, section 3.2.3, wants it. */
+/** Sort in place by UTF-16 code units, as RFC 8785, section 3.2.3, requires. */
 const sortKeys = (keys: Array<string>): Array<string> => {
   if (keys.length > FEW_KEYS) return keys.sort()
   for (let index = 1; index < keys.length; index++) {

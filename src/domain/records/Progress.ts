@@ -1,6 +1,6 @@
 /**
  * The record of `alk.progress`: how far the projection has made a partition visible. The topic is
- * compacted, the newest record of a partition is what holds.
+ * compacted, only the newest record of a partition counts.
  */
 import { Schema, Struct } from "effect"
 import { digits, natural } from "../Forms.ts"
@@ -19,9 +19,9 @@ export const Progress = Schema.Struct({
   traces_next: natural("Every record of alk.traces below this offset can be queried."),
   checkpoints_next: natural("Every record of alk.checkpoints below this offset can be queried."),
   final: Schema.Boolean.annotate({
-    description: "Rows may stand in the store twice: readers must merge while reading."
+    description: "Rows may be in the store twice: readers must merge while reading."
   }),
-  duplicates_from: natural("While final: the lowest offset that may stand there twice."),
+  duplicates_from: natural("While final: the lowest offset that may be there twice."),
   trace_duplicates_from: natural("The same for alk.traces."),
   rebuilding: Schema.Boolean.annotate({
     description: "The partition's view is being built anew and must not be shown."
@@ -54,7 +54,7 @@ const decode = recordDecoder(
 export const readProgress = (partition: number, value: Buffer): Progress => {
   const progress = decode(value)
   if (progress.partition !== partition) {
-    throw new RecordUnreadable("progress: partition is not the one that its record stands in")
+    throw new RecordUnreadable("progress: partition is not the one that its record is in")
   }
   return { ...noProgress(partition), ...progress }
 }

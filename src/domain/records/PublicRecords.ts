@@ -1,7 +1,6 @@
 /**
  * The public records: stored events, trace facts and checkpoints, with CloudEvents headers. They are
- * the contract of everyone who reads the topics directly, so they say no more than what holds for
- * every deployment.
+ * the contract for direct readers of the topics, so they say only what is true of every deployment.
  */
 import { Schema, Struct } from "effect"
 import { CheckpointRecord } from "../chain/Checkpoint.ts"
@@ -71,7 +70,7 @@ export const traceFactRecord: RecordContract = {
   topic: "traces",
   title: "Trace fact",
   description:
-    "One fact about an execution, told apart by `type`. No other members exist in this version: "
+    "One fact about an execution; `type` says which. No other members exist in this version: "
     + "what is not listed here is not covered by the hashes.",
   key: partitionKey,
   headers: headers(TRACE_FACT_TYPE, {

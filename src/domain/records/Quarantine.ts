@@ -49,7 +49,7 @@ export const quarantineRecords: ReadonlyArray<RecordContract> = [
     title: "Marker of authenticated records",
     description:
       "Written once, to partition 0: from these offsets on a record of alk.registry, alk.commands, "
-      + "alk.state or alk.progress needs a MAC. It stands here because the topic is not compacted.",
+      + "alk.state or alk.progress needs a MAC. It is here because the topic is not compacted.",
     key: Schema.Literal(MARKER_KEY),
     headers: Schema.Struct({ [MAC_HEADER]: macHeader }),
     value: Marker

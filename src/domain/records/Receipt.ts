@@ -1,5 +1,5 @@
 /**
- * The outcome of one command, as it stands on `alk.receipts` and in the store. What a client sees of
+ * The outcome of one command, as it is on `alk.receipts` and in the store. What a client sees of
  * it is `toAnswer`; whether it may be called committed yet depends on what the projection has shown.
  */
 import { Schema } from "effect"
@@ -22,7 +22,7 @@ import { FORMAT_HEADER } from "./Topics.ts"
 
 export const Duplicate = Schema.Struct({
   index: natural("Place of the item in the request."),
-  sequence_number: sequence("Where the first event with this id and content stands.")
+  sequence_number: sequence("Of the first event with this id and content.")
 })
 export type Duplicate = typeof Duplicate.Type
 
@@ -37,8 +37,8 @@ export const Receipt = Schema.Struct({
   receipt_id: text("What the 202 answer named; of a probe, its attempt."),
   tenant_id: tenantOrProbe("Whose receipt it is."),
   status: Schema.Literals(["committed", "failed"]),
-  accepted: natural("Items that stand in the chain, duplicates included."),
-  rejected: natural("Items that don't."),
+  accepted: natural("Items that are in the chain, duplicates included."),
+  rejected: natural("Items that are not."),
   ids: Schema.Array(Schema.String).annotate({
     description: "Ids of the accepted items, duplicates included, in the order of the request."
   }),
@@ -74,13 +74,13 @@ export const Receipt = Schema.Struct({
 })
 export type Receipt = typeof Receipt.Type
 
-/** The sequencer's word on an attempt that repeats an `Idempotency-Key`. Never projected. */
+/** The decision on an attempt that repeats an `Idempotency-Key`. Never projected. */
 export const AttemptVerdict = Schema.Struct({
   receipt_id: text("Receipt of the first attempt."),
   tenant_id: tenantOrProbe("Whose request it was."),
   attempt: text("The attempt that repeated the key."),
   verdict: Schema.Literals(["repeat", "mismatch"]).annotate({
-    description: "repeat: the first answer stands. mismatch: the body was another one."
+    description: "repeat: the first answer is repeated. mismatch: the body was another one."
   }),
   waited: Schema.optionalKey(Schema.Boolean).annotate({
     description: "Of a repeat: whether the first request waited for its commit."
@@ -126,10 +126,7 @@ export const readReceipt = (value: Buffer | string): Receipt => {
   return fields.value as unknown as Receipt
 }
 
-/**
- * The word on an attempt.
- * @throws RecordUnreadable
- */
+/** @throws RecordUnreadable */
 export const readVerdict: (value: Buffer) => AttemptVerdict = recordDecoder(
   AttemptVerdict,
   "verdict"
@@ -161,7 +158,7 @@ export const receiptRecords: ReadonlyArray<RecordContract> = [
     name: "attempt-verdict",
     topic: "receipts",
     title: "Attempt verdict",
-    description: "The sequencer's word on an attempt that repeats an Idempotency-Key.",
+    description: "The sequencer's decision on an attempt that repeats an Idempotency-Key.",
     key: tenantOrProbe("The tenant_id."),
     headers: headers(["verdict"]),
     value: AttemptVerdict

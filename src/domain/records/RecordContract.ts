@@ -1,6 +1,6 @@
 /**
- * What one kind of record on one topic is: key, headers and value as schemas, and the words around
- * them. The documents for readers are made from it.
+ * One kind of record on one topic: key, headers and value as schemas, and the texts of its
+ * documentation, which is generated from it.
  */
 import type { Schema } from "effect"
 import type { TopicKind } from "./Topics.ts"
@@ -14,8 +14,8 @@ export interface RecordContract {
   readonly key: Schema.Constraint
   /** Every header as text; Kafka itself knows them as bytes. */
   readonly headers: Schema.Constraint
-  /** The JSON of the value, or what stands for it where the value is not JSON. */
+  /** The JSON of the value, or a description of it where the value is not JSON. */
   readonly value: Schema.Constraint
-  /** Further definitions that the description speaks of, by name. */
+  /** Further definitions that the description refers to, by name. */
   readonly parts?: Readonly<Record<string, Schema.Constraint>>
 }

@@ -1,7 +1,7 @@
 /**
  * The message authentication code of internal records: HMAC-SHA256 (RFC 2104) with a key derived
- * from `ALK_SECRET`, over everything that a reader goes by. A record without the right one was not
- * written by this service. Says nothing about order: a copy of a genuine record is genuine.
+ * from `ALK_SECRET`, over everything that readers use. A record without a valid one was not written
+ * by this service. Copies of genuine records are genuine: order is checked elsewhere.
  */
 import { createHmac, hash, hkdfSync, timingSafeEqual } from "node:crypto"
 import { MAC_HEADER, RECEIPT_HEADER, TENANT_HEADER, WRITER_HEADER } from "./RecordHeaders.ts"
@@ -15,7 +15,7 @@ const authenticatedSet: ReadonlySet<TopicKind> = new Set(authenticatedTopics)
 /** True for topics whose records carry a MAC. */
 export const isAuthenticated = (topic: TopicKind): boolean => authenticatedSet.has(topic)
 
-/** Headers of authenticated records that a reader goes by, in the order of the MAC. */
+/** Headers of authenticated records that readers use, in the order of the MAC. */
 const COVERED_HEADERS = [FORMAT_HEADER, RECEIPT_HEADER, TENANT_HEADER, WRITER_HEADER]
 
 const KEY_LABEL = "alk-record-mac-key-v1"
@@ -23,7 +23,7 @@ const TEXT_LABEL = "alk-record-mac-v1"
 const KEY_BYTES = 32
 /** Bytes of a SHA-256 block. */
 const BLOCK_BYTES = 64
-/** Length that stands for what is not there. */
+/** Written as the length of what is absent. */
 const ABSENT = 0xffff_ffff
 const LENGTH_BYTES = 4
 /** Up to this size two one-shot hashes are faster than one HMAC object. */

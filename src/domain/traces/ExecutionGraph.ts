@@ -1,6 +1,6 @@
 /**
  * What caused what in one execution: spans as nodes in topological order, parents and causes as
- * edges. Pure; knows no store, and takes the spans as they are.
+ * edges. Pure.
  */
 import { hash } from "node:crypto"
 import { Schema } from "effect"
@@ -51,7 +51,7 @@ const edgeOf = (type: GraphEdge["type"], source: string, target: string): GraphE
 const isBefore = (left: Span, right: Span): boolean =>
   left.started_at === right.started_at ? left.id < right.id : left.started_at < right.started_at
 
-/** A heap that gives out the span that started first. */
+/** A heap ordered by start, then id. */
 class Waiting {
   readonly #spans: Array<Span> = []
 
@@ -91,7 +91,7 @@ class Waiting {
 const sourcesOf = ({ caused_by_span_ids, parent_span_id }: Span): ReadonlyArray<string> =>
   parent_span_id === undefined ? caused_by_span_ids : [parent_span_id, ...caused_by_span_ids]
 
-/** The spans that the root follows from, however far away. */
+/** The spans that the root follows from, directly or not. */
 const ancestorsOf = (rootSpanId: string, spans: ReadonlyMap<string, Span>): ReadonlySet<string> => {
   const found = new Set<string>()
   const pending = [rootSpanId]
@@ -107,7 +107,7 @@ const ancestorsOf = (rootSpanId: string, spans: ReadonlyMap<string, Span>): Read
 }
 
 /**
- * Spans that others name, but that were never sent. They stand below the root, but for those that
+ * Spans that others name, but that were never sent. Their parent is the root, except for those that
  * the root itself follows from.
  */
 const placeholders = ({ rootSpanId, spans }: GraphInput): ReadonlyMap<string, Span> => {
@@ -150,8 +150,8 @@ const followersOf = (
 }
 
 /**
- * Sources before targets, ties by start, then id. What stands on a cycle, which the sequencer never
- * lets in, or behind one, comes last by start and id: nothing is left out.
+ * Sources before targets, ties by start, then id. Spans on a cycle, which the sequencer refuses, or
+ * after one come last, by start and id.
  */
 const ordered = (
   spans: ReadonlyMap<string, Span>,
@@ -192,7 +192,7 @@ const criticalPath = (
     for (const id of followers.get(span.id) ?? []) {
       const follower = spans.get(id)!
       const followed = reached.get(id)
-      // On a cycle, which the sequencer never lets in, whatever comes later in the order.
+      // Only on a cycle, which the sequencer refuses.
       if (followed === undefined) continue
       const isLater =
         next === undefined

@@ -22,7 +22,7 @@ export const StoredExecution = Schema.Struct({
   last_offset: natural("Offset on alk.traces of its last fact."),
   touched_at: natural("Microseconds since 1970 when it was last named."),
   partial: Schema.Boolean.annotate({
-    description: "Spans that have no record of their own stand in the store."
+    description: "There are spans in the store that have no record of their own."
   })
 })
 export type StoredExecution = typeof StoredExecution.Type

@@ -5,7 +5,7 @@
  */
 import { hash as digest } from "node:crypto"
 import { Schema, Struct } from "effect"
-import { linkHashOf } from "../chain/LinkHash.ts"
+import { linkHashOf } from "../chain/Chains.ts"
 import { hex16, sequence, sha256, tenant, text, time } from "../Forms.ts"
 import { canonicalize, quote } from "../json/CanonicalJson.ts"
 import { isObject, parseJson } from "../json/Json.ts"

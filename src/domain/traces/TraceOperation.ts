@@ -1,6 +1,6 @@
 /**
- * What a client wants done to a trace, validated and ready for the sequencer, and its form on
- * `alk.commands`: one line of JSON per operation. Whether it may be done is the sequencer's to say.
+ * An operation of a client on a trace, validated and ready for the sequencer, and its form on
+ * `alk.commands`: one line of JSON per operation. The sequencer decides whether it is applied.
  */
 import { hash } from "node:crypto"
 import { Schema } from "effect"
@@ -109,7 +109,7 @@ export const RecordOtlpSpan = Schema.Struct({
   op: Schema.Literal("otlp.span"),
   index,
   executionId: text("The execution: derived from tenant and trace id."),
-  syntheticRootId: text("Stands for the root until it arrives: derived from the trace id."),
+  syntheticRootId: text("Represents the root until it arrives: derived from the trace id."),
   spanId,
   parentSpanId: Schema.optionalKey(text("Its parent.")),
   causedBy,
@@ -171,7 +171,7 @@ export const TraceResult = Schema.Struct({
   index,
   op: Schema.Literals(traceOperations),
   outcome: Schema.Literals(["created", "existing"]).annotate({
-    description: "existing: it was there already and stays as it is."
+    description: "existing: it was there already and is unchanged."
   }),
   execution_id: text("The execution it belongs to."),
   span_id: Schema.optionalKey(text("The span it belongs to.")),
@@ -184,7 +184,7 @@ export const encodeOperation = (operation: TraceOperation): string => JSON.strin
 
 /**
  * Undefined if the line holds no operation. Hot path, read by hand: the MAC of the command says that
- * this service wrote the line, so only what tells operations apart is looked at.
+ * this service wrote the line, so only its kind and index are checked.
  */
 export const decodeOperation = (line: string): TraceOperation | undefined => {
   try {

@@ -81,7 +81,7 @@ type Erasure = typeof Erasure.Type
 
 const readErasure = recordReader(Erasure)
 
-/** The erasure that a stored event is, if what it erased lies in the range. */
+/** The erasure that a stored event is, if what it erased is in the range. */
 const erasureWithin = ({ first, last }: SequenceRange, body: string): Erasure | undefined => {
   const event = readErasure(body)
   const target = event?.metadata.sequence_number

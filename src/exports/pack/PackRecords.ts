@@ -41,7 +41,7 @@ export const Manifest = Schema.Struct({
   bounds,
   filter: Schema.NullOr(
     Schema.Record(Schema.String, Schema.String).annotate({
-      description: "What the events satisfy beside the bounds, in the words of the API."
+      description: "What the events satisfy besides the bounds, named as in the API."
     })
   ),
   first_sequence_number: Schema.NullOr(place),

@@ -1,7 +1,7 @@
 /**
  * The parts of a tenant's Merkle tree that tie a span of links to a signed checkpoint: the complete
  * subtrees on its left and on its right, and inclusion proofs for events after it. With them and
- * the links themselves anybody can compute the root that was signed.
+ * the links themselves a reader can compute the root that was signed.
  */
 import { Effect } from "effect"
 import { hashesOf, inclusionParts, type TreeNode } from "../../domain/chain/MerkleTree.ts"
@@ -19,7 +19,7 @@ export const subtreesOf = (start: number, end: number): ReadonlyArray<TreeNode> 
   return nodes
 }
 
-/** `checkpoints/tree.json`: what stands beside the links of a pack. */
+/** `checkpoints/tree.json`: the subtrees beside the links of a pack. */
 export interface TreeEdges {
   /** The tree of the events before the first link. */
   readonly left: { readonly size: number; readonly hashes: ReadonlyArray<string> }

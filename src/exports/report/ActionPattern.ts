@@ -1,6 +1,6 @@
 /**
- * Patterns of actions: dotted like the actions themselves. `*` stands for any characters within a
- * segment, none included; `**` is a segment of its own and stands for one or more segments. Case is
+ * Patterns of actions: dotted like the actions themselves. `*` matches any characters within a
+ * segment, none included; `**` is a segment of its own and matches one or more segments. Case is
  * ignored. `firewall.**` is firewall.update and firewall.rule.update; `**.login*` is user.login and
  * user.login-failed.
  */

@@ -4,7 +4,7 @@
  * never that anything is met: that is the auditor's to judge.
  */
 import { Result, Schema } from "effect"
-import { Outcome } from "../../domain/events/AuditEvent.ts"
+import { Outcome, outcomes } from "../../domain/events/AuditEvent.ts"
 import { parseJson } from "../../domain/json/Json.ts"
 import {
   isActionPattern,
@@ -63,7 +63,7 @@ const ActionPattern = Schema.String.check(
   })
 ).annotate({
   description:
-    "Pattern of actions, case ignored. * stands for any characters within a segment, ** for one "
+    "Pattern of actions, case ignored. * matches any characters within a segment, ** one "
     + `or more segments. At most ${WILDCARDS_MAX} wildcards.`,
   examples: ["firewall.**", "**.login*"]
 })
@@ -141,8 +141,6 @@ export const parseMapping = (text: string): Result.Result<CriteriaMapping, strin
 
 /** The outcomes with which events of an action count; none for an action that does not. */
 export type OutcomesCounted = (action: string) => ReadonlyArray<Outcome>
-
-const outcomes: ReadonlyArray<Outcome> = ["success", "failure", "error"]
 
 /** An event counts once, however many rules mean it. */
 export const countedBy = ({ rules }: Criterion): OutcomesCounted => {

@@ -1,6 +1,6 @@
 /**
  * The mapping of reports that bring none of their own, published as `schemas/criteria.json`. Ids
- * are those of the 2017 trust services criteria; every word beside them is ours.
+ * are those of the 2017 trust services criteria; every other word is ours.
  */
 import type { CriteriaMapping } from "./Criteria.ts"
 

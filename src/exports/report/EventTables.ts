@@ -15,7 +15,7 @@ const CELL_LENGTH_MAX = 64
 export const outcomeMark = (outcome: EventLine["outcome"]): Html =>
   html`<span class="outcome ${outcome}">${outcome}</span>`
 
-/** As much as fits; the caption says that the mark stands for what was cut. */
+/** As much as fits; the caption explains the mark for what was cut. */
 const cell = ({ leftOut, text }: CutText): Html => {
   const characters = Array.from(text.slice(0, 2 * CELL_LENGTH_MAX))
   const isCut = leftOut > 0 || characters.length > CELL_LENGTH_MAX
@@ -61,7 +61,7 @@ const marksNote = (): string =>
   + "a break that is not listed, or a signed checkpoint, may concern it."
 
 const LINE_NOTE =
-  "Actor: e-mail address, else id. Hash: its first 8 digits. … stands for the rest of a value."
+  "Actor: e-mail address, else id. Hash: its first 8 digits. … means that the rest of a value was cut."
 
 export const eventTable = (
   caption: HtmlPart,

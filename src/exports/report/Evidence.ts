@@ -4,7 +4,9 @@
  * events that arrive meanwhile are in none of the numbers.
  */
 import { Effect, Stream } from "effect"
+import { GENESIS_HASH } from "../../domain/chain/Chains.ts"
 import type { Outcome } from "../../domain/events/AuditEvent.ts"
+import { ERASURE_ACTION } from "../../domain/events/Erasure.ts"
 import type { EventDimension } from "../../domain/events/EventFields.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import {
@@ -32,11 +34,6 @@ export const ERASURE_ROWS_MAX = 50
 export const GROUPS_MAX = 10
 /** Queries at once: the store serves others too. */
 const QUERIES_AT_ONCE = 2
-
-/** Hash before the first event of every chain: what a sample of an empty chain is drawn from. */
-const NO_HEAD = "0".repeat(64)
-
-const ERASED_ACTION = "alk.event.erased"
 
 export interface EvidenceRequest {
   readonly tenantId: string
@@ -174,11 +171,11 @@ const exceptionsOf = (reader: Reader, filter: EventFilter, outcome: Outcome) => 
 const erasuresOf = (reader: Reader, filter: EventFilter) => {
   const { action, actionPrefix, ...others } = filter
   const fits =
-    (action === undefined || action === ERASED_ACTION)
-    && (actionPrefix === undefined || ERASED_ACTION.startsWith(actionPrefix))
+    (action === undefined || action === ERASURE_ACTION)
+    && (actionPrefix === undefined || ERASURE_ACTION.startsWith(actionPrefix))
   if (!fits) return Effect.succeed({ total: 0, shown: [] })
   const page = { order: "desc", offset: 0, limit: ERASURE_ROWS_MAX } as const
-  return reader.page(page, { metadata: true }, { ...others, action: ERASED_ACTION })
+  return reader.page(page, { metadata: true }, { ...others, action: ERASURE_ACTION })
 }
 
 const sampleOf = (reader: Reader, seed: string, population: number) =>
@@ -263,7 +260,7 @@ export const collectEvidence = Effect.fn("Evidence.collect")(function* (request:
   const reader = readerOf(store, tenantId, filter, deduplicate)
   const outcomes = yield* reader.stats("outcome", 3)
   const population = outcomes.total
-  const seed = seedOf(tenantId, verification.head?.hash ?? NO_HEAD)
+  const seed = seedOf(tenantId, verification.head?.hash ?? GENESIS_HASH)
   const [actions, actorTypes, actors, resourceTypes, days] = yield* Effect.all(
     [
       reader.stats("action", GROUPS_MAX),

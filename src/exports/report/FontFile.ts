@@ -1,6 +1,6 @@
 /**
  * Which characters a WOFF file really has glyphs for, read from its `cmap` table (W3C WOFF 1.0,
- * OpenType 1.9 chapter cmap). The ranges that font packages publish beside their files promise
+ * OpenType 1.9 chapter cmap). The ranges that font packages publish with their files promise
  * more than the files hold.
  */
 import { inflateSync } from "node:zlib"

@@ -1,12 +1,12 @@
 /**
- * Which events a report must not show as if they held: by their sequence numbers among the breaks
- * that the verification found. Knows nothing of tables.
+ * Which events a report must not show as intact: by their sequence numbers among the breaks that
+ * the verification found.
  */
 import type { BreakReason, VerifyReport } from "../../verify/Verifier.ts"
 import { type Html, html, nothing } from "./Html.ts"
 
 /**
- * `broken`: a break names the event, or it lies outside of the chain. `in doubt`: a break that
+ * `broken`: a break names the event, or it is outside of the chain. `in doubt`: a break that
  * concerns it may not be listed, or a signed checkpoint contradicts the chain up to a later event.
  */
 export type Mark = "broken" | "in doubt"

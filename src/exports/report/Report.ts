@@ -2,6 +2,8 @@
  * What a report is made of: the request for it and the evidence that was collected. Sections are
  * pure functions of it.
  */
+
+import { defined } from "../../domain/Defined.ts"
 import {
   conditionsOf,
   type EventFilter,
@@ -58,7 +60,7 @@ export interface Report {
   readonly mapping: CriteriaMapping
   readonly organisation: string | undefined
   readonly logo: Logo | undefined
-  /** Which events must not be shown as if they held. */
+  /** Which events must not be shown as intact. */
   readonly marks: Marks
 }
 
@@ -80,12 +82,11 @@ export const chapterIds = [
 ] as const
 export type ChapterId = (typeof chapterIds)[number]
 
-/** `chapter 3`: how the chapters refer to one another. */
+/** `chapter 3`, for references between chapters. */
 export const chapter = (id: ChapterId): string => `chapter ${chapterIds.indexOf(id) + 1}`
 
 /** One numbered chapter. */
 export interface Section {
-  readonly id: ChapterId
   readonly title: string
   readonly body: (report: Report) => Html
 }
@@ -105,7 +106,7 @@ export const periodText = ({ survey }: Evidence): string =>
     ? "no events"
     : `${seconds(survey.period.from)} to ${seconds(survey.period.to)} UTC`
 
-/** Conditions beside the bounds of time, named as the parameters of the API. */
+/** Conditions other than the bounds of time, named as the parameters of the API. */
 export const reportedConditions = (filter: EventFilter): ReadonlyArray<NamedCondition> => {
   const { fromSequence, toSequence } = filter
   return [
@@ -122,7 +123,7 @@ export const isWholePopulation = ({ filter }: ReportInput): boolean =>
 /** Hexadecimal digits of a report's id. */
 const ID_DIGITS = 32
 
-/** Names one report: what was asked, by whom, when, and the end of the chain it speaks of. */
+/** Names one report: what was asked, by whom, when, and the end of its chain. */
 export const reportIdOf = (input: ReportInput): string => {
   const { filter, generatedAt, request, tenant, verification } = input
   const identity: JsonObject = {
@@ -139,10 +140,8 @@ export const reportIdOf = (input: ReportInput): string => {
 /** A command of a shell that prints the SHA-256 of the events that a filter means, as NDJSON. */
 export const digestCommand = ({ serviceUrl }: ReportRequest, bounded: EventFilter): string => {
   const { from, to } = bounded
-  const parameters: ReadonlyArray<readonly [string, string]> = [
-    ["order", "asc"],
-    ...(from === undefined ? [] : [["from", from] as const]),
-    ...(to === undefined ? [] : [["to", to] as const]),
+  const parameters = [
+    ...Object.entries(defined({ order: "asc", from, to })),
     ...reportedConditions(bounded)
   ]
   // A URL holds no character then that a shell would read in single quotes.

@@ -1,6 +1,6 @@
 /**
- * What an operator decides of every report: the mapping of criteria, and whose name and logo stand
- * on it. Files are read once, at the start, so that what is wrong with them stops the start.
+ * What an operator sets for every report: the mapping of criteria, and the name and logo on it.
+ * Files are read once, at the start, so that what is wrong with them stops the start.
  */
 import { readFileSync, statSync } from "node:fs"
 import { Effect, Result, Schema } from "effect"

@@ -1,5 +1,5 @@
 /**
- * Draws a random sample that anybody can draw again with a SHA-256 tool: positions in the
+ * Draws a random sample that a reader can draw again with a SHA-256 tool: positions in the
  * population follow from a seed, the seed from the head of the chain. Reads no events.
  */
 import { hash } from "node:crypto"

@@ -34,7 +34,7 @@ const EPOCH_WEEKDAY = 3
 
 interface Unit {
   readonly name: "day" | "week" | "month" | "quarter" | "year" | "decade"
-  /** Number of the interval that a day (days since the epoch) lies in. */
+  /** Number of the interval that a day (days since the epoch) is in. */
   readonly indexOf: (day: number) => number
   readonly labelOf: (index: number) => string
 }

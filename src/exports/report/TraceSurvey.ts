@@ -13,7 +13,7 @@ import { type CutText, cut } from "./ShownText.ts"
 
 /** Executions, and spans, that are gone through. */
 export const TRACE_ITEMS_MAX = 500_000
-/** Agents that are told apart. */
+/** Agents that are counted apart. */
 export const AGENTS_MAX = 1_000
 /** Failed executions that are listed, the newest. */
 export const FAILED_ROWS_MAX = 20

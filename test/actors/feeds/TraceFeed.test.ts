@@ -8,7 +8,7 @@ import { TestClock } from "effect/testing"
 import { LiveFeed } from "../../../src/actors/feeds/LiveFeed.ts"
 import { READER_LIMITS } from "../../../src/actors/feeds/Subscriber.ts"
 import { TraceFeed, type TraceSubscription } from "../../../src/actors/feeds/TraceFeed.ts"
-import { GENESIS_HASH } from "../../../src/domain/chain/LinkHash.ts"
+import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import {
   type FactCore,
   type FactDetails,

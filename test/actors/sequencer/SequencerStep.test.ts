@@ -14,7 +14,7 @@ import {
   type SequencerState
 } from "../../../src/actors/sequencer/SequencerState.ts"
 import { type ReceivedCommand, step } from "../../../src/actors/sequencer/SequencerStep.ts"
-import { GENESIS_HASH } from "../../../src/domain/chain/LinkHash.ts"
+import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import { linkHash } from "../../../src/domain/events/HashChain.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import {

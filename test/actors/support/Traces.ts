@@ -12,7 +12,7 @@ import { type EventMark, TraceDraft } from "../../../src/actors/sequencer/traces
 import { traceRecords } from "../../../src/actors/sequencer/traces/TraceRecords.ts"
 import { type EvictionLimits, TraceState } from "../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces, type TraceOutcome } from "../../../src/actors/sequencer/traces/TraceStep.ts"
-import type { Head } from "../../../src/domain/chain/Head.ts"
+import type { Head } from "../../../src/domain/chain/Chains.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import type { StateRecord } from "../../../src/domain/records/StateRecords.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"

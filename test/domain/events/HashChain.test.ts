@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { GENESIS_HASH } from "../../../src/domain/chain/LinkHash.ts"
+import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import {
   appendSuffix,

@@ -1,6 +1,6 @@
 /** Chains of stored events for tests of exports, built with the writer's own functions. */
 import { createHash } from "node:crypto"
-import { GENESIS_HASH } from "../../../src/domain/chain/LinkHash.ts"
+import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../src/domain/events/Erasure.ts"
 import {

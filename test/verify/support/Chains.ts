@@ -3,8 +3,8 @@
  * whatever a test changes afterwards is the only thing that is wrong.
  */
 
-import type { Head } from "../../../src/domain/chain/Head.ts"
-import { GENESIS_HASH } from "../../../src/domain/chain/LinkHash.ts"
+import type { Head } from "../../../src/domain/chain/Chains.ts"
+import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import {
   appendSuffix,
   bodyText,

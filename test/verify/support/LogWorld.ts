@@ -6,7 +6,7 @@ import { Effect, Layer } from "effect"
 import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
-import type { Head } from "../../../src/domain/chain/Head.ts"
+import type { Head } from "../../../src/domain/chain/Chains.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { EventLog } from "../../../src/ports/EventLog.ts"
 

@@ -4,8 +4,8 @@
  * folds them; which facts there are is not decided here.
  */
 
-import type { Head } from "../../../domain/chain/Head.ts"
-import { GENESIS_HASH } from "../../../domain/chain/LinkHash.ts"
+import type { Head } from "../../../domain/chain/Chains.ts"
+import { GENESIS_HASH } from "../../../domain/chain/Chains.ts"
 import type { WindowEntry } from "../../../domain/records/StateRecords.ts"
 import { microsOf } from "../../../domain/Timestamp.ts"
 import {

@@ -116,4 +116,4 @@ const body = (report: Report): Html => html`${alteredNotice(report)}
     event may count for several criteria, and many for none.</p>
   ${unassigned(report)}`
 
-export const criteriaMapping: Section = { id: "criteria", title: "Mapping to SOC 2 criteria", body }
+export const criteriaMapping: Section = { title: "Mapping to SOC 2 criteria", body }

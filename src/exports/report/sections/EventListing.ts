@@ -20,4 +20,4 @@ const body = (report: Report): Html => {
     ${eventTable(CAPTION, events, marks)}`
 }
 
-export const eventListing: Section = { id: "events", title: "Event listing", body }
+export const eventListing: Section = { title: "Event listing", body }

@@ -62,7 +62,7 @@ const agents = ({ evidence }: Report): Html => {
     left === 0
       ? nothing
       : html`<p class="note">${counted(left, "execution")} of other agents, not listed
-          here${otherAgents === 0 ? "" : ` (no more than ${count(AGENTS_MAX)} are told apart)`}.</p>`
+          here${otherAgents === 0 ? "" : ` (no more than ${count(AGENTS_MAX)} are counted apart)`}.</p>`
   }`
 }
 
@@ -145,4 +145,4 @@ const body = (report: Report): Html => {
     ${longest(report)}`
 }
 
-export const executions: Section = { id: "executions", title: "Agent executions", body }
+export const executions: Section = { title: "Agent executions", body }

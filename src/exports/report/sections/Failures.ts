@@ -81,4 +81,4 @@ const body = (report: Report): Html => html`
   <h2>Erasures</h2>
   ${erasuresPart(report)}`
 
-export const failures: Section = { id: "failures", title: "Exceptions and failures", body }
+export const failures: Section = { title: "Exceptions and failures", body }

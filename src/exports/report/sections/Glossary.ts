@@ -24,7 +24,7 @@ const terms: ReadonlyArray<readonly [string, string]> = [
     "Evidence pack",
     "A ZIP file with every event of the same bounds, keys, checkpoints and offline verifiers."
   ],
-  ["Head", "The last event of a chain. Its hash stands for the whole chain before it."],
+  ["Head", "The last event of a chain. Its hash depends on the whole chain before it."],
   ["Outcome", "success: it was done. failure: it was refused. error: it went wrong."],
   ["Population", "All events that the bounds and the filter of this report choose."],
   ["Sequence number", "An event's place in its chain, from 1 without gaps."],
@@ -43,4 +43,4 @@ const body = (): Html => html`<dl>${terms.map(
     for, are written as their code point: <bdi dir="ltr" class="code-point">U+200B</bdi> is a space
     without width. Long values are cut, with the number of characters that were left out.</p>`
 
-export const glossary: Section = { id: "glossary", title: "Glossary and notation", body }
+export const glossary: Section = { title: "Glossary and notation", body }

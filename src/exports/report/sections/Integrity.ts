@@ -66,13 +66,13 @@ const headRows = (chain: VerifyReport): ReadonlyArray<readonly [string, HtmlPart
 const tracesPart = ({ verification }: Report["input"]): Html => {
   const { traces } = verification
   if (traces === undefined) return nothing
-  const { tone, word } = chainVerdictOf(traces, "fact")
+  const { sentence, tone, word } = chainVerdictOf(traces, "fact")
   return html`<h2>The chain of agent executions</h2>
     ${facts([
       [
         "Verdict",
         html`<strong class="tone ${tone}">${word}.</strong>
-        ${chainVerdictOf(traces, "fact").sentence}`
+        ${sentence}`
       ],
       ...headRows(traces),
       ["Scheme", html`<code>${traces.scheme}</code>`],
@@ -84,12 +84,12 @@ const tracesPart = ({ verification }: Report["input"]): Html => {
 /** Path and query that ask for the same check; bounds that are the whole history are left out. */
 const verifyTarget = ({ bounds }: Report["input"]["verification"]): string => {
   const { from, from_sequence, to, to_sequence } = bounds
-  const parameters = [
-    ...(from === HISTORY_FROM ? [] : [`from=${from}`]),
-    ...(to === HISTORY_TO ? [] : [`to=${to}`]),
-    ...(from_sequence === null ? [] : [`from_sequence=${from_sequence}`]),
-    ...(to_sequence === null ? [] : [`to_sequence=${to_sequence}`])
-  ]
+  const parameters = Object.entries({
+    from: from === HISTORY_FROM ? null : from,
+    to: to === HISTORY_TO ? null : to,
+    from_sequence,
+    to_sequence
+  }).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]))
   return parameters.length === 0 ? "/v1/verify" : `/v1/verify?${parameters.join("&")}`
 }
 
@@ -160,8 +160,4 @@ const body = (report: Report): Html => {
       it. Keep the head hash of this page, or a signed checkpoint, outside of the service.</p>`
 }
 
-export const integrity: Section = {
-  id: "integrity",
-  title: "Integrity and how to re-verify it",
-  body
-}
+export const integrity: Section = { title: "Integrity and how to re-verify it", body }

@@ -82,8 +82,4 @@ const body = (report: Report): Html => {
       the sources.</p>`
 }
 
-export const population: Section = {
-  id: "population",
-  title: "Population and completeness",
-  body
-}
+export const population: Section = { title: "Population and completeness", body }

@@ -53,4 +53,4 @@ const body = (report: Report): Html => html`${alteredNotice(report)}${surveyedPa
     of records. That each was allowed has to be tested against its approval.</p>
   ${listed(report)}`
 
-export const privileged: Section = { id: "privileged", title: "Privileged actions", body }
+export const privileged: Section = { title: "Privileged actions", body }

@@ -23,7 +23,7 @@ const filterTable = ({ input }: Report): Html => {
     return html`<p>No filter: every event within the bounds belongs to the population.</p>`
   }
   return table({
-    caption: "Conditions beside the bounds of time, all of which an event meets",
+    caption: "Conditions other than the bounds of time, all of which an event meets",
     columns: [
       { title: "Field", width: 35 },
       { title: "Value", width: 65 }
@@ -80,8 +80,8 @@ const body = (report: Report): Html => {
       the future included.</p>
     <h2>Filter</h2>
     ${filterTable(report)}
-    <h2>The data behind this report</h2>
+    <h2>The data of this report</h2>
     ${data(report)}`
 }
 
-export const request: Section = { id: "request", title: "What was asked", body }
+export const request: Section = { title: "What was asked", body }

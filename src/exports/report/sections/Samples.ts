@@ -117,4 +117,4 @@ const body = (report: Report): Html => {
     )}</div>`
 }
 
-export const samples: Section = { id: "samples", title: "Samples", body }
+export const samples: Section = { title: "Samples", body }

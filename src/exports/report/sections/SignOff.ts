@@ -21,4 +21,4 @@ const body = (): Html => html`
     "I have received this report and the evidence pack of the same bounds."
   )}`
 
-export const signOff: Section = { id: "sign-off", title: "Sign-off", body }
+export const signOff: Section = { title: "Sign-off", body }

@@ -32,4 +32,4 @@ const body = (report: Report): Html => {
     </div>`
 }
 
-export const statistics: Section = { id: "statistics", title: "Statistics", body }
+export const statistics: Section = { title: "Statistics", body }

@@ -74,4 +74,4 @@ const body = (report: Report): Html => {
     ${lateTable(report)}`
 }
 
-export const timeliness: Section = { id: "timeliness", title: "Timeliness", body }
+export const timeliness: Section = { title: "Timeliness", body }
