@@ -80,7 +80,7 @@ const body = (report: Report): Html => {
       the future included.</p>
     <h2>Filter</h2>
     ${filterTable(report)}
-    <h2>The data of this report</h2>
+    <h2>The data behind this report</h2>
     ${data(report)}`
 }
 
