@@ -2,9 +2,10 @@
  * What a chunk of commands changes in a partition's state, and the draft in which a step gathers it:
  * on top of a state that stays as it was. Decides nothing.
  */
+
+import type { Head } from "../../domain/chain/Chains.ts"
 import { type ChainKey, treeNameOf } from "../../domain/chain/Chains.ts"
 import { type CheckpointRecord, treeOfCheckpoint } from "../../domain/chain/Checkpoint.ts"
-import type { Head } from "../../domain/chain/Chains.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
 import {

@@ -2,13 +2,14 @@
  * What the sequencer of one partition knows, and the changelog form of it on `alk.state`. Restoring
  * is replaying these records; nothing here decides anything.
  */
+
+import type { Head } from "../../domain/chain/Chains.ts"
 import { type Chain, chains, treeNameOf } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,
   readCheckpoint,
   treeOfCheckpoint
 } from "../../domain/chain/Checkpoint.ts"
-import type { Head } from "../../domain/chain/Chains.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { RecordFields, RecordUnreadable } from "../../domain/json/RecordFields.ts"
 import { isWriter } from "../../domain/records/CommandWriter.ts"

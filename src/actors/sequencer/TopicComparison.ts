@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import { type ChainLink, follows } from "../../domain/chain/ChainLink.ts"
-import { type Chain, chains } from "../../domain/chain/Chains.ts"
 import type { Head } from "../../domain/chain/Chains.ts"
+import { type Chain, chains } from "../../domain/chain/Chains.ts"
 import type { LogRecord, LogUnavailable, OffsetOutOfRange } from "../../ports/EventLog.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
 import { scan } from "../log/PartitionScan.ts"
