@@ -1,6 +1,6 @@
 /**
  * What the program says to the person who starts it: where everything is, what went wrong in one
- * line, what it can be told. Starts nothing itself.
+ * line, what can be configured. Starts nothing itself.
  */
 import { Effect, References } from "effect"
 import type { Config } from "../config/Config.ts"

@@ -1,5 +1,5 @@
 /**
- * What the operator is told at the start about a mistake of the runtime that alk works around.
+ * A line at the start about a mistake of the runtime that alk works around.
  * Nothing waits for it and nothing depends on it.
  */
 import { Effect } from "effect"

@@ -1,5 +1,5 @@
 /**
- * `alk verify`: checks an evidence pack on the disk with the program that lies in every pack, in
+ * `alk verify`: checks an evidence pack on the disk with the program that is in every pack, in
  * the version of this release. Starts no part of the service and reads no configuration.
  */
 import { Effect, Schema } from "effect"

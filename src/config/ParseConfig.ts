@@ -306,7 +306,7 @@ export const parseConfig = (
   const config = configOf(values, context)
   if (isInside(config.cacheDir, config.dataDir) || isInside(config.dataDir, config.cacheDir)) {
     problems.push(
-      `ALK_CACHE_DIR (${config.cacheDir}) and ALK_DATA_DIR (${config.dataDir}) lie in one another;`
+      `ALK_CACHE_DIR (${config.cacheDir}) and ALK_DATA_DIR (${config.dataDir}) overlap: one is inside the other;`
         + " allowed: two separate folders, since a cache may be deleted and data may not"
     )
   }

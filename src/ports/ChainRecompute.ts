@@ -4,15 +4,15 @@
  * Whatever a block's answer is, the program believes only "perfect", and looks for itself
  * otherwise.
  */
-import { Context, type Effect } from "effect"
-import type { StoredRow, StoreUnavailable } from "./EventStore.ts"
+import { Context } from "effect"
+import type { StoredRow, StoreResult } from "./EventStore.ts"
 
 /** Sequences of a block: 2^10 leaves, so that a whole block is a subtree of the hash tree. */
 export const BLOCK_EVENTS = 1_024
 /** Rows that one `sample` may ask for. */
 export const SAMPLE_ROWS_MAX = 2_048
 
-/** The block that a sequence number lies in, from 0. */
+/** The block of a sequence number, from 0. */
 export const blockOf = (sequenceNumber: number): number =>
   Math.floor((sequenceNumber - 1) / BLOCK_EVENTS)
 
@@ -40,7 +40,7 @@ export interface RecomputedBlock {
   /** `prev_hash` of `first` and `hash` of `last`. */
   readonly prevHash: string
   readonly lastHash: string
-  /** Rows whose timestamp lies within the bounds. */
+  /** Rows whose timestamp is within the bounds. */
   readonly inBounds: number
   readonly erased: ReadonlyArray<ErasedRow>
   /** Only if the tree was asked for and the block is perfect and whole: its RFC 9162 subtree. */
@@ -70,27 +70,23 @@ export class ChainRecompute extends Context.Service<
   ChainRecompute,
   {
     /** The blocks of a range that hold any row, ascending. Memory grows with the range: 2^18. */
-    blocks(query: RecomputeQuery): Effect.Effect<ReadonlyArray<RecomputedBlock>, StoreUnavailable>
+    blocks(query: RecomputeQuery): StoreResult<ReadonlyArray<RecomputedBlock>>
     /** The rows of these sequences as verification sees them, ascending. */
     sample(
       tenantId: string,
       sequenceNumbers: ReadonlyArray<number>
-    ): Effect.Effect<ReadonlyArray<StoredRow>, StoreUnavailable>
+    ): StoreResult<ReadonlyArray<StoredRow>>
     /** Stored JSON of the erasure events that name one of these sequences. */
     erasures(
       tenantId: string,
       sequenceNumbers: ReadonlyArray<number>
-    ): Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+    ): StoreResult<ReadonlyArray<string>>
     /**
-     * The sequences that cover every event whose timestamp lies in [from, to], by the stored bytes
+     * The sequences that cover every event whose timestamp is in [from, to], by the stored bytes
      * or by the filter column; undefined if there is none.
      */
-    span(
-      tenantId: string,
-      from: string,
-      to: string
-    ): Effect.Effect<SequenceRange | undefined, StoreUnavailable>
+    span(tenantId: string, from: string, to: string): StoreResult<SequenceRange | undefined>
     /** Tenants that have events, by name. */
-    readonly tenants: Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+    readonly tenants: StoreResult<ReadonlyArray<string>>
   }
 >()("alk/ChainRecompute") {}

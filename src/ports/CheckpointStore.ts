@@ -3,9 +3,9 @@
  * and find one by the size of its tree. Believes none of them: signatures are checked where one is
  * used. `tree` is the name of a tree, see domain/Chains.
  */
-import { Context, type Effect } from "effect"
+import { Context } from "effect"
 import type { CheckpointRecord } from "../domain/chain/Checkpoint.ts"
-import type { StoreUnavailable } from "./EventStore.ts"
+import type { StoreResult } from "./EventStore.ts"
 
 /** One record of `alk.checkpoints`: its place in the topic and its bytes as they are. */
 export interface CheckpointRow {
@@ -20,27 +20,25 @@ export interface CheckpointRow {
 /** Checkpoints of one list at most. */
 export const CHECKPOINTS_LIST_MAX = 1_000
 
-type Result<A> = Effect.Effect<A, StoreUnavailable>
-
 /**
- * Of several checkpoints with one size (after a key rotation, say) the newest stands for all. A
+ * Of several checkpoints with one size (after a key rotation, say) the newest counts. A
  * record that is read back is what its row's bytes say, whatever that is.
  */
 export class CheckpointStore extends Context.Service<
   CheckpointStore,
   {
     /** Insert in one block; rows that are there already change nothing. At most 50,000 rows. */
-    insert(rows: ReadonlyArray<CheckpointRow>): Result<void>
+    insert(rows: ReadonlyArray<CheckpointRow>): StoreResult<void>
 
     /** The one with the largest tree. */
-    latest(tree: string): Result<CheckpointRecord | undefined>
+    latest(tree: string): StoreResult<CheckpointRecord | undefined>
     /** The one with the largest tree of at most this size. */
-    atOrBelow(tree: string, treeSize: number): Result<CheckpointRecord | undefined>
-    ofSize(tree: string, treeSize: number): Result<CheckpointRecord | undefined>
+    atOrBelow(tree: string, treeSize: number): StoreResult<CheckpointRecord | undefined>
+    ofSize(tree: string, treeSize: number): StoreResult<CheckpointRecord | undefined>
     /** Largest tree first; `beforeSize` is exclusive. */
     list(
       tree: string,
       page: { readonly beforeSize?: number; readonly limit: number }
-    ): Result<ReadonlyArray<CheckpointRecord>>
+    ): StoreResult<ReadonlyArray<CheckpointRecord>>
   }
 >()("alk/CheckpointStore") {}

@@ -86,13 +86,13 @@ export interface LogAppender {
   append(records: ReadonlyArray<NewRecord>): Effect.Effect<void, LogUnavailable>
 }
 
-/** Where the records stand that a transaction wrote first. */
+/** Where the records are that a transaction wrote first. */
 export interface Placed {
   /** Offset of the first of them by topic; the others of that topic follow without a gap. */
   readonly offsets: Readonly<Partial<Record<TopicKind, number>>>
 }
 
-/** The one writer behind a transactional id; starting another fences this one. */
+/** The one writer of a transactional id; starting another fences this one. */
 export interface TransactionalWriter {
   /**
    * One transaction: `first` (of each topic all to one partition), then the records that depend

@@ -12,6 +12,9 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("St
   cause: Schema.Defect()
 }) {}
 
+/** What the store answers, or that it does not. */
+export type StoreResult<A> = Effect.Effect<A, StoreUnavailable>
+
 /** The statistics have more buckets than one answer may hold: a coarser interval or fewer days. */
 export class StatsTooLarge extends Schema.TaggedError<StatsTooLarge>()("StatsTooLarge", {
   bucketsMax: Schema.Int
@@ -128,7 +131,7 @@ export interface ChainExtent {
 export interface SequenceSpan {
   readonly first: number
   readonly last: number
-  /** Rows whose timestamp lies within the bounds. */
+  /** Rows whose timestamp is within the bounds. */
   readonly eventsInBounds: number
 }
 
@@ -140,42 +143,36 @@ export class EventStore extends Context.Service<
   EventStore,
   {
     /** Create or upgrade the schema: numbered SQL files, each applied once, in order. */
-    readonly migrate: Effect.Effect<void, StoreUnavailable>
+    readonly migrate: StoreResult<void>
     /** Succeeds when a query would be answered. */
-    readonly ping: Effect.Effect<void, StoreUnavailable>
+    readonly ping: StoreResult<void>
 
     /** Insert in one block; fails if fewer rows were stored than given. At most 50,000 rows. */
-    insertEvents(rows: ReadonlyArray<EventRow>): Effect.Effect<void, StoreUnavailable>
-    insertReceipts(rows: ReadonlyArray<ReceiptRow>): Effect.Effect<void, StoreUnavailable>
-    insertConflicts(rows: ReadonlyArray<ConflictRow>): Effect.Effect<void, StoreUnavailable>
+    insertEvents(rows: ReadonlyArray<EventRow>): StoreResult<void>
+    insertReceipts(rows: ReadonlyArray<ReceiptRow>): StoreResult<void>
+    insertConflicts(rows: ReadonlyArray<ConflictRow>): StoreResult<void>
     /** True if an offset at or above `fromOffset` is in the partition more than once. */
-    hasDuplicates(partition: number, fromOffset: number): Effect.Effect<boolean, StoreUnavailable>
+    hasDuplicates(partition: number, fromOffset: number): StoreResult<boolean>
     /** Merge physically what is in the store twice. Expensive; for rare repairs. */
-    readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
+    readonly mergeDuplicates: StoreResult<void>
     /**
      * Take the details out of the events at these sequences, in place: each is shown once at any
      * time, and the details are gone from the tables when this returns. What is erased already
      * stays as it is. Rows of these sequences that were set aside lose theirs too.
      */
-    eraseDetails(
-      tenantId: string,
-      erasures: ReadonlyArray<EventErasure>
-    ): Effect.Effect<void, StoreUnavailable>
+    eraseDetails(tenantId: string, erasures: ReadonlyArray<EventErasure>): StoreResult<void>
     /**
      * Do again what the stored events of a partition from an offset on ask for: an insert that came
      * to its end late may have brought details back, and its rows win where they are merged.
      */
-    eraseAgain(partition: number, fromOffset: number): Effect.Effect<void, StoreUnavailable>
+    eraseAgain(partition: number, fromOffset: number): StoreResult<void>
 
-    page(query: EventPageQuery, deduplicate: boolean): Effect.Effect<EventPage, StoreUnavailable>
+    page(query: EventPageQuery, deduplicate: boolean): StoreResult<EventPage>
     /**
      * Where the pages around a page by sequence begin: the bound is `afterSequence` in ascending,
      * `beforeSequence` in descending order, the other one limits the list.
      */
-    keysetPages(
-      query: EventPageQuery,
-      deduplicate: boolean
-    ): Effect.Effect<KeysetPages, StoreUnavailable>
+    keysetPages(query: EventPageQuery, deduplicate: boolean): StoreResult<KeysetPages>
     /** Every match, in order, in chunks of stored JSON; bounded memory whatever the size. */
     scan(
       query: Pick<EventPageQuery, "tenantId" | "filter" | "order">,
@@ -190,22 +187,19 @@ export class EventStore extends Context.Service<
       id: string,
       sequenceNumber: number | undefined,
       deduplicate: boolean
-    ): Effect.Effect<FoundEvent | undefined, StoreUnavailable>
+    ): StoreResult<FoundEvent | undefined>
     stats(
       query: StatsQuery,
       deduplicate: boolean
     ): Effect.Effect<Stats, StatsTooLarge | StoreUnavailable>
-    receipt(
-      tenantId: string,
-      receiptId: string
-    ): Effect.Effect<string | undefined, StoreUnavailable>
+    receipt(tenantId: string, receiptId: string): StoreResult<string | undefined>
 
-    /** The sequences that cover every event whose timestamp lies in [from, to], or undefined. */
+    /** The sequences that cover every event whose timestamp is in [from, to], or undefined. */
     sequenceSpan(
       tenantId: string,
       from: string | undefined,
       to: string | undefined
-    ): Effect.Effect<SequenceSpan | undefined, StoreUnavailable>
+    ): StoreResult<SequenceSpan | undefined>
     /**
      * The rows of a range, by sequence, every physical duplicate with another hash included (that
      * is what verification looks for), re-inserted identical rows once. Chunks, bounded memory.
@@ -215,18 +209,15 @@ export class EventStore extends Context.Service<
       fromSequence: number,
       toSequence: number
     ): Stream.Stream<ReadonlyArray<StoredRow>, StoreUnavailable>
-    extent(tenantId: string): Effect.Effect<ChainExtent, StoreUnavailable>
+    extent(tenantId: string): StoreResult<ChainExtent>
     /** Sequences of [first, last] that have physical copies of one row, the lowest `limit`. */
     copies(
       tenantId: string,
       first: number,
       last: number,
       limit: number
-    ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
+    ): StoreResult<ReadonlyArray<number>>
     /** Records that didn't link when they were projected. */
-    conflicts(
-      tenantId: string,
-      limit: number
-    ): Effect.Effect<ReadonlyArray<ConflictRow>, StoreUnavailable>
+    conflicts(tenantId: string, limit: number): StoreResult<ReadonlyArray<ConflictRow>>
   }
 >()("alk/EventStore") {}

@@ -17,7 +17,7 @@ export class TreeUnbuildable extends Schema.TaggedError<TreeUnbuildable>()("Tree
 export interface StoredTree {
   /** Hash of a subtree; throws for one that was not asked for. */
   readonly node: NodeSource
-  /** The stored `hash` behind a leaf that was asked for, 64 hex digits. */
+  /** The stored `hash` of a leaf that was asked for, 64 hex digits. */
   readonly eventHash: (index: number) => string
 }
 
@@ -30,7 +30,7 @@ export class HashTree extends Context.Service<
       nodes: ReadonlyArray<TreeNode>
     ): Effect.Effect<StoredTree, StoreUnavailable | TreeUnbuildable>
     /**
-     * The stored `hash` (64 hex digits) behind each leaf from `first` up to, exclusive, `end`, as
+     * The stored `hash` (64 hex digits) of each leaf from `first` up to, exclusive, `end`, as
      * it is now: read from the store at every call. At most 256 of them.
      */
     leaves(

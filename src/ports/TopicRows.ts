@@ -3,8 +3,8 @@
  * with the topic; and where those go that the topic denies. Nothing of them is ever thrown away:
  * the topic may not hold any more what it denies today.
  */
-import { Context, type Effect } from "effect"
-import type { StoreUnavailable } from "./EventStore.ts"
+import { Context } from "effect"
+import type { StoreResult } from "./EventStore.ts"
 
 /** A stored row as it is compared with its record. */
 export interface StoredRecord {
@@ -37,8 +37,6 @@ export interface DeniedRows {
   readonly lastOffset: number
 }
 
-type Result<A> = Effect.Effect<A, StoreUnavailable>
-
 /** The topics that are projected. */
 export type StoredTopic = "events" | "traces" | "checkpoints" | "receipts"
 
@@ -47,16 +45,16 @@ export interface TopicRows {
   /** Name of the table that denied rows are moved to. */
   readonly asideTable: string
   /** The highest offset that is stored, of those below a bound if one is given. */
-  highest(partition: number, below?: number): Result<number | undefined>
+  highest(partition: number, below?: number): StoreResult<number | undefined>
   /** All rows with offsets in [from, below), several of one offset included, in no order. */
-  rows(partition: number, from: number, below: number): Result<ReadonlyArray<StoredRecord>>
+  rows(partition: number, from: number, below: number): StoreResult<ReadonlyArray<StoredRecord>>
   /** What is denied. */
-  denied(partition: number, denied: Denied): Result<ReadonlyArray<DeniedRows>>
+  denied(partition: number, denied: Denied): StoreResult<ReadonlyArray<DeniedRows>>
   /**
    * Move what is denied aside: copied first, then removed, so that a move that was broken off can
    * be done again. A row that has replaced one of the confirmed chain keeps its place there.
    */
-  setAside(partition: number, denied: Denied): Result<void>
+  setAside(partition: number, denied: Denied): StoreResult<void>
 }
 
 export class StoredTopics extends Context.Service<

@@ -2,9 +2,15 @@
  * What alk needs from the query store for execution traces: insert what `alk.traces` says, and
  * answer questions about it. Facts come back as the bytes they came in; the caller folds them.
  */
-import { Context, type Effect, type Stream } from "effect"
+import { Context, type Stream } from "effect"
 import type { TraceStatus } from "../domain/traces/TraceFact.ts"
-import type { ChainExtent, ConflictRow, StoredRow, StoreUnavailable } from "./EventStore.ts"
+import type {
+  ChainExtent,
+  ConflictRow,
+  StoredRow,
+  StoreResult,
+  StoreUnavailable
+} from "./EventStore.ts"
 
 /** One record of `alk.traces`: its place in the topic and its bytes as they are. */
 export interface FactRow {
@@ -175,24 +181,18 @@ export class TraceStore extends Context.Service<
   TraceStore,
   {
     /** Insert in one block; fails if fewer rows were stored than given. At most 50,000 rows. */
-    insertFacts(rows: ReadonlyArray<FactRow>): Effect.Effect<void, StoreUnavailable>
-    insertConflicts(rows: ReadonlyArray<ConflictRow>): Effect.Effect<void, StoreUnavailable>
+    insertFacts(rows: ReadonlyArray<FactRow>): StoreResult<void>
+    insertConflicts(rows: ReadonlyArray<ConflictRow>): StoreResult<void>
     /** Records that didn't link when they were projected; `sequenceNumber` is that of the chain. */
-    conflicts(
-      tenantId: string,
-      limit: number
-    ): Effect.Effect<ReadonlyArray<ConflictRow>, StoreUnavailable>
+    conflicts(tenantId: string, limit: number): StoreResult<ReadonlyArray<ConflictRow>>
     /** Highest offset of `alk.traces` that the store holds for the partition, with its bytes. */
     position(
       partition: number
-    ): Effect.Effect<
-      { readonly offset: number; readonly body: string } | undefined,
-      StoreUnavailable
-    >
+    ): StoreResult<{ readonly offset: number; readonly body: string } | undefined>
     /** True if an offset at or above `fromOffset` is in the partition more than once. */
-    hasDuplicates(partition: number, fromOffset: number): Effect.Effect<boolean, StoreUnavailable>
+    hasDuplicates(partition: number, fromOffset: number): StoreResult<boolean>
     /** Merge physically what is in the store twice. */
-    readonly mergeDuplicates: Effect.Effect<void, StoreUnavailable>
+    readonly mergeDuplicates: StoreResult<void>
 
     /** Stored JSON by fact number; empty if the tenant has no such execution. */
     facts(
@@ -200,12 +200,9 @@ export class TraceStore extends Context.Service<
       executionId: string,
       selection: FactSelection,
       deduplicate: boolean
-    ): Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+    ): StoreResult<ReadonlyArray<string>>
     /** Number of the execution's last fact; undefined if the tenant has no such execution. */
-    reach(
-      tenantId: string,
-      executionId: string
-    ): Effect.Effect<number | undefined, StoreUnavailable>
+    reach(tenantId: string, executionId: string): StoreResult<number | undefined>
     /**
      * Stored JSON of every fact but the span events, by fact number up to one of them: in chunks,
      * bounded memory.
@@ -221,37 +218,31 @@ export class TraceStore extends Context.Service<
       of: { readonly executionId: string; readonly spanId: string },
       after: EventPlace | undefined,
       bounds: PageBounds
-    ): Effect.Effect<SpanEventPage, StoreUnavailable>
+    ): StoreResult<SpanEventPage>
     /** What follows a place among the spans of an execution. */
     spans(
       tenantId: string,
       executionId: string,
       after: SpanPlace | undefined,
       bounds: PageBounds
-    ): Effect.Effect<SpanPage, StoreUnavailable>
+    ): StoreResult<SpanPage>
     /** Number of spans that have facts of their own. */
-    spanCount(tenantId: string, executionId: string): Effect.Effect<number, StoreUnavailable>
+    spanCount(tenantId: string, executionId: string): StoreResult<number>
     /** Facts about spans, by fact number: in chunks, bounded memory. */
     outlines(
       tenantId: string,
       executionId: string
     ): Stream.Stream<ReadonlyArray<SpanOutline>, StoreUnavailable>
     /** The execution that a span belongs to. */
-    executionOfSpan(
-      tenantId: string,
-      spanId: string
-    ): Effect.Effect<string | undefined, StoreUnavailable>
+    executionOfSpan(tenantId: string, spanId: string): StoreResult<string | undefined>
     /** Number of span events by span id, of all spans or of one; spans without any are absent. */
     eventCounts(
       tenantId: string,
       executionId: string,
       spanId?: string
-    ): Effect.Effect<ReadonlyMap<string, number>, StoreUnavailable>
+    ): StoreResult<ReadonlyMap<string, number>>
     /** By `started_at` descending, then id (in the order of its bytes). */
-    page(
-      query: ExecutionPageQuery,
-      deduplicate: boolean
-    ): Effect.Effect<ExecutionPage, StoreUnavailable>
+    page(query: ExecutionPageQuery, deduplicate: boolean): StoreResult<ExecutionPage>
     /**
      * Executions named by id, and those that hold the named spans; what does not exist is left
      * out. Three statements for all of them, however many; more than 256 MiB of facts fail.
@@ -259,7 +250,7 @@ export class TraceStore extends Context.Service<
     load(
       executions: ReadonlyArray<TraceKey>,
       spans: ReadonlyArray<TraceKey>
-    ): Effect.Effect<ReadonlyArray<LoadedExecution>, StoreUnavailable>
+    ): StoreResult<ReadonlyArray<LoadedExecution>>
 
     /**
      * Take the details out of every fact of an execution up to, not including, a fact number: rows
@@ -272,7 +263,7 @@ export class TraceStore extends Context.Service<
       executionId: string,
       beforeFactNumber: number,
       erasedAt: string
-    ): Effect.Effect<void, StoreUnavailable>
+    ): StoreResult<void>
 
     /**
      * All rows of an execution by chain sequence; of physical duplicates those with other bytes.
@@ -287,19 +278,16 @@ export class TraceStore extends Context.Service<
       first: number,
       last: number
     ): Stream.Stream<ReadonlyArray<StoredRow>, StoreUnavailable>
-    extent(tenantId: string): Effect.Effect<ChainExtent, StoreUnavailable>
+    extent(tenantId: string): StoreResult<ChainExtent>
     /** Sequences of [first, last] that have physical copies of one row, the lowest `limit`. */
     copies(
       tenantId: string,
       first: number,
       last: number,
       limit: number
-    ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
+    ): StoreResult<ReadonlyArray<number>>
     /** The first fact at or after a sequence; undefined if there is none. */
-    factFrom(
-      tenantId: string,
-      sequence: number
-    ): Effect.Effect<FactTime | undefined, StoreUnavailable>
+    factFrom(tenantId: string, sequence: number): StoreResult<FactTime | undefined>
     /**
      * Sequences of facts in [first, last] that name a span which the index of span ids does not
      * lead to their execution, the lowest `limit`.
@@ -309,24 +297,21 @@ export class TraceStore extends Context.Service<
       first: number,
       last: number,
       limit: number
-    ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
+    ): StoreResult<ReadonlyArray<number>>
     /** Entries of the index of span ids that no fact has made, at most `limit`. */
     strayIndex(
       tenantId: string,
       limit: number
-    ): Effect.Effect<ReadonlyArray<{ readonly spanId: string }>, StoreUnavailable>
+    ): StoreResult<ReadonlyArray<{ readonly spanId: string }>>
     /** Links of the tenant's chain at the given sequences, as the stored bytes state them. */
-    links(
-      tenantId: string,
-      sequences: ReadonlyArray<number>
-    ): Effect.Effect<ReadonlyArray<FactLink>, StoreUnavailable>
+    links(tenantId: string, sequences: ReadonlyArray<number>): StoreResult<ReadonlyArray<FactLink>>
     /** Sequences in [first, last] that the store does not hold, the lowest `limit` of them. */
     missing(
       tenantId: string,
       first: number,
       last: number,
       limit: number
-    ): Effect.Effect<ReadonlyArray<number>, StoreUnavailable>
+    ): StoreResult<ReadonlyArray<number>>
     /**
      * Stored JSON of facts, ascending by chain sequence, of each the newest version: in chunks,
      * bounded memory.

@@ -1,4 +1,4 @@
-/** The role api: the HTTP API and everything behind it, and the first key. */
+/** The role api: the HTTP API and everything that it needs, and the first key. */
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { layerChainEnds } from "../actors/chainEnds/ChainEndsOfLog.ts"
 import { layerLiveFeed } from "../actors/feeds/LiveFeed.ts"
@@ -107,7 +107,7 @@ const FIRST_TENANT = "default"
 const warnOfUnusableApi = Effect.fnUntraced(function* (config: Config, keys: Keys["Service"]) {
   if (config.adminToken !== undefined || (yield* keys.tenants).length > 0) return
   yield* Effect.logWarning(
-    "nobody can use this API: there is no key, and no ALK_ADMIN_TOKEN to make one; "
+    "no request can be authorised: there is no key, and no ALK_ADMIN_TOKEN to make one; "
       + "set that or ALK_BOOTSTRAP_KEYS"
   )
 })

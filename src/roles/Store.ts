@@ -13,6 +13,7 @@ import { layerStoredTopics } from "../adapters/clickhouse/StoredTopicsClickHouse
 import { layerTraceStore } from "../adapters/clickhouse/TraceStoreClickHouse.ts"
 import type { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import type { Config } from "../config/Config.ts"
+import { defined } from "../domain/Defined.ts"
 import { EventStore } from "../ports/EventStore.ts"
 import { embedsStore, has, needsStore, usesStore } from "./Topology.ts"
 
@@ -27,13 +28,9 @@ const connectionOf = (config: Config, engine: ChdbEngine["Service"] | undefined)
     return Effect.die(new Error("no role of this process opens the embedded store"))
   }
   const { cluster, password, url, user } = clickhouse
-  return ClickHouseConnection.toServer({
-    database,
-    url,
-    ...(user === undefined ? {} : { username: user }),
-    ...(password === undefined ? {} : { password }),
-    ...(cluster === undefined ? {} : { cluster })
-  })
+  return ClickHouseConnection.toServer(
+    defined({ database, url, username: user, password, cluster })
+  )
 }
 
 /** Everything that is asked of the query store. */

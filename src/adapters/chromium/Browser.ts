@@ -13,7 +13,7 @@ const VERSION_MIN = 131
 const START_MS_MAX = 30_000
 const STOP_MS_MAX = 5_000
 
-/** Nothing that the browser wants from the network by itself, and no name that resolves. */
+/** The browser requests nothing by itself, and resolves no name. */
 const SEALED = [
   "--host-resolver-rules=MAP * ~NOTFOUND",
   "--proxy-server=http://0.0.0.0:1",

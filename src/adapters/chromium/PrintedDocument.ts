@@ -1,6 +1,6 @@
 /**
  * Prints one document in a browser context of its own: no script, no network, nothing kept. Prints
- * it twice if it has a table of contents, since only the first printing tells the page numbers.
+ * it twice if it has a table of contents, since only the first printing shows the page numbers.
  */
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import {

@@ -38,7 +38,7 @@ const SECRET_BYTES = 32
 const NOT_WRITABLE = "is not writable: give this user the right to write there"
 const DISK_FULL = "is on a full disk: free some space"
 const NOT_MADE = "can't be made: give this user the right to write in the folder above it"
-const NOT_A_FOLDER = "is not a folder: move the file that stands there"
+const NOT_A_FOLDER = "is not a folder: move the file that is there"
 
 /** By the system's error codes and SQLite's result codes (sqlite.org/rescode.html). */
 const problems: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 /**
- * Notices that npm is gone. npm dies at once on a signal and leaves what it runs behind, so a
+ * Notices that npm is gone. npm dies at once on a signal and does not stop what it runs, so a
  * program that npm started must end by itself. Knows nothing of how to end.
  */
 import { Effect } from "effect"

@@ -1,5 +1,5 @@
 /**
- * What tells one running process from another that got the same number later: pid and start time.
+ * What distinguishes a running process from another one with the same number later: pid and start time.
  * Knows nothing of what the process does; it reads /proc, or asks `ps` where there is none.
  */
 import { spawnSync } from "node:child_process"

@@ -1,6 +1,6 @@
 /**
- * Membership of a consumer group that shares out the partitions of `commands`. The group is asked
- * for nothing but the assignment: records are read elsewhere, from offsets that the topics tell.
+ * Membership of a consumer group that shares out the partitions of `commands`. Only
+ * the assignment of the group is used: records are read elsewhere, from offsets of the topics.
  */
 import { Cause, Effect, Queue, Schedule, Stream } from "effect"
 import type { Consumer, Kafka } from "kafkajs"

@@ -48,7 +48,7 @@ const TRANSACTION_COORDINATOR = 1
 /** The previous transaction is decided, but its markers are still being written. */
 const CONCURRENT_TRANSACTIONS = 51
 
-/** kafkajs asks for the metadata of every topic there is unless it is told of one. */
+/** kafkajs requests the metadata of every topic unless it has one to ask for. */
 const FIRST_TOPIC = "commands"
 
 /** A cluster whose connections end with the scope, at the latest when the grace is over. */

@@ -26,7 +26,7 @@ export const SIGNING_KEY_FILE = "signing-key.pem"
 export const PREVIOUS_KEY_FILE = "signing-key.previous.pem"
 
 const OWNER_ONLY = 0o600
-/** Permission bits of everybody but the file's owner and group. */
+/** Permission bits of users who are neither the file's owner nor in its group. */
 const OTHERS = 0o007
 /** Bytes of a key file at most; a PEM with an Ed25519 key has 119. */
 const KEY_FILE_BYTES_MAX = 16_384
@@ -68,7 +68,7 @@ export const signerOfFile = Effect.fnUntraced(function* (serviceName: string, pa
   if ((mode & OTHERS) !== 0) {
     yield* Effect.logWarning(
       `every user of this machine may read the signing key ${path}:`
-        + " chmod o= it, unless nobody else is here"
+        + " chmod o= it, unless this machine has no other users"
     )
   }
   return signer

@@ -122,7 +122,7 @@ class GroupSnapshot {
     this.#groups = groups
   }
 
-  /** The `hash` of the event behind a leaf, 64 hex digits. */
+  /** The `hash` of the event of a leaf, 64 hex digits. */
   eventHash(index: number): string {
     const group = Math.floor(index / CHILDREN)
     const hash = this.#groups.get(`0/${group}`)?.hashes[index - group * CHILDREN]

@@ -17,8 +17,8 @@ type RawInsert = Parameters<ChdbConnection["chdb"]["rawInsert"]>[0]
 const READ_CONNECTIONS = 2
 const WRITE_CONNECTIONS = 1
 /**
- * Reads of payloads that run at once, one less than there are connections: the questions of
- * everybody else, the projection's among them, never wait for the end of such a read.
+ * Reads of payloads that run at once, one less than there are connections: other
+ * statements, the projection's among them, never wait for the end of such a read.
  */
 const BULK_READS = READ_CONNECTIONS - 1
 /** Statements that wait for a connection at most, per kind and for bulk reads apart. */

@@ -50,7 +50,7 @@ const unreadable = (folder: string, what: string, cause?: unknown) =>
     ...(cause === undefined ? {} : { cause })
   })
 
-/** Process that the kernel says has locked the file; undefined where it doesn't tell. */
+/** Process that the kernel says has locked the file; undefined where it does not say. */
 const lockHolder = (file: string): string | undefined => {
   let locks: string
   let inode: number
@@ -112,7 +112,7 @@ export const prepareFolder = (path: string): string => {
 }
 
 /**
- * What the engine's failure to open a prepared folder means. Where the kernel doesn't tell who
+ * What the engine's failure to open a prepared folder means. Where the kernel does not say who
  * holds the lock (another container), the engine's own line on standard error does.
  */
 export const openFailure = (folder: string, cause: unknown): StoreFolderUnusable => {

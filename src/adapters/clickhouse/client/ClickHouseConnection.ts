@@ -1,19 +1,19 @@
 /**
  * The one client of the query store, for a ClickHouse server or cluster by URL, or for the engine
- * inside this process. Everything behind it is the same for both. Knows no table.
+ * inside this process. Its users see no difference. Knows no table.
  */
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client"
 import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
 import { ChdbEngine } from "./ChdbEngine.ts"
 import { makeEmbeddedConnection } from "./EmbeddedConnection.ts"
 
-/** A name that ends up in statements, where no parameter can stand. */
+/** A name in statements, where no parameter is possible. */
 export class ClickHouseSettingsInvalid extends Schema.TaggedError<ClickHouseSettingsInvalid>()(
   "ClickHouseSettingsInvalid",
   { message: Schema.String }
 ) {}
 
-/** Where alk's tables live. */
+/** Where alk's tables are. */
 export interface StorePlace {
   readonly database: string
   /** Name of the ClickHouse cluster: tables become replicated, inserts and reads agree. */
@@ -41,7 +41,7 @@ const IDLE_SOCKET_MS = 2_000
 
 /**
  * ClickHouse 26 buffers inserts by default and acknowledges before they are stored; and an error
- * after the first bytes of an answer would be lost behind a 200.
+ * after the first bytes of an answer would be lost after a 200.
  */
 const SERVER_DEFAULTS = { async_insert: 0, wait_end_of_query: 1 } as const
 

@@ -1,5 +1,5 @@
 /**
- * The embedded engine behind the interface that `@clickhouse/client` calls a connection, so that
+ * The embedded engine as the interface that `@clickhouse/client` calls a connection, so that
  * one client works on a server and on the engine in this process. Knows no statement of its own.
  */
 import { randomUUID } from "node:crypto"

@@ -62,7 +62,7 @@ export const closeStandardInput = async (): Promise<void> => {
       if (found !== undefined && isNullDevice(found)) return
       await sleep(LOOK_AGAIN_MS)
     }
-    throw new Error("a file that this process has opened stands in its place")
+    throw new Error("another file of this process has its number")
   } catch (cause) {
     throw new StandardInputOpen({ cause })
   }

@@ -5,7 +5,12 @@
 import { Readable } from "node:stream"
 import type { ClickHouseClient, ClickHouseSettings } from "@clickhouse/client"
 import { Duration, Effect, Schedule } from "effect"
-import { INSERT_BYTES_MAX, INSERT_ROWS_MAX, StoreUnavailable } from "../../../ports/EventStore.ts"
+import {
+  INSERT_BYTES_MAX,
+  INSERT_ROWS_MAX,
+  type StoreResult,
+  StoreUnavailable
+} from "../../../ports/EventStore.ts"
 import type { ClickHouseConnection } from "./ClickHouseConnection.ts"
 import { Parameters, type Statement } from "./Parameters.ts"
 import { RAW_ROWS } from "./RawRows.ts"
@@ -92,8 +97,6 @@ export interface Insertion {
   readonly bytes: () => Buffer
 }
 
-type Result<A> = Effect.Effect<A, StoreUnavailable>
-
 /** ClickHouse has refused an insert; says nothing of what it quotes: that may be a body. */
 class InsertRefused extends Error {
   readonly code: string
@@ -116,10 +119,14 @@ const hasNoRoom = ({ cause }: StoreUnavailable): boolean =>
 const isReset = ({ cause }: StoreUnavailable): boolean =>
   (cause as { readonly code?: unknown } | undefined)?.code === "ECONNRESET"
 
-const attempt = <A>(operation: string, run: (signal: AbortSignal) => Promise<A>): Result<A> =>
+const attempt = <A>(operation: string, run: (signal: AbortSignal) => Promise<A>): StoreResult<A> =>
   Effect.tryPromise({ try: run, catch: (cause) => new StoreUnavailable({ operation, cause }) })
 
-const within = <A>(operation: string, secondsMax: number, result: Result<A>): Result<A> => {
+const within = <A>(
+  operation: string,
+  secondsMax: number,
+  result: StoreResult<A>
+): StoreResult<A> => {
   const seconds = secondsMax + GRACE_SECONDS
   return result.pipe(
     Effect.timeoutOrElse({
@@ -179,7 +186,7 @@ export class StoreClient {
     statement: Statement,
     row: (reader: RowBinary) => A,
     { isBulk = false, settings }: ReadOptions = {}
-  ): Result<ReadonlyArray<A>> {
+  ): StoreResult<ReadonlyArray<A>> {
     const bind = new Parameters()
     const sql = statement(bind)
     const all = [
@@ -210,7 +217,7 @@ export class StoreClient {
     operation: string,
     statement: Statement,
     row: (reader: RowBinary) => A
-  ): Result<A | undefined> {
+  ): StoreResult<A | undefined> {
     return Effect.map(this.read(operation, statement, row), ([first]) => first)
   }
 
@@ -220,7 +227,7 @@ export class StoreClient {
     statement: Statement,
     row: (reader: RowBinary) => A,
     options?: ReadOptions
-  ): Result<A> {
+  ): StoreResult<A> {
     return Effect.flatMap(this.read(operation, statement, row, options), (rows) => {
       if (rows.length === 1) return Effect.succeed(rows[0]!)
       const cause = new Error(`${rows.length} rows where there is one`)
@@ -228,7 +235,7 @@ export class StoreClient {
     })
   }
 
-  insert(insertion: Insertion): Result<void> {
+  insert(insertion: Insertion): StoreResult<void> {
     const { operation, rows } = insertion
     if (rows === 0) return Effect.void
     if (rows > INSERT_ROWS_MAX) return Effect.die(new RangeError(`${operation}: ${rows} rows`))
@@ -238,12 +245,12 @@ export class StoreClient {
     return this.#written(operation, INSERT_SECONDS_MAX, result)
   }
 
-  change(operation: string, statement: Statement): Result<void> {
+  change(operation: string, statement: Statement): StoreResult<void> {
     return this.#command(operation, statement, {})
   }
 
   /** Rows that meet a condition, gone when this returns. */
-  remove(operation: string, table: string, condition: Statement): Result<void> {
+  remove(operation: string, table: string, condition: Statement): StoreResult<void> {
     return this.change(
       operation,
       (bind) => `ALTER TABLE ${table} DELETE WHERE ${condition(bind)} SETTINGS mutations_sync = 2`
@@ -251,7 +258,7 @@ export class StoreClient {
   }
 
   /** An `INSERT … SELECT`: rows of one table that go into another one, or into the same. */
-  copy(operation: string, statement: Statement): Result<void> {
+  copy(operation: string, statement: Statement): StoreResult<void> {
     return this.#command(operation, statement, {
       ...INSERT_SETTINGS,
       ...COPY_SETTINGS,
@@ -262,11 +269,15 @@ export class StoreClient {
   }
 
   /** A change of many statements. */
-  changeBy(operation: string, run: () => Promise<void>): Result<void> {
+  changeBy(operation: string, run: () => Promise<void>): StoreResult<void> {
     return this.#written(operation, CHANGE_SECONDS_MAX, attempt(operation, run))
   }
 
-  #command(operation: string, statement: Statement, settings: ClickHouseSettings): Result<void> {
+  #command(
+    operation: string,
+    statement: Statement,
+    settings: ClickHouseSettings
+  ): StoreResult<void> {
     const bind = new Parameters()
     const query = statement(bind)
     const command = attempt(operation, (signal) =>
@@ -284,7 +295,7 @@ export class StoreClient {
    * A write that is given up may still happen: on a server for as long as it is allowed to take, in
    * this process at any later time. So here it is never given up.
    */
-  #written(operation: string, secondsMax: number, result: Result<void>): Result<void> {
+  #written(operation: string, secondsMax: number, result: StoreResult<void>): StoreResult<void> {
     return this.#isEmbedded ? Effect.uninterruptible(result) : within(operation, secondsMax, result)
   }
 

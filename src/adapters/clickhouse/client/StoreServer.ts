@@ -39,7 +39,7 @@ export class StoreServerNotStarted extends Schema.TaggedError<StoreServerNotStar
 export interface StoreServerSettings {
   /** 0 takes any free port. */
   readonly port: number
-  /** Without one everybody on this machine may use the store. */
+  /** Without one every user of this machine may use the store. */
   readonly password?: Redacted.Redacted
 }
 
@@ -177,8 +177,8 @@ const passwordOf = (request: http.IncomingMessage): string => {
 }
 
 /**
- * Web pages reach loopback too: a browser tells where a request comes from, and by what name this
- * host was called.
+ * Web pages reach loopback too: a browser sends where a request comes from, and by what name this
+ * host was addressed.
  */
 const refuseStrangers = (
   request: http.IncomingMessage,

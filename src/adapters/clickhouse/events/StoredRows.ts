@@ -3,6 +3,7 @@
  * bytes, and the records that did not link. Judges nothing.
  */
 import { Effect } from "effect"
+import { defined } from "../../../domain/Defined.ts"
 import type { EventStore, SequenceSpan } from "../../../ports/EventStore.ts"
 import { inChunks } from "../client/Chunks.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
@@ -31,11 +32,7 @@ export const makeRows =
 export const makeSequenceSpan =
   (store: StoreClient): Store["sequenceSpan"] =>
   (tenantId, from, to) => {
-    const bounds = {
-      metadata: [],
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to })
-    }
+    const bounds = defined({ metadata: [], from, to })
     return store
       .readOne(
         "sequenceSpan",

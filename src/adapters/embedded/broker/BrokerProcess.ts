@@ -135,7 +135,7 @@ const launched = Effect.fnUntraced(function* (launch: BrokerLaunch) {
         const number = signal === null ? 0 : constants.signals[signal]
         Deferred.doneUnsafe(exit, Effect.succeed(code ?? EXIT_CODE_SIGNAL + number))
       })
-      // A launcher that was killed breaks the pipe; its end is what `exit` tells.
+      // A launcher that was killed breaks the pipe; its end is in `exit`.
       child.stdin?.on("error", () => child.stdin?.destroy())
       return child
     }),

@@ -1,6 +1,6 @@
 /**
  * Who the running broker of a data folder is, on disk, so that the next start can wait for or end
- * exactly that process. Knows nothing of why a broker was left behind.
+ * exactly that process. Knows nothing of why a broker still runs.
  */
 import * as fs from "node:fs"
 import { join } from "node:path"
@@ -57,7 +57,7 @@ export const endProcess = Effect.fnUntraced(function* (
 })
 
 /**
- * Ends the broker that an earlier start left behind, if it still runs: the same process number,
+ * Ends the broker of an earlier start, if it still runs: the same process number,
  * the same start time and the same data folder. Any other process is left alone.
  */
 export const endOrphan = Effect.fn("BrokerRecord.endOrphan")(function* (

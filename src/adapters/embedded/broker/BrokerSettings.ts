@@ -1,5 +1,5 @@
 /**
- * What the embedded broker is told: its properties, its log configuration and its Java options.
+ * The configuration of the embedded broker: its properties, its log configuration and its Java options.
  * Paths are relative to the broker's folder, so any character may be in the folder's own path.
  * Knows nothing of processes.
  */

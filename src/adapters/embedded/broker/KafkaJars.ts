@@ -15,7 +15,7 @@ const LOG4J_VERSION = "2.25.4"
 const COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 const BROKER_JAR = `kafka_2.13-${KAFKA_VERSION}.jar`
 const MANIFEST = "manifest.json"
-/** A download that was left behind is deleted after this long. */
+/** An unfinished download is deleted after this long. */
 const PARTIAL_MILLISECONDS_MAX = 3_600_000
 /** Time between two lines of progress. */
 const PROGRESS_MILLISECONDS = 1_000

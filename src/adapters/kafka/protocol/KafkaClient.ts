@@ -177,7 +177,7 @@ export interface FetchRequest {
   }>
 }
 
-/** Version 11 of the Fetch request: every broker since Kafka 2.3 speaks it. */
+/** Version 11 of the Fetch request: every broker since Kafka 2.3 knows it. */
 export const fetchRequest = require("kafkajs/src/protocol/requests/fetch/v11/request") as (
   request: FetchRequest
 ) => unknown
@@ -192,10 +192,10 @@ const createErrorFromCode = (
   require("kafkajs/src/protocol/error") as { createErrorFromCode: (code: number) => ProtocolError }
 ).createErrorFromCode
 
-/** The one code that is of use to us and that kafkajs has never heard of. */
+/** The one code that is of use to us and that kafkajs does not know. */
 const PRODUCER_FENCED = 90
 
-/** The error that a broker's code stands for. */
+/** The error of a broker's code. */
 export const errorOfCode = (code: number): ProtocolError => {
   const error = createErrorFromCode(code)
   return code === PRODUCER_FENCED ? Object.assign(error, { type: "PRODUCER_FENCED" }) : error

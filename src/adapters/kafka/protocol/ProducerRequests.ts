@@ -1,5 +1,5 @@
 /**
- * The requests around producing: a producer id, a transaction's partitions, its end. Each tells
+ * The requests around producing: a producer id, a transaction's partitions, its end. Each returns
  * the broker's error code instead of throwing it, because most of these codes only mean "not yet".
  * Source: Kafka's protocol guide; the encoders are those of kafkajs.
  */

@@ -30,6 +30,7 @@ import {
 } from "../../../../src/ports/TopicRows.ts"
 import { runs } from "../../../support/Runs.ts"
 import { anyEvents, anyFilter } from "./Generators.ts"
+import { hostileTexts } from "./HostileTexts.ts"
 import {
   bodyOf,
   chainOf,
@@ -42,61 +43,19 @@ import {
 
 const database = "alk_contract"
 
-/** Texts that mean something to one of the languages on the way. */
-const hostileTexts: ReadonlyArray<string> = [
-  "'",
-  '"',
-  "`",
-  "\\",
-  "\\'",
-  "\\\\",
-  "\\N",
-  "\\t",
-  "\\x41",
-  "NULL",
-  "%",
-  "_",
-  "?",
-  "$1",
-  "' OR 1=1 --",
-  "'); DROP TABLE alk.events; --",
-  "{p0:String}",
-  "{p1:UInt64}",
-  "{}",
-  "{{database}}",
-  "/* */",
-  "(SELECT 1)",
+/** Values of events, which may hold anything. */
+const allTexts: ReadonlyArray<string> = [
+  ...hostileTexts,
   "a\nb",
   "a\r\nb",
   "a\tb",
-  " ",
-  " leading",
-  "trailing ",
   "\u0001",
   "\u001f",
   "\u007f",
-  "\u0085",
-  "\u2028",
-  "\ufeffbom",
-  "é",
-  "e\u0301",
-  "ß",
   "ẞ",
   "ΟΔΟΣ",
-  "İ",
   "ǅ",
-  "日本語",
-  "\u{1F600}",
   "\u{1F468}\u200D\u{1F469}",
-  "\u{10FFFF}",
-  "\uFFFD",
-  "[1]",
-  '{"v":1}',
-  "true",
-  "-0",
-  "1e21",
-  "a/b",
-  "a&b=c#d+e f",
   "x".repeat(250)
 ]
 
@@ -167,7 +126,7 @@ export const storeContract = <E>(
         const planes = Array.from({ length: 17 }, (_, plane) =>
           String.fromCodePoint(...lows.map((low) => plane * 0x10000 + low))
         )
-        const texts = [...planes, ...hostileTexts]
+        const texts = [...planes, ...allTexts]
         const events = texts.map((text, index) =>
           storedEvent("bytes", index + 1, {
             actor: { id: text, type: "agent", email: text },
@@ -348,17 +307,15 @@ export const storeContract = <E>(
         ]
         for (const [field, sample, filter] of fields) {
           const tenant = `exact-${field}`
-          const events = hostileTexts.map((text, index) =>
-            storedEvent(tenant, index + 1, sample(text))
-          )
+          const events = allTexts.map((text, index) => storedEvent(tenant, index + 1, sample(text)))
           yield* stored(events)
           yield* Effect.forEach(
             events,
-            (event, index) => assertFinds(tenant, filter(hostileTexts[index]!), [event]),
+            (event, index) => assertFinds(tenant, filter(allTexts[index]!), [event]),
             { concurrency: 4 }
           )
         }
-        for (const text of hostileTexts) {
+        for (const text of allTexts) {
           assert.deepStrictEqual(yield* found(text, {}), { bodies: [], total: 0 })
         }
         for (const q of ["\0", "document.read\0"]) yield* assertFinds("exact-id", { q }, [])
