@@ -11,6 +11,7 @@ import { layerChromium } from "../adapters/chromium/PdfRendererChromium.ts"
 import type { Config } from "../config/Config.ts"
 import { chainOfTree } from "../domain/chain/Chains.ts"
 import type { Signer } from "../domain/chain/Checkpoint.ts"
+import { defined } from "../domain/Defined.ts"
 import { layerEvidenceSeal } from "../exports/EvidenceSeal.ts"
 import { layerStoredTraceExport } from "../exports/pack/TraceExport.ts"
 import { AuditReports } from "../exports/report/AuditReports.ts"
@@ -47,7 +48,7 @@ const layerSelfVerification = ({ selfVerifyEventsPerSecond }: Config) =>
             requireHead: true,
             // What is outside of the chain is looked for with the first slice of each pass.
             onlyRange: fromSequence > 1,
-            ...(toSequence === undefined ? {} : { toSequence })
+            ...defined({ toSequence })
           })
       )
     })

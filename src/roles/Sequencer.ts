@@ -5,6 +5,7 @@ import { runSequencers } from "../actors/sequencer/Sequencers.ts"
 import type { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import type { Config } from "../config/Config.ts"
 import type { Signer } from "../domain/chain/Checkpoint.ts"
+import { defined } from "../domain/Defined.ts"
 import { TraceStore } from "../ports/TraceStore.ts"
 import { publishSigningKey } from "../services/checkpoints/SigningKeys.ts"
 import { layerCommandLog } from "../services/commands/CommandLog.ts"
@@ -37,7 +38,7 @@ export const startSequencer = Effect.fnUntraced(function* (
   const settings: SequencerSettings = {
     serviceName: config.serviceName,
     signer,
-    ...(previous === undefined ? {} : { previous }),
+    ...defined({ previous }),
     windows: { dedup: config.dedupWindowEvents, idempotency: config.idempotencyWindowEntries },
     ...(usesStore(config) ? { traceStore: Context.get(yield* stores, TraceStore) } : {})
   }

@@ -75,8 +75,8 @@ const folderProblem = (path: string, cause: unknown): DataFolderUnusable => {
 const attempt = <A>(path: string, run: () => A): Effect.Effect<A, DataFolderUnusable> =>
   Effect.try({ try: run, catch: (cause) => folderProblem(path, cause) })
 
-/** Writes a file so that it is there whole or not at all, also after a power failure. */
-const writeWhole = (path: string, content: string): void => {
+/** Writes a file, mode 0600, so that it is there whole or not at all, also after a power failure. */
+export const writeWhole = (path: string, content: string): void => {
   const aside = `${path}.${process.pid}.partial`
   const descriptor = fs.openSync(aside, "w", 0o600)
   try {

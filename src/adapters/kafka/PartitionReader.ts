@@ -23,6 +23,7 @@ import {
   type RawCluster,
   READ_COMMITTED
 } from "./protocol/KafkaClient.ts"
+import { keyOf } from "./protocol/ProducerRequests.ts"
 
 /** Milliseconds beyond the wait of a fetch after which its broker counts as gone. */
 const FETCH_GRACE_MS = 10_000
@@ -39,9 +40,6 @@ interface Pending {
   readonly positions: ReadonlyArray<Position>
   readonly reply: Promise<ReadonlyArray<Fetched>>
 }
-
-const keyOf = ({ partition, topic }: Pick<Position, "topic" | "partition">) =>
-  `${topic}/${partition}`
 
 class ClusterReader {
   readonly #cluster: RawCluster
@@ -110,7 +108,7 @@ class ClusterReader {
     const byTopic = Map.groupBy(positions, ({ topic }) => topicName(this.#prefix, topic))
     const wanted = new Map(
       positions.map((position) => [
-        `${topicName(this.#prefix, position.topic)}/${position.partition}`,
+        keyOf({ ...position, topic: topicName(this.#prefix, position.topic) }),
         position
       ])
     )
@@ -135,14 +133,14 @@ class ClusterReader {
         decode: (payload) =>
           readFetchResponse(
             payload,
-            (topic, partition) => wanted.get(`${topic}/${partition}`)?.offset ?? 0
+            (topic, partition) => wanted.get(keyOf({ topic, partition }))?.offset ?? 0
           ),
         parse: (partitions) => Promise.resolve(partitions)
       },
       requestTimeout: limits.waitMs + FETCH_GRACE_MS
     })
     return found.flatMap((partition) => {
-      const position = wanted.get(`${partition.topic}/${partition.partition}`)
+      const position = wanted.get(keyOf(partition))
       if (position === undefined) return []
       if (partition.errorCode === 0) return [toFetched(position, partition)]
       const { offset, topic } = position

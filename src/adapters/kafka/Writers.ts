@@ -28,6 +28,7 @@ import {
   addPartitionsToTransaction,
   commitTransaction,
   initProducerId,
+  keyOf,
   type ProducerIdentity,
   type TopicPartition
 } from "./protocol/ProducerRequests.ts"
@@ -196,8 +197,6 @@ export const makeAppender = (
         })
     }
   })
-
-const keyOf = ({ partition, topic }: TopicPartition): string => `${topic}/${partition}`
 
 /** One transaction after the other, until the first that fails. */
 class Transactions {

@@ -12,6 +12,7 @@ import * as fs from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect, Schema } from "effect"
 import { type Signer, SigningKeyInvalid, signerOf } from "../../domain/chain/Checkpoint.ts"
+import { writeWhole } from "../embedded/DataFolder.ts"
 
 /** The key can't be read, made or used. */
 export class SigningKeyUnusable extends Schema.TaggedError<SigningKeyUnusable>()(
@@ -25,7 +26,6 @@ export const SIGNING_KEY_FILE = "signing-key.pem"
 /** Name of the key before it there, until the new one is endorsed. */
 export const PREVIOUS_KEY_FILE = "signing-key.previous.pem"
 
-const OWNER_ONLY = 0o600
 /** Permission bits of users who are neither the file's owner nor in its group. */
 const OTHERS = 0o007
 /** Bytes of a key file at most; a PEM with an Ed25519 key has 119. */
@@ -86,17 +86,9 @@ const syncFolder = (path: string): void => {
   }
 }
 
-/** Whole or not at all, also after a power failure: a lost key would end the log's identity. */
+/** Its name, too, survives a power failure: a lost key would end the log's identity. */
 const writeKey = (path: string): void => {
-  const aside = `${path}.${process.pid}.partial`
-  const descriptor = fs.openSync(aside, "w", OWNER_ONLY)
-  try {
-    fs.writeSync(descriptor, newKey())
-    fs.fsyncSync(descriptor)
-  } finally {
-    fs.closeSync(descriptor)
-  }
-  fs.renameSync(aside, path)
+  writeWhole(path, newKey())
   syncFolder(path)
 }
 

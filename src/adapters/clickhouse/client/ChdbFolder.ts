@@ -5,6 +5,7 @@
 import * as fs from "node:fs"
 import { join, resolve } from "node:path"
 import { Schema } from "effect"
+import { defined } from "../../../domain/Defined.ts"
 import { recordDecoder } from "../../../domain/json/RecordDecoder.ts"
 
 /** The embedded store can't be opened on its folder; the message is one line with the way out. */
@@ -47,7 +48,7 @@ const unreadable = (folder: string, what: string, cause?: unknown) =>
   new StoreFolderUnusable({
     reason: "unreadable format",
     message: `The store's folder ${folder} can't be read (${what}): ${rebuild}, ${elsewhere}`,
-    ...(cause === undefined ? {} : { cause })
+    ...defined({ cause })
   })
 
 /** Process that the kernel says has locked the file; undefined where it does not say. */

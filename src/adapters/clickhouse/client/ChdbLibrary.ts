@@ -5,6 +5,7 @@
  */
 import { createRequire } from "node:module"
 import { Schema } from "effect"
+import { defined } from "../../../domain/Defined.ts"
 
 /** This machine has no ClickHouse to run inside the process; the message is one line. */
 export class StoreEngineMissing extends Schema.TaggedError<StoreEngineMissing>()(
@@ -30,7 +31,7 @@ const missing = ({ arch, platform }: Platform, reason: string, cause?: unknown) 
     message:
       `ClickHouse can't run inside this process on ${platform}-${arch} (${reason}):`
       + " set CLICKHOUSE_URL to a ClickHouse server; docs/platforms.md says how",
-    ...(cause === undefined ? {} : { cause })
+    ...defined({ cause })
   })
 
 /**

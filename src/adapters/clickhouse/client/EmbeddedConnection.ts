@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto"
 import { Readable } from "node:stream"
 import { type ClickHouseClientConfigOptions, parseError } from "@clickhouse/client"
+import { defined } from "../../../domain/Defined.ts"
 import type { Answer, ChdbEngine, Inserted, Settings, Statement } from "./ChdbEngine.ts"
 
 type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>
@@ -44,7 +45,7 @@ const statementOf = (
     Object.entries(params.query_params ?? {}).map(([name, value]) => [name, String(value)])
   ),
   settings: (params.clickhouse_settings ?? {}) as Settings,
-  ...(params.abort_signal === undefined ? {} : { signal: params.abort_signal })
+  ...defined({ signal: params.abort_signal })
 })
 
 const asClickHouseError = (cause: unknown): never => {

@@ -7,7 +7,7 @@ import { SEND_BYTES_MAX, SEND_RECORDS_MAX, topicName } from "../../../domain/rec
 import type { NewRecord } from "../../../ports/EventLog.ts"
 import { errorOfCode, isRetriable, type RawCluster } from "./KafkaClient.ts"
 import { type PartitionBatch, type Produced, produceRequest } from "./ProduceRequest.ts"
-import type { ProducerIdentity, TopicPartition } from "./ProducerRequests.ts"
+import { keyOf, type ProducerIdentity, type TopicPartition } from "./ProducerRequests.ts"
 import { encodeRecordBatch } from "./RecordBatch.ts"
 import { retryWhile } from "./Retry.ts"
 
@@ -30,8 +30,6 @@ export interface Sequenced extends PartitionBatch {
   readonly count: number
 }
 
-const keyOf = ({ partition, topic }: TopicPartition): string => `${topic}/${partition}`
-
 const sizeOf = (value: string | Buffer | null): number =>
   value === null ? 0 : typeof value === "string" ? Buffer.byteLength(value) : value.length
 
@@ -40,7 +38,10 @@ interface Cut {
   bytes: number
 }
 
-/** Cut records into batches by partition, each of at most SEND_RECORDS_MAX and SEND_BYTES_MAX. */
+/**
+ * Hot path: measured in test/bench/Bench.ts (ingest, sequencing). Cuts records into batches by
+ * partition, each of at most SEND_RECORDS_MAX and SEND_BYTES_MAX.
+ */
 const toBatches = (prefix: string, records: ReadonlyArray<NewRecord>): Array<Array<Cut>> => {
   const byPartition = new Map<string, Array<Cut>>()
   for (const record of records) {

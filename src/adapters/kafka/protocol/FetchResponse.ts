@@ -47,7 +47,10 @@ const decompress = (codec: number, bytes: Buffer): Buffer | Promise<Buffer> => {
   }
 }
 
-/** Reads big-endian numbers and Kafka's variable-length ones, one after the other. */
+/**
+ * Hot path: measured in test/bench/Bench.ts (sequencing, projection). Reads big-endian numbers and
+ * Kafka's variable-length ones, one after the other.
+ */
 class Cursor {
   readonly bytes: Buffer
   at: number

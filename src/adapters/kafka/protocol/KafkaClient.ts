@@ -8,6 +8,7 @@ import tls from "node:tls"
 import { promisify } from "node:util"
 import zlib from "node:zlib"
 import { Kafka, type KafkaConfig, type logCreator, logLevel, type SASLOptions } from "kafkajs"
+import { defined } from "../../../domain/Defined.ts"
 
 const require = createRequire(import.meta.url)
 
@@ -122,8 +123,7 @@ const kafkaConfig = (settings: KafkaSettings, sockets?: Set<net.Socket>) => ({
   requestTimeout: REQUEST_TIMEOUT_MS,
   retry: { ...RETRY, retries: 8 },
   socketFactory: makeSocketFactory(settings, sockets),
-  ...(settings.tls === undefined ? {} : { ssl: settings.tls }),
-  ...(settings.sasl === undefined ? {} : { sasl: settings.sasl })
+  ...defined({ ssl: settings.tls, sasl: settings.sasl })
 })
 
 export const makeKafka = (settings: KafkaSettings): Kafka =>

@@ -35,7 +35,10 @@ const TOPIC_FRAME_BYTES = 2 + 4
 const PARTITION_FRAME_BYTES = 4 + 4
 const REQUEST_FRAME_BYTES = 2 + 2 + 4 + 4
 
-/** The body of the request, after the header that kafkajs writes. */
+/**
+ * Hot path: measured in test/bench/Bench.ts (ingest, sequencing). The body of the request, after the
+ * header that kafkajs writes.
+ */
 export const encodeProduceRequest = (
   transactionalId: string | null,
   batches: ReadonlyArray<PartitionBatch>

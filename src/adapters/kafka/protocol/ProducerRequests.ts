@@ -30,6 +30,8 @@ export interface TopicPartition {
   readonly partition: number
 }
 
+export const keyOf = ({ partition, topic }: TopicPartition): string => `${topic}/${partition}`
+
 const ask = async <Answer>(
   broker: RawBroker,
   apiKey: number,

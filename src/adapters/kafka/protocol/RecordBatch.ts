@@ -77,7 +77,10 @@ const SHORT_STRING_MAX = 24
 const varintSize = (length: number): number =>
   length < 0x40 ? 1 : length < 0x2000 ? 2 : length < 0x10_0000 ? 3 : length < 0x800_0000 ? 4 : 5
 
-/** Writes records into a buffer that grows, strings before their length is known. */
+/**
+ * Hot path: measured in test/bench/Bench.ts (ingest, sequencing). Writes records into a buffer that
+ * grows, strings before their length is known.
+ */
 class RecordWriter {
   bytes = scratch.pop() ?? Buffer.allocUnsafeSlow(GROW_FROM)
   at = 0
