@@ -7,16 +7,9 @@ import { HttpServerResponse } from "effect/http"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { type Chain, treeNameOf } from "../../domain/chain/Chains.ts"
 import { leafHash } from "../../domain/chain/MerkleTree.ts"
-import { defined } from "../../domain/Defined.ts"
-import type {
-  CheckpointMismatch,
-  CheckpointTimedOut,
-  ProofRefused
-} from "../../services/checkpoints/CheckpointFailures.ts"
 import { Checkpoints } from "../../services/checkpoints/Checkpoints.ts"
 import type { RequestOf } from "../contract/Requests.ts"
-import { type Failure, json, negotiated } from "../messages/Answer.ts"
-import { ApiError, unavailable } from "../messages/ApiError.ts"
+import { json, negotiated } from "../messages/Answer.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
@@ -28,25 +21,6 @@ import {
   type listCheckpoints,
   NOTE_TYPE
 } from "./ProofContract.ts"
-
-/** What was asked for and can't be proven. */
-const refusalOf = ({ code, field, message }: ProofRefused): ApiError =>
-  new ApiError({
-    code,
-    message: field === undefined ? message : `${field}: ${message}`,
-    ...defined({ field })
-  })
-
-/** The failures of proofs as refusals; what all routes may fail with stays as it is. */
-export const refusingProofs = <A, R>(
-  effect: Effect.Effect<A, CheckpointMismatch | CheckpointTimedOut | ProofRefused | Failure, R>
-): Effect.Effect<A, Failure, R> =>
-  effect.pipe(
-    Effect.catchTag("ProofRefused", (refused) => Effect.fail(refusalOf(refused))),
-    Effect.catchTag(["CheckpointMismatch", "CheckpointTimedOut"], ({ message }) =>
-      Effect.fail(unavailable(message))
-    )
-  )
 
 /** The pages before and after by size; there is no last one to name while the chain grows. */
 const linkHeader = (
@@ -72,7 +46,7 @@ export const makeProofHandlers = Effect.gen(function* () {
       const { tenantId } = yield* CurrentPrincipal
       const { chain, limit } = query
       yield* readableView(projection, tenantId)
-      const found = yield* refusingProofs(checkpoints.list(treeNameOf(tenantId, chain), query))
+      const found = yield* checkpoints.list(treeNameOf(tenantId, chain), query)
       const smallest = found.length < limit ? undefined : found.at(-1)?.tree_size
       const link = linkHeader(`${publicUrl ?? ""}/v1/chain/checkpoints`, { chain, limit }, smallest)
       return json({ checkpoints: found }, { headers: { link } })
@@ -81,7 +55,7 @@ export const makeProofHandlers = Effect.gen(function* () {
       const { query, request } = input
       const { tenantId } = yield* CurrentPrincipal
       const type = yield* negotiated(request, checkpointTypes, "a checkpoint comes")
-      const latest = yield* refusingProofs(checkpoints.latest(treeNameOf(tenantId, query.chain)))
+      const latest = yield* checkpoints.latest(treeNameOf(tenantId, query.chain))
       return type === NOTE_TYPE
         ? HttpServerResponse.text(latest.note, { contentType: `${NOTE_TYPE}; charset=utf-8` })
         : json(latest)
@@ -90,8 +64,10 @@ export const makeProofHandlers = Effect.gen(function* () {
       const { tenantId } = yield* CurrentPrincipal
       const { chain, sequence, treeSize } = query
       yield* readableView(projection, tenantId)
-      const { checkpoint, eventHash, proof } = yield* refusingProofs(
-        checkpoints.inclusion(treeNameOf(tenantId, chain), sequence, treeSize)
+      const { checkpoint, eventHash, proof } = yield* checkpoints.inclusion(
+        treeNameOf(tenantId, chain),
+        sequence,
+        treeSize
       )
       return {
         tenant_id: tenantId,
@@ -108,7 +84,7 @@ export const makeProofHandlers = Effect.gen(function* () {
       const { chain, first, second } = query
       yield* readableView(projection, tenantId)
       const tree = treeNameOf(tenantId, chain)
-      const found = yield* refusingProofs(checkpoints.consistency(tree, first, second))
+      const found = yield* checkpoints.consistency(tree, first, second)
       return { tenant_id: tenantId, ...found }
     })
   }

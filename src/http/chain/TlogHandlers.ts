@@ -14,7 +14,6 @@ import { ApiError, notFound } from "../messages/ApiError.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { NOTE_TYPE } from "./ProofContract.ts"
-import { refusingProofs } from "./ProofHandlers.ts"
 import { TILE_TYPE, type tlogCheckpoint, type tlogEntries, type tlogTile } from "./TlogContract.ts"
 
 /** Seconds that a client may keep a full tile: a year, the usual word for ever. */
@@ -64,7 +63,7 @@ export const makeTlogHandlers = Effect.gen(function* () {
     const asked = parseTile(level, index)
     if (asked === undefined) return yield* noTile
     yield* readableView(projection, tenantId)
-    const proven = yield* refusingProofs(checkpoints.tile(tree, asked))
+    const proven = yield* checkpoints.tile(tree, asked)
     return HttpServerResponse.uint8Array(toBytes(proven), {
       contentType: TILE_TYPE,
       headers: { "cache-control": cachingOf(asked), vary: "Authorization" }
@@ -74,7 +73,7 @@ export const makeTlogHandlers = Effect.gen(function* () {
   return {
     tlogCheckpoint: Effect.fnUntraced(function* ({ params }: RequestOf<typeof tlogCheckpoint>) {
       const { tree } = yield* treeOf(params.chain)
-      const { note } = yield* refusingProofs(checkpoints.latest(tree))
+      const { note } = yield* checkpoints.latest(tree)
       return HttpServerResponse.text(note, { contentType: `${NOTE_TYPE}; charset=utf-8` })
     }),
     tlogEntries: ({ params: { "*": index, chain } }: RequestOf<typeof tlogEntries>) =>

@@ -4,13 +4,13 @@
  */
 import { Schema, SchemaGetter } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import type { Failure } from "../messages/Answer.ts"
 import {
   type ErrorForm,
   type ErrorStatus,
   errorCodes,
   errorStatuses
 } from "../messages/ApiError.ts"
+import type { Failure } from "../messages/Failure.ts"
 
 const Code = Schema.Literals(errorCodes).annotate({
   description: "What was wrong, one of a closed list."

@@ -32,17 +32,17 @@ import {
   notFound,
   RETRY_AFTER_SECONDS,
   refusable,
+  refusedItem,
   unavailable
 } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { idempotencyMismatch, notApplied } from "../messages/Failure.ts"
 import { JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import { type ReceivedBody, readBody } from "../messages/RequestBody.ts"
 import {
   type Accepted,
   acceptedAt,
-  IDEMPOTENCY_HEADER,
   idempotencyKey,
-  refusedItem,
   type syncQuery,
   unreadable,
   wantsSync
@@ -102,17 +102,9 @@ export const settled = (outcome: IngestOutcome): Effect.Effect<Settled, ApiError
     case "visible":
       return Effect.succeed(outcome)
     case "failed":
-      return Effect.fail(
-        unavailable(`the request was not applied: ${outcome.receipt.error?.message ?? "unknown"}`)
-      )
+      return Effect.fail(notApplied(outcome.receipt.error?.message ?? "unknown"))
     case "mismatch":
-      return Effect.fail(
-        new ApiError({
-          code: "idempotency_mismatch",
-          message: `${IDEMPOTENCY_HEADER}: was used before with another body`,
-          field: IDEMPOTENCY_HEADER
-        })
-      )
+      return Effect.fail(idempotencyMismatch)
     case "undecided":
       return Effect.fail(
         unavailable("no sequencer decided in time; the events may be stored, so retry with the key")

@@ -31,9 +31,9 @@ import type { EventStore } from "../../ports/EventStore.ts"
 import { SystemAuditLog } from "../../services/administration/SystemAuditLog.ts"
 import type { Verifier } from "../../verify/Verifier.ts"
 import { API_VERSION } from "../Api.ts"
-import type { Failure } from "../messages/Answer.ts"
-import { ApiError, unavailable } from "../messages/ApiError.ts"
+import { ApiError } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import type { Failure } from "../messages/Failure.ts"
 import { matchesEtag } from "../messages/StaticAnswer.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { transfer } from "../messages/Transfer.ts"
@@ -200,10 +200,7 @@ const make = Effect.gen(function* () {
     })
 
   const packBytes = (scope: ExportScope, pdf: Uint8Array | undefined, deduplicate: boolean) =>
-    evidencePack(scope, { serviceName, pdf, deduplicate }).pipe(
-      Effect.provideContext(services),
-      Effect.catchTag("SealUnavailable", ({ message }) => Effect.fail(unavailable(message)))
-    )
+    evidencePack(scope, { serviceName, pdf, deduplicate }).pipe(Effect.provideContext(services))
 
   /** The tag of an export with a report in it covers the settings of reports, too. */
   const tagged = (kind: ExportKind, etag: string): string =>

@@ -1,86 +1,13 @@
 /**
- * How handlers answer: stored JSON as it is, and every failure of the services behind them as one
- * of the documented refusals, in the error form of the route. The only place that translates
- * failures.
+ * How handlers answer: stored JSON as it is, values as JSON, and failures in the error form of the
+ * route.
  */
 import { Cause, Effect, Option } from "effect"
 import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { TooManyStreams } from "../../actors/feeds/LiveFeed.ts"
-import type { ResumePointInvalid } from "../../actors/feeds/LiveStream.ts"
-import type { AdminRefused, AdminTimedOut } from "../../actors/follower/Keys.ts"
-import { tooManyLinks } from "../../domain/registry/Registry.ts"
-import type { LogUnavailable } from "../../ports/EventLog.ts"
-import type { StatsTooLarge, StoreUnavailable } from "../../ports/EventStore.ts"
-import type { TooManyLinks } from "../../services/administration/ShareLinks.ts"
-import type { CommandLogBusy, CommandTooLarge } from "../../services/commands/CommandLog.ts"
-import { ApiError, errorBody, errorHeaders, unavailable } from "./ApiError.ts"
+import { ApiError, errorBody, errorHeaders } from "./ApiError.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
+import { type Failure, toApiError } from "./Failure.ts"
 import { negotiate } from "./MediaTypes.ts"
-
-/** Everything that a handler may fail with. */
-export type Failure =
-  | ApiError
-  | AdminRefused
-  | AdminTimedOut
-  | CommandLogBusy
-  | CommandTooLarge
-  | LogUnavailable
-  | ResumePointInvalid
-  | StatsTooLarge
-  | StoreUnavailable
-  | TooManyLinks
-  | TooManyStreams
-
-const toApiError = (failure: Failure): ApiError => {
-  switch (failure._tag) {
-    case "ApiError":
-      return failure
-    case "AdminRefused":
-      return new ApiError({
-        code: failure.code === "limit_reached" ? "rate_limited" : failure.code,
-        message: failure.message
-      })
-    case "AdminTimedOut":
-      return unavailable(failure.message)
-    case "CommandLogBusy":
-      return unavailable(
-        failure.maybeWritten
-          ? "the log did not acknowledge in time; the request may still have been stored, so "
-              + "retry it with the same event ids or the same Idempotency-Key"
-          : "the service is overloaded and stored nothing of this request; try again"
-      )
-    case "CommandTooLarge":
-      return new ApiError({
-        code: "payload_too_large",
-        message: "the request is larger than the log takes in one record; send fewer events"
-      })
-    case "LogUnavailable":
-      return unavailable("the log can't be reached; try again")
-    case "ResumePointInvalid":
-      return new ApiError({ code: "invalid_request", message: failure.message })
-    case "StatsTooLarge":
-      return new ApiError({
-        code: "invalid_range",
-        message:
-          `interval: more than ${failure.bucketsMax} buckets; ask for a coarser interval or a `
-          + "shorter time",
-        field: "interval"
-      })
-    case "StoreUnavailable":
-      return unavailable("the query store can't be reached; try again")
-    case "TooManyLinks":
-      return new ApiError({
-        code: "rate_limited",
-        message: tooManyLinks(failure.limit)
-      })
-    case "TooManyStreams":
-      return new ApiError({
-        code: "rate_limited",
-        message: `this tenant has ${failure.limit} streams open already, the most allowed`,
-        headers: { "ratelimit-limit": String(failure.limit), "ratelimit-remaining": "0" }
-      })
-  }
-}
 
 /** The answer of a refusal, in the form of the route of the current request. */
 export const errorResponse = (

@@ -1,7 +1,7 @@
 /**
  * What the API refuses and how it says so: the closed list of codes with their statuses, and the
- * two body forms in which an error leaves the process. Knows no route and no cause; whoever refuses
- * names the code.
+ * two body forms in which an error leaves the process. Knows no route and no cause; the refusing
+ * side names the code.
  */
 import { Effect, Schema } from "effect"
 
@@ -58,6 +58,15 @@ export const invalid = (
   problem: string,
   code: "invalid_request" | "invalid_range" = "invalid_request"
 ): ApiError => new ApiError({ code, message: `${field}: ${problem}`, field })
+
+/** The field at the beginning of a message. */
+const FIELD = /^[\w.[\]-]+(?=: )/
+
+/** The refusal of an item, whose message begins with the path of the field at fault. */
+export const refusedItem = (message: string, code: ErrorCode = "invalid_request"): ApiError => {
+  const field = FIELD.exec(message)?.[0]
+  return new ApiError({ code, message, ...(field === undefined ? {} : { field }) })
+}
 
 /** Run a plain function that throws ApiError where it refuses; any other throw is a defect. */
 export const refusable = <A>(evaluate: () => A): Effect.Effect<A, ApiError> =>

@@ -10,6 +10,7 @@ import type { HeaderParameter } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import type { AnswerOptions } from "./Answer.ts"
 import { ApiError, invalid, RETRY_AFTER_SECONDS } from "./ApiError.ts"
+import { IDEMPOTENCY_HEADER } from "./Failure.ts"
 import { choiceParameter } from "./QueryParameters.ts"
 
 /** Characters of an `Idempotency-Key` at most. */
@@ -27,7 +28,7 @@ export const syncQuery = queryOf({
 
 /** The header that makes a write repeatable. */
 export const idempotencyHeader: Readonly<Record<string, HeaderParameter>> = {
-  "Idempotency-Key": {
+  [IDEMPOTENCY_HEADER]: {
     description:
       "Names this request within tenant, method and path. The same key with the same body gives "
       + "the first answer again, with another body 422. Only 2xx answers are remembered, for 7 "
@@ -40,8 +41,6 @@ export const idempotencyHeader: Readonly<Record<string, HeaderParameter>> = {
     }
   }
 }
-
-export const IDEMPOTENCY_HEADER = "Idempotency-Key"
 
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/
 
@@ -82,19 +81,6 @@ export const unreadable = (problem: JsonProblem): ApiError =>
     message: problem.message,
     ...(problem.path === "" ? {} : { field: problem.path })
   })
-
-/** An item's message begins with the path of the field at fault. */
-export const fieldOf = (message: string): string | undefined =>
-  /^[\w.[\]-]+(?=: )/.exec(message)?.[0]
-
-/** The refusal of a single event that did not pass validation. */
-export const refusedItem = (message: string): ApiError => {
-  return new ApiError({
-    code: "invalid_request",
-    message,
-    ...defined({ field: fieldOf(message) })
-  })
-}
 
 /** Where the receipt of a 202 is. */
 export type Accepted = (receiptId: string) => AnswerOptions

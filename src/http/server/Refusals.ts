@@ -6,7 +6,8 @@ import { Effect, Layer } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { HttpApiError, HttpApiMiddleware } from "effect/http-api"
 import { refusalIn } from "../contract/Requests.ts"
-import { errorResponse, type Failure, failureResponse } from "../messages/Answer.ts"
+import { errorResponse, failureResponse } from "../messages/Answer.ts"
+import type { Failure } from "../messages/Failure.ts"
 
 /** Answers failures. */
 export class Refusals extends HttpApiMiddleware.Service<Refusals>()("alk/http/Refusals") {}

@@ -9,7 +9,7 @@ import { refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { acceptedAt, wantsSync } from "../messages/WriteRequest.ts"
 import { ingestAnswered } from "../server/Metrics.ts"
-import { batchVisible, batchWritten, refusing } from "./TraceAnswer.ts"
+import { batchVisible, batchWritten } from "./TraceAnswer.ts"
 import type { createTraces } from "./TraceContract.ts"
 import { severalOperations, type TraceInput, TraceRequests } from "./TraceRequest.ts"
 
@@ -36,7 +36,7 @@ export const makeTraceBatchHandlers = Effect.gen(function* () {
       const { items } = operations
       const until = sync ? "visible" : "written"
       const startedAt = performance.now()
-      const outcome = yield* refusing(writes.batch(operations, until))
+      const outcome = yield* writes.batch(operations, until)
       yield* ingestAnswered({
         accepted: items.traces.length,
         rejected: items.errors,

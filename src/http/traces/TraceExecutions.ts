@@ -21,7 +21,6 @@ import { topicCopyUntil } from "../messages/TopicCopy.ts"
 import { transfer } from "../messages/Transfer.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered } from "../server/Metrics.ts"
-import { refusing } from "./TraceAnswer.ts"
 import {
   type listExecutions,
   type listSpans,
@@ -54,7 +53,7 @@ export const readBack = <A>(value: A | undefined) =>
 export const writeOne = Effect.fnUntraced(function* (write: ReadWrite) {
   const writes = yield* TraceWrites
   const startedAt = performance.now()
-  const result = yield* refusing(writes.single(write))
+  const result = yield* writes.single(write)
   yield* ingestAnswered({
     accepted: 1,
     rejected: [],

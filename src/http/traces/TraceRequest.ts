@@ -16,11 +16,11 @@ import {
 } from "../../services/ingest/PrepareTrace.ts"
 import type { TraceWrite } from "../../services/ingest/TraceWrites.ts"
 import { refuseUnknown } from "../admin/AdminHandlers.ts"
-import { type ApiError, refusable } from "../messages/ApiError.ts"
+import { type ApiError, refusable, refusedItem } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
-import { idempotencyKey, refusedItem, unreadable } from "../messages/WriteRequest.ts"
+import { idempotencyKey, unreadable } from "../messages/WriteRequest.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { Quota } from "../server/Quota.ts"
 

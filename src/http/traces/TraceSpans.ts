@@ -13,7 +13,7 @@ import { ApiSettings } from "../messages/ApiSettings.ts"
 import { opaqueLinks } from "../messages/PageLinks.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { batchVisible, refusing } from "./TraceAnswer.ts"
+import { batchVisible } from "./TraceAnswer.ts"
 import { type listTraceEvents, TRACE_PAGE_BYTES_MAX, TRACE_PAGE_SIZE } from "./TraceContract.ts"
 import { readBack, writeOne } from "./TraceExecutions.ts"
 import { eventCursor, inPieces, linesResponse, wantsLines } from "./TraceLists.ts"
@@ -82,7 +82,7 @@ export const makeSpanHandlers = Effect.gen(function* () {
       const operation = yield* requests.read(input, target, oneOrSeveralEvents)
       return operation.kind === "one"
         ? yield* addEvent(operation)
-        : batchVisible(yield* refusing(writes.several(operation)))
+        : batchVisible(yield* writes.several(operation))
     }),
 
     listTraceEvents: Effect.fnUntraced(function* (input: RequestOf<typeof listTraceEvents>) {

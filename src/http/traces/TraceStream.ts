@@ -14,7 +14,6 @@ import { SSE_TYPE } from "../messages/MediaTypes.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { Draining } from "../server/Draining.ts"
-import { refusing } from "./TraceAnswer.ts"
 import type { streamExecution } from "./TraceContract.ts"
 
 /** The handler of the stream. */
@@ -33,7 +32,7 @@ export const makeTraceStreamHandlers = Effect.gen(function* () {
       yield* readableView(projection, tenantId)
       const onStalled = yield* cutWhenStalled(request)
       const subscription = { tenantId, keyId, executionId, after, onStalled }
-      const bytes = yield* refusing(feed.subscribe(subscription))
+      const bytes = yield* feed.subscribe(subscription)
       return HttpServerResponse.stream(Stream.interruptWhen(bytes, draining.begun), {
         contentType: SSE_TYPE,
         headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
