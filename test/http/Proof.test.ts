@@ -2,7 +2,15 @@
  * Checkpoints and proofs over HTTP: what is signed, what verifies, what is refused, and that
  * nothing leaves which does not lead to a signed root.
  */
+
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import {
+  exampleCheckpoint,
+  exampleConsistency,
+  exampleInclusion,
+  exampleVkey,
+  laterCheckpoint
+} from "../../src/contracts/ExampleCheckpoint.ts"
 import {
   type CheckpointRecord,
   makeCheckpoint,
@@ -14,13 +22,6 @@ import {
   verifyConsistency,
   verifyInclusion
 } from "../../src/domain/chain/MerkleTree.ts"
-import {
-  exampleCheckpoint,
-  exampleConsistency,
-  exampleInclusion,
-  exampleVkey,
-  laterCheckpoint
-} from "../../src/http/chain/ProofSchemas.ts"
 import { LogUnavailable } from "../../src/ports/EventLog.ts"
 import { ADMIN_TOKEN, OTHER_KEY, READ_KEY, WRITE_KEY } from "./support/Doubles.ts"
 import { items } from "./support/Events.ts"

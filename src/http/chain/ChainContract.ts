@@ -3,8 +3,9 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { exampleCheckpoint } from "../../contracts/ExampleCheckpoint.ts"
+import { exampleEvent } from "../../contracts/ExampleEvent.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
-import { exampleEvent } from "../contract/ContractExample.ts"
 import { Chain, ChainLink } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
@@ -19,7 +20,7 @@ import {
   latestCheckpoint,
   listCheckpoints
 } from "./ProofContract.ts"
-import { Checkpoint, exampleCheckpoint } from "./ProofSchemas.ts"
+import { Checkpoint } from "./ProofSchemas.ts"
 import { tlogCheckpoint, tlogEntries, tlogTile } from "./TlogContract.ts"
 
 const linkParameters = {

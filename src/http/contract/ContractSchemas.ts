@@ -3,6 +3,7 @@
  * schema of the domain, here with an example or without what is not shown.
  */
 import { Schema, Struct } from "effect"
+import { exampleEvent } from "../../contracts/ExampleEvent.ts"
 import { AuditEvent, AuditEventBatchItem, AuditEventInput } from "../../domain/events/AuditEvent.ts"
 import * as Command from "../../domain/records/Command.ts"
 import * as Stored from "../../domain/records/Receipt.ts"
@@ -16,7 +17,6 @@ import {
   Timestamp
 } from "../../verify/VerifyReport.ts"
 import { SUPPORTED_YEARS } from "../messages/QueryParameters.ts"
-import { exampleEvent } from "./ContractExample.ts"
 
 /** Characters of a tenant's name or of a label at most. */
 export const LABEL_LENGTH_MAX = 256

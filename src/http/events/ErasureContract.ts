@@ -3,9 +3,9 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { exampleEvent } from "../../contracts/ExampleEvent.ts"
 import { AuditEvent, isText } from "../../domain/events/AuditEvent.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
-import { exampleEvent } from "../contract/ContractExample.ts"
 import { Timestamp } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
 import { lateQueryOf } from "../contract/Requests.ts"

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { exampleEvent } from "../contract/ContractExample.ts"
+import { exampleEvent } from "../../contracts/ExampleEvent.ts"
 import {
   EventVerifyReport as EventReport,
   Hash,
