@@ -13,6 +13,7 @@ import {
 } from "effect/http-api"
 import { ENDED_LINK_KEPT_DAYS, ENDED_LINKS_MAX, LINKS_MAX } from "../../domain/registry/Registry.ts"
 import type { ShareLink as StoredLink } from "../../domain/registry/RegistryEntry.ts"
+import { integerInput, optionalInput } from "../contract/Bodies.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { label, pageFields, TimeInput, Timestamp } from "../contract/ContractSchemas.ts"
 import { createdHeaders, operation } from "../contract/Operation.ts"
@@ -96,22 +97,18 @@ const Filters = Schema.Record(
 )
 
 export const ShareLinkInput = Schema.Struct({
-  from: Schema.optionalKey(Schema.NullOr(TimeInput)),
-  to: Schema.optionalKey(Schema.NullOr(TimeInput)),
-  filters: Schema.optionalKey(Schema.NullOr(Filters)).annotateKey({
+  from: optionalInput(TimeInput),
+  to: optionalInput(TimeInput),
+  filters: optionalInput(Filters).annotateKey({
     description:
       "Conditions by the names of the event list's parameters, `metadata.<path>` included; not "
       + "from and to."
   }),
-  expires_in: Schema.optionalKey(
-    Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: EXPIRES_IN_MAX })))
-  ).annotateKey({
+  expires_in: optionalInput(integerInput(EXPIRES_IN_MAX)).annotateKey({
     description: `Seconds; ${EXPIRES_IN_DEFAULT} (7 days) unless given.`
   }),
-  max_uses: Schema.optionalKey(
-    Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: USES_MAX })))
-  ),
-  label: Schema.optionalKey(Schema.NullOr(label))
+  max_uses: optionalInput(integerInput(USES_MAX)),
+  label: optionalInput(label)
 }).annotate({
   identifier: "ShareLinkInput",
   examples: [{ from: "2026-01-01T00:00:00Z", filters: { actor_id: "user_1" }, max_uses: 3 }]

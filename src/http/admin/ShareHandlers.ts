@@ -2,7 +2,7 @@
  * Serves the share links: reads what a link is to cover and shows links without their hashes. Who
  * may use one is decided behind `ShareLinks`.
  */
-import { Effect, Layer, Redacted, Result } from "effect"
+import { Effect, Layer, Redacted, Result, Struct } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { defined } from "../../domain/Defined.ts"
@@ -15,6 +15,7 @@ import type { JsonObject, JsonValue } from "../../domain/json/StrictJson.ts"
 import type { ShareLink } from "../../domain/registry/RegistryEntry.ts"
 import { ShareLinks } from "../../services/administration/ShareLinks.ts"
 import { Api } from "../Api.ts"
+import { BODY_BYTES_MAX, objectOf, readAs } from "../contract/Bodies.ts"
 import { filterParameters, toFilter } from "../events/EventParameters.ts"
 import { ExportAnswers } from "../exports/ExportAnswers.ts"
 import { createdAt, errorResponse, json } from "../messages/Answer.ts"
@@ -22,24 +23,23 @@ import { ApiError, invalid, notFound, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { withKnownQuery } from "../messages/KnownQuery.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
-import { METADATA_CONDITIONS_MAX, metadataCondition } from "../messages/QueryParameters.ts"
+import {
+  METADATA_CONDITIONS_MAX,
+  METADATA_PREFIX,
+  metadataCondition
+} from "../messages/QueryParameters.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { whatWasMeant } from "../messages/UnknownParameter.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { FailedCredentials } from "../server/FailedCredentials.ts"
 import { HttpListener } from "../server/HttpListener.ts"
-import { BODY_BYTES_MAX, labelOf, objectOf } from "./AdminHandlers.ts"
 import { resourcePage } from "./ResourcePages.ts"
 import {
   CurrentShareLink,
   EXPIRES_IN_DEFAULT,
-  EXPIRES_IN_MAX,
   ShareAuthorization,
-  USES_MAX
+  ShareLinkInput
 } from "./ShareContract.ts"
-
-const INPUT_FIELDS = ["from", "to", "filters", "expires_in", "max_uses", "label"]
-const METADATA_PREFIX = "metadata."
 
 type FilterName = keyof typeof filterParameters
 
@@ -98,23 +98,16 @@ const filterOf = (object: JsonObject): EventFilter => {
   return toFilter(values, metadata)
 }
 
-const integerOf = (object: JsonObject, field: string, maximum: number): number | undefined => {
-  const value = object[field] ?? undefined
-  if (value === undefined) return undefined
-  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= maximum) {
-    return value
-  }
-  throw invalid(field, `must be an integer from 1 to ${maximum}`)
-}
+const readRest = ShareLinkInput.mapFields(Struct.pick(["label", "max_uses", "expires_in"]))
+const inputFields = Object.keys(ShareLinkInput.fields)
 
 const inputOf = (bytes: Buffer) => {
-  const object = objectOf(bytes, INPUT_FIELDS, "a share link")
-  const label = labelOf(object, "label")
-  const maxUses = integerOf(object, "max_uses", USES_MAX)
+  const object = objectOf(bytes, inputFields, "a share link")
+  const { expires_in, label, max_uses } = readAs(readRest, object)
   return {
     filter: filterOf(object),
-    expiresInSeconds: integerOf(object, "expires_in", EXPIRES_IN_MAX) ?? EXPIRES_IN_DEFAULT,
-    ...defined({ label, maxUses })
+    expiresInSeconds: expires_in ?? EXPIRES_IN_DEFAULT,
+    ...defined({ label: label ?? undefined, maxUses: max_uses ?? undefined })
   }
 }
 

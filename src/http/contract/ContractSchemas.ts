@@ -17,9 +17,10 @@ import {
   Timestamp
 } from "../../verify/VerifyReport.ts"
 import { SUPPORTED_YEARS } from "../messages/QueryParameters.ts"
+import { mustBe, optionalInput, textInput } from "./Bodies.ts"
 
 /** Characters of a tenant's name or of a label at most. */
-export const LABEL_LENGTH_MAX = 256
+const LABEL_LENGTH_MAX = 256
 
 const text = (description: string) => Schema.String.annotate({ description })
 const optional = Schema.optionalKey
@@ -341,19 +342,16 @@ export const EventVerifyReport = Schema.Struct({
   verified_at: Timestamp
 }).annotate({ identifier: "EventVerifyReport" })
 
-const Scope = Schema.Literals(Registry.scopes)
-
-/** `null` means that it is absent. */
-const optionalInput = <S extends Schema.Constraint>(schema: S) => optional(Schema.NullOr(schema))
+const keyPrefixes = ["alk_live_", "svc_live_"] as const
 
 /** Names for people, of tenants, keys and share links. */
-export const label = Schema.String.check(
-  Schema.isMinLength(1),
-  Schema.isMaxLength(LABEL_LENGTH_MAX)
-).annotate({ description: `1 to ${LABEL_LENGTH_MAX} characters.` })
+export const label = textInput(LABEL_LENGTH_MAX, `1 to ${LABEL_LENGTH_MAX} characters.`)
 
 export const TenantInput = Schema.Struct({
-  id: Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9_-]{0,62}$/u)),
+  id: mustBe(
+    "of the form [a-z0-9][a-z0-9_-]{0,62}",
+    Schema.String.check(Schema.isPattern(/^[a-z0-9][a-z0-9_-]{0,62}$/u))
+  ),
   name: optionalInput(label)
 }).annotate({ identifier: "TenantInput", examples: [{ id: "initech", name: "Initech Inc." }] })
 
@@ -365,9 +363,14 @@ export const TenantList = Schema.Struct({
 }).annotate({ identifier: "TenantList" })
 
 export const KeyInput = Schema.Struct({
-  scopes: Schema.Array(Scope).check(Schema.isMinLength(1)),
+  scopes: mustBe(
+    `a list with one or more of ${Registry.scopes.join(", ")}`,
+    Schema.Array(Schema.Literals(Registry.scopes)).check(Schema.isMinLength(1))
+  ),
   label: optionalInput(label),
-  prefix: optionalInput(Schema.Literals(["alk_live_", "svc_live_"])).annotateKey({
+  prefix: optionalInput(
+    mustBe(`one of ${keyPrefixes.join(", ")}`, Schema.Literals(keyPrefixes))
+  ).annotateKey({
     description: "If missing: `alk_live_`."
   })
 }).annotate({

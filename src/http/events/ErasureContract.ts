@@ -4,7 +4,9 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { exampleEvent } from "../../contracts/ExampleEvent.ts"
-import { AuditEvent, isText } from "../../domain/events/AuditEvent.ts"
+import { AuditEvent } from "../../domain/events/AuditEvent.ts"
+import { REASON_LENGTH_MAX } from "../../services/ingest/PrepareTrace.ts"
+import { textInput } from "../contract/Bodies.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { Timestamp } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
@@ -13,19 +15,11 @@ import { idempotencyHeader } from "../messages/WriteRequest.ts"
 import { Authorization } from "../server/Authorization.ts"
 import { eventParameters } from "./QueryContract.ts"
 
-/** Characters of a reason at most. */
-export const REASON_LENGTH_MAX = 1_024
-
-export const isReason = (text: string): boolean => text !== "" && isText(text, REASON_LENGTH_MAX)
-
 export const ErasureInput = Schema.Struct({
-  reason: Schema.String.check(
-    Schema.isMinLength(1),
-    Schema.isMaxLength(REASON_LENGTH_MAX)
-  ).annotate({
-    description: "Why; stands in the tenant's log for ever, so it should name no person.",
-    examples: ["erasure request 4711"]
-  })
+  reason: textInput(
+    REASON_LENGTH_MAX,
+    "Why; kept in the tenant's log for ever, so it should name no person."
+  ).annotate({ examples: ["erasure request 4711"] })
 }).annotate({ identifier: "ErasureInput", examples: [{ reason: "erasure request 4711" }] })
 
 const { actor, metadata: _metadata, resource, ...kept } = exampleEvent

@@ -10,7 +10,7 @@ import { parseJson } from "../../domain/json/Json.ts"
 import { EventStore } from "../../ports/EventStore.ts"
 import { EventErasures } from "../../services/administration/EventErasures.ts"
 import { Api } from "../Api.ts"
-import { BODY_BYTES_MAX, objectOf } from "../admin/AdminHandlers.ts"
+import { BODY_BYTES_MAX, bodyOf } from "../contract/Bodies.ts"
 import { json } from "../messages/Answer.ts"
 import { invalid, notFound, refusable, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
@@ -20,15 +20,10 @@ import { readableView } from "../messages/StoreView.ts"
 import { topicCopyUntil } from "../messages/TopicCopy.ts"
 import { idempotencyKey } from "../messages/WriteRequest.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { isReason, REASON_LENGTH_MAX } from "./ErasureContract.ts"
+import { ErasureInput } from "./ErasureContract.ts"
 import { settled } from "./IngestHandlers.ts"
 
-/** The reason in a body; throws ApiError. */
-const reasonOf = (bytes: Buffer): string => {
-  const { reason } = objectOf(bytes, ["reason"], "an erasure")
-  if (typeof reason === "string" && isReason(reason)) return reason
-  throw invalid("reason", `must be a string of 1 to ${REASON_LENGTH_MAX} characters`)
-}
+const readErasure = bodyOf(ErasureInput, "an erasure")
 
 /** The handlers of ErasureApi. */
 export const layerErasureHandlers = HttpApiBuilder.group(
@@ -59,7 +54,7 @@ export const layerErasureHandlers = HttpApiBuilder.group(
         const key = yield* refusable(() => idempotencyKey(request, path))
         const { sequence_number: sequence } = yield* query
         const { bytes } = yield* readBody(request, [JSON_TYPE], BODY_BYTES_MAX)
-        const reason = yield* refusable(() => reasonOf(bytes))
+        const { reason } = yield* refusable(() => readErasure(bytes))
         if (!isClientId(id)) return yield* notFound("event")
         const { deduplicate: merging } = yield* readableView(projection, tenantId)
         // Nothing is erased for the sake of an event that can't be shown.

@@ -15,7 +15,7 @@ import {
   type Target
 } from "../../services/ingest/PrepareTrace.ts"
 import type { TraceWrite } from "../../services/ingest/TraceWrites.ts"
-import { refuseUnknown } from "../admin/AdminHandlers.ts"
+import { refuseUnknown } from "../contract/Bodies.ts"
 import { type ApiError, refusable, refusedItem } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"

@@ -19,12 +19,10 @@ import {
   TRACE_NAME_LENGTH_MAX,
   TRIGGER_LENGTH_MAX
 } from "../../services/ingest/PrepareTrace.ts"
+import { optionalInput, textInput } from "../contract/Bodies.ts"
 import { TimeInput, Timestamp } from "../contract/ContractSchemas.ts"
 
 const optional = Schema.optionalKey
-/** Of what clients send: `null` means that it is absent. */
-const optionalInput = <S extends Schema.Constraint>(schema: S) =>
-  Schema.optionalKey(Schema.NullOr(schema))
 const text = (description: string, lengthMax?: number) =>
   lengthMax === undefined
     ? Schema.String.annotate({ description })
@@ -121,10 +119,7 @@ const spanFields = {
     )
   ),
   span_type: SpanType,
-  name: Schema.String.check(
-    Schema.isMinLength(1),
-    Schema.isMaxLength(TRACE_NAME_LENGTH_MAX)
-  ).annotate({ description: "What it does." }),
+  name: textInput(TRACE_NAME_LENGTH_MAX, "What it does."),
   started_at: optionalInput(TimeInput),
   metadata: optionalInput(Metadata),
   idempotency_key: optionalInput(id("A retry with the same key gives the stored span."))
@@ -191,10 +186,7 @@ export const TraceEventsInput = Schema.Struct({
 })
 
 export const EraseInput = Schema.Struct({
-  reason: Schema.String.check(
-    Schema.isMinLength(1),
-    Schema.isMaxLength(REASON_LENGTH_MAX)
-  ).annotate({ description: "Kept in the chain, whatever else goes." })
+  reason: textInput(REASON_LENGTH_MAX, "Kept in the chain, whatever else goes.")
 }).annotate({
   identifier: "TraceEraseInput",
   examples: [{ reason: "request of the data subject" }]

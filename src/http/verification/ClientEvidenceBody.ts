@@ -6,7 +6,7 @@ import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { type Fields, isObject, parseJson } from "../../domain/json/Json.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
 import type { ClientReceipt } from "../../verify/ClientEvidence.ts"
-import { refuseUnknown } from "../admin/AdminHandlers.ts"
+import { refuseUnknown } from "../contract/Bodies.ts"
 import { ApiError, invalid } from "../messages/ApiError.ts"
 import { KEPT_EVENTS_MAX, KEPT_NOTE_LENGTH_MAX } from "./VerifySchemas.ts"
 
