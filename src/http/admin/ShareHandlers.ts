@@ -2,7 +2,7 @@
  * Serves the share links: reads what a link is to cover and shows links without their hashes. Who
  * may use one is decided behind `ShareLinks`.
  */
-import { Effect, Layer, Redacted, Result, Struct } from "effect"
+import { Effect, Layer, Redacted, Result, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { defined } from "../../domain/Defined.ts"
@@ -98,15 +98,17 @@ const filterOf = (object: JsonObject): EventFilter => {
   return toFilter(values, metadata)
 }
 
-const readRest = ShareLinkInput.mapFields(Struct.pick(["label", "max_uses", "expires_in"]))
 const inputFields = Object.keys(ShareLinkInput.fields)
+const { expires_in, label, max_uses } = ShareLinkInput.fields
+const labelAndUses = Schema.Struct({ label, max_uses })
+const validity = Schema.Struct({ expires_in })
 
 const inputOf = (bytes: Buffer) => {
   const object = objectOf(bytes, inputFields, "a share link")
-  const { expires_in, label, max_uses } = readAs(readRest, object)
+  const { label, max_uses } = readAs(labelAndUses, object)
   return {
     filter: filterOf(object),
-    expiresInSeconds: expires_in ?? EXPIRES_IN_DEFAULT,
+    expiresInSeconds: readAs(validity, object).expires_in ?? EXPIRES_IN_DEFAULT,
     ...defined({ label: label ?? undefined, maxUses: max_uses ?? undefined })
   }
 }

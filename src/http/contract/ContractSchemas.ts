@@ -367,12 +367,12 @@ export const KeyInput = Schema.Struct({
     `a list with one or more of ${Registry.scopes.join(", ")}`,
     Schema.Array(Schema.Literals(Registry.scopes)).check(Schema.isMinLength(1))
   ),
-  label: optionalInput(label),
   prefix: optionalInput(
     mustBe(`one of ${keyPrefixes.join(", ")}`, Schema.Literals(keyPrefixes))
   ).annotateKey({
     description: "If missing: `alk_live_`."
-  })
+  }),
+  label: optionalInput(label)
 }).annotate({
   identifier: "ApiKeyInput",
   examples: [{ scopes: ["read", "write"], label: "ingest of the web shop" }]

@@ -3,7 +3,6 @@
  * Idempotency-Key, and how a refused item is named.
  */
 import type { HttpServerRequest } from "effect/http"
-import { defined } from "../../domain/Defined.ts"
 import type { JsonProblem } from "../../domain/json/StrictJson.ts"
 import type { IdempotencyKey } from "../../services/ingest/Ingest.ts"
 import type { HeaderParameter } from "../contract/Operation.ts"
