@@ -4,6 +4,7 @@
  * property test keeps the two together.
  */
 import { Schema } from "effect"
+import { hex16, sha256 } from "../Forms.ts"
 import { CLIENT_ID_FORM, ID_LENGTH_MAX } from "../Identifiers.ts"
 import { NESTING_MAX } from "../json/StrictJson.ts"
 import { parseTimestamp } from "../Timestamp.ts"
@@ -92,11 +93,6 @@ const StoredTime = (description: string, example: string) =>
     })
   ).annotate({ description, format: "date-time", examples: [example] })
 
-const Sha256 = (description: string) =>
-  Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/u, { expected: "64 hex digits" })).annotate({
-    description
-  })
-
 const actionChecks = [
   Schema.isPattern(ACTION_FORM, { expected: "dotted names, as in document.read" }),
   Schema.isMaxLength(ACTION_LENGTH_MAX)
@@ -149,11 +145,10 @@ export const ActorInput = Schema.Struct({
 }).annotate({ identifier: "ActorInput" })
 
 export const BatchActorInput = Schema.Struct({
-  id: actorId,
+  ...ActorInput.fields,
   type: optional(ActorType).annotateKey({
     description: "Without it: human if the actor has an email, else system."
-  }),
-  email: optional(actorEmail)
+  })
 }).annotate({ identifier: "BatchActorInput" })
 
 export const ResourceInput = Schema.Struct({
@@ -162,17 +157,15 @@ export const ResourceInput = Schema.Struct({
   name: optional(resourceName)
 }).annotate({ identifier: "ResourceInput" })
 
-const idInput = optional(
-  Id(
-    "Names the event. Sending the same event under the same id again adds nothing; without it "
-      + "the service makes a UUIDv7.",
-    "evt-1"
-  )
-)
-
 /** One event as `POST /v1/events` takes it. Fields that it doesn't name are not stored. */
 export const AuditEventInput = Schema.Struct({
-  id: idInput,
+  id: optional(
+    Id(
+      "Names the event. Sending the same event under the same id again adds nothing; without it "
+        + "the service makes a UUIDv7.",
+      "evt-1"
+    )
+  ),
   timestamp: optional(TimestampInput),
   actor: ActorInput,
   action: ActionInput,
@@ -184,13 +177,9 @@ export type AuditEventInput = typeof AuditEventInput.Type
 
 /** One event of a batch, where the actor's type and the outcome have defaults. */
 export const AuditEventBatchItem = Schema.Struct({
-  id: idInput,
-  timestamp: optional(TimestampInput),
+  ...AuditEventInput.fields,
   actor: BatchActorInput,
-  action: ActionInput,
-  resource: ResourceInput,
-  outcome: optional(Outcome).annotateKey({ description: "Without it: success." }),
-  metadata: optional(MetadataInput)
+  outcome: optional(Outcome).annotateKey({ description: "Without it: success." })
 }).annotate({ identifier: "AuditEventBatchItem", description: "An audit event of a batch." })
 export type AuditEventBatchItem = typeof AuditEventBatchItem.Type
 
@@ -229,17 +218,15 @@ export const AuditEvent = Schema.Struct({
     "When it was chained, UTC; never decreases.",
     "2026-11-21T12:00:00.000000Z"
   ),
-  prev_hash: Sha256("Hash of the event before it in the tenant's chain, 64 zeros for the first."),
+  prev_hash: sha256("Hash of the event before it in the tenant's chain, 64 zeros for the first."),
   details_salt: Schema.optionalKey(
-    Schema.String.check(
-      Schema.isPattern(/^[0-9a-f]{32}$/u, { expected: "32 hex digits" })
-    ).annotate({ description: "Salt of details_hash; gone once the details are erased." })
+    hex16("Salt of details_hash; gone once the details are erased.")
   ),
   details_hash: Schema.optionalKey(
-    Sha256("SHA-256 over salt and details (actor.email, metadata, resource.name), if it has any.")
+    sha256("SHA-256 over salt and details (actor.email, metadata, resource.name), if it has any.")
   ),
-  content_hash: Sha256("SHA-256 over everything else that was sent and details_hash."),
-  hash: Sha256("SHA-256 over content_hash, prev_hash, tenant, sequence and created_at."),
+  content_hash: sha256("SHA-256 over everything else that was sent and details_hash."),
+  hash: sha256("SHA-256 over content_hash, prev_hash, tenant, sequence and created_at."),
   erased_at: Schema.optionalKey(
     StoredTime("When the details were erased, UTC.", "2026-11-22T08:00:00.000000Z")
   )

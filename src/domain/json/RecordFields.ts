@@ -66,12 +66,6 @@ export class RecordFields {
     throw this.wrong(name, `an integer from ${minimum} to ${Number.MAX_SAFE_INTEGER}`)
   }
 
-  boolean(name: string): boolean {
-    const value = this.value[name]
-    if (typeof value === "boolean") return value
-    throw this.wrong(name, "true or false")
-  }
-
   oneOf(name: string, values: ReadonlyArray<unknown>): void {
     if (!values.includes(this.value[name])) throw this.wrong(name, `one of ${values.join(", ")}`)
   }

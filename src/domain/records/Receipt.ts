@@ -165,8 +165,6 @@ export const receiptRecords: ReadonlyArray<RecordContract> = [
   }
 ]
 
-export type ReceiptStatus = "pending" | "committed" | "failed"
-
 /** What `GET /v1/receipts/{id}` shows of a final receipt. */
 export const toAnswer = (receipt: Receipt): Record<string, unknown> => {
   const {

@@ -29,8 +29,10 @@ export type TraceStatus = (typeof executionStatuses)[number]
 export type TerminalStatus = (typeof terminalStatuses)[number]
 export const terminalStatuses = ["COMPLETED", "FAILED", "CANCELLED"] as const
 
-const executionId = text("The execution it is about.")
-const factNumber = sequence("From 1 per execution, without gaps.")
+const ofExecution = {
+  execution_id: text("The execution it is about."),
+  fact_number: sequence("From 1 per execution, without gaps.")
+}
 const spanId = text("The span it is about.")
 const status = Schema.Literals(terminalStatuses).annotate({ description: "How it ended." })
 const startedAtGiven = Schema.Boolean.annotate({
@@ -44,8 +46,7 @@ const optional = Schema.optionalKey
  */
 export const ExecutionStartedCore = Schema.Struct({
   type: Schema.Literal("execution.started"),
-  execution_id: executionId,
-  fact_number: factNumber,
+  ...ofExecution,
   agent_id: text("Whose execution it is."),
   root_span_id: text("Its root span."),
   source: Schema.Literals(["api", "otlp"]).annotate({ description: "How it came in." }),
@@ -63,8 +64,7 @@ export type ExecutionStartedCore = typeof ExecutionStartedCore.Type
 
 export const ExecutionEndedCore = Schema.Struct({
   type: Schema.Literal("execution.ended"),
-  execution_id: executionId,
-  fact_number: factNumber,
+  ...ofExecution,
   status,
   ended_at: time("When it ended. Spans that still ran ended then, not before their start.")
 })
@@ -73,8 +73,7 @@ export type ExecutionEndedCore = typeof ExecutionEndedCore.Type
 /** The details of every fact before this one are gone. */
 export const ExecutionErasedCore = Schema.Struct({
   type: Schema.Literal("execution.erased"),
-  execution_id: executionId,
-  fact_number: factNumber,
+  ...ofExecution,
   reason: Schema.String.annotate({ description: "Why." }),
   erased_by: text("Id of the API key that asked for it.")
 })
@@ -109,8 +108,7 @@ export const spanFields = {
 
 export const SpanStartedCore = Schema.Struct({
   type: Schema.Literal("span.started"),
-  execution_id: executionId,
-  fact_number: factNumber,
+  ...ofExecution,
   span_id: spanId,
   parent_span_id: optional(text("Its parent; absent on the root.")),
   ...spanFields,
@@ -120,8 +118,7 @@ export type SpanStartedCore = typeof SpanStartedCore.Type
 
 export const SpanEndedCore = Schema.Struct({
   type: Schema.Literal("span.ended"),
-  execution_id: executionId,
-  fact_number: factNumber,
+  ...ofExecution,
   span_id: spanId,
   status,
   ended_at: time("When it ended; replaces an end that the execution's end implied.")
@@ -130,8 +127,7 @@ export type SpanEndedCore = typeof SpanEndedCore.Type
 
 export const SpanEventCore = Schema.Struct({
   type: Schema.Literal("span.event"),
-  execution_id: executionId,
-  fact_number: factNumber,
+  ...ofExecution,
   span_id: spanId,
   event_id: text("Id of the trace event."),
   event_type: text("llm.request, tool.response, … or a name of the client's own."),

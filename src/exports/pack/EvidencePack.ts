@@ -23,6 +23,7 @@ import type { PackCounts, PackFile } from "./PackRecords.ts"
 import {
   jwksText,
   manifestText,
+  type PackContents,
   readmeText,
   signedText,
   sumsText,
@@ -89,7 +90,7 @@ const erasureWithin = ({ first, last }: SequenceRange, body: string): Erasure | 
 }
 
 /** The files of one pack, and their sizes, hashes and counts once they have been read. */
-class Contents {
+class Contents implements PackContents {
   readonly files: Array<PackFile> = []
   readonly counts = {
     events: 0,
@@ -100,9 +101,7 @@ class Contents {
     facts: 0,
     trace_links: 0
   }
-  /** The facts whose links are in the pack, once that is known. */
   traces: SequenceRange | undefined
-  /** vkey of the key that signs the trees of the tenant, once that is known. */
   treeSigner: string | undefined
 
   /** Facts on their way into the pack, and where they are in their chain. */
@@ -346,16 +345,7 @@ const entriesOfClosing = Effect.fnUntraced(function* (parts: Parts) {
     ),
     contents.file(
       "manifest.json",
-      later(() =>
-        manifestText(
-          scope,
-          serviceName,
-          contents.counts,
-          contents.files,
-          contents.traces,
-          contents.treeSigner
-        )
-      )
+      later(() => manifestText(scope, serviceName, contents))
     ),
     contents.file("manifest.sig", signature),
     { name: "sha256sums.txt", isProgram: false, content: later(() => sumsText(contents.files)) }

@@ -11,14 +11,21 @@ import type { VerifyReport } from "../../verify/Verifier.ts"
 import { type ExportScope, exportFormats } from "../ExportScope.ts"
 import type { Manifest, PackCounts, PackFile } from "./PackRecords.ts"
 
+/** The files of a pack, and what their making has shown. */
+export interface PackContents {
+  readonly files: ReadonlyArray<PackFile>
+  readonly counts: PackCounts
+  /** The facts whose links are in the pack. */
+  readonly traces: SequenceRange | undefined
+  /** vkey of the key that signs the trees of the tenant. */
+  readonly treeSigner: string | undefined
+}
+
 /** `manifest.json`. */
 export const manifestText = (
   scope: ExportScope,
   serviceName: string,
-  counts: PackCounts,
-  files: ReadonlyArray<PackFile>,
-  traces: SequenceRange | undefined,
-  treeSigner: string | undefined
+  { counts, files, traces, treeSigner }: PackContents
 ): string => {
   const { bounds, conditions, generatedAt, surroundings, tenantId, verification } = scope
   const { traceHead } = surroundings

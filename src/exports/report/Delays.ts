@@ -5,6 +5,7 @@
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
 import { type EventLine, eventLine } from "./EventLine.ts"
+import { insertRanked, type Quantiles, quantilesOf } from "./Ranking.ts"
 
 const SECOND = 1_000_000
 const MINUTE = 60 * SECOND
@@ -40,11 +41,8 @@ export interface Counted {
   readonly last: number
 }
 
-export interface Timeliness {
-  /** Nearest rank, microseconds; an event time after the recording is a delay of 0. */
-  readonly median: number
-  readonly p95: number
-  readonly maximum: number
+/** Delays in microseconds; an event time after the recording is a delay of 0. */
+export interface Timeliness extends Quantiles {
   readonly buckets: ReadonlyArray<{ readonly label: string; readonly count: number }>
   /** Recorded more than BACKDATED_AFTER after the event time. */
   readonly backdated: Counted | undefined
@@ -80,16 +78,20 @@ export class Delays {
     this.#buckets[BUCKETS.findIndex(([end]) => delay <= end)]! += 1
     if (delay > BACKDATED_AFTER) this.#backdated = extended(this.#backdated, sequence_number)
     if (-micros > AHEAD_AFTER) this.#ahead = extended(this.#ahead, sequence_number)
-    if (delay > LATE_AFTER) this.#takeLate(delay, event)
+    if (delay <= LATE_AFTER) return
+    this.#lateTotal += 1
+    insertRanked(
+      this.#late,
+      () => ({ delay, event }),
+      (other) => other.delay < delay,
+      LATE_ROWS_MAX
+    )
   }
 
   result(): Timeliness {
     const sorted = this.#delays.subarray(0, this.#length).sort()
-    const rank = (part: number) => sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? 0
     return {
-      median: rank(0.5),
-      p95: rank(0.95),
-      maximum: rank(1),
+      ...quantilesOf(sorted),
       buckets: BUCKETS.map(([, label], index) => ({ label, count: this.#buckets[index]! })),
       backdated: this.#backdated,
       ahead: this.#ahead,
@@ -108,15 +110,5 @@ export class Delays {
       this.#delays = longer
     }
     this.#delays[this.#length++] = delay
-  }
-
-  /** Of equal delays the first ones stay. */
-  #takeLate(delay: number, event: AuditEvent): void {
-    this.#lateTotal += 1
-    const least = this.#late.at(-1)
-    if (this.#late.length === LATE_ROWS_MAX && least !== undefined && delay <= least.delay) return
-    const at = this.#late.findIndex((other) => other.delay < delay)
-    this.#late.splice(at === -1 ? this.#late.length : at, 0, { delay, event })
-    if (this.#late.length > LATE_ROWS_MAX) this.#late.pop()
   }
 }

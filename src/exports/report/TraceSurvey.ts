@@ -9,6 +9,7 @@ import { microsOf } from "../../domain/Timestamp.ts"
 import type { TraceStatus } from "../../domain/traces/TraceFact.ts"
 import type { Execution, Span } from "../../domain/traces/TraceResources.ts"
 import { FIELD_LENGTH_MAX } from "./EventLine.ts"
+import { insertRanked, type Quantiles, quantilesOf } from "./Ranking.ts"
 import { type CutText, cut } from "./ShownText.ts"
 
 /** Executions, and spans, that are gone through. */
@@ -37,7 +38,7 @@ export interface FailedExecution {
   readonly startedAt: string
   /** Microseconds. */
   readonly duration: number | undefined
-  /** The first error of its spans; undefined if none says one. */
+  /** The first error of its spans; undefined if none has one. */
   readonly error: CutText | undefined
 }
 
@@ -62,9 +63,7 @@ export interface SurveyedTraces {
   /** Executions of agents beyond AGENTS_MAX. */
   readonly otherAgents: number
   /** Of ended executions, microseconds, nearest rank; undefined if none has ended. */
-  readonly durations:
-    | { readonly median: number; readonly p95: number; readonly maximum: number }
-    | undefined
+  readonly durations: Quantiles | undefined
   /** FAILED, the newest first. */
   readonly failed: ReadonlyArray<FailedExecution>
   readonly longest: ReadonlyArray<LongSpan>
@@ -126,7 +125,6 @@ export class TraceSurvey {
 
   result(isWhole: boolean): SurveyedTraces {
     const sorted = Float64Array.from(this.#durations).sort()
-    const rank = (part: number) => sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? 0
     return {
       executions: this.#executions,
       spans: this.#spans,
@@ -135,8 +133,7 @@ export class TraceSurvey {
       spansByStatus: this.#spansByStatus,
       agents: [...this.#agents.values()].sort((left, right) => right.total - left.total),
       otherAgents: this.#otherAgents,
-      durations:
-        sorted.length === 0 ? undefined : { median: rank(0.5), p95: rank(0.95), maximum: rank(1) },
+      durations: sorted.length === 0 ? undefined : quantilesOf(sorted),
       failed: this.#failed.map((one) => ({ ...one, error: this.#errors.get(one.id) })),
       longest: this.#longest
     }
@@ -154,17 +151,12 @@ export class TraceSurvey {
 
   #takeFailed(execution: Execution, duration: number | undefined): void {
     const { agent_id, id, started_at, status } = execution
-    const at = this.#failed.findIndex(({ startedAt }) => startedAt < started_at)
-    if (at === -1 && this.#failed.length === FAILED_ROWS_MAX) return
-    this.#failed.splice(at === -1 ? this.#failed.length : at, 0, {
-      id,
-      agent: short(agent_id),
-      status,
-      startedAt: started_at,
-      duration,
-      error: undefined
-    })
-    if (this.#failed.length > FAILED_ROWS_MAX) this.#failed.pop()
+    const failed = (): FailedExecution => {
+      const agent = short(agent_id)
+      return { id, agent, status, startedAt: started_at, duration, error: undefined }
+    }
+    const isOlder = ({ startedAt }: FailedExecution) => startedAt < started_at
+    insertRanked(this.#failed, failed, isOlder, FAILED_ROWS_MAX)
   }
 
   /** The first error of each execution that is listed. */
@@ -180,15 +172,13 @@ export class TraceSurvey {
     const duration = durationOf(span)
     // The root lasts as long as its execution: it would say nothing new.
     if (duration === undefined || span.parent_span_id === undefined) return
-    const at = this.#longest.findIndex((other) => other.duration < duration)
-    if (at === -1 && this.#longest.length === SPAN_ROWS_MAX) return
-    this.#longest.splice(at === -1 ? this.#longest.length : at, 0, {
+    const long = (): LongSpan => ({
       executionId: span.execution_id,
       name: short(span.name),
       type: short(span.span_type),
       status: span.status,
       duration
     })
-    if (this.#longest.length > SPAN_ROWS_MAX) this.#longest.pop()
+    insertRanked(this.#longest, long, (other) => other.duration < duration, SPAN_ROWS_MAX)
   }
 }
