@@ -3,7 +3,7 @@
  * only late.
  */
 import { Effect } from "effect"
-import { isCaughtUp, type ShownTopic } from "../actors/follower/CaughtUp.ts"
+import { caughtUpWithin, type ShownTopic } from "../actors/follower/CaughtUp.ts"
 import { ProjectionProgress } from "../actors/log/ProjectionProgress.ts"
 import { EventLog, LogUnavailable } from "../ports/EventLog.ts"
 
@@ -14,9 +14,9 @@ const CATCH_UP_TIMEOUT = "10 seconds"
 export const caughtUp = Effect.fnUntraced(function* (tenantId: string, topic: ShownTopic) {
   const log = yield* EventLog
   const projection = yield* ProjectionProgress
-  const inTime = yield* isCaughtUp(tenantId, topic, CATCH_UP_TIMEOUT)
-  if (!inTime || projection.partition(log.partitionOf(tenantId)).rebuilding) {
-    const cause = new Error("the store has not caught up with the log")
-    return yield* new LogUnavailable({ operation: "verify", cause })
+  const late = (cause: Error) => new LogUnavailable({ operation: "verify", cause })
+  yield* caughtUpWithin(tenantId, topic, CATCH_UP_TIMEOUT, late)
+  if (projection.partition(log.partitionOf(tenantId)).rebuilding) {
+    return yield* late(new Error("the view of this partition is being rebuilt"))
   }
 })

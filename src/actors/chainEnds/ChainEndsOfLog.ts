@@ -21,8 +21,8 @@ import {
 import { EventLog, type LogReader, type LogRecord } from "../../ports/EventLog.ts"
 import { Heads, headOf } from "../follower/Heads.ts"
 import { headOfLink, linkOfRecord } from "../log/ChainRecord.ts"
-import { scan } from "../log/PartitionScan.ts"
-import { type Gathered, TopicTail } from "../log/TopicTail.ts"
+import { scan, scanAll } from "../log/PartitionScan.ts"
+import { type TailContents, TopicTail } from "../log/TopicTail.ts"
 import { ChainEnds } from "./ChainEnds.ts"
 
 /** Tenants whose chain was read link by link that are remembered. */
@@ -41,7 +41,7 @@ interface Run {
 }
 
 /** The runs of a range, by tenant. */
-class Runs implements Gathered {
+class Runs implements TailContents {
   readonly #chain: Chain
   readonly #runs = new Map<string, Run>()
 
@@ -78,7 +78,7 @@ class Runs implements Gathered {
 }
 
 /** Checkpoints of a range by tree, the newest last. */
-class Records implements Gathered {
+class Records implements TailContents {
   readonly #records = new Map<string, Array<CheckpointRecord>>()
 
   of(tree: string): ReadonlyArray<CheckpointRecord> {
@@ -125,6 +125,69 @@ interface Tails {
   readonly checkpoints: TopicTail<Records>
 }
 
+/** The tails of a partition's topics. */
+const tailsOf = (log: EventLog["Service"], reader: LogReader, partition: number): Tails => {
+  const runs = (topic: Chain) =>
+    new TopicTail(log, reader, { topic, partition }, () => new Runs(topic))
+  const checkpoints = { topic: "checkpoints" as const, partition }
+  return {
+    events: runs("events"),
+    traces: runs("traces"),
+    checkpoints: new TopicTail(log, reader, checkpoints, () => new Records())
+  }
+}
+
+/** Reads the chain of a tenant link by link, from the start or from where its last walk ended. */
+const makeWalker = (log: EventLog["Service"], reader: LogReader) => {
+  const walks = new BoundedMap<Walk>(WALKS_MAX)
+  return Effect.fnUntraced(function* ({ chain, tenantId }: ChainKey) {
+    const partition = log.partitionOf(tenantId)
+    const name = treeNameOf(tenantId, chain)
+    const { end, start } = yield* log.bounds(chain, partition)
+    const known = walks.get(name)
+    const offset = Math.max(start, known?.upTo ?? 0)
+    let last = known?.last
+    yield* scan(reader, { topic: chain, partition, offset }, end, (records) => {
+      for (const record of records) {
+        const link = linkOfRecord(chain, record)
+        if (link === undefined || link.tenantId !== tenantId) continue
+        // After a start that retention has moved, the first one that is left begins the walk.
+        if (follows(link, last) || (last === undefined && start > 0)) last = link
+      }
+    }).pipe(Effect.catchTag("OffsetOutOfRange", () => Effect.void))
+    walks.set(name, { upTo: end, last })
+    return last
+  })
+}
+
+/** Where the topic of a chain begins. */
+const startOf = (
+  log: EventLog["Service"],
+  isKeptForEver: boolean,
+  chain: Chain,
+  partition: number
+) =>
+  Effect.map(log.bounds(chain, partition), ({ start }) => ({
+    isCut: isKeptForEver && start > 0,
+    offset: start
+  }))
+
+const reportDeletedStarts = Effect.fnUntraced(function* (
+  log: EventLog["Service"],
+  isKeptForEver: boolean
+) {
+  for (const chain of chains) {
+    for (let partition = 0; partition < log.partitions; partition++) {
+      const { isCut, offset } = yield* startOf(log, isKeptForEver, chain, partition)
+      if (!isCut) continue
+      yield* Effect.logError(
+        "records were deleted from the start of a topic that is kept for ever",
+        { topic: `alk.${chain}`, partition, offset }
+      )
+    }
+  }
+})
+
 const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
   const log = yield* EventLog
   const heads = yield* Heads
@@ -133,67 +196,37 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
   const reader: LogReader = {
     fetch: (positions, limits) => oneAtATime(shared.fetch(positions, limits))
   }
-  const tails = Array.from({ length: log.partitions }, (_, partition): Tails => {
-    const runs = (topic: Chain) =>
-      new TopicTail(log, reader, { topic, partition }, () => new Runs(topic))
-    const checkpoints = { topic: "checkpoints" as const, partition }
-    return {
-      events: runs("events"),
-      traces: runs("traces"),
-      checkpoints: new TopicTail(log, reader, checkpoints, () => new Records())
-    }
-  })
-  const walks = new BoundedMap<Walk>(WALKS_MAX)
-
-  /** From the start of the topic, or from where the last walk ended. */
-  const walked = Effect.fnUntraced(function* ({ chain, tenantId }: ChainKey) {
-    const partition = log.partitionOf(tenantId)
-    const name = treeNameOf(tenantId, chain)
-    const { end, start } = yield* log.bounds(chain, partition)
-    const known = walks.get(name)
-    let last = known?.last
-    yield* scan(
-      reader,
-      { topic: chain, partition, offset: Math.max(start, known?.upTo ?? 0) },
-      end,
-      (records) => {
-        for (const record of records) {
-          const link = linkOfRecord(chain, record)
-          if (link === undefined || link.tenantId !== tenantId) continue
-          // After a start that retention has moved, the first one that is left begins the walk.
-          if (follows(link, last) || (last === undefined && start > 0)) last = link
-        }
-      }
-    ).pipe(Effect.catchTag("OffsetOutOfRange", () => Effect.void))
-    walks.set(name, { upTo: end, last })
-    return last
-  })
+  const tails = Array.from({ length: log.partitions }, (_, partition) =>
+    tailsOf(log, reader, partition)
+  )
+  const walk = makeWalker(log, reader)
 
   const head: ChainEnds["Service"]["head"] = Effect.fn("ChainEnds.head")(function* (key) {
-    // How far back the tail has to be read; not believed beyond that.
-    const said = yield* headOf(heads, key)
-    if (said === undefined) return undefined
+    // How far back the tail has to be read; beyond that it counts for nothing.
+    const expected = yield* headOf(heads, key)
+    if (expected === undefined) return undefined
     const { chain, tenantId } = key
-    const wanted = said.sequence_number
+    const sequence = expected.sequence_number
     const tail = tails[log.partitionOf(tenantId)]![chain]
     const run = yield* tail.ask((runs, isWhole) => {
       const found = runs.of(tenantId)
       if (found === undefined) return undefined
-      const isReached = found.first.sequenceNumber <= wanted && wanted <= found.last.sequenceNumber
-      return isWhole || !found.isLinked || isReached ? found : undefined
+      const { first, isLinked, last } = found
+      const isReached = first.sequenceNumber <= sequence && sequence <= last.sequenceNumber
+      return isWhole || !isLinked || isReached ? found : undefined
     })
     // Everything of the chain has left the topic.
-    if (run === undefined) return said
-    const last = run.isLinked ? run.last : yield* walked(key)
-    if (last !== undefined && last.sequenceNumber >= wanted) return headOfLink(last)
+    if (run === undefined) return expected
+    const last = run.isLinked ? run.last : yield* walk(key)
+    if (last !== undefined && last.sequenceNumber >= sequence) return headOfLink(last)
     // The topic has lost its end: what is missing from it is expected all the same.
     yield* Effect.logError("alk.state says more of a chain than its topic holds", {
       tenantId,
       chain,
-      said: wanted,
+      said: sequence,
       found: last?.sequenceNumber ?? 0
     })
-    return said
+    return expected
   })
 
   const checkpoint: ChainEnds["Service"]["checkpoint"] = Effect.fn("ChainEnds.checkpoint")(
@@ -205,10 +238,9 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
         return genuine !== undefined || ofTree.length >= RECORDS_MAX ? { genuine } : undefined
       })
       if (found === undefined || found.genuine !== undefined) return found?.genuine
-      // So many that are not genuine that the others were let go: read again, and judge each.
+      // The tail holds none but such that are not genuine: the whole topic is read.
       let genuine: CheckpointRecord | undefined
-      const { end, start } = yield* log.bounds("checkpoints", partition)
-      yield* scan(reader, { topic: "checkpoints", partition, offset: start }, end, (records) => {
+      yield* scanAll(log, reader, { topic: "checkpoints", partition }, (records) => {
         for (const { value } of records) {
           const read = recordOf(value)
           const isOfTree = read !== undefined && treeOfCheckpoint(read) === tree
@@ -219,30 +251,11 @@ const make = Effect.fnUntraced(function* (isKeptForEver: boolean) {
     }
   )
 
-  const startOf = (chain: Chain, partition: number) =>
-    Effect.map(log.bounds(chain, partition), ({ start }) => ({
-      isCut: isKeptForEver && start > 0,
-      offset: start
-    }))
-  for (const chain of chains) {
-    for (let partition = 0; partition < log.partitions; partition++) {
-      const { isCut, offset } = yield* startOf(chain, partition)
-      if (!isCut) continue
-      yield* Effect.logError(
-        "records were deleted from the start of a topic that is kept for ever",
-        {
-          topic: `alk.${chain}`,
-          partition,
-          offset
-        }
-      )
-    }
-  }
-
+  yield* reportDeletedStarts(log, isKeptForEver)
   return ChainEnds.of({
     head,
     checkpoint,
-    start: ({ chain, tenantId }) => startOf(chain, log.partitionOf(tenantId))
+    start: ({ chain, tenantId }) => startOf(log, isKeptForEver, chain, log.partitionOf(tenantId))
   })
 })
 

@@ -10,7 +10,7 @@ import { foldFacts, type TraceChange, TraceView } from "../../domain/traces/Trac
 import { EventLog, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoredRow, StoreUnavailable } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
-import { isCaughtUp } from "../follower/CaughtUp.ts"
+import { caughtUpWithin } from "../follower/CaughtUp.ts"
 import { Heads } from "../follower/Heads.ts"
 import { Keys } from "../follower/Keys.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
@@ -270,15 +270,9 @@ class PartitionFeed {
   }
 }
 
-const notInTime = new LogUnavailable({
-  operation: "follow an execution",
-  cause: new Error("the store has not caught up with the log")
-})
+const notInTime = (cause: Error) => new LogUnavailable({ operation: "follow an execution", cause })
 
-/** Succeeds when the store shows everything that the log holds of the tenant's partition now. */
-const caughtUp = Effect.fnUntraced(function* (tenantId: string) {
-  if (!(yield* isCaughtUp(tenantId, "traces", REPLAY_TIMEOUT))) return yield* notInTime
-})
+const caughtUp = (tenantId: string) => caughtUpWithin(tenantId, "traces", REPLAY_TIMEOUT, notInTime)
 
 /** Two ids in one key; neither holds control characters. */
 const SEPARATOR = "\n"
@@ -357,7 +351,7 @@ const makeTraceFeed = Effect.gen(function* () {
     const known = yield* store.facts(tenantId, executionId, { kind: "execution" }, deduplicate)
     if (known.length === 0) return yield* new ExecutionUnknown()
     const channel = yield* RcMap.get(channels, `${tenantId}${SEPARATOR}${executionId}`)
-    if (channel.isBroken) return yield* notInTime
+    if (channel.isBroken) return yield* notInTime(new Error("the feed of the execution has a gap"))
     return yield* openStream<LiveMessage, never>(sources, subscription, {
       chain: "traces",
       stream: "execution",

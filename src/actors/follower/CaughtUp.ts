@@ -18,12 +18,14 @@ export const catchingUp = Effect.fnUntraced(function* (tenantId: string, topic: 
   return projection.awaitOffset(partition, { [topic]: end })
 })
 
-/** True once everything that is committed now in the tenant's partition is shown, false if late. */
-export const isCaughtUp = Effect.fnUntraced(function* (
+/** Succeeds once everything that is committed now in the tenant's partition is shown. */
+export const caughtUpWithin = Effect.fnUntraced(function* <Failure>(
   tenantId: string,
   topic: ShownTopic,
-  within: Duration.Input
+  within: Duration.Input,
+  late: (cause: Error) => Failure
 ) {
   const shown = yield* catchingUp(tenantId, topic)
-  return Option.isSome(yield* Effect.timeoutOption(shown, within))
+  if (Option.isSome(yield* Effect.timeoutOption(shown, within))) return
+  return yield* Effect.fail(late(new Error("the store has not caught up with the log")))
 })

@@ -1,12 +1,13 @@
 /**
- * Follows what the sequencers and the projection say (receipts, progress, heads, registry) and
- * keeps the little of it that an API process answers from. One loop, one reader; four services read
- * the result. Owns nothing that another process couldn't rebuild from the same topics.
+ * Follows what the sequencers and the projection write (receipts, progress, heads, registry) and
+ * keeps the little of it that an API process answers from. One loop, one reader; the services below
+ * read the result. Owns nothing that another process couldn't rebuild from the same topics.
  */
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
 import type { Head } from "../../domain/chain/Chains.ts"
 import { chainOfTree, treeNameOf } from "../../domain/chain/Chains.ts"
 import { readCheckpoint } from "../../domain/chain/Checkpoint.ts"
+import { defined } from "../../domain/Defined.ts"
 import { reasonOf } from "../../domain/json/RecordFields.ts"
 import { noProgress, type Progress, readProgress } from "../../domain/records/Progress.ts"
 import { type Receipt, readReceipt, readVerdict } from "../../domain/records/Receipt.ts"
@@ -41,14 +42,16 @@ import { TreeSigners } from "./TreeSigners.ts"
 
 /** Bytes of receipts kept in memory: what was decided lately, or is not in the store yet. */
 const RECEIPTS_BYTES_MAX = 64 * 1_048_576
-const FETCH_BYTES = 4 * 1_048_576
-const FETCH_WAIT_MS = 500
+const FETCH_LIMITS = { waitMs: 500, maxBytes: 4 * 1_048_576 }
 /** Time that a reader waits for this process to catch up with the log before it gives up. */
 const BARRIER_TIMEOUT = "5 seconds"
 
-type Wait = { readonly done: () => boolean; readonly resume: () => void }
+interface Wait {
+  readonly done: () => boolean
+  readonly resume: () => void
+}
 
-interface Kept {
+interface KeptReceipt {
   readonly value: Buffer
   readonly partition: number
   readonly offset: number
@@ -66,7 +69,7 @@ class LogState {
   readonly handOvers = new Map<string, string>()
   /** vkey of the key that signs the trees, by partition. */
   readonly signers = new Map<number, string>()
-  readonly receipts = new Map<string, Kept>()
+  readonly receipts = new Map<string, KeptReceipt>()
   readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
   /** Per partition: receipts below this offset may have been evicted from memory. */
   readonly evictedBelow: Array<number>
@@ -105,7 +108,7 @@ class LogState {
     try {
       return (kept.receipt ??= readReceipt(kept.value))
     } catch (error) {
-      this.#forget(receiptId, kept)
+      this.#drop(receiptId, kept)
       const { offset, partition } = kept
       return { topic: "receipts", partition, offset, reason: reasonOf(error) }
     }
@@ -174,27 +177,23 @@ class LogState {
       this.decisions.delete(attempt)
       Deferred.doneUnsafe(waiting, Effect.succeed(decision))
     }
-    if (kind === "outcome")
-      this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", {
-        value,
-        partition,
-        offset
-      })
+    if (kind !== "outcome") return
+    this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", { value, partition, offset })
   }
 
-  #keep(receiptId: string, kept: Kept): void {
+  #keep(receiptId: string, kept: KeptReceipt): void {
     const before = this.receipts.get(receiptId)
-    if (before !== undefined) this.#forget(receiptId, before)
+    if (before !== undefined) this.#drop(receiptId, before)
     this.receipts.set(receiptId, kept)
     this.#receiptBytes += kept.value.length
     while (this.#receiptBytes > RECEIPTS_BYTES_MAX) {
       const [oldest, evicted] = this.receipts.entries().next().value!
-      this.#forget(oldest, evicted)
+      this.#drop(oldest, evicted)
       this.evictedBelow[evicted.partition] = evicted.offset + 1
     }
   }
 
-  #forget(receiptId: string, kept: Kept): void {
+  #drop(receiptId: string, kept: KeptReceipt): void {
     this.receipts.delete(receiptId)
     this.#receiptBytes -= kept.value.length
   }
@@ -250,8 +249,7 @@ const catchUp = Effect.fnUntraced(function* (
   for (;;) {
     const position = logState.positions.get(key)!
     if (position.offset >= end) return
-    const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
-    yield* reportMalformed(logState.take(yield* reader.fetch([position], limits)))
+    yield* reportMalformed(logState.take(yield* reader.fetch([position], FETCH_LIMITS)))
   }
 })
 
@@ -264,12 +262,10 @@ const moveToStart = Effect.fnUntraced(function* (logState: LogState) {
   }
 })
 
-/** Whatever ends it, it begins again after a while, and says meanwhile that it does not follow. */
+/** Follows again after each failure; meanwhile `interrupted` says why it does not. */
 const followForEver = (logState: LogState, reader: LogReader) =>
   Effect.gen(function* () {
-    const positions = [...logState.positions.values()]
-    const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
-    const fetched = yield* reader.fetch(positions, limits)
+    const fetched = yield* reader.fetch([...logState.positions.values()], FETCH_LIMITS)
     logState.interrupted = undefined
     yield* reportMalformed(logState.take(fetched))
   }).pipe(
@@ -286,7 +282,7 @@ const followForEver = (logState: LogState, reader: LogReader) =>
 
 const isOutOfRange = (error: unknown): boolean => error instanceof OffsetOutOfRange
 
-/** Whether this process follows what the others say. */
+/** Whether this process follows the log. */
 export class Following extends Context.Service<
   Following,
   {
@@ -311,10 +307,7 @@ const makeReceipts = (
   logState: LogState,
   log: EventLog["Service"],
   store: EventStore["Service"],
-  barrier: (
-    topics: ReadonlyArray<TopicKind>,
-    partition: number
-  ) => Effect.Effect<void, LogUnavailable>
+  barrier: Barrier
 ): Receipts["Service"] => {
   const isVisible = (receipt: Receipt, partition: number) => {
     const { events_next, traces_next } = logState.progress[partition]!
@@ -377,15 +370,15 @@ const makeReceipts = (
   })
 }
 
-const make = Effect.gen(function* () {
-  const log = yield* EventLog
-  const store = yield* EventStore
-  const reader = yield* log.reader
-  const logState = new LogState(log.partitions)
-  yield* startPositions(logState, reader)
-  yield* Effect.forkScoped(followForEver(logState, reader))
-  const partitionOfTree = (tree: string) => log.partitionOf(chainOfTree(tree).tenantId)
-  const barrier = (topics: ReadonlyArray<TopicKind>, partition: number) =>
+type Barrier = (
+  topics: ReadonlyArray<TopicKind>,
+  partition: number
+) => Effect.Effect<void, LogUnavailable>
+
+/** Waits until this process knows what the topics hold of a partition now. */
+const makeBarrier =
+  (logState: LogState, log: EventLog["Service"]): Barrier =>
+  (topics, partition) =>
     Effect.gen(function* () {
       const ends = yield* log.ends(topics.map((topic) => ({ topic, partition })))
       yield* logState.until(() =>
@@ -402,6 +395,18 @@ const make = Effect.gen(function* () {
           )
       })
     )
+
+const make = Effect.gen(function* () {
+  const log = yield* EventLog
+  const store = yield* EventStore
+  const reader = yield* log.reader
+  const logState = new LogState(log.partitions)
+  yield* startPositions(logState, reader)
+  yield* Effect.forkScoped(followForEver(logState, reader))
+  const partitionOfTree = (tree: string) => log.partitionOf(chainOfTree(tree).tenantId)
+  const barrier = makeBarrier(logState, log)
+  const headIn = (heads: ReadonlyMap<string, Head>) => (tenantId: string) =>
+    Effect.map(barrier(["state"], log.partitionOf(tenantId)), () => heads.get(tenantId))
   return Context.empty().pipe(
     Context.add(
       ProjectionProgress,
@@ -425,11 +430,10 @@ const make = Effect.gen(function* () {
       TreeSigners.of({
         of: (tree, keyIds) =>
           Effect.sync(() => {
-            const signer = logState.signers.get(partitionOfTree(tree))
             const notes = keyIds.map((keyId) => logState.handOvers.get(handOverName(keyId, tree)))
             return {
               handOvers: notes.filter((note) => note !== undefined),
-              ...(signer === undefined ? {} : { signer })
+              ...defined({ signer: logState.signers.get(partitionOfTree(tree)) })
             }
           }),
         caughtUp: (tree) => barrier(["state"], partitionOfTree(tree))
@@ -440,14 +444,8 @@ const make = Effect.gen(function* () {
     Context.add(
       Heads,
       Heads.of({
-        head: (tenantId) =>
-          barrier(["state"], log.partitionOf(tenantId)).pipe(
-            Effect.map(() => logState.heads.get(tenantId))
-          ),
-        traceHead: (tenantId) =>
-          barrier(["state"], log.partitionOf(tenantId)).pipe(
-            Effect.map(() => logState.traceHeads.get(tenantId))
-          ),
+        head: headIn(logState.heads),
+        traceHead: headIn(logState.traceHeads),
         trees: Effect.sync(() => [
           ...logState.heads.keys(),
           ...[...logState.traceHeads.keys()].map((tenantId) => treeNameOf(tenantId, "traces"))

@@ -4,9 +4,8 @@
  * keys share one reading.
  */
 import { Effect, Semaphore } from "effect"
-import type { TopicKind } from "../../domain/records/Topics.ts"
 import type { EventLog, LogReader, LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
-import { scan } from "./PartitionScan.ts"
+import { type Partition, scan } from "./PartitionScan.ts"
 
 /** Offsets of the first reading backwards; each further one is twice as long. */
 const STEP_OFFSETS = 2_000
@@ -14,29 +13,24 @@ const STEP_OFFSETS_MAX = 64_000
 /** New offsets from which on it is quicker to start at the end again. */
 const JUMP_OFFSETS = 200_000
 
-/** What is gathered of a range of offsets. */
-export interface Gathered {
+/** What the records of a range of offsets say. */
+export interface TailContents {
   /** Take a record that follows those before. */
   take(record: LogRecord): void
-  /** Take what was gathered of the range that ends where this one begins. */
+  /** Take the contents of the range that ends where this one begins. */
   prepend(before: this): void
 }
 
-export interface TailPlace {
-  readonly topic: TopicKind
-  readonly partition: number
-}
-
 /** One partition's tail. Questions about it come one after the other. */
-export class TopicTail<G extends Gathered> {
+export class TopicTail<G extends TailContents> {
   readonly #log: EventLog["Service"]
   readonly #reader: LogReader
-  readonly #place: TailPlace
+  readonly #place: Partition
   readonly #empty: () => G
   readonly #oneAtATime = Semaphore.makeUnsafe(1)
-  #range: { low: number; high: number; gathered: G } | undefined
+  #range: { low: number; high: number; contents: G } | undefined
 
-  constructor(log: EventLog["Service"], reader: LogReader, place: TailPlace, empty: () => G) {
+  constructor(log: EventLog["Service"], reader: LogReader, place: Partition, empty: () => G) {
     this.#log = log
     this.#reader = reader
     this.#place = place
@@ -48,18 +42,18 @@ export class TopicTail<G extends Gathered> {
    * the whole partition `answer` is told that there is no more.
    */
   ask<A>(
-    answer: (gathered: G, isWhole: boolean) => A | undefined
+    answer: (contents: G, isWhole: boolean) => A | undefined
   ): Effect.Effect<A | undefined, LogUnavailable> {
     const asked = Effect.gen({ self: this }, function* () {
       const { end, start } = yield* this.#log.bounds(this.#place.topic, this.#place.partition)
       const range = yield* this.#upTo(end, start)
       for (let step = STEP_OFFSETS; ; step = Math.min(2 * step, STEP_OFFSETS_MAX)) {
         const isWhole = range.low <= start
-        const found = answer(range.gathered, isWhole)
+        const found = answer(range.contents, isWhole)
         if (found !== undefined || isWhole) return found
         const from = Math.max(start, range.low - step)
         const earlier = yield* this.#read(from, range.low)
-        range.gathered.prepend(earlier)
+        range.contents.prepend(earlier)
         range.low = from
       }
     })
@@ -70,20 +64,20 @@ export class TopicTail<G extends Gathered> {
   readonly #upTo = Effect.fnUntraced({ self: this }, function* (end: number, start: number) {
     const known = this.#range
     if (known === undefined || end - known.high > JUMP_OFFSETS || known.low < start) {
-      this.#range = { low: end, high: end, gathered: this.#empty() }
+      this.#range = { low: end, high: end, contents: this.#empty() }
       return this.#range
     }
     if (end > known.high) {
-      yield* this.#scan(known.high, end, known.gathered)
+      yield* this.#scan(known.high, end, known.contents)
       known.high = end
     }
     return known
   })
 
   readonly #read = Effect.fnUntraced({ self: this }, function* (from: number, to: number) {
-    const gathered = this.#empty()
-    yield* this.#scan(from, to, gathered)
-    return gathered
+    const contents = this.#empty()
+    yield* this.#scan(from, to, contents)
+    return contents
   })
 
   #scan(from: number, to: number, into: G) {

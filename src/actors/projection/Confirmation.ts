@@ -7,7 +7,7 @@ import { Effect, Metric } from "effect"
 import { sha256Hex } from "../../domain/Identifiers.ts"
 import { EventLog, type LogReader, type LogRecord, type Position } from "../../ports/EventLog.ts"
 import type { Denied, DeniedRows, StoredRecord, TopicRows } from "../../ports/TopicRows.ts"
-import { scan } from "../log/PartitionScan.ts"
+import { type Partition, scan } from "../log/PartitionScan.ts"
 
 /** Offsets that are compared at a time: first one, then more, up to this many. */
 const WINDOW_OFFSETS_MAX = 5_000
@@ -40,8 +40,6 @@ interface LastConfirmed {
   readonly alone: boolean
 }
 
-type Partition = Pick<Position, "topic" | "partition">
-
 /** Digests of the rows that are what the topic's records have become. */
 const confirmedIn = Effect.fnUntraced(function* (
   reader: LogReader,
@@ -60,11 +58,9 @@ const confirmedIn = Effect.fnUntraced(function* (
       ({ body, digest: known }) =>
         known === digest || (body !== undefined && isOf(text.toString(), body))
     )
-    if (own.length > 0)
-      found.set(
-        offset,
-        own.map(({ digest: known }) => known)
-      )
+    if (own.length === 0) return
+    const digests = own.map(({ digest: known }) => known)
+    found.set(offset, digests)
   }
   yield* scan(reader, position, below, (records) => records.forEach(take))
   return found

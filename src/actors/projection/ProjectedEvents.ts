@@ -6,13 +6,14 @@ import { type ConflictRow, type EventRow, EventStore } from "../../ports/EventSt
 import {
   addTo,
   bodyOf,
+  conflictRow,
   insertAll,
   measured,
   type ProjectedTopic,
-  placeOf,
   refusalOf,
   type Segment,
-  storeConflicts
+  storeConflicts,
+  tenantOf
 } from "./ProjectedTopic.ts"
 import {
   type ErasedEvents,
@@ -28,15 +29,15 @@ interface Rows {
   readonly conflicts: Array<ConflictRow>
 }
 
-/** Why a record of `alk.events` is not shown, if it isn't. */
-const sortLinked = (
+/** Adds a record to the rows, unless it is not shown: then says why. */
+const addLinked = (
   into: Rows,
   links: Links,
   partition: number,
   record: LogRecord,
   link: ChainLink | undefined
 ): string | undefined => {
-  const tenantId = record.key?.toString() ?? ""
+  const tenantId = tenantOf(record)
   if (link === undefined) return "unreadable"
   const reason = refusalOf(link, tenantId, links.known(tenantId))
   if (reason !== undefined) return reason
@@ -52,15 +53,11 @@ const sortLinked = (
   return undefined
 }
 
-const sortEvent = (into: Rows, links: Links, partition: number, record: LogRecord): void => {
-  const { offset } = record
-  const body = record.value ?? Buffer.alloc(0)
-  const link = linkOf(body)
-  const reason = sortLinked(into, links, partition, record, link)
+const takeEvent = (into: Rows, links: Links, partition: number, record: LogRecord): void => {
+  const link = record.value === null ? undefined : linkOf(record.value)
+  const reason = addLinked(into, links, partition, record, link)
   if (reason === undefined) return
-  const tenantId = record.key?.toString() ?? ""
-  const sequenceNumber = placeOf(link?.sequenceNumber ?? 0)
-  into.conflicts.push({ partition, offset, tenantId, sequenceNumber, reason, body })
+  into.conflicts.push(conflictRow(partition, record, reason, link?.sequenceNumber))
 }
 
 const insertEvents = Effect.fnUntraced(function* ({ conflicts, events }: Rows) {
@@ -79,7 +76,7 @@ export const projectedEvents: ProjectedTopic = {
   begin: ({ events: links }) => {
     const rows: Rows = { events: [], conflicts: [] }
     return {
-      take: (partition, record) => sortEvent(rows, links, partition, record),
+      take: (partition, record) => takeEvent(rows, links, partition, record),
       store: Effect.suspend(() => insertEvents(rows))
     }
   }

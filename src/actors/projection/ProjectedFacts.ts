@@ -10,13 +10,14 @@ import { type FactRow, TraceStore } from "../../ports/TraceStore.ts"
 import {
   addTo,
   bodyOf,
+  conflictRow,
   insertAll,
   measured,
   type ProjectedTopic,
-  placeOf,
   refusalOf,
   type Segment,
-  storeConflicts
+  storeConflicts,
+  tenantOf
 } from "./ProjectedTopic.ts"
 import { type ErasedExecution, isFactOf } from "./ProjectionErasure.ts"
 import type { Links } from "./ProjectionLinks.ts"
@@ -38,7 +39,7 @@ const checkFact = ({ chain_sequence, created_at, fact_number }: TraceFact): void
 
 /** A fact in its place, or why it is not shown. */
 const readFact = (links: Links, record: LogRecord) => {
-  const tenantId = record.key?.toString() ?? ""
+  const tenantId = tenantOf(record)
   try {
     const body = bodyOf(record)
     const fact = parseFact(body.toString())
@@ -55,21 +56,20 @@ const readFact = (links: Links, record: LogRecord) => {
     const reason = refusalOf(link, tenantId, links.known(tenantId))
     return reason === undefined
       ? { body, fact, link }
-      : { reason, sequenceNumber: placeOf(link.sequenceNumber) }
+      : { reason, sequenceNumber: link.sequenceNumber }
   } catch {
     return { reason: "unreadable", sequenceNumber: 0 }
   }
 }
 
 /** A fact that does not link is kept apart, and verification reports it. */
-const sortFact = (into: Rows, links: Links, partition: number, record: LogRecord): void => {
+const takeFact = (into: Rows, links: Links, partition: number, record: LogRecord): void => {
   const { offset } = record
-  const tenantId = record.key?.toString() ?? ""
+  const tenantId = tenantOf(record)
   const read = readFact(links, record)
   if (read.fact === undefined) {
     const { reason, sequenceNumber } = read
-    const body = record.value ?? Buffer.alloc(0)
-    into.conflicts.push({ partition, offset, tenantId, sequenceNumber, reason, body })
+    into.conflicts.push(conflictRow(partition, record, reason, sequenceNumber))
     return
   }
   const { body, fact, link } = read
@@ -105,7 +105,7 @@ export const projectedFacts: ProjectedTopic = {
   begin: ({ traces: links }) => {
     const rows: Rows = { facts: [], conflicts: [] }
     return {
-      take: (partition, record) => sortFact(rows, links, partition, record),
+      take: (partition, record) => takeFact(rows, links, partition, record),
       store: Effect.suspend(() => insertFacts(rows))
     }
   }

@@ -5,7 +5,7 @@ import type { LogRecord } from "../../ports/EventLog.ts"
 import { EventStore, type ReceiptRow } from "../../ports/EventStore.ts"
 import { bodyOf, CONTROL, insertAll, measured, type ProjectedTopic } from "./ProjectedTopic.ts"
 
-const sortReceipt = (into: Array<ReceiptRow>, partition: number, record: LogRecord): void => {
+const takeReceipt = (into: Array<ReceiptRow>, partition: number, record: LogRecord): void => {
   const header = (name: string) => record.headers[name]?.toString() ?? ""
   if (header(KIND_HEADER) !== "outcome") return
   const [tenantId, receiptId] = [header(TENANT_HEADER), header(RECEIPT_HEADER)]
@@ -23,7 +23,7 @@ export const projectedReceipts: ProjectedTopic = {
   begin: () => {
     const rows: Array<ReceiptRow> = []
     return {
-      take: (partition, record) => sortReceipt(rows, partition, record),
+      take: (partition, record) => takeReceipt(rows, partition, record),
       store: EventStore.use((store) => measured(rows.length, insertAll(rows, store.insertReceipts)))
     }
   }

@@ -38,11 +38,11 @@ export interface ProjectedTopic {
   readonly begin: (links: ChainLinks) => ProjectedBatch
 }
 
-export const flushRows = Metric.histogram("alk_projection_flush_rows", {
+const flushRows = Metric.histogram("alk_projection_flush_rows", {
   description: "Rows in one insert of the projection",
   boundaries: [1, 10, 100, 1_000, 5_000, 10_000, 25_000, 50_000]
 })
-export const flushSeconds = Metric.histogram("alk_projection_flush_duration_seconds", {
+const flushSeconds = Metric.histogram("alk_projection_flush_duration_seconds", {
   description: "Time of one insert of the projection",
   boundaries: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 })
@@ -98,12 +98,26 @@ export const bodyOf = ({ value }: LogRecord): Buffer => {
   return body
 }
 
-/** Its place in the chain of a tenant. */
-export const placeOf = (number: number): number =>
-  Number.isSafeInteger(number) && number >= 0 ? number : 0
+/** The tenant that the key of a record names. */
+export const tenantOf = ({ key }: LogRecord): string => key?.toString() ?? ""
+
+/** The row of a record that is not shown; `sequence` is the one that it claims, if it has any. */
+export const conflictRow = (
+  partition: number,
+  record: LogRecord,
+  reason: string,
+  sequence = 0
+): ConflictRow => ({
+  partition,
+  offset: record.offset,
+  tenantId: tenantOf(record),
+  sequenceNumber: Number.isSafeInteger(sequence) && sequence >= 0 ? sequence : 0,
+  reason,
+  body: record.value ?? Buffer.alloc(0)
+})
 
 /** Cut rows into inserts of bounded size, in order. */
-export const toInserts = <Row extends { readonly body: Buffer }>(
+const toInserts = <Row extends { readonly body: Buffer }>(
   rows: ReadonlyArray<Row>
 ): ReadonlyArray<ReadonlyArray<Row>> => {
   const inserts: Array<Array<Row>> = []

@@ -16,7 +16,7 @@ import {
 import { EventStore } from "../../ports/EventStore.ts"
 import { StoredTopics } from "../../ports/TopicRows.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
-import { type Malformed, reportMalformed, scanEach, takeEach } from "../log/Malformed.ts"
+import { type Malformed, reportMalformed, takeAll, takeEach } from "../log/Malformed.ts"
 import { repairCheckpoints } from "./CheckpointRepair.ts"
 import { confirm } from "./Confirmation.ts"
 import { checkpointRowIfAny, projectedCheckpoints } from "./ProjectedCheckpoints.ts"
@@ -52,7 +52,7 @@ class AssignmentStale extends Schema.TaggedError<AssignmentStale>()("AssignmentS
 
 /**
  * Neither the store nor `alk.progress` refuses a process that was frozen and has lost its
- * partitions meanwhile: it would store rows again and take back what its successor has said.
+ * partitions meanwhile: it would store rows again and take back what its successor has published.
  */
 const stillOwned = (assignment: Assignment): Effect.Effect<void, AssignmentStale> =>
   Effect.suspend(() =>
@@ -61,7 +61,7 @@ const stillOwned = (assignment: Assignment): Effect.Effect<void, AssignmentStale
       : Effect.fail(new AssignmentStale({ generation: assignment.generation }))
   )
 
-/** What the projection knows of one partition: its next offsets and what it tells the readers. */
+/** What the projection knows of one partition: its next offsets and what is published of it. */
 interface View {
   readonly partition: number
   progress: Progress
@@ -85,18 +85,16 @@ const publish = (appender: LogAppender, views: ReadonlyArray<Pick<View, "progres
 
 const lastProgress = (log: EventLog["Service"], reader: LogReader, partition: number) =>
   Effect.gen(function* () {
-    const { end, start } = yield* log.bounds("progress", partition)
     let last = noProgress(partition)
-    const position = { topic: "progress" as const, partition, offset: start }
-    yield* scanEach(reader, position, end, ({ value }) => {
+    yield* takeAll(log, reader, { topic: "progress", partition }, ({ value }) => {
       if (value !== null) last = readProgress(partition, value)
     })
     return last
   })
 
 /**
- * How far the store is confirmed by the topics; what a topic denies is set aside. Readers of the
- * store are told before rows are removed; `published` is the progress that they know.
+ * How far the store is confirmed by the topics; what a topic denies is set aside. What is
+ * published says so before rows are removed; `published` is the progress of before.
  */
 const recover = Effect.fnUntraced(function* (
   assignment: Assignment,
@@ -173,8 +171,8 @@ const publishProgress = Effect.fnUntraced(function* (
   yield* publish(appender, [...moved])
 })
 
-/** What a fetch holds, by topic; what is malformed is reported. */
-const sorted = Effect.fnUntraced(function* (
+/** The batches that a fetch makes, by topic; what is malformed is reported. */
+const batchesOf = Effect.fnUntraced(function* (
   views: Views,
   links: ChainLinks,
   fetched: ReadonlyArray<Fetched>
@@ -203,7 +201,7 @@ const project = Effect.fnUntraced(function* (
   fetched: ReadonlyArray<Fetched>
 ) {
   yield* learnLinks(links, side, fetched)
-  const batches = yield* sorted(views, links, fetched)
+  const batches = yield* batchesOf(views, links, fetched)
   for (const topics of [shownFirst, shownLater]) {
     yield* stillOwned(assignment)
     for (const { topic } of topics) yield* batches.get(topic)!.store
@@ -233,7 +231,7 @@ const settle = Effect.fnUntraced(
     const events = yield* store.hasDuplicates(partition, duplicates_from)
     const facts = yield* traceStore.hasDuplicates(partition, trace_duplicates_from)
     if (events || facts) {
-      yield* Effect.logWarning("rows stand in the store twice: reads merge them until it has", {
+      yield* Effect.logWarning("rows are in the store twice: reads merge them until it has", {
         partition
       })
       if (events) yield* store.mergeDuplicates

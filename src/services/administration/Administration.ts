@@ -7,6 +7,7 @@ import { timingSafeEqual } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
 import { Keys, type Principal, Unauthenticated } from "../../actors/follower/Keys.ts"
 import { RegistryView } from "../../actors/follower/LogFollower.ts"
+import { defined } from "../../domain/Defined.ts"
 import { newApiKey, SYSTEM_TENANT, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
 import { linksEndingWith } from "../../domain/registry/Registry.ts"
 import type {
@@ -49,7 +50,8 @@ const bootstrapKey = ({ key, scopes, tenantId }: BootstrapKey, createdAt: string
   }
 }
 
-const sameHash = (left: string, right: string): boolean =>
+/** Compares two digests in hex in constant time. */
+export const sameHash = (left: string, right: string): boolean =>
   timingSafeEqual(Buffer.from(left, "hex"), Buffer.from(right, "hex"))
 
 const ADMIN = "admin"
@@ -88,7 +90,7 @@ const describe = (
         actor: ADMIN,
         action: "api_key.created",
         resource: { type: "api_key", id },
-        metadata: { tenant_id, scopes, ...(label === undefined ? {} : { label }) }
+        metadata: { tenant_id, scopes, ...defined({ label }) }
       }
     }
     case "revoke_key":
@@ -101,23 +103,53 @@ const describe = (
   }
 }
 
-const make = Effect.fnUntraced(function* (settings: KeySettings) {
-  const view = yield* RegistryView
-  const auditLog = yield* SystemAuditLog
-  const adminHash =
-    settings.adminToken === undefined ? undefined : sha256Hex(Redacted.value(settings.adminToken))
-  const startedAt = currentTime()
-  const configured = settings.bootstrapKeys.map((key) => bootstrapKey(key, startedAt))
+/** The keys of the configuration; a revocation in the registry overrides it. */
+class ConfiguredKeys {
+  readonly #view: RegistryView["Service"]
+  readonly #keys: ReadonlyArray<ApiKey>
+  readonly #byHash: ReadonlyMap<string, ApiKey>
 
-  /** A revocation in the registry is above the configuration. */
-  const configuredKeys = (): ReadonlyArray<ApiKey> =>
-    configured.map((key) => view.registry().keys.get(key.id) ?? key)
-  const configuredByHash = new Map(configured.map((key) => [key.hash, key]))
-  const ofHash = (hash: string): ApiKey | undefined => {
-    const own = configuredByHash.get(hash)
-    const registry = view.registry()
+  constructor(view: RegistryView["Service"], keys: ReadonlyArray<BootstrapKey>) {
+    const startedAt = currentTime()
+    this.#view = view
+    this.#keys = keys.map((key) => bootstrapKey(key, startedAt))
+    this.#byHash = new Map(this.#keys.map((key) => [key.hash, key]))
+  }
+
+  find(keyId: string): ApiKey | undefined {
+    return this.#keys.find(({ id }) => id === keyId)
+  }
+
+  /** A key of the configuration or of the registry. */
+  ofHash(hash: string): ApiKey | undefined {
+    const own = this.#byHash.get(hash)
+    const registry = this.#view.registry()
     return own === undefined ? registry.keyOfHash(hash) : (registry.key(own.id) ?? own)
   }
+
+  /** Those of the registry included. */
+  ofTenant(tenantId: string): ReadonlyArray<ApiKey> {
+    const registry = this.#view.registry()
+    const own = this.#keys.map((key) => registry.keys.get(key.id) ?? key)
+    const all = new Map([...own, ...registry.keysOf(tenantId)].map((key) => [key.id, key]))
+    return [...all.values()].filter((key) => key.tenant_id === tenantId)
+  }
+
+  /** Those of the registry included, by id. */
+  get tenants(): ReadonlyArray<Tenant> {
+    const known = new Map(this.#view.registry().tenants)
+    for (const { created_at, tenant_id } of this.#keys) {
+      if (!known.has(tenant_id)) known.set(tenant_id, { id: tenant_id, created_at })
+    }
+    return [...known.values()].sort((left, right) => (left.id < right.id ? -1 : 1))
+  }
+}
+
+const make = Effect.fnUntraced(function* ({ adminToken, bootstrapKeys }: KeySettings) {
+  const view = yield* RegistryView
+  const auditLog = yield* SystemAuditLog
+  const adminHash = adminToken && sha256Hex(Redacted.value(adminToken))
+  const configured = new ConfiguredKeys(view, bootstrapKeys)
   const isAdmin = (token: string): boolean =>
     adminHash !== undefined && sameHash(adminHash, sha256Hex(token))
   const authenticate: Keys["Service"]["authenticate"] = (token) =>
@@ -126,7 +158,7 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
         return Effect.succeed({ tenantId: SYSTEM_TENANT, keyId: ADMIN, scopes: ["read"] })
       }
       const hash = sha256Hex(token)
-      const key = ofHash(hash)
+      const key = configured.ofHash(hash)
       if (key === undefined || !sameHash(key.hash, hash) || key.revoked_at !== undefined) {
         return Effect.fail(
           new Unauthenticated({ message: "the API key is missing, unknown or revoked" })
@@ -134,14 +166,6 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
       }
       return Effect.succeed({ tenantId: key.tenant_id, keyId: key.id, scopes: key.scopes })
     })
-
-  const tenants = (): ReadonlyArray<Tenant> => {
-    const known = new Map(view.registry().tenants)
-    for (const { created_at, tenant_id } of configured) {
-      if (!known.has(tenant_id)) known.set(tenant_id, { id: tenant_id, created_at })
-    }
-    return [...known.values()].sort((left, right) => (left.id < right.id ? -1 : 1))
-  }
 
   const act = (operation: Parameters<typeof describe>[0], links: ReadonlyArray<ShareLink> = []) =>
     auditLog.record(operation, describe(operation, links))
@@ -151,18 +175,15 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
     isAdmin,
     revoked: (keyId) =>
       view.until((registry) => registry.keys.get(keyId)?.revoked_at !== undefined),
-    tenants: Effect.sync(tenants),
+    tenants: Effect.sync(() => configured.tenants),
     keysOf: (tenantId) =>
-      Effect.sync(() => {
-        if (!tenants().some(({ id }) => id === tenantId)) return undefined
-        const known = new Map(
-          [...configuredKeys(), ...view.registry().keysOf(tenantId)].map((key) => [key.id, key])
-        )
-        return [...known.values()].filter((key) => key.tenant_id === tenantId)
-      }),
+      Effect.sync(() =>
+        configured.tenants.some(({ id }) => id === tenantId)
+          ? configured.ofTenant(tenantId)
+          : undefined
+      ),
     createTenant: ({ id, name }) => {
-      const created_at = currentTime()
-      const tenant: Tenant = { id, created_at, ...(name === undefined ? {} : { name }) }
+      const tenant: Tenant = { id, created_at: currentTime(), ...defined({ name }) }
       return act({ op: "create_tenant", tenant }).pipe(Effect.as(tenant))
     },
     createKey: ({ label, prefix, scopes, tenantId }) =>
@@ -172,22 +193,18 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
           id: `key_${uuidv7()}`,
           tenant_id: tenantId,
           scopes,
-          ...(label === undefined ? {} : { label }),
+          ...defined({ label }),
           hint: hintOf(made),
           hash: sha256Hex(made),
           created_at: currentTime()
         }
-        const tenant = tenants().find(({ id }) => id === tenantId)
-        const operation: RegistryOperation = {
-          op: "create_key",
-          key,
-          ...(tenant === undefined ? {} : { tenant })
-        }
-        return act(operation).pipe(Effect.as({ key, secret: made }))
+        const tenant = configured.tenants.find(({ id }) => id === tenantId)
+        return act({ op: "create_key", key, ...defined({ tenant }) }).pipe(
+          Effect.as({ key, secret: made })
+        )
       }),
     revokeKey: (tenantId, keyId) =>
       Effect.suspend(() => {
-        const own = configured.find(({ id }) => id === keyId)
         const revoked_at = currentTime()
         return act(
           {
@@ -195,7 +212,7 @@ const make = Effect.fnUntraced(function* (settings: KeySettings) {
             tenant_id: tenantId,
             key_id: keyId,
             revoked_at,
-            ...(own === undefined ? {} : { key: own })
+            ...defined({ key: configured.find(keyId) })
           },
           linksEndingWith(view.registry(), { id: keyId, tenant_id: tenantId }, revoked_at)
         )

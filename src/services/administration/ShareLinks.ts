@@ -2,10 +2,10 @@
  * Share links: made, listed, used and revoked. What a link covers is fixed when it is made; whether
  * it may still be used is decided by the single writer, so that two uses can't race for the last.
  */
-import { timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Schema } from "effect"
 import { Unauthenticated } from "../../actors/follower/Keys.ts"
 import { RegistryView } from "../../actors/follower/LogFollower.ts"
+import { defined } from "../../domain/Defined.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { newShareToken, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
 import {
@@ -16,6 +16,7 @@ import {
 } from "../../domain/registry/Registry.ts"
 import type { ShareLink } from "../../domain/registry/RegistryEntry.ts"
 import { currentTime, formatMicros, microsOf } from "../../domain/Timestamp.ts"
+import { sameHash } from "./Administration.ts"
 import { type SystemActFailure, SystemAuditLog } from "./SystemAuditLog.ts"
 
 /** The tenant has as many usable links as it may have. */
@@ -47,7 +48,7 @@ export class ShareLinks extends Context.Service<
     list(tenantId: string): Effect.Effect<ReadonlyArray<ShareLink>>
     get(tenantId: string, id: string): Effect.Effect<ShareLink | undefined>
     revoke(tenantId: string, id: string, keyId: string): Effect.Effect<void, SystemActFailure>
-    /** The link behind a token, if it can be used now. Uses nothing up. */
+    /** The link of a token, if it can be used now. Uses nothing up. */
     find(token: string): Effect.Effect<ShareLink, Unauthenticated>
     /** Count one use; fails if another one was faster to the last, or the link has ended since. */
     use(link: ShareLink): Effect.Effect<void, Unauthenticated | SystemActFailure>
@@ -56,9 +57,6 @@ export class ShareLinks extends Context.Service<
 
 const unusable = (): Unauthenticated =>
   new Unauthenticated({ message: "the share link is unknown, expired, revoked or used up" })
-
-const sameHash = (left: string, right: string): boolean =>
-  timingSafeEqual(Buffer.from(left, "hex"), Buffer.from(right, "hex"))
 
 const make = Effect.gen(function* () {
   const view = yield* RegistryView
@@ -75,13 +73,13 @@ const make = Effect.gen(function* () {
         const link: ShareLink = {
           id: `lnk_${uuidv7()}`,
           tenant_id: tenantId,
-          ...(label === undefined ? {} : { label }),
+          ...defined({ label }),
           filter,
           hash: sha256Hex(token),
           created_by: keyId,
           created_at,
           expires_at: formatMicros(microsOf(created_at) + expiresInSeconds * 1_000_000),
-          ...(maxUses === undefined ? {} : { max_uses: maxUses }),
+          ...defined({ max_uses: maxUses }),
           uses: 0
         }
         return auditLog
@@ -94,8 +92,7 @@ const make = Effect.gen(function* () {
               metadata: {
                 tenant_id: tenantId,
                 expires_at: link.expires_at,
-                ...(maxUses === undefined ? {} : { max_uses: maxUses }),
-                ...(label === undefined ? {} : { label })
+                ...defined({ max_uses: maxUses, label })
               }
             }
           )

@@ -99,7 +99,7 @@ const make = Effect.fnUntraced(function* ({ secret, serviceName }: CheckpointSet
           : new ProofRefused({
               code: "invalid_range",
               field: "sequence_number",
-              message: `lies behind the ${size} ${nounOf(tree)}s of the checkpoint`
+              message: `is beyond the ${size} ${nounOf(tree)}s of the checkpoint`
             })
       }
       const proof = yield* proofs.inclusion(tree, checkpoint, sequenceNumber)

@@ -9,11 +9,11 @@ import {
   openRecord,
   saysItsNote
 } from "../../actors/chainEnds/GenuineCheckpoints.ts"
-import { isCaughtUp } from "../../actors/follower/CaughtUp.ts"
+import { caughtUpWithin, type ShownTopic } from "../../actors/follower/CaughtUp.ts"
 import { PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { BoundedMap } from "../../domain/BoundedMap.ts"
-import { type Chain, chainOfTree } from "../../domain/chain/Chains.ts"
+import { chainOfTree } from "../../domain/chain/Chains.ts"
 import {
   type CheckpointRecord,
   type OpenedNote,
@@ -49,14 +49,13 @@ const noSuchCheckpoint = (field: string, treeSize: number): ProofRefused =>
   })
 
 /** Succeeds once the store holds what the log holds of this tenant now. */
-export const storeCaughtUp = Effect.fnUntraced(function* (
-  tenantId: string,
-  topic: "checkpoints" | Chain
-) {
-  if (yield* isCaughtUp(tenantId, topic, VISIBLE_TIMEOUT)) return
-  const cause = new Error(`the store has not caught up with the ${topic}`)
-  return yield* new StoreUnavailable({ operation: "proof", cause })
-})
+export const storeCaughtUp = (tenantId: string, topic: ShownTopic) =>
+  caughtUpWithin(
+    tenantId,
+    topic,
+    VISIBLE_TIMEOUT,
+    (cause) => new StoreUnavailable({ operation: "proof", cause })
+  )
 
 const isUnknown = (opened: OpenedNote): boolean =>
   "refusal" in opened && opened.refusal === "unknown_key"

@@ -7,7 +7,7 @@ import { Effect, Layer, type Redacted, Schedule } from "effect"
 import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { type PublishedKey, PublishedKeys } from "../../actors/follower/PublishedKeys.ts"
 import { TreeSigners } from "../../actors/follower/TreeSigners.ts"
-import { scan } from "../../actors/log/PartitionScan.ts"
+import { type Partition, scanAll } from "../../actors/log/PartitionScan.ts"
 import { isVkey, type OpenedCheckpoint, type Signer } from "../../domain/chain/Checkpoint.ts"
 import {
   endorse,
@@ -16,12 +16,13 @@ import {
   signatureRefusal,
   type TreeKeys
 } from "../../domain/chain/KeyLine.ts"
+import { defined } from "../../domain/Defined.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
 import { readTreeSigner, SIGNER_KEY } from "../../domain/records/StateRecords.ts"
 import { lineKeysOf } from "../../domain/registry/Registry.ts"
 import type { SigningKey } from "../../domain/registry/RegistryEntry.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
-import { EventLog, type LogRecord, type Position } from "../../ports/EventLog.ts"
+import { EventLog, type LogRecord } from "../../ports/EventLog.ts"
 import { systemCommand } from "../administration/SystemAuditLog.ts"
 import { CommandLog } from "../commands/CommandLog.ts"
 
@@ -37,14 +38,7 @@ export const publishedKeys = (
   return sorted.flatMap(({ added_at, endorsement, public_key, vkey }) => {
     const standing = line.find((one) => one.vkey === vkey)
     if (standing === undefined) return []
-    return [
-      {
-        ...standing,
-        publicKey: public_key,
-        addedAt: added_at,
-        ...(endorsement === undefined ? {} : { endorsement })
-      }
-    ]
+    return [{ ...standing, publicKey: public_key, addedAt: added_at, ...defined({ endorsement }) }]
   })
 }
 
@@ -83,11 +77,7 @@ const make = Effect.fnUntraced(function* (trusted: ReadonlyArray<string>) {
     const { handOvers, signer } = yield* signers.of(tree, opened.keyIds)
     // Before a sequencer has said who signs, none of the keys has handed anything over.
     const current = signer ?? keys[0]?.vkey
-    const own = {
-      origin: opened.origin,
-      handOvers,
-      ...(current === undefined ? {} : { signer: current })
-    }
+    const own = { origin: opened.origin, handOvers, ...defined({ signer: current }) }
     return refusalBy(keys, own, opened, opened.keyIds)
   })
 
@@ -127,7 +117,7 @@ export const publishSigningKey = Effect.fn("SigningKeys.publish")(function* (
     actor: name,
     action: "signing_key.added",
     resource: { type: "signing_key", id: keyId },
-    metadata: { vkey, ...(previous === undefined ? {} : { endorsed_by: previous.keyId }) }
+    metadata: { vkey, ...defined({ endorsed_by: previous?.keyId }) }
   })
   const now = currentTime()
   const signing_key: SigningKey = {
@@ -135,7 +125,7 @@ export const publishSigningKey = Effect.fn("SigningKeys.publish")(function* (
     vkey,
     public_key: publicKey,
     added_at: now,
-    ...(previous === undefined ? {} : { endorsement: endorse(previous, vkey, now) })
+    ...defined({ endorsement: previous && endorse(previous, vkey, now) })
   }
   yield* commands.submit({
     ...command,
@@ -165,16 +155,10 @@ export const keyChanged = Effect.fn("SigningKeys.changed")(function* (
       return undefined
     }
   }
-  const look = Effect.fnUntraced(function* (
-    position: Pick<Position, "topic" | "partition">,
-    key: string,
-    take: (record: LogRecord) => void
-  ) {
-    const { end, start } = yield* log.bounds(position.topic, position.partition)
-    yield* scan(reader, { ...position, offset: start }, end, (records) =>
+  const look = (place: Partition, key: string, take: (record: LogRecord) => void) =>
+    scanAll(log, reader, place, (records) =>
       records.filter((record) => record.key?.toString() === key).forEach(take)
     )
-  })
   const lookAtAll = Effect.gen(function* () {
     for (const partition of partitions.filter((one) => !changed.has(one))) {
       yield* look({ topic: "state", partition }, SIGNER_KEY, (record) => {

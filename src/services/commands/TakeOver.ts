@@ -5,20 +5,19 @@
  * that more records can't take it away, and again in the data folder where there is one.
  */
 import { Effect, Schedule, Schema } from "effect"
-import { scan } from "../../actors/log/PartitionScan.ts"
+import { type Partition, scan, scanAll } from "../../actors/log/PartitionScan.ts"
 import { recordDecoder } from "../../domain/json/RecordDecoder.ts"
 import { MARKER_KEY, type Marker, readMarker } from "../../domain/records/Quarantine.ts"
 import { MAC_HEADER } from "../../domain/records/RecordHeaders.ts"
 import { authenticatedTopics, type RecordMac } from "../../domain/records/RecordMac.ts"
 import { type TopicKind, topicName } from "../../domain/records/Topics.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
-import type { EventLog, LogReader, LogRecord, Position } from "../../ports/EventLog.ts"
+import type { EventLog, LogReader, LogRecord } from "../../ports/EventLog.ts"
 
 /** By `<topic>/<partition>`: records without a MAC below this offset were there before. */
 export type TakenOver = ReadonlyMap<string, number>
 
-export const placeOf = ({ partition, topic }: Pick<Position, "topic" | "partition">): string =>
-  `${topic}/${partition}`
+export const placeOf = ({ partition, topic }: Partition): string => `${topic}/${partition}`
 
 /** Commands at the end of a partition that are searched for a MAC; older ones are left alone. */
 const SEARCHED_COMMANDS = 10_000
@@ -74,8 +73,7 @@ const findMarker = Effect.fnUntraced(function* (taking: TakingOver, reader: LogR
     if (headers[MAC_HEADER]?.toString() === macOf(taking, value)) marker = readMarker(value)
     else isForeign = true
   }
-  const { end, start } = yield* taking.log.bounds(QUARANTINE.topic, QUARANTINE.partition)
-  yield* scan(reader, { ...QUARANTINE, offset: start }, end, (records) => records.forEach(take))
+  yield* scanAll(taking.log, reader, QUARANTINE, (records) => records.forEach(take))
   return { marker, isForeign } satisfies Found
 })
 
@@ -106,7 +104,7 @@ const writeCopy = <E>(taking: TakingOver<E>, marker: Marker): Effect.Effect<void
 const offsetsOf = ({ offsets }: Marker): TakenOver =>
   new Map(offsets.map(({ offset, ...place }) => [`${place.topic}/${place.partition}`, offset]))
 
-const places = ({ log }: TakingOver): ReadonlyArray<Pick<Position, "topic" | "partition">> =>
+const places = ({ log }: TakingOver): ReadonlyArray<Partition> =>
   authenticatedTopics.flatMap((topic: TopicKind) =>
     Array.from({ length: topic === "registry" ? 1 : log.partitions }, (_, partition) => ({
       topic,
@@ -118,7 +116,7 @@ const places = ({ log }: TakingOver): ReadonlyArray<Pick<Position, "topic" | "pa
 const holdsMacs = Effect.fnUntraced(function* (
   { log, mac, prefix }: TakingOver,
   reader: LogReader,
-  { partition, topic }: Pick<Position, "topic" | "partition">
+  { partition, topic }: Partition
 ) {
   const { end, start } = yield* log.bounds(topic, partition)
   const offset = topic === "commands" ? Math.max(start, end - SEARCHED_COMMANDS) : start
