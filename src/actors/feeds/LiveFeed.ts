@@ -54,9 +54,9 @@ export class LiveFeed extends Context.Service<
       ResumePointInvalid | TooManyStreams | LogUnavailable,
       Scope.Scope
     >
-    /** Count one stream of the tenant, of whatever kind, for as long as the scope is open. */
+    /** Count one stream of the tenant, of any kind, for as long as the scope is open. */
     admit(tenantId: string): Effect.Effect<void, TooManyStreams, Scope.Scope>
-    /** What waits for the readers of this process, whatever they read. */
+    /** What waits for the readers of this process, of any kind of stream. */
     readonly readers: Readers
     /** Streams now open in this process. */
     readonly subscribers: Effect.Effect<number>
@@ -73,7 +73,7 @@ interface LiveEvent extends LiveMessage {
   readonly parsed: () => AuditEvent
 }
 
-/** Undefined if the filter wants everything. */
+/** Undefined if the filter matches everything. */
 const wantedBy = (filter: EventFilter): ((event: LiveEvent) => boolean) | undefined => {
   const { metadata, ...rest } = filter
   const selective = metadata.length > 0 || Object.keys(rest).length > 0

@@ -42,7 +42,7 @@ interface Feed {
   keepAlive(): void
 }
 
-/** Hand on every record of one partition from `start` on; whatever fails is tried again. */
+/** Hand on every record of one partition from `start` on; what fails is tried again. */
 const readForEver = (reader: LogReader, place: Partition, start: number, feed: Feed) => {
   let offset = start
   const limits = { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES }
@@ -92,7 +92,7 @@ interface Delivery<E extends LiveMessage, Failure> {
   readonly chain: Chain
   /** Name of the stream in the log. */
   readonly stream: string
-  /** Undefined wants everything. */
+  /** Undefined: everything. */
   readonly wanted?: ((event: E) => boolean) | undefined
   readonly join: (subscriber: Subscriber<E>) => void
   readonly leave: (subscriber: Subscriber<E>) => void

@@ -13,15 +13,15 @@ export interface ReaderLimits {
   readonly lateBytes: number
   /** Milliseconds that the oldest of more than `lateBytes` may wait. */
   readonly lateMs: number
-  /** Bytes that may wait for all readers together; above, the one behind the most is closed. */
+  /** Bytes that may wait for all readers together; above, the reader for which the most waits is closed. */
   readonly totalBytesMax: number
 }
 
 const MIB = 1_048_576
 
 /**
- * Several of the largest batches may wait for one reader, twice that for all who are behind. A
- * reader that reads is rarely 4 MiB behind for 15 s; one that doesn't is for good.
+ * Several of the largest batches may wait for one reader, twice that for all of them. For a
+ * reader that reads, 4 MiB rarely wait for 15 s; for one that doesn't they always do.
  */
 export const READER_LIMITS: ReaderLimits = {
   bytesMax: 96 * MIB,
@@ -35,8 +35,8 @@ const MARKS_PER_LATE_BYTES = 16
 const CHUNK_MESSAGES = 32
 
 /**
- * Why a reader was closed: over `bytesMax`, over `lateBytes` for too long, the one furthest behind
- * when `totalBytesMax` was reached, or a connection on which nothing moves.
+ * Why a reader was closed: over `bytesMax`, over `lateBytes` for too long, the one with the most bytes
+ * waiting when `totalBytesMax` was reached, or a connection on which nothing moves.
  */
 export type CloseReason = "behind" | "late" | "memory" | "stalled"
 
@@ -114,7 +114,7 @@ export class Readers {
   }
 }
 
-/** Where in the stream of bytes something stands, and when it came there. */
+/** A place in the stream of bytes, and when it was reached. */
 interface Mark {
   readonly upTo: number
   readonly at: number
@@ -129,7 +129,7 @@ export class Subscriber<E extends LiveMessage> {
   #taken = 0
   /** When what still waits came, roughly. */
   #marks: Array<Mark> = []
-  /** Deliver only what lies after this sequence; undefined until the start point is fixed. */
+  /** Deliver only what is after this sequence; undefined until the start point is fixed. */
   #start: number | undefined
   #early: Array<E> = []
   /** Newest event that the filter has passed over, and how many since the last id. */
@@ -255,7 +255,7 @@ export class Subscriber<E extends LiveMessage> {
 }
 
 export interface ReaderOptions<E extends LiveMessage> {
-  /** Undefined wants everything. */
+  /** Undefined: everything. */
   readonly wanted?: ((event: E) => boolean) | undefined
   /** Says where nothing moves on the connection any more. */
   readonly onStalled?: ((stalled: () => void) => void) | undefined

@@ -4,10 +4,11 @@
  */
 import { type Duration, Effect, Option } from "effect"
 import { EventLog } from "../../ports/EventLog.ts"
+import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
 
 /** Topics whose records the store shows. */
-export type ShownTopic = "events" | "traces" | "checkpoints"
+export type ShownTopic = Exclude<StoredTopic, "receipts">
 
 /** Asks how far the tenant's partition reaches now; what comes back waits until that is shown. */
 export const catchingUp = Effect.fnUntraced(function* (tenantId: string, topic: ShownTopic) {

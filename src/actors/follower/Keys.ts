@@ -1,5 +1,5 @@
 /**
- * Who may do what: tenants and API keys as `alk.registry` tells them, the keys of the configuration
+ * Who may do what: tenants and API keys as `alk.registry` has them, the keys of the configuration
  * and the admin token. Compares hashes only; every process follows the registry by itself.
  */
 import { Context, type Effect, Schema } from "effect"
@@ -41,7 +41,7 @@ export class Keys extends Context.Service<
   Keys,
   {
     /**
-     * The principal behind a bearer token: an API key, or the admin token (tenant `_system`, read).
+     * The principal of a bearer token: an API key, or the admin token (tenant `_system`, read).
      */
     authenticate(token: string): Effect.Effect<Principal, Unauthenticated>
     /** True if this is the admin token. Constant time. */

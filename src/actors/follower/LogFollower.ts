@@ -33,6 +33,7 @@ import {
   type Position
 } from "../../ports/EventLog.ts"
 import { EventStore, StoreUnavailable } from "../../ports/EventStore.ts"
+import type { StoredTopic } from "../../ports/TopicRows.ts"
 import { type Malformed, reportMalformed, takeEach } from "../log/Malformed.ts"
 import { ProjectionProgress } from "../log/ProjectionProgress.ts"
 import { handOverName, moveHead, readHead } from "../sequencer/SequencerState.ts"
@@ -413,16 +414,12 @@ const make = Effect.gen(function* () {
       ProjectionProgress.of({
         of: (tenantId) => logState.progress[log.partitionOf(tenantId)]!,
         partition: (partition) => logState.progress[partition]!,
-        awaitOffset: (partition, { checkpoints = 0, events = 0, receipts = 0, traces = 0 }) =>
-          logState.until(() => {
-            const progress = logState.progress[partition]!
-            return (
-              progress.events_next >= events
-              && progress.receipts_next >= receipts
-              && progress.traces_next >= traces
-              && progress.checkpoints_next >= checkpoints
-            )
-          })
+        awaitOffset: (partition, ends) => {
+          const offsets = Object.entries(ends) as ReadonlyArray<[StoredTopic, number]>
+          return logState.until(() =>
+            offsets.every(([topic, end]) => logState.progress[partition]![`${topic}_next`] >= end)
+          )
+        }
       })
     ),
     Context.add(

@@ -1,5 +1,5 @@
 /**
- * The public keys that checkpoints of this service were ever signed with, as `alk.registry` tells
+ * The public keys that checkpoints of this service were ever signed with, as `alk.registry` has
  * them, and which of them counts for what: what a signature is checked against, and what auditors
  * are given. None is ever taken away.
  */

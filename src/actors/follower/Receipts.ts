@@ -7,10 +7,10 @@ import type { Receipt } from "../../domain/records/Receipt.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 
-/** The sequencer's word on one attempt. */
+/** What the sequencer decided on one attempt. */
 export type Decision =
   | { readonly kind: "outcome"; readonly receipt: Receipt; readonly receiptOffset: number }
-  /** The key was used before with this very body: the first outcome stands. */
+  /** The key was used before with the same body: the first outcome counts. */
   | {
       readonly kind: "repeat"
       readonly receiptId: string

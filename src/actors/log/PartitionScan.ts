@@ -59,7 +59,7 @@ export const scanAll = Effect.fnUntraced(function* (
   return bounds
 })
 
-/** Read on from an offset until `done` says so; for a record that is known to come. */
+/** Read on from an offset until `done` is true; for a record that is known to come. */
 export const scanUntil = (
   reader: LogReader,
   position: Position,

@@ -4,6 +4,7 @@
  */
 import { Context, type Effect } from "effect"
 import type { Progress } from "../../domain/records/Progress.ts"
+import type { StoredTopic } from "../../ports/TopicRows.ts"
 
 export class ProjectionProgress extends Context.Service<
   ProjectionProgress,
@@ -11,15 +12,10 @@ export class ProjectionProgress extends Context.Service<
     /** What is known of the partition of this tenant. */
     of(tenantId: string): Progress
     partition(partition: number): Progress
-    /** Succeeds once the partition is visible up to these offsets; those left out don't matter. */
+    /** Succeeds once the partition is visible up to these offsets; topics left out don't matter. */
     awaitOffset(
       partition: number,
-      ends: {
-        readonly events?: number
-        readonly receipts?: number
-        readonly traces?: number
-        readonly checkpoints?: number
-      }
+      ends: Partial<Readonly<Record<StoredTopic, number>>>
     ): Effect.Effect<void>
   }
 >()("alk/ProjectionProgress") {}

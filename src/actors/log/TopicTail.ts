@@ -39,7 +39,7 @@ export class TopicTail<G extends TailContents> {
 
   /**
    * The first answer that is not undefined, of more and more of the partition from its end on; of
-   * the whole partition `answer` is told that there is no more.
+   * the whole partition `isWhole` is true.
    */
   ask<A>(
     answer: (contents: G, isWhole: boolean) => A | undefined

@@ -32,7 +32,6 @@ export const checkpointRowIfAny = (
 
 export const projectedCheckpoints: ProjectedTopic = {
   topic: "checkpoints",
-  next: "checkpoints_next",
   begin: () => {
     const rows: Array<CheckpointRow> = []
     return {

@@ -39,7 +39,7 @@ const addLinked = (
 ): string | undefined => {
   const tenantId = tenantOf(record)
   if (link === undefined) return "unreadable"
-  const reason = refusalOf(link, tenantId, links.known(tenantId))
+  const reason = refusalOf(link, tenantId, links.get(tenantId))
   if (reason !== undefined) return reason
   try {
     const body = bodyOf(record)
@@ -49,7 +49,7 @@ const addLinked = (
     // Bytes that only end like an event.
     return "unreadable"
   }
-  links.learn(tenantId, link)
+  links.set(tenantId, link)
   return undefined
 }
 
@@ -71,7 +71,6 @@ const insertEvents = Effect.fnUntraced(function* ({ conflicts, events }: Rows) {
 
 export const projectedEvents: ProjectedTopic = {
   topic: "events",
-  next: "events_next",
   isRecord: isEventOf,
   begin: ({ events: links }) => {
     const rows: Rows = { events: [], conflicts: [] }

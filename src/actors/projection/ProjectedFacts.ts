@@ -53,7 +53,7 @@ const readFact = (links: Links, record: LogRecord) => {
       prevHash: fact.prev_hash,
       hash: fact.hash
     }
-    const reason = refusalOf(link, tenantId, links.known(tenantId))
+    const reason = refusalOf(link, tenantId, links.get(tenantId))
     return reason === undefined
       ? { body, fact, link }
       : { reason, sequenceNumber: link.sequenceNumber }
@@ -73,7 +73,7 @@ const takeFact = (into: Rows, links: Links, partition: number, record: LogRecord
     return
   }
   const { body, fact, link } = read
-  links.learn(tenantId, link)
+  links.set(tenantId, link)
   const erase: ErasedExecution | undefined =
     fact.type === "execution.erased"
       ? {
@@ -100,7 +100,6 @@ const insertFacts = Effect.fnUntraced(function* ({ conflicts, facts }: Rows) {
 
 export const projectedFacts: ProjectedTopic = {
   topic: "traces",
-  next: "traces_next",
   isRecord: isFactOf,
   begin: ({ traces: links }) => {
     const rows: Rows = { facts: [], conflicts: [] }

@@ -19,7 +19,6 @@ const takeReceipt = (into: Array<ReceiptRow>, partition: number, record: LogReco
 
 export const projectedReceipts: ProjectedTopic = {
   topic: "receipts",
-  next: "receipts_next",
   begin: () => {
     const rows: Array<ReceiptRow> = []
     return {

@@ -5,7 +5,6 @@
 import { Clock, Effect, Metric } from "effect"
 import type { ChainLink } from "../../domain/chain/ChainLink.ts"
 import { RecordUnreadable } from "../../domain/json/RecordFields.ts"
-import type { Progress } from "../../domain/records/Progress.ts"
 import type { CheckpointStore } from "../../ports/CheckpointStore.ts"
 import type { LogRecord } from "../../ports/EventLog.ts"
 import {
@@ -31,8 +30,6 @@ export interface ProjectedBatch {
 /** A topic that the store shows. */
 export interface ProjectedTopic {
   readonly topic: StoredTopic
-  /** The member of a Progress that says how far the topic is visible. */
-  readonly next: Extract<keyof Progress, `${string}_next`>
   /** Whether a stored row is its record; by default if the bytes are the same. */
   readonly isRecord?: IsRecord
   readonly begin: (links: ChainLinks) => ProjectedBatch

@@ -1,7 +1,7 @@
 /**
  * Makes the topics queryable: copies events, trace facts, checkpoints and receipts, byte for byte
  * and in offset order, into the store, and says on `alk.progress` how far it has come. Decides
- * nothing; whatever it finds in the store that the topic denies is set aside and built anew.
+ * nothing; rows that the topic does not confirm are set aside and built again.
  */
 import { Effect, Metric, Ref, Schedule, Schema, Stream } from "effect"
 import { noProgress, type Progress, readProgress } from "../../domain/records/Progress.ts"
@@ -24,7 +24,7 @@ import { projectedEvents } from "./ProjectedEvents.ts"
 import { projectedFacts } from "./ProjectedFacts.ts"
 import { projectedReceipts } from "./ProjectedReceipts.ts"
 import type { ProjectedBatch, ProjectedTopic } from "./ProjectedTopic.ts"
-import { type ChainLinks, Links, learnLinks } from "./ProjectionLinks.ts"
+import { type ChainLinks, learnLinks, makeLinks } from "./ProjectionLinks.ts"
 
 export const PROJECTION_GROUP = "projection"
 
@@ -159,7 +159,7 @@ const publishProgress = Effect.fnUntraced(function* (
     const projected = shown.find((one) => one.topic === topic)
     if (view === undefined || projected === undefined) continue
     if (nextOffset !== offset) moved.add(view)
-    const progress = { ...view.progress, [projected.next]: nextOffset }
+    const progress = { ...view.progress, [`${projected.topic}_next`]: nextOffset }
     const { events, traces } = view.caughtUpAt
     const rebuilding =
       progress.rebuilding && (progress.events_next < events || progress.traces_next < traces)
@@ -268,7 +268,7 @@ const repairing = Effect.fnUntraced(function* (view: View) {
 
 const positionsOf = (views: Views): ReadonlyArray<Position> =>
   [...views.values()].flatMap(({ partition, progress }) =>
-    projectedTopics.map(({ next, topic }) => ({ topic, partition, offset: progress[next] }))
+    projectedTopics.map(({ topic }) => ({ topic, partition, offset: progress[`${topic}_next`] }))
   )
 
 /** Project the given partitions until something fails. */
@@ -283,7 +283,7 @@ const follow = Effect.fnUntraced(function* (
   const reader = yield* log.reader
   const appender = yield* log.appender
   const views: Views = new Map()
-  const links: ChainLinks = { events: new Links(), traces: new Links() }
+  const links: ChainLinks = { events: makeLinks(), traces: makeLinks() }
   /** For what has to be looked up beside the records that are projected. */
   const side = yield* log.reader
   for (const partition of partitions) {

@@ -18,17 +18,10 @@ const LINKS_MAX = 100_000
 /** Offsets that are looked through for a predecessor at a time. */
 const STEP_OFFSETS = 20_000
 
-export class Links {
-  readonly #last = new BoundedMap<ChainLink>(LINKS_MAX)
+/** The last link of each tenant. */
+export type Links = BoundedMap<ChainLink>
 
-  known(tenantId: string): ChainLink | undefined {
-    return this.#last.get(tenantId)
-  }
-
-  learn(tenantId: string, link: ChainLink): void {
-    this.#last.set(tenantId, link)
-  }
-}
+export const makeLinks = (): Links => new BoundedMap(LINKS_MAX)
 
 export type ChainLinks = Readonly<Record<Chain, Links>>
 
@@ -110,7 +103,7 @@ const unknownIn = (
   const unknown = new Map<string, { offset: number; link: ChainLink | undefined }>()
   for (const { key, offset, value } of records) {
     const tenantId = key?.toString() ?? ""
-    if (unknown.has(tenantId) || links.known(tenantId) !== undefined) continue
+    if (unknown.has(tenantId) || links.get(tenantId) !== undefined) continue
     unknown.set(tenantId, { offset, link: value === null ? undefined : linkOf(value, chain) })
   }
   return unknown
@@ -140,7 +133,7 @@ export const learnLinks = Effect.fnUntraced(function* (
         })
       }
       const last = before ?? stored
-      if (last !== undefined) links[chain].learn(tenantId, last)
+      if (last !== undefined) links[chain].set(tenantId, last)
     }
   }
 })

@@ -1,7 +1,7 @@
 /**
  * The last N entries of the form key, mark, number, in the order of their arrival: what the
  * sequencer remembers of client ids and of idempotency keys. Typed arrays, because a million small
- * objects would cost ten times the memory; what the fields mean is the owner's business.
+ * objects would cost ten times the memory; what the fields mean, the owner decides.
  */
 import { ENTRY_BYTES, type WindowEntry } from "../../domain/records/StateRecords.ts"
 
@@ -79,12 +79,7 @@ export class PackedWindow {
     if (slot === undefined) return undefined
     const ordinal = this.#ordinalAt(slot)
     if (ordinal < next - this.capacity) return undefined
-    const at = slot * WORDS
-    return {
-      ordinal,
-      mark: [4, 5, 6, 7].map((offset) => hexWord(this.#ring[at + offset]!)).join(""),
-      number: this.#ring[at + 8]! * 0x1_0000_0000 + this.#ring[at + 9]!
-    }
+    return this.#hitAt(ordinal, slot)
   }
 
   append(entry: WindowEntry): void {
@@ -122,13 +117,17 @@ export class PackedWindow {
   /** Every entry held, oldest first. */
   *entries(): Generator<WindowEntry & { readonly ordinal: number }> {
     for (let ordinal = this.#first; ordinal < this.#next; ordinal++) {
-      const at = (ordinal % this.#slots) * WORDS
-      yield {
-        ordinal,
-        key: this.#keyAt(ordinal % this.#slots),
-        mark: [4, 5, 6, 7].map((offset) => hexWord(this.#ring[at + offset]!)).join(""),
-        number: this.#ring[at + 8]! * 0x1_0000_0000 + this.#ring[at + 9]!
-      }
+      const slot = ordinal % this.#slots
+      yield { key: this.#keyAt(slot), ...this.#hitAt(ordinal, slot) }
+    }
+  }
+
+  #hitAt(ordinal: number, slot: number): WindowHit {
+    const at = slot * WORDS
+    return {
+      ordinal,
+      mark: [4, 5, 6, 7].map((offset) => hexWord(this.#ring[at + offset]!)).join(""),
+      number: this.#ring[at + 8]! * 0x1_0000_0000 + this.#ring[at + 9]!
     }
   }
 
@@ -162,7 +161,7 @@ export class PackedWindow {
     return undefined
   }
 
-  /** An older entry with the same key gives way: `find` tells the newest. */
+  /** Removes an older entry with the same key from the table: `find` returns the newest. */
   #forgetKeyAt(slot: number): void {
     const older = this.#slotOf(this.#keyAt(slot))
     if (older !== undefined) this.#remove(older)

@@ -347,7 +347,7 @@ const evict = Effect.fnUntraced(function* (
 })
 
 /**
- * What is due by the clock, looked for at most once in so many microseconds; `true` asks for
+ * What is due by the clock, looked for at most once in so many microseconds; `true` means
  * another look at the next chance.
  */
 const lookedFor = <E, R>(

@@ -92,5 +92,5 @@ export const stepCheckpoints = (
     checkpointOf(draft, chainOfTree(name), signer, now)
     if (draft.checkpoints.length >= CHECKPOINTS_MAX) break
   }
-  return draft.checkpoints.length === 0 ? undefined : draft.changes(state.applied)
+  return draft.checkpoints.length === 0 ? undefined : draft
 }

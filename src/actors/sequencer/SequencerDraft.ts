@@ -82,12 +82,12 @@ export interface StateChanges {
 }
 
 /** Everything a chunk has done so far, on top of a state that stays as it was. */
-export class Draft {
+export class Draft implements StateChanges {
   readonly events: Array<ChainedEvent> = []
   readonly receipts: Array<NewReceipt> = []
   readonly verdicts: Array<AttemptVerdict> = []
   readonly quarantined: Array<Quarantined> = []
-  readonly registryChanges: Array<RegistryChange> = []
+  readonly registry: Array<RegistryChange> = []
   readonly heads = new Map<string, Head>()
   readonly trees = new Map<string, Frontier>()
   readonly checkpoints: Array<CheckpointRecord> = []
@@ -97,17 +97,21 @@ export class Draft {
   readonly #idempotencyIndex = new Map<string, number>()
   readonly #newestCheckpoints = new Map<string, CheckpointRecord>()
   readonly #state: SequencerState
-  readonly registry: RegistryDraft
+  /** The registry with the changes of the chunk. */
+  readonly registryDraft: RegistryDraft
   /** Errors of items that are the step's own. */
   readonly refused: Array<ItemError> = []
   deduplicated = 0
+  /** Offset of the last command. */
+  applied: number
   readonly writers = new Map<string, number | null>()
 
   readonly traces: TraceDraft
 
   constructor(state: SequencerState, now: string, unloaded?: MissingExecutions) {
     this.#state = state
-    this.registry = new RegistryDraft(state.registry)
+    this.applied = state.applied
+    this.registryDraft = new RegistryDraft(state.registry)
     this.traces = new TraceDraft(state.traces, state.traceHeads, now, unloaded)
   }
 
@@ -184,23 +188,7 @@ export class Draft {
     return { ordinal, mark, number }
   }
 
-  /** What the chunk has changed; `applied` is the offset of its last command. */
-  changes(applied: number): StateChanges {
-    return {
-      events: this.events,
-      receipts: this.receipts,
-      verdicts: this.verdicts,
-      quarantined: this.quarantined,
-      registry: this.registryChanges,
-      heads: this.heads,
-      trees: this.trees,
-      checkpoints: this.checkpoints,
-      traces: this.traces,
-      dedup: this.dedup,
-      idempotency: this.idempotency,
-      writers: this.writers,
-      applied,
-      counts: { deduplicated: this.deduplicated, refused: countByCode(this.refused) }
-    }
+  get counts(): StateChanges["counts"] {
+    return { deduplicated: this.deduplicated, refused: countByCode(this.refused) }
   }
 }

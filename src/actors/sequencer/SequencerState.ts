@@ -151,15 +151,15 @@ export const newStateRecord = (partition: number, { key, value }: StateRecord): 
   value
 })
 
-export const metaRecord = (partitions: number): StateRecord => ({
-  key: META_KEY,
-  value: JSON.stringify({ format: 1, partitions })
+/** A record of JSON; null removes it. */
+const jsonRecord = (key: string, value: object | null): StateRecord => ({
+  key,
+  value: value === null ? null : JSON.stringify(value)
 })
 
-export const ownerRecord = (owner: string): StateRecord => ({
-  key: OWNER_KEY,
-  value: JSON.stringify({ owner })
-})
+export const metaRecord = (partitions: number) => jsonRecord(META_KEY, { format: 1, partitions })
+
+export const ownerRecord = (owner: string) => jsonRecord(OWNER_KEY, { owner })
 
 /** The record `applied` of a state. */
 export const appliedRecord = ({
@@ -181,7 +181,7 @@ export const appliedRecord = ({
     facts_total: totals.facts,
     writers_total: totals.writers
   }
-  return { key: APPLIED_KEY, value: JSON.stringify(record) }
+  return jsonRecord(APPLIED_KEY, record)
 }
 
 const sumOf = (heads: ReadonlyMap<string, Head>): number => {
@@ -221,7 +221,7 @@ export const readHead = (value: Buffer): Head & { readonly tree?: string | null 
 }
 
 /**
- * Heads by tenant as records tell them, one after the other: a head is never followed by an earlier
+ * Heads by tenant as records state them, one after the other: a head is never followed by an earlier
  * one, unless a record without a value has removed it.
  * @throws RecordUnreadable for a head that goes back
  */
@@ -256,7 +256,7 @@ export const headRecord = (
   tree: Frontier | undefined
 ): StateRecord => {
   const stored: StoredHead = { sequence_number, hash, created_at, tree: tree?.encode() ?? null }
-  return { key: `${headPrefixes[chain]}${tenantId}`, value: JSON.stringify(stored) }
+  return jsonRecord(`${headPrefixes[chain]}${tenantId}`, stored)
 }
 
 /** The records of the heads of one chain. */
@@ -269,29 +269,22 @@ export const headRecords = (
     headRecord(chain, tenantId, head, trees.get(treeNameOf(tenantId, chain)))
   )
 
-export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord => ({
-  key: `${CHECKPOINT_PREFIX}${treeOfCheckpoint(checkpoint)}`,
-  value: JSON.stringify(checkpoint)
-})
+export const checkpointRecord = (checkpoint: CheckpointRecord): StateRecord =>
+  jsonRecord(`${CHECKPOINT_PREFIX}${treeOfCheckpoint(checkpoint)}`, checkpoint)
 
 /** What names the last checkpoint of a tree by a key that was replaced: `<key id>/<tree>`. */
 export const handOverName = (keyId: string, tree: string): string => `${keyId}/${tree}`
 
-export const handOverRecord = (checkpoint: CheckpointRecord): StateRecord => ({
-  key: `${HAND_OVER_PREFIX}${handOverName(checkpoint.key_id, treeOfCheckpoint(checkpoint))}`,
-  value: JSON.stringify(checkpoint)
-})
+export const handOverRecord = (checkpoint: CheckpointRecord): StateRecord => {
+  const name = handOverName(checkpoint.key_id, treeOfCheckpoint(checkpoint))
+  return jsonRecord(`${HAND_OVER_PREFIX}${name}`, checkpoint)
+}
 
-export const signerRecord = (signer: TreeSigner): StateRecord => ({
-  key: SIGNER_KEY,
-  value: JSON.stringify(signer)
-})
+export const signerRecord = (signer: TreeSigner) => jsonRecord(SIGNER_KEY, signer)
 
 /** null: the writer is no longer remembered. */
-export const writerRecord = (writer: string, number: number | null): StateRecord => ({
-  key: `${WRITER_PREFIX}${writer}`,
-  value: number === null ? null : JSON.stringify({ number })
-})
+export const writerRecord = (writer: string, number: number | null): StateRecord =>
+  jsonRecord(`${WRITER_PREFIX}${writer}`, number === null ? null : { number })
 
 /** @throws RecordUnreadable for a number that goes back */
 const replayWriter = (writers: Map<string, number>, writer: string, value: Buffer | null): void => {
@@ -377,42 +370,46 @@ const totalsIn = ({
     ? undefined
     : { events, facts, writers }
 
+type ReplayRecord = (into: Replay, name: string, value: Buffer | null) => void
+
+/** Keeps what one record of each name says; a record without a value removes it. */
+const replayInto =
+  <A>(entries: (into: Replay) => Map<string, A>, read: (value: Buffer) => A): ReplayRecord =>
+  (into, name, value) => {
+    if (value === null) entries(into).delete(name)
+    else entries(into).set(name, read(value))
+  }
+
+/** By prefix of the key; the name is what follows it. */
+const replayers: ReadonlyArray<readonly [prefix: string, ReplayRecord]> = [
+  [HEAD_PREFIX, (into, tenantId, value) => replayHead(into, "events", tenantId, value)],
+  [TRACE_HEAD_PREFIX, (into, tenantId, value) => replayHead(into, "traces", tenantId, value)],
+  [CHECKPOINT_PREFIX, replayInto(({ state }) => state.checkpoints, readCheckpoint)],
+  [HAND_OVER_PREFIX, replayInto(({ state }) => state.handOvers, readCheckpoint)],
+  [WRITER_PREFIX, ({ state }, writer, value) => replayWriter(state.writers, writer, value)],
+  [DEDUP_PREFIX, ({ dedup }, name, value) => replayWindow(dedup, readOrdinal(name), value)],
+  [
+    IDEMPOTENCY_PREFIX,
+    ({ idempotency }, name, value) => replayWindow(idempotency, readOrdinal(name), value)
+  ]
+]
+
 /**
  * Take one record of the changelog into account. Unknown keys belong to newer versions.
  * @throws RecordUnreadable, or what a part of the state throws, for what no version has written
  */
 export const replay = (into: Replay, key: string, value: Buffer | null): void => {
-  if (key.startsWith(HEAD_PREFIX)) {
-    replayHead(into, "events", key.slice(HEAD_PREFIX.length), value)
-  } else if (key.startsWith(TRACE_HEAD_PREFIX)) {
-    replayHead(into, "traces", key.slice(TRACE_HEAD_PREFIX.length), value)
-  } else if (key.startsWith(CHECKPOINT_PREFIX)) {
-    const tree = key.slice(CHECKPOINT_PREFIX.length)
-    if (value === null) into.state.checkpoints.delete(tree)
-    else into.state.checkpoints.set(tree, readCheckpoint(value))
-  } else if (key.startsWith(HAND_OVER_PREFIX)) {
-    const name = key.slice(HAND_OVER_PREFIX.length)
-    if (value === null) into.state.handOvers.delete(name)
-    else into.state.handOvers.set(name, readCheckpoint(value))
-  } else if (key === SIGNER_KEY) {
+  const found = replayers.find(([prefix]) => key.startsWith(prefix))
+  if (found !== undefined) {
+    const [prefix, replayRecord] = found
+    replayRecord(into, key.slice(prefix.length), value)
+  } else if (isTraceKey(key)) into.state.traces.replay(key, value)
+  else if (key === SIGNER_KEY)
     into.state.signer = value === null ? undefined : readTreeSigner(value)
-  } else if (key.startsWith(WRITER_PREFIX)) {
-    replayWriter(into.state.writers, key.slice(WRITER_PREFIX.length), value)
-  } else if (isTraceKey(key)) {
-    into.state.traces.replay(key, value)
-  } else if (key.startsWith(DEDUP_PREFIX)) {
-    replayWindow(into.dedup, readOrdinal(key.slice(DEDUP_PREFIX.length)), value)
-  } else if (key.startsWith(IDEMPOTENCY_PREFIX)) {
-    replayWindow(into.idempotency, readOrdinal(key.slice(IDEMPOTENCY_PREFIX.length)), value)
-  } else if (key === APPLIED_KEY) {
-    replayApplied(into, value)
-  } else if (value === null) {
-    return
-  } else if (key === OWNER_KEY) {
-    into.owner = readOwner(value).owner
-  } else if (key === META_KEY) {
-    into.partitions = readMeta(value).partitions
-  }
+  else if (key === APPLIED_KEY) replayApplied(into, value)
+  else if (value === null) return
+  else if (key === OWNER_KEY) into.owner = readOwner(value).owner
+  else if (key === META_KEY) into.partitions = readMeta(value).partitions
 }
 
 const rangesOf = (records: Map<number, Buffer>): Array<StoredRange> =>

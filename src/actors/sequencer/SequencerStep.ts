@@ -42,21 +42,18 @@ import { applyTraces } from "./traces/TraceStep.ts"
 /**
  * A record of `alk.commands` with its place and its bytes: a command, or what of it could be read.
  */
-export type ReceivedCommand =
+export type ReceivedCommand = {
+  readonly offset: number
+  readonly value: Buffer | null
+  readonly mark?: WriterPosition
+} & (
+  | { readonly command: Command }
   | {
-      readonly offset: number
-      readonly value: Buffer | null
-      readonly mark?: WriterPosition
-      readonly command: Command
-    }
-  | {
-      readonly offset: number
-      readonly value: Buffer | null
-      readonly mark?: WriterPosition
       readonly unreadable: string
       readonly tenantId: string | undefined
       readonly receiptId: string | undefined
     }
+)
 
 const RETENTION_MICROS = RECEIPTS_RETENTION_DAYS * 86_400_000_000
 
@@ -242,7 +239,7 @@ const stepOne = (
   if (isRepeat(draft, command)) return
   if (command.kind === "trace") return stepTraces(draft, offset, command, now)
   const decision =
-    command.operation === undefined ? undefined : decide(draft.registry, command.operation)
+    command.operation === undefined ? undefined : decide(draft.registryDraft, command.operation)
   if (decision?.granted === false) {
     const { code, message } = decision
     return addReceipt(draft, command.attempt, failed(command, offset, 0, { code, message }))
@@ -253,8 +250,8 @@ const stepOne = (
   const remembered = toRemember(command, outcome)
   const receipt = committed(command, offset, outcome, now)
   // What may throw is above this line; below it the draft changes.
-  draft.registry.take(changes)
-  draft.registryChanges.push(...changes)
+  draft.registryDraft.take(changes)
+  draft.registry.push(...changes)
   takeOverEvents(draft, command, outcome)
   if (remembered !== undefined) draft.addIdempotency(remembered)
   addReceipt(draft, command.attempt, receipt, command.kind === "probe")
@@ -307,7 +304,8 @@ export const step = (
     if (poison !== undefined) quarantine(draft, received, poison, now)
   }
   draft.forgetWriters(now)
-  return draft.changes(expected - 1)
+  draft.applied = expected - 1
+  return draft
 }
 
 /** Links that one transaction removes at most. */
@@ -317,7 +315,9 @@ export const PURGED_MAX = 500
 export const stepPurge = (state: SequencerState, now: string): StateChanges | undefined => {
   const leaving = linksToPurge(state.registry, now, PURGED_MAX)
   if (leaving.length === 0) return undefined
-  return { ...new Draft(state, now).changes(state.applied), registry: leaving }
+  const draft = new Draft(state, now)
+  draft.registry.push(...leaving)
+  return draft
 }
 
 /** Undefined if one of two attempts succeeds, else what the second one said. */

@@ -18,7 +18,7 @@ const backOff = Schedule.min([
 /**
  * Time after which a sequencer that was fenced starts over although no newer assignment has come. A
  * member that has lost the group learns it at its next heartbeat, so if the partition is still
- * assigned here by then, whoever fenced this one has stopped.
+ * assigned here by then, the one that fenced it has stopped.
  */
 const FENCED_RETRY = "5 seconds"
 
@@ -63,7 +63,7 @@ const runUntilFenced = (
 }
 
 /**
- * One partition for as long as it is assigned. Whoever fenced this sequencer may have done so
+ * One partition for as long as it is assigned. This sequencer may have been fenced
  * before the newest assignment, unnoticed by a member that was away: then no newer one will ever
  * come.
  */

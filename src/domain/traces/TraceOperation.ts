@@ -146,15 +146,18 @@ export const TraceOperation = Schema.Union([
 ]).annotate({ description: "One operation on traces as compact JSON." })
 export type TraceOperation = typeof TraceOperation.Type
 
-export type TraceErrorCode =
-  | "not_found"
-  | "already_ended"
-  | "cycle_detected"
-  | "idempotency_conflict"
-  | "id_conflict"
-  | "invalid_value"
-  | "too_many_spans"
-  | "unavailable"
+/** Every reason for which the sequencer refuses an operation. */
+export const traceErrorCodes = [
+  "not_found",
+  "already_ended",
+  "cycle_detected",
+  "idempotency_conflict",
+  "id_conflict",
+  "invalid_value",
+  "too_many_spans",
+  "unavailable"
+] as const
+export type TraceErrorCode = (typeof traceErrorCodes)[number]
 
 export const traceOperations = [
   "execution.start",

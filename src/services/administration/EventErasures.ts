@@ -121,7 +121,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
   const erase = Effect.fn("EventErasures.erase")(function* (request: ErasureRequest) {
     const { eventId, idempotency, tenantId } = request
     const targets = yield* targetsOf(tenantId, eventId)
-    // With a key the sequencer has to say whether it is the first time, whatever there is to erase.
+    // With a key the sequencer has to say whether it is the first time, even without anything to erase.
     if (targets.length === 0 && idempotency === undefined) return undefined
     const events = targets.map((target, index) => erasureEvent(secret, request, target, index))
     return yield* ingest.ingest({

@@ -1,6 +1,6 @@
 /**
  * Acts on the service itself: written through the sequencer of the system tenant, which decides
- * whether they may happen, and logged in its chain whatever they are. One place, so that nothing is
+ * whether they may happen, and logged in its chain. One place, so that nothing is
  * done to keys, links or exports that the log does not hold.
  */
 import { Context, Effect, Layer, Option, Redacted } from "effect"

@@ -164,7 +164,7 @@ export const makeKnownCheckpoints = Effect.fnUntraced(function* (serviceName: st
     newest,
     ofSize,
     list,
-    /** The largest one of a tree that was found to be genuine before; asks nothing. */
+    /** The largest one of a tree that was found to be genuine before; reads nothing. */
     lastGenuine: (tree: string) => genuine.get(tree),
     /** Remembers what the sequencer has just signed. */
     add: (record: CheckpointRecord) => signed.set(treeOfCheckpoint(record), record)

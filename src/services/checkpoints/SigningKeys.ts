@@ -72,10 +72,10 @@ const make = Effect.fnUntraced(function* (trusted: ReadonlyArray<string>) {
     return published
   })
 
-  const judged = Effect.fnUntraced(function* (tree: string, opened: OpenedCheckpoint) {
+  const currentRefusal = Effect.fnUntraced(function* (tree: string, opened: OpenedCheckpoint) {
     const keys = yield* all
     const { handOvers, signer } = yield* signers.of(tree, opened.keyIds)
-    // Before a sequencer has said who signs, none of the keys has handed anything over.
+    // Before a sequencer has recorded its key, none of the keys has handed anything over.
     const current = signer ?? keys[0]?.vkey
     const own = { origin: opened.origin, handOvers, ...defined({ signer: current }) }
     return refusalBy(keys, own, opened, opened.keyIds)
@@ -85,12 +85,12 @@ const make = Effect.fnUntraced(function* (trusted: ReadonlyArray<string>) {
     caughtUp: view.caughtUp,
     all,
     refusal: (tree, opened) =>
-      Effect.flatMap(judged(tree, opened), (refusal) =>
+      Effect.flatMap(currentRefusal(tree, opened), (refusal) =>
         refusal === undefined
           ? Effect.succeed(undefined)
-          : // This process may not have heard of an endorsement, or of a tree handed over.
+          : // This process may not know of an endorsement yet, or of a tree handed over.
             Effect.all([view.caughtUp, signers.caughtUp(tree)]).pipe(
-              Effect.andThen(judged(tree, opened))
+              Effect.andThen(currentRefusal(tree, opened))
             )
       )
   })

@@ -97,7 +97,7 @@ const readTile = (
       return { hashes, entries: [], node }
     })
   }
-  // Not from memory: a reader of entries wants to know what is stored.
+  // Not from memory: entries are what is stored.
   const first = tile.index * TILE_WIDTH
   const entries = hashTree.leaves(tree, first, first + tile.width)
   return Effect.zipWith(entries, hashTree.nodes(tree, beside), (entries, { node }) => ({

@@ -2,7 +2,7 @@
  * The log with its internal records authenticated: each that is written to `alk.registry`,
  * `alk.commands`, `alk.state` or `alk.progress` gets a MAC, and each that is read without the right
  * one is marked as refused. The one place where MACs are made and checked; what a refused record
- * means is for its reader to say, who never goes by it.
+ * means is for its reader to decide; its content never counts.
  */
 import { Effect } from "effect"
 import { MAC_HEADER } from "../../domain/records/RecordHeaders.ts"

@@ -38,7 +38,7 @@ export class CommandTooLarge extends Schema.TaggedError<CommandTooLarge>()("Comm
 /** Commands and bytes that wait for the log at most: a few seconds of full load. */
 const QUEUE_COMMANDS_MAX = 10_000
 const QUEUE_BYTES_MAX = 128 * 1_048_576
-/** Milliseconds until a caller is told that the log does not answer. */
+/** Milliseconds until a write that the log has not acknowledged fails. */
 const ACKNOWLEDGE_TIMEOUT_MS = 10_000
 
 export class CommandLog extends Context.Service<

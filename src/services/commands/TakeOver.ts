@@ -28,7 +28,7 @@ const whileFenced = Schedule.exponential("20 millis").pipe(
   Schedule.upTo({ times: 12 })
 )
 
-/** The records can't be told from those of others: a person has to look. */
+/** The records can't be distinguished from those of others: a person has to look. */
 export class TakeOverRefused extends Schema.TaggedError<TakeOverRefused>()("TakeOverRefused", {
   message: Schema.String
 }) {}
@@ -197,7 +197,7 @@ const report = (marker: Marker, known: Marker | undefined) => {
 }
 
 /**
- * Where records without a MAC end. The first process that asks decides; others that start at the
+ * Where records without a MAC end. The first process decides; others that start at the
  * same time read what it has written.
  */
 export const takeOver = Effect.fn("TakeOver")(function* <E>(taking: TakingOver<E>) {

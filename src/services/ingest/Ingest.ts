@@ -25,7 +25,7 @@ import { CommandLog, type CommandLogBusy, type CommandTooLarge } from "../comman
 import { submitForDecision } from "../commands/NewCommand.ts"
 import { type PrepareLimits, prepareItem } from "./Prepare.ts"
 
-/** Milliseconds that a request waits for its commit, or for the sequencer's word, at most. */
+/** Milliseconds that a request waits for its commit, or for the sequencer's decision, at most. */
 export const COMMIT_TIMEOUT_MS = 10_000
 /** Milliseconds between two looks at the receipt of an earlier attempt. */
 const EARLIER_RECEIPT_INTERVAL_MS = 50

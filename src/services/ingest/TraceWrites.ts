@@ -5,21 +5,13 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Receipt } from "../../domain/records/Receipt.ts"
-import type { TraceErrorCode, TraceResult } from "../../domain/traces/TraceOperation.ts"
+import {
+  type TraceErrorCode,
+  type TraceResult,
+  traceErrorCodes
+} from "../../domain/traces/TraceOperation.ts"
 import { type Idempotency, Ingest, type IngestFailure, type IngestOutcome } from "./Ingest.ts"
 import type { PreparedTraces } from "./PrepareTrace.ts"
-
-/** Every reason for which the sequencer refuses an operation. */
-export const traceErrorCodes = [
-  "not_found",
-  "already_ended",
-  "cycle_detected",
-  "idempotency_conflict",
-  "id_conflict",
-  "invalid_value",
-  "too_many_spans",
-  "unavailable"
-] as const satisfies ReadonlyArray<TraceErrorCode>
 
 /** The sequencer refused the operation; nothing was written. */
 export class TraceRefused extends Schema.TaggedError<TraceRefused>()("TraceRefused", {
@@ -46,7 +38,7 @@ export interface TraceWrite {
 
 export type TraceWriteFailure = TraceFailed | TraceMismatch | TraceUndecided | IngestFailure
 
-/** Written, with the word of the sequencer or before it. */
+/** Written, with the decision of the sequencer or before it. */
 export type BatchOutcome = Extract<IngestOutcome, { readonly kind: "written" | "visible" }>
 
 export class TraceWrites extends Context.Service<
@@ -54,7 +46,7 @@ export class TraceWrites extends Context.Service<
   {
     /** One operation: what became of it, once that can be read. */
     single(write: TraceWrite): Effect.Effect<TraceResult, TraceRefused | TraceWriteFailure>
-    /** Several: the final receipt, once everything that it tells of can be read. */
+    /** Several: the final receipt, once everything in it can be read. */
     several(write: TraceWrite): Effect.Effect<Receipt, TraceWriteFailure>
     /** Several, without waiting or, with `visible`, for at most the time of a commit. */
     batch(
@@ -100,7 +92,7 @@ const make = Effect.gen(function* () {
         : yield* Effect.die(new Error(`a sequencer refused with the unknown code ${code}`))
     }
     const [result] = results ?? []
-    return result ?? (yield* Effect.die(new Error(`receipt ${receipt_id} tells of no operation`)))
+    return result ?? (yield* Effect.die(new Error(`receipt ${receipt_id} has no result`)))
   })
 
   return TraceWrites.of({ batch, several, single })

@@ -34,7 +34,7 @@ const CATCH_UP_INTERVAL_MS = 20
 const IDLE_MICROS = 10 * 60 * 1_000_000
 const LOOK_MICROS = 1_000_000
 
-/** What the cache asks of the store. */
+/** What the cache needs of the store. */
 export type TraceLookup = Pick<TraceStore["Service"], "load" | "position">
 
 const NONE: MissingExecutions = { executions: [], spans: [] }

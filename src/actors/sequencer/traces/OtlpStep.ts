@@ -1,6 +1,6 @@
 /**
  * The rules of OpenTelemetry spans: they come in any order, in any number of requests, twice,
- * before their parent, after the end, and still add up to one execution. Whatever is new of a span
+ * before their parent, after the end, and still add up to one execution. What is new of a span
  * is recorded; only a cycle is refused.
  */
 import { type RecordOtlpSpan, traceEventKeyOf } from "../../../domain/traces/TraceOperation.ts"
@@ -20,7 +20,7 @@ import { laterOf } from "./TraceTimes.ts"
 interface Recording {
   readonly operation: RecordOtlpSpan
   refusal: TraceRefusal | undefined
-  /** True once a fact tells something new of the span. */
+  /** True once a fact of the span was recorded. */
   hasNews: boolean
 }
 

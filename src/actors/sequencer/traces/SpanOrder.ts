@@ -1,5 +1,5 @@
 /**
- * The order in which the spans of one command are started: whatever a span follows from comes
+ * The order in which the spans of one command are started: what a span follows from comes
  * before it, and else the order of the request stays. Looks at ids only; spans that follow from
  * each other are named, not refused.
  */
@@ -33,7 +33,7 @@ const firstById = (starts: ReadonlyArray<StartSpan>): Map<string, Array<StartSpa
 }
 
 /**
- * Strongly connected components (Tarjan, 1972), which come out in the order that is wanted here:
+ * Strongly connected components (Tarjan, 1972), which come out in the order that is needed here:
  * sources first. Written without recursion, since a command may be one long chain.
  */
 class Walk {
@@ -110,7 +110,7 @@ class Walk {
   }
 }
 
-/** `exists` tells which spans were there before the command. */
+/** `exists` is true for spans that were there before the command. */
 export const orderSpans = (
   starts: ReadonlyArray<StartSpan>,
   exists: (spanId: string) => boolean

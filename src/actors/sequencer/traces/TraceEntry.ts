@@ -113,7 +113,7 @@ export class ExecutionEntry {
     this.lastFact = above.lastFact
   }
 
-  /** Add a span that another record tells of. */
+  /** Add a span of a record. */
   put(id: string, span: StoredSpan): void {
     if (this.span(id) === undefined) this.header.spanCount += 1
     this.spans.set(id, span)

@@ -12,7 +12,6 @@ import type {
   EndExecution,
   EndSpan,
   EraseExecution,
-  RecordOtlpSpan,
   StartExecution,
   StartSpan,
   TraceOperation,
@@ -125,7 +124,7 @@ const parentOf = (entry: ExecutionEntry, { parentSpanId }: StartSpan): string =>
   parentSpanId ?? entry.header.root_span_id
 
 /**
- * Does this ask for the span as it was started? The facts tell, which are the same in memory and in
+ * Is this the span as it was started? Compared with its fact, which is the same in memory and in
  * the store; once erased, all but the details.
  */
 const isSameSpan = (entry: ExecutionEntry, span: StoredSpan, operation: StartSpan): boolean => {
@@ -238,55 +237,16 @@ const addEvent = (command: CommandDraft, operation: AddSpanEvent): TraceDecision
   return { outcome: "created", ...ids, sequence_number: sequenceNumber }
 }
 
-/** The operations of a command by when their turn comes, each group in the order of the request. */
-interface Turns {
-  readonly executionStarts: ReadonlyArray<StartExecution>
-  readonly spanStarts: ReadonlyArray<StartSpan>
-  readonly otlpSpans: ReadonlyArray<RecordOtlpSpan>
-  readonly events: ReadonlyArray<AddSpanEvent>
-  readonly spanEnds: ReadonlyArray<EndSpan>
-  readonly executionEnds: ReadonlyArray<EndExecution>
-  readonly erasures: ReadonlyArray<EraseExecution>
-}
+/** The operations of one kind, in the order of the request. */
+const ofKind = <Op extends TraceOperation["op"]>(
+  operations: ReadonlyArray<TraceOperation>,
+  op: Op
+): ReadonlyArray<Extract<TraceOperation, { readonly op: Op }>> =>
+  operations.filter(
+    (operation): operation is Extract<TraceOperation, { readonly op: Op }> => operation.op === op
+  )
 
-const toTurns = (operations: ReadonlyArray<TraceOperation>): Turns => {
-  const turns = {
-    executionStarts: [] as Array<StartExecution>,
-    spanStarts: [] as Array<StartSpan>,
-    otlpSpans: [] as Array<RecordOtlpSpan>,
-    events: [] as Array<AddSpanEvent>,
-    spanEnds: [] as Array<EndSpan>,
-    executionEnds: [] as Array<EndExecution>,
-    erasures: [] as Array<EraseExecution>
-  }
-  for (const operation of operations) {
-    switch (operation.op) {
-      case "execution.start":
-        turns.executionStarts.push(operation)
-        break
-      case "span.start":
-        turns.spanStarts.push(operation)
-        break
-      case "otlp.span":
-        turns.otlpSpans.push(operation)
-        break
-      case "span.event":
-        turns.events.push(operation)
-        break
-      case "span.end":
-        turns.spanEnds.push(operation)
-        break
-      case "execution.end":
-        turns.executionEnds.push(operation)
-        break
-      case "execution.erase":
-        turns.erasures.push(operation)
-    }
-  }
-  return turns
-}
-
-/** What has become of each operation, in whatever order their turns come. */
+/** What became of each operation, in the order in which they were decided. */
 class Outcomes {
   readonly results: Array<TraceResult> = []
   readonly errors: Array<ItemError> = []
@@ -303,26 +263,32 @@ class Outcomes {
   }
 }
 
+/** The kinds one after the other: what an operation refers to is there before it. */
 const applyInTurn = (
   command: CommandDraft,
   operations: ReadonlyArray<TraceOperation>,
   outcomes: Outcomes
 ): void => {
-  const turns = toTurns(operations)
-  for (const start of turns.executionStarts) outcomes.note(start, startExecution(command, start))
+  const noteAll = <Op extends TraceOperation>(
+    some: ReadonlyArray<Op>,
+    decide: (command: CommandDraft, operation: Op) => TraceDecision
+  ) => {
+    for (const operation of some) outcomes.note(operation, decide(command, operation))
+  }
+  noteAll(ofKind(operations, "execution.start"), startExecution)
   const existed = (spanId: string) => command.executionOf(spanId) !== undefined
-  const { cyclic, ordered } = orderSpans(turns.spanStarts, existed)
-  for (const start of ordered) outcomes.note(start, startSpan(command, start, cyclic))
-  const otlp = new OtlpSpans(command, turns.otlpSpans)
+  const { cyclic, ordered } = orderSpans(ofKind(operations, "span.start"), existed)
+  noteAll(ordered, (_, start) => startSpan(command, start, cyclic))
+  const otlp = new OtlpSpans(command, ofKind(operations, "otlp.span"))
   otlp.start()
-  for (const event of turns.events) outcomes.note(event, addEvent(command, event))
+  noteAll(ofKind(operations, "span.event"), addEvent)
   otlp.addEvents()
-  for (const end of turns.spanEnds) outcomes.note(end, endSpan(command, end))
+  noteAll(ofKind(operations, "span.end"), endSpan)
   otlp.end()
-  for (const end of turns.executionEnds) outcomes.note(end, endExecution(command, end))
+  noteAll(ofKind(operations, "execution.end"), endExecution)
   otlp.endExecutions()
   for (const [span, decision] of otlp.decisions()) outcomes.note(span, decision)
-  for (const erasure of turns.erasures) outcomes.note(erasure, eraseExecution(command, erasure))
+  noteAll(ofKind(operations, "execution.erase"), eraseExecution)
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * From the bytes of an OTLP/HTTP request to its message, in both encodings of the specification.
- * The generated code decodes; here stands what it leaves open: how much memory a body may ask for,
+ * The generated code decodes; here is what it leaves open: how much memory a body may ask for,
  * hex ids, and numbers that a double would round. What the spans say is none of its business.
  */
 import { isUtf8 } from "node:buffer"
@@ -116,7 +116,7 @@ export const decodeProtobuf = (bytes: Uint8Array): Decoded => {
   }
 }
 
-/** An integer that stands where a number of JSON may stand, too long for every double to hold. */
+/** An integer in the place of a JSON number, too long for every double to hold. */
 const LONG_INTEGER = /[:,[]\s*-?\d{16}/
 const INTEGER = /^-?\d+$/
 
@@ -133,7 +133,7 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
 
-/** Members that all objects of a valid JSON text have together, keys that stand twice included. */
+/** Members that all objects of a valid JSON text have together, keys that are given twice included. */
 const membersIn = (bytes: Uint8Array): number => {
   let members = 0
   let inString = false
@@ -193,7 +193,7 @@ const readIds = (value: object, census: Census, level: number): number => {
 /**
  * Read `application/json`, the JSON mapping of protobuf with OTLP's deviations: ids in hex, unknown
  * fields ignored. Enums may be numbers, as OTLP has them, or names; 64-bit integers strings or
- * numbers, and neither is rounded. A key that stands twice is refused.
+ * numbers, and neither is rounded. A key that is given twice is refused.
  */
 export const decodeJson = (bytes: Buffer): Decoded => {
   if (!isUtf8(bytes)) return refuse("invalid_json", "not valid UTF-8; send the text as UTF-8")
@@ -209,7 +209,7 @@ export const decodeJson = (bytes: Buffer): Decoded => {
     const members =
       typeof value === "object" && value !== null ? readIds(value, new Census(), 1) : 0
     if (members !== membersIn(bytes)) {
-      return refuse("invalid_json", "a key stands twice in its object; send it once")
+      return refuse("invalid_json", "a key is given more than once in its object; send it once")
     }
     return {
       request: fromJson(ExportTraceServiceRequestSchema, value as JsonValue, {

@@ -106,7 +106,7 @@ const textAt = (attributes: JsonObject, name: string): string | undefined => {
 const isSpanType = (name: string): boolean =>
   name.length <= SPAN_TYPE_LENGTH_MAX && SPAN_TYPE_FORM.test(name)
 
-/** The span type that the attributes of a span stand for. */
+/** The span type that the attributes of a span mean. */
 export const spanTypeOf = (attributes: JsonObject): string => {
   const chosen = textAt(attributes, TYPE_ATTRIBUTE)
   if (chosen !== undefined && isSpanType(chosen)) return chosen
@@ -118,7 +118,7 @@ export const spanTypeOf = (attributes: JsonObject): string => {
   return present?.[1] ?? DEFAULT_TYPE
 }
 
-/** Where the name of the agent stands, the newest convention first. */
+/** Attributes with the name of the agent, the newest convention first. */
 const agentNameAttributes = ["gen_ai.agent.name", "agent.name"]
 /** What OpenTelemetry calls a service without a name. */
 export const UNKNOWN_SERVICE = "unknown_service"
@@ -141,7 +141,7 @@ export interface MappedEvent {
   readonly attributes: JsonObject
 }
 
-/** Errors by which languages and protocols say that somebody called the work off; lower case. */
+/** Errors by which languages and protocols say that work was cancelled; lower case. */
 export const cancellations: ReadonlySet<string> = new Set([
   "aborterror",
   "asyncio.cancellederror",

@@ -1,5 +1,5 @@
 /**
- * From a decoded export to operations that only lack the sequencer's word: ids, times, limits, and
+ * From a decoded export to operations that the sequencer can decide on: ids, times, limits, and
  * what the mapping makes of each span. A span that can't be stored is refused by itself and says
  * why; the others go through. Knows no request, no clock and no answer.
  */
@@ -272,7 +272,7 @@ const readEvent = (event: Span_Event, index: number): ReadEvent => {
 
 /**
  * Ids say what an event is and not where it is, for an exporter that sends a span again may
- * have dropped the first ones; only equal events are told apart by their order.
+ * have dropped the first ones; only equal events are distinguished by their order.
  */
 const toEvents = (
   events: ReadonlyArray<ReadEvent>,

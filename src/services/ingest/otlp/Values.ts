@@ -20,7 +20,7 @@ const excerpt = (key: string): string =>
 /** The text, unless it holds what no answer could show. */
 export const textOf = (text: string, path: string): string => {
   if (text.includes("\u0000")) throw new Unstorable(`${path}: holds U+0000; send it without`)
-  if (!text.isWellFormed()) throw new Unstorable(`${path}: holds half a surrogate pair`)
+  if (!text.isWellFormed()) throw new Unstorable(`${path}: holds an unpaired surrogate`)
   return text
 }
 
@@ -69,7 +69,7 @@ const jsonOf = (any: AnyValue | undefined, level: number, path: string): JsonVal
 /**
  * Key-value pairs as an object that is at `level`, counted from `metadata` or `payload`, which
  * is 1. Integers beyond 2^53 become their digits, NaN and the infinities their names, bytes base64,
- * an empty value null. Throws Unstorable for a key that stands twice, U+0000 and nesting over
+ * an empty value null. Throws Unstorable for a key that is given twice, U+0000 and nesting over
  * NESTING_MAX levels.
  */
 export const attributesOf = (
@@ -81,7 +81,8 @@ export const attributesOf = (
   const entries = new Map<string, JsonValue>()
   for (const { key, value } of pairs) {
     const at = `${path}[${excerpt(key)}]`
-    if (entries.has(key)) throw new Unstorable(`${at}: this key stands twice; send it once`)
+    if (entries.has(key))
+      throw new Unstorable(`${at}: this key is given more than once; send it once`)
     entries.set(textOf(key, at), jsonOf(value, level + 1, at))
   }
   // Unlike an assignment this makes a member of every key, `__proto__` included.

@@ -104,7 +104,7 @@ describe("OTLP in JSON", () => {
     const text = once.replace('"name":"chat"', '"name":"a","name":"b"')
     assert.deepStrictEqual(problem(json(text)), {
       code: "invalid_json",
-      message: "a key stands twice in its object; send it once"
+      message: "a key is given more than once in its object; send it once"
     })
   })
 

@@ -220,7 +220,7 @@ describe("values", () => {
     const found = values(keys.map((key) => text(key, `v${key}`)))
     assert.sameMembers(Object.keys(found), keys)
     const twice = refusalOf({ attributes: [text("k", "1"), text("k", "2")] })
-    assert.include(twice, 'attributes["k"]: this key stands twice')
+    assert.include(twice, 'attributes["k"]: this key is given more than once')
   })
 
   it("nest as deep as in any metadata, counted from there", () => {
