@@ -15,8 +15,9 @@ import {
   TenantList
 } from "../contract/ContractSchemas.ts"
 import { createdHeaders, operation } from "../contract/Operation.ts"
+import { pageLinkHeader } from "../messages/Pages.ts"
 import { AdminAuthorization } from "../server/Authorization.ts"
-import { lateResourcePageQuery, resourcePageHeaders, resourcePageQuery } from "./ResourcePages.ts"
+import { lateResourcePageQuery, resourcePageQuery } from "./ResourcePages.ts"
 
 const tenant = Schema.String.annotate({ description: "Id of the tenant." })
 const key = Schema.String.annotate({ description: "Id of the key." })
@@ -47,7 +48,7 @@ const listTenants = HttpApiEndpoint.get("listTenants", "/v1/admin/tenants", {
   operation({
     summary: "List the tenants",
     description: "By id.",
-    responseHeaders: resourcePageHeaders
+    responseHeaders: pageLinkHeader
   })
 )
 
@@ -87,7 +88,7 @@ const listKeys = HttpApiEndpoint.get("listKeys", "/v1/admin/tenants/:tenant/keys
   operation({
     summary: "List a tenant's API keys",
     description: "Newest first, revoked ones too; neither keys nor hashes are shown.",
-    responseHeaders: resourcePageHeaders
+    responseHeaders: pageLinkHeader
   })
 )
 

@@ -19,9 +19,10 @@ import { label, pageFields, TimeInput, Timestamp } from "../contract/ContractSch
 import { createdHeaders, operation } from "../contract/Operation.ts"
 import { filterParameters } from "../events/EventParameters.ts"
 import { ifNoneMatch, Unchanged } from "../exports/ExportContract.ts"
-import { PDF_TYPE } from "../exports/ExportTypes.ts"
+import { PDF_TYPE } from "../messages/MediaTypes.ts"
+import { pageLinkHeader } from "../messages/Pages.ts"
 import { Authorization } from "../server/Authorization.ts"
-import { resourcePageHeaders, resourcePageQuery } from "./ResourcePages.ts"
+import { resourcePageQuery } from "./ResourcePages.ts"
 
 /** Seconds that a link is valid: 7 days, unless it says otherwise, and 30 at most. */
 export const EXPIRES_IN_DEFAULT = 7 * 86_400
@@ -186,7 +187,7 @@ const listLinks = HttpApiEndpoint.get("listShareLinks", "/v1/share/links", {
     description:
       "Newest first; no tokens are shown. Links that have ended are listed for "
       + `${ENDED_LINK_KEPT_DAYS} days more, the newest ${ENDED_LINKS_MAX} of them.`,
-    responseHeaders: resourcePageHeaders
+    responseHeaders: pageLinkHeader
   })
 )
 

@@ -14,11 +14,12 @@ import { queryOf } from "../contract/Requests.ts"
 import { invalid } from "../messages/ApiError.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
 import {
-  PAGE_DEFAULT,
   PAGE_SIZE_DEFAULT,
-  PAGE_SIZE_MAX,
-  PAGED_EVENTS_MAX
-} from "../messages/Paging.ts"
+  type Page,
+  pageLinkHeader,
+  pageParameters,
+  readPage
+} from "../messages/Pages.ts"
 import {
   choiceParameter,
   integerParameter,
@@ -42,18 +43,13 @@ const listParameters = {
     default: "desc",
     description: "By `sequence_number`; newest first by default."
   }),
+  ...pageParameters("Events", PAGE_SIZE_DEFAULT),
   page: integerParameter({
     minimum: 1,
-    default: PAGE_DEFAULT,
+    default: 1,
     description:
       "`page` times `page_size` is at most 10,000,000; further on use `after_sequence` or "
       + "`before_sequence`. Another page than 1 is refused together with those."
-  }),
-  page_size: integerParameter({
-    minimum: 1,
-    maximum: PAGE_SIZE_MAX,
-    default: PAGE_SIZE_DEFAULT,
-    description: "Events per page."
   }),
   after_sequence: integerParameter({
     minimum: 0,
@@ -66,11 +62,9 @@ const listParameters = {
 }
 
 /** What a list is asked for. */
-export interface ListRequest {
+export interface ListRequest extends Page {
   readonly filter: EventFilter
   readonly order: "asc" | "desc"
-  readonly page: number
-  readonly pageSize: number
   readonly afterSequence: number | undefined
   readonly beforeSequence: number | undefined
 }
@@ -80,27 +74,18 @@ const listRequest = (
   values: ValuesOf<typeof listParameters>,
   metadata: ReadonlyArray<MetadataCondition>
 ): ListRequest => {
-  const { after_sequence, before_sequence, order = "desc", page, page_size } = values
-  const pageSize = page_size ?? PAGE_SIZE_DEFAULT
+  const { after_sequence, before_sequence, order = "desc", page = 1 } = values
+  const isBySequence = after_sequence !== undefined || before_sequence !== undefined
   // Generated clients send defaults: the first page is the page that a sequence leads to.
-  if (page !== undefined && page !== PAGE_DEFAULT) {
-    if (after_sequence !== undefined || before_sequence !== undefined) {
-      throw invalid("page", "can't stand together with after_sequence or before_sequence")
-    }
-    if (page * pageSize > PAGED_EVENTS_MAX) {
-      throw invalid(
-        "page",
-        `times page_size is over ${PAGED_EVENTS_MAX}; use after_sequence or before_sequence`,
-        "invalid_range"
-      )
-    }
+  if (page !== 1 && isBySequence) {
+    throw invalid("page", "can't be given together with after_sequence or before_sequence")
   }
+  const pageOf = readPage(values, PAGE_SIZE_DEFAULT, "; use after_sequence or before_sequence")
   refuseInverted(["after_sequence", "before_sequence"], after_sequence, before_sequence)
   return {
     filter: toFilter(values, metadata),
     order,
-    page: page ?? PAGE_DEFAULT,
-    pageSize,
+    ...pageOf,
     afterSequence: after_sequence,
     beforeSequence: before_sequence
   }
@@ -165,7 +150,7 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
     description:
       "Filters are exact, case-sensitive, and combine with AND. `Accept` chooses between a "
       + "page of JSON and a stream of every match as NDJSON or CSV.",
-    responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
+    responseHeaders: pageLinkHeader
   })
 )
 

@@ -22,8 +22,7 @@ import { json, jsonText, negotiated } from "../messages/Answer.ts"
 import { notFound } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
-import { cursorLinks, pageLinks } from "../messages/PageLinks.ts"
-import { PAGED_EVENTS_MAX } from "../messages/Paging.ts"
+import { cursorLinks, listOf, pageLinks } from "../messages/Pages.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { transfer } from "../messages/Transfer.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
@@ -54,8 +53,8 @@ const linksOf = (
   { bodies, total }: EventPage,
   keyset: KeysetPages | undefined
 ): string => {
-  const of = { base: publicUrl ?? "", target: request.url }
-  const { order, page, pageSize } = asked
+  const of = listOf(request, publicUrl)
+  const { order, pageSize } = asked
   if (keyset !== undefined) {
     return cursorLinks(of, {
       ...keyset,
@@ -63,11 +62,7 @@ const linksOf = (
       next: bodies.length < pageSize ? undefined : sequenceOf(bodies.at(-1))
     })
   }
-  return pageLinks(of, {
-    page,
-    pages: Math.ceil(total / pageSize),
-    pageMax: Math.floor(PAGED_EVENTS_MAX / pageSize)
-  })
+  return pageLinks(of, asked, total)
 }
 
 const pageResponse = (asked: ListRequest, { bodies, total }: EventPage, link: string) =>

@@ -34,11 +34,11 @@ import { API_VERSION } from "../Api.ts"
 import { ApiError } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import type { Failure } from "../messages/Failure.ts"
+import { PDF_TYPE, ZIP_TYPE } from "../messages/MediaTypes.ts"
 import { matchesEtag } from "../messages/StaticAnswer.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { transfer } from "../messages/Transfer.ts"
 import { ExportSlots } from "./ExportSlots.ts"
-import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
 
 /** What is to be exported, and for whom. */
 export interface ExportOrder extends ExportRequest {
@@ -89,7 +89,7 @@ const fileName = (kind: ExportKind, service: string, tenantId: string, time: str
 /** Hexadecimal digits of an ETag. */
 const ETAG_DIGITS = 32
 
-/** The client keeps its copy but asks each time; nobody in between keeps one. */
+/** The client keeps its copy but asks each time; no cache in between keeps one. */
 const CACHE_CONTROL = "private, no-cache"
 
 const unchanged = (etag: string) =>
@@ -104,161 +104,171 @@ const unprintable = (message: string, retryAfterSeconds?: number): ApiError =>
       : { headers: { "retry-after": String(retryAfterSeconds) } })
   })
 
-const make = Effect.gen(function* () {
+/** What exports are made with. */
+type Services =
+  | ApiSettings
+  | Archive
+  | AuditReports
+  | EventLog
+  | EventStore
+  | EvidenceSeal
+  | ExportSlots
+  | Heads
+  | Keys
+  | ProjectionProgress
+  | SystemAuditLog
+  | TraceExport
+  | Verifier
+
+/** What is verified now is compared with a checkpoint of now: the next export says the same. */
+const checkpointed = (tenantId: string) =>
+  Effect.gen(function* () {
+    const seal = yield* EvidenceSeal
+    const log = yield* EventLog
+    const projection = yield* ProjectionProgress
+    for (const chain of chains) yield* seal.latest(treeNameOf(tenantId, chain))
+    const partition = log.partitionOf(tenantId)
+    const [end = 0] = yield* log.ends([{ topic: "checkpoints", partition }])
+    yield* projection.awaitOffset(partition, { checkpoints: end })
+  }).pipe(Effect.timeoutOption(CHECKPOINT_TIMEOUT), Effect.exit)
+
+const reportInput = Effect.fnUntraced(function* (
+  scope: ExportScope,
+  request: Request,
+  { askedBy, ownUrl }: ExportOrder,
+  deduplicate: boolean
+) {
   const { publicUrl, serviceName } = yield* ApiSettings
-  const auditLog = yield* SystemAuditLog
   const keys = yield* Keys
-  const log = yield* EventLog
-  const reports = yield* AuditReports
-  const seal = yield* EvidenceSeal
-  const slots = yield* ExportSlots
-  const projection = yield* ProjectionProgress
-  const services = yield* Effect.context<
-    | Archive
-    | EventLog
-    | EventStore
-    | EvidenceSeal
-    | Heads
-    | TraceExport
-    | Verifier
-    | ProjectionProgress
-  >()
+  const tenant = (yield* keys.tenants).find(({ id }) => id === scope.tenantId)
+  const { bounds, filter, generatedAt, surroundings, tenantId, verification } = scope
+  const last = surroundings.traceHead?.sequence_number
+  const { from, to } = bounds
+  const input: ReportInput = {
+    tenant: { id: tenantId, ...defined({ name: tenant?.name }) },
+    filter,
+    verification,
+    generatedAt,
+    serviceName,
+    request: {
+      askedBy,
+      line: `${request.method} ${request.url}`,
+      serviceUrl: publicUrl ?? ownUrl,
+      apiVersion: API_VERSION
+    },
+    traces: last === undefined ? undefined : { tenantId, from, to, last },
+    deduplicate
+  }
+  return input
+})
 
-  /** What is verified now is compared with a checkpoint of now: the next export says the same. */
-  const checkpointed = (tenantId: string) =>
-    Effect.gen(function* () {
-      for (const chain of chains) yield* seal.latest(treeNameOf(tenantId, chain))
-      const partition = log.partitionOf(tenantId)
-      const [end = 0] = yield* log.ends([{ topic: "checkpoints", partition }])
-      yield* projection.awaitOffset(partition, { checkpoints: end })
-    }).pipe(Effect.timeoutOption(CHECKPOINT_TIMEOUT), Effect.exit)
-
-  const requestOf = (request: Request, { askedBy, ownUrl }: ExportOrder): ReportRequest => ({
-    askedBy,
-    line: `${request.method} ${request.url}`,
-    serviceUrl: publicUrl ?? ownUrl,
-    apiVersion: API_VERSION
-  })
-
-  const inputOf = Effect.fnUntraced(function* (
-    scope: ExportScope,
-    request: ReportRequest,
-    deduplicate: boolean
-  ) {
-    const tenant = (yield* keys.tenants).find(({ id }) => id === scope.tenantId)
-    const { bounds, filter, generatedAt, surroundings, tenantId, verification } = scope
-    const last = surroundings.traceHead?.sequence_number
-    const { from, to } = bounds
-    const input: ReportInput = {
-      tenant: {
-        id: tenantId,
-        ...defined({ name: tenant?.name })
-      },
-      filter,
-      verification,
-      generatedAt,
-      serviceName,
-      request,
-      traces: last === undefined ? undefined : { tenantId, from, to, last },
-      deduplicate
-    }
-    return input
-  })
-
-  const print = (input: ReportInput) =>
-    reports.render(input).pipe(
-      Effect.catchTags({
-        PdfUnavailable: ({ message }) => Effect.fail(unprintable(message)),
-        PdfBusy: ({ retryAfterSeconds }) =>
-          Effect.fail(unprintable("too many documents wait to be printed", retryAfterSeconds)),
-        PdfFailed: (failure) =>
-          Effect.logWarning("a PDF could not be printed", failure.reason, failure.cause).pipe(
-            Effect.andThen(Effect.fail(unprintable(`it could not be printed: ${failure.message}`)))
-          )
-      })
-    )
-
-  const record = (
-    kind: ExportKind,
-    { askedBy }: ExportOrder,
-    scope: ExportScope,
-    report: ReportInput | undefined
-  ) =>
-    auditLog.log({
-      actor: askedBy.id,
-      action: "export.created",
-      resource: { type: resourceTypes[kind], id: scope.tenantId },
-      metadata: {
-        tenant_id: scope.tenantId,
-        bounds: scope.bounds,
-        filter: scope.conditions ?? null,
-        events: scope.verification.events_in_bounds,
-        head_hash: scope.verification.head?.hash ?? null,
-        generated_at: scope.generatedAt,
-        ...(report === undefined ? {} : { report_id: reportIdOf(report) })
-      }
+const print = (input: ReportInput) =>
+  Effect.flatMap(AuditReports, (reports) => reports.render(input)).pipe(
+    Effect.catchTags({
+      PdfUnavailable: ({ message }) => Effect.fail(unprintable(message)),
+      PdfBusy: ({ retryAfterSeconds }) =>
+        Effect.fail(unprintable("too many documents wait to be printed", retryAfterSeconds)),
+      PdfFailed: (failure) =>
+        Effect.logWarning("a PDF could not be printed", failure.reason, failure.cause).pipe(
+          Effect.andThen(Effect.fail(unprintable(`it could not be printed: ${failure.message}`)))
+        )
     })
+  )
 
-  const packBytes = (scope: ExportScope, pdf: Uint8Array | undefined, deduplicate: boolean) =>
-    evidencePack(scope, { serviceName, pdf, deduplicate }).pipe(Effect.provideContext(services))
-
-  /** The tag of an export with a report in it covers the settings of reports, too. */
-  const tagged = (kind: ExportKind, etag: string): string =>
-    kind === "pack-without-pdf"
-      ? etag
-      : `W/"${sha256Hex(`${etag}\n${reports.fingerprint}`).slice(0, ETAG_DIGITS)}"`
-
-  const headersOf = (kind: ExportKind, tenantId: string, etag: string, time: string) => ({
-    etag,
-    "cache-control": CACHE_CONTROL,
-    "content-disposition": `attachment; filename="${fileName(kind, serviceName, tenantId, time)}"`
-  })
-
-  const answer = Effect.fnUntraced(function* (
-    kind: ExportKind,
-    request: Request,
-    order: ExportOrder
-  ) {
-    const { filter, tenantId } = order
-    const { deduplicate } = yield* readableView(projection, tenantId)
-    const current = yield* currentEtag(kind, order).pipe(Effect.provideContext(services))
-    const etag = tagged(kind, current)
-    if (matchesEtag(request.headers["if-none-match"], etag)) return unchanged(etag)
-    // Nobody would see the document: nothing is made and nothing was exported.
-    if (request.method === "HEAD") {
-      const now = currentTime()
-      const headers = { ...headersOf(kind, tenantId, etag, now), "content-type": types[kind] }
-      return HttpServerResponse.empty({ status: 200, headers })
+const record = Effect.fnUntraced(function* (
+  kind: ExportKind,
+  { askedBy }: ExportOrder,
+  scope: ExportScope,
+  report: ReportInput | undefined
+) {
+  const auditLog = yield* SystemAuditLog
+  yield* auditLog.log({
+    actor: askedBy.id,
+    action: "export.created",
+    resource: { type: resourceTypes[kind], id: scope.tenantId },
+    metadata: {
+      tenant_id: scope.tenantId,
+      bounds: scope.bounds,
+      filter: scope.conditions ?? null,
+      events: scope.verification.events_in_bounds,
+      head_hash: scope.verification.head?.hash ?? null,
+      generated_at: scope.generatedAt,
+      ...(report === undefined ? {} : { report_id: reportIdOf(report) })
     }
-    yield* slots.take(tenantId)
-    yield* checkpointed(tenantId)
-    const scope = yield* openScope({ tenantId, filter }).pipe(Effect.provideContext(services))
-    const report =
-      kind === "pack-without-pdf"
-        ? undefined
-        : yield* inputOf(scope, requestOf(request, order), deduplicate)
-    const pdf = report === undefined ? undefined : yield* print(report)
-    const options = {
-      contentType: types[kind],
-      headers: headersOf(kind, tenantId, tagged(kind, scopeEtag(kind, scope)), scope.generatedAt)
-    }
-    yield* order.permit ?? Effect.void
-    if (kind === "pdf") {
-      yield* record(kind, order, scope, report)
-      return HttpServerResponse.uint8Array(pdf!, options)
-    }
-    const bytes = yield* packBytes(scope, pdf, deduplicate)
-    yield* record(kind, order, scope, report)
-    const of = { operation: "exportEvidencePack", tenantId }
-    return HttpServerResponse.stream(transfer(request, bytes, of), options)
-  })
-
-  return ExportAnswers.of({
-    pack: (request, order, withPdf) =>
-      answer(withPdf ? "pack" : "pack-without-pdf", request, order),
-    pdf: (request, order) => answer("pdf", request, order)
   })
 })
 
-/** Exports of the services behind the API. */
-export const layerExportAnswers = Layer.effect(ExportAnswers, make)
+/** Headers of an export. The tag of one with a report in it covers the settings of reports, too. */
+const makeHeaders = Effect.fnUntraced(function* (kind: ExportKind, tenantId: string) {
+  const { serviceName } = yield* ApiSettings
+  const { fingerprint } = yield* AuditReports
+  return (etag: string, time: string) => ({
+    etag:
+      kind === "pack-without-pdf"
+        ? etag
+        : `W/"${sha256Hex(`${etag}\n${fingerprint}`).slice(0, ETAG_DIGITS)}"`,
+    "cache-control": CACHE_CONTROL,
+    "content-disposition": `attachment; filename="${fileName(kind, serviceName, tenantId, time)}"`
+  })
+})
+
+/** The scope of the export, and the report if there is one in it. */
+const prepare = Effect.fnUntraced(function* (
+  kind: ExportKind,
+  request: Request,
+  order: ExportOrder,
+  deduplicate: boolean
+) {
+  const { filter, tenantId } = order
+  const slots = yield* ExportSlots
+  yield* slots.take(tenantId)
+  yield* checkpointed(tenantId)
+  const scope = yield* openScope({ tenantId, filter })
+  if (kind === "pack-without-pdf") return { scope, report: undefined, pdf: undefined }
+  const report = yield* reportInput(scope, request, order, deduplicate)
+  return { scope, report, pdf: yield* print(report) }
+})
+
+const answer = Effect.fnUntraced(function* (
+  kind: ExportKind,
+  request: Request,
+  order: ExportOrder
+) {
+  const { tenantId } = order
+  const { deduplicate } = yield* readableView(yield* ProjectionProgress, tenantId)
+  const headersOf = yield* makeHeaders(kind, tenantId)
+  const current = headersOf(yield* currentEtag(kind, order), currentTime())
+  if (matchesEtag(request.headers["if-none-match"], current.etag)) return unchanged(current.etag)
+  // HEAD shows no document: nothing is made and nothing was exported.
+  if (request.method === "HEAD") {
+    const headers = { ...current, "content-type": types[kind] }
+    return HttpServerResponse.empty({ status: 200, headers })
+  }
+  const { pdf, report, scope } = yield* prepare(kind, request, order, deduplicate)
+  const headers = headersOf(scopeEtag(kind, scope), scope.generatedAt)
+  const options = { contentType: types[kind], headers }
+  yield* order.permit ?? Effect.void
+  if (kind === "pdf") {
+    yield* record(kind, order, scope, report)
+    return HttpServerResponse.uint8Array(pdf!, options)
+  }
+  const { serviceName } = yield* ApiSettings
+  const bytes = yield* evidencePack(scope, { serviceName, pdf, deduplicate })
+  yield* record(kind, order, scope, report)
+  const of = { operation: "exportEvidencePack", tenantId }
+  return HttpServerResponse.stream(transfer(request, bytes, of), options)
+})
+
+/** Exports of the services of this process. */
+export const layerExportAnswers = Layer.effect(
+  ExportAnswers,
+  Effect.map(Effect.context<Services>(), (services) => {
+    const answered = (kind: ExportKind, request: Request, order: ExportOrder) =>
+      answer(kind, request, order).pipe(Effect.provideContext(services))
+    return ExportAnswers.of({
+      pack: (request, order, withPdf) =>
+        answered(withPdf ? "pack" : "pack-without-pdf", request, order),
+      pdf: (request, order) => answered("pdf", request, order)
+    })
+  })
+)

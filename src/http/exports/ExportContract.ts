@@ -8,9 +8,9 @@ import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import { filterParameters, toFilter } from "../events/EventParameters.ts"
+import { PDF_TYPE, ZIP_TYPE } from "../messages/MediaTypes.ts"
 import { booleanParameter } from "../messages/QueryParameters.ts"
 import { Authorization } from "../server/Authorization.ts"
-import { PDF_TYPE, ZIP_TYPE } from "./ExportTypes.ts"
 
 /** Query of `GET /v1/export/evidence-pack`, but for the conditions on metadata. */
 export const packParameters = {

@@ -6,6 +6,8 @@ export const JSON_TYPE = "application/json"
 export const NDJSON_TYPE = "application/x-ndjson"
 export const CSV_TYPE = "text/csv"
 export const SSE_TYPE = "text/event-stream"
+export const ZIP_TYPE = "application/zip"
+export const PDF_TYPE = "application/pdf"
 
 /** A name of a list with weights, as `Accept` and `Accept-Encoding` have them. */
 interface Weighted {

@@ -9,10 +9,9 @@ import { executionStatuses } from "../../domain/traces/TraceFact.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
 import { pathId, queryOf } from "../contract/Requests.ts"
-import { invalid } from "../messages/ApiError.ts"
 import { LAST_EVENT_ID_HEADER, slowReaders } from "../messages/EventStream.ts"
 import { NDJSON_TYPE, SSE_TYPE } from "../messages/MediaTypes.ts"
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGED_EVENTS_MAX } from "../messages/Paging.ts"
+import { PAGE_SIZE_DEFAULT, pageLinkHeader, pageParameters, readPage } from "../messages/Pages.ts"
 import {
   choiceParameter,
   dateTimeParameter,
@@ -51,28 +50,15 @@ const executionParameters = {
   agent_id: textParameter({ description: "Exact `agent_id`.", example: "support-agent" }),
   from: dateTimeParameter("Inclusive lower bound on `started_at`, RFC 3339."),
   to: dateTimeParameter("Inclusive upper bound on `started_at`, RFC 3339."),
-  page: integerParameter({
-    minimum: 1,
-    default: 1,
-    description: "`page` times `page_size` is at most 10,000,000."
-  }),
-  page_size: integerParameter({
-    minimum: 1,
-    maximum: PAGE_SIZE_MAX,
-    default: PAGE_SIZE_DEFAULT,
-    description: "Executions per page."
-  })
+  ...pageParameters("Executions", PAGE_SIZE_DEFAULT)
 }
 
 /** Query of `GET /api/v1/executions`: what to list, but for the tenant. */
 const executionQuery = queryOf(executionParameters, {
-  read: ({ agent_id, from, page = 1, page_size: pageSize = PAGE_SIZE_DEFAULT, status, to }) => {
-    if (page * pageSize > PAGED_EVENTS_MAX) {
-      throw invalid("page", `times page_size is over ${PAGED_EVENTS_MAX}`, "invalid_range")
-    }
+  read: ({ agent_id, from, status, to, ...page }) => {
+    const pageOf = readPage(page, PAGE_SIZE_DEFAULT)
     refuseInverted(["from", "to"], from, to)
-    const selection = defined({ status, agentId: agent_id, from, to })
-    return { page, pageSize, selection }
+    return { ...pageOf, selection: defined({ status, agentId: agent_id, from, to }) }
   }
 })
 
@@ -161,7 +147,7 @@ export const listExecutions = HttpApiEndpoint.get("listExecutions", "/api/v1/exe
     summary: "List executions",
     description:
       "Newest start first, then by id. Filters are exact, case-sensitive, and combine with AND.",
-    responseHeaders: { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
+    responseHeaders: pageLinkHeader
   })
 )
 

@@ -14,8 +14,7 @@ import { createdAt, json, jsonText } from "../messages/Answer.ts"
 import { notFound, unavailable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
-import { opaqueLinks, pageLinks } from "../messages/PageLinks.ts"
-import { PAGED_EVENTS_MAX } from "../messages/Paging.ts"
+import { listOf, opaqueLinks, pageLinks } from "../messages/Pages.ts"
 import { readableView } from "../messages/StoreView.ts"
 import { topicCopyUntil } from "../messages/TopicCopy.ts"
 import { transfer } from "../messages/Transfer.ts"
@@ -62,21 +61,6 @@ export const writeOne = Effect.fnUntraced(function* (write: ReadWrite) {
   })
   return result
 })
-
-const linkOf = (
-  request: HttpServerRequest.HttpServerRequest,
-  publicUrl: string | undefined,
-  { page, pageSize }: { readonly page: number; readonly pageSize: number },
-  total: number
-): string =>
-  pageLinks(
-    { base: publicUrl ?? "", target: request.url },
-    {
-      page,
-      pages: Math.ceil(total / pageSize),
-      pageMax: Math.floor(PAGED_EVENTS_MAX / pageSize)
-    }
-  )
 
 /** Spans that are written as lines at once. */
 const LINES_AT_ONCE = 50
@@ -133,7 +117,7 @@ const pageOfExecutions = Effect.fnUntraced(function* (
     Stream.map((some) => some.flatMap((facts) => toExecution(facts) ?? []))
   )
   const rest = { total: found.total, page, page_size: pageSize }
-  const link = linkOf(request, publicUrl, asked, found.total)
+  const link = pageLinks(listOf(request, publicUrl), asked, found.total)
   if (found.isLarge) return largePage(request, tenantId, chunks, rest, link)
   const executions = (yield* Stream.runCollect(chunks)).flat()
   return json({ executions, ...rest }, { headers: { link } })
@@ -162,7 +146,7 @@ const spansOfExecution = Effect.fnUntraced(function* (
   const cursor = next && spanCursor.write(next)
   return json(
     { spans, next_cursor: cursor },
-    { headers: { link: opaqueLinks({ base: publicUrl ?? "", target: request.url }, cursor) } }
+    { headers: { link: opaqueLinks(listOf(request, publicUrl), cursor) } }
   )
 })
 

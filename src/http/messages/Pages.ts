@@ -1,7 +1,55 @@
 /**
- * The `Link` header of a list (RFC 8288): where the first, previous, next and last page are, with
- * every other parameter of the request kept. Knows numbers, not events.
+ * Pages of lists: their sizes, the parameters that ask for one, and the `Link` header (RFC 8288)
+ * that says where the first, previous, next and last page are, with every other parameter of the
+ * request kept. Knows numbers, not events.
  */
+import type { HttpServerRequest } from "effect/http"
+import { invalid } from "./ApiError.ts"
+import { integerParameter } from "./QueryParameters.ts"
+
+/** Entries of a page, unless asked otherwise and at most. */
+export const PAGE_SIZE_DEFAULT = 50
+export const PAGE_SIZE_MAX = 1_000
+
+/** `page` times `page_size` at most: after it only sequence numbers lead on. */
+export const PAGED_EVENTS_MAX = 10_000_000
+
+/** One page of a list by number, from 1. */
+export interface Page {
+  readonly page: number
+  readonly pageSize: number
+}
+
+/** The parameters of a list by page. */
+export const pageParameters = (entries: string, pageSize: number) => ({
+  page: integerParameter({
+    minimum: 1,
+    default: 1,
+    description: "`page` times `page_size` is at most 10,000,000."
+  }),
+  page_size: integerParameter({
+    minimum: 1,
+    maximum: PAGE_SIZE_MAX,
+    default: pageSize,
+    description: `${entries} per page.`
+  })
+})
+
+/** The page that values ask for; throws ApiError. `instead` is said of a page that is too far. */
+export const readPage = (
+  values: { readonly page?: number; readonly page_size?: number },
+  pageSizeDefault: number,
+  instead = ""
+): Page => {
+  const { page = 1, page_size: pageSize = pageSizeDefault } = values
+  if (page * pageSize > PAGED_EVENTS_MAX) {
+    throw invalid("page", `times page_size is over ${PAGED_EVENTS_MAX}${instead}`, "invalid_range")
+  }
+  return { page, pageSize }
+}
+
+/** What the `Link` header of a list by page says. */
+export const pageLinkHeader = { 200: { Link: "first, prev, next and last page (RFC 8288)." } }
 
 interface PageOf {
   /** Absolute, or a path. */
@@ -31,14 +79,17 @@ const linkTo = (
 const header = (links: ReadonlyArray<readonly [rel: string, target: string]>): string =>
   links.map(([rel, target]) => `<${target}>; rel="${rel}"`).join(", ")
 
-/** Links of a page by number; `pageMax` is the last page that may be asked for. */
-export const pageLinks = (
-  of: PageOf,
-  position: { readonly page: number; readonly pages: number; readonly pageMax: number }
-): string => {
-  const { page, pageMax, pages } = position
+/** Where a list is, by its request. */
+export const listOf = (
+  { url: target }: Pick<HttpServerRequest.HttpServerRequest, "url">,
+  publicUrl = ""
+): PageOf => ({ base: publicUrl, target })
+
+/** Links of a page by number, of a list with so many entries. */
+export const pageLinks = (of: PageOf, { page, pageSize }: Page, total: number): string => {
   const at = (number: number) => linkTo(of, { page: number })
-  const last = Math.max(1, pages)
+  const pageMax = Math.floor(PAGED_EVENTS_MAX / pageSize)
+  const last = Math.max(1, Math.ceil(total / pageSize))
   const links: Array<readonly [string, string]> = [["first", at(1)]]
   if (page > 1) links.push(["prev", at(Math.min(page - 1, last))])
   if (page < last && page < pageMax) links.push(["next", at(page + 1)])
@@ -46,13 +97,13 @@ export const pageLinks = (
   return header(links)
 }
 
-/** Links of a page by sequence; each is a bound that its page begins behind. */
+/** Links of a page by sequence; each is a bound after which its page begins. */
 export const cursorLinks = (
   of: PageOf,
   cursor: {
     readonly name: "after_sequence" | "before_sequence"
     readonly previous: number | undefined
-    /** Sequence of the last event shown, if there may be more behind it. */
+    /** Sequence of the last event shown, if there may be more after it. */
     readonly next: number | undefined
     readonly last: number | undefined
   }
