@@ -21,7 +21,7 @@ def valid_data_is_accepted(ctx, response, case):
     excused = (
         "no double holds",
         "holds U+0000",
-        "page: can't stand together with",
+        "page: can't be given together with",
         "id: can't be sent with idempotency_key",
         "is not a cursor of this list",
         "new events, the sequence numbers",
