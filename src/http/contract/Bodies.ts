@@ -22,6 +22,10 @@ export const mustBe = <S extends Schema.Top>(expected: string, schema: S): S => 
   return schema.annotate(annotation).annotateKey(annotation) as unknown as S
 }
 
+/** A member with what it must be where it is missing. */
+export const member = <S extends Schema.Top>(expected: string, schema: S): S =>
+  schema.annotateKey({ [EXPECTED]: expected }) as unknown as S
+
 /** Of what clients send: `null` means that it is absent. */
 export const optionalInput = <S extends Schema.Constraint>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema))
@@ -49,8 +53,21 @@ type Annotations = Readonly<Record<string, unknown>> | undefined
 const expectedIn = (annotations: Annotations): string | undefined =>
   annotations?.[EXPECTED] as string | undefined
 
-const expectedOf = (ast: SchemaAST.AST): string | undefined =>
-  expectedIn(SchemaAST.resolve(ast)) ?? expectedIn(ast.annotations)
+/** What a value of another type must be. */
+const expectedOf = (ast: SchemaAST.AST): string | undefined => {
+  const expected = expectedIn(SchemaAST.resolve(ast))
+  if (expected !== undefined) return expected
+  switch (ast._tag) {
+    case "Arrays":
+      return SchemaAST.resolve(ast)?.expected as string | undefined
+    case "Objects":
+      return "an object"
+    case "String":
+      return "a string"
+    default:
+      return undefined
+  }
+}
 
 /** Where a value is wrong, and what it must be: the words of the outermost schema that has some. */
 const faultOf = (

@@ -2,13 +2,19 @@
  * Reads the body of `POST /v1/verify`: events, a receipt or a checkpoint that a client kept.
  * Refuses what can't be compared with a chain, naming the field.
  */
+import { Schema } from "effect"
 import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
 import { type Fields, isObject, parseJson } from "../../domain/json/Json.ts"
-import { parseTimestamp } from "../../domain/Timestamp.ts"
 import type { ClientReceipt } from "../../verify/ClientEvidence.ts"
-import { refuseUnknown } from "../contract/Bodies.ts"
+import { readAs, refuseUnknown } from "../contract/Bodies.ts"
 import { ApiError, invalid } from "../messages/ApiError.ts"
-import { KEPT_EVENTS_MAX, KEPT_NOTE_LENGTH_MAX } from "./VerifySchemas.ts"
+import {
+  KEPT_NOTE_LENGTH_MAX,
+  KeptEvents,
+  KeptHash,
+  KeptSequence,
+  ReceiptEvidence
+} from "./VerifySchemas.ts"
 
 export type ClientEvidence =
   | { readonly events: ReadonlyArray<AuditEvent> }
@@ -16,100 +22,10 @@ export type ClientEvidence =
   | { readonly checkpoint: string }
 
 const MEMBERS = ["events", "receipt", "checkpoint"] as const
-const HASH_FORM = /^[0-9a-f]{64}$/
-/** Strings that every stored event has. */
-const EVENT_STRINGS = [
-  "id",
-  "timestamp",
-  "action",
-  "outcome",
-  "tenant_id",
-  "created_at",
-  "prev_hash",
-  "content_hash",
-  "hash"
-]
-
-const fieldsOf = (value: unknown, path: string): Fields => {
-  if (!isObject(value)) throw invalid(path, "must be an object")
-  return value
-}
-
-const sequenceOf = (value: unknown, path: string): number => {
-  if (!Number.isSafeInteger(value) || (value as number) < 1) {
-    throw invalid(path, "must be an integer from 1 on")
-  }
-  return value as number
-}
-
-const stringOf = (value: unknown, path: string): string => {
-  if (typeof value !== "string") throw invalid(path, "must be a string")
-  return value
-}
-
-const hashOf = (value: unknown, path: string): string => {
-  const text = stringOf(value, path)
-  if (!HASH_FORM.test(text)) throw invalid(path, "must be 64 lower-case hex digits")
-  return text
-}
-
-const listOf = (value: unknown, path: string, itemsMin: number): ReadonlyArray<unknown> => {
-  if (!Array.isArray(value) || value.length < itemsMin || value.length > KEPT_EVENTS_MAX) {
-    throw invalid(path, `must be an array of ${itemsMin} to ${KEPT_EVENTS_MAX} items`)
-  }
-  return value
-}
-
-/** A time as answers show it. */
-const timeOf = (value: unknown, path: string): void => {
-  const text = stringOf(value, path)
-  if (parseTimestamp(text) !== text) {
-    throw invalid(path, "must be a time as answers show it, YYYY-MM-DDTHH:MM:SS.ffffffZ")
-  }
-}
-
-/** A person or a thing: its id and type, and the one string that may be erased. */
-const checkParty = (value: unknown, path: string, optional: string): void => {
-  const party = fieldsOf(value, path)
-  stringOf(party["id"], `${path}.id`)
-  stringOf(party["type"], `${path}.type`)
-  if (party[optional] !== undefined) stringOf(party[optional], `${path}.${optional}`)
-}
-
-const eventOf = (value: unknown, path: string): AuditEvent => {
-  const event = fieldsOf(value, path)
-  sequenceOf(event["sequence_number"], `${path}.sequence_number`)
-  for (const name of EVENT_STRINGS) stringOf(event[name], `${path}.${name}`)
-  for (const name of ["prev_hash", "content_hash", "hash"]) hashOf(event[name], `${path}.${name}`)
-  checkParty(event["actor"], `${path}.actor`, "email")
-  checkParty(event["resource"], `${path}.resource`, "name")
-  if (event["metadata"] !== undefined) fieldsOf(event["metadata"], `${path}.metadata`)
-  for (const name of ["details_salt", "details_hash"]) {
-    if (event[name] !== undefined) stringOf(event[name], `${path}.${name}`)
-  }
-  for (const name of ["timestamp", "created_at", "erased_at"]) {
-    if (event[name] !== undefined) timeOf(event[name], `${path}.${name}`)
-  }
-  return event as unknown as AuditEvent
-}
-
-/** Indexes in the request that a list of `{index, …}` names. */
-const indexesOf = (value: unknown, path: string): ReadonlyMap<number, Fields> =>
-  new Map(
-    listOf(value ?? [], path, 0).map((item, at) => {
-      const fields = fieldsOf(item, `${path}[${at}]`)
-      const { index } = fields
-      if (!Number.isSafeInteger(index) || (index as number) < 0) {
-        throw invalid(`${path}[${at}].index`, "must be an integer from 0 on")
-      }
-      return [index as number, fields]
-    })
-  )
-
 /** The accepted ids with their places in the request: those that no error names. */
 const placesOf = (
   ids: ReadonlyArray<string>,
-  errors: ReadonlyMap<number, Fields>
+  errors: ReadonlySet<number>
 ): ReadonlyArray<readonly [index: number, id: string]> => {
   let index = -1
   return ids.map((id) => {
@@ -120,23 +36,20 @@ const placesOf = (
 }
 
 const receiptOf = (value: unknown): ClientReceipt => {
-  const receipt = fieldsOf(value, "receipt")
-  if (receipt["status"] !== "committed") {
-    throw invalid("receipt.status", 'must be "committed": no other one says anything of the chain')
-  }
-  const ids = listOf(receipt["ids"], "receipt.ids", 0).map((id, at) =>
-    stringOf(id, `receipt.ids[${at}]`)
-  )
-  const duplicates = indexesOf(receipt["duplicates"], "receipt.duplicates")
-  const errors = indexesOf(receipt["errors"], "receipt.errors")
+  const evidence = readAs(ReceiptEvidence, value, "receipt")
+  const receipt = value as Fields
+  const { ids } = evidence
+  const errors = new Set(evidence.errors?.map(({ index }) => index))
+  const given = (receipt["duplicates"] ?? []) as ReadonlyArray<Fields>
+  const duplicates = new Map(given.map((duplicate) => [duplicate["index"], duplicate]))
   const appended = ids.length - duplicates.size
   const last = receipt["last_sequence_number"]
   const first =
     last === undefined
       ? undefined
-      : sequenceOf(receipt["first_sequence_number"], "receipt.first_sequence_number")
+      : readAs(KeptSequence, receipt["first_sequence_number"], "receipt.first_sequence_number")
   if (first !== undefined) {
-    const end = sequenceOf(last, "receipt.last_sequence_number")
+    const end = readAs(KeptSequence, last, "receipt.last_sequence_number")
     if (end - first + 1 !== appended) {
       const numbers = end - first + 1
       throw invalid("receipt.ids", `are ${appended} new events, the sequence numbers ${numbers}`)
@@ -151,7 +64,7 @@ const receiptOf = (value: unknown): ClientReceipt => {
     return {
       id,
       sequenceNumber:
-        duplicate === undefined ? next++ : sequenceOf(duplicate["sequence_number"], path)
+        duplicate === undefined ? next++ : readAs(KeptSequence, duplicate["sequence_number"], path)
     }
   })
   return {
@@ -163,13 +76,13 @@ const receiptOf = (value: unknown): ClientReceipt => {
         ? undefined
         : {
             sequenceNumber: last as number,
-            hash: hashOf(receipt["head_hash"], "receipt.head_hash")
+            hash: readAs(KeptHash, receipt["head_hash"], "receipt.head_hash")
           }
   }
 }
 
 const noteOf = (value: unknown): string => {
-  const note = stringOf(value, "checkpoint")
+  const note = readAs(Schema.String, value, "checkpoint")
   if (note.length > KEPT_NOTE_LENGTH_MAX) {
     throw invalid("checkpoint", `is over ${KEPT_NOTE_LENGTH_MAX} characters`)
   }
@@ -196,11 +109,9 @@ export const clientEvidenceOf = (bytes: Buffer): ClientEvidence => {
   }
   switch (member) {
     case "events":
-      return {
-        events: listOf(body["events"], "events", 1).map((event, at) =>
-          eventOf(event, `events[${at}]`)
-        )
-      }
+      readAs(KeptEvents, body)
+      // As they were sent: members that no event has are part of the evidence.
+      return { events: body["events"] as ReadonlyArray<AuditEvent> }
     case "receipt":
       return { receipt: receiptOf(body["receipt"]) }
     case "checkpoint":

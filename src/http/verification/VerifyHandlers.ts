@@ -79,35 +79,40 @@ type Request = HttpServerRequest.HttpServerRequest
 const wantsLines = (request: Request) =>
   Effect.map(negotiated(request, reportTypes, "a report comes"), (type) => type === NDJSON_TYPE)
 
+/** The link before a sequence; null if there is none. */
+const predecessorOf = Effect.fnUntraced(function* (tenantId: string, sequence: number) {
+  if (sequence <= 1) return null
+  const store = yield* EventStore
+  const rows = yield* Stream.runCollect(store.rows(tenantId, sequence - 1, sequence - 1))
+  const [row] = rows.flat()
+  const link = row === undefined ? undefined : linkOf(Buffer.from(row.body))
+  return link === undefined ? null : { sequence_number: sequence - 1, hash: link.hash }
+})
+
+/** The final receipt of an id that a caller kept; undefined if there is none (any more). */
+const storedReceipt = Effect.fnUntraced(function* (tenantId: string, id: unknown) {
+  const { secret } = yield* ApiSettings
+  const receipts = yield* Receipts
+  if (typeof id !== "string" || !verifyReceiptId(Redacted.value(secret), tenantId, id)) {
+    return undefined
+  }
+  const state = yield* receipts.state(tenantId, id)
+  return state.status === "pending" ? undefined : state.receipt
+})
+
 /** The handlers of VerifyApi. */
 export const layerVerifyHandlers = HttpApiBuilder.group(
   Api,
   "Verify",
   Effect.fnUntraced(function* (handlers) {
-    const { limits, secret } = yield* ApiSettings
-    const receipts = yield* Receipts
+    const { limits } = yield* ApiSettings
     const verifier = yield* Verifier
     const store = yield* EventStore
     const projection = yield* ProjectionProgress
-    const services = yield* Effect.context<ChainEnds | EventLog | EventStore | ProjectionProgress>()
+    const services = yield* Effect.context<
+      ApiSettings | ChainEnds | EventLog | EventStore | ProjectionProgress | Receipts
+    >()
     const checkpoints = yield* signedCheckpoints
-
-    const predecessorOf = Effect.fnUntraced(function* (tenantId: string, sequence: number) {
-      if (sequence <= 1) return null
-      const rows = yield* Stream.runCollect(store.rows(tenantId, sequence - 1, sequence - 1))
-      const [row] = rows.flat()
-      const link = row === undefined ? undefined : linkOf(Buffer.from(row.body))
-      return link === undefined ? null : { sequence_number: sequence - 1, hash: link.hash }
-    })
-
-    /** The final receipt of an id that a caller kept; undefined if there is none (any more). */
-    const storedReceipt = Effect.fnUntraced(function* (tenantId: string, id: unknown) {
-      if (typeof id !== "string" || !verifyReceiptId(Redacted.value(secret), tenantId, id)) {
-        return undefined
-      }
-      const state = yield* receipts.state(tenantId, id)
-      return state.status === "pending" ? undefined : state.receipt
-    })
 
     const answer = (request: VerifyRequest, inLines: boolean) =>
       inLines
@@ -190,7 +195,7 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
           const predecessor = yield* predecessorOf(tenantId, sequenceNumber)
           const inclusion = yield* inclusionOf(checkpoints, tenantId, sequenceNumber, hash)
           return json(eventReport(report, id, link, predecessor, inclusion))
-        })
+        }, Effect.provideContext(services))
       )
   })
 )

@@ -1,10 +1,12 @@
 /**
- * What verification takes and shows beyond the report, as the OpenAPI document shows it.
- * Documentation of shapes only.
+ * What verification takes and shows beyond the report. The schemas of evidence that clients kept
+ * are what reads it.
  */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { exampleEvent } from "../../contracts/ExampleEvent.ts"
+import { parseTimestamp } from "../../domain/Timestamp.ts"
+import { member, mustBe, optionalInput } from "../contract/Bodies.ts"
 import {
   EventVerifyReport as EventReport,
   Hash,
@@ -16,7 +18,7 @@ import { NDJSON_TYPE } from "../messages/MediaTypes.ts"
 
 /** Events that one request may bring along. */
 export const KEPT_EVENTS_MAX = 1_000
-/** Characters of a checkpoint that somebody kept; ours have some hundreds. */
+/** Characters of a checkpoint that a client kept; ours have some hundreds. */
 export const KEPT_NOTE_LENGTH_MAX = 65_536
 
 const optional = Schema.optionalKey
@@ -42,9 +44,9 @@ export const EventVerifyReport = Schema.Struct({
 export const VerifyProgressLine = Schema.Struct({
   events_checked: Count,
   up_to_sequence: Sequence,
-  of: Count.annotate({ description: "The last sequence of the span." }),
+  of: Count.annotate({ description: "The last sequence of the range." }),
   hash: optional(Hash).annotateKey({
-    description: "Recomputed hash of `up_to_sequence`: an anchor for whoever resumes behind it."
+    description: "Recomputed hash of `up_to_sequence`: where a later check can resume."
   }),
   breaks_total: Count
 }).annotate({ identifier: "VerifyProgress" })
@@ -58,54 +60,84 @@ export const VerifyLines = Schema.Union([VerifyProgressLine, VerifyReport])
   })
   .pipe(HttpApiSchema.asJson({ contentType: NDJSON_TYPE }))
 
-const KeptTime = Schema.String.check(
-  Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/u)
+const Text = member("a string", Schema.String)
+
+export const KeptSequence = mustBe("an integer from 1 on", Sequence)
+
+export const KeptHash = Text.check(
+  Schema.isPattern(/^[0-9a-f]{64}$/u, { expected: "64 lower-case hex digits" })
+).annotate({ description: "SHA-256, 64 lower-case hex digits." })
+
+const KeptTime = Text.check(
+  Schema.makeFilter((text: string) => parseTimestamp(text) === text, {
+    expected: "a time as answers show it, YYYY-MM-DDTHH:MM:SS.ffffffZ",
+    toJsonSchema: () => ({ pattern: "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z$" })
+  })
 ).annotate({ format: "date-time" })
 
+/** At most as many items as a request may hold. */
+const listOf = <S extends Schema.Constraint>(item: S, itemsMin: number) => {
+  const expected = `an array of ${itemsMin} to ${KEPT_EVENTS_MAX} items`
+  return member(
+    expected,
+    Schema.Array(item).check(
+      Schema.isMinLength(itemsMin, { expected }),
+      Schema.isMaxLength(KEPT_EVENTS_MAX, { expected })
+    )
+  )
+}
+
 /** A stored event as far as it can be compared: anything else in it is a break, not a bad request. */
-const KeptEvent = Schema.Struct({
-  id: Schema.String,
+export const KeptEvent = Schema.Struct({
+  sequence_number: KeptSequence,
+  id: Text,
   timestamp: KeptTime,
-  actor: Schema.Struct({
-    id: Schema.String,
-    type: Schema.String,
-    email: optional(Schema.String)
-  }),
-  action: Schema.String,
-  resource: Schema.Struct({
-    id: Schema.String,
-    type: Schema.String,
-    name: optional(Schema.String)
-  }),
-  outcome: Schema.String,
-  metadata: optional(Schema.Record(Schema.String, Schema.Unknown)),
-  tenant_id: Schema.String,
-  sequence_number: Sequence,
+  action: Text,
+  outcome: Text,
+  tenant_id: Text,
   created_at: KeptTime,
-  prev_hash: Hash,
+  prev_hash: KeptHash,
+  content_hash: KeptHash,
+  hash: KeptHash,
+  actor: member("an object", Schema.Struct({ id: Text, type: Text, email: optional(Text) })),
+  resource: member("an object", Schema.Struct({ id: Text, type: Text, name: optional(Text) })),
+  metadata: optional(Schema.Record(Schema.String, Schema.Unknown)),
   details_salt: optional(Schema.String),
   details_hash: optional(Schema.String),
-  content_hash: Hash,
-  hash: Hash,
   erased_at: optional(KeptTime)
 }).annotate({
   identifier: "KeptEvent",
   description: "An AuditEvent as it was shown: what was changed in it is a break."
 })
 
-const KeptEvents = Schema.Struct({
-  events: Schema.Array(KeptEvent)
-    .check(Schema.isMinLength(1), Schema.isMaxLength(KEPT_EVENTS_MAX))
-    .annotateKey({ description: "Events as an answer, the stream or the topic once showed them." })
+export const KeptEvents = Schema.Struct({
+  events: listOf(KeptEvent, 1).annotateKey({
+    description: "Events as an answer, the stream or the topic once showed them."
+  })
 }).annotate({ identifier: "KeptEvents" })
+
+const Indexed = Schema.Struct({
+  index: mustBe("an integer from 0 on", Count)
+})
+
+/** What of a receipt is read: anything else in it is compared, whatever it is. */
+export const ReceiptEvidence = Schema.Struct({
+  status: mustBe(
+    '"committed": no other one says anything of the chain',
+    Schema.Literal("committed")
+  ),
+  ids: listOf(Schema.String, 0),
+  duplicates: optionalInput(listOf(Indexed, 0)),
+  errors: optionalInput(listOf(Indexed, 0))
+})
 
 const KeptReceipt = Schema.Struct({
   receipt: Schema.Struct({
     ...Receipt.fields,
     receipt_id: optional(Receipt.fields.receipt_id),
-    ids: Schema.Array(Schema.String)
-      .check(Schema.isMaxLength(KEPT_EVENTS_MAX))
-      .annotateKey({ description: "Ids of the accepted items, as the receipt has them." }),
+    ids: ReceiptEvidence.fields.ids.annotateKey({
+      description: "Ids of the accepted items, as the receipt has them."
+    }),
     status: Schema.Literal("committed")
   }).annotateKey({ description: "A committed receipt." })
 }).annotate({ identifier: "KeptReceipt" })
