@@ -37,7 +37,7 @@ export interface AsyncApiPlace {
   readonly eventsRetentionMs: number | "forever"
 }
 
-/** The place that the published document speaks of: every setting at its default. */
+/** The place of the published document: every setting at its default. */
 export const defaultPlace: AsyncApiPlace = {
   topicPrefix: "alk",
   serviceName: "alk",
@@ -61,11 +61,11 @@ Reading
 - Records are compressed with zstd, which the client has to support.
 - Offsets have gaps where transactions end. Position and completeness go by sequence_number.
 - With read_committed every event is there exactly once. A reader that commits its offsets after
-  its work sees some events twice after a crash: (tenant_id, sequence_number) tells.
+  its work sees some events twice after a crash: (tenant_id, sequence_number) identifies them.
 
 Order
 - The key is the tenant_id. Kafka's default partitioner (murmur2 of the key's UTF-8 bytes) places
-  it, and the number of partitions never changes: a tenant's events stand in one partition for ever.
+  it, and the number of partitions never changes: a tenant's events are in one partition for ever.
 - Within a tenant the order of the records is the order of the chain: sequence_number goes up from 1
   by 1, created_at never decreases. Between tenants there is no order. timestamp is the client's.
 
@@ -92,11 +92,11 @@ Verifying the chain, ${SCHEME}
 
 const aboutTraces = `One record per fact about an execution: it has started or ended, a span of it
 has, something happened in a span, its details were erased. What an execution is now follows from
-its facts in the order of fact_number; of several execution.started the last one stands.
+its facts in the order of fact_number; of several execution.started the last one counts.
 
 Reading
 - As the topic of the events: read_committed, zstd, offsets with gaps, the key is the tenant_id, a
-  tenant's facts stand in one partition for ever. (tenant_id, chain_sequence) tells repeats.
+  tenant's facts are in one partition for ever. (tenant_id, chain_sequence) identifies repeats.
 - Within a tenant chain_sequence goes up from 1 by 1; the facts of its executions are mixed. Within
   an execution fact_number goes up from 1 by 1, and the sequence_number of its trace events does.
 - Spans may arrive before their parent, and after the end of their execution.
@@ -136,7 +136,7 @@ Value
 
 Verifying the tree
 - RFC 9162, section 2.1, with SHA-256. Leaf i is the event with sequence_number i + 1, or the fact
-  with chain_sequence i + 1; the input of its leaf hash is the 32 bytes that \`hash\` stands for.
+  with chain_sequence i + 1; the input of its leaf hash is the 32 bytes of \`hash\`.
 `
 
 /** Definitions live elsewhere in AsyncAPI than in JSON Schema. */

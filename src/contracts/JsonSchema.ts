@@ -20,7 +20,7 @@ export type JsonRecord = { readonly [name: string]: JsonValue }
 
 export const DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-/** Identifies a schema; nothing stands at this place to be fetched. */
+/** Identifies a schema; there is nothing to fetch at it. */
 export const schemaId = (name: string): string => `urn:alk:schema:v1:${name}`
 
 /** Both bounds hold, so the narrower one says it all. */
@@ -32,7 +32,7 @@ const narrower = (name: string, left: JsonValue | undefined, right: JsonValue): 
   return name.startsWith("min") ? Math.max(left, right) : Math.min(left, right)
 }
 
-/** Effect puts the checks of one value behind `allOf`; a reader wants them side by side. */
+/** Effect puts the checks of one value into `allOf`; side by side they are easier to read. */
 const flat = (value: JsonValue): JsonValue => {
   if (Array.isArray(value)) return value.map(flat)
   if (!isObject(value)) return value

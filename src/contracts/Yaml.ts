@@ -11,7 +11,7 @@ const RESERVED = /^(?:true|false|yes|no|on|off|y|n|null)$/i
 const isPlain = (text: string): boolean =>
   PLAIN.test(text) && !RESERVED.test(text) && !text.endsWith(" ")
 
-/** Text of several lines can stand as it is, if its first line is not indented. */
+/** Text of several lines needs no quotes if its first line is not indented. */
 const isBlock = (text: string): boolean => /^[^\s].*\n/.test(text) && !/[^\n\x20-\x7e]/.test(text)
 
 const scalar = (value: string | number | boolean | null): string =>

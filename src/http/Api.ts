@@ -26,7 +26,7 @@ Writes are asynchronous by default: 202 means durable, and the receipt says when
 chained and visible to the list. \`X-Service-Sync: true\` or \`?sync=true\` waits for that.
 
 Errors are \`{"error": {"code", "message", "field"?, "request_id"}}\`, except on
-\`POST /v1/events/batch\`, where \`error\` is the message and the rest stands beside it. A method
+\`POST /v1/events/batch\`, where \`error\` is the message and the rest is beside it. A method
 that a route doesn't have is answered 405 \`method_not_allowed\` with \`Allow\`, an unknown route
 404 \`not_found\`. \`X-Request-Id\` is accepted or made, and echoed; \`traceparent\` is honoured.
 
@@ -36,7 +36,7 @@ responses are compressed on request, the stream is not.
 A query parameter that a route doesn't know, or that is repeated or empty, is refused with 400 on
 every route; the message proposes the name that was probably meant. So is a field that a body
 doesn't have, but for the items of \`/v1/events\` and \`/v1/events/batch\`: those are stored without
-it, and the answer says so in \`warnings\`; what stands beside \`events\` is ignored.
+it, and the answer says so in \`warnings\`; what is beside \`events\` is ignored.
 
 Every route that takes a key may answer 400 (the request can't be read), 401, 429 (too many wrong
 keys from one address, or a quota), and 503. What an object names here is what is known today: more

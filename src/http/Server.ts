@@ -1,5 +1,5 @@
 /**
- * The HTTP server: the router behind node's server, and the order in which it goes down: stop
+ * The HTTP server: the router in node's server, and the order in which it goes down: stop
  * accepting, end the streams, let replies in flight finish. Knows no route.
  */
 import { NodeHttpServer } from "@effect/platform-node"

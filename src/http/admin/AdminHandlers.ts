@@ -1,6 +1,6 @@
 /**
  * Serves the admin routes: checks what is asked for and shows tenants and keys without their
- * hashes. Who may be created and revoked is decided by the single writer behind `Keys`.
+ * hashes. Who may be created and revoked is decided by the single writer of the registry.
  */
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"

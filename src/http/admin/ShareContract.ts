@@ -62,7 +62,7 @@ const exampleLink = {
 
 export const ShareLink = Schema.Struct(linkFields).annotate({
   identifier: "ShareLink",
-  description: "A share link without its token, which nobody keeps.",
+  description: "A share link without its token, which is not stored.",
   examples: [exampleLink]
 })
 

@@ -1,6 +1,6 @@
 /**
  * Serves the share links: reads what a link is to cover and shows links without their hashes. Who
- * may use one is decided behind `ShareLinks`.
+ * may use one is decided by `ShareLinks`.
  */
 import { Effect, Layer, Redacted, Result, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -43,7 +43,7 @@ import {
 
 type FilterName = keyof typeof filterParameters
 
-/** What `filters` takes: the bounds of time stand beside it. */
+/** What `filters` takes: the bounds of time are given beside it. */
 const filterNames = [
   ...Object.keys(filterParameters).filter((name) => name !== "from" && name !== "to"),
   "metadata.<path>"
@@ -87,7 +87,10 @@ const filterOf = (object: JsonObject): EventFilter => {
       metadata.push(metadataCondition(name, value))
     } else if (!isFilterName(name) || name === "from" || name === "to") {
       const meant = whatWasMeant(name, filterNames)
-      throw invalid(field, `is not a filter of the event list; from and to stand beside; ${meant}`)
+      throw invalid(
+        field,
+        `is not a filter of the event list; from and to are given beside filters; ${meant}`
+      )
     } else {
       values[name] = readValue(name, field, value)
     }
@@ -232,7 +235,7 @@ export const layerShareExportHandlers = HttpApiBuilder.group(
       "exportSharedPdf",
       Effect.fnUntraced(function* ({ request }) {
         const link = yield* CurrentShareLink
-        // Counted when there is something to hand out; whoever was faster to the last use has it.
+        // Counted when there is something to hand out; the last use goes to the first that takes it.
         const permit = links
           .use(link)
           .pipe(

@@ -45,15 +45,17 @@ const linkQuery = queryOf(linkParameters, {
   })
 })
 
-/** The chain with the newest signed word on it. */
+/** The chain with its newest signed checkpoint. */
 const SignedChain = Schema.Struct({
   ...Chain.fields,
   checkpoint: Schema.optionalKey(
-    Checkpoint.annotate({ description: "The newest one; it may be a few seconds behind the head." })
+    Checkpoint.annotate({
+      description: "The newest one; it may be a few seconds older than the head."
+    })
   )
 }).annotate({
   identifier: "Chain",
-  description: "The tenant's chain as the log tells it.",
+  description: "The tenant's chain as the log has it.",
   examples: [
     {
       scheme: "alk-chain-v1",
@@ -83,7 +85,7 @@ const getChain = HttpApiEndpoint.get("getChain", "/v1/chain", {
     scopes: ["read"],
     summary: "The tenant's chain",
     description:
-      "Length and head as the log tells them, independent of the query store, and the newest "
+      "Length and head as the log has them, independent of the query store, and the newest "
       + "signed checkpoint if there is one."
   })
 )

@@ -1,5 +1,5 @@
 /**
- * Serves the chain itself: the head as the log tells it, the links as they are stored, and what
+ * Serves the chain itself: the head as the log has it, the links as they are stored, and what
  * `ProofHandlers` and `TlogHandlers` serve of its checkpoints and tree.
  */
 import { Effect, Stream } from "effect"

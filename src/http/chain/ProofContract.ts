@@ -27,7 +27,7 @@ export const NOTE_TYPE = "text/plain"
 /** What the latest checkpoint comes as. */
 export const checkpointTypes = [JSON_TYPE, NOTE_TYPE] as const
 
-/** Which of the tenant's chains a route speaks of. */
+/** Which of the tenant's chains a route is about. */
 export const chainParameter = choiceParameter(chains, {
   default: "events",
   description: "The chain of audit events, or that of trace facts."
@@ -64,7 +64,7 @@ const inclusionParameters = {
   tree_size: integerParameter({
     minimum: 1,
     description:
-      "Size of a checkpoint. By default the newest one, or one that is made now if that one lies "
+      "Size of a checkpoint. By default the newest one, or one that is made now if that one is "
       + "before the event."
   })
 }

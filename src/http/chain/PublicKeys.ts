@@ -14,7 +14,7 @@ import { PUBLIC_KEYS_PATH } from "../operations/OpsContract.ts"
 /** Seconds that a cache may keep the answer: a new key signs only after it is published. */
 const MAX_AGE_SECONDS = 60
 
-/** Members beside those of RFC 7517 say what the key counts for, and on whose word. */
+/** Members beside those of RFC 7517 say what the key counts for, and which key endorsed it. */
 const jwkOf = (key: PublishedKey) => ({
   kty: "OKP",
   crv: "Ed25519",

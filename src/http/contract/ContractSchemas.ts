@@ -271,7 +271,7 @@ export const Chain = Schema.Struct({
   head: Schema.NullOr(Head).annotate({ description: "null while the chain is empty." })
 }).annotate({
   identifier: "Chain",
-  description: "The tenant's chain as the log tells it.",
+  description: "The tenant's chain as the log has it.",
   examples: [
     {
       scheme: "alk-chain-v1",

@@ -46,14 +46,14 @@ const withoutSafeMinimum = ({ minimum, ...schema }: Json): Json => ({
   ...(minimum === undefined || minimum === Number.MIN_SAFE_INTEGER ? {} : { minimum })
 })
 
-/** Checks that stand in `allOf` beside what they check. */
+/** Checks in `allOf` beside what they check. */
 const merged = (schema: Json): Json => {
   const { allOf, ...rest } = schema
   if (!Array.isArray(allOf) || allOf.some((part) => "$ref" in part)) return schema
   return Object.assign({}, withoutSafeMinimum(rest), ...allOf)
 }
 
-/** `anyOf` says too little: whether `null` may stand there, or which alternatives there are. */
+/** `anyOf` says too little: whether `null` is allowed, or which alternatives there are. */
 const decided = (schema: Json): Json => {
   const { anyOf, ...rest } = schema
   if (!Array.isArray(anyOf)) return schema

@@ -19,7 +19,7 @@ import {
 /** The refusal of a value, as an issue of its schema. */
 const refused = (refusal: ApiError): SchemaIssue.Issue => new SchemaIssue.InvalidValue({ refusal })
 
-/** The refusal that an issue stands for; undefined if a schema without one has found it. */
+/** The refusal in an issue; undefined if a schema without one has found it. */
 export const refusalIn = (issue: SchemaIssue.Issue): ApiError | undefined => {
   if (issue._tag === "InvalidValue") {
     const refusal = issue.annotations?.["refusal"]

@@ -26,7 +26,7 @@ const TENANT_MARK = ',"tenant_id":'
 
 /**
  * The metadata of a stored event as its JCS bytes. Parsing and writing it again would reorder keys
- * that look like integers. The marks can't stand elsewhere: inside strings the quotes are escaped,
+ * that look like integers. The marks can't be elsewhere: inside strings the quotes are escaped,
  * `metadata` is the first member of that name, and nothing of the client's follows `tenant_id`.
  */
 const metadataOf = (body: string): string => {

@@ -73,7 +73,7 @@ const createEvents = HttpApiEndpoint.post("createEvents", "/v1/events/batch", {
     summary: "Record up to 1000 events",
     description:
       "The request as a whole is refused only if it can't be read. What is wrong with an item "
-      + "stands in `errors`, and the other items go through. With sync, 200 when everything is "
+      + "is in `errors`, and the other items go through. With sync, 200 when everything is "
       + "chained and visible to the list.",
     headers: ingestHeaders,
     responseHeaders: { 202: acceptedHeaders }

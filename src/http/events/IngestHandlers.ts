@@ -155,7 +155,7 @@ const singleWritten = (items: PreparedItems, receiptId: string, accepted: Accept
     accepted(receiptId)
   )
 
-/** The stored event; what was sent but not stored is said behind its own members. */
+/** The stored event; what was sent but not stored is named after its own members. */
 const singleVisible = (items: PreparedItems, stored: string, options: AnswerOptions) =>
   jsonText(
     items.warnings.length === 0
@@ -164,7 +164,7 @@ const singleVisible = (items: PreparedItems, stored: string, options: AnswerOpti
     options
   )
 
-/** What is known of a receipt before the sequencer's word. */
+/** What is known of a receipt before the sequencer's decision. */
 const pendingReceipt = (receiptId: string) => {
   return json(
     { receipt_id: receiptId, status: "pending", received_at: receivedAtOf(receiptId) },

@@ -45,7 +45,7 @@ const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
       + slowReaders,
     headers: {
       [LAST_EVENT_ID_HEADER]: {
-        description: "Resume behind this sequence number, as browsers do by themselves.",
+        description: "Resume after this sequence number, as browsers do by themselves.",
         schema: { type: "integer", minimum: 0 }
       }
     },

@@ -34,7 +34,7 @@ export const CurrentRequest: Context.Reference<RequestFacts> = Context.Reference
   }
 )
 
-/** A client's request id that may stand in headers, logs and answers as it is. */
+/** A client's request id that may be used in headers, logs and answers as it is. */
 const REQUEST_ID = /^[A-Za-z0-9._~:/+=@-]{1,128}$/
 
 /** The client's request id if it is harmless, else a new one. */

@@ -20,7 +20,7 @@ const closedWhen = (): string => {
 /** What becomes of a stream whose reader is slow, in words. */
 export const slowReaders =
   `A burst alone closes no stream. A reader that ${closedWhen()} is closed and resumes with its `
-  + "last id; so is the one furthest behind when all together take too much memory. Revoking the "
+  + "last id; so is the slowest one when all together take too much memory. Revoking the "
   + "key closes the stream."
 
 /**
@@ -41,7 +41,7 @@ export const cutWhenStalled = (request: HttpServerRequest.HttpServerRequest) =>
 /** The sequence number to resume after, where the header isn't sent. */
 export const resumeParameter = integerParameter({
   minimum: 0,
-  description: "Resume behind this sequence number, if there is no `Last-Event-ID`."
+  description: "Resume after this sequence number, if there is no `Last-Event-ID`."
 })
 
 /** Where a client resumes: a browser's header says more than the address it first came with. */

@@ -71,7 +71,7 @@ const linkTo = (
   for (const [name, value] of Object.entries(replaced)) {
     if (value !== undefined) kept.push(`${name}=${encodeURIComponent(value)}`)
   }
-  // What would end the link's <…> early can only stand here percent-encoded.
+  // What would end the link's <…> early has to be percent-encoded here.
   const query = kept.join("&").replaceAll("<", "%3C").replaceAll(">", "%3E")
   return query === "" ? `${base}${path}` : `${base}${path}?${query}`
 }

@@ -249,13 +249,13 @@ export const required = <A>(value: A | undefined, name: string): A => {
   return value
 }
 
-/** Throws ApiError if nothing can lie between a pair of bounds. */
+/** Throws ApiError if nothing can be between a pair of bounds. */
 export const refuseInverted = <A extends string | number>(
   names: readonly [string, string],
   from: A | undefined,
   to: A | undefined
 ): void => {
   if (from !== undefined && to !== undefined && from > to) {
-    throw invalid(names[0], `is behind ${names[1]}`, "invalid_range")
+    throw invalid(names[0], `is after ${names[1]}`, "invalid_range")
   }
 }

@@ -5,7 +5,7 @@ import { formatMicros, microsOf } from "../../domain/Timestamp.ts"
 const DAY_MS = 86_400_000
 
 /**
- * Until when the topics keep what stands in them since a time: the public one for its retention,
+ * Until when the topics keep what was written to them at a time: the public one for its retention,
  * and the request that brought it for as long as commands are kept.
  */
 export const topicCopyUntil = (since: string, retentionMs: number | "forever"): string | null => {

@@ -185,7 +185,7 @@ const routes: Readonly<Record<(typeof opsPaths)[number], OpsRoute>> = {
   "/healthz": {
     id: "getHealth",
     summary: "Liveness",
-    description: "Whether the process answers, whatever is behind it.",
+    description: "Whether the process answers, whatever it depends on.",
     type: JSON_TYPE,
     schema: ref("Health")
   },

@@ -1,12 +1,12 @@
 /**
- * The question behind `/readyz`: would a write commit, and would a list answer? Whoever wires the
- * program knows the parts and implements it; this side only shows the answer.
+ * What `/readyz` asks: would a write commit, and would a list answer? The roles of the program
+ * implement it; this side only shows the answer.
  */
 import { Context, type Effect } from "effect"
 
 /** One part of the service as `/readyz` shows it. */
 export interface PartState {
-  /** `ready`, or a word for what is missing. */
+  /** `ready`, or what is missing. */
   readonly state: string
   readonly [detail: string]: unknown
 }

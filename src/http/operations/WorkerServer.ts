@@ -1,6 +1,6 @@
 /**
  * Health and metrics of a process that serves no API: a sequencer, a projection, a store. Two routes
- * for whoever supervises it, on a port of their own, and nothing of any tenant.
+ * for its supervisor, on a port of their own, and nothing of any tenant.
  */
 import { NodeHttpServer } from "@effect/platform-node"
 import { type Cause, Effect, Layer } from "effect"

@@ -103,7 +103,7 @@ const statusMessage = ({ code, field, message, request_id }: Refusal): Status =>
 const registry = createRegistry(StatusSchema, ErrorInfoSchema, BadRequestSchema, RetryInfoSchema)
 
 /**
- * A refusal as OTLP wants it. In JSON it is both at once: the documented error body, and a
+ * A refusal in the form of OTLP. In JSON it is both at once: the documented error body, and a
  * `google.rpc.Status` for those who look for its `code` and `message`.
  */
 export const refusalAnswer = (encoding: OtlpEncoding, refusal: Refusal): Uint8Array | string => {

@@ -20,8 +20,7 @@ export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principa
 ) {}
 
 /**
- * The scopes of which a key needs one. Nobody has none of them: a route that names no scope
- * refuses everybody.
+ * The scopes of which a key needs one. A route without scopes refuses every key.
  */
 export const RequiredScope: Context.Reference<ReadonlyArray<Scope>> = Context.Reference<
   ReadonlyArray<Scope>
@@ -77,7 +76,7 @@ type Answer = Effect.Effect<
   HttpServerRequest.HttpServerRequest
 >
 
-/** The principal behind the credential, if it may call the endpoint. */
+/** The principal of the credential, if it may call the endpoint. */
 const admit = Effect.fnUntraced(function* (
   keys: Keys["Service"],
   failed: FailedCredentials["Service"],

@@ -1,6 +1,6 @@
 /**
  * The end of a server's life: begun when it stops accepting, before replies in flight are waited
- * for. Whoever would keep a connection open for long asks here when to let go.
+ * for. Long-lived connections end when it begins.
  */
 import { Context, Effect, Latch, Layer } from "effect"
 

@@ -38,7 +38,7 @@ export const HEADER_BYTES_MAX = 32_768
  * sent on one of them meanwhile is answered, and the answer says that the connection ends.
  */
 const IDLE_GRACE_MS = 500
-/** Milliseconds that a turn of the event loop may take for the server to close behind it. */
+/** Milliseconds that a turn of the event loop may take for the server to close after it. */
 const QUIET_TURN_MS = 2
 /** Milliseconds to wait for such a turn. */
 const QUIET_WAIT_MS = 250
@@ -138,7 +138,7 @@ class AlkServer {
       this.#connections.set(socket, { response: undefined, isRefused: false })
       socket.once("close", () => this.#connections.delete(socket))
     })
-    // First of its kind: it stands in until the router listens too, and when it no longer does.
+    // First of its kind: it answers until the router listens too, and when it no longer does.
     for (const event of ["request", "checkContinue"] as const) {
       server.on(event, (request: IncomingMessage, response: ServerResponse) => {
         const connection = this.#connections.get(request.socket)
@@ -163,30 +163,30 @@ class AlkServer {
     })
     // Node's own `close` cuts idle connections at once and stops looking at timeouts.
     server.close = (done) => {
-      this.#whenNobodyWaits(() => this.#stop(graceMs, done))
+      this.#whenNoneWaits(() => this.#stop(graceMs, done))
       return server
     }
   }
 
   /**
    * Connections that wait to be accepted when a server closes are reset by the system, with what was
-   * sent on them: so it closes right behind a short turn of the event loop that accepted none.
+   * sent on them: so it closes right after a short turn of the event loop that accepted none.
    */
-  #whenNobodyWaits(stop: () => void, until = performance.now() + QUIET_WAIT_MS): void {
+  #whenNoneWaits(stop: () => void, until = performance.now() + QUIET_WAIT_MS): void {
     const accepted = this.#accepted
     const startedAt = performance.now()
     setImmediate(() => {
       const now = performance.now()
       const isQuiet = this.#accepted === accepted && now - startedAt < QUIET_TURN_MS
       if (isQuiet || now >= until) stop()
-      else this.#whenNobodyWaits(stop, until)
+      else this.#whenNoneWaits(stop, until)
     })
   }
 
   #stop(graceMs: number, done: ((error?: Error) => void) | undefined): void {
     const { server } = this
     SocketServer.prototype.close.call(server, done)
-    // Only after the port is closed: a client that is told that its connection ends opens a new one.
+    // Only after the port is closed: a client whose connection ends opens a new one.
     this.#isStopping = true
     for (const { response } of this.#connections.values()) {
       if (response?.headersSent === false) response.setHeader("connection", "close")
@@ -230,7 +230,7 @@ class AlkServer {
     return this.#isStopping || headers.expect !== undefined ? { connection: "close" } : {}
   }
 
-  /** An answer to a request whose body nobody reads: node discards it. */
+  /** An answer to a request whose body is not read: node discards it. */
   #refuse(request: IncomingMessage, response: ServerResponse, { error, status }: Refusal): void {
     const { headers, url = "" } = request
     const sent = headers["x-request-id"]

@@ -32,7 +32,7 @@ import { allowedMethods, findRoute, UNKNOWN_ROUTE } from "./RouteTable.ts"
 const CLIENT_GONE = 499
 /** Routes that are asked all the time by machines: their log lines are for debugging. */
 const quietRoutes: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"])
-/** Reading the reference page must ask nobody else for anything. */
+/** The reference page loads nothing from other servers. */
 const DOCS_POLICY =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
   + "img-src 'self' data: blob:; font-src data:; connect-src 'self'; base-uri 'none'; "

@@ -7,7 +7,7 @@ import type { TraceOperation, TraceResult } from "../../domain/traces/TraceOpera
 import type { PreparedTraces } from "../../services/ingest/PrepareTrace.ts"
 import { type AnswerOptions, json } from "../messages/Answer.ts"
 
-/** The ids that an operation is about, as far as they are known before the sequencer's word. */
+/** The ids that an operation is about, as far as they are known before the sequencer's decision. */
 const targetOf = (operation: TraceOperation) => {
   const { index, op } = operation
   switch (operation.op) {
@@ -44,7 +44,7 @@ const idOf = (operation: TraceOperation): string => {
 const idOfResult = ({ event_id, execution_id, op, span_id }: TraceResult): string =>
   op.startsWith("execution.") ? execution_id : (event_id ?? span_id ?? execution_id)
 
-/** The answer before the sequencer's word: counts what passed validation. */
+/** The answer before the sequencer's decision: counts what passed validation. */
 export const batchWritten = (
   { errors, traces }: PreparedTraces,
   receiptId: string,

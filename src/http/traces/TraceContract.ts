@@ -95,7 +95,7 @@ const spanListParameters = {
 const traceStreamParameters = {
   after_sequence: integerParameter({
     minimum: 0,
-    description: "Resume behind this chain sequence, if there is no `Last-Event-ID`."
+    description: "Resume after this chain sequence, if there is no `Last-Event-ID`."
   })
 }
 
@@ -253,7 +253,7 @@ const getDag = HttpApiEndpoint.get("getDag", "/api/v1/executions/:id/dag", {
 const TraceStream = Schema.String.annotate({
   description:
     "`event: execution.updated`, `span.updated` or `trace.event` with the Execution, Span or trace "
-    + "event on one line of `data:`; `id:` the chain sequence of the fact behind it, on the last "
+    + "event on one line of `data:`; `id:` the chain sequence of its fact, on the last "
     + "message of a fact that changed several; `retry: 3000` first, a comment every 15 s."
 }).pipe(HttpApiSchema.asText({ contentType: SSE_TYPE }))
 
@@ -279,7 +279,7 @@ export const streamExecution = HttpApiEndpoint.get(
       + "64 MiB.",
     headers: {
       [LAST_EVENT_ID_HEADER]: {
-        description: "Resume behind this chain sequence, as browsers do by themselves.",
+        description: "Resume after this chain sequence, as browsers do by themselves.",
         schema: { type: "integer", minimum: 0 }
       }
     },
@@ -381,8 +381,8 @@ export const createTraces = HttpApiEndpoint.post("createTraces", "/api/v1/traces
     scopes: write,
     summary: "Up to 1000 operations at once",
     description:
-      "What is wrong with an operation stands in `errors`, and the others go through; parents "
-      + "and causes may stand anywhere in the same request. 202 when it is durable; with sync, 200 "
+      "What is wrong with an operation is in `errors`, and the others go through; parents "
+      + "and causes may be anywhere in the same request. 202 when it is durable; with sync, 200 "
       + "with a result per operation when everything can be read.",
     headers: { ...syncHeader, ...idempotencyHeader },
     responseHeaders: {

@@ -1,6 +1,6 @@
 /**
  * Lists inside one execution as answers: a page of JSON with a cursor, or every item as a line.
- * What stands in a list is not decided here.
+ * What a list holds is not decided here.
  */
 import { Result, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"

@@ -92,7 +92,7 @@ export interface TraceReads {
   >
 }
 
-/** The reads of a store, merging where the projection says that rows may stand there twice. */
+/** The reads of a store, merging where the projection says that rows may be there twice. */
 export const traceReads = (
   store: TraceStore["Service"],
   projection: ProjectionProgress["Service"]

@@ -22,6 +22,7 @@ export type ClientEvidence =
   | { readonly checkpoint: string }
 
 const MEMBERS = ["events", "receipt", "checkpoint"] as const
+
 /** The accepted ids with their places in the request: those that no error names. */
 const placesOf = (
   ids: ReadonlyArray<string>,

@@ -33,7 +33,7 @@ const timeLimit = integerParameter({
   maximum: TIME_LIMIT_SECONDS_MAX,
   description:
     "Seconds after which the check ends as `incomplete`, with what it has found; resume with "
-    + "`from_sequence` one behind `last_sequence_number`."
+    + "`from_sequence` one after `last_sequence_number`."
 })
 
 const verifyParameters = {
@@ -107,7 +107,7 @@ const verifyKept = HttpApiEndpoint.post("verifyKept", "/v1/verify", {
     description:
       `Up to ${KEPT_EVENTS_MAX} events, each recomputed and compared with what the chain holds `
       + "at its sequence (erased since is fine); a receipt, whose events and `head_hash` have to "
-      + "stand where it says; or a signed checkpoint, to whose root the chain has to lead from "
+      + "be where it says; or a signed checkpoint, to whose root the chain has to lead from "
       + "its start. `expected` is what you kept, `actual` what is stored."
   })
 )
@@ -123,7 +123,7 @@ const verifyEvent = HttpApiEndpoint.get("verifyEvent", "/v1/verify/events/:id", 
     summary: "Verify one event",
     description:
       "Its content, its link to the event before it, and, where a signed checkpoint covers it, "
-      + "the proof that it stands in the checkpoint's tree."
+      + "the proof that it is in the checkpoint's tree."
   })
 )
 

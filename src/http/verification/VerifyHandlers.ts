@@ -1,6 +1,6 @@
 /**
  * Serves verification: reads the bounds and what callers kept, and shows the verifier's report.
- * Judges nothing by itself; the report on one event is the verifier's word on its sequence number.
+ * The report on one event is the verifier's report on its sequence number.
  */
 import { Effect, Redacted, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -75,7 +75,7 @@ const eventReport = (
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Whether the report comes alone or behind lines of progress. */
+/** Whether the report comes alone or after lines of progress. */
 const wantsLines = (request: Request) =>
   Effect.map(negotiated(request, reportTypes, "a report comes"), (type) => type === NDJSON_TYPE)
 

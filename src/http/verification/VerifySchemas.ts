@@ -30,7 +30,7 @@ export const Inclusion = Schema.Struct({
   leaf_index: Count.annotate({ description: "`sequence_number` - 1." }),
   root_hash: Hash,
   proof: Schema.Array(Hash).annotate({ description: "Siblings from the leaf upwards (RFC 9162)." }),
-  checkpoint: Schema.String.annotate({ description: "The signed note that the root stands in." })
+  checkpoint: Schema.String.annotate({ description: "The signed note that has the root." })
 }).annotate({ identifier: "EventInclusion" })
 
 export const EventVerifyReport = Schema.Struct({

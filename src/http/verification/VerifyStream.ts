@@ -1,6 +1,6 @@
 /**
  * A long check as lines: progress now and then, the report last. A check that fails before its
- * first line is refused like any other request; whoever hangs up ends it.
+ * first line is refused like any other request; a client that hangs up ends it.
  */
 import { type Cause, Clock, Effect, Exit, Queue, Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -27,7 +27,7 @@ const progressLine = ({
     breaks_total: breaksTotal
   })}\n`
 
-/** Told of progress while the check runs. */
+/** Called with the progress while the check runs. */
 export type OnProgress = (progress: VerifyProgress) => Effect.Effect<void>
 
 /** The answer to a check that says how far it has come. */
