@@ -3,7 +3,7 @@
  * the export itself on the record before its first byte leaves. What a document says is made
  * elsewhere.
  */
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Context, Effect, Layer, Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Heads } from "../../actors/follower/Heads.ts"
 import { Keys } from "../../actors/follower/Keys.ts"
@@ -262,7 +262,9 @@ const answer = Effect.fnUntraced(function* (
 /** Exports of the services of this process. */
 export const layerExportAnswers = Layer.effect(
   ExportAnswers,
-  Effect.map(Effect.context<Services>(), (services) => {
+  Effect.map(Effect.context<Services>(), (context) => {
+    // The scope of an answer is that of its request, not that of this layer.
+    const services = Context.omit(Scope.Scope)(context as Context.Context<Services | Scope.Scope>)
     const answered = (kind: ExportKind, request: Request, order: ExportOrder) =>
       answer(kind, request, order).pipe(Effect.provideContext(services))
     return ExportAnswers.of({

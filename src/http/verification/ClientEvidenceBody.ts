@@ -13,6 +13,7 @@ import {
   KeptEvents,
   KeptHash,
   KeptSequence,
+  keptList,
   ReceiptEvidence
 } from "./VerifySchemas.ts"
 
@@ -110,6 +111,8 @@ export const clientEvidenceOf = (bytes: Buffer): ClientEvidence => {
   }
   switch (member) {
     case "events":
+      // Their number first: no more events are looked at than a request may hold.
+      readAs(keptList(Schema.Unknown, 1), body["events"], "events")
       readAs(KeptEvents, body)
       // As they were sent: members that no event has are part of the evidence.
       return { events: body["events"] as ReadonlyArray<AuditEvent> }

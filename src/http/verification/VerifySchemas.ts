@@ -76,7 +76,7 @@ const KeptTime = Text.check(
 ).annotate({ format: "date-time" })
 
 /** At most as many items as a request may hold. */
-const listOf = <S extends Schema.Constraint>(item: S, itemsMin: number) => {
+export const keptList = <S extends Schema.Constraint>(item: S, itemsMin: number) => {
   const expected = `an array of ${itemsMin} to ${KEPT_EVENTS_MAX} items`
   return member(
     expected,
@@ -111,7 +111,7 @@ export const KeptEvent = Schema.Struct({
 })
 
 export const KeptEvents = Schema.Struct({
-  events: listOf(KeptEvent, 1).annotateKey({
+  events: keptList(KeptEvent, 1).annotateKey({
     description: "Events as an answer, the stream or the topic once showed them."
   })
 }).annotate({ identifier: "KeptEvents" })
@@ -126,9 +126,9 @@ export const ReceiptEvidence = Schema.Struct({
     '"committed": no other one says anything of the chain',
     Schema.Literal("committed")
   ),
-  ids: listOf(Schema.String, 0),
-  duplicates: optionalInput(listOf(Indexed, 0)),
-  errors: optionalInput(listOf(Indexed, 0))
+  ids: keptList(Schema.String, 0),
+  duplicates: optionalInput(keptList(Indexed, 0)),
+  errors: optionalInput(keptList(Indexed, 0))
 })
 
 const KeptReceipt = Schema.Struct({
