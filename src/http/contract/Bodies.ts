@@ -85,11 +85,11 @@ const faultOf = (
       return expected === undefined ? faultOf(issue.issues[0], path) : { path, expected }
     }
     case "AnyOf": {
-      const expected = [issue.ast, ...issue.ast.types].map(expectedOf).find((one) => one)
+      const schemas = [issue.ast, ...issue.ast.types]
+      const whole = schemas.map((one) => expectedIn(SchemaAST.resolve(one))).find((one) => one)
       const [first] = issue.issues
-      return expected === undefined && first !== undefined
-        ? faultOf(first, path)
-        : { path, expected }
+      if (whole === undefined && first !== undefined) return faultOf(first, path)
+      return { path, expected: whole ?? schemas.map(expectedOf).find((one) => one) }
     }
     case "InvalidType":
       return { path, expected: expectedOf(issue.ast) }
