@@ -86,6 +86,9 @@ export interface LogAppender {
   append(records: ReadonlyArray<NewRecord>): Effect.Effect<void, LogUnavailable>
 }
 
+/** Takes a record that was appended and its offset. */
+export type AppendedListener = (record: NewRecord, offset: number) => void
+
 /** Where the records are that a transaction wrote first. */
 export interface Placed {
   /** Offset of the first of them by topic; the others of that topic follow without a gap. */
@@ -96,7 +99,8 @@ export interface Placed {
 export interface TransactionalWriter {
   /**
    * One transaction: `first` (of each topic all to one partition), then the records that depend
-   * on where these are. Any failure leaves the writer unusable: throw it away.
+   * on where these are: `then` may be asked again, for other offsets. Any failure leaves the writer
+   * unusable: throw it away.
    */
   commit(
     first: ReadonlyArray<NewRecord>,
@@ -135,6 +139,15 @@ export class EventLog extends Context.Service<
     ): Effect.Effect<ReadonlyArray<number>, LogUnavailable>
     readonly reader: Effect.Effect<LogReader, LogUnavailable, Scope.Scope>
     readonly appender: Effect.Effect<LogAppender, LogUnavailable, Scope.Scope>
+    /**
+     * While the scope is open, what the appenders of this process write to a topic, as soon as it is
+     * acknowledged: sooner than a reader can fetch it. Of a record that had to be sent again nothing
+     * may be heard here.
+     */
+    onAppended(
+      topic: TopicKind,
+      listener: AppendedListener
+    ): Effect.Effect<void, never, Scope.Scope>
     /** Fences every earlier writer of the same name. */
     writer(name: string): Effect.Effect<TransactionalWriter, LogUnavailable, Scope.Scope>
     /**

@@ -28,6 +28,7 @@ import { layerSystemAuditLog } from "../services/administration/SystemAuditLog.t
 import { layerCheckpoints } from "../services/checkpoints/Checkpoints.ts"
 import { layerPublishedKeys } from "../services/checkpoints/SigningKeys.ts"
 import { layerCommandLog } from "../services/commands/CommandLog.ts"
+import { RecentEvents } from "../services/ingest/RecentEvents.ts"
 import { layerSignedCheckpoints } from "../verify/SignedCheckpoints.ts"
 import { layerTraceVerifier } from "../verify/TraceVerifier.ts"
 import { layerVerifier, Verifier } from "../verify/Verifier.ts"
@@ -141,9 +142,13 @@ export const startApi = Effect.fnUntraced(function* (
     readonly signer: Signer | undefined
     readonly report: ReportSettings
     readonly stores: OpenedStore["stores"]
+    readonly recent: RecentEvents["Service"]
   }
 ) {
-  const stores = Layer.succeedContext(yield* parts.stores)
+  const stores = Layer.merge(
+    Layer.succeedContext(yield* parts.stores),
+    Layer.succeed(RecentEvents, parts.recent)
+  )
   const api = yield* Layer.build(
     layerApi(config, parts.secret, parts.signer, parts.report).pipe(Layer.provide(stores))
   )

@@ -2,6 +2,7 @@
  * The log of a process: the embedded broker or a cluster elsewhere, and the client with which all of
  * its roles read and write, internal records authenticated.
  */
+
 import { readFileSync } from "node:fs"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { EmbeddedBroker } from "../adapters/embedded/broker/EmbeddedBroker.ts"
@@ -13,6 +14,7 @@ import { RecordMac } from "../domain/records/RecordMac.ts"
 import { EventLog } from "../ports/EventLog.ts"
 import { authenticated } from "../services/commands/AuthenticatedLog.ts"
 import { takeOver } from "../services/commands/TakeOver.ts"
+import { embedsBroker } from "./Topology.ts"
 
 const kafkaTls = (kafka: KafkaConfig): Partial<Pick<KafkaSettings, "tls">> => {
   if (kafka._tag === "Embedded" || kafka.tls === undefined) return {}
@@ -32,7 +34,9 @@ const kafkaSettings = (
   log: KafkaSettings["log"]
 ): KafkaSettings => ({
   brokers,
-  clientId: config.serviceName,
+  // The lock of the data folder says that no other program has this broker as its own.
+  clientId: embedsBroker(config) ? `${config.serviceName}-with-broker` : config.serviceName,
+  isClientIdOwn: embedsBroker(config),
   log,
   ...kafkaTls(config.kafka),
   ...kafkaSasl(config.kafka)

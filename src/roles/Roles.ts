@@ -11,6 +11,7 @@ import type { Config } from "../config/Config.ts"
 import { readReportSettings } from "../exports/report/ReportSettings.ts"
 import { layerWorkerServer } from "../http/operations/WorkerServer.ts"
 import { EventLog } from "../ports/EventLog.ts"
+import { makeRecentEvents } from "../services/ingest/RecentEvents.ts"
 import { startApi } from "./Api.ts"
 import { bootstrapOf, logOf, type Report, secretOf } from "./Log.ts"
 import { startProjection } from "./Projection.ts"
@@ -81,11 +82,13 @@ export const startRoles = Effect.fnUntraced(function* (config: Config, report: R
   }
   const log = yield* logOf(config, brokers, secret, folder)
   const withLog = Effect.provideService(EventLog, log)
-  const parts = { folder, secret, signer, report: reportSettings, stores: store.stores }
+  const recent = makeRecentEvents()
+  const parts = { folder, secret, signer, report: reportSettings, stores: store.stores, recent }
   if (has(config, "sequencer")) {
     workers["sequencer"] = yield* withLog(startSequencer(config, parts))
   }
-  if (has(config, "projection")) workers["projection"] = yield* withLog(startProjection(store))
+  if (has(config, "projection"))
+    workers["projection"] = yield* withLog(startProjection(store, recent))
   const api = has(config, "api") ? yield* withLog(startApi(config, parts)) : undefined
   if (embedsBroker(config)) yield* settled(Object.values(workers), log.partitions)
   const url = api?.url ?? (yield* workerUrl(config, workers))

@@ -162,6 +162,20 @@ describe("ingest", () => {
     assert.strictEqual(now.body.sequence_number, 2)
   })
 
+  it("answers a new event from memory where it was projected, and its repeat from the store", async () => {
+    const { world } = api
+    world.projects = true
+    world.storeDown = true
+    const call = { json: item(1), headers: { ...sync, "idempotency-key": "one" } }
+    const first = await post("/v1/events", call)
+    assert.strictEqual(first.status, 201)
+    assert.strictEqual(first.text, world.bodies[0])
+    world.storeDown = false
+    world.bodies[0] = world.bodies[0]!.replace(/}$/, ',"erased_at":"2026-11-22T00:00:00.000000Z"}')
+    const again = await post("/v1/events", call)
+    assert.strictEqual(again.text, world.bodies[0])
+  })
+
   it("says what is wrong with a single event, naming the field", async () => {
     const answer = await post("/v1/events", { json: item(1, { outcome: null }) })
     assert.strictEqual(answer.status, 400)

@@ -3,7 +3,7 @@
  * its signals. Shares no code with the program.
  */
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync } from "node:fs"
+import { mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
@@ -57,10 +57,22 @@ const readyIn = (output: string): ReadyLine | undefined => {
   return undefined
 }
 
-/** Start `node src/main.ts` and wait until it says that it is ready. */
+const [variables = "", startCommand = ""] = (
+  JSON.parse(readFileSync("package.json", "utf8")) as {
+    readonly scripts: { readonly start: string }
+  }
+).scripts.start.split(" exec node ")
+
+/** What `npm start` runs, without npm and shell in between, with the Node of the tests. */
+export const START_COMMAND: ReadonlyArray<string> = [process.execPath, ...startCommand.split(" ")]
+const startVariables = Object.fromEntries(
+  variables.split(" ").map((variable) => variable.split("=") as [string, string])
+)
+
+/** Start the program as `npm start` does and wait until it says that it is ready. */
 export const start = async (
   environment: Readonly<Record<string, string>>,
-  command: ReadonlyArray<string> = [process.execPath, "src/main.ts"]
+  command: ReadonlyArray<string> = START_COMMAND
 ): Promise<Started> => {
   const { PATH, HOME, JAVA_HOME } = process.env
   const child = spawn(command[0]!, command.slice(1), {
@@ -68,6 +80,7 @@ export const start = async (
       ...(PATH === undefined ? {} : { PATH }),
       ...(HOME === undefined ? {} : { HOME }),
       ...(JAVA_HOME === undefined ? {} : { JAVA_HOME }),
+      ...startVariables,
       PORT: "0",
       ALK_LOG_FORMAT: "json",
       ...environment

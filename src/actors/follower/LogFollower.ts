@@ -74,6 +74,8 @@ class LogState {
   readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
   /** Per partition: receipts below this offset may have been evicted from memory. */
   readonly evictedBelow: Array<number>
+  /** Per partition: progress below this offset is known from its writer, in this process. */
+  readonly #progressNext: Array<number>
   readonly #waits = new Set<Wait>()
   readonly registry = new RegistryTable()
   /** Why this process does not follow the log right now. */
@@ -83,6 +85,15 @@ class LogState {
   constructor(partitions: number) {
     this.progress = Array.from({ length: partitions }, (_, partition) => noProgress(partition))
     this.evictedBelow = Array.from({ length: partitions }, () => 0)
+    this.#progressNext = Array.from({ length: partitions }, () => 0)
+  }
+
+  /** Progress that this process has published, before it comes back from the topic. */
+  takePublished(partition: number, value: Buffer, offset: number): void {
+    if (offset < (this.#progressNext[partition] ?? Number.MAX_SAFE_INTEGER)) return
+    this.progress[partition] = readProgress(partition, value)
+    this.#progressNext[partition] = offset + 1
+    this.#resumeWaits()
   }
 
   /** What could not be read of it comes back. */
@@ -94,12 +105,16 @@ class LogState {
       malformed.push(...takeEach(one, one.records, take))
       this.positions.set(`${topic}/${partition}`, { topic, partition, offset: nextOffset })
     }
+    this.#resumeWaits()
+    return malformed
+  }
+
+  #resumeWaits(): void {
     for (const wait of this.#waits) {
       if (!wait.done()) continue
       this.#waits.delete(wait)
       wait.resume()
     }
-    return malformed
   }
 
   /** Read when it is asked for; what can't be read is kept no longer. */
@@ -132,8 +147,9 @@ class LogState {
       case "receipts":
         return this.#takeReceipt(partition, record)
       case "progress":
-        if (record.value !== null) {
+        if (record.value !== null && record.offset >= this.#progressNext[partition]!) {
           this.progress[partition] = readProgress(partition, record.value)
+          this.#progressNext[partition] = record.offset + 1
         }
         return
       case "state":
@@ -402,6 +418,9 @@ const make = Effect.gen(function* () {
   const store = yield* EventStore
   const reader = yield* log.reader
   const logState = new LogState(log.partitions)
+  yield* log.onAppended("progress", ({ partition, value }, offset) => {
+    if (value !== null) logState.takePublished(partition, Buffer.from(value), offset)
+  })
   yield* startPositions(logState, reader)
   yield* Effect.forkScoped(followForEver(logState, reader))
   const partitionOfTree = (tree: string) => log.partitionOf(chainOfTree(tree).tenantId)

@@ -3,7 +3,7 @@
  * and in offset order, into the store, and says on `alk.progress` how far it has come. Decides
  * nothing; rows that the topic does not confirm are set aside and built again.
  */
-import { Effect, Metric, Ref, Schedule, Schema, Stream } from "effect"
+import { Clock, Effect, Fiber, Metric, Ref, Schedule, Schema, Stream } from "effect"
 import { noProgress, type Progress, readProgress } from "../../domain/records/Progress.ts"
 import {
   type Assignment,
@@ -32,6 +32,12 @@ export const PROJECTION_GROUP = "projection"
 const FETCH_BYTES = 6 * 1_048_576
 const FETCH_WAIT_MS = 250
 const REPAIR_INTERVAL = "1 hour"
+/**
+ * Receipts are stored when they have waited so long, or when so many wait: a small insert each time
+ * costs as much as the events' own, and a request that waits for its event would wait for it too.
+ */
+const RECEIPTS_WAIT_MS = 250
+const RECEIPTS_WAITING_MAX = 5_000
 
 export interface ProjectionSettings {
   /**
@@ -61,10 +67,14 @@ const stillOwned = (assignment: Assignment): Effect.Effect<void, AssignmentStale
       : Effect.fail(new AssignmentStale({ generation: assignment.generation }))
   )
 
-/** What the projection knows of one partition: its next offsets and what is published of it. */
+type Next = Pick<Progress, `${ProjectedTopic["topic"]}_next`>
+
+/** What the projection knows of one partition: its next offsets and what it publishes. */
 interface View {
   readonly partition: number
   progress: Progress
+  /** What is fetched next: ahead of the progress by what is not stored yet. */
+  fetchNext: Next
   /** While rebuilding: the view may be shown once these offsets are reached. */
   readonly caughtUpAt: { readonly events: number; readonly traces: number }
 }
@@ -138,13 +148,31 @@ const recover = Effect.fnUntraced(function* (
       : traces.next,
     rebuilding: events.next < caughtUpAt.events || traces.next < caughtUpAt.traces
   }
-  return { partition, progress, caughtUpAt } satisfies View
+  return { partition, progress, fetchNext: progress, caughtUpAt } satisfies View
 })
 
 /** What requests wait for is shown first. Receipts are known from their topic until they follow. */
 const shownFirst = [projectedEvents, projectedFacts, projectedCheckpoints]
-const shownLater = [projectedReceipts]
-const projectedTopics: ReadonlyArray<ProjectedTopic> = [...shownFirst, ...shownLater]
+const projectedTopics: ReadonlyArray<ProjectedTopic> = [...shownFirst, projectedReceipts]
+
+/** Receipts that are fetched and not stored yet. */
+interface LateReceipts {
+  readonly batch: ProjectedBatch
+  readonly fetched: Array<Fetched>
+  records: number
+  /** When the first of them came, in milliseconds of the clock. */
+  since: number
+}
+
+const noReceipts = (links: ChainLinks): LateReceipts => ({
+  batch: projectedReceipts.begin(links),
+  fetched: [],
+  records: 0,
+  since: 0
+})
+
+const isDue = ({ fetched, records, since }: LateReceipts, now: number): boolean =>
+  fetched.length > 0 && (records >= RECEIPTS_WAITING_MAX || now - since >= RECEIPTS_WAIT_MS)
 
 /** Take what was fetched of some topics into the views, and publish how far they are shown. */
 const publishProgress = Effect.fnUntraced(function* (
@@ -175,39 +203,59 @@ const publishProgress = Effect.fnUntraced(function* (
 const batchesOf = Effect.fnUntraced(function* (
   views: Views,
   links: ChainLinks,
+  late: LateReceipts,
   fetched: ReadonlyArray<Fetched>
 ) {
   const batches = new Map<string, ProjectedBatch>(
-    projectedTopics.map(({ begin, topic }) => [topic, begin(links)])
+    shownFirst.map(({ begin, topic }) => [topic, begin(links)])
   )
+  batches.set(projectedReceipts.topic, late.batch)
   const malformed: Array<Malformed> = []
   for (const one of fetched) {
     const { nextOffset, offset, partition, records, topic } = one
     const batch = batches.get(topic)
     if (batch === undefined || !views.has(partition) || nextOffset === offset) continue
     malformed.push(...takeEach(one, records, (record) => batch.take(partition, record)))
+    if (topic !== projectedReceipts.topic) continue
+    if (late.fetched.length === 0) late.since = yield* Clock.currentTimeMillis
+    late.fetched.push({ ...one, records: [] })
+    late.records += records.length
   }
   yield* reportMalformed(malformed)
   return batches
 })
 
-/** Bring one fetch into the store, and publish that it is there. */
-const project = Effect.fnUntraced(function* (
-  assignment: Assignment,
-  appender: LogAppender,
-  views: Views,
-  links: ChainLinks,
-  side: LogReader,
-  fetched: ReadonlyArray<Fetched>
-) {
+/** What the projection of an assignment works with. */
+interface Work {
+  readonly assignment: Assignment
+  readonly appender: LogAppender
+  readonly views: Views
+  readonly links: ChainLinks
+  /** For what has to be looked up beside the records that are projected. */
+  readonly side: LogReader
+  late: LateReceipts
+}
+
+/** Bring one fetch into the store but for its receipts, and publish that it is there. */
+const project = Effect.fnUntraced(function* (work: Work, fetched: ReadonlyArray<Fetched>) {
+  const { appender, assignment, late, links, side, views } = work
   yield* learnLinks(links, side, fetched)
-  const batches = yield* batchesOf(views, links, fetched)
-  for (const topics of [shownFirst, shownLater]) {
-    yield* stillOwned(assignment)
-    for (const { topic } of topics) yield* batches.get(topic)!.store
-    yield* stillOwned(assignment)
-    yield* publishProgress(appender, views, fetched, topics)
-  }
+  const batches = yield* batchesOf(views, links, late, fetched)
+  yield* stillOwned(assignment)
+  for (const { topic } of shownFirst) yield* batches.get(topic)!.store
+  yield* stillOwned(assignment)
+  yield* publishProgress(appender, views, fetched, shownFirst)
+})
+
+/** Store the receipts that wait, if it is time for that. */
+const projectReceipts = Effect.fnUntraced(function* (work: Work) {
+  const { appender, assignment, late, links, views } = work
+  if (!isDue(late, yield* Clock.currentTimeMillis)) return
+  work.late = noReceipts(links)
+  yield* stillOwned(assignment)
+  yield* late.batch.store
+  yield* stillOwned(assignment)
+  yield* publishProgress(appender, views, late.fetched, [projectedReceipts])
 })
 
 /**
@@ -267,9 +315,17 @@ const repairing = Effect.fnUntraced(function* (view: View) {
 })
 
 const positionsOf = (views: Views): ReadonlyArray<Position> =>
-  [...views.values()].flatMap(({ partition, progress }) =>
-    projectedTopics.map(({ topic }) => ({ topic, partition, offset: progress[`${topic}_next`] }))
+  [...views.values()].flatMap(({ fetchNext, partition }) =>
+    projectedTopics.map(({ topic }) => ({ topic, partition, offset: fetchNext[`${topic}_next`] }))
   )
+
+/** Go on after what was fetched. */
+const advance = (views: Views, fetched: ReadonlyArray<Fetched>): void => {
+  for (const { nextOffset, partition, topic } of fetched) {
+    const view = views.get(partition)
+    if (view !== undefined) view.fetchNext = { ...view.fetchNext, [`${topic}_next`]: nextOffset }
+  }
+}
 
 /** Project the given partitions until something fails. */
 const follow = Effect.fnUntraced(function* (
@@ -284,7 +340,6 @@ const follow = Effect.fnUntraced(function* (
   const appender = yield* log.appender
   const views: Views = new Map()
   const links: ChainLinks = { events: makeLinks(), traces: makeLinks() }
-  /** For what has to be looked up beside the records that are projected. */
   const side = yield* log.reader
   for (const partition of partitions) {
     const view = yield* recover(assignment, reader, appender, partition, previous)
@@ -302,10 +357,18 @@ const follow = Effect.fnUntraced(function* (
   yield* Ref.set(running, new Set(partitions))
   yield* Effect.logInfo("projecting", { partitions })
   if (views.size === 0) return yield* Effect.never
-  const fetch = () =>
+  const fetch = Effect.suspend(() =>
     reader.fetch(positionsOf(views), { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
+  )
+  const work: Work = { assignment, appender, views, links, side, late: noReceipts(links) }
+  let pending = yield* Effect.forkChild(fetch)
   for (;;) {
-    yield* project(assignment, appender, views, links, side, yield* fetch())
+    const fetched = yield* Fiber.join(pending)
+    advance(views, fetched)
+    // The next fetch is under way while this one is stored.
+    pending = yield* Effect.forkChild(fetch)
+    yield* project(work, fetched)
+    yield* projectReceipts(work)
   }
 }, Effect.scoped)
 

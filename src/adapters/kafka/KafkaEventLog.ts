@@ -4,6 +4,7 @@
 import { Effect, Layer, Schedule, type Scope } from "effect"
 import { type TopicKind, topicName } from "../../domain/records/Topics.ts"
 import { EventLog, LogUnavailable, type TopicsInvalid } from "../../ports/EventLog.ts"
+import { AppendedRecords } from "./AppendedRecords.ts"
 import { membership } from "./Membership.ts"
 import { makeReader } from "./PartitionReader.ts"
 import {
@@ -60,6 +61,7 @@ const make = (
 ): Effect.Effect<EventLog["Service"], LogUnavailable | TopicsInvalid, Scope.Scope> =>
   Effect.gen(function* () {
     const kafka = makeKafka(settings)
+    const appended = new AppendedRecords()
     yield* ensureTopics(kafka, topics)
     const cluster = yield* Effect.acquireRelease(
       Effect.sync(() => makeCluster(settings)),
@@ -90,10 +92,11 @@ const make = (
         }),
       ends: (positions) => offsets(positions, false),
       reader: makeReader(settings, topics.prefix),
-      appender: makeAppender(settings, topics.prefix),
+      appender: makeAppender(settings, topics.prefix, appended),
+      onAppended: (topic, listener) => appended.listen(topic, listener),
       writer: (name) =>
         makeTransactionalWriter(settings, topics.prefix, `${topics.prefix}-${name}`),
-      membership: (group) => membership(kafka, topics.prefix, group)
+      membership: (group) => membership(settings, topics.prefix, group)
     })
   })
 

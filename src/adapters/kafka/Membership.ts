@@ -3,10 +3,11 @@
  * the assignment of the group is used: records are read elsewhere, from offsets of the topics.
  */
 import { Cause, Effect, Queue, Schedule, Stream } from "effect"
-import type { Consumer, Kafka } from "kafkajs"
+import type { Consumer } from "kafkajs"
 import { topicName } from "../../domain/records/Topics.ts"
 import { type Assignment, LogUnavailable } from "../../ports/EventLog.ts"
-import { RETRY } from "./protocol/KafkaClient.ts"
+import { removeDeadMembers } from "./DeadMembers.ts"
+import { type KafkaSettings, makeKafka, RETRY } from "./protocol/KafkaClient.ts"
 
 /**
  * Milliseconds without a heartbeat until another member takes over: the least that brokers allow.
@@ -66,18 +67,21 @@ const run = async (
  * Assignments of this member, each with a number that grows. Joins again when the group is lost.
  */
 export const membership = (
-  kafka: Kafka,
+  settings: KafkaSettings,
   prefix: string,
   group: string
 ): Stream.Stream<Assignment, LogUnavailable> => {
   let generation = 0
   const topic = topicName(prefix, "commands")
+  const groupId = `${prefix}-${group}`
+  const kafka = makeKafka(settings)
   const once = Stream.callback<Assignment, LogUnavailable>(
     Effect.fnUntraced(function* (queue) {
+      if (settings.isClientIdOwn) yield* removeDeadMembers(settings, groupId)
       const consumer = yield* Effect.acquireRelease(
         Effect.sync(() =>
           kafka.consumer({
-            groupId: `${prefix}-${group}`,
+            groupId,
             sessionTimeout: SESSION_TIMEOUT_MS,
             heartbeatInterval: HEARTBEAT_MS,
             rebalanceTimeout: REBALANCE_TIMEOUT_MS,

@@ -15,7 +15,8 @@ import {
   type TransactionalWriter,
   WriterFenced
 } from "../../ports/EventLog.ts"
-import { BatchSender, toRequests } from "./protocol/BatchSender.ts"
+import { AppendedRecords } from "./AppendedRecords.ts"
+import { BatchSender, type PartitionRecords, toRequests } from "./protocol/BatchSender.ts"
 import {
   errorOfCode,
   isFenced,
@@ -26,11 +27,12 @@ import {
 } from "./protocol/KafkaClient.ts"
 import {
   addPartitionsToTransaction,
-  commitTransaction,
+  endTransaction,
   initProducerId,
   keyOf,
   type ProducerIdentity,
-  type TopicPartition
+  type TopicPartition,
+  type TransactionEnd
 } from "./protocol/ProducerRequests.ts"
 import { retryWhile } from "./protocol/Retry.ts"
 
@@ -123,12 +125,14 @@ const acquireConnections = (
 class Appender {
   readonly #connections: Connections
   readonly #prefix: string
+  readonly #appended: AppendedRecords
   #sender: BatchSender | undefined
   #tail: Promise<void> = Promise.resolve()
 
-  constructor(connections: Connections, prefix: string) {
+  constructor(connections: Connections, prefix: string, appended: AppendedRecords) {
     this.#connections = connections
     this.#prefix = prefix
+    this.#appended = appended
   }
 
   async connect(shouldContinue: () => boolean): Promise<void> {
@@ -151,7 +155,10 @@ class Appender {
     const sender = (this.#sender ??= await this.#makeSender(shouldContinue))
     try {
       for (const request of toRequests(this.#prefix, records)) {
-        await sender.send(await sender.sequence(request), shouldContinue)
+        const offsets = await sender.send(await sender.sequence(request), shouldContinue)
+        for (const [index, part] of request.entries()) {
+          this.#appended.written(part.records, offsets[index]!)
+        }
       }
     } catch (error) {
       // Sequence numbers may be taken or not: a new producer id starts over at 0.
@@ -180,11 +187,12 @@ class Appender {
  */
 export const makeAppender = (
   settings: KafkaSettings,
-  prefix: string
+  prefix: string,
+  appended = new AppendedRecords()
 ): Effect.Effect<LogAppender, LogUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
     const connections = yield* acquireConnections(settings, prefix)
-    const appender = new Appender(connections, prefix)
+    const appender = new Appender(connections, prefix, appended)
     yield* Effect.tryPromise({
       try: () => within(appender.connect(beforeDeadline(connections)), "connecting"),
       catch: (cause) => new LogUnavailable({ operation: "connect", cause })
@@ -198,6 +206,31 @@ export const makeAppender = (
     }
   })
 
+/** Offsets that the end of a transaction takes in each of its partitions. */
+const MARKER_RECORDS = 1
+
+/** Another writer has written to a partition that only this one writes to. */
+class PlaceTaken extends Error {}
+
+/**
+ * `next` moves on after the records.
+ * @throws PlaceTaken if records are not where they were expected
+ */
+const checkPlaces = (
+  request: ReadonlyArray<PartitionRecords>,
+  bases: ReadonlyArray<number>,
+  next: Map<string, number>
+): void => {
+  for (const [index, part] of request.entries()) {
+    const expected = next.get(keyOf(part))
+    if (expected === undefined) continue
+    if (bases[index] !== expected) {
+      throw new PlaceTaken(`records are at ${bases[index]}, not at ${expected}`)
+    }
+    next.set(keyOf(part), expected + part.records.length)
+  }
+}
+
 /** One transaction after the other, until the first that fails. */
 class Transactions {
   readonly #connections: Connections
@@ -210,6 +243,8 @@ class Transactions {
   #usable = true
   /** What followed the first records last time: most likely it will be the same again. */
   #followed: ReadonlyArray<TopicPartition> = []
+  /** Where the next first record of a partition will be, after what this writer wrote there. */
+  readonly #nextOffsets = new Map<string, number>()
 
   constructor(
     connections: Connections,
@@ -230,8 +265,24 @@ class Transactions {
   ): Promise<void> {
     if (!this.#usable) throw new Error("an earlier transaction of this writer failed")
     this.#usable = false
-    await within(this.#run(first, then, beforeDeadline(this.#connections)), "the transaction")
+    await within(this.#runTwice(first, then), "the transaction")
     this.#usable = true
+  }
+
+  /** Records that are not where they were expected are aborted, and written where there is room. */
+  async #runTwice(
+    first: ReadonlyArray<NewRecord>,
+    then: (placed: Placed) => ReadonlyArray<NewRecord>
+  ): Promise<void> {
+    const shouldContinue = beforeDeadline(this.#connections)
+    try {
+      await this.#run(first, then, shouldContinue)
+    } catch (error) {
+      if (!(error instanceof PlaceTaken)) throw error
+      await this.#end("abort", shouldContinue)
+      this.#nextOffsets.clear()
+      await this.#run(first, then, shouldContinue)
+    }
   }
 
   async #run(
@@ -246,18 +297,62 @@ class Transactions {
       for (const key of missing.keys()) added.add(key)
       if (missing.size > 0) await this.#add([...missing.values()], shouldContinue)
     }
-    const offsets: Partial<Record<TopicKind, number>> = {}
-    for (const [topic, records] of Map.groupBy(first, (record) => record.topic)) {
-      offsets[topic] = await this.#place(records, add, shouldContinue)
-    }
-    const requests = toRequests(this.#prefix, then({ offsets }))
-    const following = requests.flat().map(({ partition, topic }) => ({ topic, partition }))
-    await add(following)
+    const groups = [...Map.groupBy(first, ({ topic }) => topic).values()]
+    const expected = this.#expectedOffsets(groups)
+    const offsets = expected ?? (await this.#placeAll(groups, add, shouldContinue))
+    const others = then({ offsets })
+    const requests = toRequests(
+      this.#prefix,
+      expected === undefined ? others : [...first, ...others]
+    )
+    const partitions = requests.flat().map(({ partition, topic }) => ({ topic, partition }))
+    const adding = add(partitions)
+    const next = new Map(groups.map(([record]) => [this.#keyOf(record!), offsets[record!.topic]!]))
     for (const request of requests) {
-      await this.#sender.send(await this.#sender.sequence(request), shouldContinue)
+      const [sequenced] = await Promise.all([this.#sender.sequence(request), adding])
+      const bases = await this.#sender.send(sequenced, shouldContinue)
+      if (expected !== undefined) checkPlaces(request, bases, next)
     }
-    if (first.length > 0) this.#followed = following
-    if (added.size > 0) await this.#end(shouldContinue)
+    await adding
+    if (expected === undefined) this.#followed = partitions
+    if (added.size > 0) await this.#end("commit", shouldContinue)
+    for (const records of groups) {
+      const [first] = records as [NewRecord]
+      const end = offsets[first.topic]! + records.length
+      this.#nextOffsets.set(this.#keyOf(first), end + MARKER_RECORDS)
+    }
+  }
+
+  #keyOf({ partition, topic }: NewRecord): string {
+    return keyOf({ topic: topicName(this.#prefix, topic), partition })
+  }
+
+  /**
+   * Where the records that come first will be, if this writer knows that of all of them: it alone
+   * writes there. What depends on it can go with them in one request.
+   */
+  #expectedOffsets(groups: ReadonlyArray<ReadonlyArray<NewRecord>>): Placed["offsets"] | undefined {
+    const offsets: Partial<Record<TopicKind, number>> = {}
+    for (const records of groups) {
+      const [first] = records as [NewRecord]
+      const offset = this.#nextOffsets.get(this.#keyOf(first))
+      const isOnePartition = records.every(({ partition }) => partition === first.partition)
+      if (offset === undefined || !isOnePartition) return undefined
+      offsets[first.topic] = offset
+    }
+    return offsets
+  }
+
+  async #placeAll(
+    groups: ReadonlyArray<ReadonlyArray<NewRecord>>,
+    add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
+    shouldContinue: () => boolean
+  ): Promise<Placed["offsets"]> {
+    const offsets: Partial<Record<TopicKind, number>> = {}
+    for (const records of groups) {
+      offsets[records[0]!.topic] = await this.#place(records, add, shouldContinue)
+    }
+    return offsets
   }
 
   /** Write the records that come first, in one piece, and say where they are. */
@@ -313,11 +408,12 @@ class Transactions {
    * An answer says what became of the commit, or that another broker decides. A lost answer says
    * nothing, and the request must not be repeated: a late one would end the next transaction.
    */
-  async #end(shouldContinue: () => boolean): Promise<void> {
+  async #end(end: TransactionEnd, shouldContinue: () => boolean): Promise<void> {
     const answered = await retryWhile(this.#connections.cluster, shouldContinue, async () => {
       const broker = await this.#findCoordinator()
       if (!shouldContinue()) throw new Error("the transaction took too long")
-      const outcome = await commitTransaction(broker, this.#transactionalId, this.#identity).then(
+      const id = this.#transactionalId
+      const outcome = await endTransaction(broker, id, this.#identity, end).then(
         ({ errorCode }) => ({ errorCode }),
         (lost: unknown) => ({ lost })
       )

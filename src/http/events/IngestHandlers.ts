@@ -16,6 +16,7 @@ import {
 } from "../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { type Receipt, toAnswer } from "../../domain/records/Receipt.ts"
+import { EventLog } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
 import {
   Ingest,
@@ -25,6 +26,7 @@ import {
   prepareItems,
   receivedAtOf
 } from "../../services/ingest/Ingest.ts"
+import { RecentEvents } from "../../services/ingest/RecentEvents.ts"
 import { Api } from "../Api.ts"
 import { type AnswerOptions, createdAt, json, jsonText } from "../messages/Answer.ts"
 import {
@@ -93,7 +95,8 @@ interface IngestInput {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-type Settled = Extract<IngestOutcome, { readonly kind: "written" | "visible" }>
+type Visible = Extract<IngestOutcome, { readonly kind: "visible" }>
+type Settled = Extract<IngestOutcome, { readonly kind: "written" }> | Visible
 
 /** The outcome, unless it is one that refuses the request. */
 export const settled = (outcome: IngestOutcome): Effect.Effect<Settled, ApiError> => {
@@ -183,6 +186,8 @@ export const layerIngestHandlers = HttpApiBuilder.group(
     const quota = yield* Quota
     const receipts = yield* Receipts
     const store = yield* EventStore
+    const log = yield* EventLog
+    const recent = yield* RecentEvents
     const projection = yield* ProjectionProgress
     const secret = Redacted.value(redacted)
 
@@ -220,12 +225,22 @@ export const layerIngestHandlers = HttpApiBuilder.group(
     })
 
     /** Where the one event of a receipt is stored; a conflict of its id has appended nothing. */
-    const storedEvent = Effect.fnUntraced(function* (tenantId: string, receipt: Receipt) {
+    const storedEvent = Effect.fnUntraced(function* (tenantId: string, outcome: Visible) {
+      const { isRepeat, receipt } = outcome
       const [conflict] = receipt.errors
       if (conflict !== undefined) {
         return yield* new ApiError({ code: "id_conflict", message: conflict.message, field: "id" })
       }
       const { duplicates, first_sequence_number: appended, ids } = receipt
+      if (appended !== undefined && !isRepeat) {
+        const body = recent.bodyOf({
+          partition: log.partitionOf(tenantId),
+          offset: receipt.events_next - 1,
+          tenantId,
+          sequenceNumber: appended
+        })
+        if (body !== undefined) return { body, status: 201 }
+      }
       const sequence = appended ?? duplicates?.[0]?.sequence_number
       const { final: deduplicate } = projection.of(tenantId)
       const found = yield* store.byId(tenantId, ids[0]!, sequence, deduplicate)
@@ -243,7 +258,7 @@ export const layerIngestHandlers = HttpApiBuilder.group(
           if (outcome.kind === "written") {
             return singleWritten(items, outcome.receiptId, accepted)
           }
-          const { body, status } = yield* storedEvent(tenantId, outcome.receipt)
+          const { body, status } = yield* storedEvent(tenantId, outcome)
           const id = outcome.receipt.ids[0]!
           const headers = status === 201 ? createdAt(publicUrl, input.endpoint.path, id) : {}
           return singleVisible(items, body, { status, headers })

@@ -131,7 +131,12 @@ export interface IngestRequest {
 export type IngestOutcome =
   /** Durable; the receipt will say more. Also what a wait for too long ends with. */
   | { readonly kind: "written"; readonly receiptId: string }
-  | { readonly kind: "visible"; readonly receipt: Receipt }
+  | {
+      readonly kind: "visible"
+      readonly receipt: Receipt
+      /** True if an earlier request of the same key has done it. */
+      readonly isRepeat: boolean
+    }
   /** The command as a whole could not be applied. */
   | { readonly kind: "failed"; readonly receipt: Receipt }
   /** The key was used before with another body. */
@@ -218,8 +223,9 @@ const make = Effect.fnUntraced(function* (secret: string) {
         : Effect.as(receipts.visible(decision.receipt), decision.receipt)
     const receipt = yield* until(deadline, final)
     if (Option.isNone(receipt)) return { kind: "written", receiptId }
-    const kind = receipt.value.status === "failed" ? "failed" : "visible"
-    return { kind, receipt: receipt.value }
+    return receipt.value.status === "failed"
+      ? { kind: "failed", receipt: receipt.value }
+      : { kind: "visible", receipt: receipt.value, isRepeat: decision.kind === "repeat" }
   })
 
   const ingest = Effect.fn("Ingest.ingest")(function* (

@@ -1,14 +1,17 @@
 /** Who follows the log begins again whatever ends it, and says meanwhile that it does not follow. */
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Queue } from "effect"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import {
   Following,
   layerLogFollower,
   RegistryView
 } from "../../../src/actors/follower/LogFollower.ts"
+import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
+import { noProgress } from "../../../src/domain/records/Progress.ts"
 import { registryKey, registryValue } from "../../../src/domain/registry/RegistryEntry.ts"
 import {
+  type AppendedListener,
   EventLog,
   type Fetched,
   type LogReader,
@@ -61,6 +64,7 @@ it.live("a follower survives errors and defects of its reader", () =>
       bounds: () => Effect.succeed({ start: 0, end: 0 }),
       ends: (positions) => Effect.succeed(positions.map(() => 0)),
       appender: Effect.never,
+      onAppended: () => Effect.void,
       reader: Effect.succeed({
         fetch: () =>
           Effect.suspend(() => {
@@ -133,6 +137,7 @@ it.live("a head never goes back, unless the changelog was cleared", () =>
       ends: (positions) =>
         Effect.succeed(positions.map(({ topic }) => (topic === "state" ? end : 0))),
       appender: Effect.never,
+      onAppended: () => Effect.void,
       reader: Effect.succeed({
         fetch: ([position]: ReadonlyArray<Position>) =>
           position!.topic === "state" && position!.offset === 0
@@ -164,5 +169,73 @@ it.live("a head never goes back, unless the changelog was cleared", () =>
     assert.strictEqual((yield* heads.head("acme"))?.sequence_number, 7)
     assert.strictEqual((yield* heads.traceHead("acme"))?.sequence_number, 4)
     assert.strictEqual((yield* heads.head("other"))?.sequence_number, 2)
+  }).pipe(Effect.scoped)
+)
+
+const progressValue = (eventsNext: number): Buffer =>
+  Buffer.from(JSON.stringify({ ...noProgress(0), events_next: eventsNext }))
+
+const progressRecord = (offset: number, eventsNext: number): LogRecord => ({
+  offset,
+  timestamp: 0,
+  key: Buffer.from("0"),
+  value: progressValue(eventsNext),
+  headers: {}
+})
+
+it.live("progress that this process publishes is known at once, and an older record is not", () =>
+  Effect.gen(function* () {
+    let appended: AppendedListener | undefined
+    let asked = 0
+    const fetches = yield* Queue.unbounded<ReadonlyArray<LogRecord>>()
+    const log = Layer.mock(EventLog, {
+      partitions: 1,
+      bootstrap: "nowhere",
+      partitionOf: () => 0,
+      bounds: () => Effect.succeed({ start: 0, end: 0 }),
+      ends: (positions) => Effect.succeed(positions.map(() => 0)),
+      appender: Effect.never,
+      onAppended: (_, listener) =>
+        Effect.sync(() => {
+          appended = listener
+        }),
+      reader: Effect.succeed({
+        fetch: (positions: ReadonlyArray<Position>) =>
+          Effect.suspend(() => {
+            asked += 1
+            const position = positions.find(({ topic }) => topic === "progress")!
+            return Effect.map(Queue.take(fetches), (records) => [
+              {
+                ...position,
+                records,
+                nextOffset: records.at(-1)!.offset + 1,
+                stableEnd: 0,
+                logStart: 0
+              }
+            ])
+          })
+      })
+    })
+    const following = yield* Layer.build(
+      layerLogFollower.pipe(Layer.provide([log, Layer.mock(EventStore, { ping: Effect.void })]))
+    )
+    const progress = Context.get(following, ProjectionProgress)
+    const publish = (offset: number, eventsNext: number) =>
+      appended!(
+        { topic: "progress", partition: 0, key: "0", value: progressValue(eventsNext) },
+        offset
+      )
+    publish(1, 20)
+    yield* progress.awaitOffset(0, { events: 20 })
+    // What was fetched before it was published, what another process published after it.
+    yield* Queue.offer(fetches, [progressRecord(0, 10)])
+    yield* Effect.sleep(1).pipe(Effect.repeat({ until: () => asked === 2 }))
+    assert.strictEqual(progress.partition(0).events_next, 20)
+    yield* Queue.offer(fetches, [progressRecord(1, 20), progressRecord(2, 30)])
+    yield* progress.awaitOffset(0, { events: 30 }).pipe(Effect.timeout("10 seconds"))
+    publish(2, 15)
+    assert.strictEqual(progress.partition(0).events_next, 30)
+    publish(3, 5)
+    assert.strictEqual(progress.partition(0).events_next, 5)
   }).pipe(Effect.scoped)
 )

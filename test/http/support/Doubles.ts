@@ -2,6 +2,7 @@
  * Everything behind the HTTP API, in memory: the real pure step of the sequencer over arrays, so
  * that sequence numbers, duplicates and idempotency are true, and switches for what may go wrong.
  */
+
 import { Deferred, Effect, Layer, Redacted, Stream } from "effect"
 import { ChainEnds } from "../../../src/actors/chainEnds/ChainEnds.ts"
 import { LiveFeed, TooManyStreams } from "../../../src/actors/feeds/LiveFeed.ts"
@@ -49,6 +50,7 @@ import {
   type CommandLogBusy,
   type CommandTooLarge
 } from "../../../src/services/commands/CommandLog.ts"
+import { makeRecentEvents, RecentEvents } from "../../../src/services/ingest/RecentEvents.ts"
 import { SignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
 import { type Break, Verifier, type VerifyRequest } from "../../../src/verify/Verifier.ts"
 import { layerProofs, ProofWorld, SIGNER } from "./ProofDoubles.ts"
@@ -107,6 +109,10 @@ export class World {
   /** Who a key belongs to. */
   readonly principals = new Map(Object.entries(principals))
   readonly streams: Array<{ readonly filter: EventFilter; readonly after: number | undefined }> = []
+  /** What the projection of this process has stored last. */
+  readonly recent = makeRecentEvents()
+  /** Whether the projection runs in this process. */
+  projects = false
   /** What the next `submit` fails with. */
   refuse: CommandLogBusy | CommandTooLarge | LogUnavailable | undefined
   /** Written, but nobody decides. */
@@ -160,6 +166,15 @@ export class World {
       hashes.push(hash)
     }
     this.proofs.stored.push(...changes.checkpoints)
+    if (this.projects) {
+      const { eventsNext } = this.state
+      const rows = events.map(({ body }, index) => ({
+        partition: 0,
+        offset: eventsNext - events.length + index,
+        body: Buffer.from(body)
+      }))
+      this.recent.keep(rows)
+    }
     for (const { attempt, receipt } of changes.receipts) {
       const final = { ...receipt, events_next: this.state.eventsNext }
       this.receipts.set(receipt.receipt_id, final)
@@ -437,6 +452,7 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     Layer.succeed(CommandLog, commandLog(world)),
     Layer.succeed(Receipts, receiptsOf(world)),
     storeOf(world),
+    Layer.succeed(RecentEvents, world.recent),
     layerTraces(world.traces),
     Layer.mock(EventErasures, {}),
     shareLinksOf(world),

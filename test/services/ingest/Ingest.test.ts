@@ -148,7 +148,11 @@ describe("Ingest", () => {
         yield* Effect.yieldNow
         assert.isUndefined(fiber.pollUnsafe())
         yield* Deferred.succeed(stage.visible, undefined)
-        assert.deepStrictEqual(yield* Fiber.join(fiber), { kind: "visible", receipt })
+        assert.deepStrictEqual(yield* Fiber.join(fiber), {
+          kind: "visible",
+          receipt,
+          isRepeat: false
+        })
       })
     )
   )
@@ -227,7 +231,11 @@ describe("Ingest", () => {
         const receipt = stage.receipt()
         stage.state = { status: "committed", receipt }
         yield* TestClock.adjust(100)
-        assert.deepStrictEqual(yield* Fiber.join(now), { kind: "visible", receipt })
+        assert.deepStrictEqual(yield* Fiber.join(now), {
+          kind: "visible",
+          receipt,
+          isRepeat: true
+        })
       })
     )
   )

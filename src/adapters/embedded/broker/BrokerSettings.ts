@@ -139,6 +139,12 @@ const commonOptions = (jars: string): ReadonlyArray<string> => [
 ]
 
 /**
+ * A request of half a region or more is allocated apart from the young generation and collected only
+ * with the old one. Transactions of 1.7 MB are below half of this.
+ */
+const G1_REGION = "-XX:G1HeapRegionSize=16m"
+
+/**
  * Arguments of the Java process that is the broker. Without the second compiler it starts with a
  * third less work, and its first 5 million records cost a third less too; later ones the same.
  */
@@ -146,6 +152,7 @@ export const brokerArguments = (jars: string, dataFolder: string): ReadonlyArray
   "-Xms128m",
   "-Xmx512m",
   "-XX:+UseG1GC",
+  G1_REGION,
   "-XX:+ExitOnOutOfMemoryError",
   `-XX:ErrorFile=${brokerPaths.logs}/java-error-%p.log`,
   folderArgument(dataFolder),

@@ -15,6 +15,8 @@ const require = createRequire(import.meta.url)
 export interface KafkaSettings {
   readonly brokers: ReadonlyArray<string>
   readonly clientId: string
+  /** True if no other program that runs uses this client id on this cluster. */
+  readonly isClientIdOwn?: boolean
   readonly tls?: tls.ConnectionOptions
   readonly sasl?: SASLOptions
   /**
@@ -151,6 +153,14 @@ export interface RawBroker {
   }
   connect(): Promise<void>
   isConnected(): boolean
+  describeGroups(request: { readonly groupIds: ReadonlyArray<string> }): Promise<{
+    readonly groups: ReadonlyArray<{
+      readonly errorCode: number
+      readonly groupId: string
+      readonly members: ReadonlyArray<{ readonly memberId: string; readonly clientId: string }>
+    }>
+  }>
+  leaveGroup(request: { readonly groupId: string; readonly memberId: string }): Promise<unknown>
   /** The newest version of a request that the broker and kafkajs both know. */
   lookupRequest(
     apiKey: number,

@@ -93,13 +93,16 @@ export const addPartitionsToTransaction = async (
   return { errorCode: codes.find((code) => code !== OPERATION_NOT_ATTEMPTED) ?? codes[0] ?? 0 }
 }
 
-/** Commit. Without an answer the outcome of the transaction is unknown. */
-export const commitTransaction = (
+export type TransactionEnd = "commit" | "abort"
+
+/** Without an answer the outcome of the transaction is unknown. */
+export const endTransaction = (
   broker: RawBroker,
   transactionalId: string,
-  identity: ProducerIdentity
+  identity: ProducerIdentity,
+  end: TransactionEnd
 ): Promise<{ readonly errorCode: number }> =>
   ask(broker, END_TXN, requests.EndTxn, {
     ...inTransaction(transactionalId, identity),
-    transactionResult: true
+    transactionResult: end === "commit"
   })
