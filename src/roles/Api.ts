@@ -4,7 +4,7 @@ import { layerChainEnds } from "../actors/chainEnds/ChainEndsOfLog.ts"
 import { layerLiveFeed } from "../actors/feeds/LiveFeed.ts"
 import { layerTraceFeed } from "../actors/feeds/TraceFeed.ts"
 import { Keys } from "../actors/follower/Keys.ts"
-import { layerLogFollower } from "../actors/follower/LogFollower.ts"
+import { Following, layerLogFollower } from "../actors/follower/LogFollower.ts"
 import { runSelfVerification } from "../actors/selfVerification/SelfVerification.ts"
 import { layerArchive } from "../adapters/archive/ArchiveZip.ts"
 import { layerChromium } from "../adapters/chromium/PdfRendererChromium.ts"
@@ -40,8 +40,9 @@ const layerSelfVerification = ({ selfVerifyEventsPerSecond }: Config) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const verifier = yield* Verifier
+      const { isAwaited } = yield* Following
       yield* runSelfVerification(
-        { eventsPerSecond: selfVerifyEventsPerSecond },
+        { eventsPerSecond: selfVerifyEventsPerSecond, isAwaited },
         ({ fromSequence, toSequence, tree }) =>
           verifier.verify({
             ...chainOfTree(tree),

@@ -77,6 +77,8 @@ class LogState {
   /** Per partition: progress below this offset is known from its writer, in this process. */
   readonly #progressNext: Array<number>
   readonly #waits = new Set<Wait>()
+  /** Requests that wait until what was decided is visible. */
+  visibleWaits = 0
   readonly registry = new RegistryTable()
   /** Why this process does not follow the log right now. */
   interrupted: string | undefined
@@ -305,6 +307,8 @@ export class Following extends Context.Service<
   {
     /** Why it does not right now; undefined while it does. */
     readonly interrupted: () => string | undefined
+    /** Whether a request of this process waits for a decision, or for its events to be visible. */
+    readonly isAwaited: () => boolean
   }
 >()("alk/Following") {}
 
@@ -382,7 +386,16 @@ const makeReceipts = (
     state,
     visible: (receipt) => {
       const partition = log.partitionOf(receipt.tenant_id)
-      return logState.until(() => isVisible(receipt, partition))
+      return Effect.acquireUseRelease(
+        Effect.sync(() => {
+          logState.visibleWaits += 1
+        }),
+        () => logState.until(() => isVisible(receipt, partition)),
+        () =>
+          Effect.sync(() => {
+            logState.visibleWaits -= 1
+          })
+      )
     }
   })
 }
@@ -455,7 +468,13 @@ const make = Effect.gen(function* () {
         caughtUp: (tree) => barrier(["state"], partitionOfTree(tree))
       })
     ),
-    Context.add(Following, Following.of({ interrupted: () => logState.interrupted })),
+    Context.add(
+      Following,
+      Following.of({
+        interrupted: () => logState.interrupted,
+        isAwaited: () => logState.decisions.size + logState.visibleWaits > 0
+      })
+    ),
     Context.add(Receipts, makeReceipts(logState, log, store, barrier)),
     Context.add(
       Heads,

@@ -13,6 +13,8 @@ import { Heads, headOf } from "../follower/Heads.ts"
 export interface SelfVerificationSettings {
   /** Events that are recomputed per second at most, in the long run; 0 turns it off. */
   readonly eventsPerSecond: number
+  /** Whether a request waits that a slice would delay. */
+  readonly isAwaited: () => boolean
 }
 
 /** Part of a chain. */
@@ -47,6 +49,9 @@ export type CheckSlice = (
 const SLICE_EVENTS_MAX = 16 * BLOCK_EVENTS
 /** Milliseconds between two slices at least: a slice costs something even if it is small. */
 const PAUSE_MS_MIN = 100
+/** A slice waits for requests so long at most: it comes to its turn under any load. */
+const YIELD_MAX = "5 seconds"
+const YIELD_POLL = "10 millis"
 /** Milliseconds after a complete pass before a chain is gone through again. */
 const PASS_PAUSE_MS = 10 * 60_000
 /** Time until all tenants are looked at again when there was nothing to do. */
@@ -194,7 +199,7 @@ const unavailableLogged = (failure: LogUnavailable | StoreUnavailable) =>
 
 /** Go the rounds for as long as the scope is open. */
 export const runSelfVerification = Effect.fnUntraced(function* (
-  { eventsPerSecond }: SelfVerificationSettings,
+  { eventsPerSecond, isAwaited }: SelfVerificationSettings,
   check: CheckSlice
 ) {
   const cursors = yield* Ref.make<ReadonlyMap<string, VerificationCursor>>(new Map())
@@ -202,12 +207,18 @@ export const runSelfVerification = Effect.fnUntraced(function* (
   const heads = yield* Heads
   const eventsMax = Math.max(1, Math.min(SLICE_EVENTS_MAX, eventsPerSecond))
 
+  const unawaited = Effect.sync(isAwaited).pipe(
+    Effect.repeat({ while: (awaited) => awaited, schedule: Schedule.spaced(YIELD_POLL) }),
+    Effect.timeoutOption(YIELD_MAX)
+  )
+
   /** Check one slice, take down what it says, and rest until it has had its time. */
   const verifyNext = Effect.fnUntraced(function* (
     cursor: VerificationCursor,
     slice: Slice,
     head: number
   ) {
+    yield* unawaited
     const started = yield* Clock.currentTimeMillis
     const report = yield* check(slice)
     const now = yield* Clock.currentTimeMillis

@@ -105,7 +105,8 @@ const verifying = <A, E, R>(
   lengths: Map<string, number>,
   check: (slice: Slice) => Effect.Effect<SliceReport, StoreUnavailable>,
   eventsPerSecond: number,
-  test: (errors: ReadonlyArray<string>) => Effect.Effect<A, E, R>
+  test: (errors: ReadonlyArray<string>) => Effect.Effect<A, E, R>,
+  isAwaited = () => false
 ) => {
   const errors: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) => {
@@ -116,7 +117,7 @@ const verifying = <A, E, R>(
     return { sequence_number: length, hash: "f".repeat(64), created_at: "" }
   }
   return Effect.gen(function* () {
-    yield* runSelfVerification({ eventsPerSecond }, check)
+    yield* runSelfVerification({ eventsPerSecond, isAwaited }, check)
     return yield* test(errors)
   }).pipe(
     Effect.scoped,
@@ -168,6 +169,34 @@ describe("self-verification", () => {
         yield* TestClock.adjust("5 seconds")
         assert.deepStrictEqual(ranges(slices.slice(done)), [[20_001, undefined]])
       })
+    )
+  })
+
+  it.effect("waits while a request does, and not for ever", () => {
+    let awaited = true
+    const slices: Array<Slice> = []
+    const check = (slice: Slice) =>
+      Effect.sync(() => {
+        slices.push(slice)
+        return fine(slice)
+      })
+    return verifying(
+      new Map([["acme", 100_000]]),
+      check,
+      1_024,
+      () =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust("4 seconds")
+          assert.lengthOf(slices, 0)
+          awaited = false
+          yield* TestClock.adjust("50 millis")
+          assert.lengthOf(slices, 1)
+          awaited = true
+          yield* TestClock.adjust("1 minute")
+          assert.isAtLeast(slices.length, 8)
+          assert.isAtMost(slices.length, 12)
+        }),
+      () => awaited
     )
   })
 
