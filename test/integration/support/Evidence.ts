@@ -131,7 +131,7 @@ export const project = Effect.fnUntraced(function* () {
   const before = (yield* lastProgress)?.offset ?? -1
   yield* projecting
   const log = yield* EventLog
-  const topics = ["events", "checkpoints"] as const
+  const topics = ["events", "checkpoints", "receipts"] as const
   const ends = yield* log.ends(topics.map((topic) => ({ topic, partition: 0 })))
   yield* eventually(
     Effect.map(
@@ -143,6 +143,7 @@ export const project = Effect.fnUntraced(function* () {
         && !progress.rebuilding
         && progress.events_next >= ends[0]!
         && progress.checkpoints_next >= ends[1]!
+        && progress.receipts_next >= ends[2]!
     )
   )
   return yield* listed
