@@ -11,11 +11,13 @@ const SERVER_SETTLE_MS = 70_000
 /** Starts it; comes back with the partitions that it works on right now. */
 export const startProjection = Effect.fnUntraced(function* (
   { engine, stores }: OpenedStore,
-  recent: RecentEvents["Service"]
+  /** Where the API of this process looks for new events first. */
+  recent: RecentEvents["Service"] | undefined
 ) {
   const settleMs = engine === undefined ? SERVER_SETTLE_MS : 0
   const opened = yield* stores
-  const store = keepingRecent(Context.get(opened, EventStore), recent)
+  const stored = Context.get(opened, EventStore)
+  const store = recent === undefined ? stored : keepingRecent(stored, recent)
   const { running } = yield* runProjection({ settleMs }).pipe(
     Effect.provideService(EventStore, store),
     Effect.provideContext(opened)

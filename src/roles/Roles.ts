@@ -88,7 +88,9 @@ export const startRoles = Effect.fnUntraced(function* (config: Config, report: R
     workers["sequencer"] = yield* withLog(startSequencer(config, parts))
   }
   if (has(config, "projection"))
-    workers["projection"] = yield* withLog(startProjection(store, recent))
+    workers["projection"] = yield* withLog(
+      startProjection(store, has(config, "api") ? recent : undefined)
+    )
   const api = has(config, "api") ? yield* withLog(startApi(config, parts)) : undefined
   if (embedsBroker(config)) yield* settled(Object.values(workers), log.partitions)
   const url = api?.url ?? (yield* workerUrl(config, workers))

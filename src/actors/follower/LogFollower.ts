@@ -197,7 +197,9 @@ class LogState {
       Deferred.doneUnsafe(waiting, Effect.succeed(decision))
     }
     if (kind !== "outcome") return
-    this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", { value, partition, offset })
+    // A copy: a slice would keep all that was fetched with it.
+    const receipt = { value: Buffer.from(value), partition, offset }
+    this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", receipt)
   }
 
   #keep(receiptId: string, kept: KeptReceipt): void {

@@ -361,12 +361,12 @@ const follow = Effect.fnUntraced(function* (
     reader.fetch(positionsOf(views), { waitMs: FETCH_WAIT_MS, maxBytes: FETCH_BYTES })
   )
   const work: Work = { assignment, appender, views, links, side, late: noReceipts(links) }
-  let pending = yield* Effect.forkChild(fetch)
+  let pending = yield* Effect.forkScoped(fetch)
   for (;;) {
     const fetched = yield* Fiber.join(pending)
     advance(views, fetched)
     // The next fetch is under way while this one is stored.
-    pending = yield* Effect.forkChild(fetch)
+    pending = yield* Effect.forkScoped(fetch)
     yield* project(work, fetched)
     yield* projectReceipts(work)
   }

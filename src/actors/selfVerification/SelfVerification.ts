@@ -50,7 +50,9 @@ const SLICE_EVENTS_MAX = 16 * BLOCK_EVENTS
 /** Milliseconds between two slices at least: a slice costs something even if it is small. */
 const PAUSE_MS_MIN = 100
 /** A slice waits for requests so long at most: it comes to its turn under any load. */
-const YIELD_MAX = "5 seconds"
+const YIELD_MAX = "500 millis"
+/** Events of a slice that delays nobody: it does not wait. */
+const SMALL_SLICE_EVENTS = 256
 const YIELD_POLL = "10 millis"
 /** Milliseconds after a complete pass before a chain is gone through again. */
 const PASS_PAUSE_MS = 10 * 60_000
@@ -218,8 +220,8 @@ export const runSelfVerification = Effect.fnUntraced(function* (
     slice: Slice,
     head: number
   ) {
-    yield* unawaited
     const started = yield* Clock.currentTimeMillis
+    if (slice.events > SMALL_SLICE_EVENTS) yield* unawaited
     const report = yield* check(slice)
     const now = yield* Clock.currentTimeMillis
     yield* Metric.update(verifiedEvents, report.events_checked)

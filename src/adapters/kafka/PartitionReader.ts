@@ -46,6 +46,7 @@ class ClusterReader {
   readonly #prefix: string
   /** A broker without new records delays its answer; the answers of the others do not wait for it. */
   readonly #pending = new Map<string, Pending>()
+  #isClosed = false
 
   constructor(cluster: RawCluster, prefix: string) {
     this.#cluster = cluster
@@ -56,6 +57,7 @@ class ClusterReader {
     positions: ReadonlyArray<Position>,
     limits: FetchLimits
   ): Promise<ReadonlyArray<Fetched>> {
+    if (this.#isClosed) throw new Error("the reader was closed")
     if (!this.#cluster.isConnected()) await this.#cluster.connect()
     await this.#cluster.addMultipleTargetTopics([
       ...new Set(positions.map(({ topic }) => topicName(this.#prefix, topic)))
@@ -78,11 +80,13 @@ class ClusterReader {
   }
 
   async disconnect(): Promise<void> {
+    this.#isClosed = true
     await this.#cluster.disconnect()
   }
 
   async forget(): Promise<void> {
     this.#pending.clear()
+    if (this.#isClosed) return
     await this.#cluster.refreshMetadata()
   }
 

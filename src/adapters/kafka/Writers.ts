@@ -16,6 +16,7 @@ import {
   WriterFenced
 } from "../../ports/EventLog.ts"
 import { AppendedRecords } from "./AppendedRecords.ts"
+import { checkPlaces, PlaceTaken } from "./ExpectedPlaces.ts"
 import { BatchSender, type PartitionRecords, toRequests } from "./protocol/BatchSender.ts"
 import {
   errorOfCode,
@@ -153,13 +154,21 @@ class Appender {
     const shouldContinue = () => !this.#connections.isClosed
     if (!shouldContinue()) throw new Error("the writer was closed")
     const sender = (this.#sender ??= await this.#makeSender(shouldContinue))
-    try {
-      for (const request of toRequests(this.#prefix, records)) {
-        const offsets = await sender.send(await sender.sequence(request), shouldContinue)
-        for (const [index, part] of request.entries()) {
-          this.#appended.written(part.records, offsets[index]!)
-        }
+    for (const request of toRequests(this.#prefix, records)) {
+      const offsets = await this.#written(sender, request, shouldContinue)
+      for (const [index, part] of request.entries()) {
+        this.#appended.written(part.records, offsets[index]!)
       }
+    }
+  }
+
+  async #written(
+    sender: BatchSender,
+    request: ReadonlyArray<PartitionRecords>,
+    shouldContinue: () => boolean
+  ): Promise<ReadonlyArray<number>> {
+    try {
+      return await sender.send(await sender.sequence(request), shouldContinue)
     } catch (error) {
       // Sequence numbers may be taken or not: a new producer id starts over at 0.
       this.#sender = undefined
@@ -208,28 +217,6 @@ export const makeAppender = (
 
 /** Offsets that the end of a transaction takes in each of its partitions. */
 const MARKER_RECORDS = 1
-
-/** Another writer has written to a partition that only this one writes to. */
-class PlaceTaken extends Error {}
-
-/**
- * `next` moves on after the records.
- * @throws PlaceTaken if records are not where they were expected
- */
-const checkPlaces = (
-  request: ReadonlyArray<PartitionRecords>,
-  bases: ReadonlyArray<number>,
-  next: Map<string, number>
-): void => {
-  for (const [index, part] of request.entries()) {
-    const expected = next.get(keyOf(part))
-    if (expected === undefined) continue
-    if (bases[index] !== expected) {
-      throw new PlaceTaken(`records are at ${bases[index]}, not at ${expected}`)
-    }
-    next.set(keyOf(part), expected + part.records.length)
-  }
-}
 
 /** One transaction after the other, until the first that fails. */
 class Transactions {
@@ -372,7 +359,7 @@ class Transactions {
       ])
       const [base, ...others] = await this.#sender.send(sequenced, shouldContinue)
       firstOffset ??= base!
-      if (base !== firstOffset + sent || others.length > 0) {
+      if (base! < 0 || base !== firstOffset + sent || others.length > 0) {
         throw new Error(`records are at ${base}, not at ${firstOffset + sent}: another writer?`)
       }
       sent += sequenced[0]!.count

@@ -28,7 +28,7 @@ export const CheckpointRecord = Schema.Struct({
     })
   ),
   tree_size: sequence("Events, or trace facts, that the tree covers, from the first."),
-  root_hash: sha256("RFC 9162 root over their hashes."),
+  root_hash: sha256("RFC 9162 root over their hashes; each leaf input is the 32 bytes of a hash."),
   created_at: time("When it was signed; not covered by the signature."),
   key_id: form(/^[0-9a-f]{8}$/u, "Which key signed."),
   note: text("The checkpoint itself: a C2SP tlog-checkpoint as signed note, Ed25519.")

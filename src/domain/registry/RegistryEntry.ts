@@ -152,10 +152,21 @@ const entityOf = (entry: RegistryEntry): Tenant | ApiKey | ShareLink | SigningKe
   }
 }
 
-export const registryKey = (entry: RegistryEntry): string => {
-  const entity = entityOf(entry)
-  return `${entry.kind}/${"key_id" in entity ? entity.key_id : entity.id}`
+/** By the kind: a newer version may have added a member `key_id` to any of the others. */
+const idOf = (entry: RegistryEntry): string => {
+  switch (entry.kind) {
+    case "tenant":
+      return entry.tenant.id
+    case "key":
+      return entry.key.id
+    case "link":
+      return entry.link.id
+    case "signing_key":
+      return entry.signing_key.key_id
+  }
 }
+
+export const registryKey = (entry: RegistryEntry): string => `${entry.kind}/${idOf(entry)}`
 
 /** The JSON of an entry. */
 export const registryValue = (entry: RegistryEntry): string => JSON.stringify(entityOf(entry))

@@ -175,6 +175,37 @@ const pendingReceipt = (receiptId: string) => {
   )
 }
 
+/** Reads the one event of a receipt; a conflict of its id has appended nothing. */
+const storedEventReader = Effect.gen(function* () {
+  const store = yield* EventStore
+  const log = yield* EventLog
+  const recent = yield* RecentEvents
+  const projection = yield* ProjectionProgress
+  return Effect.fnUntraced(function* (tenantId: string, { isRepeat, receipt }: Visible) {
+    const [conflict] = receipt.errors
+    if (conflict !== undefined) {
+      return yield* new ApiError({ code: "id_conflict", message: conflict.message, field: "id" })
+    }
+    const { duplicates, first_sequence_number: appended, ids } = receipt
+    if (appended !== undefined && !isRepeat) {
+      const body = recent.bodyOf({
+        partition: log.partitionOf(tenantId),
+        offset: receipt.events_next - 1,
+        tenantId,
+        sequenceNumber: appended
+      })
+      if (body !== undefined) return { body, status: 201 }
+    }
+    const sequence = appended ?? duplicates?.[0]?.sequence_number
+    const { final: deduplicate } = projection.of(tenantId)
+    const found = yield* store.byId(tenantId, ids[0]!, sequence, deduplicate)
+    const body = found?.body
+    return body === undefined
+      ? yield* unavailable("the event is committed, but can't be read for now")
+      : { body, status: appended === undefined ? 200 : 201 }
+  })
+})
+
 /** The handlers of IngestApi. */
 export const layerIngestHandlers = HttpApiBuilder.group(
   Api,
@@ -185,10 +216,6 @@ export const layerIngestHandlers = HttpApiBuilder.group(
     const ingest = yield* Ingest
     const quota = yield* Quota
     const receipts = yield* Receipts
-    const store = yield* EventStore
-    const log = yield* EventLog
-    const recent = yield* RecentEvents
-    const projection = yield* ProjectionProgress
     const secret = Redacted.value(redacted)
 
     /** Read, prepare and ingest; counted once the log has it. */
@@ -224,31 +251,7 @@ export const layerIngestHandlers = HttpApiBuilder.group(
       return { tenantId, items, outcome }
     })
 
-    /** Where the one event of a receipt is stored; a conflict of its id has appended nothing. */
-    const storedEvent = Effect.fnUntraced(function* (tenantId: string, outcome: Visible) {
-      const { isRepeat, receipt } = outcome
-      const [conflict] = receipt.errors
-      if (conflict !== undefined) {
-        return yield* new ApiError({ code: "id_conflict", message: conflict.message, field: "id" })
-      }
-      const { duplicates, first_sequence_number: appended, ids } = receipt
-      if (appended !== undefined && !isRepeat) {
-        const body = recent.bodyOf({
-          partition: log.partitionOf(tenantId),
-          offset: receipt.events_next - 1,
-          tenantId,
-          sequenceNumber: appended
-        })
-        if (body !== undefined) return { body, status: 201 }
-      }
-      const sequence = appended ?? duplicates?.[0]?.sequence_number
-      const { final: deduplicate } = projection.of(tenantId)
-      const found = yield* store.byId(tenantId, ids[0]!, sequence, deduplicate)
-      const body = found?.body
-      return body === undefined
-        ? yield* unavailable("the event is committed, but can't be read for now")
-        : { body, status: appended === undefined ? 200 : 201 }
-    })
+    const storedEvent = yield* storedEventReader
 
     return handlers
       .handleRaw(

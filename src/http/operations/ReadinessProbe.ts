@@ -11,6 +11,7 @@ import { currentTime } from "../../domain/Timestamp.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
 import { CommandLog } from "../../services/commands/CommandLog.ts"
+import { submitForDecision } from "../../services/commands/NewCommand.ts"
 import { Readiness, type ReadinessReport } from "./Readiness.ts"
 
 /** Time that a probe may take through log, sequencer and projection. */
@@ -47,8 +48,8 @@ const make = Effect.fnUntraced(function* (roles: ReadonlyArray<string>) {
     const reach = yield* Ref.make<Reach>("log")
     const attempt = crypto.randomUUID()
     yield* Effect.gen(function* () {
-      const decided = yield* receipts.expect(attempt)
-      yield* commands.submit(probeCommand(attempt), partition)
+      const command = probeCommand(attempt)
+      const decided = yield* submitForDecision(commands, receipts, command, partition)
       yield* Ref.set(reach, "sequencer")
       const decision = yield* decided
       if (decision.kind !== "outcome") return

@@ -100,6 +100,32 @@ const storedReceipt = Effect.fnUntraced(function* (tenantId: string, id: unknown
   return state.status === "pending" ? undefined : state.receipt
 })
 
+/**
+ * What a checkpoint that a caller kept asks for: the chain from its start up to the checkpoint's
+ * size has to lead to its root. The report at once if the checkpoint is forged.
+ */
+const openedCheckpoint = Effect.fnUntraced(function* (
+  checkpoints: Effect.Success<typeof signedCheckpoints>,
+  tenantId: string,
+  note: string
+) {
+  const ofTraces = treeNameOf(tenantId, "traces")
+  const chain = note.split("\n", 1)[0]?.endsWith(`/${ofTraces}`) === true ? "traces" : "events"
+  const opened = yield* checkpoints.open(treeNameOf(tenantId, chain), note)
+  if ("unreadable" in opened) return yield* invalid("checkpoint", opened.unreadable)
+  if (isForged(opened)) {
+    return { forged: yield* forgedCheckpointReport(tenantId, opened.treeSize, opened.problem) }
+  }
+  const request: VerifyRequest = {
+    tenantId,
+    chain,
+    toSequence: opened.treeSize,
+    requireHead: false,
+    checkpoints: [opened]
+  }
+  return request
+})
+
 /** The handlers of VerifyApi. */
 export const layerVerifyHandlers = HttpApiBuilder.group(
   Api,
@@ -119,29 +145,16 @@ export const layerVerifyHandlers = HttpApiBuilder.group(
         ? reportLines((onProgress) => verifier.verifyTenant({ ...request, onProgress }))
         : Effect.map(verifier.verifyTenant(request), (report) => json(report))
 
-    /** The chain from its start up to the checkpoint's size has to lead to its root. */
     const answerCheckpoint = Effect.fnUntraced(function* (
       tenantId: string,
       note: string,
       timeLimit: Pick<VerifyRequest, "timeLimitMs">,
       inLines: boolean
     ) {
-      const ofTraces = treeNameOf(tenantId, "traces")
-      const chain = note.split("\n", 1)[0]?.endsWith(`/${ofTraces}`) === true ? "traces" : "events"
-      const opened = yield* checkpoints.open(treeNameOf(tenantId, chain), note)
-      if ("unreadable" in opened) return yield* invalid("checkpoint", opened.unreadable)
-      if (isForged(opened)) {
-        return json(yield* forgedCheckpointReport(tenantId, opened.treeSize, opened.problem))
-      }
-      const request: VerifyRequest = {
-        tenantId,
-        chain,
-        toSequence: opened.treeSize,
-        requireHead: false,
-        checkpoints: [opened],
-        ...timeLimit
-      }
-      return yield* answer(request, inLines)
+      const opened = yield* openedCheckpoint(checkpoints, tenantId, note)
+      return "forged" in opened
+        ? json(opened.forged)
+        : yield* answer({ ...opened, ...timeLimit }, inLines)
     })
 
     return handlers

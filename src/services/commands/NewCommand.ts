@@ -28,9 +28,11 @@ const withdraw = (decision: Effect.Effect<Decision>): Effect.Effect<void> =>
 export const submitForDecision = Effect.fnUntraced(function* (
   commands: CommandLog["Service"],
   receipts: Receipts["Service"],
-  command: Command
+  command: Command,
+  /** A partition other than the tenant's, for probes. */
+  partition?: number
 ) {
   const decision = yield* receipts.expect(command.attempt)
-  yield* commands.submit(command).pipe(Effect.onError(() => withdraw(decision)))
+  yield* commands.submit(command, partition).pipe(Effect.onError(() => withdraw(decision)))
   return decision
 })

@@ -42,7 +42,8 @@ export const makeRecentEvents = (): RecentEvents["Service"] => {
       for (const row of rows) {
         const key = keyOf(row)
         bytes += row.body.length - (bodies.get(key)?.length ?? 0)
-        bodies.set(key, row.body)
+        // A copy: a slice would keep all that was fetched with it.
+        bodies.set(key, Buffer.from(row.body))
       }
       for (const [key, body] of bodies) {
         if (bodies.size <= EVENTS_MAX && bytes <= BYTES_MAX) break

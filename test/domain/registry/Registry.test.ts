@@ -514,6 +514,13 @@ describe("records of alk.registry", () => {
     )
   })
 
+  it("knows the key of a record to which a newer version has added a member", () => {
+    const newer = JSON.stringify({ ...link("one"), key_id: "0000abcd" })
+    const change = read("link/one", newer)
+    assert.strictEqual(change?.kind, "link")
+    assert.strictEqual(change && registryRecord(change).key, "link/one")
+  })
+
   it("of kinds that this version does not know are passed over", () => {
     assert.isUndefined(read("passkey/1", "{}"))
     assert.isUndefined(read("passkey/1", "no JSON"))

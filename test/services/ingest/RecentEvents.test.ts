@@ -53,6 +53,15 @@ it("forgets the oldest first, by number and by bytes, and keeps no part of a lar
   assert.isUndefined(recent.bodyOf(place(5_999, 2_000)))
 })
 
+it("keeps no more of what was fetched than the event", () => {
+  const recent = makeRecentEvents()
+  const { body } = row(1, 1)
+  const fetched = Buffer.concat([body, Buffer.alloc(1_000)])
+  recent.keep([{ partition: 0, offset: 1, body: fetched.subarray(0, body.length) }])
+  fetched.fill(0)
+  assert.strictEqual(recent.bodyOf(place(1, 1)), body.toString())
+})
+
 it("counts an event that is stored again once", () => {
   const recent = makeRecentEvents()
   for (let n = 0; n < 20; n++) recent.keep([row(1, 1, "x".repeat(1_048_576))])
