@@ -9,7 +9,7 @@ import { malformedRecords } from "../../src/actors/log/Malformed.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
 import { MAC_HEADER } from "../../src/domain/records/RecordHeaders.ts"
 import type { TopicKind } from "../../src/domain/records/Topics.ts"
-import type { LogRecord } from "../../src/ports/EventLog.ts"
+import { EventLog, type LogRecord } from "../../src/ports/EventLog.ts"
 import { CommandLog, layerCommandLog } from "../../src/services/commands/CommandLog.ts"
 import { asService, memoryCopy, takenOverBy } from "../support/Authenticated.ts"
 import { commandRecord, ingestCommand } from "../support/Events.ts"
@@ -298,6 +298,31 @@ describe("topics of an older version", () => {
           )
         )
         assert.deepStrictEqual(yield* ownSequences, [1, 2, 3])
+      })
+    )
+  )
+
+  it.live("are taken over by the faster of two that start, and the slower one goes by that", () =>
+    withView((prefix) =>
+      Effect.gen(function* () {
+        const log = yield* EventLog
+        const faster = asService({ prefix }, append([commandRecord(ingestCommand(TENANT, 1))]))
+        let isFirst = true
+        // The slower one has looked for a marker, in vain, when the faster one starts and writes.
+        const ends: typeof log.ends = (positions) =>
+          Effect.gen(function* () {
+            const found = yield* log.ends(positions)
+            if (isFirst) {
+              isFirst = false
+              yield* faster.pipe(Effect.provideService(EventLog, log), Effect.scoped, Effect.orDie)
+            }
+            return found
+          })
+        const slower = yield* takenOverBy({ prefix }).pipe(
+          Effect.provideService(EventLog, { ...log, ends })
+        )
+        assert.strictEqual(slower.get("commands/0"), 0)
+        assert.deepStrictEqual(yield* takenOverBy({ prefix }), slower)
       })
     )
   )

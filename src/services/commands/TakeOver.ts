@@ -158,9 +158,10 @@ const takeOverNow = Effect.fnUntraced(function* (
   const ends = yield* taking.log.ends(all)
   if (known === undefined) {
     for (const place of all) {
-      if (yield* holdsMacs(taking, reader, place)) {
-        return yield* lostMarker(taking.prefix, placeOf(place))
-      }
+      if (!(yield* holdsMacs(taking, reader, place))) continue
+      // Another process may have fenced this one: its marker is older than its first record.
+      const { marker } = yield* findMarker(taking, reader)
+      return marker ?? (yield* lostMarker(taking.prefix, placeOf(place)))
     }
   }
   const before = known && offsetsOf(known)
