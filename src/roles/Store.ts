@@ -1,16 +1,12 @@
 /**
  * The role store, and the query store of the other roles: the embedded engine or a server elsewhere.
  */
+
 import { Context, Effect, Layer, Scope } from "effect"
-import { layerCheckpointStore } from "../adapters/clickhouse/checkpoints/CheckpointStoreClickHouse.ts"
-import { layerHashTree } from "../adapters/clickhouse/checkpoints/HashTreeClickHouse.ts"
 import { ChdbEngine } from "../adapters/clickhouse/client/ChdbEngine.ts"
 import { ClickHouseConnection } from "../adapters/clickhouse/client/ClickHouseConnection.ts"
 import { StoreServer } from "../adapters/clickhouse/client/StoreServer.ts"
-import { layerClickHouse } from "../adapters/clickhouse/EventStoreClickHouse.ts"
-import { layerRecompute } from "../adapters/clickhouse/events/Recompute.ts"
-import { layerStoredTopics } from "../adapters/clickhouse/StoredTopicsClickHouse.ts"
-import { layerTraceStore } from "../adapters/clickhouse/TraceStoreClickHouse.ts"
+import { layerStores } from "../adapters/clickhouse/Stores.ts"
 import type { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import type { Config } from "../config/Config.ts"
 import { defined } from "../domain/Defined.ts"
@@ -32,16 +28,6 @@ const connectionOf = (config: Config, engine: ChdbEngine["Service"] | undefined)
     defined({ database, url, username: user, password, cluster })
   )
 }
-
-/** Everything that is asked of the query store. */
-const layerStores = Layer.mergeAll(
-  layerClickHouse,
-  layerTraceStore,
-  layerCheckpointStore,
-  layerStoredTopics,
-  layerHashTree,
-  layerRecompute
-)
 
 /** The query store, its schema up to date where this process needs it. */
 const storesOf = Effect.fnUntraced(function* (

@@ -1,14 +1,10 @@
 /** A database of the test's own in the store of the test machine, and a plain client beside it. */
+
 import { type ClickHouseClient, createClient } from "@clickhouse/client"
 import { Effect, Layer } from "effect"
 import { inject } from "vitest"
-import { layerCheckpointStore } from "../../src/adapters/clickhouse/checkpoints/CheckpointStoreClickHouse.ts"
-import { layerHashTree } from "../../src/adapters/clickhouse/checkpoints/HashTreeClickHouse.ts"
 import { ClickHouseConnection } from "../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
-import { layerClickHouse } from "../../src/adapters/clickhouse/EventStoreClickHouse.ts"
-import { layerRecompute } from "../../src/adapters/clickhouse/events/Recompute.ts"
-import { layerStoredTopics } from "../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
-import { layerTraceStore } from "../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
+import { layerStores } from "../../src/adapters/clickhouse/Stores.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 
 const layerMigrated = Layer.effectDiscard(EventStore.use((store) => store.migrate))
@@ -18,19 +14,7 @@ export const storeConnection = (database: string) =>
 
 /** Everything that is kept in the store, with its schema, in a new database. */
 export const storeLayer = (database: string) =>
-  layerMigrated.pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(
-        layerClickHouse,
-        layerTraceStore,
-        layerCheckpointStore,
-        layerStoredTopics,
-        layerHashTree,
-        layerRecompute
-      )
-    ),
-    Layer.provide(storeConnection(database))
-  )
+  layerMigrated.pipe(Layer.provideMerge(layerStores), Layer.provide(storeConnection(database)))
 
 /** What `storeLayer` provides. */
 export type Stores = Layer.Success<ReturnType<typeof storeLayer>>

@@ -4,8 +4,7 @@
  * read the result. Owns nothing that another process couldn't rebuild from the same topics.
  */
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
-import type { Head } from "../../domain/chain/Chains.ts"
-import { chainOfTree, treeNameOf } from "../../domain/chain/Chains.ts"
+import { chainOfTree, type Head, treeNameOf } from "../../domain/chain/Chains.ts"
 import { readCheckpoint } from "../../domain/chain/Checkpoint.ts"
 import { defined } from "../../domain/Defined.ts"
 import { reasonOf } from "../../domain/json/RecordFields.ts"
@@ -74,7 +73,7 @@ class LogState {
   readonly decisions = new Map<string, Deferred.Deferred<Decision>>()
   /** Per partition: receipts below this offset may have been evicted from memory. */
   readonly evictedBelow: Array<number>
-  /** Per partition: progress below this offset is known from its writer, in this process. */
+  /** Per partition: progress below this offset is known, from the topic or from its writer. */
   readonly #progressNext: Array<number>
   readonly #waits = new Set<Wait>()
   /** Requests that wait until what was decided is visible. */
@@ -92,10 +91,15 @@ class LogState {
 
   /** Progress that this process has published, before it comes back from the topic. */
   takePublished(partition: number, value: Buffer, offset: number): void {
-    if (offset < (this.#progressNext[partition] ?? Number.MAX_SAFE_INTEGER)) return
+    this.#takeProgress(partition, value, offset)
+    this.#resumeWaits()
+  }
+
+  /** An older one, which comes back from the topic, changes nothing. */
+  #takeProgress(partition: number, value: Buffer, offset: number): void {
+    if (offset < this.#progressNext[partition]!) return
     this.progress[partition] = readProgress(partition, value)
     this.#progressNext[partition] = offset + 1
-    this.#resumeWaits()
   }
 
   /** What could not be read of it comes back. */
@@ -149,10 +153,7 @@ class LogState {
       case "receipts":
         return this.#takeReceipt(partition, record)
       case "progress":
-        if (record.value !== null && record.offset >= this.#progressNext[partition]!) {
-          this.progress[partition] = readProgress(partition, record.value)
-          this.#progressNext[partition] = record.offset + 1
-        }
+        if (record.value !== null) this.#takeProgress(partition, record.value, record.offset)
         return
       case "state":
         return this.#takeState(partition, record)

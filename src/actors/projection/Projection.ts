@@ -236,26 +236,34 @@ interface Work {
   late: LateReceipts
 }
 
+/** Store batches for as long as the partitions are this process's, and publish that they are there. */
+const show = Effect.fnUntraced(function* (
+  { appender, assignment, views }: Work,
+  fetched: ReadonlyArray<Fetched>,
+  topics: ReadonlyArray<ProjectedTopic>,
+  batches: ReadonlyMap<string, ProjectedBatch>
+) {
+  yield* stillOwned(assignment)
+  for (const { topic } of topics) yield* batches.get(topic)!.store
+  yield* stillOwned(assignment)
+  yield* publishProgress(appender, views, fetched, topics)
+})
+
 /** Bring one fetch into the store but for its receipts, and publish that it is there. */
 const project = Effect.fnUntraced(function* (work: Work, fetched: ReadonlyArray<Fetched>) {
-  const { appender, assignment, late, links, side, views } = work
+  const { late, links, side, views } = work
   yield* learnLinks(links, side, fetched)
   const batches = yield* batchesOf(views, links, late, fetched)
-  yield* stillOwned(assignment)
-  for (const { topic } of shownFirst) yield* batches.get(topic)!.store
-  yield* stillOwned(assignment)
-  yield* publishProgress(appender, views, fetched, shownFirst)
+  yield* show(work, fetched, shownFirst, batches)
 })
 
 /** Store the receipts that wait, if it is time for that. */
 const projectReceipts = Effect.fnUntraced(function* (work: Work) {
-  const { appender, assignment, late, links, views } = work
+  const { late, links } = work
   if (!isDue(late, yield* Clock.currentTimeMillis)) return
   work.late = noReceipts(links)
-  yield* stillOwned(assignment)
-  yield* late.batch.store
-  yield* stillOwned(assignment)
-  yield* publishProgress(appender, views, late.fetched, [projectedReceipts])
+  const batches = new Map([[projectedReceipts.topic, late.batch]])
+  yield* show(work, late.fetched, [projectedReceipts], batches)
 })
 
 /**

@@ -51,7 +51,7 @@ const SLICE_EVENTS_MAX = 16 * BLOCK_EVENTS
 const PAUSE_MS_MIN = 100
 /** A slice waits for requests so long at most: it comes to its turn under any load. */
 const YIELD_MAX = "500 millis"
-/** Events of a slice that delays nobody: it does not wait. */
+/** A slice of at most so many events delays a request too little to wait for it. */
 const SMALL_SLICE_EVENTS = 256
 const YIELD_POLL = "10 millis"
 /** Milliseconds after a complete pass before a chain is gone through again. */

@@ -140,7 +140,7 @@ export class Draft implements StateChanges {
     this.#newestCheckpoints.set(treeOfCheckpoint(made), made)
   }
 
-  /** Why a command of this mark is a copy; remembers it if it is none. */
+  /** Why a command with this mark is a copy; remembers the mark if it is not one. */
   refusalOf(mark: WriterPosition, now: string): string | undefined {
     const last = this.writers.get(mark.writer) ?? this.#state.writers.get(mark.writer)
     const refusal = copyRefusal(mark, last, microsOf(now))

@@ -1,4 +1,4 @@
-/** Hands what was appended to those of this process who listen. */
+/** What this process has appended, passed on to listeners in the same process. */
 import { Effect, type Scope } from "effect"
 import type { TopicKind } from "../../domain/records/Topics.ts"
 import type { AppendedListener, NewRecord } from "../../ports/EventLog.ts"

@@ -1,6 +1,6 @@
 /**
  * Members of a consumer group whose program has ended without leaving. Kafka keeps each for the time
- * of its session, and gives its partitions to nobody else meanwhile: six seconds of every restart
+ * of its session, and gives its partitions to no other member meanwhile: six seconds of every restart
  * after a kill. A program that is alone on its broker knows that they are gone.
  */
 import { Effect, Schedule } from "effect"

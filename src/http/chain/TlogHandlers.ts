@@ -16,7 +16,7 @@ import { CurrentPrincipal } from "../server/Authorization.ts"
 import { NOTE_TYPE } from "./ProofContract.ts"
 import { TILE_TYPE, type tlogCheckpoint, type tlogEntries, type tlogTile } from "./TlogContract.ts"
 
-/** Seconds that a client may keep a full tile: a year, the usual value for ever. */
+/** Seconds that a client may keep a full tile: a year, the usual value where nothing ever changes. */
 const FULL_MAX_AGE_SECONDS = 31_536_000
 /** Seconds that a client may keep a partial tile: there will be a wider one. */
 const PARTIAL_MAX_AGE_SECONDS = 60
