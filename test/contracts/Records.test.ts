@@ -29,9 +29,9 @@ import {
   type Command,
   decodeCommand,
   encodeCommand,
-  type ItemError,
-  type PreparedEvent
+  type ItemError
 } from "../../src/domain/records/Command.ts"
+import type { PreparedEvent } from "../../src/domain/records/EventBatch.ts"
 import { noProgress } from "../../src/domain/records/Progress.ts"
 import type { StateRecord } from "../../src/domain/records/StateRecords.ts"
 import {

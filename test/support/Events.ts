@@ -1,10 +1,7 @@
 /** Real commands with real events, as accept makes them, for tests below the HTTP API. */
 import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
-import {
-  type Command,
-  encodeCommand,
-  type PreparedEvent
-} from "../../src/domain/records/Command.ts"
+import { type Command, encodeCommand } from "../../src/domain/records/Command.ts"
+import type { PreparedEvent } from "../../src/domain/records/EventBatch.ts"
 import { currentTime } from "../../src/domain/Timestamp.ts"
 import type { NewRecord } from "../../src/ports/EventLog.ts"
 import { prepareItem } from "../../src/services/ingest/Prepare.ts"

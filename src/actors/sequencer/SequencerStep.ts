@@ -11,10 +11,10 @@ import {
   type Command,
   hasWaited,
   type ItemError,
-  isSameBody,
-  type PreparedEvent
+  isSameBody
 } from "../../domain/records/Command.ts"
 import type { WriterPosition } from "../../domain/records/CommandWriter.ts"
+import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
 import type { Duplicate } from "../../domain/records/Receipt.ts"
 import type { WindowEntry } from "../../domain/records/StateRecords.ts"
 import { RECEIPTS_RETENTION_DAYS } from "../../domain/records/Topics.ts"

@@ -10,6 +10,7 @@ import { form, hex16, natural, tenantOrProbe, text, time } from "../Forms.ts"
 import { parseJson } from "../json/Json.ts"
 import { RegistryOperation } from "../registry/RegistryEntry.ts"
 import { decodeOperation, encodeOperation, TraceOperation } from "../traces/TraceOperation.ts"
+import type { PreparedEvent } from "./EventBatch.ts"
 import type { RecordContract } from "./RecordContract.ts"
 import {
   formatHeader,
@@ -20,22 +21,6 @@ import {
   WRITER_HEADER
 } from "./RecordHeaders.ts"
 import { FORMAT_HEADER } from "./Topics.ts"
-
-/** An event that has passed validation: canonical, hashed, ready to be given its place. */
-export interface PreparedEvent {
-  /** Place in the request, from 0. */
-  readonly index: number
-  readonly id: string
-  /** The stored JSON up to and including `metadata`, without the closing brace. */
-  readonly body: string
-  readonly contentHash: string
-  readonly detailsSalt?: string | undefined
-  readonly detailsHash?: string | undefined
-  /** 32 hex digits naming tenant and id; only if the client gave the id. */
-  readonly dedupKey?: string | undefined
-  /** 32 hex digits that two items share only if they were sent with the same content. */
-  readonly fingerprint?: string | undefined
-}
 
 export const ItemError = Schema.Struct({
   index: natural("Place of the item in the request."),

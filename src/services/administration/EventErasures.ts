@@ -8,7 +8,8 @@ import { type AuditEvent, RESERVED_ACTION_PREFIX } from "../../domain/events/Aud
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../domain/events/Erasure.ts"
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
 import { parseEvent } from "../../domain/events/StoredEvent.ts"
-import { BATCH_ITEMS_MAX, type PreparedEvent } from "../../domain/records/Command.ts"
+import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
+import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import {
   type IdempotencyKey,

@@ -13,9 +13,9 @@ import {
   type Command,
   type IdempotencyFingerprint,
   type ItemError,
-  type ItemWarning,
-  type PreparedEvent
+  type ItemWarning
 } from "../../domain/records/Command.ts"
+import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
 import type { Receipt } from "../../domain/records/Receipt.ts"
 import { currentTime, formatMicros } from "../../domain/Timestamp.ts"
 import type { TraceOperation } from "../../domain/traces/TraceOperation.ts"

@@ -33,7 +33,8 @@ import { canonicalize, flat, NotCanonicalizable, quote } from "../../domain/json
 import { type Fields, isObject } from "../../domain/json/Json.ts"
 import type { JsonObject } from "../../domain/json/StrictJson.ts"
 import { unknownField } from "../../domain/NearestName.ts"
-import { dedupKeyOf, type PreparedEvent } from "../../domain/records/Command.ts"
+import { dedupKeyOf } from "../../domain/records/Command.ts"
+import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
 import { currentTime, parseTimestamp } from "../../domain/Timestamp.ts"
 
 export interface PrepareLimits {

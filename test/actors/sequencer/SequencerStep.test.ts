@@ -17,11 +17,8 @@ import { type ReceivedCommand, step } from "../../../src/actors/sequencer/Sequen
 import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import { linkHash } from "../../../src/domain/events/HashChain.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
-import {
-  type Command,
-  dedupKeyOf,
-  type PreparedEvent
-} from "../../../src/domain/records/Command.ts"
+import { type Command, dedupKeyOf } from "../../../src/domain/records/Command.ts"
+import type { PreparedEvent } from "../../../src/domain/records/EventBatch.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
