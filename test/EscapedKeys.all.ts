@@ -17,7 +17,7 @@ import { recompute } from "../src/domain/events/HashChain.ts"
 import { canonicalize } from "../src/domain/json/CanonicalJson.ts"
 import { parseJson, parseJsonWith } from "../src/domain/json/Json.ts"
 import type { JsonObject } from "../src/domain/json/StrictJson.ts"
-import { decodeCommand } from "../src/domain/records/Command.ts"
+import { decodeCommand } from "../src/domain/records/CommandBytes.ts"
 import { readRegistryRecord } from "../src/domain/registry/RegistryEntry.ts"
 import {
   factDetailsHash,
@@ -142,7 +142,7 @@ const entries = {
 
 /** What reads a text of one object, and such a text. */
 const readers: ReadonlyArray<readonly [string, (text: string) => unknown, string]> = [
-  ["a command's first line", (text) => decodeCommand(Buffer.from(text)), command],
+  ["a command's first line", (text) => decodeCommand(Buffer.from(text), 1), command],
   ["an operation on a trace", decodeOperation, '{"index":0,"op":"span.end","spanId":"s"}'],
   ...Object.entries(entries).map(
     ([key, entry]) =>

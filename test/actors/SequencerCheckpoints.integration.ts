@@ -22,6 +22,7 @@ import { type ReceivedCommand, step } from "../../src/actors/sequencer/Sequencer
 import { type CheckpointRecord, openNote, signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
+import { toBatch } from "../../src/domain/records/EventBatch.ts"
 import type { StateRecord } from "../../src/domain/records/StateRecords.ts"
 import { HEAD_PREFIX } from "../../src/domain/records/StateRecords.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
@@ -58,12 +59,14 @@ const toArrival = ({ events, executions, tenantId }: Wish, offset: number): Rece
     receiptId: `rcp-${offset}`,
     attempt: `attempt-${offset}`,
     receivedAt: NOW,
-    events: Array.from({ length: events === "checkpoint" ? 0 : events }, (_, index) => ({
-      index,
-      id: `e-${offset}-${index}`,
-      body: `{"id":"e-${offset}-${index}"`,
-      contentHash: sha256Hex(`${offset}/${index}`)
-    })),
+    events: toBatch(
+      Array.from({ length: events === "checkpoint" ? 0 : events }, (_, index) => ({
+        index,
+        id: `e-${offset}-${index}`,
+        body: `{"id":"e-${offset}-${index}"`,
+        contentHash: sha256Hex(`${offset}/${index}`)
+      }))
+    ),
     errors: [],
     warnings: []
   }

@@ -16,6 +16,7 @@ import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
 import { makeReceiptId, SYSTEM_TENANT, uuidv7 } from "../../src/domain/Identifiers.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
 import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
+import { toBatch } from "../../src/domain/records/EventBatch.ts"
 import {
   RECEIPT_HEADER,
   TENANT_HEADER,
@@ -88,21 +89,23 @@ const command = (tenantId: string, count: number, more: Partial<Command> = {}): 
   receiptId: makeReceiptId(SECRET, tenantId, uuidv7()),
   attempt: crypto.randomUUID(),
   receivedAt: NOW,
-  events: Array.from({ length: count }, (_, index) => {
-    const prepared = prepareItem(
-      {
-        ...(index % 2 === 0 ? { id: `evt-${index}` } : {}),
-        actor: { id: "user-ü", type: "human", email: "a@example.com" },
-        action: "document.read",
-        resource: { id: "doc/1", type: "document" },
-        outcome: "success",
-        metadata: { index, "😀": ["\t\n", null, 1.5] }
-      },
-      { index, mode: "single", tenantId, acceptedAt: NOW, secret: SECRET }
-    )
-    if ("error" in prepared) throw new Error(prepared.error.message)
-    return prepared.ok
-  }),
+  events: toBatch(
+    Array.from({ length: count }, (_, index) => {
+      const prepared = prepareItem(
+        {
+          ...(index % 2 === 0 ? { id: `evt-${index}` } : {}),
+          actor: { id: "user-ü", type: "human", email: "a@example.com" },
+          action: "document.read",
+          resource: { id: "doc/1", type: "document" },
+          outcome: "success",
+          metadata: { index, "😀": ["\t\n", null, 1.5] }
+        },
+        { index, mode: "single", tenantId, acceptedAt: NOW, secret: SECRET }
+      )
+      if ("error" in prepared) throw new Error(prepared.error.message)
+      return prepared.ok
+    })
+  ),
   errors: [],
   warnings: [],
   ...more
@@ -330,7 +333,8 @@ const checkRecord = (topic: TopicKind, line: Line): string => {
   if (line.headers[RECEIPT_HEADER] === "of-bytes" && topic === "commands") return kind!
   if (value === undefined && LEAVING.has(kind!)) return kind!
   assert.isDefined(value, `${topic}: an unexpected tombstone`)
-  assert.isUndefined(faultInValue(kind!, record.value), `${topic}: ${JSON.stringify(line)}`)
+  const fault = faultInValue(kind!, record.value, Number(line.headers[FORMAT_HEADER]))
+  assert.isUndefined(fault, `${topic}: ${JSON.stringify(line)}`)
   return kind!
 }
 

@@ -77,8 +77,59 @@ const unpackWindow = (value: Buffer): ReadonlyArray<unknown> =>
     }
   })
 
-/** What is wrong with the value of a record, read as the schema of this name says. */
-export const faultInValue = (name: string, value: Buffer): string | undefined => {
+const ENTRY_BYTES = 128
+
+/** The events of a command of format 2, from where their number is: entry and body of each. */
+const unpackEvents = (value: Buffer, start: number): ReadonlyArray<unknown> => {
+  const count = value.readUInt32LE(start)
+  const bodies = value.subarray(start + 4 + count * ENTRY_BYTES)
+  return Array.from({ length: count }, (_, index) => {
+    const entry = value.subarray(start + 4 + index * ENTRY_BYTES)
+    const offset = entry.readUInt32LE(0)
+    const flags = entry[14]!
+    return {
+      index: entry.readUInt32LE(8),
+      id_length: entry.readUInt16LE(12),
+      ...(flags & 1
+        ? {
+            details_salt: entry.toString("hex", 16, 32),
+            details_hash: entry.toString("hex", 32, 64)
+          }
+        : {}),
+      content_hash: entry.toString("hex", 64, 96),
+      ...(flags & 2
+        ? {
+            dedup_key: entry.toString("hex", 96, 112),
+            fingerprint: entry.toString("hex", 112, 128)
+          }
+        : {}),
+      body: bodies.toString("utf8", offset, offset + entry.readUInt32LE(4))
+    }
+  })
+}
+
+const faultInCommand = (value: Buffer, format: number): string | undefined => {
+  const isBinary = format === 2
+  const headerEnd = isBinary ? 4 + value.readUInt32LE(0) : undefined
+  const [first, ...lines] = isBinary
+    ? [value.toString("utf8", 4, headerEnd)]
+    : value.toString().split("\n")
+  const header = JSON.parse(first!) as { readonly kind: string }
+  const faults = isBinary
+    ? unpackEvents(value, headerEnd!).map((event) => faultIn("command", event, "event"))
+    : lines.map((line) =>
+        header.kind === "trace"
+          ? faultIn("command", JSON.parse(line), "traceLine")
+          : faultIn("command", line, "eventLine")
+      )
+  return faultIn("command", header) ?? faults.find((fault) => fault !== undefined)
+}
+
+/**
+ * What is wrong with the value of a record, read as the schema of this name says. `format`: that of
+ * its header `alk-format`.
+ */
+export const faultInValue = (name: string, value: Buffer, format = 1): string | undefined => {
   switch (name) {
     case "quarantine":
       return faultIn(name, value.toString("base64"))
@@ -86,16 +137,8 @@ export const faultInValue = (name: string, value: Buffer): string | undefined =>
       return value.length % WINDOW_ENTRY_BYTES === 0
         ? faultIn(name, unpackWindow(value))
         : `${value.length} bytes are no whole entries`
-    case "command": {
-      const [first, ...lines] = value.toString().split("\n")
-      const header = JSON.parse(first!) as { readonly kind: string }
-      const faults = lines.map((line) =>
-        header.kind === "trace"
-          ? faultIn(name, JSON.parse(line), "traceLine")
-          : faultIn(name, line, "eventLine")
-      )
-      return faultIn(name, header) ?? faults.find((fault) => fault !== undefined)
-    }
+    case "command":
+      return faultInCommand(value, format)
     default:
       return faultIn(name, JSON.parse(value.toString()))
   }

@@ -2,6 +2,7 @@
  * What the program writes is what the published schemas say: records made by its own functions
  * pass, and the same records with any one thing wrong do not.
  */
+import { readFileSync } from "node:fs"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { advance, stateRecords } from "../../src/actors/sequencer/Changelog.ts"
@@ -25,13 +26,9 @@ import {
   uuidv7
 } from "../../src/domain/Identifiers.ts"
 import { auditEventHeaders } from "../../src/domain/records/CloudEvent.ts"
-import {
-  type Command,
-  decodeCommand,
-  encodeCommand,
-  type ItemError
-} from "../../src/domain/records/Command.ts"
-import type { PreparedEvent } from "../../src/domain/records/EventBatch.ts"
+import type { Command, ItemError } from "../../src/domain/records/Command.ts"
+import { decodeCommand, encodeCommand } from "../../src/domain/records/CommandBytes.ts"
+import { type PreparedEvent, toBatch } from "../../src/domain/records/EventBatch.ts"
 import { noProgress } from "../../src/domain/records/Progress.ts"
 import type { StateRecord } from "../../src/domain/records/StateRecords.ts"
 import {
@@ -48,6 +45,10 @@ import { prepareItem } from "../../src/services/ingest/Prepare.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { faultIn, faultInValue, kindsOf, publishedNames } from "./Published.ts"
 
+const commandsOfFormat1 = JSON.parse(
+  readFileSync("test/domain/records/commandsOfFormat1.json", "utf8")
+) as ReadonlyArray<string>
+
 const NOW = "2026-11-21T12:00:00.000000Z"
 const SECRET = "a secret of the tests that is long enough"
 
@@ -60,7 +61,7 @@ const prepare = (tenantId: string, items: ReadonlyArray<Record<string, unknown>>
     if ("ok" in prepared) events.push(prepared.ok)
     else errors.push({ index, ...prepared.error })
   })
-  return { events, errors }
+  return { events: toBatch(events), errors }
 }
 
 const command = (
@@ -204,9 +205,10 @@ const commands: ReadonlyArray<Command> = [
 
 const receivedCommands: ReadonlyArray<ReceivedCommand> = [
   ...commands.map((sent, offset): ReceivedCommand => {
-    const value = Buffer.from(encodeCommand(sent))
+    const { format, value } = encodeCommand(sent)
+    const bytes = Buffer.from(value)
     const mark = { writer: "1795262400000000-0a0b0c0d", number: offset + 1 }
-    return { offset, value, mark, command: decodeCommand(value) }
+    return { offset, value: bytes, mark, command: decodeCommand(bytes, format) }
   }),
   {
     offset: commands.length,
@@ -268,9 +270,16 @@ const schemaOf = {
 const entryOf = ({ kind }: RegistryEntry): string => schemaOf[kind]
 
 describe("records of the program pass their schema", () => {
-  it("commands, every line of them", () => {
+  it("commands, every line and every event of them", () => {
     for (const sent of commands) {
-      assert.isUndefined(faultInValue("command", Buffer.from(encodeCommand(sent))))
+      const { format, value } = encodeCommand(sent)
+      assert.isUndefined(faultInValue("command", Buffer.from(value), format))
+    }
+  })
+
+  it("commands of format 1, as an earlier version has written them", () => {
+    for (const value of commandsOfFormat1) {
+      assert.isUndefined(faultInValue("command", Buffer.from(value), 1))
     }
   })
 
@@ -391,8 +400,10 @@ interface Sample {
   readonly part?: string
 }
 
-const firstLine = (sent: Command): Record<string, unknown> =>
-  JSON.parse(encodeCommand(sent).split("\n")[0]!)
+const headOfCommand = (sent: Command): Record<string, unknown> => {
+  const value = Buffer.from(encodeCommand(sent).value)
+  return JSON.parse(value.toString("utf8", 4, 4 + value.readUInt32LE(0)))
+}
 
 const samples: ReadonlyArray<Sample> = [
   { name: "audit-event", sample: { ...exampleEvent } },
@@ -402,8 +413,8 @@ const samples: ReadonlyArray<Sample> = [
   { name: "progress", sample: { ...noProgress(0) } },
   { name: "registry-api-key", sample: { ...key } },
   { name: "registry-tenant", sample: { id: "acme", name: "Acme", created_at: NOW } },
-  { name: "command", sample: firstLine(commands[3]!) },
-  { name: "command", sample: firstLine(commands[9]!) },
+  { name: "command", sample: headOfCommand(commands[3]!) },
+  { name: "command", sample: headOfCommand(commands[9]!) },
   { name: "state-head", sample: headOf("head/acme") },
   { name: "state-trace-head", sample: headOf("trace-head/acme") },
   { name: "state-checkpoint", sample: headOf("checkpoint/acme") },
@@ -483,7 +494,7 @@ describe("broken records fail their schema", () => {
   })
 
   it("an event line with a field less, a field more, a wrong mark or a line feed", () => {
-    const line = encodeCommand(commands[0]!).split("\n")[2]!
+    const line = commandsOfFormat1[0]!.split("\n")[2]!
     const fields = line.split("\t")
     assert.isUndefined(faultIn("command", line, "eventLine"))
     assert.strictEqual(fields.length, 8)
@@ -539,10 +550,11 @@ describe("the forms in the schemas", () => {
     fc.assert(
       fc.property(fc.array(items, { minLength: 1, maxLength: 5 }), (sent) => {
         const made = command("acme", sent)
-        accepted += made.events.length
-        const value = Buffer.from(encodeCommand(made))
-        assert.isUndefined(faultInValue("command", value))
-        const received = { offset: 0, value, command: decodeCommand(value) }
+        accepted += made.events.count
+        const encoded = encodeCommand(made)
+        const value = Buffer.from(encoded.value)
+        assert.isUndefined(faultInValue("command", value, encoded.format))
+        const received = { offset: 0, value, command: decodeCommand(value, encoded.format) }
         const own = emptyState(0, 1, { dedup: 10, idempotency: 10 })
         for (const { body } of step(own, [received], checkpointSigner, NOW).events) {
           assert.isUndefined(faultInValue("audit-event", Buffer.from(body)), body)

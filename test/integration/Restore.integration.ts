@@ -6,7 +6,9 @@ import { clearChangelog } from "../../src/cli/Repair.ts"
 import { type ChainLink, linkOf } from "../../src/domain/chain/ChainLink.ts"
 import { GENESIS_HASH } from "../../src/domain/chain/Chains.ts"
 import { sha256Hex } from "../../src/domain/Identifiers.ts"
-import { type Command, dedupKeyOf, encodeCommand } from "../../src/domain/records/Command.ts"
+import { type Command, dedupKeyOf } from "../../src/domain/records/Command.ts"
+import { encodeCommand } from "../../src/domain/records/CommandBytes.ts"
+import { eventsOf, toBatch } from "../../src/domain/records/EventBatch.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
 import { KIND_HEADER } from "../../src/domain/records/RecordHeaders.ts"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
@@ -29,32 +31,48 @@ const command = (n: number, count = 1, content = "same"): Command => ({
   receiptId: `rcp-${n}`,
   attempt: `attempt-${n}`,
   receivedAt: "2026-11-21T12:00:00.000000Z",
-  events: Array.from({ length: count }, (_, index) => {
-    const id = `e-${n % 100}-${index}`
-    return {
-      index,
-      id,
-      body: `{"id":"${id}"`,
-      contentHash: sha256Hex(`${n}/${index}`),
-      dedupKey: dedupKeyOf("acme", id),
-      fingerprint: sha256Hex(content).slice(0, 32)
-    }
-  }),
+  events: toBatch(
+    Array.from({ length: count }, (_, index) => {
+      const id = `e-${n % 100}-${index}`
+      return {
+        index,
+        id,
+        body: `{"id":"${id}"`,
+        contentHash: sha256Hex(`${n}/${index}`),
+        dedupKey: dedupKeyOf("acme", id),
+        fingerprint: sha256Hex(content).slice(0, 32)
+      }
+    })
+  ),
   errors: [],
   warnings: []
 })
 
-const toRecord = (wanted: Command, format = 1): NewRecord => ({
+const toRecord = (
+  wanted: Command,
+  { format, value }: { readonly format: number; readonly value: string | Buffer } = encodeCommand(
+    wanted
+  )
+): NewRecord => ({
   topic: "commands",
   partition: 0,
   key: wanted.tenantId,
-  value: encodeCommand(wanted),
+  value,
   headers: {
     "alk-format": String(format),
     "alk-receipt": wanted.receiptId,
     "alk-tenant": wanted.tenantId
   }
 })
+
+/** A command as versions before format 2 have written it. */
+const inFormat1 = (wanted: Command): NewRecord => {
+  const { events, ...header } = wanted
+  const lines = eventsOf(events).map(({ body, contentHash, dedupKey, fingerprint, id, index }) =>
+    [index, contentHash, "-", "-", dedupKey, fingerprint, JSON.stringify(id), body].join("\t")
+  )
+  return toRecord(wanted, { format: 1, value: [JSON.stringify(header), ...lines].join("\n") })
+}
 
 const receipts = readAll("receipts").pipe(
   Effect.map((records) =>
@@ -342,15 +360,43 @@ describe("a sequencer that starts", () => {
     )
   )
 
+  it.live("applies commands of format 1 and 2 in their order, and reads both for a rebuild", () =>
+    withLog((topics) =>
+      Effect.gen(function* () {
+        yield* append([
+          inFormat1(command(1, 3)),
+          toRecord(command(2, 2)),
+          inFormat1(command(102, 2)),
+          toRecord(command(101, 3))
+        ])
+        const { links, receipts: found } = yield* runUntil(4)
+        assertChain(links, 5)
+        const added = found.map(({ duplicates = [], ids }) => ids.length - duplicates.length)
+        assert.deepStrictEqual(added, [3, 2, 0, 0])
+        yield* loseTopic(topics, "state")
+        yield* append([
+          toRecord(command(201, 3)),
+          inFormat1(command(202, 2)),
+          inFormat1(command(3))
+        ])
+        const after = yield* runUntil(7)
+        assertChain(after.links, 6)
+        const repeated = after.receipts.slice(4).map(({ duplicates = [] }) => duplicates.length)
+        assert.deepStrictEqual(repeated, [3, 2, 0])
+      })
+    )
+  )
+
   it.live("stops at a command of a newer format, with everything before it applied", () =>
     withLog(() =>
       Effect.gen(function* () {
-        yield* append([toRecord(command(1)), toRecord(command(2), 2)])
+        const newer = toRecord(command(2), { ...encodeCommand(command(2)), format: 3 })
+        yield* append([toRecord(command(1)), newer])
         const result = yield* Effect.flip(runUntil(2))
-        assertRefused(result, /offset 1 has format 2.*upgrade/)
+        assertRefused(result, /offset 1 has format 3, this program reads up to 2: upgrade/)
         assert.strictEqual((yield* readAll("events")).length, 1)
         assert.strictEqual((yield* readAll("quarantine")).length, 0)
-        assertRefused(yield* Effect.flip(runUntil(2)), /offset 1 has format 2/)
+        assertRefused(yield* Effect.flip(runUntil(2)), /offset 1 has format 3/)
       })
     )
   )

@@ -1,7 +1,8 @@
 /** Real commands with real events, as accept makes them, for tests below the HTTP API. */
 import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
-import { type Command, encodeCommand } from "../../src/domain/records/Command.ts"
-import type { PreparedEvent } from "../../src/domain/records/EventBatch.ts"
+import type { Command } from "../../src/domain/records/Command.ts"
+import { encodeCommand } from "../../src/domain/records/CommandBytes.ts"
+import { type PreparedEvent, toBatch } from "../../src/domain/records/EventBatch.ts"
 import { currentTime } from "../../src/domain/Timestamp.ts"
 import type { NewRecord } from "../../src/ports/EventLog.ts"
 import { prepareItem } from "../../src/services/ingest/Prepare.ts"
@@ -43,19 +44,24 @@ export const ingestCommand = (
   receiptId: makeReceiptId(TEST_SECRET, tenantId, uuidv7()),
   attempt: crypto.randomUUID(),
   receivedAt: currentTime(),
-  events: Array.from({ length: count }, (_, index) => preparedEvent(tenantId, index, fields)),
+  events: toBatch(
+    Array.from({ length: count }, (_, index) => preparedEvent(tenantId, index, fields))
+  ),
   errors: [],
   warnings: []
 })
 
-export const commandRecord = (command: Command, partition = 0): NewRecord => ({
-  topic: "commands",
-  partition,
-  key: command.tenantId,
-  value: encodeCommand(command),
-  headers: {
-    "alk-format": "1",
-    "alk-receipt": command.receiptId,
-    "alk-tenant": command.tenantId
+export const commandRecord = (command: Command, partition = 0): NewRecord => {
+  const { format, value } = encodeCommand(command)
+  return {
+    topic: "commands",
+    partition,
+    key: command.tenantId,
+    value,
+    headers: {
+      "alk-format": String(format),
+      "alk-receipt": command.receiptId,
+      "alk-tenant": command.tenantId
+    }
   }
-})
+}

@@ -14,6 +14,7 @@ import {
 } from "../../src/actors/sequencer/Sequencer.ts"
 import { makeReceiptId, uuidv7 } from "../../src/domain/Identifiers.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
+import { EMPTY_BATCH } from "../../src/domain/records/EventBatch.ts"
 import { noProgress, type Progress } from "../../src/domain/records/Progress.ts"
 import type { Receipt } from "../../src/domain/records/Receipt.ts"
 import { ATTEMPT_HEADER } from "../../src/domain/records/RecordHeaders.ts"
@@ -44,7 +45,7 @@ export const traceCommand = (
   receiptId: makeReceiptId(TEST_SECRET, tenantId, uuidv7()),
   attempt: crypto.randomUUID(),
   receivedAt: currentTime(),
-  events: [],
+  events: EMPTY_BATCH,
   errors: [],
   warnings: [],
   traces: operations.map((operation, index) => ({ ...operation, index }))

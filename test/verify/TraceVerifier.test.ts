@@ -10,6 +10,7 @@ import { advance } from "../../src/actors/sequencer/Changelog.ts"
 import { emptyState } from "../../src/actors/sequencer/SequencerState.ts"
 import { step } from "../../src/actors/sequencer/SequencerStep.ts"
 import { signerOf } from "../../src/domain/chain/Checkpoint.ts"
+import { EMPTY_BATCH } from "../../src/domain/records/EventBatch.ts"
 import { noProgress } from "../../src/domain/records/Progress.ts"
 import {
   eraseFact,
@@ -53,7 +54,7 @@ const factsOf = (operations: ReadonlyArray<object>): ReadonlyArray<string> => {
       receiptId: "r",
       attempt: "a",
       receivedAt,
-      events: [],
+      events: EMPTY_BATCH,
       errors: [],
       warnings: [],
       traces: [operation]

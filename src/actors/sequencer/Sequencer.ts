@@ -9,7 +9,8 @@ import {
   checkpointHeaders,
   traceFactHeaders
 } from "../../domain/records/CloudEvent.ts"
-import { CommandUnreadable, decodeCommand } from "../../domain/records/Command.ts"
+import { COMMAND_FORMAT_MAX } from "../../domain/records/Command.ts"
+import { CommandUnreadable, decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
 import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
 import type { Receipt, ReceiptRecordKind } from "../../domain/records/Receipt.ts"
 import {
@@ -125,20 +126,20 @@ const receivedCommandOf = (
     // Nothing of it counts: a receipt that it names may be that of another command.
     return { offset, value, unreadable: refused, tenantId: undefined, receiptId: undefined }
   }
-  const format = Number(headerText(record, FORMAT_HEADER) ?? FORMAT_VERSION)
-  if (format > FORMAT_VERSION) {
+  const format = formatIn(record.headers[FORMAT_HEADER])
+  if (format > COMMAND_FORMAT_MAX) {
     return new PartitionRefused({
       partition,
       message:
         `the command at offset ${record.offset} has format ${format}, this program reads up to `
-        + `${FORMAT_VERSION}: upgrade the sequencers first`
+        + `${COMMAND_FORMAT_MAX}: upgrade the sequencers first`
     })
   }
   const { offset, value } = record
   const mark = readWriterPosition(headerText(record, WRITER_HEADER) ?? "")
   const place = { offset, value, ...(mark === undefined ? {} : { mark }) }
   try {
-    return { ...place, command: decodeCommand(value) }
+    return { ...place, command: decodeCommand(value, format) }
   } catch (error) {
     return {
       ...place,
@@ -255,9 +256,7 @@ const followingRecords = (
 
 /** Events or facts that a received command becomes, about. */
 const weightOf = (received: ReceivedCommand): number =>
-  "command" in received
-    ? received.command.events.length + (received.command.traces?.length ?? 0)
-    : 0
+  "command" in received ? received.command.events.count + (received.command.traces?.length ?? 0) : 0
 
 /** Cut received commands into transactions of bounded size; one command is never cut. */
 const toChunks = (

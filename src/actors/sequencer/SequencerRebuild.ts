@@ -13,10 +13,13 @@ import {
 import { NEXT_KEY } from "../../domain/chain/KeyLine.ts"
 import { Frontier } from "../../domain/chain/MerkleTree.ts"
 import { RecordFields } from "../../domain/json/RecordFields.ts"
-import { type Command, decodeCommand, dedupKeyOf } from "../../domain/records/Command.ts"
+import { type Command, dedupKeyOf } from "../../domain/records/Command.ts"
+import { decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
 import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
+import { eventsOf } from "../../domain/records/EventBatch.ts"
 import { COMMAND_HEADER, WRITER_HEADER } from "../../domain/records/RecordHeaders.ts"
 import type { StateRecord, TreeSigner, WindowEntry } from "../../domain/records/StateRecords.ts"
+import { FORMAT_HEADER } from "../../domain/records/Topics.ts"
 import { checkNotOlder } from "../../domain/registry/Registry.ts"
 import { readRegistryRecord } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryTable } from "../../domain/registry/RegistryTable.ts"
@@ -196,7 +199,7 @@ const readCommands = (
     }
     const take = (command: Command) => {
       let conflict = false
-      const items = [...command.events, ...(command.traces ?? [])] as ReadonlyArray<{
+      const items = [...eventsOf(command.events), ...(command.traces ?? [])] as ReadonlyArray<{
         readonly dedupKey?: string
         readonly fingerprint?: string
       }>
@@ -222,7 +225,7 @@ const readCommands = (
         if (record.refused !== undefined) continue
         takeWriter(record)
         try {
-          take(decodeCommand(record.value))
+          take(decodeCommand(record.value, formatIn(record.headers[FORMAT_HEADER])))
         } catch {
           // Set aside when it was applied.
         }

@@ -14,7 +14,7 @@ import {
   isSameBody
 } from "../../domain/records/Command.ts"
 import type { WriterPosition } from "../../domain/records/CommandWriter.ts"
-import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
+import { eventsOf, type PreparedEvent } from "../../domain/records/EventBatch.ts"
 import type { Duplicate } from "../../domain/records/Receipt.ts"
 import type { WindowEntry } from "../../domain/records/StateRecords.ts"
 import { RECEIPTS_RETENTION_DAYS } from "../../domain/records/Topics.ts"
@@ -110,7 +110,7 @@ const applyEvents = (draft: Draft, command: Command, now: string): Outcome => {
   const dedup: Array<WindowEntry> = []
   const own = new Map<string, WindowEntry>()
   let head = draft.head(command.tenantId)
-  for (const event of command.events) {
+  for (const event of eventsOf(command.events)) {
     const { dedupKey, fingerprint } = event
     const earlier =
       dedupKey === undefined
@@ -266,7 +266,7 @@ const quarantine = (draft: Draft, received: ReceivedCommand, reason: string, now
   const error = { code: "unreadable_command", message: `quarantined: ${reason}` }
   if ("command" in received) {
     const { command, offset } = received
-    addReceipt(draft, command.attempt, failed(command, offset, command.events.length, error))
+    addReceipt(draft, command.attempt, failed(command, offset, command.events.count, error))
   } else if (received.receiptId !== undefined && received.tenantId !== undefined) {
     const { offset, receiptId, tenantId } = received
     addReceipt(draft, receiptId, failed({ receiptId, tenantId, receivedAt: now }, offset, 0, error))

@@ -1,19 +1,16 @@
 /**
- * One accepted request on its way to the sequencer, and its form on `alk.commands`: a line of JSON
- * with what concerns the whole request, then one line of tab-separated fields per event, or one of
- * JSON per operation on traces. Events are already canonical and hashed; their JSON is not parsed
- * again before they are stored.
+ * One accepted request on its way to the sequencer, and the contract of its record on
+ * `alk.commands`. Events are already canonical and hashed; their JSON is not parsed again before
+ * they are stored. CommandBytes.ts writes and reads the record.
  */
 import { hash } from "node:crypto"
 import { Schema } from "effect"
-import { form, hex16, natural, tenantOrProbe, text, time } from "../Forms.ts"
-import { parseJson } from "../json/Json.ts"
+import { form, hex16, natural, sha256, tenantOrProbe, text, time } from "../Forms.ts"
 import { RegistryOperation } from "../registry/RegistryEntry.ts"
-import { decodeOperation, encodeOperation, TraceOperation } from "../traces/TraceOperation.ts"
-import type { PreparedEvent } from "./EventBatch.ts"
+import { TraceOperation } from "../traces/TraceOperation.ts"
+import { EVENT_ENTRY_BYTES, type EventBatch } from "./EventBatch.ts"
 import type { RecordContract } from "./RecordContract.ts"
 import {
-  formatHeader,
   MAC_HEADER,
   macHeader,
   RECEIPT_HEADER,
@@ -65,7 +62,7 @@ export const hasWaited = (fingerprint: string): boolean =>
 export const commandKinds = ["ingest", "trace", "registry", "checkpoint", "probe"] as const
 export type CommandKind = (typeof commandKinds)[number]
 
-/** The first line of a command. */
+/** What concerns the whole request. */
 export const CommandHeader = Schema.Struct({
   kind: Schema.Literals(commandKinds),
   tenantId: tenantOrProbe("Whose chain is written."),
@@ -81,7 +78,7 @@ export type CommandHeader = typeof CommandHeader.Type
 
 /** A `registry` command has an operation; its one event is appended only if that is granted. */
 export interface Command extends CommandHeader {
-  readonly events: ReadonlyArray<PreparedEvent>
+  readonly events: EventBatch
   /** The operations of a `trace` command, in the order of the request. */
   readonly traces?: ReadonlyArray<TraceOperation>
 }
@@ -90,113 +87,28 @@ export interface Command extends CommandHeader {
 export const dedupKeyOf = (tenantId: string, id: string): string =>
   hash("sha256", `alk-dedup\n${tenantId}\n${id}`, "hex").slice(0, 32)
 
-/** A record of `alk.commands` that is not what this program writes. */
-export class CommandUnreadable extends Error {
-  override readonly name = "CommandUnreadable"
-}
-
-const NONE = "-"
-const FIELDS = 8
-
-const encodeEvent = (event: PreparedEvent): string =>
-  `${event.index}\t${event.contentHash}\t${event.detailsSalt ?? NONE}\t${event.detailsHash ?? NONE}`
-  + `\t${event.dedupKey ?? NONE}\t${event.fingerprint ?? NONE}\t${JSON.stringify(event.id)}`
-  + `\t${event.body}`
-
-/** The value of the command's record. Compact JSON holds no raw tab or line feed. */
-export const encodeCommand = (command: Command): string => {
-  const { events, traces, ...header } = command
-  const lines = [JSON.stringify(header)]
-  for (const event of events) lines.push(encodeEvent(event))
-  for (const operation of traces ?? []) lines.push(encodeOperation(operation))
-  return lines.join("\n")
-}
-
-const HEX_64 = /^[0-9a-f]{64}$/
-const HEX_32 = /^[0-9a-f]{32}$/
-
-const optional = (field: string, form: RegExp): string | undefined => {
-  if (field === NONE) return undefined
-  if (!form.test(field)) throw new CommandUnreadable(`unexpected field ${field.slice(0, 80)}`)
-  return field
-}
-
-/** Hot path: by hand, once per event. */
-const decodeEvent = (line: string): PreparedEvent => {
-  const fields = line.split("\t")
-  const [index, contentHash, salt, hash, dedup, print, id, body] = fields
-  if (fields.length !== FIELDS || body === undefined || !HEX_64.test(contentHash!)) {
-    throw new CommandUnreadable(`an event line with ${fields.length} fields`)
-  }
-  const name: unknown = parseJson(id!)
-  if (typeof name !== "string") throw new CommandUnreadable("an event whose id is no text")
-  const detailsSalt = optional(salt!, HEX_32)
-  const detailsHash = optional(hash!, HEX_64)
-  const dedupKey = optional(dedup!, HEX_32)
-  const fingerprint = optional(print!, HEX_32)
-  return {
-    index: Number(index),
-    id: name,
-    body,
-    contentHash: contentHash!,
-    ...(detailsSalt === undefined ? {} : { detailsSalt }),
-    ...(detailsHash === undefined ? {} : { detailsHash }),
-    ...(dedupKey === undefined ? {} : { dedupKey }),
-    ...(fingerprint === undefined ? {} : { fingerprint })
-  }
-}
-
-const decodeTrace = (line: string): TraceOperation => {
-  const operation = decodeOperation(line)
-  if (operation === undefined) throw new CommandUnreadable("a line without an operation")
-  return operation
-}
-
-/** The canonical microsecond form of a time. */
-const MICROS_FORM = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
-
-/** Hot path: what the MAC can't say by itself, checked by hand. Operations are rare. */
-const isHeader = (value: unknown): value is CommandHeader => {
-  if (typeof value !== "object" || value === null) return false
-  const header = value as Partial<Record<keyof CommandHeader, unknown>>
-  return (
-    commandKinds.includes(header.kind as CommandKind)
-    && typeof header.tenantId === "string"
-    && typeof header.receiptId === "string"
-    && typeof header.attempt === "string"
-    && typeof header.receivedAt === "string"
-    && MICROS_FORM.test(header.receivedAt)
-    && Array.isArray(header.errors)
-    && Array.isArray(header.warnings)
-    && (header.operation === undefined || isOperation(header.operation))
-  )
-}
-
-const isOperation = Schema.is(RegistryOperation)
-
-/** Read a command back. Throws CommandUnreadable on anything that `encodeCommand` didn't write. */
-export const decodeCommand = (value: Buffer | null): Command => {
-  if (value === null) throw new CommandUnreadable("a command without a value")
-  const lines = value.toString("utf8").split("\n")
-  let header: unknown
-  try {
-    header = parseJson(lines[0]!)
-  } catch (cause) {
-    throw new CommandUnreadable("the first line is not JSON", { cause })
-  }
-  if (!isHeader(header)) throw new CommandUnreadable("the first line is not a command")
-  if (header.kind === "trace") {
-    return { ...header, events: [], traces: lines.slice(1).map(decodeTrace) }
-  }
-  const events: Array<PreparedEvent> = []
-  for (let line = 1; line < lines.length; line++) events.push(decodeEvent(lines[line]!))
-  return { ...header, events }
-}
-
 /** Events of one batch. */
 export const BATCH_ITEMS_MAX = 1_000
 
-const eventFields = [
+/** Version of a command's record, in the header `alk-format`. */
+export type CommandFormat = 1 | 2
+
+/**
+ * The format in which a command of this kind is written: commands with events are bytes, the
+ * others lines of text.
+ */
+export const formatOf: Readonly<Record<CommandKind, CommandFormat>> = {
+  ingest: 2,
+  registry: 2,
+  trace: 1,
+  checkpoint: 1,
+  probe: 1
+}
+
+/** The newest format that this version reads. */
+export const COMMAND_FORMAT_MAX: CommandFormat = 2
+
+const lineFields = [
   "index",
   "content_hash",
   "details_salt or -",
@@ -207,28 +119,60 @@ const eventFields = [
   "the stored JSON up to and including metadata, without its closing brace"
 ]
 
-/** The line of an event. */
+/** The line of an event in format 1. */
 const EventLine = form(
   new RegExp(
     String.raw`^(?:0|[1-9][0-9]*)\t[0-9a-f]{64}\t(?:-|[0-9a-f]{32})\t(?:-|[0-9a-f]{64})`
       + String.raw`\t(?:-|[0-9a-f]{32})\t(?:-|[0-9a-f]{32})\t"[^\t\n]+"\t\{"id":[^\t\n]+$`,
     "u"
   ),
-  `One event: ${eventFields.join(", ")}; with one tab between two fields.`
+  `One event of format 1: ${lineFields.join(", ")}; with one tab between two fields.`
 )
+
+/** What an entry of format 2 and its body unpack to. */
+const UnpackedEvent = Schema.Struct({
+  index: natural("Bytes 8 to 11: place of the item in the request."),
+  id_length: natural(
+    "Bytes 12 and 13: bytes of the id's JSON text without its quotes, which follows the first 7 "
+      + "bytes of the body."
+  ),
+  details_salt: Schema.optionalKey(hex16("Bytes 16 to 31, if bit 0 of byte 14 is set.")),
+  details_hash: Schema.optionalKey(sha256("Bytes 32 to 63, if bit 0 of byte 14 is set.")),
+  content_hash: sha256("Bytes 64 to 95."),
+  dedup_key: Schema.optionalKey(hex16("Bytes 96 to 111, if bit 1 of byte 14 is set.")),
+  fingerprint: Schema.optionalKey(hex16("Bytes 112 to 127, if bit 1 of byte 14 is set.")),
+  body: form(
+    /^\{"id":"[^\t\n]+$/u,
+    "As many bytes of the bodies as bytes 4 to 7 say, from the offset in bytes 0 to 3: the stored "
+      + "JSON up to and including metadata, without its closing brace."
+  )
+}).annotate({
+  description:
+    `One event of format 2, unpacked: an entry of ${EVENT_ENTRY_BYTES} bytes, numbers `
+    + "little-endian, what is absent zero, and its body."
+})
+
+const descriptionOfRecord = [
+  "One accepted request of up to 1000 events, validated and hashed. The header alk-format says how",
+  "the value is read. Format 1 is UTF-8 text: a first line of compact JSON, described here, then a",
+  "line of the form of $defs/eventLine for each event, or in a command of the kind trace one like",
+  "$defs/traceLine for each operation, in the order of the request; lines are separated by one line",
+  "feed. Format 2 is binary: the length of the same JSON (4 bytes, unsigned, little-endian), the",
+  "JSON, the number of events (4 bytes), their entries, their bodies one after the other; each event",
+  "unpacks to $defs/event. Commands of the kinds ingest and registry are written in format 2, the",
+  "others in format 1; both are read."
+].join(" ")
 
 export const commandRecord: RecordContract = {
   name: "command",
   topic: "commands",
   title: "Command",
-  description:
-    "One accepted request of up to 1000 events, validated and hashed. The value is UTF-8 text: a "
-    + "first line of compact JSON, described here, then a line of the form of $defs/eventLine for "
-    + "each event, or in a command of the kind trace one like $defs/traceLine for each operation, "
-    + "in the order of the request. Lines are separated by one line feed.",
+  description: descriptionOfRecord,
   key: tenantOrProbe("The tenant; probes are written to each partition explicitly."),
   headers: Schema.Struct({
-    [FORMAT_HEADER]: formatHeader,
+    [FORMAT_HEADER]: Schema.Literals(["1", "2"]).annotate({
+      description: "Version of the record's form. A reader stops at a version above its own."
+    }),
     [RECEIPT_HEADER]: text("The receiptId, readable even where the value is not."),
     [TENANT_HEADER]: tenantOrProbe("The tenantId, readable even where the value is not."),
     [WRITER_HEADER]: form(
@@ -238,5 +182,5 @@ export const commandRecord: RecordContract = {
     [MAC_HEADER]: macHeader
   }),
   value: CommandHeader,
-  parts: { eventLine: EventLine, traceLine: TraceOperation }
+  parts: { eventLine: EventLine, event: UnpackedEvent, traceLine: TraceOperation }
 }

@@ -7,6 +7,7 @@ import { Following } from "../../actors/follower/LogFollower.ts"
 import { Receipts } from "../../actors/follower/Receipts.ts"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import type { Command } from "../../domain/records/Command.ts"
+import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
 import { EventLog } from "../../ports/EventLog.ts"
 import { EventStore } from "../../ports/EventStore.ts"
@@ -27,7 +28,7 @@ const probeCommand = (attempt: string): Command => ({
   receiptId: attempt,
   attempt,
   receivedAt: currentTime(),
-  events: [],
+  events: EMPTY_BATCH,
   errors: [],
   warnings: []
 })

@@ -9,6 +9,7 @@ import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import type { Receipts } from "../../actors/follower/Receipts.ts"
 import { SYSTEM_TENANT } from "../../domain/Identifiers.ts"
 import type { Command } from "../../domain/records/Command.ts"
+import { toBatch } from "../../domain/records/EventBatch.ts"
 import type { RegistryOperation } from "../../domain/registry/RegistryEntry.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 import type { CommandLog } from "../commands/CommandLog.ts"
@@ -49,7 +50,7 @@ export const systemCommand = (redacted: Redacted.Redacted, act: SystemAct): Comm
   const event = { actor: { id: actor, type: "system" }, action, resource, metadata }
   return {
     ...newCommand("ingest", secret, SYSTEM_TENANT),
-    events: [prepareOwnEvent(event, { index: 0, tenantId: SYSTEM_TENANT, secret })]
+    events: toBatch([prepareOwnEvent(event, { index: 0, tenantId: SYSTEM_TENANT, secret })])
   }
 }
 

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import type { Decision, Receipts } from "../../actors/follower/Receipts.ts"
 import { makeReceiptId, uuidv7 } from "../../domain/Identifiers.ts"
 import type { Command, CommandKind } from "../../domain/records/Command.ts"
+import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
 import type { CommandLog } from "./CommandLog.ts"
 
@@ -15,7 +16,7 @@ export const newCommand = (kind: CommandKind, secret: string, tenantId: string):
   receiptId: makeReceiptId(secret, tenantId, uuidv7()),
   attempt: crypto.randomUUID(),
   receivedAt: currentTime(),
-  events: [],
+  events: EMPTY_BATCH,
   errors: [],
   warnings: []
 })

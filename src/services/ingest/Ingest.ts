@@ -15,7 +15,7 @@ import {
   type ItemError,
   type ItemWarning
 } from "../../domain/records/Command.ts"
-import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
+import { type PreparedEvent, toBatch } from "../../domain/records/EventBatch.ts"
 import type { Receipt } from "../../domain/records/Receipt.ts"
 import { currentTime, formatMicros } from "../../domain/Timestamp.ts"
 import type { TraceOperation } from "../../domain/traces/TraceOperation.ts"
@@ -240,7 +240,10 @@ const make = Effect.fnUntraced(function* (secret: string) {
       receiptId,
       attempt: crypto.randomUUID(),
       receivedAt,
-      ...items,
+      events: toBatch(items.events),
+      errors: items.errors,
+      warnings: items.warnings,
+      ...(items.traces === undefined ? {} : { traces: items.traces }),
       ...(idempotency === undefined ? {} : { idempotency: idempotency.mark })
     }
     if (request.until === "written" && idempotency === undefined) {

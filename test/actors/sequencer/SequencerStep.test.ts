@@ -18,7 +18,7 @@ import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
 import { linkHash } from "../../../src/domain/events/HashChain.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { type Command, dedupKeyOf } from "../../../src/domain/records/Command.ts"
-import type { PreparedEvent } from "../../../src/domain/records/EventBatch.ts"
+import { type PreparedEvent, toBatch } from "../../../src/domain/records/EventBatch.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
@@ -74,7 +74,7 @@ const toArrival = (wanted: Request, offset: number): ReceivedCommand => {
     receiptId: `rcp-${offset}`,
     attempt: `attempt-${offset}`,
     receivedAt: NOW,
-    events: wanted.items.map((item, index) => toEvent(tenantId, item, index, offset)),
+    events: toBatch(wanted.items.map((item, index) => toEvent(tenantId, item, index, offset))),
     errors: [],
     warnings: [],
     ...(wanted.key === undefined

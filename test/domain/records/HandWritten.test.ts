@@ -11,12 +11,9 @@ import { exampleFactPlace } from "../../../src/contracts/ExampleFact.ts"
 import { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { parseEvent } from "../../../src/domain/events/StoredEvent.ts"
 import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
-import {
-  type Command,
-  CommandHeader,
-  decodeCommand,
-  encodeCommand
-} from "../../../src/domain/records/Command.ts"
+import { type Command, CommandHeader } from "../../../src/domain/records/Command.ts"
+import { decodeCommand, encodeCommand } from "../../../src/domain/records/CommandBytes.ts"
+import { EMPTY_BATCH } from "../../../src/domain/records/EventBatch.ts"
 import { Receipt, readReceipt } from "../../../src/domain/records/Receipt.ts"
 import { StoredHead } from "../../../src/domain/records/StateRecords.ts"
 import {
@@ -163,6 +160,14 @@ interface Reader {
   readonly read: (json: string) => unknown
 }
 
+/** The JSON of a command's head, as format 2 begins. */
+const asBytes = (json: string): Buffer => {
+  const value = Buffer.alloc(4 + Buffer.byteLength(json) + 4)
+  value.writeUInt32LE(value.length - 8)
+  value.write(json, 4)
+  return value
+}
+
 const readers: ReadonlyArray<Reader> = [
   { name: "receipts", schema: Receipt, samples: [receipt], read: readReceipt },
   {
@@ -187,7 +192,13 @@ const readers: ReadonlyArray<Reader> = [
     name: "first lines of commands",
     schema: CommandHeader,
     samples: [header],
-    read: (json) => decodeCommand(Buffer.from(json))
+    read: (json) => decodeCommand(Buffer.from(json), 1)
+  },
+  {
+    name: "heads of commands in format 2",
+    schema: CommandHeader,
+    samples: [header],
+    read: (json) => decodeCommand(asBytes(json), 2)
   }
 ]
 
@@ -297,18 +308,21 @@ describe("lines of commands", () => {
     const command = {
       ...header,
       kind: "trace",
-      events: [],
+      events: EMPTY_BATCH,
       traces: operations
     } as unknown as Command
-    assert.deepStrictEqual(decodeCommand(Buffer.from(encodeCommand(command))), command)
+    const { format, value } = encodeCommand(command)
+    assert.strictEqual(format, 1)
+    assert.deepStrictEqual(decodeCommand(Buffer.from(value), format), command)
   })
 
   it("refuse an operation on the registry that is none", () => {
     const operation = { op: "create_tenant", tenant: { id: "acme", created_at: NOW } }
     const line = (value: unknown) =>
       Buffer.from(JSON.stringify({ ...header, kind: "registry", operation: value }))
-    assert.deepStrictEqual(decodeCommand(line(operation)).operation as unknown, operation)
-    assert.throws(() => decodeCommand(line({ ...operation, op: "create" })), "not a command")
-    assert.throws(() => decodeCommand(line({ op: "create_tenant" })), "not a command")
+    assert.deepStrictEqual(decodeCommand(line(operation), 1).operation as unknown, operation)
+    const refused = "not that of a command"
+    assert.throws(() => decodeCommand(line({ ...operation, op: "create" }), 1), refused)
+    assert.throws(() => decodeCommand(line({ op: "create_tenant" }), 1), refused)
   })
 })

@@ -26,7 +26,8 @@ import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { type EventFilter, matches } from "../../../src/domain/events/EventFilter.ts"
 import { eraseEvent } from "../../../src/domain/events/HashChain.ts"
 import { SYSTEM_TENANT } from "../../../src/domain/Identifiers.ts"
-import { type Command, decodeCommand, encodeCommand } from "../../../src/domain/records/Command.ts"
+import type { Command } from "../../../src/domain/records/Command.ts"
+import { decodeCommand, encodeCommand } from "../../../src/domain/records/CommandBytes.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
 import { currentTime } from "../../../src/domain/Timestamp.ts"
@@ -149,8 +150,9 @@ export class World {
 
   decide(command: Command): void {
     const now = currentTime()
-    const value = Buffer.from(encodeCommand(command))
-    const arrival = { offset: this.state.applied + 1, value, command: decodeCommand(value) }
+    const { format, value: written } = encodeCommand(command)
+    const value = Buffer.from(written)
+    const arrival = { offset: this.state.applied + 1, value, command: decodeCommand(value, format) }
     const changes = step(this.state, [arrival], { serviceName: "alk", signer: SIGNER }, now)
     const { events, traces } = changes
     advance(this.state, changes, {

@@ -13,6 +13,7 @@ import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
 import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../../src/domain/events/Erasure.ts"
 import { emptyFilter } from "../../../src/domain/events/EventFilter.ts"
 import type { Command } from "../../../src/domain/records/Command.ts"
+import { toBatch } from "../../../src/domain/records/EventBatch.ts"
 import type { Progress } from "../../../src/domain/records/Progress.ts"
 import { currentTime } from "../../../src/domain/Timestamp.ts"
 import { EventLog } from "../../../src/ports/EventLog.ts"
@@ -73,7 +74,7 @@ export const erasureOf = ({
     }
   )
   if ("error" in prepared) throw new Error(prepared.error.message)
-  return { ...ingestCommand(tenant_id, 0), events: [prepared.ok] }
+  return { ...ingestCommand(tenant_id, 0), events: toBatch([prepared.ok]) }
 }
 
 const textsOf = (topic: "checkpoints" | "events") =>

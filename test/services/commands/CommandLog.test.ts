@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Latch, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { decodeCommand } from "../../../src/domain/records/Command.ts"
+import { decodeCommand } from "../../../src/domain/records/CommandBytes.ts"
 import { WRITER_HEADER } from "../../../src/domain/records/RecordHeaders.ts"
 import { MESSAGE_BYTES_MAX, SEND_RECORDS_MAX } from "../../../src/domain/records/Topics.ts"
 import { EventLog, LogUnavailable, type NewRecord } from "../../../src/ports/EventLog.ts"
@@ -49,7 +49,8 @@ describe("the queue before the log", () => {
           ["commands", "acme", 3]
         ]
       )
-      const first = decodeCommand(Buffer.from(records[0]!.value!))
+      const first = decodeCommand(Buffer.from(records[0]!.value!), 2)
+      assert.strictEqual(records[0]!.headers!["alk-format"], "2")
       assert.strictEqual(first.tenantId, "acme")
     }).pipe(Effect.provide(layer))
   })
