@@ -51,6 +51,18 @@ export interface NewRecord {
   readonly headers?: Headers
 }
 
+/**
+ * Records of one partition that are bytes already, too many for an object each. They are one batch:
+ * `records` holds `count` of them in the form of Kafka's record batches of format 2, offsets from 0,
+ * times like the batch's. The bytes are the writer's until the commit has ended.
+ */
+export interface PackedRecords {
+  readonly topic: TopicKind
+  readonly partition: number
+  readonly count: number
+  readonly records: Buffer
+}
+
 export interface Position {
   readonly topic: TopicKind
   readonly partition: number
@@ -103,7 +115,7 @@ export interface TransactionalWriter {
    * unusable: throw it away.
    */
   commit(
-    first: ReadonlyArray<NewRecord>,
+    first: ReadonlyArray<NewRecord | PackedRecords>,
     then: (placed: Placed) => ReadonlyArray<NewRecord>
   ): Effect.Effect<void, LogUnavailable | WriterFenced>
 }

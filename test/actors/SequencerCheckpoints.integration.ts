@@ -27,6 +27,7 @@ import type { StateRecord } from "../../src/domain/records/StateRecords.ts"
 import { HEAD_PREFIX } from "../../src/domain/records/StateRecords.ts"
 import { formatMicros, microsOf } from "../../src/domain/Timestamp.ts"
 import { askIndependentTree } from "../support/IndependentTree.ts"
+import { eventsIn } from "../support/PackedEvents.ts"
 import { runs } from "../support/Runs.ts"
 import { checkpointSigner } from "../support/Signer.ts"
 import { startExecution } from "./support/Traces.ts"
@@ -84,13 +85,13 @@ class Partition {
 
   take(changes: StateChanges): StateChanges {
     const ends = {
-      eventsNext: this.state.eventsNext + changes.events.length,
+      eventsNext: this.state.eventsNext + changes.events.count,
       tracesNext: this.state.tracesNext + changes.traces.facts.length
     }
     this.write(stateRecords(this.state, changes, ends))
     advance(this.state, changes, ends)
     const chained = [
-      ...changes.events.map(({ hash, tenantId }) => [tenantId, hash] as const),
+      ...eventsIn(changes).map(({ hash, tenantId }) => [tenantId, hash] as const),
       ...changes.traces.facts.map(({ hash, tenantId }) => [`${tenantId}/traces`, hash] as const)
     ]
     for (const [tree, hash] of chained) {
@@ -175,7 +176,7 @@ describe("the command checkpoint", () => {
     const changes = partition.apply([wish])
     const [{ attempt, probe, receipt }] = changes.receipts as [StateChanges["receipts"][0]]
     assert.deepStrictEqual([attempt, probe, receipt.status], ["attempt-1", true, "committed"])
-    assert.deepStrictEqual([changes.events.length, changes.heads.size], [0, 0])
+    assert.deepStrictEqual([changes.events.count, changes.heads.size], [0, 0])
     assert.deepStrictEqual(partition.state.heads.get("acme"), head)
     const checkpoint = only(changes)!
     assert.deepInclude(checkpoint, {
@@ -395,7 +396,7 @@ describe("the tree of a chain", () => {
         { tenantId: "acme", events: 2 },
         { tenantId: "acme", events: "checkpoint" }
       ])
-      assert.strictEqual(changes.events.length, 2)
+      assert.strictEqual(changes.events.count, 2)
       assert.isUndefined(changes.receipts[1]?.receipt.checkpoint)
       assert.isUndefined(partition.byClock(later(3_600_000)))
     }

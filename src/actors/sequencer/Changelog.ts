@@ -44,7 +44,7 @@ const totalsAfter = ({ totals, writers }: SequencerState, changes: StateChanges)
   let sum = totals.writers
   for (const [writer, number] of changes.writers) sum += (number ?? 0) - (writers.get(writer) ?? 0)
   return {
-    events: totals.events + changes.events.length,
+    events: totals.events + changes.events.count,
     facts: totals.facts + changes.traces.facts.length,
     writers: sum
   }

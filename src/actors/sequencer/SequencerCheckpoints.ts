@@ -49,7 +49,7 @@ export const answerCheckpoint = (
 ): void => {
   const { tenantId } = command
   const nothing: Outcome = {
-    events: [],
+    appended: 0,
     head: draft.head(tenantId),
     ids: [],
     errors: [],

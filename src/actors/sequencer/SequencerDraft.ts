@@ -18,25 +18,21 @@ import type { WindowEntry } from "../../domain/records/StateRecords.ts"
 import type { RegistryChange } from "../../domain/registry/RegistryEntry.ts"
 import { RegistryDraft } from "../../domain/registry/RegistryTable.ts"
 import { microsOf } from "../../domain/Timestamp.ts"
+import { ChainedEvents } from "./ChainedEvents.ts"
+import type { IdTexts } from "./IdTexts.ts"
 import type { WindowHit } from "./PackedWindow.ts"
 import { countByCode } from "./RejectedItems.ts"
 import { headsOf, type SequencerState } from "./SequencerState.ts"
 import type { MissingExecutions } from "./traces/MissingExecutions.ts"
 import { type TraceChanges, TraceDraft } from "./traces/TraceDraft.ts"
 
-/** An event in its place, ready for `alk.events`. */
-export interface ChainedEvent {
-  readonly tenantId: string
-  readonly id: string
-  readonly sequenceNumber: number
-  readonly createdAt: string
-  readonly hash: string
-  /** The stored JSON, whole. */
-  readonly body: string
+/**
+ * A receipt without the offsets that are known once what the chunk has made has its own. Its ids may
+ * be JSON already.
+ */
+export interface ReceiptDraft extends Omit<Receipt, "events_next" | "traces_next" | "ids"> {
+  readonly ids: ReadonlyArray<string> | IdTexts
 }
-
-/** A receipt without the offsets that are known once what the chunk has made has its own. */
-export type ReceiptDraft = Omit<Receipt, "events_next" | "traces_next">
 
 /** A receipt that the chunk writes, and what of the chunk it has to wait for. */
 export interface NewReceipt {
@@ -58,7 +54,7 @@ export interface Quarantined {
 
 /** What a chunk changes; nothing has happened until it is committed and taken over by `advance`. */
 export interface StateChanges {
-  readonly events: ReadonlyArray<ChainedEvent>
+  readonly events: ChainedEvents
   readonly receipts: ReadonlyArray<NewReceipt>
   readonly verdicts: ReadonlyArray<AttemptVerdict>
   readonly quarantined: ReadonlyArray<Quarantined>
@@ -83,7 +79,7 @@ export interface StateChanges {
 
 /** Everything a chunk has done so far, on top of a state that stays as it was. */
 export class Draft implements StateChanges {
-  readonly events: Array<ChainedEvent> = []
+  readonly events = new ChainedEvents()
   readonly receipts: Array<NewReceipt> = []
   readonly verdicts: Array<AttemptVerdict> = []
   readonly quarantined: Array<Quarantined> = []

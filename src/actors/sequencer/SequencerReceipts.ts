@@ -4,14 +4,15 @@ import type { Head } from "../../domain/chain/Chains.ts"
 import type { Command, ItemError } from "../../domain/records/Command.ts"
 import type { Duplicate } from "../../domain/records/Receipt.ts"
 import type { WindowEntry } from "../../domain/records/StateRecords.ts"
-import type { ChainedEvent, Draft, ReceiptDraft } from "./SequencerDraft.ts"
+import type { Draft, ReceiptDraft } from "./SequencerDraft.ts"
 import type { TraceOutcome } from "./traces/TraceStep.ts"
 
 /** What one `ingest` or granted `registry` command does to its tenant's chain. */
 export interface Outcome {
-  readonly events: ReadonlyArray<ChainedEvent>
+  /** Events of the run, the last one at the head. */
+  readonly appended: number
   readonly head: Head | undefined
-  readonly ids: ReadonlyArray<string>
+  readonly ids: ReceiptDraft["ids"]
   readonly errors: ReadonlyArray<ItemError>
   /** Those of the errors that validation has not found. */
   readonly conflicts: ReadonlyArray<ItemError>
@@ -35,8 +36,8 @@ export const committed = (
   outcome: Outcome,
   now: string
 ): ReceiptDraft => {
-  const first = outcome.events[0]
-  const last = outcome.events.at(-1)
+  const { appended, head } = outcome
+  const last = appended === 0 ? undefined : head
   return {
     receipt_id: command.receiptId,
     tenant_id: command.tenantId,
@@ -47,11 +48,15 @@ export const committed = (
     errors: outcome.errors,
     ...(command.warnings.length === 0 ? {} : { warnings: command.warnings }),
     ...(outcome.duplicates.length === 0 ? {} : { duplicates: outcome.duplicates }),
-    ...(first === undefined ? {} : { first_sequence_number: first.sequenceNumber }),
-    ...(last === undefined ? {} : { last_sequence_number: last.sequenceNumber }),
+    ...(last === undefined
+      ? {}
+      : {
+          first_sequence_number: last.sequence_number - appended + 1,
+          last_sequence_number: last.sequence_number
+        }),
     received_at: command.receivedAt,
-    committed_at: last?.createdAt ?? now,
-    ...(outcome.head === undefined ? {} : { head_hash: outcome.head.hash }),
+    committed_at: last?.created_at ?? now,
+    ...(head === undefined ? {} : { head_hash: head.hash }),
     command_offset: offset
   }
 }
@@ -113,7 +118,7 @@ export const addReceipt = (
     receipt,
     attempt,
     probe,
-    eventsBefore: draft.events.length,
+    eventsBefore: draft.events.count,
     factsBefore: draft.traces.facts.length
   })
 }

@@ -1,5 +1,6 @@
 /** Whether records are where their writer expected them, before others refer to their offsets. */
-import { keyOf, type TopicPartition } from "./protocol/ProducerRequests.ts"
+import { countOf, type PartitionRecords } from "./protocol/BatchSender.ts"
+import { keyOf } from "./protocol/ProducerRequests.ts"
 
 /** Another writer has written to a partition that only this one writes to. */
 export class PlaceTaken extends Error {}
@@ -9,7 +10,7 @@ export class PlaceTaken extends Error {}
  * @throws PlaceTaken if records are after where they were expected, Error if before
  */
 export const checkPlaces = (
-  request: ReadonlyArray<TopicPartition & { readonly records: ReadonlyArray<unknown> }>,
+  request: ReadonlyArray<PartitionRecords>,
   bases: ReadonlyArray<number>,
   next: Map<string, number>
 ): void => {
@@ -20,6 +21,6 @@ export const checkPlaces = (
     // Fewer records than there were: this is not to be written over, but looked at by a restore.
     if (base < expected) throw new Error(`the log has lost records: at ${base}, not at ${expected}`)
     if (base > expected) throw new PlaceTaken(`records are at ${base}, not at ${expected}`)
-    next.set(keyOf(part), expected + part.records.length)
+    next.set(keyOf(part), expected + countOf(part))
   }
 }

@@ -11,6 +11,7 @@ import {
   type LogAppender,
   LogUnavailable,
   type NewRecord,
+  type PackedRecords,
   type Placed,
   type TransactionalWriter,
   WriterFenced
@@ -215,6 +216,12 @@ export const makeAppender = (
     }
   })
 
+/** What a transaction writes first. */
+type FirstRecord = NewRecord | PackedRecords
+
+const recordsIn = (records: ReadonlyArray<FirstRecord>): number =>
+  records.reduce((sum, record) => sum + ("records" in record ? record.count : 1), 0)
+
 /** Offsets that the end of a transaction takes in each of its partitions. */
 const MARKER_RECORDS = 1
 
@@ -247,7 +254,7 @@ class Transactions {
   }
 
   async commit(
-    first: ReadonlyArray<NewRecord>,
+    first: ReadonlyArray<FirstRecord>,
     then: (placed: Placed) => ReadonlyArray<NewRecord>
   ): Promise<void> {
     if (!this.#usable) throw new Error("an earlier transaction of this writer failed")
@@ -258,7 +265,7 @@ class Transactions {
 
   /** Records that are not where they were expected are aborted, and written where there is room. */
   async #runTwice(
-    first: ReadonlyArray<NewRecord>,
+    first: ReadonlyArray<FirstRecord>,
     then: (placed: Placed) => ReadonlyArray<NewRecord>
   ): Promise<void> {
     const shouldContinue = beforeDeadline(this.#connections)
@@ -273,7 +280,7 @@ class Transactions {
   }
 
   async #run(
-    first: ReadonlyArray<NewRecord>,
+    first: ReadonlyArray<FirstRecord>,
     then: (placed: Placed) => ReadonlyArray<NewRecord>,
     shouldContinue: () => boolean
   ): Promise<void> {
@@ -304,13 +311,13 @@ class Transactions {
     if (expected === undefined) this.#followed = partitions
     if (added.size > 0) await this.#end("commit", shouldContinue)
     for (const records of groups) {
-      const [first] = records as [NewRecord]
-      const end = offsets[first.topic]! + records.length
+      const [first] = records as [FirstRecord]
+      const end = offsets[first.topic]! + recordsIn(records)
       this.#nextOffsets.set(this.#keyOf(first), end + MARKER_RECORDS)
     }
   }
 
-  #keyOf({ partition, topic }: NewRecord): string {
+  #keyOf({ partition, topic }: Pick<NewRecord, "partition" | "topic">): string {
     return keyOf({ topic: topicName(this.#prefix, topic), partition })
   }
 
@@ -318,10 +325,12 @@ class Transactions {
    * Where the records that come first will be, if this writer knows that of all of them: it alone
    * writes there. What depends on it can go with them in one request.
    */
-  #expectedOffsets(groups: ReadonlyArray<ReadonlyArray<NewRecord>>): Placed["offsets"] | undefined {
+  #expectedOffsets(
+    groups: ReadonlyArray<ReadonlyArray<FirstRecord>>
+  ): Placed["offsets"] | undefined {
     const offsets: Partial<Record<TopicKind, number>> = {}
     for (const records of groups) {
-      const [first] = records as [NewRecord]
+      const [first] = records as [FirstRecord]
       const offset = this.#nextOffsets.get(this.#keyOf(first))
       const isOnePartition = records.every(({ partition }) => partition === first.partition)
       if (offset === undefined || !isOnePartition) return undefined
@@ -331,7 +340,7 @@ class Transactions {
   }
 
   async #placeAll(
-    groups: ReadonlyArray<ReadonlyArray<NewRecord>>,
+    groups: ReadonlyArray<ReadonlyArray<FirstRecord>>,
     add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
     shouldContinue: () => boolean
   ): Promise<Placed["offsets"]> {
@@ -344,7 +353,7 @@ class Transactions {
 
   /** Write the records that come first, in one piece, and say where they are. */
   async #place(
-    first: ReadonlyArray<NewRecord>,
+    first: ReadonlyArray<FirstRecord>,
     add: (wanted: ReadonlyArray<TopicPartition>) => Promise<void>,
     shouldContinue: () => boolean
   ): Promise<number> {

@@ -50,11 +50,11 @@ export interface LinkInput {
   readonly prevHash: string
 }
 
+/** What is hashed to link a record of a chain of this scheme. */
+export const linkText = (scheme: string, link: LinkInput): string =>
+  `${scheme}\n${link.tenantId}\n${link.sequenceNumber}\n${link.createdAt}\n${link.contentHash}`
+  + `\n${link.prevHash}`
+
 /** The `hash` of a record in a chain of this scheme: 64 hex digits. */
 export const linkHashOf = (scheme: string, link: LinkInput): string =>
-  digest(
-    "sha256",
-    `${scheme}\n${link.tenantId}\n${link.sequenceNumber}\n${link.createdAt}\n${link.contentHash}`
-      + `\n${link.prevHash}`,
-    "hex"
-  )
+  digest("sha256", linkText(scheme, link), "hex")

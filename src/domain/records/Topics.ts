@@ -35,5 +35,8 @@ export const FORMAT_HEADER = "alk-format"
 export const SEND_RECORDS_MAX = 1_000
 /** Bytes of one Kafka send at most, before compression. */
 export const SEND_BYTES_MAX = 1_048_576
+/** Records, and their bytes before compression, in one batch of a transaction's events at most. */
+export const PACKED_RECORDS_MAX = 10_000
+export const PACKED_BYTES_MAX = 16 * 1_048_576
 /** `message.max.bytes` of every topic: one command of 1,000 events of 64 KiB compresses below it. */
 export const MESSAGE_BYTES_MAX = 32 * 1_048_576

@@ -8,7 +8,14 @@ import { Effect } from "effect"
 import { MAC_HEADER } from "../../domain/records/RecordHeaders.ts"
 import { isAuthenticated, NO_MAC, type RecordMac } from "../../domain/records/RecordMac.ts"
 import { topicName } from "../../domain/records/Topics.ts"
-import type { EventLog, Fetched, LogReader, LogRecord, NewRecord } from "../../ports/EventLog.ts"
+import type {
+  EventLog,
+  Fetched,
+  LogReader,
+  LogRecord,
+  NewRecord,
+  PackedRecords
+} from "../../ports/EventLog.ts"
 import { placeOf, type TakenOver } from "./TakeOver.ts"
 
 export interface AuthenticationSettings {
@@ -45,12 +52,21 @@ const checkedBy =
     return { ...fetched, records: fetched.records.map(check) }
   }
 
+/** Packed records have no headers that could be added: they are of topics without MACs. */
+const packedWithoutMac = (packed: PackedRecords): PackedRecords => {
+  if (isAuthenticated(packed.topic))
+    throw new Error(`packed records of ${packed.topic} have no MAC`)
+  return packed
+}
+
 /** The log of this service: what it writes carries MACs, what it reads is checked. */
 export const authenticated = (
   log: EventLog["Service"],
   settings: AuthenticationSettings
 ): EventLog["Service"] => {
   const sign = (record: NewRecord) => withMac(settings, record)
+  const signFirst = (record: NewRecord | PackedRecords) =>
+    "records" in record ? packedWithoutMac(record) : sign(record)
   const check = checkedBy(settings)
   const reading = (reader: LogReader): LogReader => ({
     fetch: (positions, limits) =>
@@ -64,7 +80,8 @@ export const authenticated = (
     })),
     writer: (name) =>
       Effect.map(log.writer(name), (writer) => ({
-        commit: (first, then) => writer.commit(first.map(sign), (placed) => then(placed).map(sign))
+        commit: (first, then) =>
+          writer.commit(first.map(signFirst), (placed) => then(placed).map(sign))
       }))
   }
 }

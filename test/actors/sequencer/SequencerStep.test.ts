@@ -19,6 +19,7 @@ import { linkHash } from "../../../src/domain/events/HashChain.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import { type Command, dedupKeyOf } from "../../../src/domain/records/Command.ts"
 import { type PreparedEvent, toBatch } from "../../../src/domain/records/EventBatch.ts"
+import { eventsIn } from "../../support/PackedEvents.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
@@ -98,7 +99,7 @@ interface Said {
 }
 
 const say = (said: Said, changes: StateChanges): void => {
-  for (const event of changes.events) said.events.push(`${event.tenantId} ${event.body}`)
+  for (const event of eventsIn(changes)) said.events.push(`${event.tenantId} ${event.body}`)
   for (const { receipt } of changes.receipts) said.receipts.push(JSON.stringify(receipt))
   for (const verdict of changes.verdicts) said.verdicts.push(JSON.stringify(verdict))
 }
@@ -126,7 +127,7 @@ class Changelog {
 }
 
 const endsAfter = (state: SequencerState, { events, traces }: StateChanges): LogEnds => ({
-  eventsNext: state.eventsNext + events.length,
+  eventsNext: state.eventsNext + events.count,
   tracesNext: state.tracesNext + traces.facts.length
 })
 
@@ -271,7 +272,7 @@ describe("step", () => {
     const changes = step(state, [first], checkpointSigner, NOW)
     advance(state, changes, endsAfter(state, changes))
     const later = step(state, [second], checkpointSigner, "2026-11-21T11:00:00.000000Z")
-    assert.strictEqual(later.events[0]?.createdAt, NOW)
+    assert.strictEqual(eventsIn(later)[0]?.createdAt, NOW)
   })
 
   it("counts what it refuses itself by code, and not what validation has refused", () => {
@@ -313,7 +314,7 @@ describe("step", () => {
     assert.throws(() => step(state, jumped, checkpointSigner, NOW), /expected/)
     const changes = step(state, [first, broken, last], checkpointSigner, NOW)
     assert.deepStrictEqual(
-      changes.events.map(({ sequenceNumber }) => sequenceNumber),
+      eventsIn(changes).map(({ sequenceNumber }) => sequenceNumber),
       [1, 2]
     )
     assert.strictEqual(changes.quarantined[0]?.offset, 1)

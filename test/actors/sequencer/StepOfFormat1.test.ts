@@ -7,8 +7,8 @@ import { assert, describe, it } from "vitest"
 import { stateRecords } from "../../../src/actors/sequencer/Changelog.ts"
 import { emptyState } from "../../../src/actors/sequencer/SequencerState.ts"
 import { type ReceivedCommand, step } from "../../../src/actors/sequencer/SequencerStep.ts"
-import { auditEventHeaders } from "../../../src/domain/records/CloudEvent.ts"
 import { decodeCommand, encodeCommand } from "../../../src/domain/records/CommandBytes.ts"
+import { eventsIn } from "../../support/PackedEvents.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
 
 const read = (file: string): unknown =>
@@ -22,14 +22,14 @@ const commands = (read("../../domain/records/commandsOfFormat1.json") as Readonl
 const said = (received: ReadonlyArray<ReceivedCommand>): unknown => {
   const state = emptyState(0, 1, { dedup: 100, idempotency: 100 })
   const changes = step(state, received, checkpointSigner, "2026-11-21T12:00:01.000000Z")
-  const ends = { eventsNext: changes.events.length, tracesNext: changes.traces.facts.length }
+  const ends = { eventsNext: changes.events.count, tracesNext: changes.traces.facts.length }
   const records = stateRecords(state, changes, ends)
   return JSON.parse(
     JSON.stringify({
-      events: changes.events.map((event) => ({
-        key: event.tenantId,
-        headers: auditEventHeaders("alk", event),
-        value: event.body
+      events: eventsIn(changes).map(({ body, headers, tenantId }) => ({
+        key: tenantId,
+        headers,
+        value: body
       })),
       receipts: changes.receipts,
       state: records.map(({ key, value }) => ({

@@ -5,7 +5,12 @@ import { checkPlaces, PlaceTaken } from "../../../src/adapters/kafka/ExpectedPla
 const part = (topic: string, count: number) => ({
   topic,
   partition: 0,
-  records: Array.from({ length: count }, (_, n) => n)
+  records: Array.from({ length: count }, () => ({
+    topic: "events" as const,
+    partition: 0,
+    key: "k",
+    value: null
+  }))
 })
 
 it("follows the records of a partition over several requests, and leaves the others alone", () => {

@@ -54,6 +54,7 @@ import {
 import { makeRecentEvents, RecentEvents } from "../../../src/services/ingest/RecentEvents.ts"
 import { SignedCheckpoints } from "../../../src/verify/SignedCheckpoints.ts"
 import { type Break, Verifier, type VerifyRequest } from "../../../src/verify/Verifier.ts"
+import { eventsIn } from "../../support/PackedEvents.ts"
 import { layerProofs, ProofWorld, SIGNER } from "./ProofDoubles.ts"
 import { layerTraces, TraceWorld } from "./TraceDoubles.ts"
 
@@ -154,7 +155,8 @@ export class World {
     const value = Buffer.from(written)
     const arrival = { offset: this.state.applied + 1, value, command: decodeCommand(value, format) }
     const changes = step(this.state, [arrival], { serviceName: "alk", signer: SIGNER }, now)
-    const { events, traces } = changes
+    const { traces } = changes
+    const events = eventsIn(changes)
     advance(this.state, changes, {
       eventsNext: this.state.eventsNext + events.length,
       tracesNext: this.state.tracesNext + traces.facts.length
@@ -178,7 +180,7 @@ export class World {
       this.recent.keep(rows)
     }
     for (const { attempt, receipt } of changes.receipts) {
-      const final = { ...receipt, events_next: this.state.eventsNext }
+      const final = { ...receipt, ids: [...receipt.ids], events_next: this.state.eventsNext }
       this.receipts.set(receipt.receipt_id, final)
       this.settle(attempt, { kind: "outcome", receipt: final, receiptOffset: 0 })
     }

@@ -4,11 +4,11 @@
  * take: the broker would drop the other as a repetition. Knows nothing of the ends of transactions.
  */
 import { SEND_BYTES_MAX, SEND_RECORDS_MAX, topicName } from "../../../domain/records/Topics.ts"
-import type { NewRecord } from "../../../ports/EventLog.ts"
+import type { NewRecord, PackedRecords } from "../../../ports/EventLog.ts"
 import { errorOfCode, isRetriable, type RawCluster } from "./KafkaClient.ts"
 import { type PartitionBatch, type Produced, produceRequest } from "./ProduceRequest.ts"
 import { keyOf, type ProducerIdentity, type TopicPartition } from "./ProducerRequests.ts"
-import { encodeRecordBatch } from "./RecordBatch.ts"
+import { encodeRecordBatch, toRecordBatch } from "./RecordBatch.ts"
 import { retryWhile } from "./Retry.ts"
 
 /** Bytes of one request at most, before compression, if it carries more than one batch. */
@@ -20,10 +20,14 @@ const LEADER_NOT_AVAILABLE = 5
 /** The batch is in the log already; that is all that a repetition could have wished for. */
 const DUPLICATE_SEQUENCE_NUMBER = 46
 
-/** Records that make one batch of their partition. */
+/** Records that make one batch of their partition: so many objects, or bytes instead of them. */
 export interface PartitionRecords extends TopicPartition {
   readonly records: ReadonlyArray<NewRecord>
+  readonly packed?: PackedRecords
 }
+
+export const countOf = ({ packed, records }: PartitionRecords): number =>
+  packed === undefined ? records.length : packed.count
 
 /** A batch that has its place in the sequence of its partition. */
 export interface Sequenced extends PartitionBatch {
@@ -34,24 +38,35 @@ const sizeOf = (value: string | Buffer | null): number =>
   value === null ? 0 : typeof value === "string" ? Buffer.byteLength(value) : value.length
 
 interface Cut {
-  readonly part: TopicPartition & { readonly records: Array<NewRecord> }
+  readonly part: PartitionRecords & { readonly records: Array<NewRecord> }
   bytes: number
 }
 
 /**
  * Hot path: measured in test/bench/Bench.ts (ingest, sequencing). Cuts records into batches by
- * partition, each of at most SEND_RECORDS_MAX and SEND_BYTES_MAX.
+ * partition, each of at most SEND_RECORDS_MAX and SEND_BYTES_MAX; packed ones stay as they are.
  */
-const toBatches = (prefix: string, records: ReadonlyArray<NewRecord>): Array<Array<Cut>> => {
+const toBatches = (
+  prefix: string,
+  records: ReadonlyArray<NewRecord | PackedRecords>
+): Array<Array<Cut>> => {
   const byPartition = new Map<string, Array<Cut>>()
   for (const record of records) {
     const key = `${record.topic}/${record.partition}`
     let cuts = byPartition.get(key)
     if (cuts === undefined) byPartition.set(key, (cuts = []))
+    if ("records" in record) {
+      const { partition } = record
+      const topic = topicName(prefix, record.topic)
+      const part = { topic, partition, records: [], packed: record }
+      cuts.push({ part, bytes: record.records.length })
+      continue
+    }
     const bytes = sizeOf(record.value)
     let cut = cuts.at(-1)
     if (
       cut === undefined
+      || cut.part.packed !== undefined
       || cut.part.records.length >= SEND_RECORDS_MAX
       || cut.bytes + bytes > SEND_BYTES_MAX
     ) {
@@ -68,7 +83,7 @@ const toBatches = (prefix: string, records: ReadonlyArray<NewRecord>): Array<Arr
 /** What to send one after the other: at most one batch per partition at a time. */
 export const toRequests = (
   prefix: string,
-  records: ReadonlyArray<NewRecord>
+  records: ReadonlyArray<NewRecord | PackedRecords>
 ): ReadonlyArray<ReadonlyArray<PartitionRecords>> => {
   const partitions = toBatches(prefix, records)
   const requests: Array<Array<PartitionRecords>> = []
@@ -118,17 +133,23 @@ export class BatchSender {
   async sequence(parts: ReadonlyArray<PartitionRecords>): Promise<ReadonlyArray<Sequenced>> {
     const timestamp = Date.now()
     return Promise.all(
-      parts.map(async ({ partition, records, topic }) => {
-        const key = keyOf({ topic, partition })
+      parts.map(async (part) => {
+        const { packed, partition, records, topic } = part
+        const count = countOf(part)
+        const key = keyOf(part)
         const sequence = this.#sequences.get(key) ?? this.#firstSequence
-        this.#sequences.set(key, (sequence + records.length) % SEQUENCES)
-        const bytes = await encodeRecordBatch(records, {
+        this.#sequences.set(key, (sequence + count) % SEQUENCES)
+        const frame = {
           ...this.#identity,
           sequence,
           transactional: this.#transactionalId !== null,
           timestamp
-        })
-        return { topic, partition, bytes, count: records.length }
+        }
+        const bytes =
+          packed === undefined
+            ? await encodeRecordBatch(records, frame)
+            : await toRecordBatch(packed.records, count, frame)
+        return { topic, partition, bytes, count }
       })
     )
   }

@@ -5,6 +5,7 @@
  */
 import { promisify } from "node:util"
 import zlib from "node:zlib"
+import { VARINT_BYTES_MAX, varintSize, writeVarint } from "../../../domain/records/RecordFormat.ts"
 import type { Headers } from "../../../ports/EventLog.ts"
 import { crc32c } from "./Crc32c.ts"
 
@@ -66,16 +67,10 @@ const SCRATCH_BYTES_MAX = 4 * 1_048_576
 const SCRATCH_MAX = 4
 const scratch: Array<Buffer> = []
 
-/** A varint of 32 bits has at most so many bytes. */
-const VARINT_BYTES_MAX = 5
 /** A UTF-16 unit has at most so many bytes in UTF-8. */
 const UTF8_BYTES_MAX = 3
 /** Up to this length JavaScript writes a string faster than a call into Node does. */
 const SHORT_STRING_MAX = 24
-
-/** Bytes of the varint of a length, which is never negative. */
-const varintSize = (length: number): number =>
-  length < 0x40 ? 1 : length < 0x2000 ? 2 : length < 0x10_0000 ? 3 : length < 0x800_0000 ? 4 : 5
 
 /**
  * Hot path: measured in test/bench/Bench.ts (ingest, sequencing). Writes records into a buffer that
@@ -124,18 +119,7 @@ class RecordWriter {
 
   /** Needs room. */
   #varint(length: number): void {
-    this.#varintAt(this.at, length)
-    this.at += varintSize(length)
-  }
-
-  #varintAt(start: number, length: number): void {
-    let left = length * 2
-    let at = start
-    while (left >= 0x80) {
-      this.bytes[at++] = (left & 0x7f) | 0x80
-      left = Math.floor(left / 0x80)
-    }
-    this.bytes[at] = left
+    this.at = writeVarint(this.bytes, this.at, length)
   }
 
   /** Put the length before what has been written since, whose room was a guess. */
@@ -147,7 +131,7 @@ class RecordWriter {
       this.bytes.copyWithin(lengthAt + wanted, lengthAt + width, this.at)
       this.at += wanted - width
     }
-    this.#varintAt(lengthAt, length)
+    writeVarint(this.bytes, lengthAt, length)
   }
 
   #nullable(value: string | Buffer | null): void {
@@ -231,6 +215,16 @@ const compressed = (records: Buffer): Buffer | Promise<Buffer> =>
     ? zlib.zstdCompressSync(records, zstdOptions(records.length))
     : zstdCompress(records, zstdOptions(records.length))
 
+/** The batch of so many records that are written already, as a Produce request carries it. */
+export const toRecordBatch = async (
+  records: Buffer,
+  count: number,
+  frame: BatchFrame
+): Promise<Buffer> =>
+  records.length < COMPRESS_BYTES_MIN
+    ? toBatch(records, 0, count, frame)
+    : toBatch(await compressed(records), ZSTD, count, frame)
+
 /** The bytes of a batch of at least one record, as a Produce request carries them. */
 export const encodeRecordBatch = async (
   records: ReadonlyArray<BatchRecord>,
@@ -238,11 +232,7 @@ export const encodeRecordBatch = async (
 ): Promise<Buffer> => {
   const writer = new RecordWriter()
   for (let index = 0; index < records.length; index++) writer.record(records[index]!, index)
-  const plain = writer.written
-  const batch =
-    plain.length < COMPRESS_BYTES_MIN
-      ? toBatch(plain, 0, records.length, frame)
-      : toBatch(await compressed(plain), ZSTD, records.length, frame)
+  const batch = await toRecordBatch(writer.written, records.length, frame)
   writer.release()
   return batch
 }
