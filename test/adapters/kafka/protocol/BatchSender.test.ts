@@ -1,11 +1,18 @@
 /** How records are cut into requests, and how sequence numbers go on. */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { PartitionRecords } from "../../../../src/adapters/kafka/protocol/BatchSender.ts"
-import { BatchSender, toRequests } from "../../../../src/adapters/kafka/protocol/BatchSender.ts"
+import type {
+  PartitionRecords,
+  Sequenced
+} from "../../../../src/adapters/kafka/protocol/BatchSender.ts"
+import {
+  BatchSender,
+  countOf,
+  toRequests
+} from "../../../../src/adapters/kafka/protocol/BatchSender.ts"
 import type { RawCluster } from "../../../../src/adapters/kafka/protocol/KafkaClient.ts"
 import { SEND_BYTES_MAX, SEND_RECORDS_MAX } from "../../../../src/domain/records/Topics.ts"
-import type { NewRecord } from "../../../../src/ports/EventLog.ts"
+import type { NewRecord, PackedRecords } from "../../../../src/ports/EventLog.ts"
 
 const bytesIn = (records: ReadonlyArray<NewRecord>): number =>
   records.reduce((sum, { value }) => sum + Buffer.byteLength(value ?? ""), 0)
@@ -53,6 +60,36 @@ describe("toRequests", () => {
     )
   })
 
+  it("sends packed records as the batches that they are, in their order", () => {
+    const packed = (count: number, bytes: number, partition = 0): PackedRecords => ({
+      topic: "events",
+      partition,
+      count,
+      records: Buffer.alloc(bytes)
+    })
+    const other = { topic: "state" as const, partition: 0, key: "k", value: "v" }
+    const after = { topic: "events" as const, partition: 0, key: "k", value: "v" }
+    const given = [packed(9_000, 5), packed(7, 6), after, packed(2, 7, 1), other]
+    const requests = toRequests("alk", given)
+    assert.deepStrictEqual(
+      requests.map((request) => request.map((part) => [part.topic, part.partition, countOf(part)])),
+      [
+        [
+          ["alk.events", 0, 9_000],
+          ["alk.events", 1, 2],
+          ["alk.state", 0, 1]
+        ],
+        [["alk.events", 0, 7]],
+        [["alk.events", 0, 1]]
+      ]
+    )
+    const large = [packed(1, 10 * 1_048_576), packed(1, 10 * 1_048_576, 1), other]
+    assert.deepStrictEqual(
+      toRequests("alk", large).map((request) => request.length),
+      [1, 2]
+    )
+  })
+
   it("cuts at the number of records", () => {
     const given = Array.from({ length: SEND_RECORDS_MAX * 2 + 1 }, () => ({
       topic: "events" as const,
@@ -97,6 +134,24 @@ describe("sequence numbers", () => {
     assert.deepStrictEqual(await sequences(sender, part(3), part(5, 1)), [0, 0])
     assert.deepStrictEqual(await sequences(sender, part(1), part(1, 1)), [3, 5])
     assert.deepStrictEqual(await sequences(sender, part(1, 2), part(1)), [0, 4])
+  })
+
+  it("count packed records like those that are objects", async () => {
+    const sender = new BatchSender(nowhere, null, identity)
+    const packed: PackedRecords = {
+      topic: "events",
+      partition: 0,
+      count: 70,
+      records: Buffer.from([0])
+    }
+    const packedPart = { topic: "alk.events", partition: 0, records: [], packed }
+    assert.deepStrictEqual(await sequences(sender, part(3)), [0])
+    assert.deepStrictEqual(await sequences(sender, packedPart), [3])
+    assert.deepStrictEqual(await sequences(sender, part(1)), [73])
+    const [{ bytes, count }] = (await sender.sequence([packedPart])) as [Sequenced]
+    assert.strictEqual(count, 70)
+    // Offset of the last record, and the number of records.
+    assert.deepStrictEqual([bytes.readInt32BE(23), bytes.readInt32BE(57)], [69, 70])
   })
 
   it("start over behind the largest number of 32 bits", async () => {
