@@ -49,12 +49,13 @@ const toUuid = (hex: string, version: "7" | "8"): string => {
 export const uuidv7 = (): string =>
   toUuid(Date.now().toString(16).padStart(12, "0") + randomHex().slice(12), "7")
 
-/**
- * The UUIDv8 (RFC 9562) that always belongs to these parts: the first bits of SHA-256 over each
- * part's length in UTF-8 bytes, a colon and the part.
- */
+/** What is hashed for a derived UUID: each part's length in UTF-8 bytes, a colon and the part. */
+export const derivedText = (...parts: ReadonlyArray<string>): string =>
+  parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join("")
+
+/** The UUIDv8 (RFC 9562) that always belongs to these parts: the first bits of a SHA-256. */
 export const derivedUuid = (...parts: ReadonlyArray<string>): string =>
-  toUuid(sha256Hex(parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join("")), "8")
+  toUuid(sha256Hex(derivedText(...parts)), "8")
 
 /** 64 hex digits: SHA-256 of the text in UTF-8. */
 export const sha256Hex = (text: string | Buffer): string => hash("sha256", text, "hex")

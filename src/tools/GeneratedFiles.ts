@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 import { publishedFiles } from "../contracts/PublishedFiles.ts"
 import { openApiText } from "../http/Api.ts"
+import { ACCEPT_MODULE, acceptModuleText } from "./AcceptModule.ts"
 import { generateOtlp } from "./OtlpCode.ts"
 
 /** Where the program imports the protobuf code from. */
@@ -26,4 +27,9 @@ const otlpFiles = (): ReadonlyArray<readonly [string, string]> => {
 
 /** Content by path, relative to the repository. */
 export const generatedFiles = (): ReadonlyMap<string, string> =>
-  new Map([...publishedFiles(), ["schemas/openapi.json", openApiText()] as const, ...otlpFiles()])
+  new Map([
+    ...publishedFiles(),
+    ["schemas/openapi.json", openApiText()] as const,
+    [ACCEPT_MODULE, acceptModuleText()] as const,
+    ...otlpFiles()
+  ])

@@ -83,9 +83,12 @@ export interface Command extends CommandHeader {
   readonly traces?: ReadonlyArray<TraceOperation>
 }
 
+/** What is hashed for a dedup key, before the id. */
+export const dedupStart = (tenantId: string): string => `alk-dedup\n${tenantId}\n`
+
 /** 32 hex digits that name an event by tenant and id. */
 export const dedupKeyOf = (tenantId: string, id: string): string =>
-  hash("sha256", `alk-dedup\n${tenantId}\n${id}`, "hex").slice(0, 32)
+  hash("sha256", dedupStart(tenantId) + id, "hex").slice(0, 32)
 
 /** Events of one batch. */
 export const BATCH_ITEMS_MAX = 1_000

@@ -64,12 +64,18 @@ export interface PrepareItemsOptions {
 /** Validate items in order. Never fails: what is wrong with an item is an error of that item. */
 export const prepareItems = (
   items: ReadonlyArray<StrictResult>,
-  { idempotency, limits, mode, secret, tenantId }: PrepareItemsOptions
+  options: PrepareItemsOptions
+): PreparedItems => prepareEach(items.entries(), options, currentTime())
+
+/** The same for some items of a request, each with its index. */
+export const prepareEach = (
+  items: Iterable<readonly [number, StrictResult]>,
+  { idempotency, limits, mode, secret, tenantId }: PrepareItemsOptions,
+  acceptedAt: string
 ): PreparedItems => {
   const events: Array<PreparedEvent> = []
   const errors: Array<ItemError> = []
   const warnings: Array<ItemWarning> = []
-  const acceptedAt = currentTime()
   const options = {
     mode,
     tenantId,
@@ -78,8 +84,7 @@ export const prepareItems = (
     limits,
     ...keyOption(idempotency)
   }
-  for (let index = 0; index < items.length; index++) {
-    const item = items[index]!
+  for (const [index, item] of items) {
     if ("problem" in item) {
       errors.push({ index, code: item.problem.code, message: item.problem.message })
       continue

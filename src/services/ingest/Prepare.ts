@@ -262,10 +262,17 @@ interface Checked {
   readonly warnings: ReadonlyArray<string>
 }
 
+/** What every id of a repeatable request is derived from; the index in the request comes last. */
+export const idParts = (tenantId: string, idempotencyKey: string): ReadonlyArray<string> => [
+  "alk-event",
+  tenantId,
+  idempotencyKey
+]
+
 const generatedId = ({ idempotencyKey, index, tenantId }: PrepareOptions): string =>
   idempotencyKey === undefined
     ? uuidv7()
-    : derivedUuid("alk-event", tenantId, idempotencyKey, String(index))
+    : derivedUuid(...idParts(tenantId, idempotencyKey), String(index))
 
 const quoteIfPresent = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : quote(text)

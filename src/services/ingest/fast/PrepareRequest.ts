@@ -1,0 +1,86 @@
+/**
+ * From the bytes of a request to its validated items: the fast path makes most of the events, and
+ * StrictJson and Prepare see the items that are left, one by one. The result is what they alone
+ * would have made of the request.
+ */
+import { isUtf8 } from "node:buffer"
+import { derivedText } from "../../../domain/Identifiers.ts"
+import { parseStrict, type StrictResult } from "../../../domain/json/StrictJson.ts"
+import { BATCH_ITEMS_MAX, dedupStart } from "../../../domain/records/Command.ts"
+import { eventsOf, type PreparedEvent } from "../../../domain/records/EventBatch.ts"
+import { currentTime } from "../../../domain/Timestamp.ts"
+import { keyOption, type PreparedItems, type PrepareItemsOptions, prepareEach } from "../Ingest.ts"
+import { idParts } from "../Prepare.ts"
+import type { FastAccept, RequestForm, RestItem } from "./FastAccept.ts"
+
+/** A request whose items are validated. */
+export interface PreparedRequest {
+  /** Items of the request. */
+  readonly count: number
+  /** Items that the fast path did not do. */
+  readonly slow: number
+  readonly items: PreparedItems
+}
+
+/** What hashed ids of this request begin with; undefined if its ids are new. */
+const derivedStart = ({ idempotency, tenantId }: PrepareItemsOptions): string | undefined => {
+  const { idempotencyKey } = keyOption(idempotency)
+  return idempotencyKey === undefined
+    ? undefined
+    : derivedText(...idParts(tenantId, idempotencyKey))
+}
+
+/** The items that are left, read; undefined if one of them is no JSON, so that no item counts. */
+const readRest = (
+  rest: ReadonlyArray<RestItem>,
+  form: RequestForm
+): ReadonlyArray<readonly [number, StrictResult]> | undefined => {
+  const read: Array<readonly [number, StrictResult]> = []
+  for (const { bytes, index } of rest) {
+    const item = parseStrict(bytes)
+    if (form !== "lines" && "problem" in item && item.problem.code === "invalid_json") {
+      return undefined
+    }
+    read.push([index, item])
+  }
+  return read
+}
+
+/** Two lists of events in the order of the request. */
+const inOrder = (
+  fast: ReadonlyArray<PreparedEvent>,
+  slow: ReadonlyArray<PreparedEvent>
+): ReadonlyArray<PreparedEvent> =>
+  slow.length === 0 ? fast : [...fast, ...slow].sort((one, other) => one.index - other.index)
+
+/**
+ * Read and validate a request. Undefined if it has to be read as a whole: it is not JSON, not of
+ * the plain form, too large or has too many items.
+ */
+export const prepareRequest = (
+  accept: FastAccept,
+  body: Buffer,
+  form: RequestForm,
+  options: PrepareItemsOptions
+): PreparedRequest | undefined => {
+  if (!isUtf8(body)) return undefined
+  const acceptedAt = currentTime()
+  const { limits, secret, tenantId } = options
+  const result = accept.read(body, form, {
+    itemsMax: BATCH_ITEMS_MAX,
+    limits,
+    acceptedAt,
+    secret,
+    dedupStart: dedupStart(tenantId),
+    derivedStart: derivedStart(options)
+  })
+  if (result === undefined) return undefined
+  const rest = readRest(result.rest, form)
+  if (rest === undefined) return undefined
+  const { errors, events, warnings } = prepareEach(rest, options, acceptedAt)
+  return {
+    count: result.count,
+    slow: rest.length,
+    items: { events: inOrder(eventsOf(result.done), events), errors, warnings }
+  }
+}
