@@ -50,6 +50,27 @@ describe("PackedWindow", () => {
     assert.isUndefined(window.find(hex("k9000")))
   })
 
+  it("knows the newest entry of a key through every growth", () => {
+    const window = new PackedWindow(20_000)
+    const newest = new Map<string, number>()
+    for (let number = 0; number < 18_000; number++) {
+      const key = hex(`k${number % 1_700}`)
+      window.append({ key, mark: hex(`m${number}`), number })
+      newest.set(key, number)
+    }
+    for (const [key, number] of newest) {
+      assert.deepStrictEqual(window.find(key), { ordinal: number, mark: hex(`m${number}`), number })
+    }
+    const entries = [...window.entries()]
+    assert.strictEqual(entries.length, 18_000)
+    assert.deepStrictEqual(entries[5_000], {
+      key: hex(`k${5_000 % 1_700}`),
+      mark: hex("m5000"),
+      number: 5_000,
+      ordinal: 5_000
+    })
+  })
+
   it("packs and unpacks numbers up to the largest safe integer", () => {
     const entries = [0, 1, 2 ** 32, Number.MAX_SAFE_INTEGER].map((number) => ({
       key: hex(`k${number}`),
