@@ -88,6 +88,9 @@ interface Tail {
   readonly eventIdAt: number
 }
 
+/** ASCII without what could be taken for a place of a template; every tenant id is of this form. */
+const PLAIN_TENANT = /^[a-z0-9_-]{1,63}$/
+
 const SEQUENCE_MEMBER = ',"sequence_number":'
 
 const tailOf = (run: Run, sequenceNumber: number, hasDetails: boolean): Tail => {
@@ -103,17 +106,20 @@ const tailOf = (run: Run, sequenceNumber: number, hasDetails: boolean): Tail => 
     ...(hasDetails ? { detailsSalt, detailsHash } : {})
   })
   const headers = encodeHeaders(auditEventHeaders(serviceName, { ...run, sequenceNumber }))
-  const suffixBytes = Buffer.byteLength(suffix)
-  const bytes = Buffer.concat([Buffer.from(suffix), headers.bytes])
+  // Of tenant ids and times only, so ASCII: places in the text are places in the bytes.
+  const suffixBytes = suffix.length
+  const bytes = Buffer.allocUnsafe(suffixBytes + headers.bytes.length)
+  bytes.write(suffix, 0, "latin1")
+  bytes.set(headers.bytes, suffixBytes)
   return {
     bytes,
     suffixBytes,
-    sequenceAt: bytes.indexOf(SEQUENCE_MEMBER) + SEQUENCE_MEMBER.length,
-    prevHashAt: bytes.indexOf(prevHash),
-    saltAt: bytes.indexOf(detailsSalt),
-    detailsHashAt: bytes.indexOf(detailsHash),
-    contentHashAt: bytes.indexOf(contentHash),
-    hashAt: bytes.indexOf(hash),
+    sequenceAt: suffix.indexOf(SEQUENCE_MEMBER) + SEQUENCE_MEMBER.length,
+    prevHashAt: suffix.indexOf(prevHash),
+    saltAt: suffix.indexOf(detailsSalt),
+    detailsHashAt: suffix.indexOf(detailsHash),
+    contentHashAt: suffix.indexOf(contentHash),
+    hashAt: suffix.indexOf(hash),
     eventIdAt: suffixBytes + headers.valueAt["ce_id"]!
   }
 }
@@ -129,13 +135,23 @@ interface LinkTemplate {
 const linkOf = ({ createdAt, tenantId }: Run, sequenceNumber: number): LinkTemplate => {
   const { contentHash, prevHash } = PLACE
   const link = { tenantId, sequenceNumber, createdAt, contentHash, prevHash }
-  const bytes = Buffer.from(linkText(SCHEME, link))
+  const text = linkText(SCHEME, link)
   return {
-    bytes,
-    sequenceAt: Buffer.byteLength(`${SCHEME}\n${tenantId}\n`),
-    contentHashAt: bytes.indexOf(contentHash),
-    prevHashAt: bytes.indexOf(prevHash)
+    bytes: Buffer.from(text, "latin1"),
+    sequenceAt: SCHEME.length + tenantId.length + 2,
+    contentHashAt: text.indexOf(contentHash),
+    prevHashAt: text.indexOf(prevHash)
   }
+}
+
+/** The templates of a tenant's chain, as long as sequence numbers of so many digits need them. */
+interface Templates {
+  readonly run: Run
+  readonly key: Buffer
+  digitCount: number
+  link: LinkTemplate | undefined
+  plain: Tail | undefined
+  detailed: Tail | undefined
 }
 
 /** Records that make one batch: from where in the bytes, and how many. */
@@ -166,16 +182,14 @@ export class ChainedEvents {
   #count = 0
   /** Hashes of the events of the run, 32 bytes each. */
   #hashes: Buffer = Buffer.allocUnsafe(HASH_BYTES)
-  #run: Run | undefined
-  #key: Buffer = NOTHING
+  /** Of the chains that this chunk has appended to, by tenant. */
+  readonly #chains = new Map<string, Templates>()
+  #templates: Templates | undefined
   #runCount = 0
   /** The sequence number of the event before, in decimal digits. */
   readonly #digits = new Uint8Array(DIGITS_MAX)
   #digitCount = 0
   #sequenceNumber = 0
-  #link: LinkTemplate | undefined
-  #plain: Tail | undefined
-  #detailed: Tail | undefined
 
   /** Events kept. */
   get count(): number {
@@ -202,7 +216,7 @@ export class ChainedEvents {
         (this.#runCount - 1) * HASH_BYTES,
         this.#runCount * HASH_BYTES
       ),
-      created_at: this.#run!.createdAt
+      created_at: this.#templates!.run.createdAt
     }
   }
 
@@ -215,16 +229,22 @@ export class ChainedEvents {
   begin(serviceName: string, tenantId: string, head: Head | undefined, now: string): void {
     this.#dropRun()
     const createdAt = head !== undefined && head.created_at > now ? head.created_at : now
-    const before = this.#run
-    const isSame =
-      before?.serviceName === serviceName
-      && before.tenantId === tenantId
-      && before.createdAt === createdAt
-    if (!isSame) {
-      this.#run = { serviceName, tenantId, createdAt }
-      this.#key = withLength(tenantId)
-      this.#forgetTemplates()
+    let templates = this.#chains.get(tenantId)
+    if (templates?.run.createdAt !== createdAt || templates.run.serviceName !== serviceName) {
+      if (!PLAIN_TENANT.test(tenantId)) throw new Error("a tenant id that no tenant can have")
+      const run = { serviceName, tenantId, createdAt }
+      const key = withLength(tenantId)
+      templates = {
+        run,
+        key,
+        digitCount: 0,
+        link: undefined,
+        plain: undefined,
+        detailed: undefined
+      }
+      this.#chains.set(tenantId, templates)
     }
+    this.#templates = templates
     this.#setDigits(head?.sequence_number ?? 0)
     const link = this.#linkTemplate()
     link.bytes.write(head?.hash ?? GENESIS_HASH, link.prevHashAt, "latin1")
@@ -310,27 +330,29 @@ export class ChainedEvents {
     this.#runCount = 0
   }
 
-  #forgetTemplates(): void {
-    this.#link = undefined
-    this.#plain = undefined
-    this.#detailed = undefined
-  }
-
   /** The template of the link, the hash of the event before filled in. */
   #linkTemplate(): LinkTemplate {
-    return (this.#link ??= linkOf(this.#run!, this.#sequenceNumber))
+    const templates = this.#templates!
+    return (templates.link ??= linkOf(templates.run, this.#sequenceNumber))
   }
 
   #tail(hasDetails: boolean): Tail {
+    const templates = this.#templates!
     return hasDetails
-      ? (this.#detailed ??= tailOf(this.#run!, this.#sequenceNumber, true))
-      : (this.#plain ??= tailOf(this.#run!, this.#sequenceNumber, false))
+      ? (templates.detailed ??= tailOf(templates.run, this.#sequenceNumber, true))
+      : (templates.plain ??= tailOf(templates.run, this.#sequenceNumber, false))
   }
 
   /** The event before has this number. Templates are as long as the next number. */
   #setDigits(sequenceNumber: number): void {
     const digits = String(sequenceNumber)
-    if (digits.length !== this.#digitCount) this.#forgetTemplates()
+    const templates = this.#templates!
+    if (digits.length !== templates.digitCount) {
+      templates.digitCount = digits.length
+      templates.link = undefined
+      templates.plain = undefined
+      templates.detailed = undefined
+    }
     this.#digitCount = digits.length
     for (let index = 0; index < digits.length; index++) {
       this.#digits[index] = digits.charCodeAt(index)
@@ -357,7 +379,7 @@ export class ChainedEvents {
 
   /** Write the record up to its body, and make room for all of it; where the tail begins. */
   #writeStart(bodyBytes: number, tail: Tail): number {
-    const key = this.#key
+    const { key } = this.#templates!
     const valueBytes = bodyBytes + tail.suffixBytes
     const bytesMax = 3 * VARINT_BYTES_MAX + FRAME_BYTES + key.length + bodyBytes + tail.bytes.length
     this.#ensure(bytesMax)

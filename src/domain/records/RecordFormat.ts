@@ -40,17 +40,18 @@ export interface EncodedHeaders {
 
 /** The end of a record: the number of its headers, then each name with its value. */
 export const encodeHeaders = (headers: Readonly<Record<string, string>>): EncodedHeaders => {
-  const entries = Object.entries(headers)
-  const count = Buffer.allocUnsafe(varintSize(entries.length))
-  writeVarint(count, 0, entries.length)
-  const parts: Array<Buffer> = [count]
+  const texts = Object.entries(headers).flat()
+  const lengths = texts.map((text) => Buffer.byteLength(text))
+  const count = texts.length / 2
+  let size = varintSize(count)
+  for (const length of lengths) size += varintSize(length) + length
+  const bytes = Buffer.allocUnsafe(size)
   const valueAt: Record<string, number> = {}
-  let at = count.length
-  for (const [name, value] of entries) {
-    const own = [withLength(name), withLength(value)] as const
-    at += own[0].length + own[1].length
-    valueAt[name] = at - Buffer.byteLength(value)
-    parts.push(...own)
+  let at = writeVarint(bytes, 0, count)
+  for (let index = 0; index < texts.length; index++) {
+    at = writeVarint(bytes, at, lengths[index]!)
+    if (index % 2 === 1) valueAt[texts[index - 1]!] = at
+    at += bytes.write(texts[index]!, at)
   }
-  return { bytes: Buffer.concat(parts), valueAt }
+  return { bytes, valueAt }
 }

@@ -176,6 +176,14 @@ describe("events written as records", () => {
     assert.strictEqual(sequenceNumber, 12_505)
   })
 
+  it("are not written for a tenant that can't be one", () => {
+    const chained = new ChainedEvents()
+    for (const tenantId of ["é", "P".repeat(64), "", 'a"', "a".repeat(64)]) {
+      assert.throws(() => chained.begin("alk", tenantId, undefined, NOW), /tenant id/)
+    }
+    assert.isEmpty(chained.packed(0))
+  })
+
   it("are dropped with the batches that they have begun", () => {
     const chained = new ChainedEvents()
     const few = toBatch([sample(1)])
