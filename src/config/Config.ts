@@ -82,6 +82,8 @@ export interface Config {
   readonly trustedKeys: ReadonlyArray<string>
   readonly adminToken: Redacted.Redacted | undefined
   readonly bootstrapKeys: ReadonlyArray<BootstrapKey>
+  /** Plain events are prepared in WebAssembly. */
+  readonly fastAccept: boolean
   readonly limits: {
     readonly bodyBytesMax: number
     /** Of all requests in flight together. */

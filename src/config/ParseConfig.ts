@@ -261,6 +261,7 @@ const configOf = (values: Values, context: ProcessContext): Config => {
     trustedKeys: values.ALK_TRUSTED_KEYS ?? [],
     adminToken: values.ALK_ADMIN_TOKEN,
     bootstrapKeys: values.ALK_BOOTSTRAP_KEYS ?? [],
+    fastAccept: values.ALK_FAST_ACCEPT === "true",
     limits: limitsOf(values),
     quotas: {
       eventsPerSecond: values.ALK_QUOTA_EVENTS_PER_SECOND,

@@ -258,6 +258,12 @@ export const variables = {
     "128",
     "action of an event"
   ),
+  ALK_FAST_ACCEPT: server.withDefault(
+    oneOf(["true", "false"]),
+    "true",
+    "reads, checks and hashes plain events in WebAssembly; false does so in TypeScript, five times"
+      + " slower, with the same result"
+  ),
   ALK_STREAMS_MAX: limits.withDefault(
     integer(1, 100_000, "streams"),
     "100",

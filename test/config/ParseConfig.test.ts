@@ -61,6 +61,7 @@ describe("parseConfig", () => {
       trustedKeys: [],
       adminToken: undefined,
       bootstrapKeys: [],
+      fastAccept: true,
       limits: {
         bodyBytesMax: 16_777_216,
         bodyBudgetBytes: 134_217_728,

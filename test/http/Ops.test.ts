@@ -61,6 +61,8 @@ describe("without a key", () => {
       )
     for (const [series, grown] of [
       [/alk_ingest_accepted_items_total/, 3],
+      [/alk_ingest_prepared_items_total\{path="fast"\}/, 3],
+      [/alk_ingest_prepared_items_total\{path="slow"\}/, 1],
       [/alk_ingest_rejected_items_total\{code="missing_field"\}/, 1],
       [/alk_http_requests_total\{method="GET",route="\/v1\/events\/:id",status="404"\}/, 1],
       [/alk_http_requests_total\{[^}]*route="unknown",status="404"\}/, 1]

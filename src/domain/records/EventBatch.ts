@@ -120,6 +120,16 @@ export const idTextAt = (batch: EventBatch, event: number): string => {
   return batch.bodies.toString("utf8", start - 1, start + idLengthAt(batch, event) + 1)
 }
 
+/** The id of an event. */
+export const idAt = (batch: EventBatch, event: number): string => {
+  const text = idTextAt(batch, event)
+  return text.includes("\\") ? (parseJson(text) as string) : text.slice(1, -1)
+}
+
+/** The ids in the order of the events. */
+export const idsOf = (batch: EventBatch): ReadonlyArray<string> =>
+  Array.from({ length: batch.count }, (_, event) => idAt(batch, event))
+
 const hexAt = ({ entries }: EventBatch, event: number, at: number, bytes: number): string => {
   const start = event * EVENT_ENTRY_BYTES + at
   return entries.toString("hex", start, start + bytes)
@@ -139,7 +149,7 @@ export const eventAt = (batch: EventBatch, event: number): PreparedEvent => {
   const start = bodyOffsetAt(batch, event)
   return {
     index: indexAt(batch, event),
-    id: parseJson(idTextAt(batch, event)) as string,
+    id: idAt(batch, event),
     body: batch.bodies.toString("utf8", start, start + bodyLengthAt(batch, event)),
     contentHash: hexAt(batch, event, EntryAt.contentHash, HASH_BYTES),
     ...((flags & HAS_DETAILS) === 0
@@ -324,4 +334,27 @@ export const toBatch = (events: Iterable<PreparedEvent>): EventBatch => {
   const builder = new EventBatchBuilder()
   for (const event of events) builder.add(event)
   return builder.build()
+}
+
+/** The events of two batches of one request in the order of the request. */
+export const mergeBatches = (one: EventBatch, other: EventBatch): EventBatch => {
+  if (one.count === 0) return other
+  if (other.count === 0) return one
+  const entries = Buffer.allocUnsafe(one.entries.length + other.entries.length)
+  const bodies = Buffer.allocUnsafe(one.bodies.length + other.bodies.length)
+  let bodiesEnd = 0
+  let ones = 0
+  let others = 0
+  for (let at = 0; at < entries.length; at += EVENT_ENTRY_BYTES) {
+    const isOne =
+      others === other.count || (ones < one.count && indexAt(one, ones) < indexAt(other, others))
+    const from = isOne ? one : other
+    const event = isOne ? ones++ : others++
+    const start = event * EVENT_ENTRY_BYTES
+    from.entries.copy(entries, at, start, start + EVENT_ENTRY_BYTES)
+    entries.writeUInt32LE(bodiesEnd, at + EntryAt.bodyOffset)
+    const body = bodyOffsetAt(from, event)
+    bodiesEnd += from.bodies.copy(bodies, bodiesEnd, body, body + bodyLengthAt(from, event))
+  }
+  return { count: one.count + other.count, entries, bodies }
 }

@@ -14,6 +14,8 @@ export interface Settings {
   readonly publicUrl: string | undefined
   /** Empty: CORS is off. */
   readonly corsOrigins: ReadonlyArray<string>
+  /** Plain events are prepared in WebAssembly. */
+  readonly fastAccept: boolean
   readonly limits: Pick<
     Config["limits"],
     | "bodyBytesMax"
@@ -43,6 +45,7 @@ export class ApiSettings extends Context.Service<ApiSettings, Settings>()("alk/h
       port: config.http.port,
       publicUrl: config.http.publicUrl,
       corsOrigins: config.http.corsOrigins,
+      fastAccept: config.fastAccept,
       limits: config.limits,
       eventsPerSecondMax: config.quotas.eventsPerSecond,
       failedKeysPerMinuteMax: config.quotas.failedKeysPerMinute,

@@ -8,6 +8,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { parseJson } from "../../domain/json/Json.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
+import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import type { RecordOtlpSpan } from "../../domain/traces/TraceOperation.ts"
 import { COMMIT_TIMEOUT_MS, Ingest } from "../../services/ingest/Ingest.ts"
 import { decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
@@ -98,7 +99,7 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
       tenantId: string,
       traces: ReadonlyArray<RecordOtlpSpan>
     ) {
-      const items = { events: [], errors: [], warnings: [], traces }
+      const items = { events: EMPTY_BATCH, errors: [], warnings: [], traces }
       const until = "visible"
       const outcome = yield* ingest.ingest({ tenantId, items, until, idempotency: undefined })
       if (outcome.kind === "visible") return outcome.receipt.errors

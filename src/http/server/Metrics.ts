@@ -25,6 +25,11 @@ const acceptedItems = Metric.counter("alk_ingest_accepted_items_total", {
   incremental: true
 })
 
+const preparedItems = Metric.counter("alk_ingest_prepared_items_total", {
+  description: "Items read and checked, by path: fast is WebAssembly, slow is TypeScript.",
+  incremental: true
+})
+
 const ingestSeconds = Metric.histogram("alk_ingest_duration_seconds", {
   description: "Seconds from a prepared request to what was waited for: written, or visible.",
   boundaries: secondsBoundaries
@@ -60,6 +65,16 @@ export const requestAnswered = (request: {
 /** Count a wrong key or token. */
 export const credentialFailed = (answer: 401 | 429): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(failedCredentials, { answer: String(answer) }), 1)
+
+/** Count the items of a request by how they were prepared. */
+export const itemsPrepared = (items: {
+  readonly fast: number
+  readonly slow: number
+}): Effect.Effect<void> =>
+  Effect.andThen(
+    Metric.update(Metric.withAttributes(preparedItems, { path: "fast" }), items.fast),
+    Metric.update(Metric.withAttributes(preparedItems, { path: "slow" }), items.slow)
+  )
 
 /** Count an ingest request that is answered with 2xx, and warn of items that were rejected. */
 export const ingestAnswered = (request: {

@@ -9,7 +9,7 @@ import { ERASURE_ACTION, ERASURE_RESOURCE_TYPE } from "../../domain/events/Erasu
 import { emptyFilter } from "../../domain/events/EventFilter.ts"
 import { parseEvent } from "../../domain/events/StoredEvent.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
-import type { PreparedEvent } from "../../domain/records/EventBatch.ts"
+import { type PreparedEvent, toBatch } from "../../domain/records/EventBatch.ts"
 import { EventStore, type StoreUnavailable } from "../../ports/EventStore.ts"
 import {
   type IdempotencyKey,
@@ -127,7 +127,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
     const events = targets.map((target, index) => erasureEvent(secret, request, target, index))
     return yield* ingest.ingest({
       tenantId,
-      items: { events, errors: [], warnings: [] },
+      items: { events: toBatch(events), errors: [], warnings: [] },
       until: "visible",
       idempotency: idempotency && {
         key: idempotency.key,

@@ -15,7 +15,7 @@ import {
   type ItemError,
   type ItemWarning
 } from "../../domain/records/Command.ts"
-import { type PreparedEvent, toBatch } from "../../domain/records/EventBatch.ts"
+import { type EventBatch, EventBatchBuilder } from "../../domain/records/EventBatch.ts"
 import type { Receipt } from "../../domain/records/Receipt.ts"
 import { currentTime, formatMicros } from "../../domain/Timestamp.ts"
 import type { TraceOperation } from "../../domain/traces/TraceOperation.ts"
@@ -45,7 +45,7 @@ export const keyOption = (key: IdempotencyKey | undefined): { readonly idempoten
 
 /** The items of a request after validation, by their place in the request. */
 export interface PreparedItems {
-  readonly events: ReadonlyArray<PreparedEvent>
+  readonly events: EventBatch
   readonly errors: ReadonlyArray<ItemError>
   readonly warnings: ReadonlyArray<ItemWarning>
   /** Operations on traces, instead of events. */
@@ -73,7 +73,7 @@ export const prepareEach = (
   { idempotency, limits, mode, secret, tenantId }: PrepareItemsOptions,
   acceptedAt: string
 ): PreparedItems => {
-  const events: Array<PreparedEvent> = []
+  const events = new EventBatchBuilder()
   const errors: Array<ItemError> = []
   const warnings: Array<ItemWarning> = []
   const options = {
@@ -94,10 +94,10 @@ export const prepareEach = (
       errors.push({ index, code: prepared.error.code, message: prepared.error.message })
       continue
     }
-    events.push(prepared.ok)
+    events.add(prepared.ok)
     for (const field of prepared.warnings) warnings.push({ index, field })
   }
-  return { events, errors, warnings }
+  return { events: events.build(), errors, warnings }
 }
 
 /** The mark by which the sequencer recognises a repeated request. */
@@ -245,7 +245,7 @@ const make = Effect.fnUntraced(function* (secret: string) {
       receiptId,
       attempt: crypto.randomUUID(),
       receivedAt,
-      events: toBatch(items.events),
+      events: items.events,
       errors: items.errors,
       warnings: items.warnings,
       ...(items.traces === undefined ? {} : { traces: items.traces }),

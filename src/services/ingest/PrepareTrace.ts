@@ -10,6 +10,7 @@ import { canonicalize, flat, quote } from "../../domain/json/CanonicalJson.ts"
 import { type Fields, isObject } from "../../domain/json/Json.ts"
 import type { JsonObject, StrictResult } from "../../domain/json/StrictJson.ts"
 import type { ItemError } from "../../domain/records/Command.ts"
+import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
 import {
   factDetailsHash,
@@ -471,5 +472,5 @@ export const prepareTraces = (
     }
     traces.push(prepared.ok)
   }
-  return { events: [], errors, warnings: [], traces }
+  return { events: EMPTY_BATCH, errors, warnings: [], traces }
 }

@@ -13,8 +13,10 @@ import {
   EventBatchBuilder,
   eventsOf,
   fingerprintAt,
+  idsOf,
   idTextAt,
   indexAt,
+  mergeBatches,
   type PreparedEvent,
   readEventBatch,
   toBatch
@@ -95,6 +97,24 @@ describe("a batch of events", () => {
         assert.strictEqual(builder.count, first.length + second.length + third.length)
         const all = toBatch([...first, ...second, ...third])
         assert.deepStrictEqual(bytesOf(builder.build()), bytesOf(all))
+      })
+    )
+  })
+
+  it("merged of two parts of a request is in the order of the request", () => {
+    fc.assert(
+      fc.property(events, fc.infiniteStream(fc.boolean()), (given, sides) => {
+        const all = given.map((one, index) => ({ ...one, index }))
+        const isFirst = all.map(() => sides.next().value)
+        const [first, second] = [true, false].map((side) =>
+          toBatch(all.filter(({ index }) => isFirst[index] === side))
+        )
+        const merged = mergeBatches(first!, second!)
+        assert.deepStrictEqual(eventsOf(readEventBatch(all.length, bytesOf(merged))), all)
+        assert.deepStrictEqual(
+          idsOf(merged),
+          all.map(({ id }) => id)
+        )
       })
     )
   })

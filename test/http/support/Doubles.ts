@@ -79,6 +79,7 @@ export const settings: Settings = {
   port: 0,
   publicUrl: undefined,
   corsOrigins: [],
+  fastAccept: true,
   limits: {
     bodyBytesMax: 1_048_576,
     bodyBudgetBytes: 16 * 1_048_576,

@@ -12,6 +12,7 @@ import {
 } from "../../../src/actors/follower/Receipts.ts"
 import { verifyReceiptId } from "../../../src/domain/Identifiers.ts"
 import { type Command, hasWaited, isSameBody } from "../../../src/domain/records/Command.ts"
+import { EMPTY_BATCH, eventsOf, idsOf } from "../../../src/domain/records/EventBatch.ts"
 import type { Receipt } from "../../../src/domain/records/Receipt.ts"
 import { CommandLog, CommandLogBusy } from "../../../src/services/commands/CommandLog.ts"
 import {
@@ -98,7 +99,7 @@ class Stage {
 
 const request = (more: Partial<IngestRequest> = {}): IngestRequest => ({
   tenantId: "acme",
-  items: { events: [], errors: [], warnings: [] },
+  items: { events: EMPTY_BATCH, errors: [], warnings: [] },
   until: "written",
   idempotency: undefined,
   ...more
@@ -274,7 +275,7 @@ describe("prepareItems", () => {
     const problem = { code: "invalid_json" as const, path: "", message: "no JSON" }
     const items = prepareItems([{ value }, { problem }, { value: {} }, { value }], options)
     assert.deepStrictEqual(
-      items.events.map(({ index }) => index),
+      eventsOf(items.events).map(({ index }) => index),
       [0, 3]
     )
     assert.deepStrictEqual(
@@ -292,9 +293,7 @@ describe("prepareItems", () => {
 
   it("derives ids from tenant, route, key and place, and from nothing else", () => {
     const ids = (more: object) =>
-      prepareItems([{ value }, { value }], { ...options, idempotency: KEY, ...more }).events.map(
-        ({ id }) => id
-      )
+      idsOf(prepareItems([{ value }, { value }], { ...options, idempotency: KEY, ...more }).events)
     const first = ids({})
     assert.deepStrictEqual(ids({}), first)
     assert.strictEqual(new Set(first).size, 2)
@@ -303,7 +302,7 @@ describe("prepareItems", () => {
       { idempotency: { ...KEY, path: "/v1/events/batch" } },
       { idempotency: { ...KEY, key: "key-2" } }
     ]) {
-      assert.notIncludeMembers(ids(other), first)
+      assert.notIncludeMembers([...ids(other)], [...first])
     }
   })
 

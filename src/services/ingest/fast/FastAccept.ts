@@ -96,6 +96,13 @@ const instantiate = (): AcceptExports => {
   return new WebAssembly.Instance(module).exports as AcceptExports
 }
 
+/** The one of this process, made when it is first asked for. */
+export const fastAccept = (): FastAccept => {
+  shared ??= new FastAccept()
+  return shared
+}
+let shared: FastAccept | undefined
+
 /** The module with its memory. */
 export class FastAccept {
   readonly #module = instantiate()

@@ -7,7 +7,7 @@ import { isUtf8 } from "node:buffer"
 import { derivedText } from "../../../domain/Identifiers.ts"
 import { parseStrict, type StrictResult } from "../../../domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX, dedupStart } from "../../../domain/records/Command.ts"
-import { eventsOf, type PreparedEvent } from "../../../domain/records/EventBatch.ts"
+import { mergeBatches } from "../../../domain/records/EventBatch.ts"
 import { currentTime } from "../../../domain/Timestamp.ts"
 import { keyOption, type PreparedItems, type PrepareItemsOptions, prepareEach } from "../Ingest.ts"
 import { idParts } from "../Prepare.ts"
@@ -46,13 +46,6 @@ const readRest = (
   return read
 }
 
-/** Two lists of events in the order of the request. */
-const inOrder = (
-  fast: ReadonlyArray<PreparedEvent>,
-  slow: ReadonlyArray<PreparedEvent>
-): ReadonlyArray<PreparedEvent> =>
-  slow.length === 0 ? fast : [...fast, ...slow].sort((one, other) => one.index - other.index)
-
 /**
  * Read and validate a request. Undefined if it has to be read as a whole: it is not JSON, not of
  * the plain form, too large or has too many items.
@@ -81,6 +74,6 @@ export const prepareRequest = (
   return {
     count: result.count,
     slow: rest.length,
-    items: { events: inOrder(eventsOf(result.done), events), errors, warnings }
+    items: { events: mergeBatches(result.done, events), errors, warnings }
   }
 }

@@ -8,7 +8,11 @@ import {
   type StrictResult
 } from "../../../../src/domain/json/StrictJson.ts"
 import { BATCH_ITEMS_MAX } from "../../../../src/domain/records/Command.ts"
-import type { PreparedEvent } from "../../../../src/domain/records/EventBatch.ts"
+import {
+  eventsOf,
+  type PreparedEvent,
+  readEventBatch
+} from "../../../../src/domain/records/EventBatch.ts"
 import { FastAccept, type RequestForm } from "../../../../src/services/ingest/fast/FastAccept.ts"
 import { prepareRequest } from "../../../../src/services/ingest/fast/PrepareRequest.ts"
 import { type PrepareItemsOptions, prepareItems } from "../../../../src/services/ingest/Ingest.ts"
@@ -93,17 +97,21 @@ export const compare = (
   const fast = prepareRequest(accept, body, form, options)
   const items = readSlowly(body, form)
   const slow = items === undefined ? undefined : prepareItems(items, options)
-  const events = slow?.events.length ?? 0
+  const events = slow?.events.count ?? 0
   if (fast === undefined) return { done: 0, events }
   assert.isDefined(slow, "the fast path takes what StrictJson refuses")
   assert.strictEqual(fast.count, items!.length)
   assert.deepStrictEqual(fast.items.errors, slow!.errors)
   assert.deepStrictEqual(fast.items.warnings, slow!.warnings)
-  assert.strictEqual(fast.items.events.length, events)
-  for (const [place, event] of fast.items.events.entries()) {
+  const { bodies, count, entries } = fast.items.events
+  assert.strictEqual(count, events)
+  // It checks every entry.
+  readEventBatch(count, Buffer.concat([entries, bodies]))
+  const expected = eventsOf(slow!.events)
+  for (const [place, event] of eventsOf(fast.items.events).entries()) {
     const item = items![event.index]!
     const sent = "value" in item ? (item.value as Record<string, unknown>) : {}
-    compareEvents(event, slow!.events[place]!, (sent["timestamp"] ?? null) !== null)
+    compareEvents(event, expected[place]!, (sent["timestamp"] ?? null) !== null)
   }
   return { done: fast.count - fast.slow, events }
 }

@@ -2,6 +2,7 @@
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { BATCH_ITEMS_MAX } from "../../../../src/domain/records/Command.ts"
+import { eventsOf } from "../../../../src/domain/records/EventBatch.ts"
 import { FastAccept, type RequestForm } from "../../../../src/services/ingest/fast/FastAccept.ts"
 import { prepareRequest } from "../../../../src/services/ingest/fast/PrepareRequest.ts"
 import { defaultPrepareLimits } from "../../../../src/services/ingest/Prepare.ts"
@@ -124,7 +125,7 @@ describe("the fast path of accept", () => {
       const share = compare(body, form)
       assert.deepStrictEqual(share, { done: 38, events: 46 })
       const { items: all } = prepareRequest(accept, body, form, optionsFor(form))!
-      const indexes = all.events.map(({ index }) => index)
+      const indexes = eventsOf(all.events).map(({ index }) => index)
       assert.deepStrictEqual(
         indexes,
         indexes.toSorted((one, other) => one - other)
@@ -266,7 +267,7 @@ describe("the memory of the fast path", () => {
     const full = Buffer.alloc(REQUEST_BYTES_MAX, " ")
     batchOf([event(), { ...event(), metadata: { a: "x".repeat(20_000) } }]).copy(full)
     assert.strictEqual(
-      prepareRequest(fast, full, "batch", optionsFor("batch"))?.items.events.length,
+      prepareRequest(fast, full, "batch", optionsFor("batch"))?.items.events.count,
       2
     )
     assert.isUndefined(
@@ -277,9 +278,9 @@ describe("the memory of the fast path", () => {
 
   it("gives no bytes of one request to another", () => {
     const first = prepareRequest(accept, batchOf([event()]), "batch", optionsFor("batch"))!
-    const before = JSON.stringify(first.items)
+    const before = JSON.stringify(eventsOf(first.items.events))
     compare(batchOf(Array.from({ length: 100 }, () => event({ metadata: { other: 1 } }))), "batch")
-    assert.strictEqual(JSON.stringify(first.items), before)
+    assert.strictEqual(JSON.stringify(eventsOf(first.items.events)), before)
   })
 
   it("makes ids and salts of random bytes that are used once", () => {
@@ -287,7 +288,7 @@ describe("the memory of the fast path", () => {
     for (let run = 0; run < 20; run++) {
       const body = batchOf(Array.from({ length: 100 }, () => event()))
       const { items } = prepareRequest(accept, body, "batch", optionsFor("batch"))!
-      for (const { detailsSalt, id } of items.events) {
+      for (const { detailsSalt, id } of eventsOf(items.events)) {
         // The random bits of the id: without time and version.
         seen.add(id.slice(15)).add(detailsSalt!).add(detailsSalt!.slice(0, 16))
       }
