@@ -157,10 +157,16 @@ export class EventStore extends Context.Service<
     readonly mergeDuplicates: StoreResult<void>
     /**
      * Take the details out of the events at these sequences, in place: each is shown once at any
-     * time, and the details are gone from the tables when this returns. What is erased already
-     * stays as it is. Rows of these sequences that were set aside lose theirs too.
+     * time, and no answer shows the details when this returns. What is erased already stays as it
+     * is. Rows of these sequences that were set aside lose theirs too.
      */
     eraseDetails(tenantId: string, erasures: ReadonlyArray<EventErasure>): StoreResult<void>
+    /**
+     * Remove the details of erased events from the tables, which rewrites columns of the parts that
+     * they are in. The number of events that still had them. ClickHouse removes the files of the
+     * parts that were replaced some minutes later.
+     */
+    readonly purgeErased: StoreResult<number>
     /**
      * Do again what the stored events of a partition from an offset on ask for: an insert that came
      * to its end late may have brought details back, and its rows win where they are merged.

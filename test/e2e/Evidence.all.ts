@@ -444,7 +444,7 @@ describe("a row that was changed in the database", () => {
     const intruder = createClient({ url: running.store })
     await intruder.command({
       query:
-        "ALTER TABLE alk.events UPDATE body = replaceOne(body, 'success', 'failure')"
+        "ALTER TABLE alk.events UPDATE body = replaceOne(json, 'success', 'failure')"
         + " WHERE tenant_id = 'tampered' AND sequence_number = 8",
       clickhouse_settings: { mutations_sync: "1" }
     })
@@ -482,7 +482,7 @@ describe("a forged row with the id of a genuine event", () => {
     const copy = (sequence: number) => ({
       query:
         "INSERT INTO alk.events (kafka_partition, kafka_offset, sequence_number, body)"
-        + ` SELECT kafka_partition, kafka_offset, ${sequence}, replaceOne(body, 'success', 'failure')`
+        + ` SELECT kafka_partition, kafka_offset, ${sequence}, replaceOne(json, 'success', 'failure')`
         + ` FROM alk.events WHERE tenant_id = 'tampered' AND sequence_number = ${place}`
     })
     await intruder.command(copy(0))

@@ -78,7 +78,7 @@ interface Tampering {
 }
 
 const replaceIn = (table: string, from: string, to: string, where: string): string =>
-  `ALTER TABLE ${table} UPDATE body = replaceOne(body, '${from}', '${to}') WHERE ${where}`
+  `ALTER TABLE ${table} UPDATE body = replaceOne(json, '${from}', '${to}') WHERE ${where}`
 
 const tamperings: ReadonlyArray<Tampering> = [
   ...["document.read", "user-1", "doc-4", "Dökument 4", "success", "nöte 4", "human", "u4@"].map(
@@ -110,7 +110,7 @@ const tamperings: ReadonlyArray<Tampering> = [
   {
     name: "created_at changed",
     statements: (table) => [
-      `ALTER TABLE ${table} UPDATE body = replaceRegexpOne(body, '"created_at":"20', '"created_at":"19')
+      `ALTER TABLE ${table} UPDATE body = replaceRegexpOne(json, '"created_at":"20', '"created_at":"19')
        WHERE sequence_number = 3`
     ],
     expected: [[3, "hash_mismatch"]]

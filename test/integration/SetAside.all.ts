@@ -124,7 +124,7 @@ describe("a view of events that the topic denies", () => {
       Effect.gen(function* () {
         const bodies = yield* shortened(name)
         yield* tamper(
-          `ALTER TABLE ${name}.events UPDATE body = replaceOne(body, 'success', 'failure')
+          `ALTER TABLE ${name}.events UPDATE body = replaceOne(json, 'success', 'failure')
            WHERE sequence_number > 37`
         )
         const changed = (yield* listed).bodies.slice(37)
@@ -337,7 +337,7 @@ describe("what was set aside", () => {
       Effect.gen(function* () {
         const bodies = yield* shortened(name)
         yield* tamper(
-          `ALTER TABLE ${name}.events UPDATE body = replaceOne(body, 'success', 'failure')
+          `ALTER TABLE ${name}.events UPDATE body = replaceOne(json, 'success', 'failure')
            WHERE sequence_number = ${ALL}`
         )
         yield* project()

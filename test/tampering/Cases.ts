@@ -95,7 +95,7 @@ const copy = (
 ): string => {
   const names = columns
     .get(table)!
-    .filter(({ kind }) => kind !== "MATERIALIZED")
+    .filter(({ kind }) => kind !== "MATERIALIZED" && kind !== "ALIAS")
     .map(({ name }) => name)
   return (
     `INSERT INTO ${database}.${table} (${names.join(", ")})`
@@ -138,7 +138,7 @@ const eventColumns: ReadonlyArray<readonly [string, string, Outcome, Partial<Cas
   ],
   [
     "body",
-    `replaceOne(body, '"outcome":"success"', '"outcome":"failure"')`,
+    `replaceOne(json, '"outcome":"success"', '"outcome":"failure"')`,
     found("events", [EVENT, "content_mismatch"]),
     { isSmall: true, isPacked: true }
   ],
@@ -152,7 +152,19 @@ const eventColumns: ReadonlyArray<readonly [string, string, Outcome, Partial<Cas
   ["resource_type", "'other'", found("events", [EVENT, "content_mismatch"])],
   ["outcome", "'failure'", found("events", [EVENT, "content_mismatch"])],
   ["metadata", "'{}'", found("events", [EVENT, "content_mismatch"])],
-  ["search", "'nothing'", found("events", [EVENT, "content_mismatch"])]
+  ["search", "'nothing'", found("events", [EVENT, "content_mismatch"])],
+  ["actor_email", `'"other@example.com"'`, found("events", [EVENT, "content_mismatch"])],
+  ["resource_name", `'"other"'`, found("events", [EVENT, "content_mismatch"])],
+  ["details_salt", "reverse(details_salt)", found("events", [EVENT, "content_mismatch"])],
+  ["details_hash", "reverse(details_hash)", found("events", [EVENT, "content_mismatch"])],
+  ["content_hash", "reverse(content_hash)", found("events", [EVENT, "content_mismatch"])],
+  ["prev_hash", "reverse(prev_hash)", found("events", [EVENT, "prev_hash_mismatch"])],
+  [
+    "erased_at",
+    "toDateTime64('2026-11-22 08:00:00', 6, 'UTC')",
+    found("events", [EVENT, "content_mismatch"]),
+    { isSmall: true }
+  ]
 ]
 
 const keysOfEvents: ReadonlyArray<
@@ -274,7 +286,7 @@ const eventRows: ReadonlyArray<Case> = [
     statements: (target) => [
       copy(target, "events", eventRow(target), {
         version: "toUInt8(1)",
-        body: `replaceOne(body, '"outcome":"success"', '"outcome":"failure"')`,
+        body: `replaceOne(json, '"outcome":"success"', '"outcome":"failure"')`,
         outcome: "'failure'"
       })
     ],
@@ -928,7 +940,7 @@ const pairs: ReadonlyArray<Case> = [
     records: (target) => [["checkpoints", keyed(forgedCheckpoint)(target)]],
     statements: (target) => [
       update(`${target.database}.events`, eventRow(target), {
-        body: `replaceOne(body, '"outcome":"success"', '"outcome":"failure"')`,
+        body: `replaceOne(json, '"outcome":"success"', '"outcome":"failure"')`,
         outcome: "'failure'"
       })
     ],

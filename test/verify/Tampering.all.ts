@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { literal } from "../../src/adapters/clickhouse/events/RecomputeSql.ts"
+import { literal } from "../../src/adapters/clickhouse/events/EventText.ts"
 import type { ChainRecompute } from "../../src/ports/ChainRecompute.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import type { SignedCheckpoints } from "../../src/verify/SignedCheckpoints.ts"
@@ -243,7 +243,7 @@ describe("rows that come and go", () => {
       Effect.gen(function* () {
         yield* tamper(
           `INSERT INTO ${table} (kafka_partition, kafka_offset, body)`
-            + ` SELECT kafka_partition, kafka_offset, body FROM ${table}`
+            + ` SELECT kafka_partition, kafka_offset, json FROM ${table}`
             + ` WHERE sequence_number IN (${AT}, ${AT + 1})`
         )
         const report = yield* broken()
@@ -261,7 +261,7 @@ describe("rows that come and go", () => {
       Effect.gen(function* () {
         yield* tamper(
           `INSERT INTO ${table} (kafka_partition, kafka_offset, sequence_number, body)`
-            + ` SELECT kafka_partition, kafka_offset, 0, body FROM ${table}`
+            + ` SELECT kafka_partition, kafka_offset, 0, json FROM ${table}`
             + ` WHERE sequence_number = ${AT}`
         )
         assert.deepStrictEqual(found(yield* broken()), [[0, "duplicate_sequence"]])

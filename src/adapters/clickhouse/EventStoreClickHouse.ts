@@ -7,7 +7,8 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import { StoreClient } from "./client/StoreClient.ts"
 import { CopyGuard } from "./events/CopyGuard.ts"
-import { makeEraseAgain, makeEraseDetails } from "./events/EventErasure.ts"
+import { makeInsertEvents } from "./events/EventBlock.ts"
+import { makeEraseAgain, makeEraseDetails, makePurgeErased } from "./events/EventErasure.ts"
 import { makeById, makeKeysetPages, makePage, makeScan } from "./events/EventPages.ts"
 import { makeStats } from "./events/EventStatistics.ts"
 import { makeRows, makeSequenceSpan } from "./events/StoredRows.ts"
@@ -59,7 +60,7 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
     return EventStore.of({
       migrate: store.changeBy("migrate", () => migrate(connection.client, connection.place)),
       ping: makePing(store),
-      insertEvents: (rows) => insertRows(store, "insertEvents", store.events, rows),
+      insertEvents: makeInsertEvents(store),
       insertReceipts: (rows) =>
         insertRows(store, "insertReceipts", store.receipts, rows, {
           tenant_id: ({ tenantId }) => tenantId,
@@ -71,6 +72,7 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       mergeDuplicates: mergeRows(store, store.events),
       eraseDetails: makeEraseDetails(store),
       eraseAgain: makeEraseAgain(store),
+      purgeErased: makePurgeErased(store),
       page: guarded("page", makePage(store)),
       keysetPages: guarded("keysetPages", makeKeysetPages(store)),
       scan: (query, deduplicate) =>

@@ -54,8 +54,15 @@ const eventRows = (store: StoreClient): TopicRows => {
   return topicRows(
     store,
     [
-      { table: store.events, source: "events", sequence, detail: "id", chained: sequence },
-      { table: store.conflicts, source: "conflicts", sequence, detail: "reason" }
+      {
+        table: store.events,
+        source: "events",
+        sequence,
+        detail: "id",
+        chained: sequence,
+        text: "json"
+      },
+      { table: store.conflicts, source: "conflicts", sequence, detail: "reason", text: "body" }
     ],
     {
       copied: (partition) => eraseEventCopies(store, partition),
@@ -70,12 +77,20 @@ const factRows = (store: StoreClient): TopicRows => {
   return topicRows(
     store,
     [
-      { table: store.facts, source: "facts", sequence, detail: "execution_id", chained: sequence },
+      {
+        table: store.facts,
+        source: "facts",
+        sequence,
+        detail: "execution_id",
+        chained: sequence,
+        text: "body"
+      },
       {
         table: store.factConflicts,
         source: "fact_conflicts",
         sequence: "sequence_number",
-        detail: "reason"
+        detail: "reason",
+        text: "body"
       }
     ],
     {
@@ -98,10 +113,16 @@ export const layerStoredTopics: Layer.Layer<StoredTopics, never, ClickHouseConne
         events: eventRows(store),
         traces: factRows(store),
         checkpoints: topicRows(store, [
-          { table: checkpoints, source: "checkpoints", sequence: "tree_size", detail: "''" }
+          {
+            table: checkpoints,
+            source: "checkpoints",
+            sequence: "tree_size",
+            detail: "''",
+            text: "body"
+          }
         ]),
         receipts: topicRows(store, [
-          { table: receipts, source: "receipts", sequence: "0", detail: "receipt_id" }
+          { table: receipts, source: "receipts", sequence: "0", detail: "receipt_id", text: "body" }
         ])
       }
       return StoredTopics.of({ of: (topic) => rows[topic] })

@@ -3,6 +3,8 @@
  * statement at a time. Inserts hand their bytes over as they are. Knows nothing of alk's tables;
  * the library (500 MB of address space) is loaded only when an engine is opened.
  */
+import * as fs from "node:fs"
+import { join } from "node:path"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { openFailure, prepareFolder, StoreFolderUnusable } from "./ChdbFolder.ts"
 import { loadChdb, StoreEngineMissing } from "./ChdbLibrary.ts"
@@ -50,7 +52,10 @@ export interface Statement extends Request {
   readonly parameters?: ReadonlyMap<string, string>
 }
 
-/** `sql` is `INSERT INTO t (a, b) FORMAT X`, without its rows. */
+/**
+ * `sql` is `INSERT INTO t (a, b) FORMAT X`, or `INSERT INTO t (a, b) SELECT … FROM input('…') FORMAT
+ * Native`, without its rows.
+ */
 export interface InsertStatement extends Request {
   readonly rows: Buffer
 }
@@ -155,6 +160,10 @@ class Connections {
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/
 const DEFAULT_DATABASE = "default"
 const INSERT = /^\s*INSERT INTO ([\w.]+)(?: \(([\w, ]+)\))? FORMAT (\w+)\s*$/
+const INSERT_NATIVE =
+  /^\s*(INSERT INTO [\w.]+ \([\w, ]+\) SELECT .+ FROM) input\('((?:[^'\\]|\\.)*)'\) FORMAT Native\s*$/
+/** Rows on their way into the engine; what a killed process has left is written over. */
+const NATIVE_FILE = "alk-insert.native"
 const READ = /^[\s(]*(SELECT|WITH|EXISTS|SHOW|DESCRIBE|EXPLAIN)\b/i
 
 /** True for statements that change nothing. */
@@ -172,6 +181,12 @@ const engineSettings = (settings: Settings | undefined): ReadonlyArray<Setting> 
 
 const setStatement = ([name, value]: Setting): string =>
   `SET ${name} = '${String(value).replace(/['\\]/g, (mark) => `\\${mark}`)}'`
+
+/** How many rows were inserted since the engine was opened. */
+const INSERTED_ROWS = "SELECT value FROM system.events WHERE event = 'InsertedRows' FORMAT TSV"
+
+const insertedRows = async (connection: ChdbConnection, before = ""): Promise<number> =>
+  Number((await connection.chdb.queryAsync(`${before}${INSERTED_ROWS}`)).text())
 
 const runOn = async (
   connection: ChdbConnection,
@@ -196,10 +211,40 @@ const runOn = async (
   }
 }
 
+/**
+ * The engine takes rows of binary formats from files only. Its own folder holds the file: the
+ * connection for writes is one, so there is one file at a time.
+ */
+const insertNativeOn = async (
+  connection: ChdbConnection,
+  folder: string,
+  { rows, settings, sql }: InsertStatement
+): Promise<Inserted> => {
+  const [, insertion, structure] = INSERT_NATIVE.exec(sql) ?? []
+  const file = join(folder, NATIVE_FILE)
+  const source = [file, "Native"].map((text) => `'${text.replace(/['\\]/g, "\\$&")}'`).join(", ")
+  const all = engineSettings(settings).map(
+    ([name, value]) => `${name} = '${String(value).replace(/['\\]/g, "\\$&")}'`
+  )
+  fs.writeFileSync(file, rows, { mode: 0o600 })
+  try {
+    const started = performance.now()
+    const before = await insertedRows(connection)
+    const statement = `${insertion} file(${source}, '${structure}') SETTINGS ${all.join(", ")}; `
+    const after = await insertedRows(connection, statement)
+    const elapsedSeconds = (performance.now() - started) / 1_000
+    return { rowsWritten: after - before, bytesWritten: rows.length, elapsedSeconds }
+  } finally {
+    fs.rmSync(file, { force: true })
+  }
+}
+
 const insertOn = async (
   connection: ChdbConnection,
+  folder: string,
   statement: InsertStatement
 ): Promise<Inserted> => {
+  if (INSERT_NATIVE.test(statement.sql)) return insertNativeOn(connection, folder, statement)
   const { database = DEFAULT_DATABASE } = statement
   const [, table, columns, format] = INSERT.exec(statement.sql) ?? []
   if (table === undefined || format === undefined) {
@@ -270,7 +315,7 @@ export class ChdbEngine extends Context.Service<
             runOn(connection, statement)
           ),
         insert: (statement) =>
-          writes.use(statement, (connection) => insertOn(connection, statement))
+          writes.use(statement, (connection) => insertOn(connection, folder, statement))
       })
     })
 

@@ -61,7 +61,17 @@ export const makeEmbeddedConnection = (engine: ChdbEngine["Service"]): Connectio
     http_status_code: 200
   })
   const run = (params: RunParameters) => engine.run(statementOf(params)).catch(asClickHouseError)
+  const insert: Connection["insert"] = async (params) => {
+    const inserted = await engine
+      .insert({ ...statementOf(params), rows: await bytesOf(params.values) })
+      .catch(asClickHouseError)
+    return { ...base(params), summary: summaryOf(inserted) }
+  }
   const exec: Connection["exec"] = async (params) => {
+    if (params.values !== undefined) {
+      const stored = await insert({ ...params, values: params.values })
+      return { ...stored, stream: Readable.from([], { objectMode: false }) }
+    }
     const answer = await run(params)
     return {
       ...base(params),
@@ -73,12 +83,7 @@ export const makeEmbeddedConnection = (engine: ChdbEngine["Service"]): Connectio
     query: exec,
     exec,
     command: async (params) => ({ ...base(params), summary: summaryOf(await run(params)) }),
-    insert: async (params) => {
-      const inserted = await engine
-        .insert({ ...statementOf(params), rows: await bytesOf(params.values) })
-        .catch(asClickHouseError)
-      return { ...base(params), summary: summaryOf(inserted) }
-    },
+    insert,
     ping: async (params) => {
       try {
         await run({ ...params, query: "SELECT 1" })

@@ -16,6 +16,8 @@ import { Parameters, type Statement } from "./Parameters.ts"
 import { RAW_ROWS } from "./RawRows.ts"
 import { type RowBinary, readRows } from "./RowBinary.ts"
 
+/** A block holds the strings of the bodies twice: as they are, and to be searched. */
+const BLOCK_BYTES_MAX = 2 * INSERT_BYTES_MAX
 /** Bytes of a row beside its body at most, for rows that fill an insert. */
 const ROW_FRAME_BYTES_MAX = 256
 
@@ -33,6 +35,8 @@ const NO_ROOM = new Set(["241", "202"])
  * beside the time of an insert, after which the projection takes it for ended, see settleMs.
  */
 const NO_ROOM_SCHEDULE = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 6 }))
+/** Time between two looks at a change of stored rows. */
+const MUTATION_POLL = Schedule.spaced("250 millis")
 /** Seconds until a change of the schema, or the removal of a partition, is given up. */
 const CHANGE_SECONDS_MAX = 600
 /** Characters from which a statement may be longer than ClickHouse takes by default (256 KiB). */
@@ -70,6 +74,9 @@ const INSERT_SETTINGS: ClickHouseSettings = {
   max_execution_time: INSERT_SECONDS_MAX
 }
 
+/** A block stays one on its way through the `SELECT`. */
+const BLOCK_SETTINGS: ClickHouseSettings = { max_threads: 1, max_insert_threads: "1" }
+
 /** Rows and bytes of a block of an `INSERT … SELECT`: it may be broken off between two of them. */
 const COPY_SETTINGS: ClickHouseSettings = {
   min_insert_block_size_rows: "65536",
@@ -87,14 +94,26 @@ export interface ReadOptions {
   readonly isBulk?: boolean
 }
 
-export interface Insertion {
+interface NewRows {
   readonly operation: string
   readonly table: string
   readonly columns: readonly [string, ...Array<string>]
-  /** CSV with the settings of RAW_ROWS. */
-  readonly format: "CSV" | "TabSeparated"
   readonly rows: number
   readonly bytes: () => Buffer
+}
+
+/** Rows as text. */
+export interface Insertion extends NewRows {
+  /** CSV with the settings of RAW_ROWS. */
+  readonly format: "CSV" | "TabSeparated"
+}
+
+/** Rows as a block of ClickHouse's Native format. */
+export interface BlockInsertion extends NewRows {
+  /** Columns of the block and their types. */
+  readonly structure: string
+  /** What of them goes into each of `columns`. */
+  readonly values: ReadonlyArray<string>
 }
 
 /** ClickHouse has refused an insert; says nothing of what it quotes: that may be a body. */
@@ -235,7 +254,7 @@ export class StoreClient {
     })
   }
 
-  insert(insertion: Insertion): StoreResult<void> {
+  insert(insertion: Insertion | BlockInsertion): StoreResult<void> {
     const { operation, rows } = insertion
     if (rows === 0) return Effect.void
     if (rows > INSERT_ROWS_MAX) return Effect.die(new RangeError(`${operation}: ${rows} rows`))
@@ -254,6 +273,41 @@ export class StoreClient {
     return this.change(
       operation,
       (bind) => `ALTER TABLE ${table} DELETE WHERE ${condition(bind)} SETTINGS mutations_sync = 2`
+    )
+  }
+
+  /**
+   * A change of stored rows in the background, `what` after `ALTER TABLE …`: the statement comes back
+   * at once, so that inserts go on meanwhile, and this when the change is done.
+   */
+  mutate(operation: string, table: string, what: Statement): StoreResult<void> {
+    const done = this.readOne(
+      operation,
+      (bind) => {
+        const [database = "", name = ""] = table.split(".")
+        return (
+          "SELECT countIf(NOT is_done), anyIf(latest_fail_reason, latest_fail_reason != '')"
+          + ` FROM system.mutations WHERE database = ${bind.string(database)}`
+          + ` AND table = ${bind.string(name)} AND NOT is_killed`
+        )
+      },
+      (row) => ({ left: row.uint64(), failure: row.string() })
+    )
+    return this.change(
+      operation,
+      (bind) => `ALTER TABLE ${table} ${what(bind)} SETTINGS mutations_sync = 0, alter_sync = 0`
+    ).pipe(
+      Effect.andThen(
+        done.pipe(
+          Effect.flatMap(({ failure, left }) =>
+            left > 0 && failure !== ""
+              ? Effect.fail(new StoreUnavailable({ operation, cause: new Error(failure) }))
+              : Effect.succeed(left)
+          ),
+          Effect.repeat({ until: (left) => left === 0, schedule: MUTATION_POLL })
+        )
+      ),
+      Effect.asVoid
     )
   }
 
@@ -299,29 +353,51 @@ export class StoreClient {
     return this.#isEmbedded ? Effect.uninterruptible(result) : within(operation, secondsMax, result)
   }
 
-  async #insert(insertion: Insertion, signal: AbortSignal): Promise<void> {
-    const { bytes, columns, format, operation, rows, table } = insertion
+  async #insert(insertion: Insertion | BlockInsertion, signal: AbortSignal): Promise<void> {
+    const { bytes, operation, rows } = insertion
     const piece = bytes()
-    if (piece.length > INSERT_BYTES_MAX + rows * ROW_FRAME_BYTES_MAX) {
+    const most = "structure" in insertion ? BLOCK_BYTES_MAX : INSERT_BYTES_MAX
+    if (piece.length > most + rows * ROW_FRAME_BYTES_MAX) {
       throw new RangeError(`${operation}: ${piece.length} bytes in one insert`)
     }
-    const result = await this.#client
-      .insert({
-        table,
-        columns: [...columns],
-        format,
-        values: Readable.from([piece], { objectMode: false }),
-        clickhouse_settings: {
-          ...INSERT_SETTINGS,
-          ...(this.#isReplicated ? QUORUM_SETTINGS : undefined),
-          ...(format === "CSV" ? RAW_ROWS : undefined)
-        },
-        abort_signal: signal
-      })
-      .catch((cause: unknown) => {
-        throw withoutQuotes(cause)
-      })
+    const result = await this.#send(insertion, piece, signal).catch((cause: unknown) => {
+      throw withoutQuotes(cause)
+    })
     const stored = Number(result.summary?.written_rows)
     if (stored !== rows) throw new Error(`${rows} rows were given, ${stored} were stored`)
+  }
+
+  async #send(insertion: Insertion | BlockInsertion, piece: Buffer, signal: AbortSignal) {
+    const { columns, table } = insertion
+    const request = {
+      values: Readable.from([piece], { objectMode: false }),
+      abort_signal: signal,
+      clickhouse_settings: {
+        ...INSERT_SETTINGS,
+        ...(this.#isReplicated ? QUORUM_SETTINGS : undefined)
+      }
+    }
+    if ("structure" in insertion) {
+      const structure = insertion.structure.replaceAll("'", "\\'")
+      const query =
+        `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${insertion.values.join(", ")}`
+        + ` FROM input('${structure}') FORMAT Native`
+      const clickhouse_settings = { ...request.clickhouse_settings, ...BLOCK_SETTINGS }
+      const answer = await this.#client.exec({ ...request, query, clickhouse_settings })
+      await collect(answer.stream)
+      return answer
+    }
+    const { format } = insertion
+    const clickhouse_settings = {
+      ...request.clickhouse_settings,
+      ...(format === "CSV" ? RAW_ROWS : undefined)
+    }
+    return this.#client.insert({
+      ...request,
+      table,
+      columns: [...columns],
+      format,
+      clickhouse_settings
+    })
   }
 }

@@ -44,8 +44,8 @@ export interface StoreServerSettings {
 }
 
 const HOST = "127.0.0.1"
-/** Bytes of a request at most, after decompression: an insert of 64 MiB and the frame around it. */
-const BODY_BYTES_MAX = 80 * 1_048_576
+/** Bytes of a request at most, after decompression: a block of 128 MiB and the frame around it. */
+const BODY_BYTES_MAX = 144 * 1_048_576
 /** Bytes of the request line and headers at most: parameters and settings are in the address. */
 const HEADER_BYTES_MAX = 1_048_576
 /** Milliseconds; longer than a client keeps an idle socket. */

@@ -1,7 +1,8 @@
 /**
- * Takes the details out of stored events, in place: a mutation replaces whole parts at once, so no
- * list ever shows an event twice or not at all meanwhile. What an erased event looks like is the
- * domain's to say.
+ * Takes the details out of stored events, in place, so no list ever shows an event twice or not at
+ * all meanwhile. An event that its columns hold is marked as erased, which hides its details from
+ * every answer at once; they leave the disk when they are purged. One that keeps its bytes gets
+ * others: what an erased event looks like is the domain's to say.
  */
 import { Effect } from "effect"
 import { linkOf } from "../../../domain/chain/ChainLink.ts"
@@ -10,13 +11,23 @@ import { eraseEvent } from "../../../domain/events/HashChain.ts"
 import { parseEvent } from "../../../domain/events/StoredEvent.ts"
 import type { EventErasure, EventStore } from "../../../ports/EventStore.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
-import { DIGEST, ERASED, eraseSetAside, unerasedKeys } from "../topics/SetAside.ts"
+import { digestOf, eraseSetAside, isErased, unerasedKeys } from "../topics/SetAside.ts"
+import { IS_ERASED, NO_SALT } from "./EventText.ts"
+import { SEARCH_LEFT } from "./SearchText.ts"
 
 /** Events and bytes of one mutation at most: what is left of them is in the statement. */
 const MUTATION_EVENTS_MAX = 64
 const MUTATION_BYTES_MAX = 65_536
 /** Erasure events that are read at a time. */
 const RECORDS_MAX = 1_000
+
+/** Of the bytes that a row keeps. */
+const DIGEST = digestOf("body")
+
+/** Rows that are marked and still have their details. */
+const UNPURGED =
+  `${IS_ERASED} AND body = ''` + " AND (actor_email != '' OR resource_name != '' OR metadata != '')"
+const IS_MARKABLE = `body = '' AND NOT (${IS_ERASED})`
 
 type Store = EventStore["Service"]
 
@@ -38,23 +49,35 @@ const erased = (body: string, erasedAt: string): string | undefined => {
   }
 }
 
-/** What the rows at these sequences have to become; rows that are that already are left out. */
-const replacements = (
-  store: StoreClient,
-  tenantId: string,
-  erasures: ReadonlyArray<EventErasure>
-) => {
-  // Of two erasures of one event the first counts: in a live view the second finds nothing.
-  const erasedAt = new Map(
-    erasures.toReversed().map((erasure) => [erasure.sequenceNumber, erasure.erasedAt])
-  )
-  return store
+/** When events are erased, by sequence. */
+type ErasedAt = ReadonlyMap<number, string>
+
+/** Of two erasures of one event the first counts: in a live view the second finds nothing. */
+const erasedAtOf = (erasures: ReadonlyArray<EventErasure>): ErasedAt =>
+  new Map(erasures.toReversed().map((erasure) => [erasure.sequenceNumber, erasure.erasedAt]))
+
+/** Marks the rows whose columns are the event. */
+const mark = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
+  store.change("eraseDetails", (bind) => {
+    const sequences = bind.integers([...erasedAt.keys()])
+    const times = [...erasedAt.values()].map((time) => bind.time(time)).join(", ")
+    return (
+      `UPDATE ${store.events} SET`
+      + ` erased_at = transform(sequence_number, [${sequences}], [${times}], erased_at)`
+      + ` WHERE ${bind.tenant(tenantId)} AND sequence_number IN (${sequences})`
+      + ` AND ${IS_MARKABLE}`
+    )
+  })
+
+/** What the rows at these sequences have to become that keep their bytes and are not that yet. */
+const replacements = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
+  store
     .read(
       "eraseDetails",
       (bind) =>
         `SELECT sequence_number, ${DIGEST}, body FROM ${store.events}`
         + ` WHERE ${bind.tenant(tenantId)}`
-        + ` AND sequence_number IN (${bind.integers([...erasedAt.keys()])})`,
+        + ` AND sequence_number IN (${bind.integers([...erasedAt.keys()])}) AND body != ''`,
       (row) => ({ sequenceNumber: row.uint64(), digest: row.string(), body: row.string() })
     )
     .pipe(
@@ -66,7 +89,17 @@ const replacements = (
         })
       )
     )
-}
+
+/** True if some rows at these sequences have their details in their columns. */
+const areMarkable = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
+  store.readOne(
+    "eraseDetails",
+    (bind) =>
+      `SELECT count() > 0 FROM ${store.events} WHERE ${bind.tenant(tenantId)}`
+      + ` AND sequence_number IN (${bind.integers([...erasedAt.keys()])})`
+      + ` AND ${IS_MARKABLE}`,
+    (row) => row.uint8() === 1
+  )
 
 const replace = (store: StoreClient, tenantId: string, rows: ReadonlyArray<Replacement>) =>
   store.change("eraseDetails", (bind) => {
@@ -78,8 +111,7 @@ const replace = (store: StoreClient, tenantId: string, rows: ReadonlyArray<Repla
       `ALTER TABLE ${store.events} UPDATE`
       + ` body = transform(${DIGEST}, [${digests}], [${bodies}], body),`
       + " metadata = '',"
-      + " search = lowerUTF8(arrayStringConcat("
-      + "[action, actor_id, '', resource_id, resource_type, ''], '\\0'))"
+      + ` search = ${SEARCH_LEFT}`
       + ` WHERE ${bind.tenant(tenantId)} AND sequence_number IN (${sequences})`
       + ` AND ${DIGEST} IN (${digests}) SETTINGS mutations_sync = 2`
     )
@@ -133,8 +165,8 @@ export const eraseCopies = Effect.fnUntraced(function* (store: StoreClient, part
     (bind) => {
       const own = bind.partition(partition)
       return (
-        "SELECT DISTINCT tenant_id, sequence_number, JSONExtractString(body, 'erased_at')"
-        + ` FROM ${store.events} WHERE ${own} AND ${ERASED} AND (tenant_id, sequence_number)`
+        "SELECT DISTINCT tenant_id, sequence_number, JSONExtractString(json, 'erased_at')"
+        + ` FROM ${store.events} WHERE ${own} AND ${isErased("json")} AND (tenant_id, sequence_number)`
         + ` IN (${unerasedKeys(store, "events", "sequence_number", own)})`
       )
     },
@@ -148,7 +180,10 @@ export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
     for (let at = 0; at < erasures.length; at += MUTATION_EVENTS_MAX) {
       const part = erasures.slice(at, at + MUTATION_EVENTS_MAX)
       yield* eraseAside(store, tenantId, part)
-      const rows = yield* replacements(store, tenantId, part)
+      if (part.length === 0) continue
+      const erasedAt = erasedAtOf(part)
+      if (yield* areMarkable(store, tenantId, erasedAt)) yield* mark(store, tenantId, erasedAt)
+      const rows = yield* replacements(store, tenantId, erasedAt)
       for (const statement of toStatements(rows)) yield* replace(store, tenantId, statement)
     }
   })
@@ -158,7 +193,7 @@ const erasureRecords = (store: StoreClient, partition: number, fromOffset: numbe
   store.read(
     "eraseAgain",
     (bind) =>
-      `SELECT tenant_id, kafka_offset, body FROM ${store.events}`
+      `SELECT tenant_id, kafka_offset, json FROM ${store.events}`
       + ` WHERE action = ${bind.string(ERASURE_ACTION)} AND ${bind.partition(partition)}`
       + ` AND kafka_offset >= ${bind.integer(fromOffset)}`
       + ` ORDER BY kafka_offset LIMIT ${RECORDS_MAX}`,
@@ -189,3 +224,24 @@ export const makeEraseAgain = (store: StoreClient): Store["eraseAgain"] => {
     }
   })
 }
+
+/** Details of marked rows leave their columns, and the parts of the table with them. */
+const purge = (store: StoreClient) =>
+  store.mutate(
+    "purgeErased",
+    store.events,
+    () =>
+      "UPDATE actor_email = '', resource_name = '', metadata = '',"
+      + ` details_salt = ${NO_SALT}, search = ${SEARCH_LEFT} WHERE ${UNPURGED}`
+  )
+
+export const makePurgeErased = (store: StoreClient): Store["purgeErased"] =>
+  Effect.gen(function* () {
+    const marked = yield* store.readOne(
+      "purgeErased",
+      () => `SELECT count() FROM ${store.events} WHERE ${UNPURGED}`,
+      (row) => row.uint64()
+    )
+    if (marked > 0) yield* purge(store)
+    return marked
+  })

@@ -26,7 +26,7 @@ export const makeStats = (store: StoreClient): EventStore["Service"]["stats"] =>
     deduplicate
   ) {
     const source = (bind: Parameters) =>
-      `${store.eventsOf(deduplicate)} WHERE ${filterCondition(tenantId, filter, bind)}`
+      `${store.eventsOf(deduplicate)} WHERE ${filterCondition(store.events, tenantId, filter, bind)}`
     const groups = (bind: Parameters) =>
       `SELECT ${groupBy} AS key, count() AS events FROM ${source(bind)} GROUP BY key`
     const shown = (bind: Parameters) => `ORDER BY events DESC, key LIMIT ${bind.integer(limit)}`

@@ -17,7 +17,8 @@ import type { Parameters } from "../client/Parameters.ts"
 import { StoreClient } from "../client/StoreClient.ts"
 import { readStoredRows } from "../topics/ChainTable.ts"
 import { disagreement } from "./EventColumns.ts"
-import { literal, RECOMPUTE_SETTINGS, recomputedRows } from "./RecomputeSql.ts"
+import { literal } from "./EventText.ts"
+import { RECOMPUTE_SETTINGS, recomputedRows } from "./RecomputeSql.ts"
 
 type Recompute = ChainRecompute["Service"]
 
@@ -139,6 +140,7 @@ const makeSample =
           operation: "sample",
           table: store.events,
           sequence: "sequence_number",
+          text: "json",
           disagreement,
           condition: (bind) =>
             `${bind.tenant(tenantId)} AND sequence_number IN (${listOf(sequenceNumbers)})`,
@@ -153,7 +155,7 @@ const makeErasures =
       : store.read(
           "erasures",
           (bind) =>
-            `SELECT DISTINCT body FROM ${store.events} WHERE ${bind.tenant(tenantId)}`
+            `SELECT DISTINCT json FROM ${store.events} WHERE ${bind.tenant(tenantId)}`
             + ` AND action = ${bind.string(ERASURE_ACTION)}`
             + ` AND JSONExtractUInt(metadata, 'sequence_number') IN (${listOf(sequenceNumbers)})`
             + ` LIMIT ${2 * SAMPLE_ROWS_MAX}`,

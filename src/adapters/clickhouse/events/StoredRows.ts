@@ -21,6 +21,7 @@ export const makeRows =
         operation: "rows",
         table: store.events,
         sequence: "sequence_number",
+        text: "json",
         disagreement,
         condition: (bind) => {
           const from = last === undefined ? fromSequence : last.sequenceNumber + 1
@@ -39,7 +40,7 @@ export const makeSequenceSpan =
         (bind) =>
           "SELECT min(sequence_number), max(sequence_number), count()"
           + ` FROM ${store.eventsOf(true)}`
-          + ` WHERE ${filterCondition(tenantId, bounds, bind)}`,
+          + ` WHERE ${filterCondition(store.events, tenantId, bounds, bind)}`,
         (row) => ({ first: row.uint64(), last: row.uint64(), eventsInBounds: row.uint64() })
       )
       .pipe(

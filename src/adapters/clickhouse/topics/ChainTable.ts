@@ -20,6 +20,8 @@ interface RowsQuery {
   readonly table: string
   /** Name of the column with the sequence. */
   readonly sequence: string
+  /** The column with the stored bytes. */
+  readonly text: "body" | "json"
   readonly disagreement: ReturnType<typeof disagreementOf>
   /** Which rows. */
   readonly condition: Statement
@@ -30,15 +32,16 @@ interface RowsQuery {
 /** Rows in order; those that are equal once. */
 export const readStoredRows = (
   store: StoreClient,
-  { condition, disagreement, limit, operation, sequence, table }: RowsQuery,
+  { condition, disagreement, limit, operation, sequence, table, text }: RowsQuery,
   options?: ReadOptions
 ) => {
-  const row = `${sequence}, hash, version, body`
+  const row = `${sequence}, hash, version, stored_text`
   return store.read(
     operation,
     (bind) =>
-      `SELECT ${sequence}, version, body, groupUniqArrayArray(names) FROM (`
-      + `WITH ${disagreement.with} SELECT ${row}, ${disagreement.names} AS names`
+      `SELECT ${sequence}, version, stored_text, groupUniqArrayArray(names) FROM (`
+      + `WITH ${disagreement.with} SELECT ${sequence}, hash, version, ${text} AS stored_text,`
+      + ` ${disagreement.names} AS names`
       + ` FROM ${table} WHERE ${condition(bind)}) GROUP BY ${row} ORDER BY ${row} LIMIT ${limit}`,
     (row): StoredRow => ({
       sequenceNumber: row.uint64(),
@@ -59,10 +62,10 @@ export const readChunk = (
   query: Omit<RowsQuery, "limit">,
   options?: ReadOptions
 ) => {
-  const { sequence, table } = query
+  const { sequence, table, text } = query
   const condition: Statement = (bind) => {
     const within = query.condition(bind)
-    return `${within} AND ${sequence} <= (${chunkEnd(table, sequence, within)})`
+    return `${within} AND ${sequence} <= (${chunkEnd(table, sequence, within, text)})`
   }
   return readStoredRows(store, { ...query, condition, limit: 2 * CHUNK_ROWS_MAX }, options)
 }

@@ -19,6 +19,8 @@ export interface MirrorTable {
   /** What goes into `set_aside.sequence_number` and `set_aside.detail`. */
   readonly sequence: string
   readonly detail: string
+  /** The column with the stored bytes. */
+  readonly text: "body" | "json"
   /**
    * The number that a tenant's rows have in its chain, where rows of one number replace each other.
    */
@@ -37,11 +39,12 @@ export interface SetAsideSteps {
 
 const OPERATION = "setAside"
 /** Of the stored bytes, 64 hex digits. */
-export const DIGEST = "lower(hex(SHA256(body)))"
+export const digestOf = (text: MirrorTable["text"]): string => `lower(hex(SHA256(${text})))`
 /** Bytes that may be what erasing has left. */
-const MAY_BE_ERASED = `position(body, '"erased_at":"') > 0`
+const mayBeErased = (text: MirrorTable["text"]): string => `position(${text}, '"erased_at":"') > 0`
 /** Without details: erased, or never had any and was erased all the same. */
-export const ERASED = `${MAY_BE_ERASED} AND position(body, '"details_salt":') = 0`
+export const isErased = (text: MirrorTable["text"]): string =>
+  `${mayBeErased(text)} AND position(${text}, '"details_salt":') = 0`
 /** Offsets beyond it are shown as it: a double holds no larger ones exactly. */
 const OFFSET_MAX = Number.MAX_SAFE_INTEGER
 /** Copies of one statement that takes details out at most, and their bytes. */
@@ -54,13 +57,14 @@ const offset = (expression: string): string => `least(${expression}, ${OFFSET_MA
 export const deniedRows = (
   partition: number,
   { confirmed, from }: Denied,
-  bind: Parameters
+  bind: Parameters,
+  text: MirrorTable["text"] = "body"
 ): string => {
   const kept = confirmed.map((digest) => bind.string(digest)).join(", ")
   const at = bind.integer(from)
   return (
     `${bind.partition(partition)} AND kafka_offset >= ${at}`
-    + (kept === "" ? "" : ` AND NOT (kafka_offset = ${at} AND ${DIGEST} IN (${kept}))`)
+    + (kept === "" ? "" : ` AND NOT (kafka_offset = ${at} AND ${digestOf(text)} IN (${kept}))`)
   )
 }
 
@@ -68,12 +72,16 @@ const reasonOf = ({ end }: Denied, bind: Parameters): string =>
   `if(kafka_offset >= ${bind.integer(end)}, 'beyond_end', 'not_in_topic')`
 
 /** The condition for the rows that stay. */
-export const confirmedRows = (partition: number, denied: Denied, bind: Parameters): string =>
-  `${bind.partition(partition)} AND NOT (${deniedRows(partition, denied, bind)})`
+export const confirmedRows = (
+  partition: number,
+  denied: Denied,
+  bind: Parameters,
+  text: MirrorTable["text"] = "body"
+): string => `${bind.partition(partition)} AND NOT (${deniedRows(partition, denied, bind, text)})`
 
 const countOf = (
   store: StoreClient,
-  { source, table }: MirrorTable,
+  { source, table, text }: MirrorTable,
   partition: number,
   denied: Denied
 ) =>
@@ -82,7 +90,7 @@ const countOf = (
     (bind) =>
       `SELECT ${reasonOf(denied, bind)} AS reason, count(), ${offset("min(kafka_offset)")},`
       + ` ${offset("max(kafka_offset)")} FROM ${table}`
-      + ` WHERE ${deniedRows(partition, denied, bind)} GROUP BY reason ORDER BY reason`,
+      + ` WHERE ${deniedRows(partition, denied, bind, text)} GROUP BY reason ORDER BY reason`,
     (row): DeniedRows => ({
       table: source,
       reason: row.string() as DeniedRows["reason"],
@@ -95,7 +103,7 @@ const countOf = (
 /** Copies that were there before are replaced by the same. */
 const copy = (
   store: StoreClient,
-  { detail, sequence, source, table }: MirrorTable,
+  { detail, sequence, source, table, text }: MirrorTable,
   partition: number,
   denied: Denied
 ) =>
@@ -105,22 +113,22 @@ const copy = (
       `INSERT INTO ${store.setAside} (source, kafka_partition, kafka_offset, tenant_id,`
       + " sequence_number, detail, reason, erased, digest, body)"
       + ` SELECT ${bind.string(source)}, kafka_partition, kafka_offset, tenant_id,`
-      + ` ${sequence}, ${detail}, ${reasonOf(denied, bind)}, ${ERASED}, ${DIGEST}, body`
-      + ` FROM ${table} WHERE ${deniedRows(partition, denied, bind)}`
+      + ` ${sequence}, ${detail}, ${reasonOf(denied, bind)}, ${isErased(text)}, ${digestOf(text)},`
+      + ` ${text} FROM ${table} WHERE ${deniedRows(partition, denied, bind, text)}`
   )
 
 /** Rows are removed only after their copies have been read in the other table. */
 const checkCopied = Effect.fnUntraced(function* (
   store: StoreClient,
-  { source, table }: MirrorTable,
+  { source, table, text }: MirrorTable,
   partition: number,
   denied: Denied
 ) {
   const missing = yield* store.readOne(
     OPERATION,
     (bind) =>
-      `SELECT count() FROM ${table} WHERE ${deniedRows(partition, denied, bind)}`
-      + ` AND (kafka_offset, ${DIGEST}) NOT IN (SELECT kafka_offset, digest FROM ${store.setAside}`
+      `SELECT count() FROM ${table} WHERE ${deniedRows(partition, denied, bind, text)}`
+      + ` AND (kafka_offset, ${digestOf(text)}) NOT IN (SELECT kafka_offset, digest FROM ${store.setAside}`
       + ` WHERE source = ${bind.string(source)} AND ${bind.partition(partition)}`
       + ` AND kafka_offset >= ${bind.integer(denied.from)})`,
     (row) => row.uint64()
@@ -137,18 +145,18 @@ const checkCopied = Effect.fnUntraced(function* (
  */
 const keepInChain = (
   store: StoreClient,
-  { table }: MirrorTable,
+  { table, text }: MirrorTable,
   chained: string,
   partition: number,
   denied: Denied
 ) =>
   store.copy(OPERATION, (bind) => {
-    const condition = deniedRows(partition, denied, bind)
-    const confirmed = confirmedRows(partition, denied, bind)
+    const condition = deniedRows(partition, denied, bind, text)
+    const confirmed = confirmedRows(partition, denied, bind, text)
     const inside = `SELECT tenant_id, ${chained} FROM ${table} WHERE ${condition}`
     return (
       `INSERT INTO ${table} (kafka_partition, kafka_offset, body)`
-      + ` SELECT kafka_partition, 0, body FROM ${table} AS denied INNER JOIN`
+      + ` SELECT kafka_partition, 0, ${text} FROM ${table} AS denied INNER JOIN`
       + ` (SELECT tenant_id, max(${chained}) AS last FROM ${table} WHERE ${confirmed}`
       + " GROUP BY tenant_id) AS ends ON denied.tenant_id = ends.tenant_id"
       + ` WHERE ${condition} AND ${chained} < last AND (denied.tenant_id, ${chained}) NOT IN`
@@ -157,8 +165,12 @@ const keepInChain = (
     )
   })
 
-const remove = (store: StoreClient, { table }: MirrorTable, partition: number, denied: Denied) =>
-  store.remove(OPERATION, table, (bind) => deniedRows(partition, denied, bind))
+const remove = (
+  store: StoreClient,
+  { table, text }: MirrorTable,
+  partition: number,
+  denied: Denied
+) => store.remove(OPERATION, table, (bind) => deniedRows(partition, denied, bind, text))
 
 const highestOf = (
   store: StoreClient,
@@ -182,7 +194,7 @@ const recordOf = (row: RowBinary): StoredRecord => {
 
 const rowsOf = (
   store: StoreClient,
-  { table }: MirrorTable,
+  { table, text }: MirrorTable,
   partition: number,
   from: number,
   below: number
@@ -190,7 +202,7 @@ const rowsOf = (
   store.read(
     "compare",
     (bind) =>
-      `SELECT kafka_offset, ${DIGEST}, ${MAY_BE_ERASED} AS erased, if(erased, body, '')`
+      `SELECT kafka_offset, ${digestOf(text)}, ${mayBeErased(text)} AS erased, if(erased, ${text}, '')`
       + ` FROM ${table} WHERE ${bind.partition(partition)}`
       + ` AND kafka_offset >= ${bind.integer(from)} AND kafka_offset < ${bind.integer(below)}`,
     recordOf

@@ -24,6 +24,7 @@ export const makeChainRows =
             operation: "chainRows",
             table: store.facts,
             sequence: "chain_sequence",
+            text: "body",
             disagreement,
             condition: (bind) =>
               `${bind.tenant(tenantId)} AND ${bind.between("chain_sequence", from, end)}`

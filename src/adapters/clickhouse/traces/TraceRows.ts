@@ -28,6 +28,7 @@ export const makeRows =
           operation: "rows",
           table: store.facts,
           sequence: "chain_sequence",
+          text: "body",
           disagreement,
           condition: (bind) =>
             `${ofExecution(tenantId, executionId, bind)} AND chain_sequence`

@@ -65,9 +65,9 @@ const holding = (tenantId: string, text: string) =>
     ask(
       `SELECT count() FROM ${place.database}.events WHERE tenant_id = '${tenantId}'`
         + ` AND positionCaseInsensitiveUTF8(concat(${[
-          "body",
-          "metadata",
-          "search",
+          "json",
+          "if(toUnixTimestamp64Micro(erased_at) = 0, metadata, '')",
+          "if(toUnixTimestamp64Micro(erased_at) = 0, search, '')",
           "id",
           "actor_id",
           "resource_id"

@@ -9,6 +9,7 @@ import fc from "fast-check"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreClickHouse.ts"
 import { columns } from "../../../../src/adapters/clickhouse/events/EventColumns.ts"
+import { storedText } from "../../../../src/adapters/clickhouse/events/EventText.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
 import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
@@ -17,10 +18,12 @@ import {
   emptyFilter,
   matches
 } from "../../../../src/domain/events/EventFilter.ts"
+import { faultOf, recompute } from "../../../../src/domain/events/HashChain.ts"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
 import {
   type EventPageQuery,
   EventStore,
+  type StoredRow,
   type StoreUnavailable
 } from "../../../../src/ports/EventStore.ts"
 import {
@@ -29,6 +32,7 @@ import {
   StoredTopics
 } from "../../../../src/ports/TopicRows.ts"
 import { runs } from "../../../support/Runs.ts"
+import { Chain } from "../../../verify/support/Chains.ts"
 import { anyEvents, anyFilter } from "./Generators.ts"
 import { hostileTexts } from "./HostileTexts.ts"
 import {
@@ -94,6 +98,22 @@ const stored = (events: ReadonlyArray<AuditEvent>, partition = 0, firstOffset = 
 /** Statement on the tables themselves: what somebody with access to the database could do. */
 const tamper = (sql: string) =>
   ClickHouseConnection.use(({ client }) => Effect.promise(() => client.command({ query: sql })))
+
+/** Rows that keep their bytes, as those of earlier versions did. */
+const keptAsBytes = Effect.fnUntraced(function* (
+  events: ReadonlyArray<AuditEvent>,
+  partition: number
+) {
+  yield* stored(events, partition)
+  const own = `tenant_id = '${events[0]!.tenant_id}'`
+  yield* tamper(
+    `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body)`
+      + ` SELECT kafka_partition, kafka_offset, json FROM ${database}.events WHERE ${own}`
+  )
+  yield* tamper(
+    `ALTER TABLE ${database}.events DELETE WHERE ${own} AND body = '' SETTINGS mutations_sync = 2`
+  )
+})
 
 /** What is inserted meanwhile stays in parts of its own. */
 const withoutMerges = <A, E, R>(use: Effect.Effect<A, E, R>) =>
@@ -609,7 +629,7 @@ export const storeContract = <E>(
     it.effect("names each filter column that differs from the bytes", () =>
       Effect.gen(function* () {
         const events = chainOf("columns", 20, () => ({ metadata: { a: "b" } }))
-        yield* stored(events, 25)
+        yield* keptAsBytes(events, 25)
         const lies: ReadonlyArray<readonly [string, string]> = [
           ["id", "'another'"],
           ["timestamp", "timestamp + 1"],
@@ -632,17 +652,17 @@ export const storeContract = <E>(
         // Key columns can't be updated: a row is put beside the true one instead.
         yield* tamper(
           `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, sequence_number)`
-            + ` SELECT 25, 99, body, 500 FROM ${database}.events`
+            + ` SELECT 25, 99, json, 500 FROM ${database}.events`
             + " WHERE tenant_id = 'columns' AND sequence_number = 20"
         )
         yield* tamper(
           `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, version, hash)`
-            + ` SELECT 25, 99, body, 7, 'x' FROM ${database}.events`
+            + ` SELECT 25, 99, json, 7, 'x' FROM ${database}.events`
             + " WHERE tenant_id = 'columns' AND sequence_number = 20"
         )
         yield* tamper(
           `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, tenant_id)`
-            + ` SELECT 25, 99, body, 'thief' FROM ${database}.events`
+            + ` SELECT 25, 99, json, 'thief' FROM ${database}.events`
             + " WHERE tenant_id = 'columns' AND sequence_number = 20"
         )
         const rows = yield* rowsInRange("columns", 1, 1_000)
@@ -656,6 +676,82 @@ export const storeContract = <E>(
         ])
         const [stolen] = yield* rowsInRange("thief", 1, 1_000)
         assert.deepStrictEqual(stolen?.wrongColumns, ["tenant_id"])
+      })
+    )
+
+    it.effect("has no column of an event that can be changed unseen", () =>
+      Effect.gen(function* () {
+        const lies: ReadonlyArray<readonly [string, string]> = [
+          ["id", "'another'"],
+          ["timestamp", "timestamp + 1"],
+          ["created_at", "created_at + 1"],
+          ["actor_id", "'another'"],
+          ["actor_type", "'agent'"],
+          ["actor_email", `'"other@example.com"'`],
+          ["action", "'another'"],
+          ["resource_id", "'another'"],
+          ["resource_type", "'another'"],
+          ["resource_name", `'"another"'`],
+          ["outcome", "'error'"],
+          ["metadata", "'{}'"],
+          ["metadata", "''"],
+          ["search", "''"],
+          ["search", "concat(search, 'x')"],
+          ["details_salt", "reverse(details_salt)"],
+          ["details_hash", "reverse(details_hash)"],
+          ["content_hash", "reverse(content_hash)"],
+          ["prev_hash", "reverse(prev_hash)"],
+          // The same bytes, cut into other columns.
+          ["metadata", "'', actor_email = concat(actor_email, ',\"metadata\":', metadata)"],
+          ["actor_email", "'', actor_type = concat(actor_type, '\",\"email\":', actor_email)"]
+        ]
+        const chain = new Chain("changed").extend(lies.length, () => ({
+          actor: { id: "a", type: "human", email: "a@b" },
+          resource: { id: "r", type: "t", name: "n" },
+          metadata: { a: "b" }
+        }))
+        const store = yield* EventStore
+        yield* store.insertEvents(
+          chain.bodies.map((body, offset) => ({ partition: 26, offset, body: Buffer.from(body) }))
+        )
+        const isFine = ({ body, wrongColumns }: StoredRow) => {
+          const read = recompute(body)
+          const fault = read && faultOf(read, undefined, false)
+          return wrongColumns.length === 0 && read?.exact === true && fault === undefined
+        }
+        const before = yield* rowsInRange("changed", 1, 100)
+        assert.deepStrictEqual([before.length, before.every(isFine)], [lies.length, true])
+        for (const [index, [column, lie]] of lies.entries()) {
+          yield* tamper(
+            `ALTER TABLE ${database}.events UPDATE ${column} = ${lie} WHERE tenant_id = 'changed'`
+              + ` AND sequence_number = ${index + 1} SETTINGS mutations_sync = 2`
+          )
+        }
+        const after = yield* rowsInRange("changed", 1, 100)
+        assert.deepStrictEqual(
+          after.filter(isFine).map(({ sequenceNumber }) => lies[sequenceNumber - 1]),
+          []
+        )
+      })
+    )
+
+    it.effect("makes the JSON of its columns by the expression that the program names", () =>
+      Effect.gen(function* () {
+        const { client } = yield* ClickHouseConnection
+        const [row] = yield* Effect.promise(() =>
+          client
+            .query({
+              query:
+                "SELECT formatQuerySingleLine(concat('SELECT ', default_expression))"
+                + " = formatQuerySingleLine(concat('SELECT ', {expression:String}))"
+                + " FROM system.columns WHERE database = {database:String}"
+                + " AND table = 'events' AND name = 'json' AND default_kind = 'ALIAS'",
+              query_params: { database, expression: storedText },
+              format: "JSONCompactEachRow"
+            })
+            .then((answer) => answer.json<[number]>())
+        )
+        assert.deepStrictEqual(row, [1])
       })
     )
 
@@ -889,12 +985,13 @@ export const storeContract = <E>(
           Effect.gen(function* () {
             yield* stored(events)
             const columns = "kafka_partition, kafka_offset, body"
+            const values = "kafka_partition, kafka_offset, json"
             yield* tamper(
-              `INSERT INTO ${database}.events (${columns}) SELECT ${columns}`
+              `INSERT INTO ${database}.events (${columns}) SELECT ${values}`
                 + ` FROM ${database}.events WHERE tenant_id = 'copied' AND sequence_number = 2`
             )
             yield* tamper(
-              `INSERT INTO ${database}.events (${columns}, sequence_number) SELECT ${columns}, 0`
+              `INSERT INTO ${database}.events (${columns}, sequence_number) SELECT ${values}, 0`
                 + ` FROM ${database}.events WHERE tenant_id = 'copied' AND sequence_number = 3`
             )
             const query = { tenantId: "copied", filter: { metadata: [] }, order: "asc" } as const
@@ -968,7 +1065,7 @@ export const storeContract = <E>(
           client
             .query({
               query:
-                `SELECT count(), uniqExact(_part), sum(length(body)) FROM ${database}.events`
+                `SELECT count(), uniqExact(_part), sum(length(json)) FROM ${database}.events`
                 + " WHERE kafka_partition = 50",
               format: "JSONCompactEachRow"
             })

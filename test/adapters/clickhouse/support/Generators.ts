@@ -34,7 +34,21 @@ const texts = [
   "\u{1F600}",
   "日本",
   "1e+21",
-  "0.1"
+  "0.1",
+  "quarterly report",
+  "user-17@example.com",
+  "ab_cd%ef\\gh"
+]
+/** Parts of these, and texts that look like a part to a pattern. */
+const parts = [
+  "arterly rep",
+  "user-17@",
+  "7@EXAMPLE",
+  "b_cd%e",
+  "ab%gh",
+  "b_c_",
+  "ef\\gh",
+  "report"
 ]
 const numbers = [0, 1, -1, 0.1, 1e21, 1e20, 1e-7, 2 ** 63, -(2 ** 63), 123456.789]
 
@@ -42,6 +56,9 @@ const key = fc.constantFrom(...keys)
 const text = fc
   .oneof(fc.constantFrom(...texts), fc.string({ unit: "grapheme", maxLength: 6 }))
   .map((value) => value.replaceAll("\0", ""))
+/** Ids and types hold no control characters. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is meant
+const plain = text.map((value) => value.replaceAll(/[\u0000-\u001f]/g, "~"))
 const number = fc
   .oneof(fc.constantFrom(...numbers), fc.double({ noNaN: true, noDefaultInfinity: true }))
   .map((value) => (value === 0 ? 0 : value))
@@ -77,9 +94,9 @@ const action = fc.constantFrom("document.read", "document.read.all", "Document.r
 
 const sample: fc.Arbitrary<Sample> = fc
   .record({
-    actor: fc.record({ id: text, type: actorType, email: optional(text) }).map(withoutUndefined),
+    actor: fc.record({ id: plain, type: actorType, email: optional(text) }).map(withoutUndefined),
     action,
-    resource: fc.record({ id: text, type: text, name: optional(text) }).map(withoutUndefined),
+    resource: fc.record({ id: plain, type: plain, name: optional(text) }).map(withoutUndefined),
     outcome,
     metadata: optional(object)
   })
@@ -98,7 +115,7 @@ const path = fc
 const value = fc.oneof(
   text,
   number.map((number) => String(number)),
-  fc.constantFrom(...texts)
+  fc.constantFrom(...texts, ...parts)
 )
 
 export const anyFilter: fc.Arbitrary<EventFilter> = fc
@@ -110,6 +127,6 @@ export const anyFilter: fc.Arbitrary<EventFilter> = fc
     outcome: fc.option(outcome, { nil: undefined, freq: 8 }),
     resourceType: fc.option(text, { nil: undefined, freq: 8 }),
     metadata: fc.array(fc.record({ path, value }), { maxLength: 2 }),
-    q: fc.option(text, { nil: undefined, freq: 2 })
+    q: fc.option(fc.oneof(text, fc.constantFrom(...parts)), { nil: undefined, freq: 2 })
   })
   .map((made) => withoutUndefined(made) as EventFilter)
