@@ -51,3 +51,14 @@ ALTER TABLE {{database}}.events{{on_cluster}}
     ADD INDEX IF NOT EXISTS by_erased_at erased_at TYPE minmax GRANULARITY 64,
     ADD INDEX IF NOT EXISTS by_kafka_offset kafka_offset TYPE minmax GRANULARITY 4
     SETTINGS alter_sync = 0, mutations_sync = 0;
+
+-- What was rewritten in the background: done, or started with what the rows said before (details).
+CREATE TABLE IF NOT EXISTS {{database}}.upgrades{{on_cluster}}
+(
+    name String,
+    state LowCardinality(String),
+    details String,
+    at DateTime64(6, 'UTC') DEFAULT now64(6, 'UTC')
+)
+ENGINE = {{replicated}}ReplacingMergeTree
+ORDER BY (name, state);

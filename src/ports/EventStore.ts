@@ -110,6 +110,13 @@ export interface FoundEvent {
   readonly body: string
 }
 
+/** The last row of a tenant. */
+export interface LastEvent {
+  readonly tenantId: string
+  /** Its stored JSON, which may be of any tenant if the row was forged. */
+  readonly body: string
+}
+
 /** One stored row as verification sees it: the bytes, and the filter columns that disagree. */
 export interface StoredRow {
   readonly sequenceNumber: number
@@ -144,6 +151,11 @@ export class EventStore extends Context.Service<
   {
     /** Create or upgrade the schema: numbered SQL files, each applied once, in order. */
     readonly migrate: StoreResult<void>
+    /**
+     * Bring the rows of earlier versions into the form of this one. Takes as long as they are many,
+     * while everything else goes on; what a kill has broken off, the next call ends.
+     */
+    readonly upgrade: StoreResult<void>
     /** Succeeds when a query would be answered. */
     readonly ping: StoreResult<void>
 
@@ -194,6 +206,8 @@ export class EventStore extends Context.Service<
       sequenceNumber: number | undefined,
       deduplicate: boolean
     ): StoreResult<FoundEvent | undefined>
+    /** The row with the highest sequence of each of these tenants that has any, in no order. */
+    lastEvents(tenantIds: ReadonlyArray<string>): StoreResult<ReadonlyArray<LastEvent>>
     stats(
       query: StatsQuery,
       deduplicate: boolean

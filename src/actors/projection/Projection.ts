@@ -25,6 +25,7 @@ import { projectedFacts } from "./ProjectedFacts.ts"
 import { projectedReceipts } from "./ProjectedReceipts.ts"
 import type { ProjectedBatch, ProjectedTopic } from "./ProjectedTopic.ts"
 import { type ChainLinks, learnLinks, makeLinks } from "./ProjectionLinks.ts"
+import { careForStore } from "./StoreCare.ts"
 
 export const PROJECTION_GROUP = "projection"
 
@@ -32,6 +33,8 @@ export const PROJECTION_GROUP = "projection"
 const FETCH_BYTES = 6 * 1_048_576
 const FETCH_WAIT_MS = 250
 const REPAIR_INTERVAL = "1 hour"
+/** Whoever projects it takes care of the store, which is one for all partitions. */
+const FIRST_PARTITION = 0
 /**
  * Receipts are stored when they have waited so long, or when so many wait: a small insert each time
  * costs as much as the events' own, and a request that waits for its event would wait for it too.
@@ -360,6 +363,7 @@ const follow = Effect.fnUntraced(function* (
     yield* Effect.forkScoped(settle(assignment, appender, view, settings))
     yield* Effect.forkScoped(repairing(view))
   }
+  if (partitions.includes(FIRST_PARTITION)) yield* Effect.forkScoped(careForStore)
   yield* stillOwned(assignment)
   yield* publish(appender, [...views.values()])
   yield* Ref.set(running, new Set(partitions))

@@ -25,22 +25,24 @@ export const makeLinks = (): Links => new BoundedMap(LINKS_MAX)
 
 export type ChainLinks = Readonly<Record<Chain, Links>>
 
-/** The tenant's link with the highest sequence, as the store has it. */
-const storedLast = Effect.fnUntraced(function* (chain: Chain, tenantId: string) {
-  if (chain === "events") {
-    const store = yield* EventStore
-    const query = {
-      tenantId,
-      filter: { metadata: [] },
-      order: "desc",
-      offset: 0,
-      limit: 1
-    } as const
-    const {
-      bodies: [body]
-    } = yield* store.page(query, false)
-    return body === undefined ? undefined : linkOf(Buffer.from(body))
+/** Tenants whose last event is asked for at a time. */
+const TENANTS_AT_ONCE = 1_000
+
+/** The links with the highest sequence of tenants, as the store has them. */
+const storedEvents = Effect.fnUntraced(function* (tenantIds: ReadonlyArray<string>) {
+  const store = yield* EventStore
+  const found = new Map<string, ChainLink>()
+  for (let at = 0; at < tenantIds.length; at += TENANTS_AT_ONCE) {
+    const tenants = tenantIds.slice(at, at + TENANTS_AT_ONCE)
+    for (const { body, tenantId } of yield* store.lastEvents(tenants)) {
+      const link = linkOf(Buffer.from(body))
+      if (link !== undefined) found.set(tenantId, link)
+    }
   }
+  return found
+})
+
+const storedFact = Effect.fnUntraced(function* (tenantId: string) {
   const store = yield* TraceStore
   const { highest, rows } = yield* store.extent(tenantId)
   if (rows === 0) return undefined
@@ -118,8 +120,10 @@ export const learnLinks = Effect.fnUntraced(function* (
   for (const { partition, records, topic } of fetched) {
     const chain = chainOf(topic)
     if (chain === undefined) continue
-    for (const [tenantId, { link, offset }] of unknownIn(links[chain], chain, records)) {
-      const stored = yield* storedLast(chain, tenantId)
+    const unknown = unknownIn(links[chain], chain, records)
+    const events = chain === "events" ? yield* storedEvents([...unknown.keys()]) : undefined
+    for (const [tenantId, { link, offset }] of unknown) {
+      const stored = events === undefined ? yield* storedFact(tenantId) : events.get(tenantId)
       const isDoubtful = stored !== undefined && link !== undefined && !follows(link, stored)
       const before = isDoubtful
         ? yield* predecessorOf(reader, { partition, topic: chain }, offset, link)

@@ -9,9 +9,16 @@ import { StoreClient } from "./client/StoreClient.ts"
 import { CopyGuard } from "./events/CopyGuard.ts"
 import { makeInsertEvents } from "./events/EventBlock.ts"
 import { makeEraseAgain, makeEraseDetails, makePurgeErased } from "./events/EventErasure.ts"
-import { makeById, makeKeysetPages, makePage, makeScan } from "./events/EventPages.ts"
+import {
+  makeById,
+  makeKeysetPages,
+  makeLastEvents,
+  makePage,
+  makeScan
+} from "./events/EventPages.ts"
 import { makeStats } from "./events/EventStatistics.ts"
 import { makeRows, makeSequenceSpan } from "./events/StoredRows.ts"
+import { makeUpgrade } from "./events/StoreUpgrade.ts"
 import { migrate } from "./Migrations.ts"
 import { makeConflicts, makeCopies, makeExtent, makeInsertConflicts } from "./topics/ChainTable.ts"
 import { hasRepeats, insertRows, mergeRows } from "./topics/TopicTable.ts"
@@ -59,6 +66,7 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
     const scan = makeScan(store)
     return EventStore.of({
       migrate: store.changeBy("migrate", () => migrate(connection.client, connection.place)),
+      upgrade: makeUpgrade(store),
       ping: makePing(store),
       insertEvents: makeInsertEvents(store),
       insertReceipts: (rows) =>
@@ -82,6 +90,7 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
           )
         ),
       byId: makeById(store),
+      lastEvents: makeLastEvents(store),
       stats: guarded("stats", makeStats(store)),
       receipt: makeReceipt(store),
       sequenceSpan: makeSequenceSpan(store),

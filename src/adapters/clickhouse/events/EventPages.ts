@@ -3,7 +3,7 @@
  * comes out are the stored bytes.
  */
 import { Effect, Stream } from "effect"
-import type { EventPageQuery, EventStore } from "../../../ports/EventStore.ts"
+import type { EventPageQuery, EventStore, LastEvent } from "../../../ports/EventStore.ts"
 import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, inChunks, sumBefore } from "../client/Chunks.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
@@ -189,5 +189,31 @@ export const makeById =
         + ` WHERE ${filterCondition(store.events, tenantId, { id, metadata: [], ...range }, bind)}`
         + " ORDER BY sequence_number, hash LIMIT 1",
       (row) => ({ sequenceNumber: row.uint64(), body: row.string() })
+    )
+  }
+
+/** One tenant is asked by the order of the table, many together by their highest sequences. */
+export const makeLastEvents =
+  (store: StoreClient): Store["lastEvents"] =>
+  (tenantIds) => {
+    if (tenantIds.length === 0) return Effect.succeed([])
+    return store.read(
+      "lastEvents",
+      (bind) => {
+        const [first, ...others] = tenantIds
+        if (others.length === 0) {
+          return (
+            `SELECT tenant_id, json FROM ${store.events} WHERE ${bind.tenant(first!)}`
+            + " ORDER BY sequence_number DESC LIMIT 1"
+          )
+        }
+        const own = `tenant_id IN (${bind.strings(tenantIds)})`
+        return (
+          `SELECT tenant_id, json FROM ${store.events} WHERE ${own} AND (tenant_id, sequence_number) IN`
+          + ` (SELECT tenant_id, max(sequence_number) FROM ${store.events} WHERE ${own}`
+          + " GROUP BY tenant_id) LIMIT 1 BY tenant_id"
+        )
+      },
+      (row): LastEvent => ({ tenantId: row.string(), body: row.string() })
     )
   }
