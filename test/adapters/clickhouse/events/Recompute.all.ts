@@ -64,7 +64,6 @@ const hostile: ReadonlyArray<string> = [
 ]
 
 /** Ids hold no control characters. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is meant
 const plain = (text: string): string => text.replaceAll(/[\u0000-\u001f]/g, "~")
 
 const hostileFields = (text: string): Fields => ({

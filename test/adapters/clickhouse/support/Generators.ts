@@ -57,7 +57,6 @@ const text = fc
   .oneof(fc.constantFrom(...texts), fc.string({ unit: "grapheme", maxLength: 6 }))
   .map((value) => value.replaceAll("\0", ""))
 /** Ids and types hold no control characters. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is meant
 const plain = text.map((value) => value.replaceAll(/[\u0000-\u001f]/g, "~"))
 const number = fc
   .oneof(fc.constantFrom(...numbers), fc.double({ noNaN: true, noDefaultInfinity: true }))
