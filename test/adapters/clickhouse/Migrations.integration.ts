@@ -96,7 +96,8 @@ layer(connection, { excludeTestServices: true })("migrations", (it) => {
             "schema_migrations",
             "set_aside",
             "span_ids",
-            "subtrees"
+            "subtrees",
+            "upgrades"
           ]
         ]
       ]
