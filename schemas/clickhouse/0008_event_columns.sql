@@ -30,9 +30,7 @@ ALTER TABLE {{database}}.events{{on_cluster}}
 
 ALTER TABLE {{database}}.events{{on_cluster}}
     MODIFY COLUMN sequence_number CODEC(Delta, LZ4),
-    MODIFY COLUMN hash CODEC(ZSTD(1)),
-    MODIFY COLUMN metadata CODEC(ZSTD(1)),
-    MODIFY COLUMN search CODEC(ZSTD(1))
+    MODIFY COLUMN hash CODEC(ZSTD(1))
     SETTINGS alter_sync = 0, mutations_sync = 0;
 
 ALTER TABLE {{database}}.events{{on_cluster}}
