@@ -153,6 +153,26 @@ const refuseDamage = async (client: ClickHouseClient, place: StorePlace): Promis
   )
 }
 
+/** The oldest ClickHouse that alk is tested with; it uses indexes of texts and patches of rows. */
+const LEAST_VERSION = [26, 7] as const
+
+/** Whether a version such as 26.7.2.1 is older than that. */
+export const isTooOld = (version: string): boolean => {
+  const [major = 0, minor = 0] = version.split(".").map(Number)
+  if (Number.isNaN(major)) return true
+  return major < LEAST_VERSION[0] || (major === LEAST_VERSION[0] && minor < LEAST_VERSION[1])
+}
+
+const refuseOld = async (client: ClickHouseClient): Promise<void> => {
+  const answer = await client.query({ query: "SELECT version()", format: "JSONCompactEachRow" })
+  const [[version] = [""]] = await answer.json<[string]>()
+  if (!isTooOld(version)) return
+  throw new MigrationRefused(
+    `this ClickHouse is ${version || "of an unknown version"}: alk needs ${LEAST_VERSION.join(".")}`
+      + " or newer"
+  )
+}
+
 /**
  * Applies what is missing.
  * @throws MigrationRefused, StoreDamaged, ReadsDifferently, or what the client throws
@@ -163,6 +183,7 @@ export const migrate = async (
   folder: string = migrationsFolder
 ): Promise<void> => {
   const migrations = await readMigrations(folder)
+  await refuseOld(client)
   await probeReading(client)
   for (const statement of LEDGER) await client.command({ query: fillIn(statement, place) })
   const applied = await readApplied(client, place)
