@@ -183,8 +183,8 @@ export const migrate = async (
   folder: string = migrationsFolder
 ): Promise<void> => {
   const migrations = await readMigrations(folder)
-  await refuseOld(client)
   await probeReading(client)
+  await refuseOld(client)
   for (const statement of LEDGER) await client.command({ query: fillIn(statement, place) })
   const applied = await readApplied(client, place)
   refuseOthers(migrations, applied)

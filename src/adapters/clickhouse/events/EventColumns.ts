@@ -11,6 +11,7 @@ import {
   readable,
   temporariesOf
 } from "../client/JsonColumns.ts"
+import { IS_ERASED } from "./EventText.ts"
 import { metadataStrings, SEARCH_HOLDS } from "./SearchText.ts"
 
 /** The members of a stored event that columns are made of. */
@@ -63,5 +64,6 @@ export const disagreement = {
   with: ofBytes.with,
   names:
     `if(body = '', arrayConcat(if(${SEARCH_HOLDS}, [], ['search']),`
-    + ` if(version = 0, [], ['version'])), ${ofBytes.names})`
+    + ` if(version = 0, [], ['version'])), arrayConcat(${ofBytes.names},`
+    + ` if(${IS_ERASED} AND tupleElement(fields, 'erased_at') = '', ['erased_at'], [])))`
 }
