@@ -138,7 +138,10 @@ const texts = [
   "hash"
 ]
 
-/** The other columns of an event, and how each can be changed. */
+/**
+ * The other columns of an event, and how each can be changed. Not whether it is erased: of such rows
+ * the store only says which they are.
+ */
 const others: Readonly<Record<string, string>> = {
   version: "toUInt8(1)",
   sequence_number: "sequence_number + 100000",
@@ -147,8 +150,7 @@ const others: Readonly<Record<string, string>> = {
   details_salt: "reverse(details_salt)",
   details_hash: "reverse(details_hash)",
   content_hash: "reverse(content_hash)",
-  prev_hash: "toFixedString(unhex(repeat('ab', 32)), 32)",
-  erased_at: "now64(6)"
+  prev_hash: "toFixedString(unhex(repeat('ab', 32)), 32)"
 }
 
 const names = [
