@@ -66,6 +66,15 @@ export class RowBinary {
     return value
   }
 
+  /** A FixedString: so many bytes. */
+  fixed(length: number): Buffer {
+    const end = this.#at + length
+    if (end > this.#bytes.length) throw new RangeError("the answer ends within a row")
+    const value = this.#bytes.subarray(this.#at, end)
+    this.#at = end
+    return value
+  }
+
   string(): string {
     return this.bytes().toString("utf8")
   }

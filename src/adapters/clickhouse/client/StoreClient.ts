@@ -76,6 +76,12 @@ const INSERT_SETTINGS: ClickHouseSettings = {
 
 /** A block stays one on its way through the `SELECT`. */
 const BLOCK_SETTINGS: ClickHouseSettings = { max_threads: 1, max_insert_threads: "1" }
+/**
+ * Rows of a block below which it gets no indexes before it is merged: to look through so few costs
+ * less than half a dozen indexes of one row.
+ */
+const INDEXED_ROWS_MIN = 1_000
+const WITHOUT_INDEXES: ClickHouseSettings = { materialize_skip_indexes_on_insert: 0 }
 
 /** Rows and bytes of a block of an `INSERT … SELECT`: it may be broken off between two of them. */
 const COPY_SETTINGS: ClickHouseSettings = {
@@ -384,7 +390,11 @@ export class StoreClient {
       const query =
         `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${insertion.values.join(", ")}`
         + ` FROM input('${structure}') FORMAT Native`
-      const clickhouse_settings = { ...request.clickhouse_settings, ...BLOCK_SETTINGS }
+      const clickhouse_settings = {
+        ...request.clickhouse_settings,
+        ...BLOCK_SETTINGS,
+        ...(insertion.rows < INDEXED_ROWS_MIN ? WITHOUT_INDEXES : undefined)
+      }
       const answer = await this.#client.exec({ ...request, query, clickhouse_settings })
       await collect(answer.stream)
       return answer

@@ -8,6 +8,7 @@ import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, inChunks, sumBefore } from "../client/
 import type { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { filterCondition, isUnindexed } from "./EventFilterSql.ts"
+import { EVENT_ROW, NO_EVENT_ROW, readEventRow } from "./EventRows.ts"
 
 /** All reads of a statement see the same rows: 23 of 566 statements did not under inserts. */
 const ONE_MOMENT = "enable_shared_storage_snapshot_in_query = 1"
@@ -27,28 +28,35 @@ const matching = (
   bind: Parameters
 ) => filterCondition(store.events, tenantId, filter, bind)
 
-/** The sequence and hash of rows, which a statement around this one reads in full. */
-const keysOf = (table: string, condition: string, of: string): string =>
-  `SELECT sequence_number, hash FROM ${table} WHERE ${condition} AND sequence_number IN (${of})`
+/** Rows to skip above which only the sequences of what is skipped are read. */
+const SHALLOW_OFFSET_MAX = 1_000
 
-/** The statement for the rows of a page. Deep pages read the sequences before them, and no more. */
+/**
+ * The statement for the rows of a page. What is found by an index of texts is read in full around it
+ * (see isUnindexed), and so is what comes after many others.
+ */
 const pageRows = (
   store: StoreClient,
   query: EventPageQuery,
   deduplicate: boolean,
   bind: Parameters
 ): string => {
-  const { limit, offset, order, tenantId } = query
+  const { filter, limit, offset, order, tenantId } = query
   const table = store.eventsOf(deduplicate)
   const condition = matching(store, query, bind)
-  const sequences =
-    `SELECT sequence_number FROM ${table} WHERE ${condition} AND ${boundsOf(query, bind)}`
-    + ` ORDER BY sequence_number ${order}`
+  const slice =
+    `FROM ${table} WHERE ${condition} AND ${boundsOf(query, bind)} ORDER BY sequence_number ${order}`
     + ` LIMIT ${bind.integer(limit)} OFFSET ${bind.integer(offset)}`
+  const row = `toUInt8(1) AS kind, toUInt64(0) AS total, ${EVENT_ROW}`
+  const isShallow = offset <= SHALLOW_OFFSET_MAX
+  if (isShallow && isUnindexed(filter)) return `SELECT ${row} ${slice}`
+  const keys = isShallow
+    ? `SELECT sequence_number, hash ${slice}`
+    : `SELECT sequence_number, hash FROM ${table} WHERE ${condition}`
+      + ` AND sequence_number IN (SELECT sequence_number ${slice})`
   return (
-    `SELECT toUInt8(1) AS kind, sequence_number AS number, json AS text FROM ${table}`
-    + ` WHERE ${bind.tenant(tenantId)}`
-    + ` AND (sequence_number, hash) IN (${keysOf(table, condition, sequences)})`
+    `SELECT ${row} FROM ${table} WHERE ${bind.tenant(tenantId)}`
+    + ` AND (sequence_number, hash) IN (${keys})`
   )
 }
 
@@ -58,18 +66,21 @@ export const makePage = (store: StoreClient): Store["page"] =>
     const rows = yield* store.read(
       "page",
       (bind) =>
-        `SELECT toUInt8(0) AS kind, count() AS number, '' AS text`
+        `SELECT toUInt8(0) AS kind, count() AS total, ${NO_EVENT_ROW}`
         + ` FROM ${store.eventsOf(deduplicate)} WHERE ${matching(store, query, bind)}`
         + (limit === 0 ? "" : ` UNION ALL ${pageRows(store, query, deduplicate, bind)}`),
-      (row) => ({ isTotal: row.uint8() === 0, number: row.uint64(), text: row.string() }),
+      (row) => ({ isEvent: row.uint8() === 1, total: row.uint64(), event: readEventRow(row) }),
       { settings: ONE_MOMENT }
     )
-    const total = rows.find(({ isTotal }) => isTotal)?.number ?? 0
     const sign = order === "asc" ? 1 : -1
     const events = rows
-      .filter(({ isTotal }) => !isTotal)
-      .sort((left, right) => sign * (left.number - right.number))
-    return { bodies: events.slice(0, limit).map(({ text }) => text), total }
+      .filter(({ isEvent }) => isEvent)
+      .map(({ event }) => event)
+      .sort((left, right) => sign * (left.sequenceNumber - right.sequenceNumber))
+    return {
+      bodies: events.slice(0, limit).map(({ body }) => body),
+      total: rows.reduce((total, row) => Math.max(total, row.total), 0)
+    }
   })
 
 export const makeKeysetPages = (store: StoreClient): Store["keysetPages"] =>
