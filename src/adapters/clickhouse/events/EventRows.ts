@@ -40,7 +40,7 @@ const columns: ReadonlyArray<readonly [name: string, none: string]> = [
 export const EVENT_ROW = columns.map(([name]) => name).join(", ")
 
 /** Columns of the same types for a row that says something else, in a union with the others. */
-export const NO_EVENT_ROW = columns.map(([name, none]) => `${none} AS ${name}`).join(", ")
+export const NO_EVENT_ROW = columns.map(([, none]) => none).join(", ")
 
 /** An event of a list. */
 export interface ListedEvent {
