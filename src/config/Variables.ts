@@ -261,8 +261,8 @@ export const variables = {
   ALK_FAST_ACCEPT: server.withDefault(
     oneOf(["true", "false"]),
     "true",
-    "reads, checks and hashes plain events in WebAssembly; false does so in TypeScript, five times"
-      + " slower, with the same result"
+    "reads, checks and hashes plain events in WebAssembly; false does so in TypeScript, at four"
+      + " to six times the cost, with the same result"
   ),
   ALK_STREAMS_MAX: limits.withDefault(
     integer(1, 100_000, "streams"),

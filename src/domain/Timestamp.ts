@@ -82,11 +82,11 @@ export const parseTimestamp = (text: string): string | undefined => {
         + `.${microsText(text, text.length - 1)}Z`
 }
 
-/** Microseconds since the epoch (an integer, not negative) in canonical form. */
+/** Microseconds since the epoch (an integer; a bigint is not negative) in canonical form. */
 export const formatMicros = (micros: bigint | number): string => {
   const milliseconds =
     typeof micros === "bigint" ? Number(micros / 1000n) : Math.floor(micros / 1000)
-  const rest = typeof micros === "bigint" ? Number(micros % 1000n) : micros % 1000
+  const rest = typeof micros === "bigint" ? Number(micros % 1000n) : micros - milliseconds * 1000
   return `${new Date(milliseconds).toISOString().slice(0, -1)}${pad(rest, 3)}Z`
 }
 

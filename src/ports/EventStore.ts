@@ -159,7 +159,10 @@ export class EventStore extends Context.Service<
     /** Succeeds when a query would be answered. */
     readonly ping: StoreResult<void>
 
-    /** Insert in one block; fails if fewer rows were stored than given. At most 50,000 rows. */
+    /**
+     * Insert in one block, or where rows have to keep their bytes, in several in their order. Fails if
+     * fewer rows were stored than given. At most 50,000 rows.
+     */
     insertEvents(rows: ReadonlyArray<EventRow>): StoreResult<void>
     insertReceipts(rows: ReadonlyArray<ReceiptRow>): StoreResult<void>
     insertConflicts(rows: ReadonlyArray<ConflictRow>): StoreResult<void>

@@ -1,4 +1,5 @@
 /** The log adapter against a real broker: exact offsets, no aborted record, fencing, no silence. */
+import { randomBytes } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { EventLog, type NewRecord } from "../../src/ports/EventLog.ts"
@@ -84,6 +85,36 @@ describe("the reader", () => {
         assert.deepStrictEqual(texts(yield* readAll("events")), ["e5", "e6", "e7", "e8", "e9"])
       })
     )
+  )
+})
+
+describe("a reader of several positions", () => {
+  it.live(
+    "comes to a batch that is larger than its limit while another one always has records",
+    () =>
+      withLog(() =>
+        Effect.gen(function* () {
+          const log = yield* EventLog
+          const large = randomBytes(2_000_000).toString("base64")
+          yield* append([{ topic: "traces", partition: 0, key: "acme", value: large }])
+          const reader = yield* log.reader
+          const next = { events: 0, traces: 0 }
+          for (let turn = 0; turn < 4 && next.traces === 0; turn++) {
+            yield* append([event(`e${turn}`)])
+            const fetched = yield* reader.fetch(
+              [
+                { topic: "events", partition: 0, offset: next.events },
+                { topic: "traces", partition: 0, offset: next.traces }
+              ],
+              { waitMs: 100, maxBytes: 500_000 }
+            )
+            for (const { nextOffset, topic } of fetched) {
+              if (topic === "events" || topic === "traces") next[topic] = nextOffset
+            }
+          }
+          assert.deepStrictEqual(next.traces, 1)
+        })
+      )
   )
 })
 

@@ -314,7 +314,8 @@ export class ChainedEvents {
   release(): void {
     const bytes = this.#bytes
     this.#bytes = NOTHING
-    if (bytes.length <= SPARE_BYTES_MAX && spares.length < SPARES_MAX) spares.push(bytes)
+    const isSpare = bytes.length > 0 && bytes.length <= SPARE_BYTES_MAX
+    if (isSpare && spares.length < SPARES_MAX) spares.push(bytes)
   }
 
   #dropRun(): void {

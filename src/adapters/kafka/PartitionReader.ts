@@ -47,6 +47,8 @@ class ClusterReader {
   /** A broker without new records delays its answer; the answers of the others do not wait for it. */
   readonly #pending = new Map<string, Pending>()
   #isClosed = false
+  /** Which position comes first in the next request. */
+  #turn = 0
 
   constructor(cluster: RawCluster, prefix: string) {
     this.#cluster = cluster
@@ -103,13 +105,26 @@ class ClusterReader {
     this.#pending.set(nodeId, { positions, reply })
   }
 
+  /**
+   * A broker gives a batch that is larger than what is left of the limit only to the position that
+   * comes first with any records. So each comes first in its turn, or one behind others that always
+   * have records would get none.
+   */
+  #turned(positions: ReadonlyArray<Position>): ReadonlyArray<Position> {
+    const first = this.#turn % positions.length
+    this.#turn += 1
+    return [...positions.slice(first), ...positions.slice(0, first)]
+  }
+
   async #fetchFrom(
     nodeId: string,
     positions: ReadonlyArray<Position>,
     limits: FetchLimits
   ): Promise<ReadonlyArray<Fetched>> {
     const broker = await this.#cluster.findBroker({ nodeId })
-    const byTopic = Map.groupBy(positions, ({ topic }) => topicName(this.#prefix, topic))
+    const byTopic = Map.groupBy(this.#turned(positions), ({ topic }) =>
+      topicName(this.#prefix, topic)
+    )
     const wanted = new Map(
       positions.map((position) => [
         keyOf({ ...position, topic: topicName(this.#prefix, position.topic) }),

@@ -1,7 +1,7 @@
 /**
  * Hot path: measured in test/bench/Bench.ts (ingest, sequencing). The events of one request that
  * have passed validation, as bytes: an entry of fixed size for each, and their bodies one after the
- * other. From accept to the sequencer nothing is made of an event but these bytes.
+ * other. From accept to the sequencer a plain event is these bytes and nothing else.
  *
  * An entry has 128 bytes, numbers little-endian, what is absent zero:
  *

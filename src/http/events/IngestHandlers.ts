@@ -91,7 +91,8 @@ const readItems = (
   isFast: boolean
 ): ReadItems => {
   const form = kind.mode === "single" ? "single" : formOf(body)
-  const done = isFast ? prepareRequest(fastAccept(), body.bytes, form, options) : undefined
+  const fast = isFast ? fastAccept() : undefined
+  const done = fast && prepareRequest(fast, body.bytes, form, options)
   if (done !== undefined) {
     return { count: done.count, fast: done.count - done.slow, prepare: () => done.items }
   }
@@ -242,6 +243,11 @@ export const layerIngestHandlers = HttpApiBuilder.group(
   "Ingest",
   Effect.fnUntraced(function* (handlers) {
     const { fastAccept: isFast, limits, publicUrl, secret: redacted } = yield* ApiSettings
+    if (isFast && fastAccept() === undefined) {
+      yield* Effect.logWarning(
+        "the fast path of accept can't run here: events are prepared without it"
+      )
+    }
     const accepted = acceptedAt(publicUrl)
     const ingest = yield* Ingest
     const quota = yield* Quota

@@ -226,8 +226,8 @@ const insertNativeOn = async (
   const all = engineSettings(settings).map(
     ([name, value]) => `${name} = '${String(value).replace(/['\\]/g, "\\$&")}'`
   )
-  fs.writeFileSync(file, rows, { mode: 0o600 })
   try {
+    fs.writeFileSync(file, rows, { mode: 0o600 })
     const started = performance.now()
     const before = await insertedRows(connection)
     const statement = `${insertion} file(${source}, '${structure}') SETTINGS ${all.join(", ")}; `

@@ -28,7 +28,8 @@ export interface RawRow {
   readonly body: Buffer
 }
 
-const holdsMark = (bytes: Buffer): boolean =>
+/** True for bytes that would end a field or a row. */
+export const holdsMark = (bytes: Buffer): boolean =>
   bytes.includes(LINE_FEED_BYTE) || bytes.includes(SEPARATOR_BYTE)
 
 /**

@@ -286,7 +286,8 @@ export class StoreClient {
 
   /**
    * A change of stored rows in the background, `what` after `ALTER TABLE …`: the statement comes back
-   * at once, so that inserts go on meanwhile, and this when the change is done.
+   * at once, so that inserts go on meanwhile, and this when the change is done. ClickHouse tries a
+   * change that fails again and again, so there is no failure of it here.
    */
   mutate(operation: string, table: string, what: Statement): StoreResult<void> {
     const done = this.readOne(
@@ -294,27 +295,18 @@ export class StoreClient {
       (bind) => {
         const [database = "", name = ""] = table.split(".")
         return (
-          "SELECT countIf(NOT is_done), anyIf(latest_fail_reason, latest_fail_reason != '')"
+          "SELECT countIf(NOT is_done)"
           + ` FROM system.mutations WHERE database = ${bind.string(database)}`
           + ` AND table = ${bind.string(name)} AND NOT is_killed`
         )
       },
-      (row) => ({ left: row.uint64(), failure: row.string() })
+      (row) => row.uint64()
     )
     return this.change(
       operation,
       (bind) => `ALTER TABLE ${table} ${what(bind)} SETTINGS mutations_sync = 0, alter_sync = 0`
     ).pipe(
-      Effect.andThen(
-        done.pipe(
-          Effect.flatMap(({ failure, left }) =>
-            left > 0 && failure !== ""
-              ? Effect.fail(new StoreUnavailable({ operation, cause: new Error(failure) }))
-              : Effect.succeed(left)
-          ),
-          Effect.repeat({ until: (left) => left === 0, schedule: MUTATION_POLL })
-        )
-      ),
+      Effect.andThen(Effect.repeat(done, { until: (left) => left === 0, schedule: MUTATION_POLL })),
       Effect.asVoid
     )
   }

@@ -2,9 +2,10 @@
  * Hot path: measured in test/bench/Bench.ts (projection). Records of alk.events as one block of the
  * columns that they are a function of.
  */
+import { isUtf8 } from "node:buffer"
 import { Effect } from "effect"
 import { parseJson } from "../../../domain/json/Json.ts"
-import type { EventRow, EventStore } from "../../../ports/EventStore.ts"
+import { type EventRow, type EventStore, StoreUnavailable } from "../../../ports/EventStore.ts"
 import {
   HexColumn,
   Int64Column,
@@ -13,6 +14,7 @@ import {
   structureOf,
   UInt32Column
 } from "../client/NativeBlock.ts"
+import { holdsMark } from "../client/RawRows.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { insertRows } from "../topics/TopicTable.ts"
 import { Cut, cutEvent } from "./EventSplit.ts"
@@ -20,7 +22,7 @@ import { Cut, cutEvent } from "./EventSplit.ts"
 const BACKSLASH = 0x5c
 /** Bytes of a text to search in, to begin with. */
 const SCRATCH_BYTES = 4_096
-/** A text grows by its unescaping at most so much: never. */
+/** Between two texts that are searched. */
 const SEPARATOR = 0
 
 /** Of what is between the marks of a JSON string. */
@@ -87,7 +89,7 @@ class EventBlock {
   /** Adds a row; false, and nothing is added, if its bytes are no function of the columns. */
   add({ body, offset, partition }: EventRow): boolean {
     const cut = this.#cut
-    if (!cutEvent(body, cut)) return false
+    if (!cutEvent(body, cut) || !isUtf8(body)) return false
     this.#partition.add(partition)
     this.#offset.add(offset)
     this.#text(this.#tenant, body, cut.tenantFrom, cut.tenantEnd)
@@ -170,32 +172,66 @@ const values = [
   ...names.map((name) => (name === "search" ? `lowerUTF8(${name})` : name))
 ]
 
-/** The rows as a block; undefined if one of them has not the form for it. */
-const eventBlock = (rows: ReadonlyArray<EventRow>): Buffer | undefined => {
-  block.clear()
-  for (const row of rows) if (!block.add(row)) return undefined
-  return nativeBlock(block.columns, rows.length)
+/** Runs of rows of one kind in one insert; with more of them, all rows go in by their bytes. */
+const RUNS_MAX = 16
+
+interface Run {
+  readonly rows: ReadonlyArray<EventRow>
+  /** Undefined for rows that keep their bytes. */
+  readonly block: Buffer | undefined
 }
 
-/**
- * Rows by their columns, or if one of them has not the form for it, all of them by their bytes:
- * rows go in together, because the store resumes after the highest offset that it has.
- */
-export const makeInsertEvents =
-  (store: StoreClient): EventStore["Service"]["insertEvents"] =>
-  (rows) =>
-    Effect.suspend(() => {
-      const operation = "insertEvents"
-      const bytes = rows.length === 0 ? undefined : eventBlock(rows)
-      return bytes === undefined
-        ? insertRows(store, operation, store.events, rows)
-        : store.insert({
-            operation,
-            table: store.events,
-            columns,
-            values,
-            structure,
-            rows: rows.length,
-            bytes: () => bytes
-          })
-    })
+/** Rows one after the other, as blocks where they have the form for it. */
+const runsOf = (rows: ReadonlyArray<EventRow>): ReadonlyArray<Run> => {
+  const runs: Array<Run> = []
+  let first = 0
+  block.clear()
+  const end = (at: number, isBlock: boolean): void => {
+    if (at === first) return
+    const own = rows.slice(first, at)
+    runs.push({ rows: own, block: isBlock ? nativeBlock(block.columns, own.length) : undefined })
+    block.clear()
+    first = at
+  }
+  for (let at = 0; at < rows.length && runs.length <= RUNS_MAX; at++) {
+    if (block.add(rows[at]!)) continue
+    end(at, true)
+    end(at + 1, false)
+  }
+  end(rows.length, true)
+  return runs.length > RUNS_MAX ? [{ rows, block: undefined }] : runs
+}
+
+/** Nothing is inserted if some of the rows can't be: bytes with control characters are no JSON. */
+const checkBodies = (rows: ReadonlyArray<EventRow>) => {
+  const wrong = rows.find(({ body }) => holdsMark(body))
+  if (wrong === undefined) return Effect.void
+  const cause = new Error(`the body at offset ${wrong.offset} holds a raw control character`)
+  return Effect.fail(new StoreUnavailable({ operation: "insertEvents", cause }))
+}
+
+/** Rows by their columns where these are the event, by their bytes elsewhere, in their order. */
+export const makeInsertEvents = (store: StoreClient): EventStore["Service"]["insertEvents"] => {
+  const operation = "insertEvents"
+  const table = store.events
+  return (rows) =>
+    Effect.andThen(
+      checkBodies(rows),
+      Effect.forEach(
+        runsOf(rows),
+        ({ block: bytes, rows: own }) =>
+          bytes === undefined
+            ? insertRows(store, operation, table, own)
+            : store.insert({
+                operation,
+                table,
+                columns,
+                values,
+                structure,
+                rows: own.length,
+                bytes: () => bytes
+              }),
+        { discard: true }
+      )
+    )
+}

@@ -14,6 +14,7 @@ import type { StoreClient } from "../client/StoreClient.ts"
 import { digestOf, eraseSetAside, isErased, unerasedKeys } from "../topics/SetAside.ts"
 import { IS_ERASED, NO_SALT } from "./EventText.ts"
 import { SEARCH_LEFT } from "./SearchText.ts"
+import { fromBytes, REWRITABLE } from "./StoreUpgrade.ts"
 
 /** Events and bytes of one mutation at most: what is left of them is in the statement. */
 const MUTATION_EVENTS_MAX = 64
@@ -26,7 +27,8 @@ const DIGEST = digestOf("body")
 
 /** Rows that are marked and still have their details. */
 const UNPURGED =
-  `${IS_ERASED} AND body = ''` + " AND (actor_email != '' OR resource_name != '' OR metadata != '')"
+  `${IS_ERASED} AND body = '' AND (actor_email != '' OR resource_name != '' OR metadata != ''`
+  + ` OR search != ${SEARCH_LEFT})`
 const IS_MARKABLE = `body = '' AND NOT (${IS_ERASED})`
 
 type Store = EventStore["Service"]
@@ -66,6 +68,24 @@ const mark = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
       + ` erased_at = transform(sequence_number, [${sequences}], [${times}], erased_at)`
       + ` WHERE ${bind.tenant(tenantId)} AND sequence_number IN (${sequences})`
       + ` AND ${IS_MARKABLE}`
+    )
+  })
+
+/**
+ * Makes rows that keep their bytes into such as are marked, where their columns give the bytes back:
+ * a rewriting that is under way (StoreUpgrade.ts) would hold up a change of their bytes.
+ */
+const convert = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
+  store.change("eraseDetails", (bind) => {
+    const sequences = bind.integers([...erasedAt.keys()])
+    const times = [...erasedAt.values()].map((time) => bind.time(time)).join(", ")
+    const { erased_at: _erasedAt, metadata, ...others } = fromBytes
+    const changes = Object.entries(others).map(([name, value]) => `${name} = ${value}`)
+    return (
+      `UPDATE ${store.events} SET ${changes.join(", ")}, body = '',`
+      + ` erased_at = transform(sequence_number, [${sequences}], [${times}], erased_at)`
+      + ` WHERE ${bind.tenant(tenantId)} AND sequence_number IN (${sequences})`
+      + ` AND ${REWRITABLE} AND metadata = ${metadata} AND NOT (${isErased("body")})`
     )
   })
 
@@ -182,9 +202,13 @@ export const makeEraseDetails = (store: StoreClient): Store["eraseDetails"] =>
       yield* eraseAside(store, tenantId, part)
       if (part.length === 0) continue
       const erasedAt = erasedAtOf(part)
+      // Rows only ever go from bytes to columns, so what is columns is looked for last.
+      if ((yield* replacements(store, tenantId, erasedAt)).length > 0) {
+        yield* convert(store, tenantId, erasedAt)
+        const rows = yield* replacements(store, tenantId, erasedAt)
+        for (const statement of toStatements(rows)) yield* replace(store, tenantId, statement)
+      }
       if (yield* areMarkable(store, tenantId, erasedAt)) yield* mark(store, tenantId, erasedAt)
-      const rows = yield* replacements(store, tenantId, erasedAt)
-      for (const statement of toStatements(rows)) yield* replace(store, tenantId, statement)
     }
   })
 

@@ -54,6 +54,12 @@ const isZero = (bytes: Buffer): boolean => bytes.every((byte) => byte === 0)
 const digits = (bytes: Buffer): string | undefined =>
   isZero(bytes) ? undefined : bytes.toString("hex")
 
+/** Microseconds that a JavaScript date can hold; others are no time of an event. */
+const MICROS_MAX = 8.64e18
+
+const time = (micros: number): string =>
+  Math.abs(micros) > MICROS_MAX ? String(micros) : formatMicros(micros)
+
 const textOrNone = (text: string): string | undefined => (text === "" ? undefined : text)
 
 /** Reads the columns of EVENT_ROW. */
@@ -62,7 +68,7 @@ export const readEventRow = (row: RowBinary): ListedEvent => {
   const body = row.string()
   const fields = {
     id: quote(row.string()),
-    timestamp: quote(formatMicros(row.int64())),
+    timestamp: quote(time(row.int64())),
     actorId: quote(row.string()),
     actorType: quote(row.string()),
     actorEmail: textOrNone(row.string()),
@@ -74,7 +80,7 @@ export const readEventRow = (row: RowBinary): ListedEvent => {
     metadata: textOrNone(row.string())
   }
   const tenantId = row.string()
-  const createdAt = formatMicros(row.int64())
+  const createdAt = time(row.int64())
   const prevHash = row.fixed(HASH_BYTES).toString("hex")
   const detailsSalt = digits(row.fixed(SALT_BYTES))
   const detailsHash = digits(row.fixed(HASH_BYTES))
@@ -95,7 +101,7 @@ export const readEventRow = (row: RowBinary): ListedEvent => {
     hash,
     detailsHash,
     detailsSalt: isErased ? undefined : detailsSalt,
-    erasedAt: isErased ? formatMicros(erasedAt) : undefined
+    erasedAt: isErased ? time(erasedAt) : undefined
   })
   return { sequenceNumber, hash, body: bodyText(shown) + suffix }
 }

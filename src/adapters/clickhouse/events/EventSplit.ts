@@ -62,6 +62,8 @@ const SEQUENCE_DIGITS_MAX = 15
 const [YEAR_MIN, YEAR_MAX] = [1900, 2254]
 
 const NOT = -1
+/** After a backslash: what stands for itself, and b, f, n, r, t. */
+const SHORT_ESCAPES = [QUOTE, BACKSLASH, 0x62, 0x66, 0x6e, 0x72, 0x74]
 
 const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"))
 
@@ -117,10 +119,19 @@ const textEnd = (bytes: Buffer, from: number): number => {
     if (byte === QUOTE) return at
     if (byte < SPACE) return NOT
     if (byte !== BACKSLASH) continue
-    // RFC 8785 writes \u only before 00, and nothing that UTF-8 could not hold.
-    if (bytes[++at] === LOWER_U && (bytes[at + 1] !== ZERO || bytes[at + 2] !== ZERO)) return NOT
+    const end = escapeEnd(bytes, at + 1)
+    if (end === NOT) return NOT
+    at = end
   }
   return NOT
+}
+
+/** The last byte of what RFC 8785 writes after a backslash, which begins at `at`. */
+const escapeEnd = (bytes: Buffer, at: number): number => {
+  const escaped = bytes[at]!
+  if (SHORT_ESCAPES.includes(escaped)) return at
+  const isControl = escaped === LOWER_U && bytes[at + 1] === ZERO && bytes[at + 2] === ZERO
+  return isControl && areHexDigits(bytes, at + 3, 2) ? at + 4 : NOT
 }
 
 /** The end of the object that begins before `from`, the strings of it noted; NOT if it has none. */

@@ -7,6 +7,7 @@ import { Effect, Schema } from "effect"
 import { recordDecoder } from "../../../domain/json/RecordDecoder.ts"
 import type { EventStore } from "../../../ports/EventStore.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
+import { isErased } from "../topics/SetAside.ts"
 import { literal, ownColumns, textOf } from "./EventText.ts"
 
 const NAME = "event_columns"
@@ -29,7 +30,7 @@ const raw = (path: string, bytes: number): string =>
   `toFixedString(substring(unhex(${member("String", path)}), 1, ${bytes}), ${bytes})`
 
 /** What the columns of a row become, by its bytes. */
-const fromBytes = {
+export const fromBytes = {
   actor_email: member("Raw", "actor", "email"),
   resource_name: member("Raw", "resource", "name"),
   metadata: member("Raw", "metadata"),
@@ -41,7 +42,7 @@ const fromBytes = {
 }
 
 /** Rows that keep their bytes, and whose columns would give back every one of them. */
-const REWRITABLE = `body != '' AND version = 0 AND ${textOf(fromBytes)} = body`
+export const REWRITABLE = `body != '' AND version = 0 AND ${textOf(fromBytes)} = body`
 
 const REWRITE =
   `UPDATE ${ownColumns.map((name) => `${name} = ${fromBytes[name]}`).join(", ")}, body = ''`
@@ -82,7 +83,7 @@ const fingerprintOf = Effect.fnUntraced(function* (store: StoreClient, ends: Fin
       const part = yield* store.readOne(
         OPERATION,
         (bind) =>
-          'SELECT count(), countIf(position(json, \'"erased_at":"\') > 0),'
+          `SELECT count(), countIf(${isErased("json")}),`
           + " toString(sumWithOverflow(sipHash64(json)))"
           + ` FROM ${store.eventsOf(true)} WHERE ${bind.partition(Number(partition))}`
           + ` AND kafka_offset >= ${bind.integer(from)}`

@@ -96,12 +96,22 @@ const instantiate = (): AcceptExports => {
   return new WebAssembly.Instance(module).exports as AcceptExports
 }
 
-/** The one of this process, made when it is first asked for. */
-export const fastAccept = (): FastAccept => {
-  shared ??= new FastAccept()
+/**
+ * The one of this process, made when it is first asked for; undefined where V8 can't run the module,
+ * such as on processors without its instructions.
+ */
+export const fastAccept = (): FastAccept | undefined => {
+  if (shared === undefined && !isUnusable) {
+    try {
+      shared = new FastAccept()
+    } catch {
+      isUnusable = true
+    }
+  }
   return shared
 }
 let shared: FastAccept | undefined
+let isUnusable = false
 
 /** The module with its memory. */
 export class FastAccept {
