@@ -8,7 +8,7 @@ import { Effect, Exit, Layer, Metric } from "effect"
 import { malformedRecords } from "../../src/actors/log/Malformed.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
 import { MAC_HEADER } from "../../src/domain/records/RecordHeaders.ts"
-import type { TopicKind } from "../../src/domain/records/Topics.ts"
+import { FORMAT_HEADER, type TopicKind } from "../../src/domain/records/Topics.ts"
 import { EventLog, type LogRecord } from "../../src/ports/EventLog.ts"
 import { CommandLog, layerCommandLog } from "../../src/services/commands/CommandLog.ts"
 import { asService, memoryCopy, takenOverBy } from "../support/Authenticated.ts"
@@ -25,6 +25,12 @@ const counted = (topic: TopicKind) =>
 const rawOf = (command: Command): RawRecord => {
   const { headers, key, value } = commandRecord(command)
   return { key, value, headers: headers as Record<string, string> }
+}
+
+/** The same command, which says that another program has written it. */
+const inFormat = (command: Command, format: string): RawRecord => {
+  const { headers, key, value } = rawOf(command)
+  return { key, value, headers: { ...headers, [FORMAT_HEADER]: format } }
 }
 
 const ownSequences = Effect.map(topicEvents, (events) =>
@@ -90,14 +96,25 @@ describe("records of another producer", () => {
               for (const [topic, records] of forged) yield* produceRaw(prefix, topic, records)
               const evil = ingestCommand(TENANT, 3)
               const evilKey = registryCommand({ op: "create_key", key: apiKey("key_bad") })
-              yield* produceRaw(prefix, "commands", [rawOf(evil), rawOf(evilKey)])
+              yield* produceRaw(prefix, "commands", [
+                rawOf(evil),
+                rawOf(evilKey),
+                inFormat(evil, "99"),
+                inFormat(evil, "Infinity")
+              ])
               yield* assertWorks(service, "key_2")
               assert.deepStrictEqual(yield* ownSequences, [...events, events.length + 1])
               assert.deepStrictEqual(
                 (yield* readAll("quarantine"))
                   .slice(1)
-                  .map(({ headers }) => String(headers["alk-reason"])),
-                ["it has no MAC of this service", "it has no MAC of this service"]
+                  .map(({ headers }) => [
+                    String(headers["alk-reason"]),
+                    headers[FORMAT_HEADER]?.toString()
+                  ]),
+                ["2", "2", "99", undefined].map((format) => [
+                  "it has no MAC of this service",
+                  format
+                ])
               )
               const known = service.view.registry()
               assert.sameMembers([...known.keys.keys()], ["key_1", "key_2"])

@@ -44,10 +44,11 @@ const checkedBy =
     const topic = topicName(prefix, fetched.topic)
     const before = takenOver.get(placeOf(fetched)) ?? 0
     const check = (record: LogRecord): LogRecord => {
-      const { headers, key, offset, value } = record
+      const { headers, key, offset, timestamp, value } = record
       const refused = mac.refusal({ topic, partition, key, value, headers })
       if (refused === undefined || (refused === NO_MAC && offset < before)) return record
-      return { ...record, refused }
+      // Named one by one: a record may be an object whose properties are not its own.
+      return { offset, timestamp, key, value, headers, refused }
     }
     return { ...fetched, records: fetched.records.map(check) }
   }

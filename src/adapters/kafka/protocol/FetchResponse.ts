@@ -7,6 +7,7 @@
 import { promisify } from "node:util"
 import zlib from "node:zlib"
 import type { LogRecord } from "../../../ports/EventLog.ts"
+import { zstdDecompress } from "./Zstd.ts"
 
 /** What a fetch says of one partition. */
 export interface FetchedPartition {
@@ -26,22 +27,20 @@ export class RecordsUnreadable extends Error {
 }
 
 const gunzip = promisify(zlib.gunzip)
-const unzstd = promisify(zlib.zstdDecompress)
 /** Batches up to this size are decompressed on the spot: cheaper than a trip to the thread pool. */
-const INLINE_BYTES_MAX = 16_384
+const GUNZIP_INLINE_BYTES_MAX = 16_384
 
 const GZIP = 1
 const ZSTD = 4
 
 const decompress = (codec: number, bytes: Buffer): Buffer | Promise<Buffer> => {
-  const inline = bytes.length <= INLINE_BYTES_MAX
   switch (codec) {
     case 0:
       return bytes
     case GZIP:
-      return inline ? zlib.gunzipSync(bytes) : gunzip(bytes)
+      return bytes.length <= GUNZIP_INLINE_BYTES_MAX ? zlib.gunzipSync(bytes) : gunzip(bytes)
     case ZSTD:
-      return inline ? zlib.zstdDecompressSync(bytes) : unzstd(bytes)
+      return zstdDecompress(bytes)
     default:
       throw new RecordsUnreadable(`records compressed with codec ${codec}; alk reads zstd and gzip`)
   }

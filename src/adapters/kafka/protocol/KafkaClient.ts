@@ -5,10 +5,9 @@
 import { createRequire } from "node:module"
 import net from "node:net"
 import tls from "node:tls"
-import { promisify } from "node:util"
-import zlib from "node:zlib"
 import { Kafka, type KafkaConfig, type logCreator, logLevel, type SASLOptions } from "kafkajs"
 import { defined } from "../../../domain/Defined.ts"
+import { zstdDecompress } from "./Zstd.ts"
 
 const require = createRequire(import.meta.url)
 
@@ -38,10 +37,6 @@ const CONNECTION_TIMEOUT_MS = 3_000
 /** Milliseconds for one request. Longer than any fetch waits, shorter than people do. */
 const REQUEST_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_MS = 60_000
-/** Payloads up to this size are decompressed on the spot: cheaper than the thread pool. */
-const DECOMPRESS_INLINE_BYTES_MAX = 16_384
-
-const zstdDecompress = promisify(zlib.zstdDecompress)
 
 interface Codecs {
   readonly CompressionTypes: { readonly ZSTD: number }
@@ -50,10 +45,7 @@ interface Codecs {
 
 const { CompressionTypes, CompressionCodecs } = require("kafkajs") as Codecs
 CompressionCodecs[CompressionTypes.ZSTD] = () => ({
-  decompress: (buffer: Buffer) =>
-    buffer.length <= DECOMPRESS_INLINE_BYTES_MAX
-      ? Promise.resolve(zlib.zstdDecompressSync(buffer))
-      : zstdDecompress(buffer)
+  decompress: (buffer: Buffer) => Promise.resolve(zstdDecompress(buffer))
 })
 
 /** Bytes of the length before every answer. */
