@@ -4,8 +4,8 @@ import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 import { publishedFiles } from "../contracts/PublishedFiles.ts"
 import { openApiText } from "../http/Api.ts"
-import { ACCEPT_MODULE, acceptModuleText } from "./AcceptModule.ts"
 import { generateOtlp } from "./OtlpCode.ts"
+import { acceptModule, moduleText, splitModule } from "./WasmModules.ts"
 
 /** Where the program imports the protobuf code from. */
 const OTLP_CODE = "src/services/ingest/otlp/gen"
@@ -30,6 +30,7 @@ export const generatedFiles = (): ReadonlyMap<string, string> =>
   new Map([
     ...publishedFiles(),
     ["schemas/openapi.json", openApiText()] as const,
-    [ACCEPT_MODULE, acceptModuleText()] as const,
+    [acceptModule.file, moduleText(acceptModule)] as const,
+    [splitModule.file, moduleText(splitModule)] as const,
     ...otlpFiles()
   ])

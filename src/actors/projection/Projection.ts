@@ -33,7 +33,7 @@ export const PROJECTION_GROUP = "projection"
 const FETCH_BYTES = 6 * 1_048_576
 const FETCH_WAIT_MS = 250
 const REPAIR_INTERVAL = "1 hour"
-/** Whoever projects it takes care of the store, which is one for all partitions. */
+/** The process that projects it also runs the upkeep of the store, which is one for all partitions. */
 const FIRST_PARTITION = 0
 /**
  * Receipts are stored when they have waited so long, or when so many wait: a small insert each time

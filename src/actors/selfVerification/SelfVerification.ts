@@ -47,8 +47,16 @@ export type CheckSlice = (
 
 /** Events of one slice at most: the store is not kept busy for longer than a moment. */
 const SLICE_EVENTS_MAX = 16 * BLOCK_EVENTS
-/** Milliseconds between two slices at least: a slice costs something even if it is small. */
+/** Milliseconds between two slices at least. */
 const PAUSE_MS_MIN = 100
+/**
+ * Times of what it took that a slice is rested from if it has fewer events than it may have: its
+ * statements cost the same however few they are, and while single events come in each is such a
+ * slice.
+ */
+const SMALL_SLICE_RESTS = 9
+/** Milliseconds of such a rest at most. */
+const SMALL_SLICE_REST_MS_MAX = 2_000
 /** A slice waits for requests so long at most: it comes to its turn under any load. */
 const YIELD_MAX = "500 millis"
 /** A slice of at most so many events delays a request too little to wait for it. */
@@ -193,6 +201,18 @@ const reportBreak = (before: VerificationCursor, report: SliceReport) => {
       })
 }
 
+/** Milliseconds to rest after a slice of so many events that took so many milliseconds. */
+export const restMs = (
+  events: number,
+  tookMs: number,
+  { eventsMax, eventsPerSecond }: { readonly eventsMax: number; readonly eventsPerSecond: number }
+): number => {
+  const dueMs = (events / eventsPerSecond) * 1_000 - tookMs
+  const isSmall = events < eventsMax
+  const ownMs = isSmall ? Math.min(SMALL_SLICE_RESTS * tookMs, SMALL_SLICE_REST_MS_MAX) : 0
+  return Math.max(PAUSE_MS_MIN, dueMs, ownMs)
+}
+
 /** Nothing is lost by waiting: the cursors stay where they are. */
 const backOff = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
@@ -230,8 +250,12 @@ export const runSelfVerification = Effect.fnUntraced(function* (
     const after = afterSlice(cursor, slice, head, report, now)
     const all = yield* Ref.updateAndGet(cursors, (known) => new Map(known).set(cursor.tree, after))
     yield* showCursors(all)
-    const dueMs = (Math.max(slice.events, report.events_checked) / eventsPerSecond) * 1_000
-    yield* Effect.sleep(Math.max(PAUSE_MS_MIN, dueMs - (now - started)))
+    yield* Effect.sleep(
+      restMs(Math.max(slice.events, report.events_checked), now - started, {
+        eventsMax,
+        eventsPerSecond
+      })
+    )
   })
 
   /** One slice of a chain; false if nothing was due. */

@@ -1,5 +1,6 @@
 /** What the parts of restoring a partition's state share. */
 import { Effect, Schema } from "effect"
+import { COMMAND_FORMAT_MAX } from "../../domain/records/Command.ts"
 import type { StateRecord } from "../../domain/records/StateRecords.ts"
 import type {
   EventLog,
@@ -29,6 +30,17 @@ export const refuse = (
   message: string
 ): Effect.Effect<never, PartitionRefused> =>
   Effect.fail(new PartitionRefused({ partition, message }))
+
+/** True for the format of a command that only a newer program understands. */
+export const isNewer = (format: number): boolean => format > COMMAND_FORMAT_MAX
+
+export const newerFormat = (partition: number, offset: number, format: number): PartitionRefused =>
+  new PartitionRefused({
+    partition,
+    message:
+      `the command at offset ${offset} has format ${format}, this program reads up to `
+      + `${COMMAND_FORMAT_MAX}: upgrade the sequencers first`
+  })
 
 /** Records of one transaction. */
 const WRITTEN_TOGETHER = 500

@@ -5,7 +5,6 @@
  */
 import { Clock, Effect, Fiber, Metric, Schema } from "effect"
 import { checkpointHeaders, traceFactHeaders } from "../../domain/records/CloudEvent.ts"
-import { COMMAND_FORMAT_MAX } from "../../domain/records/Command.ts"
 import { CommandUnreadable, decodeCommand, formatIn } from "../../domain/records/CommandBytes.ts"
 import { readWriterPosition } from "../../domain/records/CommandWriter.ts"
 import type { AttemptVerdict, Receipt, ReceiptRecordKind } from "../../domain/records/Receipt.ts"
@@ -35,7 +34,7 @@ import {
 import { advance, type LogEnds, stateRecords } from "./Changelog.ts"
 import { IdTexts } from "./IdTexts.ts"
 import { itemsRejected } from "./RejectedItems.ts"
-import { PartitionRefused } from "./Restoring.ts"
+import { isNewer, newerFormat, PartitionRefused } from "./Restoring.ts"
 import { stepCheckpoints } from "./SequencerCheckpoints.ts"
 import type { ReceiptDraft, StateChanges } from "./SequencerDraft.ts"
 import { changeKey, type KeyChange } from "./SequencerKeys.ts"
@@ -119,23 +118,16 @@ const receivedCommandOf = (
   record: LogRecord,
   partition: number
 ): ReceivedCommand | PartitionRefused => {
+  const format = formatIn(record.headers[FORMAT_HEADER])
   if (record.refused !== undefined) {
     const { offset, refused, value } = record
     // Nothing of it counts: a receipt that it names may be that of another command.
-    return { offset, value, unreadable: refused, tenantId: undefined, receiptId: undefined }
+    return { offset, value, format, unreadable: refused, tenantId: undefined, receiptId: undefined }
   }
-  const format = formatIn(record.headers[FORMAT_HEADER])
-  if (format > COMMAND_FORMAT_MAX) {
-    return new PartitionRefused({
-      partition,
-      message:
-        `the command at offset ${record.offset} has format ${format}, this program reads up to `
-        + `${COMMAND_FORMAT_MAX}: upgrade the sequencers first`
-    })
-  }
+  if (isNewer(format)) return newerFormat(partition, record.offset, format)
   const { offset, value } = record
   const mark = readWriterPosition(headerText(record, WRITER_HEADER) ?? "")
-  const place = { offset, value, ...(mark === undefined ? {} : { mark }) }
+  const place = { offset, value, format, ...(mark === undefined ? {} : { mark }) }
   try {
     return { ...place, command: decodeCommand(value, format) }
   } catch (error) {
@@ -235,13 +227,18 @@ const followingRecords = (
   for (const verdict of changes.verdicts) {
     records.push(receiptRecord(partition, "verdict", verdict.attempt, changes.applied, verdict))
   }
-  for (const { offset, reason, value } of changes.quarantined) {
+  for (const { format, offset, reason, value } of changes.quarantined) {
     records.push({
       topic: "quarantine",
       partition,
       key: String(offset),
       value: value ?? "",
-      headers: { [COMMAND_HEADER]: String(offset), [REASON_HEADER]: reason }
+      headers: {
+        [COMMAND_HEADER]: String(offset),
+        [REASON_HEADER]: reason,
+        // What another producer wrote may say anything.
+        ...(format > 1 && Number.isSafeInteger(format) ? { [FORMAT_HEADER]: String(format) } : {})
+      }
     })
   }
   for (const change of changes.registry) {

@@ -50,6 +50,8 @@ export interface Quarantined {
   readonly offset: number
   readonly reason: string
   readonly value: Buffer | null
+  /** How the value is written. */
+  readonly format: number
 }
 
 /** What a chunk changes; nothing has happened until it is committed and taken over by `advance`. */

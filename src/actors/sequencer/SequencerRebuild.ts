@@ -31,7 +31,14 @@ import { linkOfRecord } from "../log/ChainRecord.ts"
 import { takeAll } from "../log/Malformed.ts"
 import { scan, scanAll } from "../log/PartitionScan.ts"
 import { PackedWindow } from "./PackedWindow.ts"
-import { type Restoring, refuse, writeState } from "./Restoring.ts"
+import {
+  isNewer,
+  newerFormat,
+  type PartitionRefused,
+  type Restoring,
+  refuse,
+  writeState
+} from "./Restoring.ts"
 import {
   emptyReplay,
   emptyState,
@@ -218,19 +225,23 @@ const readCommands = (
         idempotency.push({ key: mark.key, mark: mark.body, number })
       }
     }
+    let newer: PartitionRefused | undefined
     const { end, start } = yield* log.bounds("commands", partition)
     const stop = Math.min(end, applied + 1)
     yield* scan(reader, { topic: "commands", partition, offset: start }, stop, (records) => {
       for (const record of records) {
         if (record.refused !== undefined) continue
+        const format = formatIn(record.headers[FORMAT_HEADER])
+        if (isNewer(format)) newer ??= newerFormat(partition, record.offset, format)
         takeWriter(record)
         try {
-          take(decodeCommand(record.value, formatIn(record.headers[FORMAT_HEADER])))
+          take(decodeCommand(record.value, format))
         } catch {
           // Set aside when it was applied.
         }
       }
     })
+    if (newer !== undefined) return yield* newer
     const older = [...byId]
       .filter(([key]) => !dedup.has(key))
       .map(([key, number]) => ({ key, mark: UNKNOWN_MARK, number }))

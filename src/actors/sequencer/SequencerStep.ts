@@ -51,6 +51,8 @@ import { applyTraces } from "./traces/TraceStep.ts"
 export type ReceivedCommand = {
   readonly offset: number
   readonly value: Buffer | null
+  /** How the value is written; 1 if it is not said. */
+  readonly format?: number
   readonly mark?: WriterPosition
 } & (
   | { readonly command: Command }
@@ -235,8 +237,12 @@ const stepOne = (
   addReceipt(draft, command.attempt, receipt, command.kind === "probe")
 }
 
-const setAside = (draft: Draft, { offset, value }: ReceivedCommand, reason: string): void => {
-  draft.quarantined.push({ offset, reason, value })
+const setAside = (
+  draft: Draft,
+  { format = 1, offset, value }: ReceivedCommand,
+  reason: string
+): void => {
+  draft.quarantined.push({ offset, reason, value, format })
 }
 
 const quarantine = (draft: Draft, received: ReceivedCommand, reason: string, now: string): void => {

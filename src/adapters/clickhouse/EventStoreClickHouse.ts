@@ -7,8 +7,8 @@ import { EventStore } from "../../ports/EventStore.ts"
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import { StoreClient } from "./client/StoreClient.ts"
 import { CopyGuard } from "./events/CopyGuard.ts"
-import { makeInsertEvents } from "./events/EventBlock.ts"
 import { makeEraseAgain, makeEraseDetails, makePurgeErased } from "./events/EventErasure.ts"
+import { makeInsertEvents, UsesFastSplit } from "./events/EventInsert.ts"
 import {
   makeById,
   makeKeysetPages,
@@ -17,6 +17,7 @@ import {
   makeScan
 } from "./events/EventPages.ts"
 import { makeStats } from "./events/EventStatistics.ts"
+import { fastSplit } from "./events/fast/FastSplit.ts"
 import { makeRows, makeSequenceSpan } from "./events/StoredRows.ts"
 import { makeUpgrade } from "./events/StoreUpgrade.ts"
 import { migrate } from "./Migrations.ts"
@@ -50,7 +51,9 @@ const makeReceipt =
 /** The store of the port. */
 export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnection> = Layer.effect(
   EventStore,
-  Effect.map(ClickHouseConnection, (connection) => {
+  Effect.gen(function* () {
+    const connection = yield* ClickHouseConnection
+    const isFast = yield* UsesFastSplit
     const store = new StoreClient(connection)
     const copies = new CopyGuard(store)
     /** A read of the list, which merges rows where a tenant has copies. */
@@ -68,7 +71,7 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       migrate: store.changeBy("migrate", () => migrate(connection.client, connection.place)),
       upgrade: makeUpgrade(store),
       ping: makePing(store),
-      insertEvents: makeInsertEvents(store),
+      insertEvents: makeInsertEvents(store, isFast ? fastSplit() : undefined),
       insertReceipts: (rows) =>
         insertRows(store, "insertReceipts", store.receipts, rows, {
           tenant_id: ({ tenantId }) => tenantId,

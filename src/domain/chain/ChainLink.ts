@@ -28,8 +28,35 @@ interface ChainFields {
   readonly hash?: unknown
 }
 
-/** The link of a stored event or fact, or undefined if the bytes don't end like one. */
-export const linkOf = (body: Buffer, chain: Chain = "events"): ChainLink | undefined => {
+/** Bytes of an end that is read without JSON: hashes, salt and time are 400, the tenant's is the rest. */
+const TAIL_BYTES = 640
+
+const HASH = "[0-9a-f]{64}"
+/** An end as nearly every record has it: no escapes in the tenant's id, ASCII only. */
+const TAIL = new RegExp(
+  ',"tenant_id":"([ !#-\\[\\]-~]*)","(sequence_number|chain_sequence)":(0|[1-9][0-9]{0,14})'
+    + `,"created_at":"([0-9TZ:.-]*)","prev_hash":"(${HASH})"`
+    + `(?:,"details_salt":"[0-9a-f]{32}")?(?:,"details_hash":"${HASH}")?`
+    + `,"content_hash":"(${HASH})","hash":"(${HASH})"}$`
+)
+
+/** Hot path: measured in test/bench (projection). The same as `parsedLink` where it is not undefined. */
+const tailLink = (body: Buffer, chain: Chain): ChainLink | undefined => {
+  const from = Math.max(0, body.length - TAIL_BYTES)
+  const found = TAIL.exec(body.toString("latin1", from))
+  if (found === null) return undefined
+  if ((found[2] === "sequence_number") !== (chain === "events")) return undefined
+  return {
+    tenantId: found[1]!,
+    sequenceNumber: Number(found[3]),
+    createdAt: found[4]!,
+    prevHash: found[5]!,
+    contentHash: found[6]!,
+    hash: found[7]!
+  }
+}
+
+const parsedLink = (body: Buffer, chain: Chain): ChainLink | undefined => {
   const at = body.lastIndexOf(SUFFIX_START)
   if (at === -1) return undefined
   let suffix: ChainFields
@@ -57,6 +84,10 @@ export const linkOf = (body: Buffer, chain: Chain = "events"): ChainLink | undef
       }
     : undefined
 }
+
+/** The link of a stored event or fact, or undefined if the bytes don't end like one. */
+export const linkOf = (body: Buffer, chain: Chain = "events"): ChainLink | undefined =>
+  tailLink(body, chain) ?? parsedLink(body, chain)
 
 /** What of a link decides whether another one follows it. */
 export type Before = Pick<ChainLink, "sequenceNumber" | "hash">

@@ -8,6 +8,7 @@ import { digits, natural, text, time } from "../Forms.ts"
 import { recordDecoder } from "../json/RecordDecoder.ts"
 import type { RecordContract } from "./RecordContract.ts"
 import { COMMAND_HEADER, MAC_HEADER, macHeader, REASON_HEADER } from "./RecordHeaders.ts"
+import { FORMAT_HEADER } from "./Topics.ts"
 
 /** Key of the marker, partition 0. */
 export const MARKER_KEY = "authenticated-from"
@@ -39,7 +40,10 @@ export const quarantineRecords: ReadonlyArray<RecordContract> = [
     key: digits("Offset of the command on alk.commands, same partition."),
     headers: Schema.Struct({
       [COMMAND_HEADER]: digits("The same offset."),
-      [REASON_HEADER]: text("Why it could not be applied.")
+      [REASON_HEADER]: text("Why it could not be applied."),
+      [FORMAT_HEADER]: Schema.optionalKey(
+        digits("How the command is written; 1 if it is not said.")
+      )
     }),
     value: Schema.String.annotate({ contentEncoding: "base64" })
   },

@@ -10,6 +10,7 @@ import {
   afterSlice,
   newCursor,
   planSlice,
+  restMs,
   runSelfVerification,
   type Slice,
   type SliceReport,
@@ -34,6 +35,22 @@ const broken = (slice: Slice, at: number): SliceReport => ({
 
 const ranges = (slices: ReadonlyArray<Slice>) =>
   slices.map(({ fromSequence, toSequence }) => [fromSequence, toSequence])
+
+describe("the rest after a slice", () => {
+  const limits = { eventsMax: 1_000, eventsPerSecond: 1_000 }
+
+  it("is what the rate leaves of its time, and never less than a moment", () => {
+    assert.strictEqual(restMs(1_000, 300, limits), 700)
+    assert.strictEqual(restMs(1_000, 1_500, limits), 100)
+    assert.strictEqual(restMs(1, 0, limits), 100)
+  })
+
+  it("is a multiple of what a small one took, within limits", () => {
+    assert.strictEqual(restMs(1, 60, limits), 540)
+    assert.strictEqual(restMs(999, 100, limits), 900)
+    assert.strictEqual(restMs(1, 10_000, limits), 2_000)
+  })
+})
 
 describe("the rounds on one chain", () => {
   /** The slices of so many steps, all of them fine. */

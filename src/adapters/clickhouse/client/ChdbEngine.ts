@@ -206,8 +206,11 @@ const runOn = async (
     }
   } finally {
     // A SET or USE outlives its statement, and the next statement here is another's.
-    for (const [name] of settings) await connection.chdb.queryAsync(`SET ${name} = DEFAULT`)
-    if (use.length > 0) await connection.chdb.queryAsync(`USE ${DEFAULT_DATABASE}`)
+    const resets = [
+      ...settings.map(([name]) => `SET ${name} = DEFAULT`),
+      ...(use.length > 0 ? [`USE ${DEFAULT_DATABASE}`] : [])
+    ]
+    if (resets.length > 0) await connection.chdb.queryAsync(resets.join("; "))
   }
 }
 
@@ -230,7 +233,8 @@ const insertNativeOn = async (
     fs.writeFileSync(file, rows, { mode: 0o600 })
     const started = performance.now()
     const before = await insertedRows(connection)
-    const statement = `${insertion} file(${source}, '${structure}') SETTINGS ${all.join(", ")}; `
+    const withSettings = all.length === 0 ? "" : ` SETTINGS ${all.join(", ")}`
+    const statement = `${insertion} file(${source}, '${structure}')${withSettings}; `
     const after = await insertedRows(connection, statement)
     const elapsedSeconds = (performance.now() - started) / 1_000
     return { rowsWritten: after - before, bytesWritten: rows.length, elapsedSeconds }

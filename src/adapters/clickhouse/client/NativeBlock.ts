@@ -30,6 +30,13 @@ abstract class Column {
     this.buffer = larger
   }
 
+  /** Adds values that have the form of the column already: bytes of `source` up to `end`. */
+  append(source: Buffer, from: number, end: number): void {
+    this.reserve(end - from)
+    source.copy(this.buffer, this.at, from, end)
+    this.at += end - from
+  }
+
   /** What was written; of no use any more once the column is cleared. */
   bytes(): Buffer {
     return this.buffer.subarray(0, this.at)

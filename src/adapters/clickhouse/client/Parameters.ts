@@ -62,7 +62,7 @@ export class Parameters {
    */
   beside(
     column: string,
-    sign: ">" | "<" | "<=",
+    sign: ">" | "<" | "<=" | ">=",
     [number, hash]: readonly [number, string]
   ): string {
     const at = this.integer(number)

@@ -74,14 +74,15 @@ const INSERT_SETTINGS: ClickHouseSettings = {
   max_execution_time: INSERT_SECONDS_MAX
 }
 
-/** A block stays one on its way through the `SELECT`. */
-const BLOCK_SETTINGS: ClickHouseSettings = { max_threads: 1, max_insert_threads: "1" }
 /**
- * Rows of a block below which it gets no indexes before it is merged: to look through so few costs
- * less than half a dozen indexes of one row.
+ * A block stays one on its way through the `SELECT`. It gets no indexes before it is merged: merges
+ * write them anew anyway, and to look through the few blocks that are not merged yet costs less.
  */
-const INDEXED_ROWS_MIN = 1_000
-const WITHOUT_INDEXES: ClickHouseSettings = { materialize_skip_indexes_on_insert: 0 }
+const BLOCK_SETTINGS: ClickHouseSettings = {
+  max_threads: 1,
+  max_insert_threads: "1",
+  materialize_skip_indexes_on_insert: 0
+}
 
 /** Rows and bytes of a block of an `INSERT … SELECT`: it may be broken off between two of them. */
 const COPY_SETTINGS: ClickHouseSettings = {
@@ -384,8 +385,7 @@ export class StoreClient {
         + ` FROM input('${structure}') FORMAT Native`
       const clickhouse_settings = {
         ...request.clickhouse_settings,
-        ...BLOCK_SETTINGS,
-        ...(insertion.rows < INDEXED_ROWS_MIN ? WITHOUT_INDEXES : undefined)
+        ...BLOCK_SETTINGS
       }
       const answer = await this.#client.exec({ ...request, query, clickhouse_settings })
       await collect(answer.stream)

@@ -41,6 +41,8 @@ export interface StoreServerSettings {
   readonly port: number
   /** Without one every user of this machine may use the store. */
   readonly password?: Redacted.Redacted
+  /** Sockets at once beyond `SOCKETS_MAX`, for processes that are known to use it. */
+  readonly moreSockets?: number
 }
 
 const HOST = "127.0.0.1"
@@ -283,7 +285,7 @@ export class StoreServer extends Context.Service<
           })
         }
       )
-      server.maxConnections = SOCKETS_MAX
+      server.maxConnections = SOCKETS_MAX + (settings.moreSockets ?? 0)
       const port = yield* Effect.acquireRelease(
         Effect.tryPromise({
           try: () => listen(server, settings.port),

@@ -3,21 +3,11 @@
  * columns that they are a function of.
  */
 import { isUtf8 } from "node:buffer"
-import { Effect } from "effect"
 import { parseJson } from "../../../domain/json/Json.ts"
-import { type EventRow, type EventStore, StoreUnavailable } from "../../../ports/EventStore.ts"
-import {
-  HexColumn,
-  Int64Column,
-  nativeBlock,
-  StringColumn,
-  structureOf,
-  UInt32Column
-} from "../client/NativeBlock.ts"
-import { holdsMark } from "../client/RawRows.ts"
-import type { StoreClient } from "../client/StoreClient.ts"
-import { insertRows } from "../topics/TopicTable.ts"
+import type { EventRow } from "../../../ports/EventStore.ts"
+import { HexColumn, Int64Column, StringColumn, UInt32Column } from "../client/NativeBlock.ts"
 import { Cut, cutEvent } from "./EventSplit.ts"
+import type { FastSplit } from "./fast/FastSplit.ts"
 
 const BACKSLASH = 0x5c
 /** Bytes of a text to search in, to begin with. */
@@ -35,7 +25,8 @@ const hasEscapes = (bytes: Buffer, from: number, end: number): boolean => {
   return false
 }
 
-class EventBlock {
+/** Rows to be inserted together; the room of the columns is kept when they are cleared. */
+export class EventBlock {
   readonly #partition = new UInt32Column("kafka_partition")
   readonly #offset = new Int64Column("kafka_offset", "UInt64")
   readonly #tenant = new StringColumn("tenant_id")
@@ -86,6 +77,9 @@ class EventBlock {
     this.#prevHash
   ]
 
+  /** What the module writes, in this order. */
+  readonly #cutColumns = this.columns.slice(2)
+
   /** Adds a row; false, and nothing is added, if its bytes are no function of the columns. */
   add({ body, offset, partition }: EventRow): boolean {
     const cut = this.#cut
@@ -98,21 +92,43 @@ class EventBlock {
     this.#text(this.#id, body, cut.idFrom, cut.idEnd)
     this.#timestamp.add(cut.timestamp)
     this.#createdAt.add(cut.createdAt)
-    this.#text(this.#actorId, body, cut.actorIdFrom, cut.actorIdEnd)
-    this.#text(this.#actorType, body, cut.actorTypeFrom, cut.actorTypeEnd)
+    this.#text(this.#actorId, body, cut.actor.idFrom, cut.actor.idEnd)
+    this.#text(this.#actorType, body, cut.actor.typeFrom, cut.actor.typeEnd)
     this.#text(this.#action, body, cut.actionFrom, cut.actionEnd)
-    this.#text(this.#resourceId, body, cut.resourceIdFrom, cut.resourceIdEnd)
-    this.#text(this.#resourceType, body, cut.resourceTypeFrom, cut.resourceTypeEnd)
+    this.#text(this.#resourceId, body, cut.resource.idFrom, cut.resource.idEnd)
+    this.#text(this.#resourceType, body, cut.resource.typeFrom, cut.resource.typeEnd)
     this.#text(this.#outcome, body, cut.outcomeFrom, cut.outcomeEnd)
     this.#metadata.add(body, cut.metadataFrom, cut.metadataEnd)
-    this.#email.add(body, cut.emailFrom, cut.emailEnd)
-    this.#name.add(body, cut.nameFrom, cut.nameEnd)
+    this.#email.add(body, cut.actor.textFrom, cut.actor.textEnd)
+    this.#name.add(body, cut.resource.textFrom, cut.resource.textEnd)
     this.#salt.add(body, cut.salt)
     this.#detailsHash.add(body, cut.detailsHash)
     this.#contentHash.add(body, cut.contentHash)
     this.#prevHash.add(body, cut.prevHash)
     this.#addSearch(body)
     return true
+  }
+
+  /** Adds rows from `at` on, as many as the module cuts; gives where the first other one is. */
+  addCut(fast: FastSplit, rows: ReadonlyArray<EventRow>, at: number): number {
+    let next = at
+    while (next < rows.length) {
+      const done = fast.split(next)
+      if (done > 0) this.#takeCut(fast, rows.slice(next, next + done))
+      next += done
+      if (fast.isLoaded(next)) break
+    }
+    return next
+  }
+
+  #takeCut(fast: FastSplit, rows: ReadonlyArray<EventRow>): void {
+    for (const { offset, partition } of rows) {
+      this.#partition.add(partition)
+      this.#offset.add(offset)
+    }
+    for (const [index, column] of this.#cutColumns.entries()) {
+      column.append(fast.memory, fast.startOf(index), fast.endOf(index))
+    }
   }
 
   clear(): void {
@@ -133,11 +149,16 @@ class EventBlock {
     const most = body.length + strings.length + 8
     if (this.#scratch.length < most) this.#scratch = Buffer.allocUnsafe(2 * most)
     let at = this.#searched(body, cut.actionFrom, cut.actionEnd, 0)
-    at = this.#searched(body, cut.actorIdFrom, cut.actorIdEnd, this.#separate(at))
-    at = this.#searched(body, cut.emailFrom + 1, cut.emailEnd - 1, this.#separate(at))
-    at = this.#searched(body, cut.resourceIdFrom, cut.resourceIdEnd, this.#separate(at))
-    at = this.#searched(body, cut.resourceTypeFrom, cut.resourceTypeEnd, this.#separate(at))
-    at = this.#searched(body, cut.nameFrom + 1, cut.nameEnd - 1, this.#separate(at))
+    at = this.#searched(body, cut.actor.idFrom, cut.actor.idEnd, this.#separate(at))
+    at = this.#searched(body, cut.actor.textFrom + 1, cut.actor.textEnd - 1, this.#separate(at))
+    at = this.#searched(body, cut.resource.idFrom, cut.resource.idEnd, this.#separate(at))
+    at = this.#searched(body, cut.resource.typeFrom, cut.resource.typeEnd, this.#separate(at))
+    at = this.#searched(
+      body,
+      cut.resource.textFrom + 1,
+      cut.resource.textEnd - 1,
+      this.#separate(at)
+    )
     if (cut.metadataEnd > cut.metadataFrom) {
       for (let index = 0; index < strings.length; index += 2) {
         at = this.#searched(body, strings[index]!, strings[index + 1]!, this.#separate(at))
@@ -156,82 +177,4 @@ class EventBlock {
     if (!hasEscapes(body, from, end)) return at + body.copy(this.#scratch, at, from, end)
     return at + unescaped(body, from, end).copy(this.#scratch, at)
   }
-}
-
-/** One at a time: the rooms of the columns are kept. */
-const block = new EventBlock()
-
-const names = block.columns.map(({ name }) => name)
-
-const structure = structureOf(block.columns)
-/** The columns of the block, and those that have defaults for rows with a body. */
-const columns = ["body", "version", ...names] as const
-const values = [
-  "''",
-  "0",
-  ...names.map((name) => (name === "search" ? `lowerUTF8(${name})` : name))
-]
-
-/** Runs of rows of one kind in one insert; with more of them, all rows go in by their bytes. */
-const RUNS_MAX = 16
-
-interface Run {
-  readonly rows: ReadonlyArray<EventRow>
-  /** Undefined for rows that keep their bytes. */
-  readonly block: Buffer | undefined
-}
-
-/** Rows one after the other, as blocks where they have the form for it. */
-const runsOf = (rows: ReadonlyArray<EventRow>): ReadonlyArray<Run> => {
-  const runs: Array<Run> = []
-  let first = 0
-  block.clear()
-  const end = (at: number, isBlock: boolean): void => {
-    if (at === first) return
-    const own = rows.slice(first, at)
-    runs.push({ rows: own, block: isBlock ? nativeBlock(block.columns, own.length) : undefined })
-    block.clear()
-    first = at
-  }
-  for (let at = 0; at < rows.length && runs.length <= RUNS_MAX; at++) {
-    if (block.add(rows[at]!)) continue
-    end(at, true)
-    end(at + 1, false)
-  }
-  end(rows.length, true)
-  return runs.length > RUNS_MAX ? [{ rows, block: undefined }] : runs
-}
-
-/** Nothing is inserted if some of the rows can't be: bytes with control characters are no JSON. */
-const checkBodies = (rows: ReadonlyArray<EventRow>) => {
-  const wrong = rows.find(({ body }) => holdsMark(body))
-  if (wrong === undefined) return Effect.void
-  const cause = new Error(`the body at offset ${wrong.offset} holds a raw control character`)
-  return Effect.fail(new StoreUnavailable({ operation: "insertEvents", cause }))
-}
-
-/** Rows by their columns where these are the event, by their bytes elsewhere, in their order. */
-export const makeInsertEvents = (store: StoreClient): EventStore["Service"]["insertEvents"] => {
-  const operation = "insertEvents"
-  const table = store.events
-  return (rows) =>
-    Effect.andThen(
-      checkBodies(rows),
-      Effect.forEach(
-        runsOf(rows),
-        ({ block: bytes, rows: own }) =>
-          bytes === undefined
-            ? insertRows(store, operation, table, own)
-            : store.insert({
-                operation,
-                table,
-                columns,
-                values,
-                structure,
-                rows: own.length,
-                bytes: () => bytes
-              }),
-        { discard: true }
-      )
-    )
 }

@@ -58,36 +58,44 @@ type ErasedAt = ReadonlyMap<number, string>
 const erasedAtOf = (erasures: ReadonlyArray<EventErasure>): ErasedAt =>
   new Map(erasures.toReversed().map((erasure) => [erasure.sequenceNumber, erasure.erasedAt]))
 
-/** Marks the rows whose columns are the event. */
-const mark = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
+/**
+ * The lightweight update by which events get the times of their erasures; `more` is assigned too,
+ * each with a comma after it.
+ */
+const markWhere = (
+  store: StoreClient,
+  tenantId: string,
+  erasedAt: ErasedAt,
+  condition: string,
+  more = ""
+) =>
   store.change("eraseDetails", (bind) => {
     const sequences = bind.integers([...erasedAt.keys()])
     const times = [...erasedAt.values()].map((time) => bind.time(time)).join(", ")
     return (
-      `UPDATE ${store.events} SET`
+      `UPDATE ${store.events} SET ${more}`
       + ` erased_at = transform(sequence_number, [${sequences}], [${times}], erased_at)`
       + ` WHERE ${bind.tenant(tenantId)} AND sequence_number IN (${sequences})`
-      + ` AND ${IS_MARKABLE}`
+      + ` AND ${condition}`
     )
   })
+
+/** Marks the rows whose columns are the event. */
+const mark = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
+  markWhere(store, tenantId, erasedAt, IS_MARKABLE)
 
 /**
  * Makes rows that keep their bytes into such as are marked, where their columns give the bytes back:
  * a rewriting that is under way (StoreUpgrade.ts) would hold up a change of their bytes.
  */
-const convert = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>
-  store.change("eraseDetails", (bind) => {
-    const sequences = bind.integers([...erasedAt.keys()])
-    const times = [...erasedAt.values()].map((time) => bind.time(time)).join(", ")
-    const { erased_at: _erasedAt, metadata, ...others } = fromBytes
-    const changes = Object.entries(others).map(([name, value]) => `${name} = ${value}`)
-    return (
-      `UPDATE ${store.events} SET ${changes.join(", ")}, body = '',`
-      + ` erased_at = transform(sequence_number, [${sequences}], [${times}], erased_at)`
-      + ` WHERE ${bind.tenant(tenantId)} AND sequence_number IN (${sequences})`
-      + ` AND ${REWRITABLE} AND metadata = ${metadata} AND NOT (${isErased("body")})`
-    )
-  })
+const convert = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) => {
+  const { erased_at: _erasedAt, metadata, ...others } = fromBytes
+  const changes = Object.entries({ ...others, body: "''" }).map(
+    ([name, value]) => `${name} = ${value},`
+  )
+  const condition = `${REWRITABLE} AND metadata = ${metadata} AND NOT (${isErased("body")})`
+  return markWhere(store, tenantId, erasedAt, condition, changes.join(" "))
+}
 
 /** What the rows at these sequences have to become that keep their bytes and are not that yet. */
 const replacements = (store: StoreClient, tenantId: string, erasedAt: ErasedAt) =>

@@ -4,11 +4,11 @@
  */
 import { Effect, Stream } from "effect"
 import type { EventPageQuery, EventStore, LastEvent } from "../../../ports/EventStore.ts"
-import { CHUNK_BYTES_MAX, CHUNK_ROWS_MAX, inChunks, sumBefore } from "../client/Chunks.ts"
+import { CHUNK_BYTES_MAX, inChunks, sumBefore } from "../client/Chunks.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { filterCondition, isUnindexed } from "./EventFilterSql.ts"
-import { EVENT_ROW, NO_EVENT_ROW, readEventRow } from "./EventRows.ts"
+import { EVENT_ROW, type ListedEvent, NO_EVENT_ROW, readEventRow } from "./EventRows.ts"
 
 /** All reads of a statement see the same rows: 23 of 566 statements did not under inserts. */
 const ONE_MOMENT = "enable_shared_storage_snapshot_in_query = 1"
@@ -119,43 +119,76 @@ export const makeKeysetPages = (store: StoreClient): Store["keysetPages"] =>
     )
   })
 
-/** A row and its place in the list. */
-interface Scanned {
-  readonly sequenceNumber: number
-  readonly hash: string
-  readonly body: string
+/** Rows of a chunk of a scan at most. */
+const SCAN_ROWS_MAX = 10_000
+/** About as many bytes as the stored JSON of a row has, without a look at all of its columns. */
+const ABOUT_BYTES =
+  "600 + length(body) + length(metadata) + length(id) + length(actor_id) + length(actor_email)"
+  + " + length(resource_id) + length(resource_name)"
+
+/** A place in the order of a scan. */
+type Place = Pick<ListedEvent, "sequenceNumber" | "hash">
+
+/** What follows `after` in order, up to `end`. */
+const scanned = (
+  store: StoreClient,
+  query: ScanQuery,
+  bind: Parameters,
+  { after, end }: { readonly after?: Place | undefined; readonly end?: Place }
+): string => {
+  const [beyond, upTo] = query.order === "asc" ? ([">", "<="] as const) : (["<", ">="] as const)
+  return [
+    matching(store, query, bind),
+    ...(after ? [bind.beside("sequence_number", beyond, [after.sequenceNumber, after.hash])] : []),
+    ...(end ? [bind.beside("sequence_number", upTo, [end.sequenceNumber, end.hash])] : [])
+  ].join(" AND ")
 }
 
-/** What follows `after` in order, as many rows as fit into a chunk. */
-const scanChunk = (
+/** The last row before which less than a chunk's bytes come: one row always does. */
+const scanEnd = (
   store: StoreClient,
   query: ScanQuery,
   deduplicate: boolean,
-  after: Scanned | undefined
+  after: Place | undefined
 ) => {
-  const { order } = query
+  const [order, back] = query.order === "asc" ? ["ASC", "DESC"] : ["DESC", "ASC"]
   const inOrder = `sequence_number ${order}, hash ${order}`
+  return store.readFirst(
+    "scan",
+    (bind) =>
+      `SELECT sequence_number, hash FROM (SELECT sequence_number, hash, ${sumBefore("bytes", inOrder)}`
+      + ` AS bytes_before FROM (SELECT sequence_number, hash, ${ABOUT_BYTES} AS bytes`
+      + ` FROM ${store.eventsOf(deduplicate)} WHERE ${scanned(store, query, bind, { after })}`
+      + ` ORDER BY ${inOrder} LIMIT ${SCAN_ROWS_MAX}))`
+      + ` WHERE bytes_before < ${CHUNK_BYTES_MAX}`
+      + ` ORDER BY sequence_number ${back}, hash ${back} LIMIT 1`,
+    (row): Place => ({ sequenceNumber: row.uint64(), hash: row.string() })
+  )
+}
+
+/** What is after `after` and not after `end`, in order. */
+const scanRange = (
+  store: StoreClient,
+  query: ScanQuery,
+  deduplicate: boolean,
+  after: Place | undefined,
+  end: Place
+) => {
   const row = "sequence_number, hash, json"
   return store.read(
     "scan",
     (bind) => {
-      const beyond =
-        after === undefined
-          ? ""
-          : ` AND ${bind.beside("sequence_number", order === "asc" ? ">" : "<", [after.sequenceNumber, after.hash])}`
       const table = store.eventsOf(deduplicate)
-      const condition = `${matching(store, query, bind)}${beyond}`
-      const next = `FROM ${table} WHERE ${condition} ORDER BY ${inOrder} LIMIT ${CHUNK_ROWS_MAX}`
+      const condition = scanned(store, query, bind, { after, end })
       const rows = isUnindexed(query.filter)
-        ? `SELECT ${row} ${next}`
-        : `SELECT ${row} FROM ${table} WHERE ${bind.tenant(query.tenantId)}`
-          + ` AND (sequence_number, hash) IN (SELECT sequence_number, hash ${next})`
+        ? condition
+        : `${bind.tenant(query.tenantId)} AND (sequence_number, hash) IN (SELECT sequence_number, hash FROM ${table} WHERE ${condition})`
       return (
-        `SELECT ${row} FROM (SELECT ${row}, ${sumBefore("length(json)", inOrder)} AS bytes_before`
-        + ` FROM (${rows})) WHERE bytes_before < ${CHUNK_BYTES_MAX} ORDER BY ${inOrder}`
+        `SELECT ${row} FROM ${table} WHERE ${rows}`
+        + ` ORDER BY sequence_number ${query.order}, hash ${query.order}`
       )
     },
-    (row): Scanned => ({
+    (row): ListedEvent => ({
       sequenceNumber: row.uint64(),
       hash: row.string(),
       body: row.string()
@@ -163,6 +196,26 @@ const scanChunk = (
     { settings: ONE_MOMENT }
   )
 }
+
+/**
+ * What follows `after` in order, as many rows as fit into a chunk. Where a chunk ends is asked first:
+ * to sort rows and to add up their sizes costs more than to read them, unless they are narrow.
+ */
+const scanChunk = Effect.fnUntraced(function* (
+  store: StoreClient,
+  query: ScanQuery,
+  deduplicate: boolean,
+  after: Place | undefined
+) {
+  for (let from = after; ; ) {
+    const end = yield* scanEnd(store, query, deduplicate, from)
+    if (end === undefined) return []
+    const rows = yield* scanRange(store, query, deduplicate, from, end)
+    if (rows.length > 0) return rows
+    // All of them were erased in between, and the filter finds none any more.
+    from = end
+  }
+})
 
 const lastSequence = (store: StoreClient, tenantId: string) =>
   store.readOne(
@@ -180,7 +233,7 @@ export const makeScan =
         const last = yield* lastSequence(store, query.tenantId)
         const toSequence = Math.min(last, query.filter.toSequence ?? last)
         const bounded = { ...query, filter: { ...query.filter, toSequence } }
-        return inChunks((after: Scanned | undefined) =>
+        return inChunks((after: Place | undefined) =>
           scanChunk(store, bounded, deduplicate, after)
         ).pipe(Stream.map((rows) => rows.map(({ body }) => body)))
       })

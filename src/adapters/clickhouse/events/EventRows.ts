@@ -42,7 +42,7 @@ export const EVENT_ROW = columns.map(([name]) => name).join(", ")
 /** Columns of the same types for a row that says something else, in a union with the others. */
 export const NO_EVENT_ROW = columns.map(([, none]) => none).join(", ")
 
-/** An event of a list. */
+/** An event and its place in a list. */
 export interface ListedEvent {
   readonly sequenceNumber: number
   readonly hash: string

@@ -9,14 +9,14 @@
  */
 import { randomFillSync } from "node:crypto"
 import { EVENT_ENTRY_BYTES, type EventBatch } from "../../../domain/records/EventBatch.ts"
+import {
+  type Exported,
+  instantiate,
+  madeOnce,
+  type WithMemory
+} from "../../../domain/WasmModule.ts"
 import type { PrepareLimits } from "../Prepare.ts"
 import { ACCEPT_MODULE } from "./gen/AcceptModule.ts"
-
-/** The part of WebAssembly that is used; only the types of browsers declare it. */
-declare const WebAssembly: {
-  readonly Module: new (bytes: Buffer) => object
-  readonly Instance: new (module: object) => { readonly exports: unknown }
-}
 
 /** What a request consists of: `{"events":[…]}`, one item a line, one item. */
 export type RequestForm = "batch" | "lines" | "single"
@@ -49,27 +49,21 @@ export interface FastResult {
   readonly rest: ReadonlyArray<RestItem>
 }
 
-/** A variable of the module. */
-interface Address {
-  readonly value: number
-}
-
 /** What the module exports, as src/services/ingest/fast/assembly/Accept.ts says. */
-interface AcceptExports {
-  readonly memory: { readonly buffer: ArrayBuffer }
-  readonly REQUEST: Address
-  readonly ACCEPTED_AT: Address
-  readonly SECRET: Address
-  readonly DEDUP_START: Address
-  readonly DERIVED_START: Address
-  readonly SHARED_BYTES_MAX: Address
-  readonly RANDOM: Address
-  readonly REST: Address
-  readonly entries: Address
-  readonly bodies: Address
-  readonly bodiesEnd: Address
-  readonly events: Address
-  readonly rest: Address
+interface AcceptExports extends WithMemory {
+  readonly REQUEST: Exported
+  readonly ACCEPTED_AT: Exported
+  readonly SECRET: Exported
+  readonly DEDUP_START: Exported
+  readonly DERIVED_START: Exported
+  readonly SHARED_BYTES_MAX: Exported
+  readonly RANDOM: Exported
+  readonly REST: Exported
+  readonly entries: Exported
+  readonly bodies: Exported
+  readonly bodiesEnd: Exported
+  readonly events: Exported
+  readonly rest: Exported
   makeRoom(length: number): number
   itemsIn(length: number): number
   setLimits(count: number, event: number, action: number, metadata: number): void
@@ -91,31 +85,15 @@ const RANDOM_BYTES = 32
 /** Limits are numbers of 32 bits there. */
 const LIMIT_MAX = 0x7fffffff
 
-const instantiate = (): AcceptExports => {
-  const module = new WebAssembly.Module(Buffer.from(ACCEPT_MODULE, "base64"))
-  return new WebAssembly.Instance(module).exports as AcceptExports
-}
-
 /**
  * The one of this process, made when it is first asked for; undefined where V8 can't run the module,
  * such as on processors without its instructions.
  */
-export const fastAccept = (): FastAccept | undefined => {
-  if (shared === undefined && !isUnusable) {
-    try {
-      shared = new FastAccept()
-    } catch {
-      isUnusable = true
-    }
-  }
-  return shared
-}
-let shared: FastAccept | undefined
-let isUnusable = false
+export const fastAccept = madeOnce(() => new FastAccept())
 
 /** The module with its memory. */
 export class FastAccept {
-  readonly #module = instantiate()
+  readonly #module = instantiate<AcceptExports>(ACCEPT_MODULE)
   #memory = Buffer.alloc(0)
 
   /** Bytes of the memory; it never shrinks. */
@@ -150,7 +128,7 @@ export class FastAccept {
   }
 
   /** Put a text where the module finds it: its bytes, or undefined if it is too long. */
-  #share(text: string, { value: at }: Address): number | undefined {
+  #share(text: string, { value: at }: Exported): number | undefined {
     const bytesMax = this.#module.SHARED_BYTES_MAX.value
     // A UTF-16 unit has three bytes at most.
     if (text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax) return undefined

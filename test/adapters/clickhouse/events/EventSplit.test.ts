@@ -28,13 +28,13 @@ const together = (bytes: Buffer, cut: Cut): string => {
     from === undefined ? "" : `,"${name}":${digits(from, length)}`
   return (
     `{"id":${plain(cut.idFrom, cut.idEnd)},"timestamp":${time(cut.timestamp)}`
-    + `,"actor":{"id":${plain(cut.actorIdFrom, cut.actorIdEnd)}`
-    + `,"type":${plain(cut.actorTypeFrom, cut.actorTypeEnd)}`
-    + `${text("email", cut.emailFrom, cut.emailEnd)}}`
+    + `,"actor":{"id":${plain(cut.actor.idFrom, cut.actor.idEnd)}`
+    + `,"type":${plain(cut.actor.typeFrom, cut.actor.typeEnd)}`
+    + `${text("email", cut.actor.textFrom, cut.actor.textEnd)}}`
     + `,"action":${plain(cut.actionFrom, cut.actionEnd)}`
-    + `,"resource":{"id":${plain(cut.resourceIdFrom, cut.resourceIdEnd)}`
-    + `,"type":${plain(cut.resourceTypeFrom, cut.resourceTypeEnd)}`
-    + `${text("name", cut.nameFrom, cut.nameEnd)}}`
+    + `,"resource":{"id":${plain(cut.resource.idFrom, cut.resource.idEnd)}`
+    + `,"type":${plain(cut.resource.typeFrom, cut.resource.typeEnd)}`
+    + `${text("name", cut.resource.textFrom, cut.resource.textEnd)}}`
     + `,"outcome":${plain(cut.outcomeFrom, cut.outcomeEnd)}`
     + text("metadata", cut.metadataFrom, cut.metadataEnd)
     + `,"tenant_id":${plain(cut.tenantFrom, cut.tenantEnd)}`

@@ -800,7 +800,7 @@ export const storeContract = <E>(
     it.effect("scans in both orders, in chunks bounded by rows and bytes", () =>
       Effect.gen(function* () {
         const store = yield* EventStore
-        const many = chainOf("scan-rows", 11_000)
+        const many = chainOf("scan-rows", 21_000)
         yield* stored(many)
         const large = chainOf("scan-bytes", 40, (n) => ({
           metadata: { text: String.fromCodePoint(0x4e00 + n).repeat(150_000) }
@@ -836,8 +836,8 @@ export const storeContract = <E>(
     it.effect("ends a scan where the log stood when it began", () =>
       Effect.gen(function* () {
         const store = yield* EventStore
-        yield* stored(chainOf("growing", 6_000))
-        let more = 6_000
+        yield* stored(chainOf("growing", 12_000))
+        let more = 12_000
         const seen = yield* store.scan(everythingOf("growing"), false).pipe(
           Stream.mapEffect((chunk) =>
             stored([storedEvent("growing", ++more)]).pipe(Effect.as(chunk.length))
@@ -846,7 +846,7 @@ export const storeContract = <E>(
         )
         assert.strictEqual(
           seen.reduce((sum, length) => sum + length),
-          6_000
+          12_000
         )
       })
     )

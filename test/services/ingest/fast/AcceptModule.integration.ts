@@ -1,10 +1,10 @@
 /** The committed module is what the compiler makes of its source. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
-import { ACCEPT_MODULE, acceptModuleText } from "../../../../src/tools/AcceptModule.ts"
+import { acceptModule, moduleText } from "../../../../src/tools/WasmModules.ts"
 
 describe("the module of the fast path", () => {
   it("is what its source compiles to: else run npm run generate", () => {
-    assert.strictEqual(readFileSync(ACCEPT_MODULE, "utf8"), acceptModuleText())
+    assert.strictEqual(readFileSync(acceptModule.file, "utf8"), moduleText(acceptModule))
   })
 })

@@ -1,7 +1,7 @@
 /**
  * AssemblyScript. Where everything lies in the memory of the module: first what has a fixed size,
  * then the request, the entries and the bodies of its events. After every area there are
- * SLACK_BYTES that belong to nobody, because text is read and written 16 bytes at a time.
+ * SLACK_BYTES that hold nothing, because text is read and written 16 bytes at a time.
  */
 
 /** Items that a request may have. */

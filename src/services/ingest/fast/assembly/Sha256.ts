@@ -128,7 +128,7 @@ function beginState(lane: usize): void {
   }
 }
 
-/** Give a lane a job, or let it repeat a block of the first job, whose result nobody takes. */
+/** Gives a lane a job. Without one it repeats a block of the first job, and the result is dropped. */
 function giveJob(lane: usize, job: u32): bool {
   const work = WORK + lane * VECTOR
   if (job < jobs) {
