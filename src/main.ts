@@ -14,6 +14,7 @@ import type { Config } from "./config/Config.ts"
 import { loadConfig } from "./config/ParseConfig.ts"
 import { repairPartition, rotateKey } from "./roles/Maintenance.ts"
 import { startRoles } from "./roles/Roles.ts"
+import { serveAsWorker } from "./roles/Worker.ts"
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`)
 
@@ -47,13 +48,20 @@ const program = Effect.gen(function* () {
   const wantsHelp = process.argv.includes("--help") || process.argv.includes("-h")
   if (wantsHelp) return yield* print(helpOf[command ?? ""] ?? HELP())
   if (command === "verify") return yield* verifyCommand(rest)
-  if (command !== undefined && !(command in helpOf)) {
+  const isWorker = command === "worker"
+  if (command !== undefined && !isWorker && !(command in helpOf)) {
     return yield* Effect.fail(new Error(`unknown command ${command}; see npm start -- --help`))
   }
   const config = yield* loadConfig
   const logger = layerLogger(config)
   if (command === "repair") {
     return yield* repairPartition(config, rest, say).pipe(Effect.provide(logger))
+  }
+  if (isWorker) {
+    return yield* serveAsWorker(config, say, rest).pipe(
+      Effect.annotateLogs({ worker: Number(rest[0]) }),
+      Effect.provide(logger)
+    )
   }
   if (command === "rotate-key") return yield* rotateKey(config, say).pipe(Effect.provide(logger))
   return yield* serve(config).pipe(Effect.provide(logger))

@@ -54,12 +54,16 @@ export interface Config {
     readonly port: number
     /** Without a trailing slash; undefined: taken from the address that is listened on. */
     readonly publicUrl: string | undefined
+    /** Other processes of this installation listen on the same port. */
+    readonly sharesPort: boolean
     /** Empty: CORS is off. */
     readonly corsOrigins: ReadonlyArray<string>
   }
   readonly dataDir: string
   readonly cacheDir: string
   readonly storePort: number
+  /** Processes beside this one that serve the API on the same port and have a share of its roles. */
+  readonly workers: number
   /** Of a process without the role api; undefined: it listens on none. */
   readonly workerPort: number | undefined
   readonly kafka: KafkaConfig
@@ -82,7 +86,7 @@ export interface Config {
   readonly trustedKeys: ReadonlyArray<string>
   readonly adminToken: Redacted.Redacted | undefined
   readonly bootstrapKeys: ReadonlyArray<BootstrapKey>
-  /** Plain events are prepared in WebAssembly. */
+  /** Plain events are prepared, and cut into columns, in WebAssembly. */
   readonly fastAccept: boolean
   readonly limits: {
     readonly bodyBytesMax: number
@@ -138,4 +142,8 @@ export interface ProcessContext {
   readonly homeDirectory: string
   /** True if a person reads the standard output. */
   readonly terminal: boolean
+  /** Cores that the process may use. */
+  readonly cores: number
+  /** As `process.platform` says it. */
+  readonly platform: string
 }

@@ -2,7 +2,7 @@
  * Turns the environment into a `Config`, or says everything that is wrong with it. Opens no file,
  * no connection and no port, so what it refuses, it refuses before anything has been started.
  */
-import { homedir } from "node:os"
+import { availableParallelism, homedir } from "node:os"
 import { isAbsolute, join, relative, resolve } from "node:path"
 import { Effect, Redacted, Result } from "effect"
 import { nearestName } from "../domain/NearestName.ts"
@@ -23,6 +23,7 @@ import {
   type Variable,
   variables
 } from "./Variables.ts"
+import { defaultWorkers, sharesPorts } from "./Workers.ts"
 
 /** The variables that have a value; an empty one counts as unset. */
 type Environment = Readonly<Record<string, string | undefined>>
@@ -166,6 +167,36 @@ const conflictsOf = (environment: Environment, values: Values): ReadonlyArray<st
   return problems
 }
 
+/**
+ * Only `npm start` with everything of its own takes the whole machine without being told to. With the
+ * role store other processes are expected, and workers leave no partition to them.
+ */
+const workersOf = (values: Values, { cores, platform }: ProcessContext): number => {
+  const isAlone =
+    values.KAFKA_BROKERS === undefined
+    && values.CLICKHOUSE_URL === undefined
+    && values.ALK_ROLES.includes("api")
+    && !values.ALK_ROLES.includes("store")
+  return (
+    values.ALK_WORKERS
+    ?? (isAlone && sharesPorts(platform) ? defaultWorkers(cores, values.ALK_PARTITIONS) : 0)
+  )
+}
+
+const workerProblems = (values: Values, { platform }: ProcessContext): ReadonlyArray<string> => {
+  const wanted = values.ALK_WORKERS ?? 0
+  if (wanted === 0) return []
+  if (!sharesPorts(platform)) {
+    return [
+      `ALK_WORKERS=${wanted} needs Linux, where processes can share a port; here set it to 0 and`
+        + " start processes with ALK_ROLES=api on ports of their own"
+    ]
+  }
+  return values.ALK_ROLES.includes("api")
+    ? []
+    : [`ALK_WORKERS=${wanted} is set, but ALK_ROLES has no api: workers share the port of one`]
+}
+
 const repeatedKeys = (values: Values): ReadonlyArray<string> => {
   const all = (values.ALK_BOOTSTRAP_KEYS ?? []).map(({ key }) => Redacted.value(key))
   return new Set(all).size === all.length
@@ -238,11 +269,13 @@ const configOf = (values: Values, context: ProcessContext): Config => {
       host: values.HOST,
       port: values.PORT,
       publicUrl: values.ALK_PUBLIC_URL,
+      sharesPort: workersOf(values, context) > 0,
       corsOrigins: values.ALK_CORS_ORIGINS ?? []
     },
     dataDir: absolute(values.ALK_DATA_DIR),
     cacheDir: absolute(values.ALK_CACHE_DIR ?? join(context.homeDirectory, ".cache", "alk")),
     storePort: values.ALK_STORE_PORT,
+    workers: workersOf(values, context),
     workerPort: values.ALK_WORKER_PORT,
     kafka: kafkaOf(values, absolute),
     topics: {
@@ -302,6 +335,7 @@ export const parseConfig = (
     ...unknownNames(environment),
     ...nearMisses(environment),
     ...conflictsOf(environment, values),
+    ...workerProblems(values, context),
     ...repeatedKeys(values)
   )
   const config = configOf(values, context)
@@ -323,7 +357,9 @@ export const loadConfig: Effect.Effect<Config, ConfigInvalid> = Effect.suspend((
     parseConfig(process.env, {
       workingDirectory: process.cwd(),
       homeDirectory: homedir(),
-      terminal: process.stdout.isTTY === true
+      terminal: process.stdout.isTTY === true,
+      cores: availableParallelism(),
+      platform: process.platform
     })
   )
 )

@@ -21,6 +21,7 @@ import {
   url,
   vkey
 } from "./Kinds.ts"
+import { WORKERS_MAX } from "./Workers.ts"
 
 const MIB = 1_048_576
 /** Stays below `message.max.bytes` (32 MiB) with what alk adds to each of 1,000 events. */
@@ -90,6 +91,11 @@ export const variables = {
     listOf(oneOf(roles), `some of ${roles.join(",")}`),
     "api,sequencer,projection",
     "what this process does; store shares the embedded ClickHouse with other processes"
+  ),
+  ALK_WORKERS: server.optional(
+    integer(0, WORKERS_MAX, "processes"),
+    "by cores with everything embedded, else 0",
+    "further processes that serve the HTTP API on the same port and share the partitions; Linux only"
   ),
   ALK_WORKER_PORT: server.optional(
     integer(0, 65_535),
@@ -261,8 +267,8 @@ export const variables = {
   ALK_FAST_ACCEPT: server.withDefault(
     oneOf(["true", "false"]),
     "true",
-    "reads, checks and hashes plain events in WebAssembly; false does so in TypeScript, at four"
-      + " to six times the cost, with the same result"
+    "reads, checks and hashes plain events in WebAssembly, and cuts stored ones into columns;"
+      + " false does so in TypeScript, at several times the cost, with the same result"
   ),
   ALK_STREAMS_MAX: limits.withDefault(
     integer(1, 100_000, "streams"),

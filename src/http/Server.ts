@@ -49,10 +49,11 @@ const layerServing = Layer.unwrap(
 ).pipe(Layer.provide(layerRoutes), Layer.provide(layerRouter))
 
 const layerNode = Layer.unwrap(
-  Effect.map(ApiSettings, ({ corsOrigins, host, port }) =>
+  Effect.map(ApiSettings, ({ corsOrigins, host, port, sharesPort = false }) =>
     NodeHttpServer.layer(() => makeNodeServer(corsOrigins, CUT_AFTER_MS), {
       host,
       port,
+      reusePort: sharesPort,
       gracefulShutdownTimeout: SHUTDOWN_TIMEOUT_MS
     })
   )

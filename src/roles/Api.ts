@@ -104,6 +104,9 @@ const layerApi = (
   return layerServer.pipe(Layer.provideMerge(services))
 }
 
+/** A process beside the first one: what is said of the installation, that one says. */
+const isWorker = ({ http, workers }: Config): boolean => http.sharesPort && workers === 0
+
 const FIRST_TENANT = "default"
 
 /** Without a key and without ALK_ADMIN_TOKEN no request is ever answered; nothing else shows it. */
@@ -135,7 +138,10 @@ const firstKeyOf = Effect.fnUntraced(function* (config: Config, keys: Keys["Serv
   return secret
 })
 
-/** Starts it; comes back with its address, and with a key if this start has made the first one. */
+/**
+ * Starts it; comes back with its address, and with how the start goes on once all partitions have a
+ * sequencer: that ends with a key if this start has made the first one.
+ */
 export const startApi = Effect.fnUntraced(function* (
   config: Config,
   parts: {
@@ -154,7 +160,11 @@ export const startApi = Effect.fnUntraced(function* (
     layerApi(config, parts.secret, parts.signer, parts.report).pipe(Layer.provide(stores))
   )
   const keys = Context.get(api, Keys)
-  const firstKey = yield* firstKeyOf(config, keys)
-  yield* warnOfUnusableApi(config, keys)
-  return { url: config.http.publicUrl ?? Context.get(api, HttpListener).url, firstKey }
+  const { port, url } = Context.get(api, HttpListener)
+  const complete = Effect.gen(function* () {
+    const firstKey = yield* firstKeyOf(config, keys)
+    if (!isWorker(config)) yield* warnOfUnusableApi(config, keys)
+    return firstKey
+  })
+  return { url: config.http.publicUrl ?? url, port, complete }
 })

@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { EmbeddedBroker } from "../adapters/embedded/broker/EmbeddedBroker.ts"
 import { DataFolder } from "../adapters/embedded/DataFolder.ts"
+import { loadGroups } from "../adapters/kafka/GroupCoordinator.ts"
 import { layerKafka } from "../adapters/kafka/KafkaEventLog.ts"
 import type { KafkaSettings } from "../adapters/kafka/protocol/KafkaClient.ts"
 import type { Config, KafkaConfig } from "../config/Config.ts"
@@ -14,6 +15,7 @@ import { RecordMac } from "../domain/records/RecordMac.ts"
 import { EventLog } from "../ports/EventLog.ts"
 import { authenticated } from "../services/commands/AuthenticatedLog.ts"
 import { takeOver } from "../services/commands/TakeOver.ts"
+import { sharesOf } from "./Shares.ts"
 import { embedsBroker } from "./Topology.ts"
 
 const kafkaTls = (kafka: KafkaConfig): Partial<Pick<KafkaSettings, "tls">> => {
@@ -82,6 +84,9 @@ export const logOf = Effect.fnUntraced(function* (
 ) {
   const kafka = kafkaSettings(config, brokers, yield* kafkaLog)
   const log = Context.get(yield* Layer.build(layerKafka(kafka, config.topics)), EventLog)
+  if (sharesOf(config) !== undefined) {
+    yield* Effect.forkScoped(loadGroups(kafka, config.topics.prefix))
+  }
   const mac = new RecordMac(Redacted.value(secret))
   const { prefix } = config.topics
   const takenOver = yield* takeOver({ log, mac, prefix, copy: folder?.file(MARKER_FILE) })

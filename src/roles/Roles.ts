@@ -2,23 +2,27 @@
  * Starts the roles of a process, each from its configuration, and what they share. Beside `main.ts`
  * the only folder that knows both the services and their adapters.
  */
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Exit, Layer, Schedule, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { DataFolder } from "../adapters/embedded/DataFolder.ts"
+import { portFree } from "../adapters/embedded/FreePort.ts"
 import { silenceNegativeTimeoutWarning } from "../adapters/kafka/protocol/KafkaClient.ts"
 import type { Endpoints } from "../cli/Messages.ts"
 import type { Config } from "../config/Config.ts"
 import { readReportSettings } from "../exports/report/ReportSettings.ts"
 import { layerWorkerServer } from "../http/operations/WorkerServer.ts"
+import { ProcessGroup } from "../http/server/ProcessGroup.ts"
 import { EventLog } from "../ports/EventLog.ts"
 import { makeRecentEvents } from "../services/ingest/RecentEvents.ts"
 import { startApi } from "./Api.ts"
 import { bootstrapOf, logOf, type Report, secretOf } from "./Log.ts"
 import { startProjection } from "./Projection.ts"
 import { startSequencer } from "./Sequencer.ts"
+import { partitionsOf, type Share, sharesOf, withShare } from "./Shares.ts"
 import { signerOf } from "./SigningKey.ts"
 import { openStore } from "./Store.ts"
 import { embedsBroker, has, ownsFolder, usesLog } from "./Topology.ts"
+import { makeWorkers } from "./Workers.ts"
 
 /** The partitions that this process works on right now, by role. */
 type Workers = Record<string, Effect.Effect<ReadonlySet<number>>>
@@ -40,7 +44,7 @@ const workerUrl = Effect.fnUntraced(function* ({ http, workerPort }: Config, wor
 /** Time that a start waits for its own workers before it says that it is ready all the same. */
 const SETTLE_TIMEOUT = "15 seconds"
 
-/** With a broker of its own a process has every partition to itself, a moment after the start. */
+/** A process that has these many partitions to itself works on them a moment after the start. */
 const settled = (workers: ReadonlyArray<Effect.Effect<ReadonlySet<number>>>, partitions: number) =>
   Effect.forEach(workers, (running) =>
     running.pipe(
@@ -51,13 +55,29 @@ const settled = (workers: ReadonlyArray<Effect.Effect<ReadonlySet<number>>>, par
     )
   ).pipe(Effect.timeoutOption(SETTLE_TIMEOUT), Effect.asVoid)
 
+/** The share of the first process of a group. */
+const firstShare = (config: Config): Share | undefined => {
+  const of = sharesOf(config)
+  return of === undefined ? undefined : { index: 0, of }
+}
+
+/** What runs: where it is reached, and how its API is stopped before everything else. */
+interface Started extends Endpoints {
+  readonly stopServing: Effect.Effect<void>
+}
+
 const none = Effect.succeed<ReadonlyArray<string>>([])
 
 /**
  * Start every role of the process. The parts are in the caller's scope: closing it stops them in
- * the reverse order, the broker last.
+ * the reverse order, the broker last. `share`: of the partitions, where no consumer group shares
+ * them out.
  */
-export const startRoles = Effect.fnUntraced(function* (config: Config, report: Report) {
+export const startRoles = Effect.fnUntraced(function* (
+  config: Config,
+  report: Report,
+  share = firstShare(config)
+) {
   silenceNegativeTimeoutWarning()
   // Before anything runs: what is wrong with a file of the configuration stops the start.
   const reportSettings = yield* readReportSettings(config.report)
@@ -73,14 +93,15 @@ export const startRoles = Effect.fnUntraced(function* (config: Config, report: R
   )
   const endpoints = {
     kafka: brokers.length === 0 ? undefined : brokers.join(","),
-    store: store.server?.url
+    store: has(config, "store") ? store.server?.url : undefined
   }
   const workers: Workers = {}
   if (!usesLog(config)) {
     const url = yield* workerUrl(config, workers)
-    return { ...endpoints, url, firstKey: undefined } satisfies Endpoints
+    return { ...endpoints, url, firstKey: undefined, stopServing: Effect.void } satisfies Started
   }
-  const log = yield* logOf(config, brokers, secret, folder)
+  const wholeLog = yield* logOf(config, brokers, secret, folder)
+  const log = share === undefined ? wholeLog : withShare(wholeLog, share)
   const withLog = Effect.provideService(EventLog, log)
   const recent = makeRecentEvents()
   const parts = { folder, secret, signer, report: reportSettings, stores: store.stores, recent }
@@ -91,8 +112,29 @@ export const startRoles = Effect.fnUntraced(function* (config: Config, report: R
     workers["projection"] = yield* withLog(
       startProjection(store, has(config, "api") ? recent : undefined)
     )
-  const api = has(config, "api") ? yield* withLog(startApi(config, parts)) : undefined
-  if (embedsBroker(config)) yield* settled(Object.values(workers), log.partitions)
+  const group = config.workers > 0 ? makeWorkers() : undefined
+  // Sockets that share a port don't notice those of another installation.
+  if (group !== undefined) yield* portFree(config.http)
+  const apiScope = yield* Scope.fork(yield* Effect.scope)
+  const stopServing = Scope.close(apiScope, Exit.void)
+  const serving = withLog(startApi(config, parts)).pipe(Scope.provide(apiScope))
+  const api = !has(config, "api")
+    ? undefined
+    : yield* group === undefined
+        ? serving
+        : Effect.provideService(serving, ProcessGroup, group.processes)
+  if (embedsBroker(config) || share !== undefined) {
+    const own = share === undefined ? log.partitions : partitionsOf(share, log.partitions).length
+    yield* settled(Object.values(workers), own)
+  }
+  if (group !== undefined && api !== undefined) {
+    yield* group.start(config, { folder, secret, brokers, server: store.server, port: api.port })
+    // Replies in flight need the sequencers of all processes, so no process stops before all served.
+    yield* Effect.addFinalizer(() =>
+      Effect.all([group.drain, stopServing], { concurrency: "unbounded", discard: true })
+    )
+  }
   const url = api?.url ?? (yield* workerUrl(config, workers))
-  return { ...endpoints, url, firstKey: api?.firstKey } satisfies Endpoints
+  const firstKey = api === undefined ? undefined : yield* api.complete
+  return { ...endpoints, url, firstKey, stopServing } satisfies Started
 })

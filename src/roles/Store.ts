@@ -1,11 +1,12 @@
 /**
  * The role store, and the query store of the other roles: the embedded engine or a server elsewhere.
  */
-
-import { Context, Effect, Layer, Scope } from "effect"
+import { randomBytes } from "node:crypto"
+import { Context, Effect, Layer, Redacted, Scope } from "effect"
 import { ChdbEngine } from "../adapters/clickhouse/client/ChdbEngine.ts"
 import { ClickHouseConnection } from "../adapters/clickhouse/client/ClickHouseConnection.ts"
 import { StoreServer } from "../adapters/clickhouse/client/StoreServer.ts"
+import { UsesFastSplit } from "../adapters/clickhouse/events/EventInsert.ts"
 import { layerStores } from "../adapters/clickhouse/Stores.ts"
 import type { DataFolder } from "../adapters/embedded/DataFolder.ts"
 import type { Config } from "../config/Config.ts"
@@ -36,10 +37,33 @@ const storesOf = Effect.fnUntraced(function* (
 ) {
   const connection = yield* connectionOf(config, engine)
   const stores = yield* Layer.build(
-    layerStores.pipe(Layer.provide(Layer.succeed(ClickHouseConnection, connection)))
+    layerStores.pipe(
+      Layer.provide(Layer.succeed(ClickHouseConnection, connection)),
+      Layer.provide(Layer.succeed(UsesFastSplit, config.fastAccept))
+    )
   )
   if (needsStore(config)) yield* Context.get(stores, EventStore).migrate
   return stores
+})
+
+/** Of the store's server: 256 bits. */
+const PASSWORD_BYTES = 32
+/** Sockets of a process to the store's server at most, see `ClickHouseConnection`. */
+const SOCKETS_OF_A_WORKER = 16
+
+/**
+ * The server before the engine: for other processes of the machine in the role store, else with a
+ * password and for the workers only.
+ */
+const serverOf = Effect.fnUntraced(function* (config: Config) {
+  const moreSockets = config.workers * SOCKETS_OF_A_WORKER
+  if (has(config, "store")) {
+    const server = yield* StoreServer.listen({ port: config.storePort, moreSockets })
+    return { url: server.url, password: undefined }
+  }
+  const password = Redacted.make(randomBytes(PASSWORD_BYTES).toString("hex"))
+  const server = yield* StoreServer.listen({ port: 0, password, moreSockets })
+  return { url: server.url, password }
 })
 
 /** The engine, the server before it for other processes, and the store on top. */
@@ -52,10 +76,8 @@ export const openStore = Effect.fnUntraced(function* (
       ? yield* ChdbEngine.open(folder.clickhouse)
       : undefined
   const server =
-    has(config, "store") && engine !== undefined
-      ? yield* StoreServer.listen({ port: config.storePort }).pipe(
-          Effect.provideService(ChdbEngine, engine)
-        )
+    engine !== undefined && (has(config, "store") || config.workers > 0)
+      ? yield* serverOf(config).pipe(Effect.provideService(ChdbEngine, engine))
       : undefined
   const scope = yield* Effect.scope
   const stores = yield* Effect.cached(storesOf(config, engine).pipe(Scope.provide(scope)))

@@ -5,7 +5,13 @@ import type { Config } from "../../src/config/Config.ts"
 import { configHelp } from "../../src/config/ConfigHelp.ts"
 import { parseConfig } from "../../src/config/ParseConfig.ts"
 
-const surroundings = { workingDirectory: "/srv", homeDirectory: "/home/you", terminal: false }
+const surroundings = {
+  workingDirectory: "/srv",
+  homeDirectory: "/home/you",
+  terminal: false,
+  cores: 2,
+  platform: "linux"
+}
 const SECRET = "0123456789abcdef0123456789abcdef"
 const KEY = `alk_live_${"A1b2".repeat(8)}`
 
@@ -35,15 +41,63 @@ const external = {
   ALK_BOOTSTRAP_KEYS: `${KEY}=acme:write+read`
 }
 
+describe("the processes that serve the API", () => {
+  const workersOn = (cores: number, environment: Record<string, string> = {}) =>
+    Result.getOrThrow(parseConfig(environment, { ...surroundings, cores })).workers
+
+  it("are one for every second core beyond two, each with a partition, at most four", () => {
+    const cores = [1, 2, 3, 4, 6, 8, 16, 18, 64]
+    assert.deepStrictEqual(
+      cores.map((count) => workersOn(count)),
+      [0, 0, 0, 1, 2, 3, 3, 3, 3]
+    )
+    assert.strictEqual(workersOn(16, { ALK_PARTITIONS: "16" }), 4)
+    assert.strictEqual(workersOn(16, { ALK_PARTITIONS: "1" }), 0)
+  })
+
+  it("are none without being asked for where something is elsewhere, or no API", () => {
+    assert.strictEqual(workersOn(16, external), 0)
+    assert.strictEqual(workersOn(16, { CLICKHOUSE_URL: "http://clickhouse:8123" }), 0)
+    assert.strictEqual(workersOn(16, { ALK_ROLES: "store" }), 0)
+    const shared = { ALK_ROLES: "api,sequencer,projection,store" }
+    assert.strictEqual(workersOn(16, shared), 0)
+  })
+
+  it("are as many as ALK_WORKERS says, with a role to serve", () => {
+    assert.strictEqual(workersOn(16, { ALK_WORKERS: "0" }), 0)
+    assert.strictEqual(workersOn(2, { ...external, ALK_WORKERS: "3" }), 3)
+    assert.match(problemsOf({ ALK_WORKERS: "65" })[0]!, /ALK_WORKERS="65" is too large/)
+    assert.match(
+      problemsOf({ ALK_WORKERS: "1", ALK_ROLES: "sequencer" })[0]!,
+      /ALK_WORKERS=1 is set, but ALK_ROLES has no api/
+    )
+  })
+
+  it("are none where processes can't share a port, and asking for some is refused", () => {
+    const mac = { ...surroundings, platform: "darwin", cores: 16 }
+    assert.strictEqual(Result.getOrThrow(parseConfig({}, mac)).workers, 0)
+    const asked = parseConfig({ ALK_WORKERS: "1" }, mac)
+    assert(Result.isFailure(asked))
+    assert.match(asked.failure.problems[0]!, /ALK_WORKERS=1 needs Linux/)
+  })
+})
+
 describe("parseConfig", () => {
   it("needs nothing: every default is a working one", () => {
     assert.deepStrictEqual(configOf({}), {
       roles: ["api", "sequencer", "projection"],
       serviceName: "alk",
-      http: { host: "127.0.0.1", port: 8_080, publicUrl: undefined, corsOrigins: [] },
+      http: {
+        host: "127.0.0.1",
+        port: 8_080,
+        publicUrl: undefined,
+        sharesPort: false,
+        corsOrigins: []
+      },
       dataDir: "/srv/.data",
       cacheDir: "/home/you/.cache/alk",
       storePort: 8_123,
+      workers: 0,
       workerPort: undefined,
       kafka: { _tag: "Embedded", port: 9_092 },
       topics: {

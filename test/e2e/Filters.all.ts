@@ -9,7 +9,7 @@ import { agree } from "../support/FilterAgreement.ts"
 import { freshFolder, type Started, start, TEST_SECRET, testKey } from "../support/Program.ts"
 import { signingKeyIn } from "../support/SigningKeyFile.ts"
 
-const ROUNDS = 2
+const ROUNDS = 1
 const EXPRESSIONS = 150
 const SEED = Number(process.env["FILTER_SEED"] ?? 20_261_121)
 const names = Array.from({ length: ROUNDS }, (_, round) => `filters-${round}`)

@@ -1,16 +1,19 @@
-/** The whole program starts, three times and twenty times, under a probe that connects every 10 ms. */
+/**
+ * The whole program starts three times, under a probe that connects every 10 ms; `npm run
+ * test:faults` starts it twenty times.
+ */
 import { describe, inject, it } from "vitest"
 import { startedUnderProbe } from "../support/ProgramStarts.ts"
 
-const roles = ["api,sequencer,projection", "sequencer"] as const
-
-const startedIn = (role: (typeof roles)[number], starts: number): Promise<void> =>
-  startedUnderProbe(role, starts, { bootstrap: inject("bootstrap"), storeUrl: inject("storeUrl") })
+const STARTS = 3
 
 describe("the program, started while somebody connects all the time", () => {
-  it.each(roles)("answers everybody: roles %s", (role) => startedIn(role, 3))
-})
-
-describe("20 starts of the program, while somebody connects all the time", () => {
-  it.each(roles)("answer everybody: roles %s", (role) => startedIn(role, 20))
+  it.each(["api,sequencer,projection", "sequencer"] as const)(
+    "answers everybody: roles %s",
+    (role) =>
+      startedUnderProbe(role, STARTS, {
+        bootstrap: inject("bootstrap"),
+        storeUrl: inject("storeUrl")
+      })
+  )
 })

@@ -57,22 +57,57 @@ const readyIn = (output: string): ReadyLine | undefined => {
   return undefined
 }
 
-const [variables = "", startCommand = ""] = (
-  JSON.parse(readFileSync("package.json", "utf8")) as {
+/** What `npm start` of a checkout runs, without npm and shell in between. */
+export interface Checkout {
+  readonly folder: string
+  readonly command: ReadonlyArray<string>
+  /** What the start line sets. */
+  readonly variables: Readonly<Record<string, string>>
+}
+
+/** `node` is the Node that runs it. */
+export const checkoutAt = (folder: string, node: string): Checkout => {
+  const { scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
     readonly scripts: { readonly start: string }
   }
-).scripts.start.split(" exec node ")
+  const [, variables = "", command = ""] = /^(.*?)\s*exec node (.*)$/.exec(scripts.start) ?? []
+  return {
+    folder,
+    command: [node, ...command.split(" ")],
+    variables: Object.fromEntries(
+      variables
+        .split(" ")
+        .filter((variable) => variable !== "")
+        .map((variable) => variable.split("=") as [string, string])
+    )
+  }
+}
+
+const thisCheckout = checkoutAt(".", process.execPath)
 
 /** What `npm start` runs, without npm and shell in between, with the Node of the tests. */
-export const START_COMMAND: ReadonlyArray<string> = [process.execPath, ...startCommand.split(" ")]
-const startVariables = Object.fromEntries(
-  variables.split(" ").map((variable) => variable.split("=") as [string, string])
-)
+export const START_COMMAND: ReadonlyArray<string> = thisCheckout.command
+
+/**
+ * Switches for all programs of a run: TEST_WORKERS=1 gives each with an API that many workers,
+ * TEST_FAST_ACCEPT=false leaves the modules of accept and projection out.
+ */
+const switchesOfRun = ({ ALK_ROLES: roles = "api" }: Readonly<Record<string, string>>) => {
+  const { TEST_FAST_ACCEPT: fastAccept, TEST_WORKERS: workers } = process.env
+  return {
+    ...(fastAccept === undefined ? {} : { ALK_FAST_ACCEPT: fastAccept }),
+    ...(workers !== undefined && roles.includes("api") ? { ALK_WORKERS: workers } : {})
+  }
+}
+
+/** Programs that are not ready yet, for those who don't want to wait for them. */
+export const starting = new Set<ChildProcess>()
 
 /** Start the program as `npm start` does and wait until it says that it is ready. */
 export const start = async (
   environment: Readonly<Record<string, string>>,
-  command: ReadonlyArray<string> = START_COMMAND
+  command: ReadonlyArray<string> = START_COMMAND,
+  checkout: Checkout = thisCheckout
 ): Promise<Started> => {
   const { PATH, HOME, JAVA_HOME } = process.env
   const child = spawn(command[0]!, command.slice(1), {
@@ -80,23 +115,26 @@ export const start = async (
       ...(PATH === undefined ? {} : { PATH }),
       ...(HOME === undefined ? {} : { HOME }),
       ...(JAVA_HOME === undefined ? {} : { JAVA_HOME }),
-      ...startVariables,
+      ...checkout.variables,
       PORT: "0",
       ALK_LOG_FORMAT: "json",
+      ...switchesOfRun(environment),
       ...environment
     },
+    cwd: checkout.folder,
     stdio: ["ignore", "pipe", "pipe"],
     detached: true
   })
+  starting.add(child)
   let output = ""
   const ended = new Promise<number | NodeJS.Signals>((resolve) => {
     child.once("exit", (code, signal) => resolve(code ?? signal ?? 0))
   })
-  const ready = await new Promise<ReadyLine>((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error(`not ready in time; it said:\n${output}`)),
-      START_TIMEOUT_MS
-    )
+  const isReady = new Promise<ReadyLine>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      process.kill(-child.pid!, "SIGKILL")
+      reject(new Error(`not ready in time; it said:\n${output}`))
+    }, START_TIMEOUT_MS)
     const take = (chunk: Buffer) => {
       output += chunk.toString()
       const found = readyIn(output)
@@ -111,6 +149,7 @@ export const start = async (
       reject(new Error(`ended with ${code} before it was ready; it said:\n${output}`))
     })
   })
+  const ready = await isReady.finally(() => starting.delete(child))
   return {
     process: child,
     pid: child.pid!,

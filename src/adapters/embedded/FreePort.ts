@@ -1,9 +1,9 @@
 /**
- * Finds free ports of 127.0.0.1; another
- * process may still take one between the answer and its use, so the user has to expect that.
+ * Finds free ports of 127.0.0.1, and tells whether a port of any address is taken. Another process
+ * may still take one between the answer and its use, so the user has to expect that.
  */
 import { type AddressInfo, connect, createServer } from "node:net"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 
 export const LOOPBACK = "127.0.0.1"
 /** Ports that are tried from the wanted one on. */
@@ -56,3 +56,28 @@ export const freePortFrom = Effect.fnUntraced(function* (wanted: number) {
   }
   return undefined
 })
+
+/** Another process listens on the port; `cause` is what the system says. */
+export class PortTaken extends Schema.TaggedError<PortTaken>()("PortTaken", {
+  cause: Schema.Defect()
+}) {
+  override get message(): string {
+    return (this.cause as Error).message
+  }
+}
+
+/** Fails if a process listens on the port already, one that would share it too. */
+export const portFree = ({
+  host,
+  port
+}: {
+  readonly host: string
+  readonly port: number
+}): Effect.Effect<void, PortTaken> =>
+  Effect.callback((resume) => {
+    const server = createServer((socket) => socket.destroy())
+    server.once("error", (cause) => resume(Effect.fail(new PortTaken({ cause }))))
+    server.listen({ port, host, exclusive: true }, () => {
+      server.close(() => resume(Effect.void))
+    })
+  })

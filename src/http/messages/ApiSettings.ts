@@ -10,6 +10,8 @@ export interface Settings {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
+  /** Other processes of this installation listen on the same port. */
+  readonly sharesPort?: boolean
   /** Without a trailing slash; undefined: links are relative, or lead to the own address. */
   readonly publicUrl: string | undefined
   /** Empty: CORS is off. */
@@ -43,6 +45,7 @@ export class ApiSettings extends Context.Service<ApiSettings, Settings>()("alk/h
     Layer.succeed(ApiSettings, {
       host: config.http.host,
       port: config.http.port,
+      sharesPort: config.http.sharesPort,
       publicUrl: config.http.publicUrl,
       corsOrigins: config.http.corsOrigins,
       fastAccept: config.fastAccept,

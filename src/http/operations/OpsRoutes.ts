@@ -18,7 +18,13 @@ import { withoutQuery } from "../messages/KnownQuery.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { staticAnswer } from "../messages/StaticAnswer.ts"
 import { Draining } from "../server/Draining.ts"
-import { bodyBytesInFlight, liveSubscribers, metricsAnswer } from "../server/Metrics.ts"
+import {
+  bodyBytesInFlight,
+  liveSubscribers,
+  metricsResponse,
+  metricsText
+} from "../server/Metrics.ts"
+import { ProcessGroup } from "../server/ProcessGroup.ts"
 import { PUBLIC_KEYS_PATH } from "./OpsContract.ts"
 import { Readiness } from "./Readiness.ts"
 
@@ -123,17 +129,15 @@ const layerHealth = HttpRouter.use(
         })
       )
     )
-    yield* router.add(
-      "GET",
-      "/metrics",
-      withoutQuery(
-        Effect.gen(function* () {
-          yield* liveSubscribers(yield* feed.subscribers)
-          yield* bodyBytesInFlight(bodies.bytes)
-          return yield* metricsAnswer
-        })
-      )
+    const { sharedMetrics } = yield* ProcessGroup
+    const metrics = sharedMetrics(
+      Effect.gen(function* () {
+        yield* liveSubscribers(yield* feed.subscribers)
+        yield* bodyBytesInFlight(bodies.bytes)
+        return yield* metricsText
+      })
     )
+    yield* router.add("GET", "/metrics", withoutQuery(Effect.map(metrics, metricsResponse)))
   })
 )
 

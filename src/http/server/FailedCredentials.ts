@@ -1,5 +1,5 @@
 /**
- * Wrong keys and tokens, counted per client address: after a number of them in a minute they are
+ * Wrong keys and tokens, counted per client address, once for all processes of the port: after a number of them in a minute they are
  * answered 429 instead of 401. Right keys are not counted, so the wrong keys of one client do not
  * lock out other clients of the same address.
  */
@@ -8,6 +8,7 @@ import { HttpServerRequest } from "effect/http"
 import { ApiError } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { credentialFailed } from "./Metrics.ts"
+import { ProcessGroup, type SharedBuckets } from "./ProcessGroup.ts"
 import { TokenBuckets } from "./TokenBuckets.ts"
 
 /** Client addresses that are told apart at the same time, about 200 bytes each. */
@@ -47,19 +48,20 @@ const tooMany = (wait: number): ApiError =>
     headers: { "retry-after": String(wait) }
   })
 
-const counting = (perMinute: number): FailedCredentials["Service"] => {
+const counting = (perMinute: number, shared: SharedBuckets): FailedCredentials["Service"] => {
   const buckets = new TokenBuckets({
     perSecond: perMinute / 60,
     capacity: perMinute,
     namesMax: ADDRESSES_MAX
   })
+  const take = shared("failed_keys", buckets)
   /** Addresses whose guesses are being slowed down and have been logged. */
   const slowed = new Set<string>()
   return FailedCredentials.of({
     refusal: Effect.fnUntraced(function* (unauthenticated) {
       const request = yield* HttpServerRequest.HttpServerRequest
       const network = clientNetwork(Option.getOrElse(request.remoteAddress, () => "unknown"))
-      const { admitted, left } = buckets.take(network, 1, performance.now())
+      const { admitted, left } = yield* take(network, 1)
       yield* credentialFailed(admitted ? 401 : 429)
       if (admitted) {
         if (left >= perMinute - 1) slowed.delete(network)
@@ -81,11 +83,13 @@ const counting = (perMinute: number): FailedCredentials["Service"] => {
 export const layerFailedCredentials: Layer.Layer<FailedCredentials, never, ApiSettings> =
   Layer.effect(
     FailedCredentials,
-    Effect.map(ApiSettings, ({ failedKeysPerMinuteMax }) =>
-      failedKeysPerMinuteMax === 0
+    Effect.gen(function* () {
+      const { failedKeysPerMinuteMax } = yield* ApiSettings
+      const { sharedBuckets } = yield* ProcessGroup
+      return failedKeysPerMinuteMax === 0
         ? FailedCredentials.of({
             refusal: (unauthenticated) => Effect.as(credentialFailed(401), unauthenticated)
           })
-        : counting(failedKeysPerMinuteMax)
-    )
+        : counting(failedKeysPerMinuteMax, sharedBuckets)
+    })
   )

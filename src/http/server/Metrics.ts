@@ -101,9 +101,14 @@ export const liveSubscribers = (count: number): Effect.Effect<void> =>
 export const bodyBytesInFlight = (bytes: number): Effect.Effect<void> =>
   Metric.update(bodyBytes, bytes)
 
-/** Everything that this process has counted, as Prometheus reads it. */
+/** Everything that this process has counted, in the text format of Prometheus. */
+export const metricsText: Effect.Effect<string> = PrometheusMetrics.format()
+
+export const metricsResponse = (text: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+
+/** Everything that this process has counted, as an answer. */
 export const metricsAnswer: Effect.Effect<HttpServerResponse.HttpServerResponse> = Effect.map(
-  PrometheusMetrics.format(),
-  (text) =>
-    HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+  metricsText,
+  metricsResponse
 )

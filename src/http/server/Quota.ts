@@ -1,10 +1,11 @@
 /**
- * How many events a tenant may send per second, counted in this process: a bucket per tenant that
- * refills steadily. A request is admitted while something is left, and its rest is owed.
+ * How many events a tenant may send per second, counted once for all processes of the port: a bucket
+ * per tenant that refills steadily. A request is admitted while something is left, and its rest is owed.
  */
 import { Context, Effect, Layer } from "effect"
 import { ApiError } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
+import { ProcessGroup, type SharedBuckets } from "./ProcessGroup.ts"
 import { TokenBuckets } from "./TokenBuckets.ts"
 
 /** The events per second of each tenant. */
@@ -35,25 +36,25 @@ const rateLimited = (perSecond: number, wait: number): ApiError =>
     }
   })
 
-const limited = (perSecond: number): Quota["Service"] => {
+const limited = (perSecond: number, shared: SharedBuckets): Quota["Service"] => {
   const buckets = bucketsOf(perSecond)
+  const take = shared("events", buckets)
   return Quota.of({
     admit: (tenantId, events) =>
-      Effect.suspend(() => {
-        const { admitted, left } = buckets.take(tenantId, events, performance.now())
-        return admitted
-          ? Effect.void
-          : Effect.fail(rateLimited(perSecond, buckets.secondsUntilOne(left)))
-      })
+      Effect.flatMap(take(tenantId, events), ({ admitted, left }) =>
+        admitted ? Effect.void : Effect.fail(rateLimited(perSecond, buckets.secondsUntilOne(left)))
+      )
   })
 }
 
 /** Admits everything unless a number of events per second is configured. */
 export const layerQuota: Layer.Layer<Quota, never, ApiSettings> = Layer.effect(
   Quota,
-  Effect.map(ApiSettings, ({ eventsPerSecondMax }) =>
-    eventsPerSecondMax === undefined
+  Effect.gen(function* () {
+    const { eventsPerSecondMax } = yield* ApiSettings
+    const { sharedBuckets } = yield* ProcessGroup
+    return eventsPerSecondMax === undefined
       ? Quota.of({ admit: () => Effect.void })
-      : limited(eventsPerSecondMax)
-  )
+      : limited(eventsPerSecondMax, sharedBuckets)
+  })
 )

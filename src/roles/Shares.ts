@@ -1,0 +1,45 @@
+/**
+ * Which partitions each process of an installation has when the first one has started the others.
+ * Its processes don't have to agree in a consumer group: one that ends is started again with the
+ * same partitions, and the others go on undisturbed meanwhile.
+ */
+import { Stream } from "effect"
+import type { Config } from "../config/Config.ts"
+import type { EventLog } from "../ports/EventLog.ts"
+import { embedsBroker, has } from "./Topology.ts"
+
+/** Number `index`, from 0, of `of` processes. */
+export interface Share {
+  readonly index: number
+  readonly of: number
+}
+
+/** Of the partitions 0 to `partitions` - 1 those of a share. */
+export const partitionsOf = ({ index, of }: Share, partitions: number): ReadonlyArray<number> =>
+  Array.from({ length: partitions }, (_, partition) => partition).filter(
+    (partition) => partition % of === index
+  )
+
+/**
+ * What each process of the group gets; undefined where other processes may work on the partitions,
+ * and a consumer group shares them out.
+ */
+export const sharesOf = (config: Config): number | undefined =>
+  config.workers > 0 && embedsBroker(config) && has(config, "sequencer", "projection")
+    ? config.workers + 1
+    : undefined
+
+/** The log with the assignments of a share instead of those of consumer groups. */
+export const withShare = (log: EventLog["Service"], share: Share): EventLog["Service"] => ({
+  ...log,
+  membership: () =>
+    Stream.concat(
+      Stream.succeed({
+        generation: 1,
+        partitions: partitionsOf(share, log.partitions),
+        // Nobody else gets them while this process is there.
+        isCurrent: () => true
+      }),
+      Stream.never
+    )
+})
