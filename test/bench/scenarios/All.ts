@@ -1,0 +1,32 @@
+/** The scenarios in the order in which they are measured. */
+import type { Scenario } from "../Scenario.ts"
+import { accept } from "./Accept.ts"
+import { erasure } from "./Erasure.ts"
+import { exports } from "./Exports.ts"
+import { growth } from "./Growth.ts"
+import { ingest } from "./Ingest.ts"
+import { latency } from "./Latency.ts"
+import { lists } from "./Lists.ts"
+import { parts } from "./Parts.ts"
+import { restartLarge, restartSmall } from "./Restart.ts"
+import { streams } from "./Streams.ts"
+import { tenants } from "./Tenants.ts"
+import { traces } from "./Traces.ts"
+import { verification } from "./Verification.ts"
+
+export const scenarios: ReadonlyArray<Scenario> = [
+  parts,
+  ingest,
+  latency,
+  accept,
+  traces,
+  streams,
+  tenants,
+  restartSmall,
+  lists,
+  verification,
+  exports,
+  erasure,
+  growth,
+  restartLarge
+]
