@@ -50,7 +50,7 @@ const tiers: ReadonlyArray<Tier> = [
     ...machine
   },
   { name: "e2e", files: "test/**/*.e2e.ts", order: 1, workers: 3, isolate: true, ...machine },
-  { name: "all", files: "test/**/*.all.ts", order: 2, workers: 2, isolate: true, ...machine }
+  { name: "all", files: "test/**/*.all.ts", order: 2, workers: 3, isolate: true, ...machine }
 ]
 
 const project = ({ files, name, order, workers, ...rest }: Tier): TestProjectConfiguration => ({
@@ -68,7 +68,8 @@ const project = ({ files, name, order, workers, ...rest }: Tier): TestProjectCon
 })
 
 /** Files that take long for their size: they start, wait, or run a contract from another file. */
-const LONG = /\/e2e\/|OverHttp|InProcess|Types|Starting|Connections|Refusals|http\/Otlp/
+const LONG =
+  /\/e2e\/|FastAccept|FastSplit|OverHttp|InProcess|Types|Starting|Connections|Refusals|http\/Otlp/
 
 /** Vitest begins with the largest files as long as it knows no times. */
 class LongFirst extends BaseSequencer {

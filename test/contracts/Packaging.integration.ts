@@ -44,7 +44,13 @@ const configOf = (environment: Readonly<Record<string, string>>): Config =>
   Result.getOrThrow(
     parseConfig(
       { HOST: "0.0.0.0", PORT: "8080", ALK_DATA_DIR: "/data", ...environment },
-      { workingDirectory: "/alk", homeDirectory: "/home/node", terminal: false }
+      {
+        workingDirectory: "/alk",
+        homeDirectory: "/home/node",
+        terminal: false,
+        cores: 2,
+        platform: "linux"
+      }
     )
   )
 

@@ -22,6 +22,7 @@ const NOT_RUN: ReadonlyArray<readonly [page: string, beginning: string, reason: 
   ["docs/operations.md", "export KAFKA_BROKERS", "serves until it is stopped; test/e2e/Roles"],
   ["docs/operations.md", "tar -czf", "there is no data folder where the pages run"],
   ["docs/platforms.md", "docker run", "needs a container engine; test/containers"],
+  ["docs/speed.md", "npm run bench", "takes minutes; test/bench/Bench.all.ts"],
   ["docs/verification.md", "curl -sf $B/.well-known", "needs Go and a module; test/tlog"],
   ["CONTRIBUTING.md", "npm ci", "installs, and runs this test"]
 ]

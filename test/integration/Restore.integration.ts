@@ -356,6 +356,7 @@ describe("a sequencer that starts", () => {
           ["0", "1", "2"]
         )
         assert.isTrue(aside.every(({ headers }) => headers["alk-reason"]!.length > 0))
+        assert.isTrue(aside.every(({ headers }) => headers["alk-format"]!.toString() === "2"))
       })
     )
   )
@@ -397,6 +398,28 @@ describe("a sequencer that starts", () => {
         assert.strictEqual((yield* readAll("events")).length, 1)
         assert.strictEqual((yield* readAll("quarantine")).length, 0)
         assertRefused(yield* Effect.flip(runUntil(2)), /offset 1 has format 3/)
+      })
+    )
+  )
+
+  it.live("makes no state again of commands that only a newer program reads", () =>
+    withLog((topics) =>
+      Effect.gen(function* () {
+        const newer = toRecord(command(2), { ...encodeCommand(command(2)), format: 3 })
+        yield* append([toRecord(command(1))])
+        yield* runUntil(1)
+        yield* append([
+          newer,
+          {
+            topic: "quarantine",
+            partition: 0,
+            key: "1",
+            value: "what a newer sequencer has set aside",
+            headers: { "alk-command": "1", "alk-reason": "none of ours" }
+          }
+        ])
+        yield* loseTopic(topics, "state")
+        assertRefused(yield* start, /offset 1 has format 3, this program reads up to 2/)
       })
     )
   )
