@@ -25,15 +25,30 @@ export class Client {
   readonly url: string
   readonly key: string
   readonly #documented: boolean
+  readonly #attempts: number
 
   /** `documented` is false for a process that is not the API, such as a sequencer. */
-  constructor(url: string, key: string, documented = true) {
+  constructor(url: string, key: string, documented = true, attempts = 1) {
     this.url = url
     this.key = key
     this.#documented = documented
+    this.#attempts = attempts
   }
 
+  /**
+   * One request. With `attempts` a 503 that says Retry-After is asked again, as clients do: for tests
+   * that run beside others, not for those that look for a 503.
+   */
   async call(path: string, options: Options = {}): Promise<Answer> {
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#once(path, options)
+      const seconds = Number(answer.headers.get("retry-after"))
+      if (answer.status !== 503 || !(seconds > 0) || attempt >= this.#attempts) return answer
+      await sleep(seconds * 1_000)
+    }
+  }
+
+  async #once(path: string, options: Options): Promise<Answer> {
     const { body, headers = {}, raw } = options
     const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body))
     const response = await fetch(`${this.url}${path}`, {

@@ -33,6 +33,7 @@ const SPANS = "/api/v1/spans"
 const BATCH = "/api/v1/traces/batch?sync=true"
 const STARTED = "2026-11-21T10:00:00.123456Z"
 const CONCURRENT = 50
+const ATTEMPTS_MAX = 5
 
 const pathOf = (base: string, id: string, rest = ""): string =>
   `${base}/${encodeURIComponent(id)}${rest}`
@@ -162,7 +163,7 @@ const started = async (api: Client, body: Json = {}): Promise<Json> => {
 export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void => {
   const client = (tenant: string, process = 0): Client => {
     const { keyOf, urls } = target()
-    return new Client(urls[process % urls.length]!, keyOf(tenant))
+    return new Client(urls[process % urls.length]!, keyOf(tenant), true, ATTEMPTS_MAX)
   }
 
   describe("traces from outside", () => {
@@ -237,6 +238,7 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
         assert.deepStrictEqual(JSON.parse(comparable), { ...expected, dag: first })
       }
       const again = await client(straight, 1).call(BATCH, { body: { operations } })
+      assert.strictEqual(again.status, 200, again.text)
       assert.isTrue(again.body.results.every(({ outcome }: Json) => outcome === "existing"))
       assert.deepStrictEqual(await seen(client(straight)), expected)
     })
