@@ -41,6 +41,11 @@ export class Parameters {
     return values.map((value) => this.integer(value)).join(", ")
   }
 
+  /** A list of any length as one value, for `IN`. */
+  integerSet(values: ReadonlyArray<number>): string {
+    return `arrayMap(text -> toUInt64(text), splitByChar(',', ${this.string(values.join(","))}))`
+  }
+
   /** The rows of a tenant. */
   tenant(tenantId: string): string {
     return `tenant_id = ${this.string(tenantId)}`

@@ -31,17 +31,14 @@ const matching = (
 /** Rows to skip above which only the sequences of what is skipped are read. */
 const SHALLOW_OFFSET_MAX = 1_000
 
-/**
- * The statement for the rows of a page. What is found by an index of texts is read in full around it
- * (see isUnindexed), and so is what comes after many others.
- */
+/** The statement for the rows of a page, whatever else has their sequences. */
 const pageRows = (
   store: StoreClient,
   query: EventPageQuery,
   deduplicate: boolean,
   bind: Parameters
 ): string => {
-  const { filter, limit, offset, order, tenantId } = query
+  const { limit, offset, order, tenantId } = query
   const table = store.eventsOf(deduplicate)
   const condition = matching(store, query, bind)
   const slice =
@@ -49,7 +46,7 @@ const pageRows = (
     + ` LIMIT ${bind.integer(limit)} OFFSET ${bind.integer(offset)}`
   const row = `toUInt8(1) AS kind, toUInt64(0) AS total, ${EVENT_ROW}`
   const isShallow = offset <= SHALLOW_OFFSET_MAX
-  if (isShallow && isUnindexed(filter)) return `SELECT ${row} ${slice}`
+  if (isShallow && isUnindexed(query.filter)) return `SELECT ${row} ${slice}`
   const keys = isShallow
     ? `SELECT sequence_number, hash ${slice}`
     : `SELECT sequence_number, hash FROM ${table} WHERE ${condition}`
@@ -60,28 +57,90 @@ const pageRows = (
   )
 }
 
-export const makePage = (store: StoreClient): Store["page"] =>
-  Effect.fn("EventStore.page")(function* (query, deduplicate) {
-    const { limit, order } = query
-    const rows = yield* store.read(
+const inListOrder = (
+  order: EventPageQuery["order"],
+  events: ReadonlyArray<ListedEvent>
+): ReadonlyArray<string> => {
+  const sign = order === "asc" ? 1 : -1
+  return [...events]
+    .sort((left, right) => sign * (left.sequenceNumber - right.sequenceNumber))
+    .map(({ body }) => body)
+}
+
+/** A page and its total in one statement. */
+const pageAtOnce = (store: StoreClient, query: EventPageQuery, deduplicate: boolean) =>
+  store
+    .read(
       "page",
       (bind) =>
         `SELECT toUInt8(0) AS kind, count() AS total, ${NO_EVENT_ROW}`
         + ` FROM ${store.eventsOf(deduplicate)} WHERE ${matching(store, query, bind)}`
-        + (limit === 0 ? "" : ` UNION ALL ${pageRows(store, query, deduplicate, bind)}`),
+        + (query.limit === 0 ? "" : ` UNION ALL ${pageRows(store, query, deduplicate, bind)}`),
       (row) => ({ isEvent: row.uint8() === 1, total: row.uint64(), event: readEventRow(row) }),
       { settings: ONE_MOMENT }
     )
-    const sign = order === "asc" ? 1 : -1
-    const events = rows
-      .filter(({ isEvent }) => isEvent)
-      .map(({ event }) => event)
-      .sort((left, right) => sign * (left.sequenceNumber - right.sequenceNumber))
-    return {
-      bodies: events.slice(0, limit).map(({ body }) => body),
-      total: rows.reduce((total, row) => Math.max(total, row.total), 0)
+    .pipe(
+      Effect.map((rows) => ({
+        bodies: inListOrder(
+          query.order,
+          rows.filter(({ isEvent }) => isEvent).map(({ event }) => event)
+        ).slice(0, query.limit),
+        total: rows.reduce((total, row) => Math.max(total, row.total), 0)
+      }))
+    )
+
+/** The total, and the sequences of a page: one look at what matches is enough for both. */
+const pageSequences = (store: StoreClient, query: EventPageQuery, deduplicate: boolean) => {
+  const sign = query.order === "asc" ? "" : "-"
+  const { limit, offset } = query
+  return store.readOne(
+    "page",
+    (bind) =>
+      "SELECT count(), arrayStringConcat(arrayMap(at -> toString(abs(at)), arraySlice("
+      + `groupArraySortedIf(${offset + limit})(${sign}toInt64(sequence_number),`
+      + ` ${boundsOf(query, bind)}), ${offset + 1})), ',')`
+      + ` FROM ${store.eventsOf(deduplicate)} WHERE ${matching(store, query, bind)}`,
+    (row) => {
+      const total = row.uint64()
+      const sequences = row.string()
+      return { total, sequences: sequences === "" ? [] : sequences.split(",").map(Number) }
     }
-  })
+  )
+}
+
+const rowsOf = (
+  store: StoreClient,
+  tenantId: string,
+  sequences: ReadonlyArray<number>,
+  deduplicate: boolean
+) =>
+  store.read(
+    "page",
+    (bind) =>
+      `SELECT ${EVENT_ROW} FROM ${store.eventsOf(deduplicate)} WHERE ${bind.tenant(tenantId)}`
+      + ` AND sequence_number IN (${bind.integerSet(sequences)})`,
+    readEventRow
+  )
+
+/**
+ * Filters by an index of texts, or by what has to be looked for in texts, cost more than the page: they
+ * are evaluated once, and the rows are read by their sequences. Where a sequence has several rows (a
+ * tampered database), not each of them may match, and all is asked again in one statement.
+ */
+export const makePage =
+  (store: StoreClient): Store["page"] =>
+  (query, deduplicate) => {
+    const { filter, limit, offset, order, tenantId } = query
+    const atOnce = pageAtOnce(store, query, deduplicate)
+    if (limit === 0 || offset > SHALLOW_OFFSET_MAX || isUnindexed(filter)) return atOnce
+    return Effect.gen(function* () {
+      const { sequences, total } = yield* pageSequences(store, query, deduplicate)
+      if (sequences.length === 0) return { bodies: [], total }
+      const events = yield* rowsOf(store, tenantId, sequences, deduplicate)
+      if (events.length !== sequences.length) return yield* atOnce
+      return { bodies: inListOrder(order, events), total }
+    }).pipe(Effect.withSpan("EventStore.page"))
+  }
 
 export const makeKeysetPages = (store: StoreClient): Store["keysetPages"] =>
   Effect.fn("EventStore.keysetPages")(function* (query, deduplicate) {

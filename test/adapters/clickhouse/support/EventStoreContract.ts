@@ -285,13 +285,16 @@ export const storeContract = <E>(
             { discard: true }
           )
         )
-        const query = everythingOf("arriving", { order: "desc", limit: 3 })
+        const all = everythingOf("arriving", { order: "desc", limit: 3 })
+        const byActor = { ...all, filter: { ...emptyFilter, actorId: events[0]!.actor.id } }
         for (let total = 0; total < events.length; ) {
-          const page = yield* store.page(query, false)
-          const newest = JSON.parse(page.bodies[0]!) as AuditEvent
-          assert.strictEqual(newest.sequence_number, page.total)
-          assert.isAtLeast(page.total, total)
-          total = page.total
+          for (const query of [all, byActor]) {
+            const page = yield* store.page(query, false)
+            const newest = JSON.parse(page.bodies[0]!) as AuditEvent
+            assert.strictEqual(newest.sequence_number, page.total)
+            assert.isAtLeast(page.total, total)
+            total = page.total
+          }
         }
         yield* Fiber.join(arriving)
       })
@@ -601,6 +604,21 @@ export const storeContract = <E>(
         assert.isTrue(rows.some(({ body }) => body === bodyOf(forged).toString()))
         yield* store.mergeDuplicates
         assert.strictEqual((yield* found("forged", {}, true)).total, 4)
+        // Of the two rows of sequence 2 a page shows those that the filter means.
+        const others = storedEvent("forged", 2, {
+          hash: "e".repeat(64),
+          actor: { id: "somebody-else", type: "human" }
+        })
+        yield* stored([others], 23, 3)
+        const [first] = events
+        for (const filter of [{ actorId: first!.actor.id }, { actorId: "somebody-else" }]) {
+          const expected = [...events, forged, others].filter(
+            ({ actor }) => actor.id === filter.actorId
+          )
+          const { bodies, total } = yield* found("forged", filter)
+          assert.sameMembers([...bodies], [...textsOf(expected)])
+          assert.strictEqual(total, expected.length)
+        }
       })
     )
 
