@@ -5,7 +5,7 @@
 import { Effect, Stream } from "effect"
 import type { EventPageQuery, EventStore, LastEvent } from "../../../ports/EventStore.ts"
 import { CHUNK_BYTES_MAX, inChunks, sumBefore } from "../client/Chunks.ts"
-import type { Parameters } from "../client/Parameters.ts"
+import { literalIntegers, type Parameters } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { filterCondition, isUnindexed } from "./EventFilterSql.ts"
 import { EVENT_ROW, type ListedEvent, NO_EVENT_ROW, readEventRow } from "./EventRows.ts"
@@ -118,7 +118,7 @@ const rowsOf = (
     "page",
     (bind) =>
       `SELECT ${EVENT_ROW} FROM ${store.eventsOf(deduplicate)} WHERE ${bind.tenant(tenantId)}`
-      + ` AND sequence_number IN (${bind.integerSet(sequences)})`,
+      + ` AND sequence_number IN (${literalIntegers(sequences)})`,
     readEventRow
   )
 
