@@ -15,7 +15,7 @@ import {
   windowRecord,
   writerRecord
 } from "./SequencerState.ts"
-import { traceRecords } from "./traces/TraceRecords.ts"
+import { traceRecords, unloggedUpTo } from "./traces/TraceRecords.ts"
 
 const windows = [
   ["dedup", DEDUP_PREFIX],
@@ -50,6 +50,9 @@ const totalsAfter = ({ totals, writers }: SequencerState, changes: StateChanges)
   }
 }
 
+const unloggedAfter = (state: SequencerState, changes: StateChanges, ends: LogEnds): number =>
+  Math.max(state.tracesUnlogged, unloggedUpTo(changes.traces, firstFact(changes, ends)))
+
 /** The records of `alk.state` that carry these changes. */
 export const stateRecords = (
   state: SequencerState,
@@ -73,7 +76,8 @@ export const stateRecords = (
   for (const [writer, number] of changes.writers) records.push(writerRecord(writer, number))
   const { applied } = changes
   const totals = totalsAfter(state, changes)
-  records.push(appliedRecord({ ...state, ...ends, applied, totals }))
+  const tracesUnlogged = unloggedAfter(state, changes, ends)
+  records.push(appliedRecord({ ...state, ...ends, applied, totals, tracesUnlogged }))
   return records
 }
 
@@ -85,6 +89,7 @@ export const advance = (state: SequencerState, changes: StateChanges, ends: LogE
     state.checkpoints.set(treeOfCheckpoint(checkpoint), checkpoint)
   }
   for (const [tenantId, head] of changes.traces.heads) state.traceHeads.set(tenantId, head)
+  state.tracesUnlogged = unloggedAfter(state, changes, ends)
   state.traces.advance(changes.traces, firstFact(changes, ends))
   for (const [kind] of windows) {
     const added = changes[kind]

@@ -332,7 +332,8 @@ const commitChunk = Effect.fnUntraced(function* (
 ) {
   const started = yield* Clock.currentTimeMillis
   const unloaded = yield* cache.prepare(chunk)
-  const changes = step(state, chunk, { ...settings, unloaded }, currentTime())
+  const hasStore = settings.traceStore !== undefined
+  const changes = step(state, chunk, { ...settings, hasStore, unloaded }, currentTime())
   yield* commit(writer, state, changes, settings)
   yield* Metric.update(commitSeconds, ((yield* Clock.currentTimeMillis) - started) / 1_000)
 })

@@ -23,8 +23,7 @@ import type { IdTexts } from "./IdTexts.ts"
 import type { WindowHit } from "./PackedWindow.ts"
 import { countByCode } from "./RejectedItems.ts"
 import { headsOf, type SequencerState } from "./SequencerState.ts"
-import type { MissingExecutions } from "./traces/MissingExecutions.ts"
-import { type TraceChanges, TraceDraft } from "./traces/TraceDraft.ts"
+import { type TraceChanges, type TraceContext, TraceDraft } from "./traces/TraceDraft.ts"
 
 /**
  * A receipt without the offsets that are known once what the chunk has made has its own. Its ids may
@@ -106,11 +105,11 @@ export class Draft implements StateChanges {
 
   readonly traces: TraceDraft
 
-  constructor(state: SequencerState, now: string, unloaded?: MissingExecutions) {
+  constructor(state: SequencerState, now: string, traces: TraceContext = {}) {
     this.#state = state
     this.applied = state.applied
     this.registryDraft = new RegistryDraft(state.registry)
-    this.traces = new TraceDraft(state.traces, state.traceHeads, now, unloaded)
+    this.traces = new TraceDraft(state.traces, state.traceHeads, now, traces)
   }
 
   head(tenantId: string): Head | undefined {

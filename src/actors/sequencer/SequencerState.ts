@@ -99,6 +99,10 @@ export interface SequencerState {
    * is in the store once that holds `alk.traces` up to here.
    */
   tracesForgotten: number
+  /**
+   * The same of executions that are in memory, but not in the changelog: a restart forgets them.
+   */
+  tracesUnlogged: number
   totals: Totals
 }
 
@@ -140,6 +144,7 @@ export const emptyState = (
   eventsNext: 0,
   tracesNext: 0,
   tracesForgotten: 0,
+  tracesUnlogged: 0,
   totals: { events: 0, facts: 0, writers: 0 }
 })
 
@@ -167,16 +172,17 @@ export const appliedRecord = ({
   eventsNext,
   totals,
   tracesForgotten,
-  tracesNext
+  tracesNext,
+  tracesUnlogged
 }: Pick<
   SequencerState,
-  "applied" | "eventsNext" | "tracesNext" | "tracesForgotten" | "totals"
+  "applied" | "eventsNext" | "tracesNext" | "tracesForgotten" | "tracesUnlogged" | "totals"
 >): StateRecord => {
   const record: StoredProgress = {
     command_offset: applied,
     events_next: eventsNext,
     traces_next: tracesNext,
-    traces_forgotten: tracesForgotten,
+    traces_forgotten: Math.max(tracesForgotten, tracesUnlogged),
     events_total: totals.events,
     facts_total: totals.facts,
     writers_total: totals.writers

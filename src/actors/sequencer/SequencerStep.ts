@@ -42,7 +42,7 @@ import {
   withErrors
 } from "./SequencerReceipts.ts"
 import type { SequencerState } from "./SequencerState.ts"
-import type { MissingExecutions } from "./traces/MissingExecutions.ts"
+import type { TraceContext } from "./traces/TraceDraft.ts"
 import { applyTraces } from "./traces/TraceStep.ts"
 
 /**
@@ -66,10 +66,7 @@ export type ReceivedCommand = {
 const RETENTION_MICROS = RECEIPTS_RETENTION_DAYS * 86_400_000_000
 
 /** What a step needs beside the state and the commands. */
-export interface StepContext extends CheckpointSigner {
-  /** Executions and spans that the store was asked for in vain. */
-  readonly unloaded?: MissingExecutions
-}
+export interface StepContext extends CheckpointSigner, TraceContext {}
 
 /**
  * Hot path: measured in test/bench/Sequencing.ts. What a command does to its tenant's chain; the
@@ -268,7 +265,7 @@ export const step = (
   context: StepContext,
   now: string
 ): StateChanges => {
-  const draft = new Draft(state, now, context.unloaded)
+  const draft = new Draft(state, now, context)
   let expected = state.applied + 1
   for (const received of chunk) {
     if (received.offset !== expected) {

@@ -11,7 +11,8 @@ import {
   emptyState,
   finishReplay,
   replay,
-  type SequencerState
+  type SequencerState,
+  snapshot
 } from "../../../src/actors/sequencer/SequencerState.ts"
 import { type ReceivedCommand, step } from "../../../src/actors/sequencer/SequencerStep.ts"
 import { GENESIS_HASH } from "../../../src/domain/chain/Chains.ts"
@@ -21,6 +22,7 @@ import { type Command, dedupKeyOf } from "../../../src/domain/records/Command.ts
 import { type PreparedEvent, toBatch } from "../../../src/domain/records/EventBatch.ts"
 import { eventsIn } from "../../support/PackedEvents.ts"
 import { checkpointSigner } from "../../support/Signer.ts"
+import { endExecution, startExecution } from "../support/Traces.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
 const TENANTS = ["acme", "globex", "initech"] as const
@@ -169,6 +171,39 @@ describe("step", () => {
       ),
       { numRuns: 300 }
     )
+  })
+
+  it("remembers up to where a restart forgets executions, where a store has them", () => {
+    const traces = (offset: number, ...operations: Command["traces"] & {}): ReceivedCommand => {
+      const received = toArrival({ tenant: 0, items: [], key: undefined, body: 0 }, offset)
+      if (!("command" in received)) throw new Error("not a command")
+      return { ...received, command: { ...received.command, kind: "trace", traces: operations } }
+    }
+    const whole = traces(0, startExecution("over"), { ...endExecution("over"), index: 1 })
+    const running = traces(1, startExecution("runs"))
+    for (const [hasStore, forgotten] of [
+      [true, 3],
+      [false, 0]
+    ] as const) {
+      const changelog = new Changelog()
+      const state = emptyState(0, 1, windows)
+      for (const received of [whole, running]) {
+        const changes = step(state, [received], { ...checkpointSigner, hasStore }, NOW)
+        const ends = endsAfter(state, changes)
+        changelog.write(stateRecords(state, changes, ends))
+        advance(state, changes, ends)
+      }
+      assert.strictEqual(state.traces.size, 4)
+      assert.strictEqual(state.tracesForgotten, 0)
+      const restarted = changelog.restart()
+      assert.strictEqual(restarted.tracesForgotten, forgotten)
+      assert.strictEqual(restarted.traces.execution(TENANTS[0]!, "over") === undefined, hasStore)
+      assert.isDefined(restarted.traces.execution(TENANTS[0]!, "runs"))
+      // A snapshot of the state, or an eviction, must not take it back.
+      const snapshotted = new Changelog()
+      snapshotted.write(snapshot(state))
+      assert.strictEqual(snapshotted.restart().tracesForgotten, forgotten)
+    }
   })
 
   it("keeps each tenant's chain the same whatever the other tenants do in between", () => {

@@ -9,7 +9,7 @@ import {
   type TraceCommand
 } from "../../../src/actors/sequencer/traces/MissingExecutions.ts"
 import { type EventMark, TraceDraft } from "../../../src/actors/sequencer/traces/TraceDraft.ts"
-import { traceRecords } from "../../../src/actors/sequencer/traces/TraceRecords.ts"
+import { traceRecords, unloggedUpTo } from "../../../src/actors/sequencer/traces/TraceRecords.ts"
 import { type EvictionLimits, TraceState } from "../../../src/actors/sequencer/traces/TraceState.ts"
 import { applyTraces, type TraceOutcome } from "../../../src/actors/sequencer/traces/TraceStep.ts"
 import type { Head } from "../../../src/domain/chain/Chains.ts"
@@ -222,6 +222,10 @@ export class Partition {
   readonly #changelog = new Map<string, Buffer>()
   readonly #window = new Map<string, EventMark>()
   #next = 0
+  /** Offset up to which the changelog does not have all executions. */
+  #unlogged = 0
+  /** Offset that the store has to show before it is asked. */
+  #forgotten = 0
 
   get changelogSize(): number {
     return this.#changelog.size
@@ -237,7 +241,7 @@ export class Partition {
     if (moment.restart) this.restart()
     if (moment.evict !== "nothing") this.evict(moment.evict === "everything")
     const unloaded = this.#load(missingExecutionsOf(this.state, commands), moment.loadFails)
-    const draft = new TraceDraft(this.state, this.heads, this.now, unloaded)
+    const draft = new TraceDraft(this.state, this.heads, this.now, { unloaded, hasStore: true })
     const applied = commands.map((one) => {
       const done = applyTraces(draft, one, (key) => this.#window.get(key))
       draft.takeOver(done.command)
@@ -251,6 +255,7 @@ export class Partition {
     })
     const firstOffset = this.#next
     this.#write(traceRecords(draft, firstOffset))
+    this.#unlogged = Math.max(this.#unlogged, unloggedUpTo(draft, firstOffset))
     for (const [index, { body }] of draft.facts.entries()) {
       this.bodies.push(body)
       this.#rows.push({ offset: firstOffset + index, fact: parseFact(body)!, body })
@@ -275,6 +280,7 @@ export class Partition {
 
   restart(): void {
     this.state = new TraceState()
+    this.#forgotten = this.#unlogged
     // Compaction keeps the last record of each key; that of a span may come before its execution's.
     for (const [key, value] of [...this.#changelog].reverse()) this.state.replay(key, value)
   }
@@ -313,6 +319,7 @@ export class Partition {
     if (wanted.executions.length + wanted.spans.length === 0) return nothing
     this.loads += 1
     if (fails) return wanted
+    this.visible = Math.max(this.visible, this.#forgotten)
     const shown = this.#rows.filter(({ offset }) => offset < this.visible)
     const found = new Map<string, Array<StoredRow>>()
     for (const row of shown) {

@@ -116,9 +116,9 @@ export class ExecutionCache {
           if (this.#progress.rebuilding) return []
           const leaving = traces.evictable(this.#progress.traces_next, now, IDLE_MICROS)
           if (leaving.length === 0) return []
-          const { forgotten, records } = traces.evict(leaving)
+          const { forgotten, records, size } = traces.evict(leaving)
           // The limit of one eviction: there may be more, so look again with the next chunk.
-          if (records.length >= EVICTED_ENTRIES_MAX) this.#lookedAt = 0
+          if (size >= EVICTED_ENTRIES_MAX) this.#lookedAt = 0
           this.#state.tracesForgotten = Math.max(this.#state.tracesForgotten, forgotten)
           return records
         })

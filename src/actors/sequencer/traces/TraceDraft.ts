@@ -49,6 +49,15 @@ export interface TraceChanges {
   /** The ends of the chains that have grown. */
   readonly heads: ReadonlyMap<string, Head>
   readonly entries: Iterable<ExecutionEntry>
+  readonly hasStore: boolean
+}
+
+/** What is known of the store when a chunk begins. */
+export interface TraceContext {
+  /** Executions and spans that it was asked for in vain. */
+  readonly unloaded?: MissingExecutions
+  /** It answers for executions that are neither in memory nor in the changelog. */
+  readonly hasStore?: boolean
 }
 
 /** A fact of which the draft knows the execution and the number. */
@@ -78,6 +87,7 @@ export class TraceDraft implements TraceMemory, TraceChanges {
   /** Canonical time of the chunk. */
   readonly now: string
   readonly nowMicros: number
+  readonly hasStore: boolean
   readonly #state: TraceState
   readonly #stateHeads: ReadonlyMap<string, Head>
   readonly #unloadedExecutions: ReadonlySet<string>
@@ -85,17 +95,17 @@ export class TraceDraft implements TraceMemory, TraceChanges {
   readonly #entries = new Map<string, ExecutionEntry>()
   readonly #executionOf = new Map<string, string>()
 
-  /** `unloaded` is what was missing and could not be loaded. */
   constructor(
     state: TraceState,
     heads: ReadonlyMap<string, Head>,
     now: string,
-    unloaded: MissingExecutions = NOTHING_MISSING
+    { hasStore = false, unloaded = NOTHING_MISSING }: TraceContext = {}
   ) {
     this.#state = state
     this.#stateHeads = heads
     this.now = now
     this.nowMicros = microsOf(now)
+    this.hasStore = hasStore
     this.#unloadedExecutions = keysOf(unloaded.executions)
     this.#unloadedSpans = keysOf(unloaded.spans)
   }

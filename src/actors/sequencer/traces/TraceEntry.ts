@@ -17,7 +17,7 @@ type Mutable<A> = { -readonly [Name in keyof A]: A[Name] }
 
 /** Where the changelog has an execution. */
 export type Logged =
-  /** Nowhere: it was loaded and has not changed since. */
+  /** Nowhere: it was loaded, or came and ended in one chunk, and has not changed since. */
   | "nowhere"
   /** What has changed since it was loaded; the rest is in the store. */
   | "in part"
@@ -94,6 +94,11 @@ export class ExecutionEntry {
     )
     entry.lastFact = this.lastFact
     return entry
+  }
+
+  /** True in a chunk that has made the execution. */
+  get isNew(): boolean {
+    return this.#below === undefined
   }
 
   span(id: string): StoredSpan | undefined {

@@ -42,6 +42,24 @@ const executionRecord = (entry: ExecutionEntry, lastOffset: number): StateRecord
 /** What a chunk has changed in executions; see TraceDraft. */
 export interface TraceEntryChanges {
   readonly entries: Iterable<ExecutionEntry>
+  /** The store answers for executions that are neither in memory nor in the changelog. */
+  readonly hasStore: boolean
+}
+
+/**
+ * True for executions that came and ended within a chunk: the changelog never has them. They stay
+ * in memory until the store shows them; after a restart they are looked for there.
+ */
+export const staysUnlogged = ({ hasStore }: TraceEntryChanges, entry: ExecutionEntry): boolean =>
+  hasStore && entry.isNew && entry.header.status !== "RUNNING"
+
+/** Offset after the last fact of those; 0 if there are none. */
+export const unloggedUpTo = (changes: TraceEntryChanges, firstOffset: number): number => {
+  let end = 0
+  for (const entry of changes.entries) {
+    if (staysUnlogged(changes, entry)) end = Math.max(end, firstOffset + entry.lastFact + 1)
+  }
+  return end
 }
 
 /** The records of `alk.state` for a chunk whose first fact is at `firstOffset`. */
@@ -51,7 +69,7 @@ export const traceRecords = (
 ): ReadonlyArray<StateRecord> => {
   const records: Array<StateRecord> = []
   for (const entry of changes.entries) {
-    if (entry.lastFact === -1) continue
+    if (entry.lastFact === -1 || staysUnlogged(changes, entry)) continue
     records.push(executionRecord(entry, firstOffset + entry.lastFact))
     for (const [id, span] of entry.spans) {
       records.push({ key: spanKey(entry, id), value: JSON.stringify(span) })

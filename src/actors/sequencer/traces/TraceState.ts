@@ -7,7 +7,13 @@ import type { StateRecord } from "../../../domain/records/StateRecords.ts"
 import { parseFact } from "../../../domain/traces/TraceFact.ts"
 import type { LoadedExecution } from "../../../ports/TraceStore.ts"
 import { ExecutionEntry } from "./TraceEntry.ts"
-import { recordsOf, StagedTraces, type TraceEntryChanges, tombstonesOf } from "./TraceRecords.ts"
+import {
+  recordsOf,
+  StagedTraces,
+  staysUnlogged,
+  type TraceEntryChanges,
+  tombstonesOf
+} from "./TraceRecords.ts"
 
 /** Executions and spans in memory, per partition; about 500 bytes each. */
 const TRACE_ENTRIES_MAX = 250_000
@@ -44,6 +50,8 @@ export interface Eviction {
   readonly records: ReadonlyArray<StateRecord>
   /** Offset on `alk.traces` after the last fact of what has left; 0 if nothing has. */
   readonly forgotten: number
+  /** Executions and spans that have left. */
+  readonly size: number
 }
 
 /** Bounds of eviction, for tests to make small. */
@@ -162,18 +170,20 @@ export class TraceState {
   /** Forget executions that `evictable` has named. */
   evict(entries: ReadonlyArray<ExecutionEntry>): Eviction {
     const records: Array<StateRecord> = []
+    const before = this.size
     let forgotten = 0
     for (const entry of entries) {
       this.#remove(entry)
       forgotten = Math.max(forgotten, entry.header.last_offset + 1)
       records.push(...tombstonesOf(entry))
     }
-    return { records, forgotten }
+    return { records, forgotten, size: before - this.#size }
   }
 
   /** Take over what a chunk has changed, once it is committed. */
   advance(changes: TraceEntryChanges, firstOffset: number): void {
     for (const changed of changes.entries) {
+      const isUnlogged = staysUnlogged(changes, changed)
       const hasFacts = changed.lastFact !== -1
       if (hasFacts) {
         changed.header.last_offset = firstOffset + changed.lastFact
@@ -182,6 +192,10 @@ export class TraceState {
       }
       const known = this.execution(changed.tenantId, changed.executionId)
       if (known === undefined) {
+        if (isUnlogged) {
+          changed.header.logged = "nowhere"
+          changed.unlogged = new Set(changed.spans.keys())
+        }
         this.#insert(changed)
         continue
       }

@@ -239,7 +239,7 @@ describe("a loaded execution", () => {
     memory.restart()
     const wanted = missingExecutionsOf(memory.state, [command(TENANT, [endSpan("c")])])
     assert.deepStrictEqual(wanted, { executions: [{ tenantId: TENANT, id: "e" }], spans: [] })
-    const unloaded = new TraceDraft(memory.state, new Map(), NOW, wanted)
+    const unloaded = new TraceDraft(memory.state, new Map(), NOW, { unloaded: wanted })
     assert.isTrue(unloaded.namesUnloaded(command(TENANT, [endSpan("c")])))
     assert.isTrue(unloaded.namesUnloaded(command(TENANT, [startSpan("e", "d")])))
     assert.isFalse(unloaded.namesUnloaded(command(TENANT, [startExecution("f")])))

@@ -474,6 +474,49 @@ describe("a command", () => {
     assert.deepStrictEqual(outcomes(fine!), ["created"])
   })
 
+  it("with a whole execution leaves nothing in the changelog, and is known after a restart", () => {
+    const whole = [
+      startExecution("e"),
+      startSpan("e", "a"),
+      addNamedEvent(TENANT, "a", "event", "llm.response"),
+      endSpan("a"),
+      endExecution("e")
+    ]
+    for (const evicted of [false, true]) {
+      const partition = new Partition()
+      assert.deepStrictEqual(new Set(outcomes(partition.run(...whole))), new Set(["created"]))
+      assert.strictEqual(partition.changelogSize, 0)
+      if (evicted) {
+        partition.show()
+        partition.evict(false)
+        assert.strictEqual(partition.evictions, 1)
+        assert.strictEqual(partition.changelogSize, 0)
+      }
+      // The store shows none of it yet: nobody may start the execution a second time.
+      partition.restart()
+      assert.deepStrictEqual(new Set(outcomes(partition.run(...whole))), new Set(["existing"]))
+      assert.deepStrictEqual(outcomes(partition.run(startSpan("e", "late"))), ["already_ended"])
+      assert.deepStrictEqual(outcomes(partition.run(erase("e"))), ["created"])
+      // What has changed since is in the changelog, and the rest is loaded.
+      assert.strictEqual(partition.changelogSize, 1)
+      partition.restart()
+      assert.deepStrictEqual(outcomes(partition.run(erase("e"))), ["existing"])
+      assert.strictEqual(partition.view("e").execution!.status, "COMPLETED")
+    }
+  })
+
+  it("with an execution that goes on leaves all of it in the changelog", () => {
+    const partition = new Partition()
+    partition.run(startExecution("e"), startSpan("e", "a"), endSpan("a"))
+    assert.strictEqual(partition.changelogSize, 3)
+    partition.run(endExecution("e"))
+    assert.strictEqual(partition.changelogSize, 3)
+    partition.restart()
+    const { loads } = partition
+    assert.deepStrictEqual(outcomes(partition.run(endExecution("e"))), ["existing"])
+    assert.strictEqual(partition.loads, loads)
+  })
+
   it("on which the step throws has changed nothing", () => {
     const draft = new TraceDraft(new TraceState(), new Map(), NOW)
     const find = () => undefined
