@@ -158,17 +158,26 @@ const searchCondition = (q: string, bind: Parameters, marks: Marks): string => {
 export const isUnindexed = ({ actorId, metadata, q, resourceId }: EventFilter): boolean =>
   metadata.length === 0 && [actorId, q, resourceId].every((value) => value === undefined)
 
+/** True if the filter is about more than places in the chain. */
+export const isOfColumns = ({ fromSequence, toSequence, ...filter }: EventFilter): boolean =>
+  filter.metadata.length > 0
+  || Object.entries(filter).some(([name, value]) => name !== "metadata" && value !== undefined)
+
+/** Chains begin with 1: what is stored below is no event, and verification reports it. */
+const IS_EVENT = "sequence_number >= 1"
+export const IS_NO_EVENT: string = `NOT (${IS_EVENT})`
+
 /** The rows of the tenant in the table that satisfy the filter; reads no column that is patched. */
 export const filterCondition = (
   table: string,
   tenantId: string,
   filter: EventFilter,
-  bind: Parameters
+  bind: Parameters,
+  isEvent: string = IS_EVENT
 ): string => {
-  // Chains begin with 1: what is stored below is no event, and verification reports it.
   const tenant = bind.tenant(tenantId)
   const marks = marksOf(table, tenant)
-  const conditions = [tenant, "sequence_number >= 1"]
+  const conditions = [tenant, isEvent]
   for (const {
     filter: { key },
     name

@@ -1035,6 +1035,17 @@ export const storeContract = <E>(
             const query = { tenantId: "copied", filter: { metadata: [] }, order: "asc" } as const
             const page = yield* store.page({ ...query, offset: 0, limit: 10 }, false)
             assert.deepStrictEqual(page, { bodies: textsOf(events), total: 3 })
+            const [{ actor }] = events as [AuditEvent]
+            const filters: ReadonlyArray<Partial<EventFilter>> = [
+              { actorType: actor.type },
+              { actorId: actor.id }
+            ]
+            for (const filter of filters) {
+              const expected = events.filter((event) =>
+                matches({ ...emptyFilter, ...filter }, event)
+              )
+              assert.strictEqual((yield* found("copied", filter)).total, expected.length)
+            }
             const chunks = yield* Stream.runCollect(store.scan(query, false))
             assert.deepStrictEqual(chunks.flat(), textsOf(events))
             const stats = yield* store.stats(
