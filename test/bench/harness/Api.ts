@@ -107,9 +107,11 @@ export class Api {
   async settled(receipt: string): Promise<void> {
     const until = performance.now() + RECEIPT_WAIT_MS
     for (;;) {
-      const body = await this.json(`/v1/receipts/${receipt}`)
-      if (body.status === "committed" && body.rejected === 0) return
-      if (body.status !== "pending") throw new Error(`receipt: ${JSON.stringify(body)}`)
+      // A process that is too busy to look says so with 503.
+      const { status, text } = await this.call(`/v1/receipts/${receipt}`)
+      const body = JSON.parse(text)
+      if (status === 200 && body.status === "committed" && body.rejected === 0) return
+      if (status !== 503 && body.status !== "pending") throw new Error(`receipt: ${status} ${text}`)
       if (performance.now() > until) throw new Error(`receipt ${receipt} is still pending`)
       await sleep(RECEIPT_POLL_MS)
     }

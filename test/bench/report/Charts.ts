@@ -16,7 +16,8 @@ const FILE_PARTS: Readonly<Record<Unit, string>> = {
   ms: "milliseconds",
   s: "seconds",
   µs: "microseconds",
-  MB: "megabytes"
+  MB: "megabytes",
+  streams: "streams"
 }
 
 const barOf = (figure: Figure) => {

@@ -18,6 +18,7 @@ export type Unit =
   | "s"
   | "µs"
   | "MB"
+  | "streams"
 
 const HIGHER_IS_BETTER = /\/s$|^ratio$/
 
