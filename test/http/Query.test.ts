@@ -161,6 +161,42 @@ describe("reading back", () => {
     assert.strictEqual(await total("id=theirs"), 0)
   })
 
+  it("filters by an expression, in lists, tables and statistics", async () => {
+    const whereOf = (where: string) => `where=${encodeURIComponent(where)}`
+    const cases: ReadonlyArray<readonly [where: string, total: number]> = [
+      ["action:document.read", 13],
+      ["action:document.* outcome:success,failure,error", COUNT],
+      ["actor:user_0 outcome:success", 9],
+      ["sequence_number>=3 sequence_number<=5", 3],
+      ["NOT sequence_number<=3", COUNT - 3],
+      ["metadata.n:7 OR metadata.n:8", 2],
+      ["metadata.n>=7 metadata.n<10", 3],
+      ["timestamp<2026-01-01", 0],
+      ["timestamp:2026-01-01", COUNT],
+      ['"DOC 24"', 1]
+    ]
+    for (const [where, total] of cases) {
+      const { body } = await get(`/v1/events?${whereOf(where)}`)
+      assert.strictEqual(body.total, total, where)
+      const stats = await get(`/v1/events/stats?${whereOf(where)}`)
+      assert.strictEqual(stats.body.total, total, where)
+      const lines = await get(`/v1/events?${whereOf(where)}`, {
+        headers: { accept: "application/x-ndjson" }
+      })
+      assert.strictEqual(lines.text.split("\n").length - 1, total, where)
+    }
+    const both = await get(`/v1/events?action=document.read&${whereOf("sequence_number<=4")}`)
+    assert.isAbove(both.body.total, 0)
+    assert.isBelow(both.body.total, 4)
+  })
+
+  it("names the column of what is wrong with an expression", async () => {
+    const answer = await get(`/v1/events?where=${encodeURIComponent("outcome:no")}`)
+    assert.strictEqual(answer.status, 400)
+    assert.strictEqual(answer.body.error.field, "where")
+    assert.include(answer.body.error.message, "column 9: outcome is one of success, failure, error")
+  })
+
   it("streams every match as NDJSON, paging ignored, order kept", async () => {
     const answer = await get("/v1/events?page=2&page_size=3&order=asc", {
       headers: { accept: "application/x-ndjson" }

@@ -79,7 +79,13 @@ describe("a share link", () => {
     const { body, headers, status } = await create({
       from: "2026-01-01T02:00:00+02:00",
       to: null,
-      filters: { actor_id: "user_1", outcome: "success", to_sequence: 4, "metadata.n": "1" },
+      filters: {
+        actor_id: "user_1",
+        outcome: "success",
+        to_sequence: 4,
+        "metadata.n": "1",
+        where: "timestamp>=2026-01-01 -metadata.x:*"
+      },
       max_uses: 3,
       label: "for the auditor"
     })
@@ -95,7 +101,13 @@ describe("a share link", () => {
       label: "for the auditor",
       from: "2026-01-01T00:00:00.000000Z",
       to: null,
-      filters: { actor_id: "user_1", outcome: "success", to_sequence: "4", "metadata.n": "1" },
+      filters: {
+        actor_id: "user_1",
+        outcome: "success",
+        to_sequence: "4",
+        "metadata.n": "1",
+        where: "timestamp>=2026-01-01T00:00:00.000000Z NOT metadata.x:*"
+      },
       created_by: "key_read",
       max_uses: 3,
       uses: 0
@@ -214,6 +226,7 @@ describe("a share link that can't be made", () => {
     [{ to: 4711 }, "to"],
     [{ from: ["2026-01-01T00:00:00Z"] }, "from"],
     [{ filters: [] }, "filters"],
+    [{ filters: { where: "outcome:no" } }, "filters.where"],
     [{ filters: "actor_id=1" }, "filters"],
     [{ filters: { actor: "user_1" } }, "filters.actor"],
     [{ filters: { page: 1 } }, "filters.page"],

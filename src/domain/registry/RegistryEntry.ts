@@ -56,7 +56,8 @@ const Filter = Schema.Struct({
   fromSequence: optional(natural("Inclusive bound.")),
   toSequence: optional(natural("Inclusive bound.")),
   metadata: Schema.Array(Schema.Struct({ path: Schema.String, value: Schema.String })),
-  q: optional(Schema.String)
+  q: optional(Schema.String),
+  where: optional(Schema.String)
 }).annotate({ identifier: "EventFilter", description: "Conditions, combined with AND." })
 
 /** A link that lets its bearer fetch one document; what it covers was fixed when it was made. */

@@ -2,12 +2,17 @@
  * The parameters that narrow events, shared by the list, the statistics and the stream, and their
  * translation into the domain's filter. Knows nothing of how a filter is applied.
  */
+import { Result } from "effect"
 import {
   type FilterField,
   type FilterValue,
   filterFields
 } from "../../domain/events/EventFields.ts"
 import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
+import { WHERE_LENGTH_MAX } from "../../domain/events/where/Expression.ts"
+import { WhereError } from "../../domain/events/where/Parse.ts"
+import { fixedWhere } from "../../domain/events/where/Where.ts"
+import { currentTime } from "../../domain/Timestamp.ts"
 import { invalid } from "../messages/ApiError.ts"
 import {
   choiceParameter,
@@ -34,6 +39,28 @@ const exactParameters = Object.fromEntries(
   ])
 ) as unknown as ExactParameters
 
+const whereText = textParameter({
+  description:
+    "An expression, combined with the other filters: `outcome:failure,error actor:u_1* "
+    + 'metadata.amount>10000 -action:login.* "free text"`. Conditions combine with AND, OR, NOT and '
+    + "brackets; docs/query.md has the grammar.",
+  example: "outcome!=success timestamp>=-24h",
+  maxLength: WHERE_LENGTH_MAX
+})
+
+/** The value is the expression with the times that it means now. */
+const whereParameter: Parameter<string> = {
+  ...whereText,
+  parse: (text) => {
+    try {
+      return Result.succeed(fixedWhere(text, currentTime()))
+    } catch (error) {
+      if (error instanceof WhereError) return Result.fail(error.message)
+      throw error
+    }
+  }
+}
+
 /** Every condition but those on metadata. */
 export const filterParameters = {
   ...exactParameters,
@@ -52,7 +79,8 @@ export const filterParameters = {
       "Case-insensitive substring of action, actor.id, actor.email, resource.id, resource.type, "
       + "resource.name or any string in metadata.",
     maxLength: SEARCH_LENGTH_MAX
-  })
+  }),
+  where: whereParameter
 }
 
 /** What a route says of a filter, where it has none because it covers every event of a range. */
@@ -81,13 +109,21 @@ export const toFilter = (
   values: FilterValues,
   metadata: ReadonlyArray<MetadataCondition>
 ): EventFilter => {
-  const { action, from, from_sequence: fromSequence, q, to, to_sequence: toSequence } = values
+  const {
+    action,
+    from,
+    from_sequence: fromSequence,
+    q,
+    to,
+    to_sequence: toSequence,
+    where
+  } = values
   refuseInverted(["from", "to"], from, to)
   refuseInverted(["from_sequence", "to_sequence"], fromSequence, toSequence)
   const exact = Object.fromEntries(
     filterFields.map(({ filter: { key }, name }) => [key, values[name]])
   )
-  const given = Object.entries({ ...exact, from, to, fromSequence, toSequence, q }).filter(
+  const given = Object.entries({ ...exact, from, to, fromSequence, toSequence, q, where }).filter(
     ([name, value]) => value !== undefined && name !== "action"
   )
   return {

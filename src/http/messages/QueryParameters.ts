@@ -4,11 +4,11 @@
  */
 import { Result } from "effect"
 import { defined } from "../../domain/Defined.ts"
+import type { MetadataCondition } from "../../domain/events/EventFilter.ts"
 import {
   METADATA_PATH_SEGMENTS_MAX,
-  type MetadataCondition,
   metadataPathSegments
-} from "../../domain/events/EventFilter.ts"
+} from "../../domain/events/MetadataPath.ts"
 import { parseTimestamp } from "../../domain/Timestamp.ts"
 import { invalid } from "./ApiError.ts"
 import { whatWasMeant } from "./UnknownParameter.ts"

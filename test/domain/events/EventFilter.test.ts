@@ -2,14 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { AuditEvent } from "../../../src/domain/events/AuditEvent.ts"
+import { type EventFilter, emptyFilter, matches } from "../../../src/domain/events/EventFilter.ts"
 import {
-  type EventFilter,
-  emptyFilter,
   METADATA_PATH_SEGMENTS_MAX,
-  matches,
-  metadataPathCandidates,
-  searchText
-} from "../../../src/domain/events/EventFilter.ts"
+  metadataPathCandidates
+} from "../../../src/domain/events/MetadataPath.ts"
+import { searchText } from "../../../src/domain/events/SearchText.ts"
 import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
 
 const event: AuditEvent = {

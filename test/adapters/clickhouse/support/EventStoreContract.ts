@@ -19,6 +19,8 @@ import {
   matches
 } from "../../../../src/domain/events/EventFilter.ts"
 import { faultOf, recompute } from "../../../../src/domain/events/HashChain.ts"
+import type { Expression } from "../../../../src/domain/events/where/Expression.ts"
+import { printWhere } from "../../../../src/domain/events/where/Print.ts"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
 import {
   type EventPageQuery,
@@ -33,7 +35,7 @@ import {
 } from "../../../../src/ports/TopicRows.ts"
 import { runs } from "../../../support/Runs.ts"
 import { Chain } from "../../../verify/support/Chains.ts"
-import { anyEvents, anyFilter } from "./Generators.ts"
+import { anyEvents, anyFilter, anyWhere } from "./Generators.ts"
 import { hostileTexts } from "./HostileTexts.ts"
 import {
   bodyOf,
@@ -384,6 +386,38 @@ export const storeContract = <E>(
                   events.filter((event) => matches(filter, event))
                 )
               )
+            ),
+            { seed, numRuns: runs(filters) }
+          )
+        )
+      })
+    )
+
+    it.effect("means the same by an expression as the domain does, in rows of both forms", () =>
+      Effect.gen(function* () {
+        const seed = Math.floor(Math.random() * 2 ** 31)
+        const [samples = []] = fc.sample(anyEvents, { seed, numRuns: 1 })
+        const tenants = ["where-columns", "where-bytes"] as const
+        const chains = new Map(
+          tenants.map((tenant) => [
+            tenant,
+            samples.map((sample, index) => storedEvent(tenant, index + 1, sample))
+          ])
+        )
+        yield* stored(chains.get("where-columns")!, 41)
+        yield* keptAsBytes(chains.get("where-bytes")!, 42)
+        const context = yield* Effect.context<EventStore>()
+        const law = (expression: Expression) =>
+          Effect.forEach(tenants, (tenant) => {
+            const where = printWhere(expression)
+            const filter = { ...emptyFilter, where }
+            const expected = chains.get(tenant)!.filter((event) => matches(filter, event))
+            return assertFinds(tenant, { where }, expected)
+          })
+        yield* Effect.promise(() =>
+          fc.assert(
+            fc.asyncProperty(anyWhere, (expression) =>
+              Effect.runPromiseWith(context)(Effect.asVoid(law(expression)))
             ),
             { seed, numRuns: runs(filters) }
           )

@@ -4,7 +4,8 @@
  */
 import fc from "fast-check"
 import type { EventFilter } from "../../../../src/domain/events/EventFilter.ts"
-import type { Sample } from "./StoredBodies.ts"
+import { expressionOver } from "../../../domain/events/where/Expressions.ts"
+import { type Sample, timeAt } from "./StoredBodies.ts"
 
 const keys = ["a", "b", "c", "a.b", "b.c", "a.b.c", "", "__proto__", "length", '"', "é"]
 const texts = [
@@ -116,6 +117,14 @@ const value = fc.oneof(
   number.map((number) => String(number)),
   fc.constantFrom(...texts, ...parts)
 )
+
+/** Expressions of `where`; an empty path names nothing. */
+export const anyWhere = expressionOver({
+  text: fc.oneof(text, fc.constantFrom(...parts)),
+  path: path.filter((one) => one !== ""),
+  number,
+  time: fc.nat({ max: 220 }).map((index) => timeAt(index))
+})
 
 export const anyFilter: fc.Arbitrary<EventFilter> = fc
   .record({

@@ -1,0 +1,151 @@
+/** Conditions on values in metadata, as ClickHouse conditions. */
+import type { MetadataCondition } from "../../../domain/events/EventFilter.ts"
+import {
+  metadataPathCandidates,
+  metadataPathSegments
+} from "../../../domain/events/MetadataPath.ts"
+import type { Question } from "../../../domain/events/where/Expression.ts"
+import { quote } from "../../../domain/json/CanonicalJson.ts"
+import { NESTING_MAX } from "../../../domain/json/StrictJson.ts"
+import { withFloatDigits } from "../client/JsonColumns.ts"
+import type { Parameters } from "../client/Parameters.ts"
+import type { Marks } from "./Marks.ts"
+import { holding } from "./SearchSql.ts"
+
+/** Numbers that ClickHouse prints as RFC 8785 does, so that their text is found in the column. */
+const PLAIN_NUMBER = /^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,10})?$/
+const PLAIN_NUMBER_MIN = 0.001
+
+/** Characters that no writer of JSON escapes. */
+const UNESCAPED_RUN = /[^"\\/\u0000-\u001f\u007f\u2028\u2029]+/g
+
+const longestRun = (value: string): string =>
+  (value.match(UNESCAPED_RUN) ?? []).reduce(
+    (longest, run) => (run.length > longest.length ? run : longest),
+    ""
+  )
+
+/** The number whose RFC 8785 text is `value`. */
+const numberOf = (value: string): number | undefined => {
+  const number = Number(value)
+  return Number.isFinite(number) && String(number) === value ? number : undefined
+}
+
+/**
+ * JSON texts that `value` matches: the string, and the number, boolean or null written like it. A
+ * run of digits beyond 64 bits is made a double as in the column.
+ */
+const matchingTexts = (value: string): ReadonlyArray<string> => [
+  JSON.stringify(value),
+  ...(value === "true" || value === "false" || value === "null" ? [value] : []),
+  ...(numberOf(value) === undefined ? [] : [/^-?[0-9]{19,}$/.test(value) ? `${value}e0` : value])
+]
+
+/**
+ * A text that every row which matches holds in its metadata column; it spares the parser most rows.
+ * Empty where there is none.
+ */
+const neededText = (value: string): string => {
+  const number = numberOf(value)
+  const plain =
+    number === undefined
+    || number === 0
+    || (PLAIN_NUMBER.test(value) && Math.abs(number) >= PLAIN_NUMBER_MIN)
+  return plain ? longestRun(value) : ""
+}
+
+/** Tokens of a condition at most: more of them narrow it down no further. */
+const TOKENS_MAX = 8
+
+/**
+ * The condition that a text is in the column as a whole value. Its words are words of the column,
+ * which the index has, while a part of a word has to be sought in all of them.
+ */
+const holdingValue = (column: string, text: string, bind: Parameters): string => {
+  const words = text.match(/[\w\u0080-\uffff]+/g) ?? []
+  const tokens = [...new Set(words)].filter((word) => /^[A-Za-z0-9]+$/.test(word))
+  if (tokens.length === 0) return holding(column, text, bind)
+  return [
+    ...tokens.slice(0, TOKENS_MAX).map((token) => `hasToken(${column}, '${token}')`),
+    `position(${column}, ${bind.string(text)}) > 0`
+  ].join(" AND ")
+}
+
+/** Metadata that simdjson reads, see withFloatDigits; what was taken from the bytes of a row is so. */
+const READABLE = `if(body = '' AND match(metadata, '[0-9]{19}'), ${withFloatDigits("metadata")}, metadata)`
+
+/** The value at the first path that exists, as JSON; empty if none does. */
+const firstFound = (path: string, bind: Parameters): string | undefined => {
+  const found = metadataPathCandidates(path).map(
+    (keys) => `JSONExtractRaw(${READABLE}, ${keys.map((key) => bind.string(key)).join(", ")})`
+  )
+  return found.length > 1 ? `arrayFirst(text -> text != '', [${found.join(", ")}])` : found[0]
+}
+
+/**
+ * The elements of the array in `text` and of the arrays in it. Each turn opens one level, so as
+ * many as there are brackets are enough; most arrays have one.
+ */
+const elements =
+  "arrayFold((found, level) -> arrayFlatten(arrayMap(element ->"
+  + ` if(startsWith(element, '['), JSONExtractArrayRaw(${withFloatDigits("element")}), [element]),`
+  + ` found)), range(least(countSubstrings(text, '['), ${NESTING_MAX})), [text])`
+
+export const metadataCondition = (
+  { path, value }: MetadataCondition,
+  bind: Parameters,
+  marks: Marks
+): string => {
+  const found = firstFound(path, bind)
+  if (found === undefined) return "false"
+  // Written by the function that writes the column's values, so equal values are equal texts.
+  const wanted = matchingTexts(value)
+    .map((text) => `JSONExtractRaw(${bind.string(`{"v":${text}}`)}, 'v')`)
+    .join(", ")
+  const needed = neededText(value)
+  const prefilter =
+    needed === ""
+      ? "metadata != ''"
+      : needed === value
+        ? holdingValue("metadata", needed, bind)
+        : holding("metadata", needed, bind)
+  return (
+    `${prefilter} AND ${marks.unless()} AND arrayExists(text -> if(startsWith(text, '['),`
+    + ` hasAny(${elements}, [${wanted}]),`
+    + ` has([${wanted}], text)), [${found}])`
+  )
+}
+
+/** A text that every row with a value at the path holds in its metadata: a piece of its last key. */
+const keyHeld = (path: string, bind: Parameters): string => {
+  const needed = longestRun(metadataPathSegments(path).at(-1)!)
+  return needed === "" ? "metadata != ''" : holding("metadata", needed, bind)
+}
+
+/** Whether an element, as JSON, answers the question. */
+const elementHolds = (question: Exclude<Question, { readonly is: string }>, bind: Parameters) => {
+  if ("exists" in question) return "element != ''"
+  if ("startsWith" in question) {
+    const wanted = `JSONExtractRaw(${bind.string(`{"v":${quote(question.startsWith)}}`)}, 'v')`
+    return `startsWith(element, substring(${wanted}, 1, length(${wanted}) - 1))`
+  }
+  const wanted = `CAST(${bind.string(question.value)} AS Float64)`
+  const number = `JSONExtractFloat(${withFloatDigits("element")})`
+  return `match(element, '^-?[0-9]') AND ${number} ${question.sign} ${wanted}`
+}
+
+/** The condition that a value at the path, or an element of a list there, answers the question. */
+export const metadataHolds = (
+  path: string,
+  question: Exclude<Question, { readonly is: string }>,
+  bind: Parameters,
+  marks: Marks
+): string => {
+  const found = firstFound(path, bind)
+  if (found === undefined) return "false"
+  const values = "exists" in question ? "[text]" : `if(startsWith(text, '['), ${elements}, [text])`
+  return (
+    `${keyHeld(path, bind)} AND ${marks.unless()} AND arrayExists(text ->`
+    + ` arrayExists(element -> ${elementHolds(question, bind)}, ${values}), [${found}])`
+  )
+}

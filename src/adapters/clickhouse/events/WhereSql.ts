@@ -1,0 +1,92 @@
+/** An expression of `where` as a ClickHouse condition that means the same as Matches.ts in the domain. */
+
+import type {
+  Condition,
+  Expression,
+  Question,
+  WhereField
+} from "../../../domain/events/where/Expression.ts"
+import { quote } from "../../../domain/json/CanonicalJson.ts"
+import { readable } from "../client/JsonColumns.ts"
+import type { Parameters } from "../client/Parameters.ts"
+import type { Marks } from "./Marks.ts"
+import { metadataCondition, metadataHolds } from "./MetadataSql.ts"
+import { searchCondition } from "./SearchSql.ts"
+
+/** A JSON text without its last quote: how the texts of all strings begin that begin with it. */
+const jsonPrefix = (text: string): string => quote(text).slice(0, -1)
+
+/**
+ * A detail of the event that a column holds as JSON, empty where it is absent. A row that keeps its
+ * bytes has it there only.
+ */
+const detailHolds = (
+  field: "actor_email" | "resource_name",
+  question: Question,
+  bind: Parameters,
+  marks: Marks
+): string => {
+  const path = field === "actor_email" ? "'actor', 'email'" : "'resource', 'name'"
+  const inBytes = `JSONExtractRaw(${readable("body")}, ${path})`
+  const asText = `JSONExtractString(${readable("body")}, ${path})`
+  const [ofColumn, ofBytes] = ((): readonly [string, string] => {
+    if ("is" in question) {
+      const { is } = question
+      return [
+        `${field} = ${bind.string(quote(is))}`,
+        `(${inBytes} != '' AND ${asText} = ${bind.string(is)})`
+      ]
+    }
+    if ("startsWith" in question) {
+      const { startsWith } = question
+      return [
+        `startsWith(${field}, ${bind.string(jsonPrefix(startsWith))})`,
+        `(${inBytes} != '' AND startsWith(${asText}, ${bind.string(startsWith)}))`
+      ]
+    }
+    return [`${field} != ''`, `${inBytes} != ''`]
+  })()
+  return `(if(body = '', ${ofColumn}, ${ofBytes}) AND ${marks.unless()})`
+}
+
+const ofNumber = (field: WhereField, question: Question, value: (text: string) => string) => {
+  if ("is" in question) return `${field} = ${value(question.is)}`
+  if ("sign" in question) return `${field} ${question.sign} ${value(question.value)}`
+  return "true"
+}
+
+const fieldHolds = (
+  { field, ...question }: Extract<Condition, { readonly field: unknown }>,
+  bind: Parameters,
+  marks: Marks
+): string => {
+  switch (field) {
+    case "sequence_number":
+      return ofNumber(field, question, (text) => bind.integer(Number(text)))
+    case "timestamp":
+    case "created_at":
+      return ofNumber(field, question, (text) => bind.time(text))
+    case "actor_email":
+    case "resource_name":
+      return detailHolds(field, question, bind, marks)
+    default:
+      if ("is" in question) return `${field} = ${bind.string(question.is)}`
+      return "startsWith" in question
+        ? `startsWith(${field}, ${bind.string(question.startsWith)})`
+        : "true"
+  }
+}
+
+/** The condition, in brackets where it needs them. */
+export const whereSql = (expression: Expression, bind: Parameters, marks: Marks): string => {
+  const each = (parts: ReadonlyArray<Expression>) => parts.map((one) => whereSql(one, bind, marks))
+  if ("and" in expression) return `(${each(expression.and).join(" AND ")})`
+  if ("or" in expression) return `(${each(expression.or).join(" OR ")})`
+  if ("not" in expression) return `NOT ${whereSql(expression.not, bind, marks)}`
+  if ("search" in expression) return `(${searchCondition(expression.search, bind, marks)})`
+  if ("field" in expression) return `(${fieldHolds(expression, bind, marks)})`
+  const { metadata: path, ...question } = expression
+  return "is" in question
+    ? `(${metadataCondition({ path, value: question.is }, bind, marks)})`
+    : `(${metadataHolds(path, question, bind, marks)})`
+}

@@ -1,0 +1,61 @@
+/**
+ * Values in metadata by path: dots walk nested objects, a key that holds the dots is tried first. The
+ * store finds the same values by SQL.
+ */
+import { canonicalize } from "../json/CanonicalJson.ts"
+import { isObject } from "../json/Json.ts"
+import type { JsonObject, JsonValue } from "../json/StrictJson.ts"
+
+/** Segments that a metadata path may have: with n of them 2^(n-1) places have to be looked at. */
+export const METADATA_PATH_SEGMENTS_MAX = 6
+
+/** Segments of a metadata path. */
+export const metadataPathSegments = (path: string): ReadonlyArray<string> => path.split(".")
+
+const candidates = (segments: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {
+  if (segments.length === 0) return [[]]
+  const found: Array<ReadonlyArray<string>> = []
+  for (let length = segments.length; length > 0; length--) {
+    const key = segments.slice(0, length).join(".")
+    for (const rest of candidates(segments.slice(length))) found.push([key, ...rest])
+  }
+  return found
+}
+
+/**
+ * The key paths that a metadata path can mean, in the order in which they are tried: the longest
+ * key first at each object. The first that exists decides. For `a.b.c`: `[a.b.c]`, `[a.b, c]`,
+ * `[a, b.c]`, `[a, b, c]`. None for more than METADATA_PATH_SEGMENTS_MAX segments.
+ */
+export const metadataPathCandidates = (path: string): ReadonlyArray<ReadonlyArray<string>> => {
+  const segments = metadataPathSegments(path)
+  return segments.length > METADATA_PATH_SEGMENTS_MAX ? [] : candidates(segments)
+}
+
+const valueAt = (metadata: JsonObject, keys: ReadonlyArray<string>): JsonValue | undefined => {
+  let value: JsonValue | undefined = metadata
+  for (const key of keys) {
+    if (!isObject(value) || !Object.hasOwn(value, key)) return undefined
+    value = value[key]
+  }
+  return value
+}
+
+/** The value that a path means; undefined if there is none. */
+export const valueIn = (metadata: JsonObject, path: string): JsonValue | undefined => {
+  for (const keys of metadataPathCandidates(path)) {
+    const found = valueAt(metadata, keys)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** A value that is no list, or the elements of a list and of the lists in it. */
+export const elementsOf = (value: JsonValue): ReadonlyArray<JsonValue> =>
+  Array.isArray(value) ? value.flatMap((element: JsonValue) => elementsOf(element)) : [value]
+
+/** Strings are compared as they are, numbers, booleans and null by their JSON text. */
+export const isScalarEqual = (value: JsonValue, text: string): boolean =>
+  typeof value === "string"
+    ? value === text
+    : (typeof value !== "object" || value === null) && canonicalize(value) === text

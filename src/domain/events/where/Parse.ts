@@ -1,0 +1,364 @@
+/**
+ * The language of `where`:
+ *
+ *     any        = all *("OR" all)
+ *     all        = one *(["AND"] one)
+ *     one        = ("NOT" / "-") one / "(" any ")" / field sign values / text
+ *     sign       = ":" / "=" / "!=" / ">" / ">=" / "<" / "<="
+ *     values     = value *("," value)
+ *     value      = text ["*"] / "*"
+ *     text       = 1*(any character but space ( ) " , : = ! < > * \ / "\" any character)
+ *                / DQUOTE *(any character but DQUOTE \ / "\" any character) DQUOTE
+ *
+ * A value in a list may hold `:`, `=`, `!`, `<` and `>`. `*` after a text asks for what starts with it,
+ * `*` alone for what there is. Words in capitals are operators; in quotes they are texts.
+ */
+import { canonicalize } from "../../json/CanonicalJson.ts"
+import { METADATA_PATH_SEGMENTS_MAX, metadataPathSegments } from "../MetadataPath.ts"
+import {
+  type Comparison,
+  type Expression,
+  type Question,
+  type Subject,
+  WHERE_CONDITIONS_MAX,
+  WHERE_DEPTH_MAX,
+  type WhereField,
+  whereFields
+} from "./Expression.ts"
+import { type TimeSpan, timeSpanOf } from "./TimeText.ts"
+
+/** What is wrong with an expression, and where. */
+export class WhereError extends Error {
+  override readonly name = "WhereError"
+  /** Of the first character that can't be, from 1. */
+  readonly column: number
+
+  constructor(column: number, what: string) {
+    super(`column ${column}: ${what}`)
+    this.column = column
+  }
+}
+
+/** Characters of a text that is searched for at most. */
+const SEARCH_LENGTH_MAX = 256
+
+const byName = new Map<string, WhereField>(
+  Object.entries(whereFields).flatMap(([name, { aliases }]) =>
+    [name, ...aliases].map((one) => [one, name as WhereField] as const)
+  )
+)
+
+const METADATA = "metadata."
+
+type Sign = "is" | "is not" | Comparison
+
+const SIGNS: ReadonlyArray<readonly [text: string, sign: Sign]> = [
+  ["!=", "is not"],
+  [">=", ">="],
+  ["<=", "<="],
+  [":", "is"],
+  ["=", "is"],
+  [">", ">"],
+  ["<", "<"]
+]
+
+/** Characters that end a text of a certain place, unless they are escaped. */
+const WORD_END = /[\s()",:=!<>*]/
+const VALUE_END = /[\s()",*]/
+
+interface Text {
+  readonly text: string
+  readonly isQuoted: boolean
+  /** Index of its first character. */
+  readonly at: number
+}
+
+interface Value extends Text {
+  /** A `*` follows it. */
+  readonly isOpen: boolean
+}
+
+const combined = (kind: "and" | "or", parts: ReadonlyArray<Expression>): Expression =>
+  parts.length === 1 ? parts[0]! : kind === "and" ? { and: parts } : { or: parts }
+
+/** The expression for a span of time: a day is more than a moment. */
+const timeQuestion = (sign: Sign, { first, last }: TimeSpan): ReadonlyArray<Question> => {
+  switch (sign) {
+    case ">":
+      return [{ sign, value: last }]
+    case ">=":
+      return [{ sign, value: first }]
+    case "<":
+      return [{ sign, value: first }]
+    case "<=":
+      return [{ sign, value: last }]
+    default:
+      return first === last
+        ? [{ is: first }]
+        : [
+            { sign: ">=", value: first },
+            { sign: "<=", value: last }
+          ]
+  }
+}
+
+class Parser {
+  readonly #source: string
+  readonly #now: string
+  #at = 0
+  #conditions = 0
+
+  constructor(source: string, now: string) {
+    this.#source = source
+    this.#now = now
+  }
+
+  parse(): Expression {
+    const expression = this.#any(0)
+    if (this.#at < this.#source.length) {
+      this.#fail(`${this.#source[this.#at] === ")" ? "no ( is open" : "can't be here"}`)
+    }
+    return expression
+  }
+
+  #fail(what: string, at = this.#at): never {
+    throw new WhereError([...this.#source.slice(0, at)].length + 1, what)
+  }
+
+  #skipSpace(): void {
+    while (/\s/.test(this.#source[this.#at] ?? "")) this.#at += 1
+  }
+
+  /** Takes a word in capitals, if it comes next. */
+  #takes(word: string): boolean {
+    this.#skipSpace()
+    const end = this.#at + word.length
+    if (this.#source.slice(this.#at, end) !== word) return false
+    const next = this.#source[end]
+    if (next !== undefined && !/[\s()"]/.test(next)) return false
+    this.#at = end
+    return true
+  }
+
+  #any(depth: number): Expression {
+    const parts = [this.#all(depth)]
+    while (this.#takes("OR")) parts.push(this.#all(depth))
+    return combined("or", parts)
+  }
+
+  #all(depth: number): Expression {
+    const parts = [this.#one(depth)]
+    for (;;) {
+      const isJoined = this.#takes("AND")
+      this.#skipSpace()
+      const next = this.#source[this.#at]
+      if (!isJoined && (next === undefined || next === ")" || this.#isNext("OR"))) break
+      parts.push(this.#one(depth))
+    }
+    return combined("and", parts)
+  }
+
+  #isNext(word: string): boolean {
+    const at = this.#at
+    const isNext = this.#takes(word)
+    this.#at = at
+    return isNext
+  }
+
+  #one(depth: number): Expression {
+    if (depth > WHERE_DEPTH_MAX) this.#fail(`more than ${WHERE_DEPTH_MAX} brackets in one another`)
+    if (this.#takes("NOT")) return { not: this.#one(depth + 1) }
+    this.#skipSpace()
+    switch (this.#source[this.#at]) {
+      case undefined:
+        return this.#fail("a condition or a text has to follow")
+      case "-":
+        this.#at += 1
+        return { not: this.#one(depth + 1) }
+      case "(":
+        return this.#bracket(depth)
+      default:
+        return this.#condition()
+    }
+  }
+
+  #bracket(depth: number): Expression {
+    const opened = this.#at
+    this.#at += 1
+    const expression = this.#any(depth + 1)
+    this.#skipSpace()
+    if (this.#source[this.#at] !== ")") this.#fail("this ( is not closed", opened)
+    this.#at += 1
+    return expression
+  }
+
+  /** A text up to where it may end, escapes taken away. */
+  #text(end: RegExp): Text {
+    const at = this.#at
+    const isQuoted = this.#source[at] === '"'
+    if (isQuoted) this.#at += 1
+    let text = ""
+    for (;;) {
+      const next = this.#source[this.#at]
+      if (next === undefined || (isQuoted ? next === '"' : end.test(next))) break
+      if (next === "\\") {
+        this.#at += 1
+        if (this.#at === this.#source.length) this.#fail("a character has to follow \\")
+      }
+      text += this.#source[this.#at]
+      this.#at += 1
+    }
+    if (isQuoted) {
+      if (this.#at === this.#source.length) this.#fail('this " is not closed', at)
+      this.#at += 1
+    }
+    if (text.includes("\0")) this.#fail("holds the character U+0000", at)
+    return { text, isQuoted, at }
+  }
+
+  #sign(): Sign | undefined {
+    for (const [text, sign] of SIGNS) {
+      if (!this.#source.startsWith(text, this.#at)) continue
+      this.#at += text.length
+      return sign
+    }
+    return undefined
+  }
+
+  #condition(): Expression {
+    const word = this.#text(WORD_END)
+    const sign = word.isQuoted ? undefined : this.#sign()
+    if (sign === undefined) return this.#search(word)
+    const subject = this.#subject(word)
+    const values = this.#values()
+    if (sign !== "is" && sign !== "is not" && values.length > 1) {
+      this.#fail("is compared with one value", values[1]!.at)
+    }
+    const asked = combined(
+      "or",
+      values.map((value) => this.#asked(subject, sign, value))
+    )
+    return sign === "is not" ? { not: asked } : asked
+  }
+
+  #search(word: Text): Expression {
+    const next = this.#source[this.#at]
+    if (word.text === "") {
+      const what = word.isQuoted ? "the text is empty" : "a condition or a text has to be here"
+      this.#fail(what, word.at)
+    }
+    if (!word.isQuoted && (word.text === "AND" || word.text === "OR")) {
+      this.#fail(`a condition or a text has to be before ${word.text}`, word.at)
+    }
+    if (next === "*") this.#fail("* follows the value of a field only")
+    if ([...word.text].length > SEARCH_LENGTH_MAX) {
+      this.#fail(`a text has at most ${SEARCH_LENGTH_MAX} characters`, word.at)
+    }
+    this.#count(word.at)
+    return { search: word.text }
+  }
+
+  #subject({ at, text }: Text): Subject {
+    const field = byName.get(text)
+    if (field !== undefined) return { field }
+    if (!text.startsWith(METADATA)) {
+      const names = [...Object.keys(whereFields), "metadata.<path>"].join(", ")
+      this.#fail(`${JSON.stringify(text)} is no field (${names}); a text goes in quotes`, at)
+    }
+    const path = text.slice(METADATA.length)
+    if (path === "") this.#fail("names no path below metadata", at)
+    if (metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX) {
+      this.#fail(`has more than ${METADATA_PATH_SEGMENTS_MAX} segments`, at)
+    }
+    return { metadata: path }
+  }
+
+  #values(): ReadonlyArray<Value> {
+    const values = [this.#value()]
+    while (this.#source[this.#at] === ",") {
+      this.#at += 1
+      this.#skipSpace()
+      values.push(this.#value())
+    }
+    return values
+  }
+
+  #value(): Value {
+    const value = this.#text(VALUE_END)
+    const isOpen = this.#source[this.#at] === "*"
+    if (isOpen) this.#at += 1
+    if (value.text === "" && !isOpen && !value.isQuoted)
+      this.#fail("a value has to follow", value.at)
+    const next = this.#source[this.#at]
+    if (next !== undefined && !/[\s),]/.test(next)) {
+      this.#fail(isOpen ? "* is allowed at the end of a value only" : "can't be in a value")
+    }
+    return { ...value, isOpen }
+  }
+
+  #count(at: number): void {
+    this.#conditions += 1
+    if (this.#conditions > WHERE_CONDITIONS_MAX) {
+      this.#fail(`more than ${WHERE_CONDITIONS_MAX} conditions`, at)
+    }
+  }
+
+  #asked(subject: Subject, sign: Sign, value: Value): Expression {
+    this.#count(value.at)
+    const { isOpen, isQuoted, text } = value
+    const isEquality = sign === "is" || sign === "is not"
+    if (isOpen && !isEquality) this.#fail("a comparison has no *", value.at)
+    if (isOpen && text === "" && !isQuoted) return { ...subject, exists: true }
+    if ("metadata" in subject) {
+      if (isEquality) return { ...subject, ...(isOpen ? { startsWith: text } : { is: text }) }
+      return { ...subject, sign, value: this.#number(value) }
+    }
+    return this.#askedOfField(subject.field, sign, value)
+  }
+
+  #askedOfField(field: WhereField, sign: Sign, value: Value): Expression {
+    const known: { readonly kind: string; readonly values?: ReadonlyArray<string> } =
+      whereFields[field]
+    const { at, isOpen, text } = value
+    const isEquality = sign === "is" || sign === "is not"
+    if (known.kind === "text") {
+      if (!isEquality) this.#fail(`${field} is a text: it has no order`, at)
+      if (isOpen) return { field, startsWith: text }
+      if (known.values !== undefined && !known.values.includes(text)) {
+        this.#fail(`${field} is one of ${known.values.join(", ")}`, at)
+      }
+      return { field, is: text }
+    }
+    if (isOpen) this.#fail(`${field} is no text: it starts with nothing`, at)
+    if (known.kind === "integer") {
+      if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text))) {
+        this.#fail(`${field} is an integer from 0 on`, at)
+      }
+      const number = String(Number(text))
+      return isEquality ? { field, is: number } : { field, sign, value: number }
+    }
+    const span = timeSpanOf(text, this.#now)
+    if (span === undefined) {
+      this.#fail(`${field} is an RFC 3339 date-time, a date, or a time from now such as -24h`, at)
+    }
+    return combined(
+      "and",
+      timeQuestion(sign, span).map((question) => ({ field, ...question }))
+    )
+  }
+
+  #number({ at, text }: Value): string {
+    const isNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)
+    if (!isNumber || !Number.isFinite(Number(text))) {
+      this.#fail("metadata is compared with a number, as in metadata.amount>10000", at)
+    }
+    return canonicalize(Number(text))
+  }
+}
+
+/**
+ * The expression that a text means, at a time in canonical microsecond form.
+ * @throws WhereError
+ */
+export const parseWhere = (source: string, now: string): Expression =>
+  new Parser(source, now).parse()

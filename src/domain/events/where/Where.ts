@@ -1,0 +1,37 @@
+/** Expressions as filters carry them: as a text that means the same whenever it is read. */
+import type { AuditEvent } from "../AuditEvent.ts"
+import { type Expression, WHERE_LENGTH_MAX } from "./Expression.ts"
+import { holds } from "./Matches.ts"
+import { parseWhere, WhereError } from "./Parse.ts"
+import { printWhere } from "./Print.ts"
+
+/**
+ * The text of an expression in which times are those of `now`.
+ * @throws WhereError
+ */
+export const fixedWhere = (text: string, now: string): string => {
+  if ([...text].length > WHERE_LENGTH_MAX) {
+    throw new WhereError(WHERE_LENGTH_MAX + 1, `more than ${WHERE_LENGTH_MAX} characters`)
+  }
+  // Names and times in full may take more room than that.
+  return printWhere(parseWhere(text, now))
+}
+
+/** Texts that are kept with what they mean: a live stream asks for each event. */
+const KEPT_MAX = 256
+const kept = new Map<string, Expression>()
+
+/** What a text of `fixedWhere` means. */
+export const expressionOf = (fixed: string): Expression => {
+  const known = kept.get(fixed)
+  if (known !== undefined) return known
+  // No time in it depends on another one.
+  const expression = parseWhere(fixed, "1970-01-01T00:00:00.000000Z")
+  if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value!)
+  kept.set(fixed, expression)
+  return expression
+}
+
+/** True if the stored event is one that a text of `fixedWhere` means. */
+export const isWhere = (fixed: string, event: AuditEvent): boolean =>
+  holds(expressionOf(fixed), event)
