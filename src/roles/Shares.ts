@@ -37,7 +37,7 @@ export const withShare = (log: EventLog["Service"], share: Share): EventLog["Ser
       Stream.succeed({
         generation: 1,
         partitions: partitionsOf(share, log.partitions),
-        // Nobody else gets them while this process is there.
+        // No other process gets them while this one is there.
         isCurrent: () => true
       }),
       Stream.never

@@ -10,7 +10,7 @@ import type { Report } from "./Log.ts"
 import { startRoles } from "./Roles.ts"
 import type { Share } from "./Shares.ts"
 
-/** Somebody called the command by hand. */
+/** The command was called by hand. */
 export class NotAWorker extends Schema.TaggedError<NotAWorker>()("NotAWorker", {
   message: Schema.String
 }) {}

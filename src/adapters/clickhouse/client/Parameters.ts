@@ -2,17 +2,6 @@
 
 export type ParameterValue = string | number
 
-/**
- * A list for `IN`, of any length. Written out: by what a parameter is cast to, the primary key does
- * not always find the rows.
- */
-export const literalIntegers = (values: ReadonlyArray<number>): string => {
-  if (values.some((value) => !Number.isSafeInteger(value) || value < 0)) {
-    throw new RangeError("not an integer that ClickHouse can have")
-  }
-  return values.join(", ")
-}
-
 /** Collects parameters; the same value of the same type is bound once. */
 export class Parameters {
   readonly #names = new Map<string, string>()

@@ -3,7 +3,7 @@
  * parameter. Knows nothing of paging.
  */
 import { filterFields } from "../../../domain/events/EventFields.ts"
-import type { EventFilter } from "../../../domain/events/EventFilter.ts"
+import { conditionsOf, type EventFilter } from "../../../domain/events/EventFilter.ts"
 import { expressionOf } from "../../../domain/events/where/Where.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import { marksOf } from "./Marks.ts"
@@ -16,9 +16,8 @@ export const isUnindexed = ({ actorId, metadata, q, resourceId, where }: EventFi
   metadata.length === 0 && [actorId, q, resourceId, where].every((value) => value === undefined)
 
 /** True if the filter is about more than places in the chain. */
-export const isOfColumns = ({ fromSequence, toSequence, ...filter }: EventFilter): boolean =>
-  filter.metadata.length > 0
-  || Object.entries(filter).some(([name, value]) => name !== "metadata" && value !== undefined)
+export const isOfColumns = (filter: EventFilter): boolean =>
+  conditionsOf(filter).length > 0 || filter.from !== undefined || filter.to !== undefined
 
 /** Chains begin with 1: what is stored below is no event, and verification reports it. */
 const IS_EVENT = "sequence_number >= 1"

@@ -29,24 +29,20 @@ const detailHolds = (
   const path = field === "actor_email" ? "'actor', 'email'" : "'resource', 'name'"
   const inBytes = `JSONExtractRaw(${readable("body")}, ${path})`
   const asText = `JSONExtractString(${readable("body")}, ${path})`
-  const [ofColumn, ofBytes] = ((): readonly [string, string] => {
-    if ("is" in question) {
-      const { is } = question
-      return [
-        `${field} = ${bind.string(quote(is))}`,
-        `(${inBytes} != '' AND ${asText} = ${bind.string(is)})`
-      ]
-    }
-    if ("startsWith" in question) {
-      const { startsWith } = question
-      return [
-        `startsWith(${field}, ${bind.string(jsonPrefix(startsWith))})`,
-        `(${inBytes} != '' AND startsWith(${asText}, ${bind.string(startsWith)}))`
-      ]
-    }
-    return [`${field} != ''`, `${inBytes} != ''`]
-  })()
-  return `(if(body = '', ${ofColumn}, ${ofBytes}) AND ${marks.unless()})`
+  const either = (ofColumn: string, ofBytes: string): string =>
+    `(if(body = '', ${ofColumn}, ${ofBytes}) AND ${marks.unless()})`
+  if ("is" in question) {
+    const inColumn = `${field} = ${bind.string(quote(question.is))}`
+    return either(inColumn, `(${inBytes} != '' AND ${asText} = ${bind.string(question.is)})`)
+  }
+  if ("startsWith" in question) {
+    const { startsWith } = question
+    return either(
+      `startsWith(${field}, ${bind.string(jsonPrefix(startsWith))})`,
+      `(${inBytes} != '' AND startsWith(${asText}, ${bind.string(startsWith)}))`
+    )
+  }
+  return either(`${field} != ''`, `${inBytes} != ''`)
 }
 
 const ofNumber = (field: WhereField, question: Question, value: (text: string) => string) => {

@@ -20,7 +20,7 @@ const UNITS = {
 
 /**
  * `2026-11-21T10:00:00Z`, `2026-11-21` (the day in UTC), `now`, `-24h`, `+30m`; units are s, m, h, d
- * and w. Undefined if it is none of these, or beyond the years that are supported.
+ * and w. Undefined if it has another form, or is beyond the years that are supported.
  */
 export const timeSpanOf = (text: string, now: string): TimeSpan | undefined => {
   if (DATE.test(text)) {

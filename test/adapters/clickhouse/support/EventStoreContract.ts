@@ -1098,6 +1098,25 @@ export const storeContract = <E>(
       })
     )
 
+    it.effect("lists rows with sequences that no chain reaches, whatever they are asked by", () =>
+      Effect.gen(function* () {
+        const [first, second] = chainOf("beyond", 2)
+        yield* stored([first!, second!])
+        for (const sequence of ["9007199254740993", "18446744073709551615"]) {
+          yield* tamper(
+            `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body, sequence_number)`
+              + ` SELECT kafka_partition, kafka_offset, json, ${sequence} FROM ${database}.events`
+              + " WHERE tenant_id = 'beyond' AND sequence_number = 2"
+          )
+        }
+        for (const filter of [{}, { actorId: first!.actor.id }]) {
+          const { bodies, total } = yield* found("beyond", filter)
+          assert.strictEqual(total, 4)
+          assert.sameMembers([...bodies], [...textsOf([first!, second!, second!, second!])])
+        }
+      })
+    )
+
     it.effect("picks the lowest sequence of an id, unless one is named", () =>
       Effect.gen(function* () {
         const store = yield* EventStore
