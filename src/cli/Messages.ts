@@ -67,12 +67,12 @@ const banner = (config: Config, endpoints: Endpoints): ReadonlyArray<string> => 
 
 /** One JSON line for machines, or at most 25 lines for a person. */
 export const announce = (config: Config, endpoints: Endpoints): Effect.Effect<void> => {
-  const { firstKey: _secret, ...shown } = endpoints
+  const { kafka, store, url } = endpoints
   if (config.log.format === "pretty") {
     return Effect.sync(() => void process.stdout.write(`${banner(config, endpoints).join("\n")}\n`))
   }
   return Effect.logInfo("ready").pipe(
-    Effect.annotateLogs({ ...shown, roles: config.roles }),
+    Effect.annotateLogs({ kafka, store, url, roles: config.roles }),
     // The person who has started the program waits for this line, whatever the level of the others.
     Effect.provideService(References.MinimumLogLevel, "Info"),
     // A key in the log would stay there: it goes to the terminal's line of its own.
