@@ -7,7 +7,12 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Stream } from "effect"
 import { assert, beforeAll, describe, it } from "vitest"
 import { RETRY_LINE } from "../../src/actors/feeds/LiveStream.ts"
-import { type LiveMessage, openReader, Readers } from "../../src/actors/feeds/Subscriber.ts"
+import {
+  LiveBlock,
+  type LiveMessage,
+  openReader,
+  Readers
+} from "../../src/actors/feeds/Subscriber.ts"
 import { freePort } from "../support/FreePort.ts"
 import { resultOf, startPython } from "../support/Python.ts"
 import { OTHER_KEY } from "./support/Doubles.ts"
@@ -95,10 +100,10 @@ describe("httpx-sse", () => {
         Effect.map(openReader(new Readers(), { details: {} }), (reader) => {
           reader.begin(0)
           reader.keepAlive()
-          reader.deliver(event(1))
+          reader.deliver(new LiveBlock([event(1)]))
           reader.keepAlive()
           reader.keepAlive()
-          reader.deliver(event(2))
+          reader.deliver(new LiveBlock([event(2)]))
           return Stream.concat(Stream.make(RETRY_LINE), reader.messages())
         })
       ).pipe(Stream.scoped)

@@ -23,6 +23,7 @@ import {
   type Subscribing
 } from "./LiveStream.ts"
 import {
+  LiveBlock,
   type LiveMessage,
   READER_LIMITS,
   type ReaderLimits,
@@ -77,45 +78,81 @@ interface LiveEvent extends LiveMessage {
 const wantedBy = (filter: EventFilter): ((event: LiveEvent) => boolean) | undefined => {
   const { metadata, ...rest } = filter
   const selective = metadata.length > 0 || Object.keys(rest).length > 0
-  return selective ? (event) => matches(filter, event.parsed()) : undefined
+  if (!selective) return undefined
+  return (event) => {
+    try {
+      return matches(filter, event.parsed())
+    } catch {
+      // No event that the sequencer has written: the projection reports it.
+      return false
+    }
+  }
+}
+
+/** Bytes of one block: a reader writes it at once. */
+const BLOCK_BYTES = 65_536
+
+/** The subscribers of one tenant, and the events that go to them next. */
+class TenantFeed {
+  readonly subscribers = new Set<Subscriber<LiveEvent>>()
+  #next: Array<LiveEvent> = []
+  #nextBytes = 0
+
+  take(event: LiveEvent): void {
+    if (this.#nextBytes + event.message.length > BLOCK_BYTES) this.flush()
+    this.#next.push(event)
+    this.#nextBytes += event.message.length
+  }
+
+  flush(): void {
+    const [first, ...others] = this.#next
+    if (first === undefined) return
+    this.#next = []
+    this.#nextBytes = 0
+    const block = new LiveBlock<LiveEvent>([first, ...others])
+    for (const subscriber of this.subscribers) subscriber.deliver(block)
+  }
 }
 
 /** The subscribers of one partition, by tenant. */
 class Feed {
-  readonly #byTenant = new Map<string, Set<Subscriber<LiveEvent>>>()
+  readonly #tenants = new Map<string, TenantFeed>()
 
   join(tenantId: string, subscriber: Subscriber<LiveEvent>): void {
-    const subscribers = this.#byTenant.get(tenantId)
-    if (subscribers === undefined) this.#byTenant.set(tenantId, new Set([subscriber]))
-    else subscribers.add(subscriber)
+    const tenant = this.#tenants.get(tenantId) ?? new TenantFeed()
+    this.#tenants.set(tenantId, tenant)
+    tenant.subscribers.add(subscriber)
   }
 
   leave(tenantId: string, subscriber: Subscriber<LiveEvent>): void {
-    const subscribers = this.#byTenant.get(tenantId)
-    subscribers?.delete(subscriber)
-    if (subscribers?.size === 0) this.#byTenant.delete(tenantId)
+    const tenant = this.#tenants.get(tenantId)
+    tenant?.subscribers.delete(subscriber)
+    if (tenant?.subscribers.size === 0) this.#tenants.delete(tenantId)
   }
 
   keepAlive(): void {
-    for (const subscribers of this.#byTenant.values()) {
+    for (const { subscribers } of this.#tenants.values()) {
       for (const subscriber of subscribers) subscriber.keepAlive()
     }
   }
 
   deliver(record: LogRecord): void {
-    const subscribers = this.#byTenant.get(record.key?.toString() ?? "")
-    if (subscribers === undefined || record.value === null) return
+    const tenant = this.#tenants.get(record.key?.toString() ?? "")
+    if (tenant === undefined || record.value === null) return
     const link = linkOf(record.value)
     if (link === undefined) return
     const body = record.value.toString()
     let parsed: AuditEvent | undefined
-    const event: LiveEvent = {
+    tenant.take({
       sequenceNumber: link.sequenceNumber,
       message: toMessage(link.sequenceNumber, body),
       // Hot path, unchecked: its link is that of a stored event.
       parsed: () => (parsed ??= parseJson(body) as AuditEvent)
-    }
-    for (const subscriber of subscribers) subscriber.deliver(event)
+    })
+  }
+
+  flush(): void {
+    for (const tenant of this.#tenants.values()) tenant.flush()
   }
 }
 

@@ -39,6 +39,8 @@ export const RETRY_LINE = new TextEncoder().encode(`retry: ${RETRY_MS}\n`)
 /** The subscribers of one partition. */
 interface Feed {
   deliver(record: LogRecord): void
+  /** All records of one fetch are delivered. */
+  flush(): void
   keepAlive(): void
 }
 
@@ -51,7 +53,9 @@ const readForEver = (reader: LogReader, place: Partition, start: number, feed: F
     Effect.flatMap(([fetched]) => {
       if (fetched === undefined) return Effect.void
       offset = fetched.nextOffset
-      return reportMalformed(takeEach(fetched, fetched.records, deliver))
+      const malformed = takeEach(fetched, fetched.records, deliver)
+      feed.flush()
+      return reportMalformed(malformed)
     }),
     Effect.forever,
     Effect.catchDefect((defect) => Effect.fail(defect)),

@@ -13,7 +13,10 @@ export interface ReaderLimits {
   readonly lateBytes: number
   /** Milliseconds that the oldest of more than `lateBytes` may wait. */
   readonly lateMs: number
-  /** Bytes that may wait for all readers together; above, the reader for which the most waits is closed. */
+  /**
+   * Bytes that may wait for all readers together, those that several wait for counted once; above,
+   * the reader for which the most waits is closed.
+   */
   readonly totalBytesMax: number
 }
 
@@ -31,8 +34,8 @@ export const READER_LIMITS: ReaderLimits = {
 }
 /** Marks of time kept for `lateBytes`: how exactly is known since when something waits. */
 const MARKS_PER_LATE_BYTES = 16
-/** Messages written at once; until they are, they count as waiting. */
-const CHUNK_MESSAGES = 32
+/** Blocks written at once; until they are, they count as waiting. */
+const CHUNK_BLOCKS = 32
 
 /**
  * Why a reader was closed: over `bytesMax`, over `lateBytes` for too long, the one with the most bytes
@@ -74,8 +77,39 @@ export const MARK_EVENTS = 1_000
 /** Moves the client's resume point without an event; that takes effect with the empty line. */
 const toMark = (sequenceNumber: number): Uint8Array => encoder.encode(`id: ${sequenceNumber}\n\n`)
 
+/** Bytes that wait for the readers that hold them, once in memory for all of them. */
+class Waiting {
+  readonly bytes: Uint8Array
+  holders = 0
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+  }
+}
+
+const joined = (messages: ReadonlyArray<LiveMessage>): Waiting =>
+  new Waiting(
+    messages.length === 1
+      ? messages[0]!.message
+      : Buffer.concat(messages.map(({ message }) => message))
+  )
+
+/** What is delivered at once, in order: readers that want all of it share its bytes. */
+export class LiveBlock<E extends LiveMessage> {
+  readonly events: readonly [E, ...Array<E>]
+  #whole: Waiting | undefined
+
+  constructor(events: readonly [E, ...Array<E>]) {
+    this.events = events
+  }
+
+  get whole(): Waiting {
+    return (this.#whole ??= joined(this.events))
+  }
+}
+
 /** A reader as far as all of them are counted. */
-interface Waiting {
+interface Reader {
   readonly bytes: number
   close(reason: CloseReason): void
 }
@@ -83,34 +117,39 @@ interface Waiting {
 /** What waits for the readers of a process. */
 export class Readers {
   readonly limits: ReaderLimits
-  readonly #all = new Set<Waiting>()
+  readonly #all = new Set<Reader>()
   #bytes = 0
 
   constructor(limits: ReaderLimits = READER_LIMITS) {
     this.limits = limits
   }
 
-  /** Bytes that wait. */
+  /** Bytes that wait, those that several readers wait for counted once. */
   get bytes(): number {
     return this.#bytes
   }
 
-  join(subscriber: Waiting): void {
+  join(subscriber: Reader): void {
     this.#all.add(subscriber)
   }
 
-  leave(subscriber: Waiting): void {
+  leave(subscriber: Reader): void {
     this.#all.delete(subscriber)
   }
 
-  count(by: number): void {
-    this.#bytes += by
+  hold(waiting: Waiting): void {
+    if (waiting.holders++ > 0) return
+    this.#bytes += waiting.bytes.length
     while (this.#bytes > this.limits.totalBytesMax) {
-      let most: Waiting | undefined
+      let most: Reader | undefined
       for (const one of this.#all) if (one.bytes > (most?.bytes ?? 0)) most = one
       if (most === undefined) return
       most.close("memory")
     }
+  }
+
+  release(waiting: Waiting): void {
+    if (--waiting.holders === 0) this.#bytes -= waiting.bytes.length
   }
 }
 
@@ -122,16 +161,18 @@ interface Mark {
 
 /** One open stream: a queue bounded in bytes and time, between the feed and the response. */
 export class Subscriber<E extends LiveMessage> {
-  readonly #queue: Queue.Queue<Uint8Array, Cause.Done>
+  readonly #queue: Queue.Queue<Waiting, Cause.Done>
   readonly #wanted: ((event: E) => boolean) | undefined
   readonly #readers: Readers
+  /** What waits, from the queue and on its way out, in order. */
+  readonly #held = new Set<Waiting>()
   #offered = 0
   #taken = 0
   /** When what still waits came, roughly. */
   #marks: Array<Mark> = []
   /** Deliver only what is after this sequence; undefined until the start point is fixed. */
   #start: number | undefined
-  #early: Array<E> = []
+  #early: Array<LiveBlock<E>> = []
   /** Newest event that the filter has passed over, and how many since the last id. */
   #skipped: number | undefined
   #skippedCount = 0
@@ -140,7 +181,7 @@ export class Subscriber<E extends LiveMessage> {
   closedFor: CloseReason | undefined
 
   constructor(
-    queue: Queue.Queue<Uint8Array, Cause.Done>,
+    queue: Queue.Queue<Waiting, Cause.Done>,
     wanted: ((event: E) => boolean) | undefined,
     readers: Readers
   ) {
@@ -155,22 +196,24 @@ export class Subscriber<E extends LiveMessage> {
     return this.#offered - this.#taken
   }
 
-  deliver(event: E): void {
+  deliver(block: LiveBlock<E>): void {
     if (!this.#isOpen) return
     if (this.#start === undefined) {
-      this.#early.push(event)
-      this.#count(event.message.length)
+      this.#early.push(block)
+      this.#hold(block.whole)
       return
     }
-    if (event.sequenceNumber <= this.#start) return
-    if (this.#wanted !== undefined && !this.#wanted(event)) {
-      this.#skipped = event.sequenceNumber
-      this.#skippedCount += 1
-      return
+    const start = this.#start
+    if (this.#wanted === undefined && block.events[0].sequenceNumber > start) {
+      return this.#offer(block.whole)
     }
-    this.#skipped = undefined
-    this.#skippedCount = 0
-    this.#offer(event.message)
+    const chosen: Array<E> = []
+    for (const event of block.events) {
+      if (event.sequenceNumber <= start) continue
+      if (this.#wanted === undefined || this.#wanted(event)) chosen.push(event)
+      this.#passed(event, chosen.at(-1) === event)
+    }
+    if (chosen.length > 0) this.#offer(joined(chosen))
   }
 
   /** From now on deliver, beginning with what has arrived while the start point was fixed. */
@@ -179,31 +222,30 @@ export class Subscriber<E extends LiveMessage> {
     const early = this.#early
     this.#early = []
     // It is counted again as far as it is delivered, and is not late yet.
-    this.#take(this.bytes)
-    for (const event of early) this.deliver(event)
+    for (const { whole } of early) this.#release(whole)
+    for (const block of early) this.deliver(block)
   }
 
   keepAlive(): void {
     if (!this.#isOpen || this.#start === undefined) return
     if (this.#skipped === undefined || this.#skippedCount < MARK_EVENTS) {
-      return this.#offer(KEEP_ALIVE_COMMENT)
+      return this.#offer(new Waiting(KEEP_ALIVE_COMMENT))
     }
-    this.#offer(toMark(this.#skipped))
+    this.#offer(new Waiting(toMark(this.#skipped)))
     this.#skipped = undefined
     this.#skippedCount = 0
   }
 
   /** What is delivered from `begin` on, in order. */
   messages(): Stream.Stream<Uint8Array> {
-    let written = 0
+    let written: ReadonlyArray<Waiting> = []
     const next = Effect.suspend(() => {
-      this.#take(written)
-      written = 0
-      return Queue.takeBetween(this.#queue, 1, CHUNK_MESSAGES)
+      for (const waiting of written) this.#release(waiting)
+      return Queue.takeBetween(this.#queue, 1, CHUNK_BLOCKS)
     }).pipe(
-      Effect.map((messages) => {
-        for (const { length } of messages) written += length
-        return messages as [Uint8Array, ...Array<Uint8Array>]
+      Effect.map((taken) => {
+        written = taken
+        return taken.map(({ bytes }) => bytes) as [Uint8Array, ...Array<Uint8Array>]
       })
     )
     return Stream.fromPull(Effect.succeed(next))
@@ -216,7 +258,9 @@ export class Subscriber<E extends LiveMessage> {
     this.closedFor = reason
     this.#early = []
     this.#readers.leave(this)
-    this.#readers.count(-this.bytes)
+    for (const waiting of this.#held) this.#readers.release(waiting)
+    this.#held.clear()
+    this.#taken = this.#offered
     // A reader that is closed reads the rest when it resumes, so its memory is freed now.
     if (reason !== undefined) {
       while (Queue.sizeUnsafe(this.#queue) > 0) Queue.takeUnsafe(this.#queue)
@@ -224,28 +268,34 @@ export class Subscriber<E extends LiveMessage> {
     Queue.endUnsafe(this.#queue)
   }
 
-  #take(bytes: number): void {
-    if (!this.#isOpen) return
-    this.#taken += bytes
-    this.#readers.count(-bytes)
+  #passed(event: E, isChosen: boolean): void {
+    this.#skipped = isChosen ? undefined : event.sequenceNumber
+    this.#skippedCount = isChosen ? 0 : this.#skippedCount + 1
+  }
+
+  #release(waiting: Waiting): void {
+    if (!this.#held.delete(waiting)) return
+    this.#readers.release(waiting)
+    this.#taken += waiting.bytes.length
     while ((this.#marks[0]?.upTo ?? Infinity) <= this.#taken) this.#marks.shift()
   }
 
-  #offer(message: Uint8Array): void {
+  #offer(waiting: Waiting): void {
     // Counting may close it: what is over a limit is not delivered.
-    this.#count(message.length)
-    if (this.#isOpen) Queue.offerUnsafe(this.#queue, message)
+    this.#hold(waiting)
+    if (this.#isOpen) Queue.offerUnsafe(this.#queue, waiting)
   }
 
-  #count(bytes: number): void {
+  #hold(waiting: Waiting): void {
     const { bytesMax, lateBytes, lateMs } = this.#readers.limits
     const now = performance.now()
-    this.#offered += bytes
+    this.#held.add(waiting)
+    this.#offered += waiting.bytes.length
     const newest = this.#marks.at(-1)
     if (newest === undefined || this.#offered - newest.upTo > lateBytes / MARKS_PER_LATE_BYTES) {
       this.#marks.push({ upTo: this.#offered, at: now })
     }
-    this.#readers.count(bytes)
+    this.#readers.hold(waiting)
     if (!this.#isOpen) return
     const [oldest] = this.#marks
     const isLate = oldest !== undefined && now - oldest.at > lateMs && this.#start !== undefined
@@ -269,7 +319,7 @@ export const openReader = <E extends LiveMessage>(
   { details, onStalled, wanted }: ReaderOptions<E>
 ): Effect.Effect<Subscriber<E>, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.map(Queue.unbounded<Uint8Array, Cause.Done>(), (queue) => {
+    Effect.map(Queue.unbounded<Waiting, Cause.Done>(), (queue) => {
       const subscriber = new Subscriber<E>(queue, wanted, readers)
       onStalled?.(() => subscriber.close("stalled"))
       return subscriber

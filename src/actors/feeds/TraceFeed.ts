@@ -23,7 +23,7 @@ import {
   type ResumePointInvalid,
   type Subscribing
 } from "./LiveStream.ts"
-import type { LiveMessage, Subscriber } from "./Subscriber.ts"
+import { LiveBlock, type LiveMessage, type Subscriber } from "./Subscriber.ts"
 
 /** The tenant has no such execution. */
 export class ExecutionUnknown extends Schema.TaggedError<ExecutionUnknown>()(
@@ -206,8 +206,8 @@ class ExecutionChannel {
     const { folded } = this.#replay
     if (this.isBroken || fact.fact_number <= folded) return
     if (fact.fact_number > folded + 1) return this.#break()
-    const message = this.#replay.take(fact, bytes)
-    for (const subscriber of this.subscribers) subscriber.deliver(message)
+    const block = new LiveBlock([this.#replay.take(fact, bytes)])
+    for (const subscriber of this.subscribers) subscriber.deliver(block)
     if (this.#replay.isTooLarge) this.#break()
   }
 
@@ -267,6 +267,10 @@ class PartitionFeed {
     const channel = channels.get(executionIdOf(value) ?? "")
     const fact = channel === undefined ? undefined : parseFact(value.toString())
     if (fact !== undefined) channel?.offer(fact, value.length)
+  }
+
+  flush(): void {
+    // Each change has gone out when it was delivered.
   }
 }
 

@@ -25,6 +25,17 @@ class World {
     }
   }
 
+  /** A record of whose JSON only the link at its end is left. */
+  damage(offset: number): void {
+    const record = this.#records[offset]!
+    const value = Buffer.concat([Buffer.from("{{"), record.value!])
+    this.#records[offset] = { ...record, value }
+  }
+
+  get bytes(): number {
+    return this.#records.reduce((sum, { value }) => sum + value!.length, 0)
+  }
+
   get end(): number {
     return this.#records.length
   }
@@ -87,11 +98,14 @@ const subscribe = (changed?: Partial<Subscription>) =>
 /** The ids of the first so many events of a stream. */
 const idsOf = (stream: Stream.Stream<Uint8Array>, count: number) =>
   stream.pipe(
-    Stream.map((bytes) => /^id: (\d+)$/m.exec(Buffer.from(bytes).toString())?.[1]),
-    Stream.filter((id) => id !== undefined),
+    Stream.map((bytes) =>
+      Buffer.from(bytes)
+        .toString()
+        .matchAll(/^id: (\d+)$/gm)
+    ),
+    Stream.flatMap((ids) => Stream.fromIterable([...ids].map(([, id]) => Number(id)))),
     Stream.take(count),
     Stream.runCollect,
-    Effect.map((ids) => ids.map(Number)),
     Effect.timeout("10 seconds")
   )
 
@@ -125,6 +139,36 @@ describe("the live stream of events", () => {
     return Effect.gen(function* () {
       const stream = yield* subscribe({ filter: { metadata: [], action: "b.wanted" } })
       world.commit("b.wanted", "a.other", "b.wanted")
+      assert.deepStrictEqual(yield* idsOf(stream, 2), [1, 3])
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+  })
+
+  it.live("has a burst once in memory, however many wait for it", () => {
+    const world = new World()
+    return Effect.gen(function* () {
+      const { readers } = yield* LiveFeed
+      const streams = yield* Effect.all(Array.from({ length: 100 }, () => subscribe()))
+      const burst = Array.from({ length: 200 }, () => "a.burst")
+      world.commit(...burst)
+      while (readers.bytes < world.bytes) yield* Effect.sleep("1 millis")
+      assert.isBelow(readers.bytes, 2 * world.bytes)
+      const seen = yield* Effect.forEach(streams, (stream) => idsOf(stream, burst.length))
+      for (const ids of seen) {
+        assert.deepStrictEqual(
+          ids,
+          burst.map((_, n) => n + 1)
+        )
+      }
+      assert.isBelow(readers.bytes, 2 * world.bytes)
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world, 100)))
+  })
+
+  it.live("passes over what is no event, for those who filter too", () => {
+    const world = new World()
+    return Effect.gen(function* () {
+      const stream = yield* subscribe({ filter: { metadata: [], action: "b.wanted" } })
+      world.commit("b.wanted", "a.broken", "b.wanted")
+      world.damage(1)
       assert.deepStrictEqual(yield* idsOf(stream, 2), [1, 3])
     }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
   })

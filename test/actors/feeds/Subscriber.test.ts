@@ -7,6 +7,7 @@ import { Effect, Exit, Fiber, Logger, References, Scope, Stream } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import {
   type CloseReason,
+  LiveBlock,
   type LiveMessage,
   MARK_EVENTS,
   openReader,
@@ -21,6 +22,9 @@ const message = (sequenceNumber: number, bytes = 100): LiveMessage => ({
   sequenceNumber,
   message: Buffer.alloc(bytes, String(sequenceNumber % 10))
 })
+
+const block = (sequenceNumber: number, bytes?: number) =>
+  new LiveBlock([message(sequenceNumber, bytes)])
 
 const began = (readers: Readers, wanted?: (event: LiveMessage) => boolean) =>
   Effect.map(openReader<LiveMessage>(readers, { details, wanted }), (reader) => {
@@ -47,7 +51,7 @@ describe("a reader that reads", () => {
       const reader = yield* began(readers)
       const reading = yield* Effect.forkChild(collected(reader, 8_000))
       // Eight batches of 1,000 large events, as fast as they can be handed on.
-      for (let n = 1; n <= 8_000; n++) reader.deliver(message(n, 8_192))
+      for (let n = 1; n <= 8_000; n++) reader.deliver(block(n, 8_192))
       assert.isAbove(readers.bytes, 10 * READER_LIMITS.lateBytes)
       assert.strictEqual((yield* Fiber.join(reading)).length, 8_000)
       assert.isUndefined(reader.closedFor)
@@ -59,9 +63,9 @@ describe("a reader that reads", () => {
     Effect.gen(function* () {
       const readers = new Readers(limits)
       const reader = yield* openReader<LiveMessage>(readers, { details })
-      for (let n = 1; n <= 4; n++) reader.deliver(message(n, 10))
+      for (let n = 1; n <= 4; n++) reader.deliver(block(n, 10))
       reader.begin(2)
-      for (let n = 5; n <= 9; n++) reader.deliver(message(n, 10))
+      for (let n = 5; n <= 9; n++) reader.deliver(block(n, 10))
       const seen = yield* collected(reader, 7)
       assert.deepStrictEqual(
         seen.map(([digit]) => digit),
@@ -73,11 +77,11 @@ describe("a reader that reads", () => {
   it.live("is not late because it has waited for its start point", () =>
     Effect.gen(function* () {
       const reader = yield* openReader<LiveMessage>(new Readers(limits), { details })
-      for (let n = 1; n <= 4; n++) reader.deliver(message(n))
+      for (let n = 1; n <= 4; n++) reader.deliver(block(n))
       yield* Effect.sleep(limits.lateMs * 2)
-      reader.deliver(message(5))
+      reader.deliver(block(5))
       reader.begin(0)
-      reader.deliver(message(6))
+      reader.deliver(block(6))
       assert.isUndefined(reader.closedFor)
       assert.strictEqual((yield* collected(reader, 6)).length, 6)
     }).pipe(Effect.scoped)
@@ -87,9 +91,9 @@ describe("a reader that reads", () => {
     Effect.gen(function* () {
       const reader = yield* began(new Readers(), () => false)
       reader.keepAlive()
-      for (let n = 1; n < MARK_EVENTS; n++) reader.deliver(message(n, 1))
+      for (let n = 1; n < MARK_EVENTS; n++) reader.deliver(block(n, 1))
       reader.keepAlive()
-      reader.deliver(message(MARK_EVENTS, 1))
+      reader.deliver(block(MARK_EVENTS, 1))
       reader.keepAlive()
       reader.keepAlive()
       const comment = ": keep-alive\n"
@@ -135,7 +139,7 @@ describe("a reader that does not read", () => {
   it.live("is closed when it is too far behind", () =>
     closed("behind", (_, reader) =>
       Effect.sync(() => {
-        for (let n = 1; n <= 11; n++) reader.deliver(message(n))
+        for (let n = 1; n <= 11; n++) reader.deliver(block(n))
       })
     )
   )
@@ -143,11 +147,11 @@ describe("a reader that does not read", () => {
   it.live("is closed when it is behind for too long", () =>
     closed("late", (_, reader) =>
       Effect.gen(function* () {
-        reader.deliver(message(1))
-        reader.deliver(message(2))
+        reader.deliver(block(1))
+        reader.deliver(block(2))
         yield* Effect.sleep(limits.lateMs * 2)
         assert.isUndefined(reader.closedFor)
-        reader.deliver(message(3))
+        reader.deliver(block(3))
       })
     )
   )
@@ -156,10 +160,10 @@ describe("a reader that does not read", () => {
     closed("memory", (readers, reader) =>
       Effect.gen(function* () {
         const other = yield* began(readers)
-        for (let n = 1; n <= 8; n++) reader.deliver(message(n))
-        for (let n = 1; n <= 7; n++) other.deliver(message(n))
+        for (let n = 1; n <= 8; n++) reader.deliver(block(n))
+        for (let n = 1; n <= 7; n++) other.deliver(block(n))
         assert.isUndefined(reader.closedFor)
-        other.deliver(message(8, 50))
+        other.deliver(block(8, 50))
         assert.isUndefined(other.closedFor)
         assert.strictEqual(readers.bytes, 750)
       })
@@ -174,7 +178,7 @@ describe("a reader that does not read", () => {
         onStalled: (stalled) => (stall = stalled)
       })
       reader.begin(0)
-      reader.deliver(message(1))
+      reader.deliver(block(1))
       stall()
       assert.strictEqual(reader.closedFor, "stalled")
       reader.close("late")
@@ -186,7 +190,7 @@ describe("a reader that does not read", () => {
     Effect.gen(function* () {
       lines.length = 0
       const readers = new Readers(limits)
-      yield* Effect.scoped(Effect.map(began(readers), (reader) => reader.deliver(message(1))))
+      yield* Effect.scoped(Effect.map(began(readers), (reader) => reader.deliver(block(1))))
       assert.deepStrictEqual([lines.length, readers.bytes], [0, 0])
     }).pipe(Effect.provide(Logger.layer([logger])))
   )
