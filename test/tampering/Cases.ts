@@ -144,7 +144,7 @@ const eventColumns: ReadonlyArray<readonly [string, string, Outcome, Partial<Cas
   ],
   ["id", "'other'", found("events", [EVENT, "content_mismatch"])],
   ["timestamp", "timestamp + 1", found("events", [EVENT, "content_mismatch"])],
-  ["created_at", "created_at + 1", found("events", [EVENT, "content_mismatch"])],
+  ["created_at", "created_at + 1", found("events", [EVENT, "hash_mismatch"])],
   ["actor_id", "'other'", found("events", [EVENT, "content_mismatch"]), { isSmall: true }],
   ["actor_type", "'system'", found("events", [EVENT, "content_mismatch"])],
   ["action", "'other'", found("events", [EVENT, "content_mismatch"])],
@@ -176,11 +176,11 @@ const keysOfEvents: ReadonlyArray<
     ({ other }) => `'${other.tenantId}'`,
     found("events", [EVENT, "sequence_gap"]),
     {
-      other: found("events", [EVENT, "content_mismatch"])
+      other: found("events", [EVENT, "hash_mismatch"])
     }
   ],
   ["sequence_number", () => "toUInt64(7)", found("events", [EVENT, "sequence_gap"])],
-  ["hash", () => "repeat('e', 64)", found("events", [EVENT, "content_mismatch"])]
+  ["hash", () => "repeat('e', 64)", found("events", [EVENT, "hash_mismatch"])]
 ]
 
 const updates = (
@@ -297,7 +297,7 @@ const eventRows: ReadonlyArray<Case> = [
     statements: (target) =>
       move(target, "events", eventRow(target), { tenant_id: `'${target.other.tenantId}'` }),
     running: found("events", [EVENT, "sequence_gap"]),
-    other: found("events", [EVENT, "content_mismatch"])
+    other: found("events", [EVENT, "hash_mismatch"])
   },
   {
     on: "events",
