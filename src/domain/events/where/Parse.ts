@@ -102,15 +102,24 @@ const timeQuestion = (sign: Sign, { first, last }: TimeSpan): ReadonlyArray<Ques
   }
 }
 
+interface Limits {
+  readonly conditions: number
+  readonly depth: number
+}
+
+const ofClients: Limits = { conditions: WHERE_CONDITIONS_MAX, depth: WHERE_DEPTH_MAX }
+
 class Parser {
   readonly #source: string
   readonly #now: string
+  readonly #limits: Limits
   #at = 0
   #conditions = 0
 
-  constructor(source: string, now: string) {
+  constructor(source: string, now: string, limits: Limits) {
     this.#source = source
     this.#now = now
+    this.#limits = limits
   }
 
   parse(): Expression {
@@ -166,7 +175,8 @@ class Parser {
   }
 
   #one(depth: number): Expression {
-    if (depth > WHERE_DEPTH_MAX) this.#fail(`more than ${WHERE_DEPTH_MAX} brackets in one another`)
+    const max = this.#limits.depth
+    if (depth > max) this.#fail(`more than ${max} brackets in one another`)
     if (this.#takes("NOT")) return { not: this.#one(depth + 1) }
     this.#skipSpace()
     switch (this.#source[this.#at]) {
@@ -298,9 +308,8 @@ class Parser {
 
   #count(at: number): void {
     this.#conditions += 1
-    if (this.#conditions > WHERE_CONDITIONS_MAX) {
-      this.#fail(`more than ${WHERE_CONDITIONS_MAX} conditions`, at)
-    }
+    const max = this.#limits.conditions
+    if (this.#conditions > max) this.#fail(`more than ${max} conditions`, at)
   }
 
   #asked(subject: Subject, sign: Sign, value: Value): Expression {
@@ -361,4 +370,12 @@ class Parser {
  * @throws WhereError
  */
 export const parseWhere = (source: string, now: string): Expression =>
-  new Parser(source, now).parse()
+  new Parser(source, now, ofClients).parse()
+
+/**
+ * The expression that a text of `printWhere` means. It may have more brackets and conditions than
+ * what a client wrote: a day has two ends, and what AND binds gets brackets.
+ */
+export const parsePrinted = (text: string): Expression =>
+  // No time in it depends on another one.
+  new Parser(text, "1970-01-01T00:00:00.000000Z", { conditions: Infinity, depth: Infinity }).parse()

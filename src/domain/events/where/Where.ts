@@ -2,7 +2,7 @@
 import type { AuditEvent } from "../AuditEvent.ts"
 import { type Expression, WHERE_LENGTH_MAX } from "./Expression.ts"
 import { holds } from "./Matches.ts"
-import { parseWhere, WhereError } from "./Parse.ts"
+import { parsePrinted, parseWhere, WhereError } from "./Parse.ts"
 import { printWhere } from "./Print.ts"
 
 /**
@@ -25,8 +25,7 @@ const kept = new Map<string, Expression>()
 export const expressionOf = (fixed: string): Expression => {
   const known = kept.get(fixed)
   if (known !== undefined) return known
-  // No time in it depends on another one.
-  const expression = parseWhere(fixed, "1970-01-01T00:00:00.000000Z")
+  const expression = parsePrinted(fixed)
   if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value!)
   kept.set(fixed, expression)
   return expression

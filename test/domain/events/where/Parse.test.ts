@@ -4,7 +4,7 @@ import fc from "fast-check"
 import type { Expression } from "../../../../src/domain/events/where/Expression.ts"
 import { parseWhere, WhereError } from "../../../../src/domain/events/where/Parse.ts"
 import { printWhere } from "../../../../src/domain/events/where/Print.ts"
-import { fixedWhere } from "../../../../src/domain/events/where/Where.ts"
+import { expressionOf, fixedWhere } from "../../../../src/domain/events/where/Where.ts"
 import { anyExpression } from "./Expressions.ts"
 
 const NOW = "2026-11-21T12:00:00.000000Z"
@@ -178,6 +178,14 @@ describe("where", () => {
     const fixed = fixedWhere("timestamp>=-24h login", NOW)
     assert.strictEqual(fixed, 'timestamp>=2026-11-20T12:00:00.000000Z "login"')
     assert.strictEqual(fixedWhere(fixed, "2027-01-01T00:00:00.000000Z"), fixed)
+  })
+
+  it("is kept whatever its printed form has more of than what a client may write", () => {
+    const nested = Array.from({ length: 15 }).reduce((text: string) => `(a ${text} OR b)`, "c")
+    const days = Array.from({ length: 64 }, () => "timestamp:2026-11-20").join(" ")
+    for (const text of [nested, days]) {
+      assert.deepStrictEqual(expressionOf(fixedWhere(text, NOW)), parseWhere(text, NOW))
+    }
   })
 
   it("never fails otherwise, whatever the text is", () => {
