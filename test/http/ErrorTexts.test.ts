@@ -118,7 +118,25 @@ const inverted: Readonly<Record<string, string>> = {
   "sequence_number tree_size": "sequence_number=5&tree_size=2"
 }
 
-const conditions = ["action=*", "action=doc*", "action=a.*.b", "metadata.=1", "metadata.a="]
+const conditions = [
+  "action=a.*.b",
+  "action=a,,b",
+  "outcome!=nonsense",
+  "outcome!=",
+  "outcome>5",
+  "outcome=success&outcome!=success",
+  "sequence_number=1*",
+  "sequence_number>9&sequence_number<5",
+  "metadata.=1",
+  "metadata.>5",
+  "metadata.a=",
+  "metadata.a>much",
+  "metadata.a>1&metadata.a>2",
+  "q!=a",
+  "from=-24x",
+  "to=2026-01-01T00:00:00+01:00",
+  "from=-1h&to=-2h"
+]
 const manyConditions = Array.from({ length: 17 }, (_, at) => `metadata.k${at}=1`).join("&")
 
 const queries = ({ operation }: Route): ReadonlyArray<Case> => {
@@ -331,7 +349,10 @@ const orders: Readonly<Record<string, ReadonlyArray<Case>>> = {
       { from_sequence: 5, to_sequence: 4 },
       { q: "" },
       { q: 1 },
-      { action: "doc*" },
+      { action: "doc*x" },
+      { "metadata.a>": 1 },
+      { "outcome!": ["nonsense"] },
+      { "outcome!": [] },
       { "metadata.a": 1 },
       { "metadata.": "x" },
       { "metadata.a.b.c.d.e.f.g": "x" },

@@ -30,7 +30,7 @@ const bodiesOf = (operation: any): ReadonlyArray<unknown> => {
 const queriesOf = (operation: any): ReadonlyArray<string> => {
   const query = operation.parameters.filter((parameter: any) => parameter.in === "query")
   const pair = ({ example, name }: any): string =>
-    typeof example === "object"
+    typeof example === "object" && !Array.isArray(example)
       ? new URLSearchParams(example).toString()
       : `${name}=${encodeURIComponent(String(example))}`
   const required = query.filter((parameter: any) => parameter.required).map(pair)

@@ -194,7 +194,10 @@ describe("reading back", () => {
     const answer = await get(`/v1/events?where=${encodeURIComponent("outcome:no")}`)
     assert.strictEqual(answer.status, 400)
     assert.strictEqual(answer.body.error.field, "where")
-    assert.include(answer.body.error.message, "column 9: outcome is one of success, failure, error")
+    assert.include(
+      answer.body.error.message,
+      "column 9: outcome must be one of success, failure, error"
+    )
   })
 
   it("streams every match as NDJSON, paging ignored, order kept", async () => {

@@ -117,6 +117,32 @@ describe("a share link", () => {
     assert.deepStrictEqual(shown.body, { ...rest, id, created_at, expires_at })
   })
 
+  it("takes the conditions of a query, several values as an array or with commas", async () => {
+    const filters = {
+      "outcome!": ["failure", "error"],
+      "outcome!=": "failure",
+      actor_id: ["user_1", "user_2,user\\,3"],
+      actor_type: "human",
+      "metadata.n>=": 1,
+      "metadata.n<=": "4",
+      sequence_number: [1, 2],
+      "timestamp>=": "-1h",
+      q: "a,b"
+    }
+    const { body, status, text } = await create({ from: "2026-01-01", to: "2026-01-01", filters })
+    assert.strictEqual(status, 201, text)
+    assert.strictEqual(body.from, "2026-01-01T00:00:00.000000Z")
+    assert.strictEqual(body.to, "2026-01-01T23:59:59.999999Z")
+    const { where, ...rest } = body.filters
+    assert.deepStrictEqual(rest, { actor_type: "human", q: "a,b" })
+    assert.match(
+      where,
+      /^NOT \(outcome:failure OR outcome:error\) \(actor_id:user_1 OR actor_id:user_2 OR actor_id:"user,3"\) metadata\.n>=1 metadata\.n<=4 \(sequence_number:1 OR sequence_number:2\) timestamp>=20\S+Z$/
+    )
+    const again = await create({ from: body.from, to: body.to, filters: body.filters })
+    assert.deepStrictEqual(again.body.filters, body.filters)
+  })
+
   it("needs nothing said: everything, for 7 days, as often as one likes", async () => {
     const { id } = await made()
     const { filters, from, max_uses, to, uses } = await known(id)
@@ -239,7 +265,11 @@ describe("a share link that can't be made", () => {
     [{ filters: { from_sequence: 1.5 } }, "filters.from_sequence"],
     [{ filters: { from_sequence: -1 } }, "filters.from_sequence"],
     [{ filters: { "metadata.n": 1 } }, "filters.metadata.n"],
-    [{ filters: { "metadata.a.b.c.d.e.f.g": "1" } }, "metadata.a.b.c.d.e.f.g"],
+    [{ filters: { "metadata.a.b.c.d.e.f.g": "1" } }, "filters.metadata.a.b.c.d.e.f.g"],
+    [{ filters: { "metadata.n>": 1 } }, "filters.metadata.n>"],
+    [{ filters: { "metadata.n>=": "x" } }, "filters.metadata.n>="],
+    [{ filters: { "outcome!": [] } }, "filters.outcome!"],
+    [{ filters: { "outcome!": ["success", 1] } }, "filters.outcome!"],
     [
       {
         filters: Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`metadata.k${n}`, "1"]))

@@ -8,9 +8,6 @@ import { type AuditEvent, actorTypes, outcomes } from "./AuditEvent.ts"
 interface ExactFilter {
   /** Of the condition in an `EventFilter`. */
   readonly key: string
-  /** For the documentation of the parameter. */
-  readonly description: string
-  readonly example?: string
   /** The only values that there are; any text without it. */
   readonly values?: ReadonlyArray<string>
 }
@@ -34,7 +31,7 @@ export const eventFields = [
     name: "id",
     path: ["id"],
     isColumn: true,
-    filter: { key: "id", description: "Exact event id." }
+    filter: { key: "id" }
   },
   { name: "timestamp", path: ["timestamp"], isColumn: true },
   { name: "created_at", path: ["created_at"], isColumn: true },
@@ -43,14 +40,14 @@ export const eventFields = [
     name: "actor_id",
     path: ["actor", "id"],
     isColumn: true,
-    filter: { key: "actorId", description: "Exact `actor.id`.", example: "user_42" },
+    filter: { key: "actorId" },
     isDimension: true
   },
   {
     name: "actor_type",
     path: ["actor", "type"],
     isColumn: true,
-    filter: { key: "actorType", description: "Exact `actor.type`.", values: actorTypes },
+    filter: { key: "actorType", values: actorTypes },
     isDimension: true
   },
   { name: "actor_email", path: ["actor", "email"], isColumn: false },
@@ -59,11 +56,7 @@ export const eventFields = [
     path: ["action"],
     isColumn: true,
     filter: {
-      key: "action",
-      description:
-        "Exact action, or everything below a prefix: `document.*`. The `*` is allowed only after a "
-        + "dot, at the end.",
-      example: "document.*"
+      key: "action"
     },
     isDimension: true
   },
@@ -71,14 +64,14 @@ export const eventFields = [
     name: "resource_id",
     path: ["resource", "id"],
     isColumn: true,
-    filter: { key: "resourceId", description: "Exact `resource.id`." },
+    filter: { key: "resourceId" },
     isDimension: true
   },
   {
     name: "resource_type",
     path: ["resource", "type"],
     isColumn: true,
-    filter: { key: "resourceType", description: "Exact `resource.type`.", example: "document" },
+    filter: { key: "resourceType" },
     isDimension: true
   },
   { name: "resource_name", path: ["resource", "name"], isColumn: false },
@@ -86,7 +79,7 @@ export const eventFields = [
     name: "outcome",
     path: ["outcome"],
     isColumn: true,
-    filter: { key: "outcome", description: "Exact outcome.", values: outcomes },
+    filter: { key: "outcome", values: outcomes },
     isDimension: true
   },
   { name: "metadata", path: ["metadata"], isColumn: false },

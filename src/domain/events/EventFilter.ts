@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from "../json/StrictJson.ts"
 import type { AuditEvent } from "./AuditEvent.ts"
+import { listedValue, parameterName, singleValue } from "./ConditionText.ts"
 import { type ExactConditions, filterFields, memberAt } from "./EventFields.ts"
 import { elementsOf, isScalarEqual, valueIn } from "./MetadataPath.ts"
 import { matchesSearch } from "./SearchText.ts"
@@ -42,13 +43,15 @@ export const conditionsOf = (filter: EventFilter): ReadonlyArray<NamedCondition>
   const { actionPrefix, metadata, q, where } = filter
   const exact = filterFields.flatMap(({ filter: { key }, name }): ReadonlyArray<NamedCondition> => {
     const value = filter[key]
-    return value === undefined ? [] : [[name, value]]
+    return value === undefined ? [] : [[name, listedValue(value)]]
   })
   return [
     ...exact,
-    ...(actionPrefix === undefined ? [] : [["action", `${actionPrefix}*`] as const]),
+    ...(actionPrefix === undefined ? [] : [["action", `${listedValue(actionPrefix)}*`] as const]),
     ...(q === undefined ? [] : [["q", q] as const]),
-    ...metadata.map(({ path, value }) => [`metadata.${path}`, value] as const),
+    ...metadata.map(
+      ({ path, value }) => [`metadata.${parameterName(path)}`, singleValue(value)] as const
+    ),
     ...(where === undefined ? [] : [["where", where] as const])
   ]
 }

@@ -15,12 +15,13 @@ import { ENDED_LINK_KEPT_DAYS, ENDED_LINKS_MAX, LINKS_MAX } from "../../domain/r
 import type { ShareLink as StoredLink } from "../../domain/registry/RegistryEntry.ts"
 import { integerInput, optionalInput } from "../contract/Bodies.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
-import { label, pageFields, TimeInput, Timestamp } from "../contract/ContractSchemas.ts"
+import { label, pageFields, Timestamp } from "../contract/ContractSchemas.ts"
 import { createdHeaders, operation } from "../contract/Operation.ts"
-import { filterParameters } from "../events/EventParameters.ts"
+import { conditionParameters, filterParameters } from "../events/EventParameters.ts"
 import { ifNoneMatch, Unchanged } from "../exports/ExportContract.ts"
 import { PDF_TYPE } from "../messages/MediaTypes.ts"
 import { pageLinkHeader } from "../messages/Pages.ts"
+import type { DescribedParameter } from "../messages/QueryParameters.ts"
 import { Authorization } from "../server/Authorization.ts"
 import { resourcePageQuery } from "./ResourcePages.ts"
 
@@ -74,36 +75,57 @@ const memberOf = (schema: Readonly<Record<string, unknown>>) => ({
   ...(Array.isArray(schema["enum"]) ? { enum: [...schema["enum"], null] } : {})
 })
 
-const { from: _from, to: _to, ...conditions } = filterParameters
+/** A condition as a member: the text of a parameter, or those of one that is repeated. */
+const conditionMember = (value: object) => ({
+  anyOf: [value, { type: "array", items: value }, { type: "null" }]
+})
 
-/** The conditions by name, nothing else, and no number where text is due. */
-const Filters = Schema.Record(
-  Schema.String,
-  Schema.NullOr(Schema.Union([Schema.String, Schema.Int]))
-).check(
+const { from: _from, to: _to, ...parameters } = filterParameters
+
+/** The parameters by name, nothing else, and no number where text is due. */
+const Filters = Schema.Record(Schema.String, Schema.Unknown).check(
   Schema.makeFilter(() => true, {
     toJsonSchema: () => ({
-      properties: Object.fromEntries(
-        Object.entries(conditions).map(([name, { description, schema }]) => [
-          name,
-          { ...memberOf(schema), description }
-        ])
-      ),
+      properties: {
+        ...Object.fromEntries(
+          Object.entries(conditionParameters).map(([name, { description, schema }]) => [
+            name,
+            { ...conditionMember(schema["items"] as object), description }
+          ])
+        ),
+        ...Object.fromEntries(
+          Object.entries(parameters).map(([name, { description, schema }]) => [
+            name,
+            { ...memberOf(schema), description }
+          ])
+        )
+      },
       patternProperties: {
-        "^metadata\\.": { type: ["string", "null"], description: "A condition on metadata." }
+        "^metadata\\.|[!<>]=$": {
+          ...conditionMember({ type: ["string", "number"] }),
+          description:
+            "A condition on metadata, or one with the sign `!=`, `>=` or `<=` at the end of its "
+            + "name; a number after `>=` and `<=` only."
+        }
       },
       additionalProperties: false
     })
   })
 )
 
+const boundOf = ({ description, schema }: DescribedParameter) =>
+  Schema.String.check(Schema.isPattern(new RegExp(String(schema["pattern"]), "u"))).annotate({
+    description
+  })
+
 export const ShareLinkInput = Schema.Struct({
-  from: optionalInput(TimeInput),
-  to: optionalInput(TimeInput),
+  from: optionalInput(boundOf(filterParameters.from)),
+  to: optionalInput(boundOf(filterParameters.to)),
   filters: optionalInput(Filters).annotateKey({
     description:
       "Conditions by the names of the event list's parameters, `metadata.<path>` included; not "
-      + "from and to."
+      + "from and to. A name may end with `!=`, `>=` or `<=`. Several values are an array, or have "
+      + "commas between them."
   }),
   expires_in: optionalInput(integerInput(EXPIRES_IN_MAX)).annotateKey({
     description: `Seconds; ${EXPIRES_IN_DEFAULT} (7 days) unless given.`

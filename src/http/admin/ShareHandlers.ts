@@ -6,28 +6,21 @@ import { Effect, Layer, Redacted, Result, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { defined } from "../../domain/Defined.ts"
-import {
-  conditionsOf,
-  type EventFilter,
-  type MetadataCondition
-} from "../../domain/events/EventFilter.ts"
+import { readCondition } from "../../domain/events/ConditionText.ts"
+import { conditionsOf, type EventFilter } from "../../domain/events/EventFilter.ts"
 import type { JsonObject, JsonValue } from "../../domain/json/StrictJson.ts"
 import type { ShareLink } from "../../domain/registry/RegistryEntry.ts"
 import { ShareLinks } from "../../services/administration/ShareLinks.ts"
 import { Api } from "../Api.ts"
 import { BODY_BYTES_MAX, objectOf, readAs } from "../contract/Bodies.ts"
-import { filterParameters, toFilter } from "../events/EventParameters.ts"
+import { conditionParameters, filterParameters, toFilter } from "../events/EventParameters.ts"
 import { ExportAnswers } from "../exports/ExportAnswers.ts"
 import { createdAt, errorResponse, json } from "../messages/Answer.ts"
 import { ApiError, invalid, notFound, refusable } from "../messages/ApiError.ts"
 import { ApiSettings } from "../messages/ApiSettings.ts"
 import { withKnownQuery } from "../messages/KnownQuery.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
-import {
-  METADATA_CONDITIONS_MAX,
-  METADATA_PREFIX,
-  metadataCondition
-} from "../messages/QueryParameters.ts"
+import { type GivenCondition, METADATA_PREFIX } from "../messages/QueryParameters.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { whatWasMeant } from "../messages/UnknownParameter.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
@@ -45,6 +38,7 @@ type FilterName = keyof typeof filterParameters
 
 /** What `filters` takes: the bounds of time are given beside it. */
 const filterNames = [
+  ...Object.keys(conditionParameters),
   ...Object.keys(filterParameters).filter((name) => name !== "from" && name !== "to"),
   "metadata.<path>"
 ]
@@ -65,6 +59,34 @@ const readValue = (name: FilterName, field: string, value: JsonValue): unknown =
   return parsed.success
 }
 
+/**
+ * The conditions of a member, one for each text. A name ends with its whole sign: in a query the
+ * name `amount>` with a value is `>=`, while in an object it would look like `>`, so it is refused.
+ */
+const conditionsIn = (name: string, value: JsonValue): ReadonlyArray<GivenCondition> => {
+  const label = `filters.${name}`
+  const { name: subject, sign } = readCondition(name, "x")
+  const isOrder = sign !== "=" && sign !== "!="
+  if (isOrder && !name.endsWith("=")) {
+    throw invalid(label, `ends with ${name}=, or is said in where, as in ${name}5`)
+  }
+  if (Array.isArray(value) && value.length === 0) throw invalid(label, "is an empty array")
+  const mayBeNumber = isOrder || subject === "sequence_number"
+  return (Array.isArray(value) ? value : [value]).map((one: JsonValue) => {
+    if (one === "" || !(typeof one === "string" || (mayBeNumber && typeof one === "number"))) {
+      const kind = mayBeNumber ? "a number or a string" : "a string that is not empty"
+      throw invalid(label, `must be ${kind}, or an array of such`)
+    }
+    if (String(one).includes("\0")) throw invalid(label, "holds the character U+0000")
+    return { label, name: subject, sign, values: String(one) }
+  })
+}
+
+const isConditionName = (name: string): boolean => {
+  const { name: subject } = readCondition(name, "x")
+  return Object.hasOwn(conditionParameters, subject) || subject.startsWith(METADATA_PREFIX)
+}
+
 const filtersOf = (object: JsonObject): JsonObject => {
   const filters = object["filters"] ?? {}
   if (typeof filters === "object" && !Array.isArray(filters)) return filters as JsonObject
@@ -74,7 +96,7 @@ const filtersOf = (object: JsonObject): JsonObject => {
 /** What the link covers; throws the ApiError that names the field. */
 const filterOf = (object: JsonObject): EventFilter => {
   const values: Record<string, unknown> = {}
-  const metadata: Array<MetadataCondition> = []
+  const conditions: Array<GivenCondition> = []
   for (const name of ["from", "to"] as const) {
     const value = object[name] ?? undefined
     if (value !== undefined) values[name] = readValue(name, name, value)
@@ -82,9 +104,8 @@ const filterOf = (object: JsonObject): EventFilter => {
   for (const [name, value] of Object.entries(filtersOf(object))) {
     const field = `filters.${name}`
     if (value === null) continue
-    if (name.startsWith(METADATA_PREFIX)) {
-      if (typeof value !== "string") throw invalid(field, "must be a string")
-      metadata.push(metadataCondition(name, value))
+    if (isConditionName(name)) {
+      conditions.push(...conditionsIn(name, value))
     } else if (!isFilterName(name) || name === "from" || name === "to") {
       const meant = whatWasMeant(name, filterNames)
       throw invalid(
@@ -95,10 +116,7 @@ const filterOf = (object: JsonObject): EventFilter => {
       values[name] = readValue(name, field, value)
     }
   }
-  if (metadata.length > METADATA_CONDITIONS_MAX) {
-    throw invalid("filters", `more than ${METADATA_CONDITIONS_MAX} conditions on metadata`)
-  }
-  return toFilter(values, metadata)
+  return toFilter(values, conditions, "filters")
 }
 
 const inputFields = Object.keys(ShareLinkInput.fields)

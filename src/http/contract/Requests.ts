@@ -4,12 +4,12 @@
  */
 import { Effect, Schema, SchemaGetter, SchemaIssue } from "effect"
 import type { HttpApiEndpoint } from "effect/http-api"
-import type { MetadataCondition } from "../../domain/events/EventFilter.ts"
 import { isClientId } from "../../domain/Identifiers.ts"
 import { ApiError, notFound, refusable } from "../messages/ApiError.ts"
 import {
-  METADATA_PREFIX,
-  type Parameter,
+  type DescribedParameter,
+  type GivenCondition,
+  type Pairs,
   type Parameters,
   type QueryTable,
   readTexts,
@@ -44,13 +44,16 @@ const attempt = <A>(evaluate: () => A): Effect.Effect<A, SchemaIssue.Issue> =>
 export const REQUIRED_MARK = "x-required"
 export const EXPLODED_MARK = "x-exploded"
 
+/** The text of a parameter, or those of one that is repeated. */
+const Texts = Schema.Union([Schema.String, Schema.Array(Schema.String)])
+
 /** Text, and in the document what the text means. */
 const documented = (meaning: Readonly<Record<string, unknown>>) =>
   Schema.optionalKey(
-    Schema.String.check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ ...meaning }) }))
+    Texts.check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ ...meaning }) }))
   )
 
-const documentedParameter = ({ description, example, required, schema }: Parameter<unknown>) =>
+const documentedParameter = ({ description, example, required, schema }: DescribedParameter) =>
   documented({
     ...schema,
     description,
@@ -61,67 +64,75 @@ const documentedParameter = ({ description, example, required, schema }: Paramet
 /** OpenAPI can't name `metadata.<path>`; an exploded object is the nearest it has. */
 const metadataConditions = documented({
   type: "object",
-  propertyNames: { pattern: "^metadata\\..", maxLength: 256 },
+  propertyNames: { pattern: "^metadata\\.[^!<>=\\\\]", maxLength: 256 },
   additionalProperties: { type: "string", minLength: 1 },
   description:
-    "Conditions on metadata, each a parameter of its own: `metadata.<path>=<value>`. Dots walk "
+    "Conditions on metadata, each a parameter of its own: `metadata.<path>=<value>`; also with "
+    + "`!=`, and with `>`, `>=`, `<` and `<=` for numbers. Dots walk "
     + "nested objects, a key that holds the dots is tried first; at most 6 segments. Strings are "
     + "compared as they are, numbers, booleans and null by their JSON text, an array matches if "
     + "one of its elements does, as does an array in it. Dots don't walk into the objects of an "
-    + "array, and an object matches nothing.",
+    + "array, and an object matches nothing. `*` after a value asks for what starts with it, `*` "
+    + "alone for what is there; a comma is part of a value, and a repeated parameter asks for one "
+    + "of its values.",
   examples: [{ "metadata.ip": "203.0.113.9" }],
   [EXPLODED_MARK]: true
 })
 
-const metadataTexts = Schema.Record(
-  Schema.TemplateLiteral([METADATA_PREFIX, Schema.String]),
-  Schema.String
-)
+type TextsByName = Readonly<Record<string, string | ReadonlyArray<string>>>
 
-/** The texts of a query, by the names of the parameters. */
-const textsOf = ({ metadata, parameters }: QueryTable) => {
-  const named = Object.entries(parameters).map(([name, parameter]) => [
+/** The texts of a query, by the names of the parameters; a condition's name may have a sign. */
+const textsOf = ({ conditions, parameters }: QueryTable) => {
+  const all = { ...conditions, ...parameters }
+  const named = Object.entries(all).map(([name, parameter]) => [
     name,
     documentedParameter(parameter)
   ])
-  const ofMetadata = metadata === true ? { metadata: metadataConditions } : {}
+  const ofMetadata = conditions === undefined ? {} : { metadata: metadataConditions }
   const fields: Schema.Struct.Fields = { ...Object.fromEntries(named), ...ofMetadata }
   const struct = Schema.Struct(fields)
-  return metadata === true ? Schema.StructWithRest(struct, [metadataTexts]) : struct
+  return conditions === undefined
+    ? struct
+    : Schema.StructWithRest(struct, [Schema.Record(Schema.String, Texts)])
 }
+
+const pairsIn = (texts: TextsByName): Pairs =>
+  Object.entries(texts).flatMap(([name, text]) =>
+    typeof text === "string" ? [[name, text] as const] : text.map((one) => [name, one] as const)
+  )
 
 const TABLE = "alk/http/QueryTable"
 
 /** A query whose texts are read by `decode`, which throws ApiError. */
 const querySchema = <A>(
   table: QueryTable,
-  decode: (texts: ReadonlyArray<readonly [name: string, text: string]>) => A
-): Schema.Codec<A, { readonly [name: string]: string }> => {
+  decode: (texts: Pairs) => A
+): Schema.Codec<A, TextsByName> => {
   const isRead = (_value: unknown): _value is A => true
   const schema = Schema.declare(isRead, { [TABLE]: table }).pipe(
     Schema.encodeTo(textsOf(table), {
       decode: SchemaGetter.transformEffect((texts) =>
-        attempt(() => decode(Object.entries(texts as Readonly<Record<string, string>>)))
+        attempt(() => decode(pairsIn(texts as TextsByName)))
       ),
       encode: SchemaGetter.forbidden(() => "a query is only read")
     })
   )
-  return schema as unknown as Schema.Codec<A, { readonly [name: string]: string }>
+  return schema as unknown as Schema.Codec<A, TextsByName>
 }
 
 /** What a route knows of its query beyond the parameters. */
 interface QueryOptions<P extends Parameters, A> extends Omit<QueryTable, "parameters"> {
   /** What the values mean to the route; throws ApiError. */
-  readonly read?: (values: ValuesOf<P>, metadata: ReadonlyArray<MetadataCondition>) => A
+  readonly read?: (values: ValuesOf<P>, conditions: ReadonlyArray<GivenCondition>) => A
 }
 
 const readerOf = <P extends Parameters, A>(
   parameters: P,
   read: QueryOptions<P, A>["read"] = (values) => values as A
 ) => {
-  return (texts: ReadonlyArray<readonly [name: string, text: string]>): A => {
-    const { metadata, values } = readTexts(parameters, texts)
-    return read(values, metadata)
+  return (texts: Pairs): A => {
+    const { conditions, values } = readTexts(parameters, texts)
+    return read(values, conditions)
   }
 }
 

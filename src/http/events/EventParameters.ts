@@ -3,41 +3,76 @@
  * translation into the domain's filter. Knows nothing of how a filter is applied.
  */
 import { Result } from "effect"
+import { defined } from "../../domain/Defined.ts"
+import { eventFields } from "../../domain/events/EventFields.ts"
+import type { EventFilter } from "../../domain/events/EventFilter.ts"
+import { combined } from "../../domain/events/where/Asked.ts"
 import {
-  type FilterField,
-  type FilterValue,
-  filterFields
-} from "../../domain/events/EventFields.ts"
-import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
-import { WHERE_LENGTH_MAX } from "../../domain/events/where/Expression.ts"
+  type Expression,
+  WHERE_LENGTH_MAX,
+  type WhereField,
+  whereFields
+} from "../../domain/events/where/Expression.ts"
 import { WhereError } from "../../domain/events/where/Parse.ts"
-import { fixedWhere } from "../../domain/events/where/Where.ts"
+import { printWhere } from "../../domain/events/where/Print.ts"
+import { expressionOf, fixedWhere } from "../../domain/events/where/Where.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
-import { invalid } from "../messages/ApiError.ts"
 import {
-  choiceParameter,
-  dateTimeParameter,
+  type DescribedParameter,
+  type GivenCondition,
   integerParameter,
   type Parameter,
   refuseInverted,
   textParameter,
+  timeParameter,
   type ValuesOf
 } from "../messages/QueryParameters.ts"
+import { readConditions, VALUES_MAX } from "./FilterConditions.ts"
 
 /** Characters of `q` at most. */
 export const SEARCH_LENGTH_MAX = 256
 
-type ExactParameters = {
-  readonly [F in FilterField as F["name"]]: Parameter<FilterValue<F>>
+const examples: Partial<Record<WhereField, string>> = {
+  actor_id: "user_42",
+  action: "document.*",
+  resource_type: "document"
 }
 
-/** A parameter for each field that a filter can ask for. */
-const exactParameters = Object.fromEntries(
-  filterFields.map(({ filter, name }) => [
-    name,
-    "values" in filter ? choiceParameter(filter.values, filter) : textParameter(filter)
-  ])
-) as unknown as ExactParameters
+/** What can be said with a parameter of each kind. */
+const forms = {
+  text:
+    "one of several values with commas between them, or repeated; `name!=` for none of them. `*` "
+    + "after a value asks for what starts with it, `*` alone for what is there. Commas, `*` and "
+    + "`\\` in a value have a `\\` before them.",
+  integer: "one of several numbers; also with `!=`, `>`, `>=`, `<` and `<=`.",
+  time:
+    "a date-time, a date (the day in UTC) or a time from now such as `-24h`; also with `!=`, `>`, "
+    + "`>=`, `<` and `<=`."
+}
+
+/** Fields that conditions are on, by the name of their parameter. */
+export const conditionParameters = Object.fromEntries(
+  eventFields
+    .filter(({ name }) => Object.hasOwn(whereFields, name))
+    .map(({ name, path }): readonly [string, DescribedParameter] => {
+      const field = name as WhereField
+      const { kind, ...known } = whereFields[field]
+      const items = "values" in known ? { enum: known.values } : { minLength: 1 }
+      return [
+        field,
+        {
+          description: `\`${path.join(".")}\`: ${forms[kind]}`,
+          schema: {
+            type: "array",
+            items: { type: "string", ...items },
+            minItems: 1,
+            maxItems: VALUES_MAX
+          },
+          ...(examples[field] === undefined ? {} : { example: [examples[field]] })
+        }
+      ]
+    })
+)
 
 const whereText = textParameter({
   description:
@@ -51,9 +86,9 @@ const whereText = textParameter({
 /** The value is the expression with the times that it means now. */
 const whereParameter: Parameter<string> = {
   ...whereText,
-  parse: (text) => {
+  parse: (text, now = currentTime()) => {
     try {
-      return Result.succeed(fixedWhere(text, currentTime()))
+      return Result.succeed(fixedWhere(text, now))
     } catch (error) {
       if (error instanceof WhereError) return Result.fail(error.message)
       throw error
@@ -61,11 +96,10 @@ const whereParameter: Parameter<string> = {
   }
 }
 
-/** Every condition but those on metadata. */
+/** What narrows events beside the conditions. */
 export const filterParameters = {
-  ...exactParameters,
-  from: dateTimeParameter("Inclusive lower bound on `timestamp`, RFC 3339."),
-  to: dateTimeParameter("Inclusive upper bound on `timestamp`, RFC 3339."),
+  from: timeParameter("Inclusive lower bound on `timestamp`.", "first"),
+  to: timeParameter("Inclusive upper bound on `timestamp`.", "last"),
   from_sequence: integerParameter({
     minimum: 0,
     description: "Inclusive lower bound on `sequence_number`."
@@ -86,49 +120,41 @@ export const filterParameters = {
 /** What a route says of a filter, where it has none because it covers every event of a range. */
 export const unfilteredHints = (what: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    [...Object.keys(filterParameters), "metadata."].map((name) => [
-      name,
-      `${what} covers every event of a range; filters are parameters of GET /v1/events and of the `
-        + "exports"
-    ])
+    [...Object.keys(conditionParameters), ...Object.keys(filterParameters), "metadata."].map(
+      (name) => [
+        name,
+        `${what} covers every event of a range; filters are parameters of GET /v1/events and of the `
+          + "exports"
+      ]
+    )
   )
 
 type FilterValues = ValuesOf<typeof filterParameters>
 
-const actionCondition = (action: string): Pick<EventFilter, "action" | "actionPrefix"> => {
-  const star = action.indexOf("*")
-  if (star === -1) return { action }
-  if (star !== action.length - 1 || !action.endsWith(".*") || action.length < 3) {
-    throw invalid("action", "may have * only at the end, after a dot, as in document.*")
-  }
-  return { actionPrefix: action.slice(0, -1) }
+/** Expressions and one that was given, all of which have to be true. */
+const joined = (
+  expressions: ReadonlyArray<Expression>,
+  where: string | undefined
+): string | undefined => {
+  if (expressions.length === 0) return where
+  const given = where === undefined ? { and: [] } : expressionOf(where)
+  const parts = "and" in given ? given.and : [given]
+  return printWhere(combined("and", [...expressions, ...parts]))
 }
 
-/** The filter that the parameters mean; throws the ApiError that names the parameter. */
+/**
+ * The filter that the parameters mean; throws the ApiError that names the parameter, or `whole`
+ * where it is about all conditions on metadata.
+ */
 export const toFilter = (
   values: FilterValues,
-  metadata: ReadonlyArray<MetadataCondition>
+  conditions: ReadonlyArray<GivenCondition>,
+  whole = "metadata"
 ): EventFilter => {
-  const {
-    action,
-    from,
-    from_sequence: fromSequence,
-    q,
-    to,
-    to_sequence: toSequence,
-    where
-  } = values
+  const { from, from_sequence: fromSequence, q, to, to_sequence: toSequence } = values
   refuseInverted(["from", "to"], from, to)
   refuseInverted(["from_sequence", "to_sequence"], fromSequence, toSequence)
-  const exact = Object.fromEntries(
-    filterFields.map(({ filter: { key }, name }) => [key, values[name]])
-  )
-  const given = Object.entries({ ...exact, from, to, fromSequence, toSequence, q, where }).filter(
-    ([name, value]) => value !== undefined && name !== "action"
-  )
-  return {
-    ...Object.fromEntries(given),
-    ...(action === undefined ? {} : actionCondition(action)),
-    metadata
-  }
+  const { exact, expressions, metadata } = readConditions(conditions, currentTime(), whole)
+  const where = joined(expressions, values.where)
+  return { ...exact, ...defined({ from, to, fromSequence, toSequence, q, where }), metadata }
 }

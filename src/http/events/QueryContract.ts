@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { defined } from "../../domain/Defined.ts"
 import { eventDimensions } from "../../domain/events/EventFields.ts"
-import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
+import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { EventList, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
@@ -22,13 +22,14 @@ import {
 } from "../messages/Pages.ts"
 import {
   choiceParameter,
+  type GivenCondition,
   integerParameter,
   refuseInverted,
   type ValuesOf
 } from "../messages/QueryParameters.ts"
 import { Authorization } from "../server/Authorization.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
-import { filterParameters, toFilter } from "./EventParameters.ts"
+import { conditionParameters, filterParameters, toFilter } from "./EventParameters.ts"
 
 /** Groups of the statistics, unless asked otherwise and at most. */
 export const STATS_LIMIT_DEFAULT = 100
@@ -72,7 +73,7 @@ export interface ListRequest extends Page {
 /** What a list is asked for; throws ApiError. */
 const listRequest = (
   values: ValuesOf<typeof listParameters>,
-  metadata: ReadonlyArray<MetadataCondition>
+  conditions: ReadonlyArray<GivenCondition>
 ): ListRequest => {
   const { after_sequence, before_sequence, order = "desc", page = 1 } = values
   const isBySequence = after_sequence !== undefined || before_sequence !== undefined
@@ -83,7 +84,7 @@ const listRequest = (
   const pageOf = readPage(values, PAGE_SIZE_DEFAULT, "; use after_sequence or before_sequence")
   refuseInverted(["after_sequence", "before_sequence"], after_sequence, before_sequence)
   return {
-    filter: toFilter(values, metadata),
+    filter: toFilter(values, conditions),
     order,
     ...pageOf,
     afterSequence: after_sequence,
@@ -137,7 +138,7 @@ const formHint = "the header Accept chooses the form, as in Accept: text/csv"
 
 const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
   query: queryOf(listParameters, {
-    metadata: true,
+    conditions: conditionParameters,
     hints: { accept: formHint, csv: formHint, format: formHint, output: formHint },
     read: listRequest
   }),
@@ -148,7 +149,7 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
     scopes: ["read"],
     summary: "List events",
     description:
-      "Filters are exact, case-sensitive, and combine with AND. `Accept` chooses between a "
+      "Filters are case-sensitive and combine with AND. `Accept` chooses between a "
       + "page of JSON and a stream of every match as NDJSON or CSV.",
     responseHeaders: pageLinkHeader
   })
@@ -156,9 +157,9 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
 
 const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
   query: queryOf(statsParameters, {
-    metadata: true,
-    read: ({ group_by, interval, limit, ...values }, metadata) => ({
-      filter: toFilter(values, metadata),
+    conditions: conditionParameters,
+    read: ({ group_by, interval, limit, ...values }, conditions) => ({
+      filter: toFilter(values, conditions),
       groupBy: group_by ?? "action",
       limit: limit ?? STATS_LIMIT_DEFAULT,
       ...defined({ interval })

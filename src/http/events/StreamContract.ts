@@ -10,7 +10,7 @@ import { queryOf } from "../contract/Requests.ts"
 import { LAST_EVENT_ID_HEADER, resumeParameter, slowReaders } from "../messages/EventStream.ts"
 import { SSE_TYPE } from "../messages/MediaTypes.ts"
 import { Authorization } from "../server/Authorization.ts"
-import { filterParameters, toFilter } from "./EventParameters.ts"
+import { conditionParameters, filterParameters, toFilter } from "./EventParameters.ts"
 
 const streamParameters = {
   ...filterParameters,
@@ -27,10 +27,10 @@ const EventStream = Schema.String.annotate({
 
 const streamEvents = HttpApiEndpoint.get("streamEvents", "/v1/events/stream", {
   query: queryOf(streamParameters, {
-    metadata: true,
-    read: ({ after_sequence: after, ...values }, metadata) => ({
+    conditions: conditionParameters,
+    read: ({ after_sequence: after, ...values }, conditions) => ({
       after,
-      filter: toFilter(values, metadata)
+      filter: toFilter(values, conditions)
     })
   }),
   success: EventStream,

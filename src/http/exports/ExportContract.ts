@@ -7,7 +7,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
-import { filterParameters, toFilter } from "../events/EventParameters.ts"
+import { conditionParameters, filterParameters, toFilter } from "../events/EventParameters.ts"
 import { PDF_TYPE, ZIP_TYPE } from "../messages/MediaTypes.ts"
 import { booleanParameter } from "../messages/QueryParameters.ts"
 import { Authorization } from "../server/Authorization.ts"
@@ -43,9 +43,9 @@ const errors = errorsOf("object", 400, 401, 403, 429, 503)
 
 const evidencePack = HttpApiEndpoint.get("exportEvidencePack", "/v1/export/evidence-pack", {
   query: queryOf(packParameters, {
-    metadata: true,
-    read: ({ pdf: withPdf = true, ...values }, metadata) => ({
-      filter: toFilter(values, metadata),
+    conditions: conditionParameters,
+    read: ({ pdf: withPdf = true, ...values }, conditions) => ({
+      filter: toFilter(values, conditions),
       withPdf
     })
   }),
@@ -71,7 +71,7 @@ const evidencePack = HttpApiEndpoint.get("exportEvidencePack", "/v1/export/evide
 )
 
 const auditPdf = HttpApiEndpoint.get("exportPdf", "/v1/export/pdf", {
-  query: queryOf(filterParameters, { metadata: true, read: toFilter }),
+  query: queryOf(filterParameters, { conditions: conditionParameters, read: toFilter }),
   success: [
     Schema.Uint8Array.annotate({ description: "A PDF/1.x document, tagged." }).pipe(
       HttpApiSchema.asUint8Array({ contentType: PDF_TYPE })

@@ -4,25 +4,37 @@
  */
 import { Result } from "effect"
 import { defined } from "../../domain/Defined.ts"
-import type { MetadataCondition } from "../../domain/events/EventFilter.ts"
+import { type ConditionText, readCondition } from "../../domain/events/ConditionText.ts"
 import {
   METADATA_PATH_SEGMENTS_MAX,
   metadataPathSegments
 } from "../../domain/events/MetadataPath.ts"
-import { parseTimestamp } from "../../domain/Timestamp.ts"
+import { NO_TIME } from "../../domain/events/where/Asked.ts"
+import { timeSpanOf } from "../../domain/events/where/TimeText.ts"
+import { currentTime, parseTimestamp } from "../../domain/Timestamp.ts"
 import { invalid } from "./ApiError.ts"
 import { whatWasMeant } from "./UnknownParameter.ts"
 
-/** One parameter: its words and schema, and how its text is read. */
-export interface Parameter<A> {
+/** What a document says of a parameter. */
+export interface DescribedParameter {
   readonly description: string
   /** JSON Schema of the value. */
   readonly schema: Readonly<Record<string, unknown>>
   readonly example?: unknown
   /** The document says so; the handler refuses a request without it. */
   readonly required?: true
-  /** The value, or what is wrong with the text. */
-  readonly parse: (text: string) => Result.Result<A, string>
+}
+
+/** One parameter: its words and schema, and how its text is read. */
+export interface Parameter<A> extends DescribedParameter {
+  /** The value, at a time in canonical microsecond form, or what is wrong with the text. */
+  readonly parse: (text: string, now?: string) => Result.Result<A, string>
+}
+
+/** A condition of a filter, as a request gives it. */
+export interface GivenCondition extends ConditionText {
+  /** What a client calls it; for the field of an error. */
+  readonly label: string
 }
 
 /** The parameters of a route, by name. */
@@ -35,6 +47,8 @@ export type ValuesOf<P extends Parameters> = {
 
 /** The years 1970 to 2261, at the start of a date-time. */
 export const SUPPORTED_YEARS = "^(19[7-9][0-9]|2[01][0-9]{2}|22[0-5][0-9]|226[01])-"
+/** Date-times and dates of those years, and times from now. */
+const TIME_PATTERN = `${SUPPORTED_YEARS}|^now$|^(now)?[+-][0-9]{1,6}[smhdw]$`
 /** Conditions on metadata in one request at most. */
 export const METADATA_CONDITIONS_MAX = 16
 export const METADATA_PREFIX = "metadata."
@@ -126,6 +140,24 @@ export const dateTimeParameter = (description: string): Parameter<string> => ({
   }
 })
 
+/**
+ * A bound of time: a date-time, a day of which it is the first or the last moment, or a time from
+ * now. The value is in the canonical microsecond form.
+ */
+export const timeParameter = (description: string, end: "first" | "last"): Parameter<string> => ({
+  description:
+    `${description} An RFC 3339 date-time, a date (its ${end} moment in UTC), \`now\`, or a time from `
+    + "now such as `-24h`; units are s, m, h, d and w.",
+  schema: { type: "string", pattern: TIME_PATTERN },
+  example: "2026-01-31T00:00:00Z",
+  parse: (text, now = currentTime()) => {
+    const span = timeSpanOf(text, now)
+    if (span !== undefined) return Result.succeed(span[end])
+    const plus = text.includes(" ") ? "; write + as %2B" : ""
+    return Result.fail(`${NO_TIME}, not ${quote(text)}${plus}`)
+  }
+})
+
 /** `true` or `false`. */
 export const booleanParameter = (options: {
   readonly default: boolean
@@ -166,20 +198,21 @@ const pairsOf = (target: string): Pairs => {
   return pairs
 }
 
-export const metadataCondition = (name: string, value: string): MetadataCondition => {
+/** The path in the name of a condition on metadata; throws ApiError. */
+export const metadataPath = (label: string, name: string): string => {
   const path = name.slice(METADATA_PREFIX.length)
-  if (path === "") throw invalid(name, "names no path below metadata")
+  if (path === "") throw invalid(label, "names no path below metadata")
   if (metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX) {
-    throw invalid(name, `has more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
+    throw invalid(label, `has more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
   }
-  return { path, value }
+  return path
 }
 
 /** The parameters that a route knows. */
 export interface QueryTable {
   readonly parameters: Parameters
-  /** `metadata.<path>` is known too. */
-  readonly metadata?: boolean
+  /** Fields that conditions can be on, by name; then `metadata.<path>` is known too. */
+  readonly conditions?: Readonly<Record<string, DescribedParameter>>
   /** What is said of a name that is not known, where more is to say than that. */
   readonly hints?: Readonly<Record<string, string>>
 }
@@ -187,32 +220,55 @@ export interface QueryTable {
 /** Names and texts, decoded. */
 export type Pairs = ReadonlyArray<readonly [name: string, text: string]>
 
-const isMetadata = (name: string, metadata: boolean | undefined): boolean =>
-  metadata === true && name.startsWith(METADATA_PREFIX)
+const shortened = (name: string): string =>
+  name.length > QUOTE_LENGTH_MAX ? `${name.slice(0, QUOTE_LENGTH_MAX)}…` : name
 
-const unknownParameter = (name: string, { hints = {}, metadata, parameters }: QueryTable) => {
-  const shown = name.length > QUOTE_LENGTH_MAX ? `${name.slice(0, QUOTE_LENGTH_MAX)}…` : name
-  const known = [...Object.keys(parameters), ...(metadata === true ? ["metadata.<path>"] : [])]
+/** The condition that a parameter would be, named as the client names it. */
+const givenCondition = (name: string, text: string): GivenCondition => {
+  const condition = readCondition(name, text)
+  const { sign, values } = condition
+  // A text that isn't in its place is part of the name.
+  const own = text === "" && values !== "" ? name.slice(0, -values.length) : name
+  if (sign === "=") return { ...condition, label: shortened(name) }
+  const plain = own.replace(/(!=?|[<>]=?)$/, "")
+  return { ...condition, label: `${shortened(plain)}${sign === "!=" ? "!" : sign}` }
+}
+
+const isKnownCondition = (name: string, { conditions }: QueryTable): boolean =>
+  conditions !== undefined && (Object.hasOwn(conditions, name) || name.startsWith(METADATA_PREFIX))
+
+const unknownParameter = (
+  { label, name }: GivenCondition,
+  { conditions, hints = {}, parameters }: QueryTable
+) => {
+  if (name !== label && Object.hasOwn(parameters, name)) return invalid(label, "takes = only")
+  const ofConditions = conditions === undefined ? [] : Object.keys(conditions)
+  const metadata = conditions === undefined ? [] : ["metadata.<path>"]
+  const known = [...ofConditions, ...Object.keys(parameters), ...metadata]
   const asked = name.startsWith(METADATA_PREFIX) ? METADATA_PREFIX : name
   const hint = Object.hasOwn(hints, asked) ? hints[asked]! : whatWasMeant(name, known)
-  return invalid(shown === "" ? "query" : shown, `is not a parameter of this route; ${hint}`)
+  return invalid(label === "" ? "query" : label, `is not a parameter of this route; ${hint}`)
 }
 
 /**
  * The names and texts of a request target's query; throws ApiError for a parameter that the table
- * doesn't hold, and for one that is given twice or empty.
+ * doesn't hold, and for one that is given empty, or twice. Conditions may have several values.
  */
 export const checkQuery = (target: string, table: QueryTable): Pairs => {
   const pairs = pairsOf(target)
   const seen = new Set<string>()
   for (const [name, text] of pairs) {
-    if (!Object.hasOwn(table.parameters, name) && !isMetadata(name, table.metadata)) {
-      throw unknownParameter(name, table)
+    const isParameter = Object.hasOwn(table.parameters, name)
+    const condition = isParameter ? undefined : givenCondition(name, text)
+    if (condition !== undefined && !isKnownCondition(condition.name, table)) {
+      throw unknownParameter(condition, table)
     }
-    if (seen.has(name)) throw invalid(name, "is given more than once")
+    const label = condition?.label ?? name
+    if (isParameter && seen.has(name)) throw invalid(name, "is given more than once")
     seen.add(name)
-    if (text === "") throw invalid(name, "is empty")
-    if (text.includes("\0")) throw invalid(name, "holds the character U+0000")
+    const given = condition?.values ?? text
+    if (given === "") throw invalid(label, "is empty")
+    if (given.includes("\0")) throw invalid(label, "holds the character U+0000")
   }
   return pairs
 }
@@ -220,27 +276,25 @@ export const checkQuery = (target: string, table: QueryTable): Pairs => {
 /** A query that has been read. */
 export interface Query<P extends Parameters> {
   readonly values: ValuesOf<P>
-  readonly metadata: ReadonlyArray<MetadataCondition>
+  readonly conditions: ReadonlyArray<GivenCondition>
 }
 
 /** Read texts that `checkQuery` has let through; throws ApiError. */
 export const readTexts = <P extends Parameters>(parameters: P, texts: Pairs): Query<P> => {
+  const now = currentTime()
   const values: Record<string, unknown> = {}
-  const metadata: Array<MetadataCondition> = []
+  const conditions: Array<GivenCondition> = []
   for (const [name, text] of texts) {
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined
     if (parameter === undefined) {
-      metadata.push(metadataCondition(name, text))
+      conditions.push(givenCondition(name, text))
       continue
     }
-    const value = parameter.parse(text)
+    const value = parameter.parse(text, now)
     if (Result.isFailure(value)) throw invalid(name, value.failure)
     values[name] = value.success
   }
-  if (metadata.length > METADATA_CONDITIONS_MAX) {
-    throw invalid("metadata", `more than ${METADATA_CONDITIONS_MAX} conditions`)
-  }
-  return { values: values as ValuesOf<P>, metadata }
+  return { values: values as ValuesOf<P>, conditions }
 }
 
 /** The value of a parameter that a route can't do without; throws ApiError. */

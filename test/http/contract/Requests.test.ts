@@ -12,6 +12,7 @@ import {
   queryTableOf,
   refusalIn
 } from "../../../src/http/contract/Requests.ts"
+import { conditionParameters } from "../../../src/http/events/EventParameters.ts"
 import {
   choiceParameter,
   integerParameter,
@@ -69,10 +70,16 @@ describe("a query", () => {
     }
   })
 
-  it("holds conditions on metadata where its route takes them", () => {
-    const query = queryOf(parameters, { metadata: true, read: (_, metadata) => metadata })
-    assert.deepStrictEqual(Result.getOrThrow(read(query, { order: "asc", "metadata.a.b": "1" })), [
-      { path: "a.b", value: "1" }
+  it("holds conditions where its route takes them, with their signs and as often as given", () => {
+    const query = queryOf(parameters, {
+      conditions: conditionParameters,
+      read: (_, conditions) => conditions
+    })
+    const texts = { order: "asc", "metadata.a.b>5": "", "outcome!": ["error", "failure"] }
+    assert.deepStrictEqual(Result.getOrThrow(read(query, texts)), [
+      { label: "metadata.a.b>", name: "metadata.a.b", sign: ">", values: "5" },
+      { label: "outcome!", name: "outcome", sign: "!=", values: "error" },
+      { label: "outcome!", name: "outcome", sign: "!=", values: "failure" }
     ])
   })
 

@@ -13,19 +13,18 @@
  * A value in a list may hold `:`, `=`, `!`, `<` and `>`. `*` after a text asks for what starts with it,
  * `*` alone for what there is. Words in capitals are operators; in quotes they are texts.
  */
-import { canonicalize } from "../../json/CanonicalJson.ts"
+import { Result } from "effect"
 import { METADATA_PATH_SEGMENTS_MAX, metadataPathSegments } from "../MetadataPath.ts"
+import { askedOf, combined } from "./Asked.ts"
 import {
   type Comparison,
   type Expression,
-  type Question,
   type Subject,
   WHERE_CONDITIONS_MAX,
   WHERE_DEPTH_MAX,
   type WhereField,
   whereFields
 } from "./Expression.ts"
-import { type TimeSpan, timeSpanOf } from "./TimeText.ts"
 
 /** What is wrong with an expression, and where. */
 export class WhereError extends Error {
@@ -76,30 +75,6 @@ interface Text {
 interface Value extends Text {
   /** A `*` follows it. */
   readonly isOpen: boolean
-}
-
-const combined = (kind: "and" | "or", parts: ReadonlyArray<Expression>): Expression =>
-  parts.length === 1 ? parts[0]! : kind === "and" ? { and: parts } : { or: parts }
-
-/** The expression for a span of time: a day is more than a moment. */
-const timeQuestion = (sign: Sign, { first, last }: TimeSpan): ReadonlyArray<Question> => {
-  switch (sign) {
-    case ">":
-      return [{ sign, value: last }]
-    case ">=":
-      return [{ sign, value: first }]
-    case "<":
-      return [{ sign, value: first }]
-    case "<=":
-      return [{ sign, value: last }]
-    default:
-      return first === last
-        ? [{ is: first }]
-        : [
-            { sign: ">=", value: first },
-            { sign: "<=", value: last }
-          ]
-  }
 }
 
 interface Limits {
@@ -312,56 +287,14 @@ class Parser {
     if (this.#conditions > max) this.#fail(`more than ${max} conditions`, at)
   }
 
-  #asked(subject: Subject, sign: Sign, value: Value): Expression {
-    this.#count(value.at)
-    const { isOpen, isQuoted, text } = value
-    const isEquality = sign === "is" || sign === "is not"
-    if (isOpen && !isEquality) this.#fail("a comparison has no *", value.at)
-    if (isOpen && text === "" && !isQuoted) return { ...subject, exists: true }
-    if ("metadata" in subject) {
-      if (isEquality) return { ...subject, ...(isOpen ? { startsWith: text } : { is: text }) }
-      return { ...subject, sign, value: this.#number(value) }
-    }
-    return this.#askedOfField(subject.field, sign, value)
-  }
-
-  #askedOfField(field: WhereField, sign: Sign, value: Value): Expression {
-    const known: { readonly kind: string; readonly values?: ReadonlyArray<string> } =
-      whereFields[field]
-    const { at, isOpen, text } = value
-    const isEquality = sign === "is" || sign === "is not"
-    if (known.kind === "text") {
-      if (!isEquality) this.#fail(`${field} is a text: it has no order`, at)
-      if (isOpen) return { field, startsWith: text }
-      if (known.values !== undefined && !known.values.includes(text)) {
-        this.#fail(`${field} is one of ${known.values.join(", ")}`, at)
-      }
-      return { field, is: text }
-    }
-    if (isOpen) this.#fail(`${field} is no text: it starts with nothing`, at)
-    if (known.kind === "integer") {
-      if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text))) {
-        this.#fail(`${field} is an integer from 0 on`, at)
-      }
-      const number = String(Number(text))
-      return isEquality ? { field, is: number } : { field, sign, value: number }
-    }
-    const span = timeSpanOf(text, this.#now)
-    if (span === undefined) {
-      this.#fail(`${field} is an RFC 3339 date-time, a date, or a time from now such as -24h`, at)
-    }
-    return combined(
-      "and",
-      timeQuestion(sign, span).map((question) => ({ field, ...question }))
-    )
-  }
-
-  #number({ at, text }: Value): string {
-    const isNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)
-    if (!isNumber || !Number.isFinite(Number(text))) {
-      this.#fail("metadata is compared with a number, as in metadata.amount>10000", at)
-    }
-    return canonicalize(Number(text))
+  #asked(subject: Subject, sign: Sign, { at, isOpen, isQuoted, text }: Value): Expression {
+    this.#count(at)
+    const comparison = sign === "is" || sign === "is not" ? undefined : sign
+    const value = { text, isOpen, isAny: isOpen && text === "" && !isQuoted }
+    const asked = askedOf(subject, comparison, value, this.#now)
+    if (Result.isSuccess(asked)) return asked.success
+    const name = "field" in subject ? subject.field : `${METADATA}${subject.metadata}`
+    return this.#fail(`${name} ${asked.failure}`, at)
   }
 }
 

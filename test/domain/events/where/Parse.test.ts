@@ -130,7 +130,7 @@ const refusals: ReadonlyArray<readonly [text: string, column: number, what: RegE
   ["timestamp>-999999w", 11, /-24h/],
   ["metadata.amount>much", 17, /a number/],
   ["metadata.amount>1e999", 17, /a number/],
-  ["metadata.amount>*", 17, /no \*/],
+  ["metadata.amount>*", 17, /without \*/],
   ["metadata.:1", 1, /names no path/],
   ["metadata.a.b.c.d.e.f.g:1", 1, /segments/],
   [`"${"x".repeat(257)}"`, 1, /256/],
