@@ -1,9 +1,11 @@
 /**
  * Asks a running program every way in which events are filtered and compares with the independent
- * evaluator: list, pages, keysets, NDJSON, CSV, statistics, streams from the start, and live streams.
+ * evaluator: list, pages, keysets, NDJSON, CSV, statistics, evidence packs, streams from the start,
+ * and live streams. What else is filtered joins in `compareReads`.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert } from "vitest"
+import { PackEditor } from "../exports/support/PackEditor.ts"
 import type { Client, Json } from "./Client.ts"
 import { Cases } from "./FilterCases.ts"
 import { type Expression, isRefused, matching } from "./FilterEvaluator.ts"
@@ -14,6 +16,8 @@ const PATIENCE_MS = 60_000
 /** How the server refuses a connection on which no request arrived within its timeout. */
 const LATE = "the request did not arrive in time"
 const ATTEMPTS_MAX = 3
+/** A pack costs more than all other reads: one for so many expressions. */
+const PACK_EVERY = 20
 
 const queryOf = (expression: Expression, more = ""): string =>
   expression
@@ -125,12 +129,24 @@ const keysetWalk = async (api: Client, query: string, order: string, size: numbe
   return found
 }
 
+/** The sequence numbers of the events in a pack. */
+const packedSequences = async (api: Client, query: string): Promise<Array<number>> => {
+  const response = await fetch(`${api.url}/v1/export/evidence-pack?pdf=false&${query}`, {
+    headers: { authorization: `Bearer ${api.key}` }
+  })
+  const bytes = Buffer.from(await response.arrayBuffer())
+  assert.strictEqual(response.status, 200, bytes.toString())
+  const lines = new PackEditor(bytes).lines("events.ndjson")
+  return numbersOf(lines.map((line) => JSON.parse(line) as Json))
+}
+
 /** Everything that is asked of one expression over stored events. */
 const compareReads = async (
   api: Client,
   events: ReadonlyArray<Json>,
   expression: Expression,
-  cases: Cases
+  cases: Cases,
+  isPacked: boolean
 ): Promise<void> => {
   const query = queryOf(expression)
   const where = JSON.stringify(expression)
@@ -180,6 +196,9 @@ const compareReads = async (
     countedBy(chosen, dimension),
     `${dimension} of ${where}`
   )
+  if (isPacked) {
+    assert.deepStrictEqual(await packedSequences(api, query), ascending, `pack of ${where}`)
+  }
 }
 
 export interface Round {
@@ -221,11 +240,16 @@ export const agree = async (api: Client, round: Round): Promise<Figures> => {
   }
   await compareStreams(live, "live")
   await compareStreams(await open("&after_sequence=0"), "resumed")
+  const packed = new Set(
+    expressions
+      .filter((expression) => !isRefused(expression))
+      .filter((_, at) => at % PACK_EVERY === 0)
+  )
   const waiting = [...expressions]
   await Promise.all(
     Array.from({ length: round.concurrency }, async () => {
       for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-        await compareReads(api, events, next, cases)
+        await compareReads(api, events, next, cases, packed.has(next))
       }
     })
   )

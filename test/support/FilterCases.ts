@@ -4,7 +4,22 @@
  * length. The same seed gives the same cases.
  */
 import type { Json } from "./Client.ts"
-import type { Expression } from "./FilterEvaluator.ts"
+import type { Condition, Expression, Tree, Value } from "./FilterEvaluator.ts"
+
+/** A text as a value of a parameter. */
+const escaped = (text: string): string => text.replace(/[\\,*]/g, "\\$&")
+
+/** The path of a parameter's name. */
+const named = (path: string): string => path.replace(/[\\!<>=]/g, "\\$&")
+
+const shown = ({ isOpen, text }: Value): string => `${escaped(text)}${isOpen ? "*" : ""}`
+
+const ALIASES: Readonly<Record<string, ReadonlyArray<string>>> = {
+  actor_id: ["actor", "actor.id"],
+  actor_email: ["email", "actor.email"],
+  resource_id: ["resource", "resource.id"],
+  sequence_number: ["sequence"]
+}
 
 /** Uniform numbers in [0, 1): mulberry32. */
 const generator = (seed: number): (() => number) => {
@@ -116,7 +131,9 @@ const KEYS = [
   "length",
   "0",
   "constructor",
-  "東"
+  "東",
+  "x>y",
+  "z!"
 ]
 const NUMBERS = [
   0,
@@ -255,41 +272,172 @@ export class Cases {
     return this.#oneOf([text, text.toUpperCase(), text.toLowerCase()])
   }
 
-  #condition(events: ReadonlyArray<Json>): readonly [string, string] {
+  /** A value of the sample's or of another one, sometimes only how it begins. */
+  #valueOf(text: string): Value {
+    const chosen = this.#chance(0.2) ? this.#text() : text
+    if (this.#chance(0.05)) return { text: "", isOpen: true }
+    const isOpen = this.#chance(0.2)
+    const letters = Array.from(chosen)
+    return { text: isOpen ? letters.slice(0, 1 + this.#below(3)).join("") : chosen, isOpen }
+  }
+
+  #sign(): ">" | ">=" | "<" | "<=" {
+    return this.#oneOf([">", ">=", "<", "<="])
+  }
+
+  #equality(): "=" | "!=" {
+    return this.#chance(0.25) ? "!=" : "="
+  }
+
+  #timeText(sample: Json): string {
+    return this.#oneOf([
+      sample["timestamp"],
+      sample["timestamp"].replace("T00:", "T01:").replace("Z", "789+01:00"),
+      "2026-01-01",
+      "2025-12-31"
+    ])
+  }
+
+  #numberText(): string {
+    const number = this.#oneOf(NUMBERS)
+    return String(Object.is(number, -0) ? 0 : number)
+  }
+
+  /** A condition on a field or on metadata. */
+  #field(events: ReadonlyArray<Json>): Condition {
+    const sample = this.#oneOf(events)
+    const values = (of: (sample: Json) => Value): ReadonlyArray<Value> =>
+      Array.from({ length: this.#chance(0.6) ? 1 : 2 + this.#below(2) }, (_, at) =>
+        of(at === 0 ? sample : this.#oneOf(events))
+      )
+    const exact = (text: string): Value => ({ text, isOpen: false })
+    switch (this.#below(8)) {
+      case 0:
+        return {
+          name: "outcome",
+          sign: this.#equality(),
+          values: values((of) => exact(of["outcome"]))
+        }
+      case 1:
+        return {
+          name: "actor_type",
+          sign: this.#equality(),
+          values: values((of) => exact(of["actor"].type))
+        }
+      case 2: {
+        const isRange = this.#chance(0.6)
+        const bound = () => exact(String(this.#below(events.length + 2)))
+        return {
+          name: "sequence_number",
+          sign: isRange ? this.#sign() : this.#equality(),
+          values: isRange ? [bound()] : values(bound)
+        }
+      }
+      case 3: {
+        const isCreated = this.#chance(0.3)
+        const text = isCreated ? this.#oneOf(["-24h", "-400000h"]) : this.#timeText(sample)
+        const sign = isCreated || this.#chance(0.6) ? this.#sign() : this.#equality()
+        return {
+          name: isCreated ? "created_at" : "timestamp",
+          sign,
+          values: [exact(text)]
+        }
+      }
+      case 4:
+      case 5: {
+        const name = this.#oneOf([
+          "id",
+          "actor_id",
+          "actor_email",
+          "action",
+          "resource_id",
+          "resource_type",
+          "resource_name"
+        ])
+        const [part = "", member] = name.split("_")
+        const textIn = (of: Json): string =>
+          (member === undefined ? of[part] : of[part][member]) || "none"
+        return { name, sign: this.#equality(), values: values((of) => this.#valueOf(textIn(of))) }
+      }
+      default: {
+        const [path, text] = this.#pathInto(sample["metadata"] ?? {})
+        const isUsable = path !== "" && path.split(".").length <= 6
+        const name = `metadata.${isUsable ? path : "a"}`
+        if (this.#chance(0.3)) {
+          return { name, sign: this.#sign(), values: [exact(this.#numberText())] }
+        }
+        const value = this.#valueOf(text === "" ? "none" : text)
+        return { name, sign: this.#equality(), values: [value] }
+      }
+    }
+  }
+
+  /** The parameters that say a condition, in one of the ways in which it can be said. */
+  #parameters({ name, sign, values }: Condition): ReadonlyArray<readonly [string, string]> {
+    const key = name.startsWith("metadata.") ? `metadata.${named(name.slice(9))}` : name
+    const isTime = name === "timestamp" || name === "created_at"
+    const texts = values.map((value) => (isTime ? value.text : shown(value)))
+    if (sign === "=" || sign === "!=") {
+      const isList = !name.startsWith("metadata.") && this.#chance(0.6)
+      const said = isList ? [texts.join(",")] : texts
+      return said.map((text) =>
+        sign === "="
+          ? ([key, text] as const)
+          : this.#oneOf([[`${key}!`, text] as const, [`${key}!=`, text] as const])
+      )
+    }
+    const [text = ""] = texts
+    const isWhole = this.#chance(0.5)
+    return sign.length === 1 || isWhole
+      ? [[`${key}${sign}${text}`, ""]]
+      : [[`${key}${this.#oneOf([sign, sign[0]!])}`, text]]
+  }
+
+  #tree(events: ReadonlyArray<Json>, depth: number): Tree {
+    const kind = depth === 0 ? 1 : this.#random()
+    const parts = () =>
+      Array.from({ length: 2 + this.#below(2) }, () => this.#tree(events, depth - 1))
+    if (kind < 0.25) return { and: parts() }
+    if (kind < 0.5) return { or: parts() }
+    if (kind < 0.65) return { not: this.#tree(events, depth - 1) }
+    return this.#chance(0.2) ? { search: this.#recased(this.#text()) } : this.#field(events)
+  }
+
+  /** A text of `where` that means the tree. */
+  #written(tree: Tree): string {
+    const quoted = (text: string) => `"${text.replace(/["\\]/g, "\\$&")}"`
+    if ("and" in tree) {
+      return `(${tree.and.map((one) => this.#written(one)).join(this.#oneOf([" ", " AND "]))})`
+    }
+    if ("or" in tree) return `(${tree.or.map((one) => this.#written(one)).join(" OR ")})`
+    if ("not" in tree) return `${this.#oneOf(["NOT ", "-"])}${this.#written(tree.not)}`
+    if ("search" in tree) return quoted(tree.search)
+    const { name, sign, values } = tree
+    const key = name.startsWith("metadata.")
+      ? name.replace(/[\s()",:=!<>*\\]/g, "\\$&")
+      : this.#oneOf([name, name, ...(ALIASES[name] ?? [])])
+    const isPlain = (text: string) => /^[A-Za-z0-9_.-]+$/.test(text) && this.#chance(0.5)
+    const texts = values.map(({ isOpen, text }) => {
+      if (isOpen && text === "") return "*"
+      return `${isPlain(text) ? text : quoted(text)}${isOpen ? "*" : ""}`
+    })
+    return `${key}${sign === "=" ? this.#oneOf([":", "="]) : sign}${texts.join(",")}`
+  }
+
+  #condition(events: ReadonlyArray<Json>): Expression {
     const sample = this.#oneOf(events)
     const other = this.#chance(0.15)
-    switch (this.#below(13)) {
+    switch (this.#below(12)) {
       case 0:
-        return ["id", other ? this.#text() : sample["id"]]
+        return [["action", this.#oneOf(["document.*", "doc_1.*", "document.read.*", "user.*"])]]
       case 1:
-        return ["actor_id", other ? this.#text() : sample["actor"].id]
+        return [[this.#oneOf(["from", "to"]), this.#timeText(sample)]]
       case 2:
-        return ["actor_type", this.#oneOf(["human", "agent", "system"])]
+        return [
+          [this.#oneOf(["from_sequence", "to_sequence"]), String(this.#below(events.length + 2))]
+        ]
       case 3:
-        return [
-          "action",
-          this.#oneOf([...ACTIONS, "document.*", "doc_1.*", "document.read.*", "user.*"])
-        ]
-      case 4:
-        return ["resource_id", other ? this.#text() : sample["resource"].id]
-      case 5:
-        return ["resource_type", other ? this.#text() : sample["resource"].type]
-      case 6:
-        return ["outcome", this.#oneOf(["success", "failure", "error"])]
-      case 7:
-        return [
-          this.#oneOf(["from", "to"]),
-          this.#chance(0.5)
-            ? sample["timestamp"]
-            : sample["timestamp"].replace("T00:", "T01:").replace("Z", "789+01:00")
-        ]
-      case 8:
-        return [
-          this.#oneOf(["from_sequence", "to_sequence"]),
-          String(this.#below(events.length + 2))
-        ]
-      case 9:
-      case 10: {
+      case 4: {
         const texts = [
           sample["action"],
           sample["actor"].id,
@@ -297,24 +445,41 @@ export class Cases {
           sample["resource"].name,
           ...Object.values(sample["metadata"] ?? {}).filter((value) => typeof value === "string")
         ].filter(Boolean)
-        return ["q", this.#recased(other ? this.#text() : this.#slice(this.#oneOf(texts)))]
+        return [["q", this.#recased(other ? this.#text() : this.#slice(this.#oneOf(texts)))]]
       }
-      default: {
+      case 5:
+      case 6: {
+        const tree = this.#tree(events, 3)
+        return [["where", this.#written(tree), tree]]
+      }
+      case 7: {
+        // As a client sends it that knows nothing of commas, * and \\.
         const [path, value] = this.#pathInto(sample["metadata"] ?? {})
-        const isUsable = path !== "" && path.split(".").length <= 6
-        return [`metadata.${isUsable ? path : "a"}`, value]
+        const isUsable = path !== "" && path.split(".").length <= 6 && !/[!<>=\\]/.test(path)
+        return [
+          this.#oneOf([
+            ["actor_id", sample["actor"].id] as const,
+            ["resource_id", sample["resource"].id] as const,
+            [`metadata.${isUsable ? path : "a"}`, value] as const
+          ])
+        ]
       }
+      default:
+        return this.#parameters(this.#field(events))
     }
   }
 
   /** Conditions of which most match something; some hold a name that no filter has. */
   expression(events: ReadonlyArray<Json>): Expression {
-    const conditions = Array.from({ length: 1 + this.#below(3) }, () => this.#condition(events))
+    const conditions = Array.from({ length: 1 + this.#below(3) }, () =>
+      this.#condition(events)
+    ).flat()
     if (this.#chance(0.06)) {
       const name = this.#oneOf([
         "actor",
         "actorId",
-        "outcome!",
+        "q!",
+        "outcome>",
         "format",
         "limit",
         "Action",
@@ -331,10 +496,7 @@ export class Cases {
         this.#oneOf(["csv", "1", ""])
       ])
     }
-    const seen = new Set<string>()
-    return this.#chance(0.03)
-      ? conditions
-      : conditions.filter(([name]) => !seen.has(name) && seen.add(name) !== undefined)
+    return conditions
   }
 
   order(): "asc" | "desc" {

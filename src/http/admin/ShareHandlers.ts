@@ -75,7 +75,7 @@ const conditionsIn = (name: string, value: JsonValue): ReadonlyArray<GivenCondit
   return (Array.isArray(value) ? value : [value]).map((one: JsonValue) => {
     if (one === "" || !(typeof one === "string" || (mayBeNumber && typeof one === "number"))) {
       const kind = mayBeNumber ? "a number or a string" : "a string that is not empty"
-      throw invalid(label, `must be ${kind}, or an array of such`)
+      throw invalid(label, `must be ${kind}, or an array of them`)
     }
     if (String(one).includes("\0")) throw invalid(label, "holds the character U+0000")
     return { label, name: subject, sign, values: String(one) }

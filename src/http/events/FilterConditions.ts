@@ -97,14 +97,18 @@ const refuseContradiction = ({ excluded, wanted }: Asks): void => {
 
 /** Throws ApiError where no number or time can be between two bounds. A list in metadata can be. */
 const refuseEmptyRange = ({ compared }: Asks): void => {
-  const lower = compared.get(">=") ?? compared.get(">")
-  const upper = compared.get("<=") ?? compared.get("<")
-  if (lower === undefined || upper === undefined || "metadata" in lower.expression) return
-  const of = ({ expression }: Asked) => (expression as Condition & { readonly value: string }).value
-  const [from, to] = [of(lower), of(upper)]
-  const isNumber = lower.given.name === "sequence_number"
-  if (isNumber ? Number(from) > Number(to) : from > to) {
-    throw invalid(lower.given.label, `is after ${upper.given.label}`, "invalid_range")
+  const all = [...compared.values()].filter(({ expression }) => "field" in expression)
+  const boundOf = ({ expression, given }: Asked): number | string => {
+    const { value } = expression as Condition & { readonly value: string }
+    return given.name === "sequence_number" ? Number(value) : value
+  }
+  for (const lower of all.filter(({ given }) => given.sign.startsWith(">"))) {
+    const upper = all.find(
+      (other) => other.given.sign.startsWith("<") && boundOf(lower) > boundOf(other)
+    )
+    if (upper !== undefined) {
+      throw invalid(lower.given.label, `is after ${upper.given.label}`, "invalid_range")
+    }
   }
 }
 

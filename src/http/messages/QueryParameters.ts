@@ -241,7 +241,10 @@ const unknownParameter = (
   { label, name }: GivenCondition,
   { conditions, hints = {}, parameters }: QueryTable
 ) => {
-  if (name !== label && Object.hasOwn(parameters, name)) return invalid(label, "takes = only")
+  if (name !== label && Object.hasOwn(parameters, name)) {
+    const where = conditions === undefined ? "" : "; where has the other signs, as in where=NOT a"
+    return invalid(label, `takes = only${where}`)
+  }
   const ofConditions = conditions === undefined ? [] : Object.keys(conditions)
   const metadata = conditions === undefined ? [] : ["metadata.<path>"]
   const known = [...ofConditions, ...Object.keys(parameters), ...metadata]

@@ -64,7 +64,7 @@ const askedOfText = (
   sign: Comparison | undefined,
   { isOpen, text }: AskedValue
 ): Asked => {
-  if (sign !== undefined) return Result.fail("is a text: it has no order")
+  if (sign !== undefined) return Result.fail("is a text, which has no order: use = or !=")
   if (isOpen) return Result.succeed({ field, startsWith: text })
   return values === undefined || values.includes(text)
     ? Result.succeed({ field, is: text })
@@ -110,7 +110,7 @@ const askedOfMetadata = (
   const isNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)
   return isNumber && Number.isFinite(Number(text))
     ? Result.succeed({ metadata, sign, value: canonicalize(Number(text)) })
-    : Result.fail("is compared with a number, as in metadata.amount>10000")
+    : Result.fail(`is compared with a number, as in metadata.amount>10000, not ${shown(text)}`)
 }
 
 /** What a value asks of a subject; without a sign, whether it is equal. */
@@ -127,7 +127,7 @@ export const askedOf = (
   const known: { readonly kind: string; readonly values?: ReadonlyArray<string> } =
     whereFields[field]
   if (known.kind === "text") return askedOfText(field, known.values, sign, value)
-  if (value.isOpen) return Result.fail("is no text: it starts with nothing")
+  if (value.isOpen) return Result.fail("is no text, so no * can follow its values")
   return known.kind === "integer"
     ? askedOfInteger(field, sign, value)
     : askedOfTime(field, sign, value, now)
