@@ -23,6 +23,7 @@ import {
   integerParameter,
   type Parameter,
   refuseInverted,
+  TIME_PATTERN,
   textParameter,
   timeParameter,
   type ValuesOf
@@ -50,6 +51,13 @@ const forms = {
     + "`>=`, `<` and `<=`."
 }
 
+/** The schema of one value of each kind. */
+const itemsOf = {
+  text: { type: "string", minLength: 1 },
+  integer: { type: "integer", format: "int64", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+  time: { type: "string", pattern: TIME_PATTERN }
+}
+
 /** Fields that conditions are on, by the name of their parameter. */
 export const conditionParameters = Object.fromEntries(
   eventFields
@@ -57,14 +65,14 @@ export const conditionParameters = Object.fromEntries(
     .map(({ name, path }): readonly [string, DescribedParameter] => {
       const field = name as WhereField
       const { kind, ...known } = whereFields[field]
-      const items = "values" in known ? { enum: known.values } : { minLength: 1 }
+      const items = "values" in known ? { type: "string", enum: known.values } : itemsOf[kind]
       return [
         field,
         {
           description: `\`${path.join(".")}\`: ${forms[kind]}`,
           schema: {
             type: "array",
-            items: { type: "string", ...items },
+            items,
             minItems: 1,
             maxItems: VALUES_MAX
           },

@@ -47,8 +47,12 @@ export type ValuesOf<P extends Parameters> = {
 
 /** The years 1970 to 2261, at the start of a date-time. */
 export const SUPPORTED_YEARS = "^(19[7-9][0-9]|2[01][0-9]{2}|22[0-5][0-9]|226[01])-"
+const DATE_PATTERN = `${SUPPORTED_YEARS}(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])`
+const HOUR_PATTERN = "([01][0-9]|2[0-3])"
+const CLOCK_PATTERN =
+  `[Tt]${HOUR_PATTERN}(:[0-5][0-9]){2}([.][0-9]+)?` + `([Zz]|[+-]${HOUR_PATTERN}:[0-5][0-9])`
 /** Date-times and dates of those years, and times from now. */
-const TIME_PATTERN = `${SUPPORTED_YEARS}|^now$|^(now)?[+-][0-9]{1,6}[smhdw]$`
+export const TIME_PATTERN = `${DATE_PATTERN}(${CLOCK_PATTERN})?$|^now$|^(now)?[+-][0-9]{1,6}[smhdw]$`
 /** Conditions on metadata in one request at most. */
 export const METADATA_CONDITIONS_MAX = 16
 export const METADATA_PREFIX = "metadata."
