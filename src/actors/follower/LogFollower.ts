@@ -8,6 +8,7 @@ import { chainOfTree, type Head, treeNameOf } from "../../domain/chain/Chains.ts
 import { readCheckpoint } from "../../domain/chain/Checkpoint.ts"
 import { defined } from "../../domain/Defined.ts"
 import { reasonOf } from "../../domain/json/RecordFields.ts"
+import { ownCopy } from "../../domain/OwnBytes.ts"
 import { noProgress, type Progress, readProgress } from "../../domain/records/Progress.ts"
 import { type Receipt, readReceipt, readVerdict } from "../../domain/records/Receipt.ts"
 import { ATTEMPT_HEADER, KIND_HEADER, RECEIPT_HEADER } from "../../domain/records/RecordHeaders.ts"
@@ -198,8 +199,7 @@ class LogState {
       Deferred.doneUnsafe(waiting, Effect.succeed(decision))
     }
     if (kind !== "outcome") return
-    // A copy: a slice would keep all that was fetched with it.
-    const receipt = { value: Buffer.from(value), partition, offset }
+    const receipt = { value: ownCopy(value), partition, offset }
     this.#keep(headers[RECEIPT_HEADER]?.toString() ?? "", receipt)
   }
 

@@ -6,7 +6,9 @@
  * A node (level, index) is the complete subtree over the leaves index * 2^level up to, exclusive,
  * (index + 1) * 2^level; leaf i is the event with the sequence number i + 1.
  */
+
 import { hash as digest } from "node:crypto"
+import { ownCopy } from "../OwnBytes.ts"
 
 /** Bytes of SHA-256. */
 export const HASH_BYTES = 32
@@ -64,7 +66,7 @@ const leafHashes = (hashes: Buffer): Buffer => {
 }
 
 const copyOf = (nodes: Buffer, index: number): Buffer =>
-  Buffer.from(nodes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES))
+  ownCopy(nodes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES))
 
 /**
  * Put the hashes of pairs in the place of the first `width` nodes, `left` being the sibling of the

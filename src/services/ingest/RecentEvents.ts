@@ -3,8 +3,10 @@
  * waited for one is answered from here. What is read later is read from the store, which knows of
  * erasures; and where another process projects, so is the first answer.
  */
+
 import { Context, Effect } from "effect"
 import { linkOf } from "../../domain/chain/ChainLink.ts"
+import { ownCopy } from "../../domain/OwnBytes.ts"
 import type { EventRow, EventStore } from "../../ports/EventStore.ts"
 
 /** Rows of an insert at most that are kept: in larger ones hardly an event has a request waiting. */
@@ -42,8 +44,7 @@ export const makeRecentEvents = (): RecentEvents["Service"] => {
       for (const row of rows) {
         const key = keyOf(row)
         bytes += row.body.length - (bodies.get(key)?.length ?? 0)
-        // A copy: a slice would keep all that was fetched with it.
-        bodies.set(key, Buffer.from(row.body))
+        bodies.set(key, ownCopy(row.body))
       }
       for (const [key, body] of bodies) {
         if (bodies.size <= EVENTS_MAX && bytes <= BYTES_MAX) break

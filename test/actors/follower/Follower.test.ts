@@ -1,6 +1,8 @@
 /** Who follows the log begins again whatever ends it, and says meanwhile that it does not follow. */
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer, Queue } from "effect"
+import { Context, Deferred, Effect, Layer, Queue } from "effect"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
 import {
   Following,
@@ -9,6 +11,7 @@ import {
 } from "../../../src/actors/follower/LogFollower.ts"
 import { ProjectionProgress } from "../../../src/actors/log/ProjectionProgress.ts"
 import { noProgress } from "../../../src/domain/records/Progress.ts"
+import { KIND_HEADER, RECEIPT_HEADER } from "../../../src/domain/records/RecordHeaders.ts"
 import { registryKey, registryValue } from "../../../src/domain/registry/RegistryEntry.ts"
 import {
   type AppendedListener,
@@ -237,5 +240,72 @@ it.live("progress that this process publishes is known at once, and an older rec
     assert.strictEqual(progress.partition(0).events_next, 30)
     publish(3, 5)
     assert.strictEqual(progress.partition(0).events_next, 5)
+  }).pipe(Effect.scoped)
+)
+
+/** Collects everything that nothing holds. */
+const collectGarbage = (): void => {
+  setFlagsFromString("--expose-gc")
+  ;(runInNewContext("gc") as () => void)()
+}
+
+it.live("receipts keep the memory of what they are, not of what was made beside them", () =>
+  Effect.gen(function* () {
+    const count = 1_000
+    let next = 0
+    const receipt = (offset: number): LogRecord => ({
+      offset,
+      timestamp: 0,
+      key: Buffer.from("acme"),
+      value: Buffer.alloc(1_000, "x"),
+      headers: {
+        [KIND_HEADER]: Buffer.from("outcome"),
+        [RECEIPT_HEADER]: Buffer.from(`rcp_${offset}`)
+      }
+    })
+    const all = yield* Deferred.make<void>()
+    const log = Layer.mock(EventLog, {
+      partitions: 1,
+      bootstrap: "nowhere",
+      partitionOf: () => 0,
+      bounds: () => Effect.succeed({ start: 0, end: 0 }),
+      ends: (positions) => Effect.succeed(positions.map(() => 0)),
+      appender: Effect.never,
+      onAppended: () => Effect.void,
+      reader: Effect.succeed({
+        fetch: (positions: ReadonlyArray<Position>) =>
+          Effect.gen(function* () {
+            const position = positions.find(({ topic }) => topic === "receipts")
+            if (position === undefined || next === count) {
+              yield* Deferred.succeed(all, undefined)
+              return yield* Effect.never
+            }
+            // What requests make meanwhile, small enough to share its memory with others.
+            for (let n = 0; n < 10; n++) Buffer.from("y".repeat(10_000))
+            const records = [receipt(next++)]
+            const fetched = { records, nextOffset: next, stableEnd: next, logStart: 0 }
+            return [{ ...position, ...fetched }]
+          })
+      })
+    })
+    collectGarbage()
+    const before = process.memoryUsage().arrayBuffers
+    yield* Layer.build(
+      layerLogFollower.pipe(
+        Layer.provide([
+          log,
+          Layer.mock(EventStore, {
+            migrate: Effect.void,
+            ping: Effect.void,
+            mergeDuplicates: Effect.void
+          })
+        ])
+      )
+    )
+    yield* Deferred.await(all).pipe(Effect.timeout("20 seconds"))
+    collectGarbage()
+    const kept = process.memoryUsage().arrayBuffers - before
+    assert.isAbove(kept, count * 1_000)
+    assert.isBelow(kept, 5 * count * 1_000)
   }).pipe(Effect.scoped)
 )
