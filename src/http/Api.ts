@@ -14,6 +14,7 @@ import { StreamApi } from "./events/StreamContract.ts"
 import { ExportApi } from "./exports/ExportContract.ts"
 import { OtlpApi } from "./otlp/OtlpContract.ts"
 import { Refusals } from "./server/Refusals.ts"
+import { SqlApi } from "./sql/SqlContract.ts"
 import { TraceApi } from "./traces/TraceContract.ts"
 import { VerifyApi } from "./verification/VerifyContract.ts"
 
@@ -45,7 +46,7 @@ members may come, and clients pass over what they don't know.`
 /** The contract: what isn't in here is neither served nor documented. */
 export class Api extends HttpApi.make("alk")
   .add(IngestApi, ErasureApi)
-  .add(QueryApi, VerifyApi, ChainApi, StreamApi)
+  .add(QueryApi, SqlApi, VerifyApi, ChainApi, StreamApi)
   .add(ExportApi)
   .add(ShareLinksApi, ShareExportApi)
   .add(AdminApi)

@@ -20,6 +20,7 @@ import { layerExportHandlers } from "./exports/ExportHandlers.ts"
 import { layerOtlpHandlers, layerOtlpRefusals } from "./otlp/OtlpHandlers.ts"
 import { layerAdminAuthorization, layerAuthorization } from "./server/Authorization.ts"
 import { layerRefusals } from "./server/Refusals.ts"
+import { layerSqlHandlers } from "./sql/SqlHandlers.ts"
 import { layerTraceHandlers } from "./traces/TraceHandlers.ts"
 import { layerVerifyHandlers } from "./verification/VerifyHandlers.ts"
 
@@ -35,6 +36,7 @@ export const layerApiRoutes = HttpApiBuilder.layer(Api).pipe(
     layerQueryHandlers,
     layerShareExportHandlers,
     layerShareLinksHandlers,
+    layerSqlHandlers,
     layerStreamHandlers,
     layerTraceHandlers,
     layerVerifyHandlers

@@ -24,6 +24,7 @@ export const tenants = {
   shared: "bb-shared",
   stream: "bb-stream",
   ids: "bb-ids",
+  sql: "bb-sql",
   other: "bb-other",
   many: (index: number): string => `bb-many-${index}`
 } as const
@@ -33,6 +34,7 @@ export const allTenants: ReadonlyArray<string> = [
   tenants.shared,
   tenants.stream,
   tenants.ids,
+  tenants.sql,
   tenants.other,
   ...Array.from({ length: 20 }, (_, index) => tenants.many(index))
 ]
@@ -287,6 +289,30 @@ export const blackBox = (target: () => Target): void => {
       const mismatch = await api.batch([event(8)], { headers })
       assert.strictEqual(mismatch.status, 422)
       assert.strictEqual(mismatch.body.code, "idempotency_mismatch")
+    })
+
+    it("answers SQL over what the tenant's list shows, and nothing else", async () => {
+      const [mine, stranger] = [client(tenants.sql), client(tenants.other)]
+      const headers = { "x-service-sync": "true" }
+      await mine.batch(
+        Array.from({ length: 30 }, (_, n) => event(n)),
+        { headers }
+      )
+      const ask = (api: Client, query: string) => api.call("/v1/sql", { body: { query } })
+      const { body: list } = await mine.call("/v1/events?page_size=100&order=asc")
+      const rows = await ask(mine, "SELECT id, hash FROM events ORDER BY sequence_number")
+      assert.strictEqual(rows.status, 200, rows.text)
+      assert.deepStrictEqual(
+        rows.body.data,
+        list.events.map(({ hash, id }: Json) => ({ id, hash }))
+      )
+      const [{ id }] = rows.body.data
+      const found = await ask(stranger, `SELECT count() AS n FROM events WHERE id = '${id}'`)
+      assert.deepStrictEqual(found.body.data, [{ n: 0 }])
+      for (const query of ["SELECT * FROM system.tables", "DROP TABLE events"]) {
+        const { body, status } = await ask(mine, query)
+        assert.deepStrictEqual([status, body.error.field], [400, "query"])
+      }
     })
 
     it("shows a tenant nothing of another", async () => {

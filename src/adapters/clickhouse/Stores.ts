@@ -4,6 +4,7 @@ import { layerCheckpointStore } from "./checkpoints/CheckpointStoreClickHouse.ts
 import { layerHashTree } from "./checkpoints/HashTreeClickHouse.ts"
 import { layerClickHouse } from "./EventStoreClickHouse.ts"
 import { layerRecompute } from "./events/Recompute.ts"
+import { layerSqlStore } from "./SqlStoreClickHouse.ts"
 import { layerStoredTopics } from "./StoredTopicsClickHouse.ts"
 import { layerTraceStore } from "./TraceStoreClickHouse.ts"
 
@@ -13,5 +14,6 @@ export const layerStores = Layer.mergeAll(
   layerCheckpointStore,
   layerStoredTopics,
   layerHashTree,
-  layerRecompute
+  layerRecompute,
+  layerSqlStore
 )

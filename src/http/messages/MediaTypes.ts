@@ -7,6 +7,7 @@ export const NDJSON_TYPE = "application/x-ndjson"
 export const CSV_TYPE = "text/csv"
 export const SSE_TYPE = "text/event-stream"
 export const ZIP_TYPE = "application/zip"
+export const PARQUET_TYPE = "application/vnd.apache.parquet"
 export const PDF_TYPE = "application/pdf"
 
 /** A name of a list with weights, as `Accept` and `Accept-Encoding` have them. */

@@ -42,6 +42,7 @@ import {
   StatsTooLarge,
   StoreUnavailable
 } from "../../../src/ports/EventStore.ts"
+import { SqlRefused, SqlStore } from "../../../src/ports/SqlStore.ts"
 import { layerKeys } from "../../../src/services/administration/Administration.ts"
 import { EventErasures } from "../../../src/services/administration/EventErasures.ts"
 import { layerShareLinks } from "../../../src/services/administration/ShareLinks.ts"
@@ -295,6 +296,19 @@ const keysetPages = (world: World, query: EventPageQuery): KeysetPages => {
   }
 }
 
+/** Says what it was asked, and refuses what is no SELECT. */
+const sqlOf = (world: World) =>
+  Layer.mock(SqlStore, {
+    answer: (question) => {
+      if (world.storeDown) return Effect.fail(unreachable("sql"))
+      return question.sql.startsWith("SELECT")
+        ? Effect.succeed(
+            Buffer.from(JSON.stringify({ meta: [], data: [{ ...question }], rows: 1 }))
+          )
+        : Effect.fail(new SqlRefused({ message: "only SELECT can be asked" }))
+    }
+  })
+
 const storeOf = (world: World) =>
   Layer.mock(EventStore, {
     keysetPages: (query) => guarded(world, "keysetPages", () => keysetPages(world, query)),
@@ -457,6 +471,7 @@ const layerServices = (world: World, changed: Partial<Settings>) =>
     Layer.succeed(CommandLog, commandLog(world)),
     Layer.succeed(Receipts, receiptsOf(world)),
     storeOf(world),
+    sqlOf(world),
     Layer.succeed(RecentEvents, world.recent),
     layerTraces(world.traces),
     Layer.mock(EventErasures, {}),

@@ -20,9 +20,9 @@ export const withFloatDigits = (text: string): string => {
 }
 
 /** The text itself, or where the body was refused, what can be read; costs nothing on the rest. */
-export const readable = (text: string): string =>
+export const readable = (text: string, body = "body"): string =>
   `arrayElement(arrayConcat(arrayMap(refused -> ${withFloatDigits("refused")},`
-  + ` if(isValidJSON(body), [], [${text}])), [${text}]), 1)`
+  + ` if(isValidJSON(${body}), [], [${text}])), [${text}]), 1)`
 
 /** A member of the stored record, where the temporary values are at hand. */
 export const field = (...path: ReadonlyArray<string>): string =>

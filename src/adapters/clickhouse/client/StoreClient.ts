@@ -263,6 +263,29 @@ export class StoreClient {
     })
   }
 
+  /** The whole answer to a statement without parameters, in a format of ClickHouse; a bulk read. */
+  answer(
+    operation: string,
+    sql: string,
+    format: string,
+    settings: ClickHouseSettings
+  ): StoreResult<Buffer> {
+    const ask = attempt(operation, async (signal) => {
+      const answer = await this.#client.exec({
+        query: `${sql} FORMAT ${format}`,
+        clickhouse_settings: {
+          max_execution_time: READ_SECONDS_MAX,
+          ...settings,
+          ...(this.#isReplicated ? { select_sequential_consistency: "1" as const } : undefined),
+          ...BULK_PRIORITY
+        },
+        abort_signal: signal
+      })
+      return collect(answer.stream)
+    })
+    return within(operation, READ_SECONDS_MAX, Effect.retry(ask, { times: 1, while: isReset }))
+  }
+
   insert(insertion: Insertion | BlockInsertion): StoreResult<void> {
     const { operation, rows } = insertion
     if (rows === 0) return Effect.void

@@ -1,0 +1,61 @@
+/** What ClickHouse says of a statement that it can't run, in words for the author of the statement. */
+import {
+  SQL_BYTES_MAX,
+  SQL_MEMORY_MAX,
+  SQL_ROWS_MAX,
+  SQL_SECONDS_MAX
+} from "../../../ports/SqlStore.ts"
+
+const MIB = 1_048_576
+
+/** Exception codes of ClickHouse that are no fault of the statement. */
+const NO_FAULT = new Set([
+  "74",
+  "75",
+  "76",
+  "202",
+  "209",
+  "210",
+  "236",
+  "242",
+  "243",
+  "252",
+  "279",
+  "497",
+  "516",
+  "999",
+  "1000"
+])
+
+export const TOO_LARGE =
+  `the answer has more than ${SQL_ROWS_MAX.toLocaleString("en-US")} rows`
+  + ` or ${SQL_BYTES_MAX / MIB} MiB: add a LIMIT`
+
+const TOO_SLOW = `it takes more than ${SQL_SECONDS_MAX} s: narrow it down, by time for example`
+
+const LIMITS: Readonly<Record<string, string>> = {
+  "159": TOO_SLOW,
+  "160": TOO_SLOW,
+  "241": `it takes more than ${SQL_MEMORY_MAX / MIB} MiB of memory: group by less, or narrow it down`,
+  "396": TOO_LARGE
+}
+
+/** Characters of a message at most. */
+const MESSAGE_LENGTH_MAX = 500
+
+/** Where a message goes on about the inside of the statement, the views among it. */
+const REST =
+  /(: (In scope|while executing|While processing|in query)|\. Expected one of|\. \(|\(version |Stack trace).*$/s
+
+/** Undefined for a failure of the store itself. */
+export const reasonOf = (cause: unknown): string | undefined => {
+  const { code, message, type } = cause as {
+    readonly code?: unknown
+    readonly message?: unknown
+    readonly type?: unknown
+  }
+  if (typeof type !== "string" || typeof message !== "string") return undefined
+  const number = String(code)
+  if (NO_FAULT.has(number) || (number === "241" && message.includes("(total)"))) return undefined
+  return LIMITS[number] ?? message.replace(REST, "").trim().slice(0, MESSAGE_LENGTH_MAX)
+}

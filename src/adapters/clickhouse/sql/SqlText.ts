@@ -1,0 +1,49 @@
+/**
+ * A statement as ClickHouse writes it (`formatQuerySingleLine`): without comments, texts in single
+ * quotes with backslashes, odd names in backticks. Which tables it names at its beginning, and where the
+ * views go.
+ */
+
+const TOKEN = /'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`|[A-Za-z_][A-Za-z0-9_]*|[()[\],]|[^\s]/gs
+
+const OPEN = new Set(["(", "["])
+const CLOSE = new Set([")", "]"])
+
+const WITH = "WITH "
+
+/** `WITH name AS (…), …` before the first SELECT: the names, in their order. */
+export const namedTables = (canonical: string): ReadonlyArray<string> => {
+  if (!canonical.startsWith(WITH)) return []
+  const tokens = canonical.slice(WITH.length).match(TOKEN) ?? []
+  const names: Array<string> = []
+  let depth = 0
+  let first = 0
+  for (const [at, token] of tokens.entries()) {
+    if (depth === 0 && token === "SELECT") break
+    if (OPEN.has(token)) {
+      const isDefinition =
+        depth === 0
+        && at === first + 2
+        && tokens[at - 1] === "AS"
+        && (tokens[at + 1] === "SELECT" || tokens[at + 1] === "WITH" || tokens[at + 1] === "(")
+      if (isDefinition) names.push(nameOf(tokens[first]!))
+      depth += 1
+    } else if (CLOSE.has(token)) depth -= 1
+    else if (depth === 0 && token === ",") first = at + 1
+  }
+  return names
+}
+
+const nameOf = (token: string): string =>
+  token.startsWith("`") ? token.slice(1, -1).replace(/\\(.)/gs, "$1") : token
+
+/** True for a statement that views can stand before. */
+export const takesViews = (canonical: string): boolean =>
+  canonical.startsWith("SELECT ")
+  || (canonical.startsWith(WITH) && !canonical.startsWith("WITH RECURSIVE "))
+
+/** The statement with the views before what it names itself. */
+export const withViews = (canonical: string, views: string): string =>
+  canonical.startsWith(WITH)
+    ? `WITH ${views}, ${canonical.slice(WITH.length)}`
+    : `WITH ${views} ${canonical}`

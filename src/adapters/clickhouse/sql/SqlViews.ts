@@ -1,0 +1,190 @@
+/**
+ * The tables that read-only SQL sees: views of one tenant, as common table expressions that stand
+ * before the statement. Nothing else can be named in it, see SqlTree.ts.
+ */
+import { type SqlColumn, type SqlTable, sqlTableNames } from "../../../domain/sql/SqlTables.ts"
+import { readable, withFloatDigits } from "../client/JsonColumns.ts"
+import type { StoreClient } from "../client/StoreClient.ts"
+import { isErased, literal } from "../events/EventText.ts"
+import { Scope } from "../traces/TraceColumns.ts"
+
+const orNull = (condition: string, value: string): string => `if(${condition}, ${value}, NULL)`
+
+/** A text of few values, as any text. */
+const text = (column: string): string => `CAST(${column}, 'String')`
+
+const isKept = "e.body != ''"
+const erased = `if(${isKept}, e.version = 1, ${isErased("e.erased_at")})`
+
+/** A member of a JSON text: the arguments of JSONExtract functions. */
+const member = (json: string, ...path: ReadonlyArray<string>): string =>
+  `${readable(json, json)}, ${path.map(literal).join(", ")}`
+
+const textOf = (json: string, ...path: ReadonlyArray<string>): string =>
+  `JSONExtractString(${member(json, ...path)})`
+
+const rawOf = (json: string, ...path: ReadonlyArray<string>): string =>
+  `JSONExtractRaw(${member(json, ...path)})`
+
+const textOrNull = (json: string, ...path: ReadonlyArray<string>): string =>
+  orNull(`${rawOf(json, ...path)} != ''`, textOf(json, ...path))
+
+/** A detail that a column holds as JSON, empty where it is absent; of rows that keep their bytes, those. */
+const detail = (column: string, ...path: ReadonlyArray<string>): string => {
+  const json = `if(${isKept}, ${rawOf("e.body", ...path)}, ${column})`
+  return orNull(
+    `${json} != '' AND NOT ${erased}`,
+    `JSONExtractString(concat('[', ${json}, ']'), 1)`
+  )
+}
+
+const digits = (column: string, name: string): string =>
+  `if(${isKept}, ${textOf("e.body", name)}, lower(hex(${column})))`
+
+const time = (text: string): string => `parseDateTime64BestEffortOrZero(${text}, 6, 'UTC')`
+
+const events: Readonly<Record<SqlColumn<"events">, string>> = {
+  sequence_number: "e.sequence_number",
+  id: "e.id",
+  timestamp: "e.timestamp",
+  created_at: "e.created_at",
+  actor_id: text("e.actor_id"),
+  actor_type: text("e.actor_type"),
+  actor_email: detail("e.actor_email", "actor", "email"),
+  action: text("e.action"),
+  resource_id: text("e.resource_id"),
+  resource_type: text("e.resource_type"),
+  resource_name: detail("e.resource_name", "resource", "name"),
+  outcome: text("e.outcome"),
+  metadata:
+    `if(${erased}, '', if(NOT (${isKept}) AND match(e.metadata, '[0-9]{19}'),`
+    + ` ${withFloatDigits("e.metadata")}, e.metadata))`,
+  erased_at: orNull(erased, `if(${isKept}, ${time(textOf("e.body", "erased_at"))}, e.erased_at)`),
+  hash: "e.hash",
+  prev_hash: digits("e.prev_hash", "prev_hash"),
+  content_hash: digits("e.content_hash", "content_hash")
+}
+
+const members = (json: string): string =>
+  `CAST(JSONExtractKeysAndValuesRaw(${rawOf(json, "details", "metadata")}), 'Map(String, String)')`
+
+/** What was sent at the start and at the end as one object: of members in both, the later one. */
+const mergedMetadata = (started: string, ended: string): string => {
+  const all = `mapUpdate(${members(started)}, ${members(ended)})`
+  return (
+    "concat('{', arrayStringConcat(arrayMap((k, v) -> concat(toJSONString(k), ':', v),"
+    + ` mapKeys(${all}), mapValues(${all})), ','), '}')`
+  )
+}
+
+const millis = (from: string, to: string): string =>
+  `(toUnixTimestamp64Micro(${to}) - toUnixTimestamp64Micro(${from})) / 1000`
+
+const executionEnds = "x.end_fact > 0"
+
+const executions: Readonly<Record<SqlColumn<"executions">, string>> = {
+  execution_id: "x.execution_id",
+  agent_id: "x.agent",
+  agent_name: `coalesce(${textOrNull("x.started_body", "details", "agent_name")}, x.agent)`,
+  status: `if(${executionEnds}, x.ended_status, 'RUNNING')`,
+  root_span_id: textOf("x.started_body", "root_span_id"),
+  trigger: textOrNull("x.started_body", "details", "trigger"),
+  source: textOf("x.started_body", "source"),
+  started_at: "x.started",
+  ended_at: orNull(executionEnds, "x.ended"),
+  duration_ms: orNull(executionEnds, millis("x.started", "x.ended")),
+  metadata: mergedMetadata("x.started_body", "x.ended_body"),
+  is_erased: "toBool(x.is_erased)"
+}
+
+/** What a span has where it has ended, where its execution has, and where neither has. */
+const byEnd = (own: string, implied: string, running: string): string =>
+  `multiIf(s.end_fact > 0, toNullable(${own}), ${executionEnds}, toNullable(${implied}), ${running})`
+
+/** A span that still runs ends with its execution, not before its start. */
+const impliedEnd = "greatest(x.ended, s.started)"
+const errorJson = rawOf("s.ended_body", "details", "error")
+
+const spans: Readonly<Record<SqlColumn<"spans">, string>> = {
+  execution_id: "s.execution_id",
+  span_id: "s.span_id",
+  parent_span_id: textOrNull("s.started_body", "parent_span_id"),
+  caused_by_span_ids: `JSONExtract(${member("s.started_body", "caused_by_span_ids")}, 'Array(String)')`,
+  span_type: textOf("s.started_body", "span_type"),
+  name: textOf("s.started_body", "details", "name"),
+  status: `assumeNotNull(${byEnd("s.ended_status", "x.ended_status", "'RUNNING'")})`,
+  started_at: "s.started",
+  ended_at: byEnd("s.ended", impliedEnd, "NULL"),
+  duration_ms: byEnd(millis("s.started", "s.ended"), millis("s.started", impliedEnd), "NULL"),
+  error:
+    `multiIf(${errorJson} = '', NULL, startsWith(${errorJson}, '"'),`
+    + ` toNullable(${textOf("s.ended_body", "details", "error")}), toNullable(${errorJson}))`,
+  metadata: mergedMetadata("s.started_body", "s.ended_body")
+}
+
+const traceEvents: Readonly<Record<SqlColumn<"trace_events">, string>> = {
+  execution_id: "t.execution_id",
+  span_id: "t.span_id",
+  event_id: textOf("t.body", "event_id"),
+  event_type: textOf("t.body", "event_type"),
+  sequence_number: "t.sequence_number",
+  timestamp: time(textOf("t.body", "timestamp")),
+  payload: rawOf("t.body", "details", "payload")
+}
+
+const columns: Readonly<Record<SqlTable, Readonly<Record<string, string>>>> = {
+  events,
+  executions,
+  spans,
+  trace_events: traceEvents
+}
+
+const listed = (table: SqlTable): string =>
+  Object.entries(columns[table])
+    .map(([name, expression]) => `${expression} AS ${name}`)
+    .join(", ")
+
+/** Of facts of one kind, in a group, the last start and the last end; of an erased one its version 1. */
+const startAndEnd = (kind: "execution" | "span"): string => {
+  const started = `type = '${kind}.started'`
+  const ended = `type = '${kind}.ended'`
+  const last = (value: string, of: string) => `argMaxIf(${value}, (fact_number, version), ${of})`
+  return [
+    `maxIf(fact_number, ${started}) AS start_fact`,
+    `maxIf(fact_number, ${ended}) AS end_fact`,
+    `${last("body", started)} AS started_body`,
+    `${last("started_at", started)} AS started`,
+    `${last("body", ended)} AS ended_body`,
+    `${last(text("status"), ended)} AS ended_status`,
+    `${last("ended_at", ended)} AS ended`
+  ].join(", ")
+}
+
+/**
+ * The `WITH` list for a tenant. The condition on the tenant is in PREWHERE, so no other expression is
+ * ever computed on the row of another one.
+ */
+export const viewsOf = (store: StoreClient, tenantId: string, deduplicate: boolean): string => {
+  // No parameter: a text in the statement may look like one.
+  const tenant = `unhex('${Buffer.from(tenantId, "utf8").toString("hex")}')`
+  const facts = (scope: number) =>
+    `FROM ${store.facts} PREWHERE tenant_id = ${tenant} AND scope = ${scope}`
+  const grouped =
+    `(SELECT execution_id, ${startAndEnd("execution")},`
+    + ` argMaxIf(${text("agent_id")}, (fact_number, version), type = 'execution.started') AS agent,`
+    + ` max(type = 'execution.erased') AS is_erased`
+    + ` ${facts(Scope.execution)} GROUP BY execution_id HAVING start_fact > 0) AS x`
+  const groupedSpans =
+    `(SELECT execution_id, span_id, ${startAndEnd("span")}`
+    + ` ${facts(Scope.span)} GROUP BY execution_id, span_id HAVING start_fact > 0) AS s`
+  const sources: Readonly<Record<SqlTable, string>> = {
+    events: `${store.events} AS e${deduplicate ? " FINAL" : ""} PREWHERE e.tenant_id = ${tenant}`,
+    executions: grouped,
+    spans: `${groupedSpans} LEFT JOIN ${grouped} ON x.execution_id = s.execution_id`,
+    trace_events:
+      `${store.facts} AS t FINAL` + ` PREWHERE t.tenant_id = ${tenant} AND t.scope = ${Scope.event}`
+  }
+  return sqlTableNames
+    .map((name) => `${name} AS (SELECT ${listed(name)} FROM ${sources[name]})`)
+    .join(", ")
+}

@@ -1,0 +1,42 @@
+/** Read-only SQL of clients over what the store holds of one tenant. */
+import { Context, type Effect, Schema } from "effect"
+import type { StoreUnavailable } from "./EventStore.ts"
+
+export const sqlFormats = ["json", "ndjson", "csv", "parquet"] as const
+export type SqlFormat = (typeof sqlFormats)[number]
+
+/** Rows of an answer at most. */
+export const SQL_ROWS_MAX = 100_000
+/** Bytes of an answer at most, before it is written in its format. */
+export const SQL_BYTES_MAX = 64 * 1_048_576
+/** Seconds that a statement may take. */
+export const SQL_SECONDS_MAX = 10
+/** Bytes of memory that a statement may take. */
+export const SQL_MEMORY_MAX = 1_073_741_824
+/** Characters of a statement at most. */
+export const SQL_LENGTH_MAX = 65_536
+
+/** The statement can't be run: why, in words for its author. */
+export class SqlRefused extends Schema.TaggedError<SqlRefused>()("SqlRefused", {
+  message: Schema.String
+}) {}
+
+export interface SqlQuestion {
+  readonly tenantId: string
+  readonly sql: string
+  readonly format: SqlFormat
+}
+
+export class SqlStore extends Context.Service<
+  SqlStore,
+  {
+    /**
+     * The whole answer in its format. `deduplicate` as in EventStore.
+     * @error SqlRefused for a statement that may not run, or that ClickHouse can't
+     */
+    answer(
+      question: SqlQuestion,
+      deduplicate: boolean
+    ): Effect.Effect<Buffer, SqlRefused | StoreUnavailable>
+  }
+>()("alk/SqlStore") {}

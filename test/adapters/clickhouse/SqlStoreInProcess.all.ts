@@ -1,0 +1,14 @@
+/**
+ * Read-only SQL on the engine in this very process.
+ */
+import { Effect, Layer } from "effect"
+import { ChdbEngine } from "../../../src/adapters/clickhouse/client/ChdbEngine.ts"
+import { ClickHouseConnection } from "../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { sqlContract } from "./support/SqlContract.ts"
+import { temporaryFolder } from "./support/StoreProcesses.ts"
+
+const engine = Layer.unwrap(Effect.map(temporaryFolder, ChdbEngine.layer))
+
+sqlContract("SQL in this process", (database) =>
+  ClickHouseConnection.layerEmbedded({ database }).pipe(Layer.provide(engine))
+)

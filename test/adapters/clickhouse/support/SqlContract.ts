@@ -1,0 +1,455 @@
+/**
+ * What read-only SQL has to do, as tests: run on the engine in this process and on the same engine
+ * behind HTTP in another.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import fc from "fast-check"
+import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
+import { layerStores } from "../../../../src/adapters/clickhouse/Stores.ts"
+import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
+import { sqlTableNames, sqlTables } from "../../../../src/domain/sql/SqlTables.ts"
+import { parseFact } from "../../../../src/domain/traces/TraceFact.ts"
+import { foldFacts } from "../../../../src/domain/traces/TraceView.ts"
+import { EventStore } from "../../../../src/ports/EventStore.ts"
+import { type SqlFormat, SqlRefused, SqlStore } from "../../../../src/ports/SqlStore.ts"
+import { TraceStore } from "../../../../src/ports/TraceStore.ts"
+import { runs } from "../../../support/Runs.ts"
+import { anyEvents } from "./Generators.ts"
+import { refusedStatements } from "./SqlCorpus.ts"
+import { chainOf, rowsOf, type Sample, storedEvent, timeAt } from "./StoredBodies.ts"
+import { FactChain, factRows, type Told } from "./StoredFacts.ts"
+
+const database = "alk_sql_contract"
+
+type Row = Record<string, unknown>
+
+const answer = (tenantId: string, sql: string, format: SqlFormat = "json") =>
+  SqlStore.use((store) => store.answer({ tenantId, sql, format }, true))
+
+const asked = (tenantId: string, sql: string) =>
+  Effect.map(
+    answer(tenantId, sql),
+    (bytes) => (JSON.parse(bytes.toString()) as { data: Array<Row> }).data
+  )
+
+const refusalOf = (tenantId: string, sql: string) =>
+  answer(tenantId, sql).pipe(
+    Effect.map((bytes) => assert.fail(`${sql} was answered: ${bytes.toString().slice(0, 500)}`)),
+    Effect.catch((error) => {
+      assert.instanceOf(error, SqlRefused, `${sql}: ${String(error)}`)
+      return Effect.succeed((error as SqlRefused).message)
+    })
+  )
+
+const tamper = (sql: string) =>
+  ClickHouseConnection.use(({ client }) => Effect.promise(() => client.command({ query: sql })))
+
+const stored = (events: ReadonlyArray<AuditEvent>, partition: number) =>
+  EventStore.use((store) =>
+    Effect.andThen(store.migrate, store.insertEvents(rowsOf(events, partition)))
+  )
+
+/** Rows that keep their bytes, as those of earlier versions did. */
+const keepBytes = Effect.fnUntraced(function* (tenant: string) {
+  const own = `tenant_id = '${tenant}'`
+  yield* tamper(
+    `INSERT INTO ${database}.events (kafka_partition, kafka_offset, body)`
+      + ` SELECT kafka_partition, kafka_offset, json FROM ${database}.events WHERE ${own}`
+  )
+  yield* tamper(
+    `ALTER TABLE ${database}.events DELETE WHERE ${own} AND body = '' SETTINGS mutations_sync = 2`
+  )
+})
+
+/** A row of the view `events` as the event says it. */
+const rowOf = (event: AuditEvent): Row => ({
+  sequence_number: event.sequence_number,
+  id: event.id,
+  timestamp: event.timestamp,
+  created_at: event.created_at,
+  actor_id: event.actor.id,
+  actor_type: event.actor.type,
+  actor_email: event.actor.email ?? null,
+  action: event.action,
+  resource_id: event.resource.id,
+  resource_type: event.resource.type,
+  resource_name: event.resource.name ?? null,
+  outcome: event.outcome,
+  erased_at: event.erased_at ?? null,
+  hash: event.hash,
+  prev_hash: event.prev_hash,
+  content_hash: event.content_hash
+})
+
+/** The rows of the views on traces, as what is folded of the facts says it. */
+const viewOf = (facts: FactChain, executionId: string) =>
+  foldFacts(
+    facts.all.filter((one) => one.executionId === executionId).map(({ body }) => parseFact(body)!)
+  )
+
+const millis = (from: string, to: string | undefined): number | null =>
+  to === undefined ? null : Date.parse(to) - Date.parse(from)
+
+export const sqlContract = (
+  what: string,
+  connection: (database: string) => Layer.Layer<ClickHouseConnection, unknown>
+): void => {
+  const stores = layerStores.pipe(Layer.provideMerge(connection(database)))
+  layer(stores, { excludeTestServices: true, timeout: 120_000 })(what, (it) => {
+    let tenants = 0
+    const newTenant = () => `sql-${tenants++}`
+
+    it.effect("shows each event as it is, in both forms that rows have", () =>
+      Effect.gen(function* () {
+        const context = yield* Effect.context<EventStore | SqlStore | ClickHouseConnection>()
+        const check = Effect.fnUntraced(function* (
+          samples: ReadonlyArray<Sample>,
+          isKept: boolean
+        ) {
+          const tenant = newTenant()
+          const events = samples.map((sample, at) => storedEvent(tenant, at + 1, sample))
+          yield* stored(events, tenants)
+          if (isKept) yield* keepBytes(tenant)
+          const rows = yield* asked(
+            tenant,
+            "SELECT * EXCEPT metadata FROM events ORDER BY sequence_number"
+          )
+          assert.deepStrictEqual(rows, events.map(rowOf))
+          const texts = yield* asked(tenant, "SELECT metadata FROM events ORDER BY sequence_number")
+          for (const [at, { metadata: text }] of texts.entries()) {
+            const own = events[at]!.metadata
+            if (own === undefined) assert.strictEqual(text, "")
+            else assert.deepStrictEqual(JSON.parse(String(text)), own)
+          }
+        })
+        yield* Effect.promise(() =>
+          fc.assert(
+            fc.asyncProperty(anyEvents, fc.boolean(), (samples, isKept) =>
+              Effect.runPromiseWith(context)(check(samples, isKept))
+            ),
+            { numRuns: runs(20), endOnFailure: true }
+          )
+        )
+      })
+    )
+
+    it.effect("shows no details of an erased event", () =>
+      Effect.gen(function* () {
+        const tenant = newTenant()
+        const secret = {
+          actor: { id: "a", type: "human" as const, email: "secret@example.com" },
+          resource: { id: "r", type: "doc", name: "secret" },
+          metadata: { secret: "secret" }
+        }
+        yield* stored(
+          chainOf(tenant, 3, () => secret),
+          tenants
+        )
+        const erasedAt = timeAt(9)
+        yield* EventStore.use((store) =>
+          store.eraseDetails(tenant, [{ sequenceNumber: 2, erasedAt }])
+        )
+        const rows = yield* asked(tenant, "SELECT * FROM events WHERE sequence_number = 2")
+        assert.notInclude(JSON.stringify(rows), "secret")
+        assert.deepInclude(rows[0]!, { actor_email: null, metadata: "", erased_at: erasedAt })
+        const found = "SELECT count() AS n FROM events WHERE metadata LIKE '%secret%'"
+        assert.deepStrictEqual(yield* asked(tenant, found), [{ n: 2 }])
+      })
+    )
+
+    it.effect("shows executions, spans and their events as the API does", () =>
+      Effect.gen(function* () {
+        const tenant = newTenant()
+        const facts = new FactChain(tenant)
+        const span = (id: string, at: number, parent?: string): Told => ({
+          type: "span.started",
+          span_id: id,
+          ...(parent === undefined ? {} : { parent_span_id: parent }),
+          caused_by_span_ids: parent === undefined ? [] : [parent],
+          span_type: "LLM_CALL",
+          started_at: timeAt(at),
+          started_at_given: true
+        })
+        for (const id of ["one", "two", "three"]) {
+          facts.start(id)
+          facts.add(id, span(`${id}-a`, 1), { name: 'a "quoted" name', metadata: { x: 1, y: [2] } })
+          facts.add(id, span(`${id}-b`, 9, `${id}-a`), { name: "b" })
+          facts.add(
+            id,
+            { type: "span.ended", span_id: `${id}-a`, status: "FAILED", ended_at: timeAt(4) },
+            { error: { message: "no" }, metadata: { x: 3, z: "\u2028" } }
+          )
+          facts.add(
+            id,
+            {
+              type: "span.event",
+              span_id: `${id}-a`,
+              event_id: `${id}-e`,
+              event_type: "llm.request",
+              sequence_number: 1,
+              timestamp: timeAt(2)
+            },
+            { payload: { text: "hello" } }
+          )
+        }
+        facts.add(
+          "one",
+          { type: "execution.ended", status: "COMPLETED", ended_at: timeAt(7) },
+          {
+            metadata: { end: true }
+          }
+        )
+        yield* TraceStore.use((store) => store.insertFacts(factRows(facts.all)))
+        const executions = yield* asked(tenant, "SELECT * FROM executions ORDER BY execution_id")
+        const spans = yield* asked(tenant, "SELECT * FROM spans ORDER BY execution_id, span_id")
+        const events = yield* asked(tenant, "SELECT * FROM trace_events ORDER BY execution_id")
+        const ids = ["one", "three", "two"]
+        assert.deepStrictEqual(
+          executions.map((row) => ({ ...row, metadata: JSON.parse(String(row["metadata"])) })),
+          ids.map((id) => {
+            const { execution } = viewOf(facts, id)
+            return {
+              execution_id: id,
+              agent_id: execution!.agent_id,
+              agent_name: execution!.agent_name,
+              status: execution!.status,
+              root_span_id: execution!.root_span_id,
+              trigger: execution!.trigger ?? null,
+              source: "api",
+              started_at: execution!.started_at,
+              ended_at: execution!.ended_at ?? null,
+              duration_ms: millis(execution!.started_at, execution!.ended_at),
+              metadata: execution!.metadata,
+              is_erased: false
+            }
+          })
+        )
+        assert.deepStrictEqual(
+          spans.map((row) => ({
+            ...row,
+            metadata: JSON.parse(String(row["metadata"])),
+            error: row["error"] === null ? null : JSON.parse(String(row["error"]))
+          })),
+          ids.flatMap((id) =>
+            viewOf(facts, id).spans.map((one) => ({
+              execution_id: id,
+              span_id: one.id,
+              parent_span_id: one.parent_span_id ?? null,
+              caused_by_span_ids: one.caused_by_span_ids,
+              span_type: one.span_type,
+              name: one.name,
+              status: one.status,
+              started_at: one.started_at,
+              ended_at: one.ended_at ?? null,
+              duration_ms: millis(one.started_at, one.ended_at),
+              error: one.error ?? null,
+              metadata: one.metadata
+            }))
+          )
+        )
+        assert.deepStrictEqual(
+          events,
+          ids.map((id) => ({
+            execution_id: id,
+            span_id: `${id}-a`,
+            event_id: `${id}-e`,
+            event_type: "llm.request",
+            sequence_number: 1,
+            timestamp: timeAt(2),
+            payload: '{"text":"hello"}'
+          }))
+        )
+      })
+    )
+
+    it.effect("answers what an analyst asks", () =>
+      Effect.gen(function* () {
+        const tenant = newTenant()
+        yield* stored(
+          chainOf(tenant, 100, (n) => ({
+            actor: { id: `user_${n % 3}`, type: "human" },
+            metadata: { amount: n, region: n % 2 === 0 ? "eu" : "us" }
+          })),
+          tenants
+        )
+        const first = (sql: string) => Effect.map(asked(tenant, sql), ([row]) => row)
+        const each: ReadonlyArray<readonly [sql: string, row: Row]> = [
+          ["SELECT count() AS n FROM events", { n: 100 }],
+          ["select Count(*) n from events where actor_id in ('user_1', 'user_2')", { n: 67 }],
+          [
+            "SELECT quantile(0.5)(JSONExtractFloat(metadata, 'amount')) AS q FROM events",
+            { q: 50.5 }
+          ],
+          [
+            "SELECT JSONExtractString(metadata, 'region') AS region, sum(JSONExtractInt(metadata,"
+              + " 'amount')) AS total FROM events GROUP BY region ORDER BY region LIMIT 1",
+            { region: "eu", total: 2_550 }
+          ],
+          [
+            "WITH big AS (SELECT * FROM events WHERE JSONExtractInt(metadata, 'amount') > 90),"
+              + " few AS (SELECT * FROM big WHERE actor_id = 'user_0'), 2 AS two"
+              + " SELECT (SELECT count() FROM big) AS a, (SELECT count() FROM few) AS b, two",
+            { a: 10, b: 3, two: 2 }
+          ],
+          [
+            "SELECT toStartOfMonth(timestamp) AS month, countIf(outcome = 'success') AS n FROM events"
+              + " GROUP BY ALL",
+            { month: "2026-01-01", n: 100 }
+          ],
+          [
+            "SELECT a.id AS id, rank() OVER (PARTITION BY a.actor_id ORDER BY a.timestamp) AS r"
+              + " FROM events AS a INNER JOIN events AS b ON a.id = b.id ORDER BY r DESC, id LIMIT 1",
+            { id: `evt-${tenant}-100`, r: 34 }
+          ],
+          [
+            "SELECT max(n) AS n FROM (SELECT 1 AS n UNION ALL SELECT count() FROM events)",
+            { n: 100 }
+          ],
+          [
+            "WITH x AS (SELECT 5 AS n) SELECT sum(n) AS n FROM (SELECT n FROM x UNION ALL SELECT n FROM x)",
+            { n: 10 }
+          ],
+          [
+            "SELECT '{p0:String}; -- ' AS text, `a b`.`c` AS c FROM (SELECT tuple(1)::Tuple(c Int8) AS `a b`)",
+            { text: "{p0:String}; -- ", c: 1 }
+          ],
+          ["SELECT 'it''s' AS a, \"b\" FROM (SELECT 1 AS b)", { a: "it's", b: 1 }],
+          ["SELECT uniqExactIf(actor_id, outcome = 'success') AS n FROM events", { n: 3 }],
+          [
+            "SELECT arraySort(groupUniqArray(actor_id)) AS all FROM events",
+            { all: ["user_0", "user_1", "user_2"] }
+          ],
+          [
+            "SELECT count() AS n FROM events WHERE timestamp > now() - INTERVAL 1 YEAR OR 1",
+            { n: 100 }
+          ],
+          ["SELECT count() AS n FROM events WHERE id NOT IN (SELECT id FROM events)", { n: 0 }],
+          [
+            "SELECT CASE WHEN 1 THEN 'a' ELSE 'b' END AS c, if(1, 2, 3) AS d, 1 BETWEEN 0 AND 2 AS e",
+            { c: "a", d: 2, e: 1 }
+          ],
+          ["SELECT count() AS n FROM executions", { n: 0 }],
+          ["SELECT count() AS n FROM spans s LEFT JOIN executions e USING (execution_id)", { n: 0 }]
+        ]
+        for (const [sql, row] of each) assert.deepStrictEqual(yield* first(sql), row, sql)
+      })
+    )
+
+    it.effect("has the columns that are documented, of these types", () =>
+      Effect.gen(function* () {
+        yield* EventStore.use((store) => store.migrate)
+        for (const name of sqlTableNames) {
+          const { meta } = JSON.parse(String(yield* answer("nobody", `SELECT * FROM ${name}`)))
+          const documented = Object.entries(sqlTables[name]).map(([column, [type]]) => ({
+            name: column,
+            type
+          }))
+          assert.deepStrictEqual(meta, documented, name)
+        }
+      })
+    )
+
+    it.effect("writes each format", () =>
+      Effect.gen(function* () {
+        const tenant = newTenant()
+        yield* stored(chainOf(tenant, 2), tenants)
+        const sql = "SELECT sequence_number, action FROM events ORDER BY sequence_number"
+        const text = (format: SqlFormat) => Effect.map(answer(tenant, sql, format), String)
+        assert.strictEqual(
+          yield* text("csv"),
+          '"sequence_number","action"\n1,"document.read"\n2,"document.read"\n'
+        )
+        assert.strictEqual(
+          yield* text("ndjson"),
+          '{"sequence_number":1,"action":"document.read"}\n{"sequence_number":2,"action":"document.read"}\n'
+        )
+        assert.match(yield* text("parquet"), /^PAR1.*PAR1$/s)
+        const json = JSON.parse(yield* text("json"))
+        assert.deepStrictEqual(json.meta, [
+          { name: "sequence_number", type: "UInt64" },
+          { name: "action", type: "String" }
+        ])
+        assert.strictEqual(json.rows, 2)
+        assert.hasAllKeys(json, ["meta", "data", "rows"])
+        const grouped =
+          "SELECT action, count() AS n FROM events GROUP BY action WITH TOTALS LIMIT 1"
+        assert.hasAllKeys(JSON.parse(String(yield* answer(tenant, grouped))), [
+          "meta",
+          "data",
+          "totals",
+          "rows",
+          "rows_before_limit_at_least"
+        ])
+      })
+    )
+
+    it.effect("refuses what is no SELECT over these views, and says why", () =>
+      Effect.gen(function* () {
+        const tenant = newTenant()
+        yield* stored(chainOf(tenant, 2), tenants)
+        for (const sql of refusedStatements) {
+          const message = yield* refusalOf(tenant, sql)
+          assert.isAbove(message.length, 10, `${sql}: ${message}`)
+          assert.notMatch(message, /In scope|PREWHERE|unhex|tenant_id|Stack trace/, sql)
+        }
+        assert.deepStrictEqual(yield* asked(tenant, "SELECT count() AS n FROM events"), [{ n: 2 }])
+      })
+    )
+
+    it.effect("limits rows, bytes, time and memory, and says which", () =>
+      Effect.gen(function* () {
+        const tenant = newTenant()
+        yield* stored(chainOf(tenant, 400), tenants)
+        const cross = "FROM events AS a, events AS b, events AS c"
+        assert.include(yield* refusalOf(tenant, `SELECT a.id ${cross}`), "100,000 rows")
+        assert.include(yield* refusalOf(tenant, `SELECT repeat('x', 300000) FROM events`), "64 MiB")
+        assert.include(
+          yield* refusalOf(tenant, `SELECT groupArray(concat(a.id, b.id, c.id)) ${cross}`),
+          "memory"
+        )
+        assert.include(
+          yield* refusalOf(
+            tenant,
+            `SELECT count() ${cross}, events AS d WHERE SHA256(concat(a.id, b.id, c.id, d.id)) = ''`
+          ),
+          "10 s"
+        )
+      })
+    )
+
+    it.effect("never computes anything on the row of another tenant", () =>
+      Effect.gen(function* () {
+        const [mine, other] = [`leak-a`, `leak-b`]
+        const each = { metadata: { n: 1 } }
+        yield* stored(
+          [
+            ...chainOf(mine, 50, () => ({ ...each, resource: { id: "7", type: "doc" } })),
+            ...chainOf(other, 50, () => ({ ...each, resource: { id: "secret", type: "doc" } }))
+          ],
+          900
+        )
+        const facts = [new FactChain(mine), new FactChain(other)]
+        for (const chain of facts)
+          chain.start("x", { root_span_id: chain.tenantId === mine ? "7" : "secret" })
+        // Rows of the two stand in one granule, and a condition that fails on a text says so.
+        const statements = [
+          "SELECT count() AS n FROM events WHERE toInt64(resource_id) = 7",
+          "SELECT sum(toInt64(resource_id)) / 7 AS n FROM events",
+          "SELECT count() AS n FROM events WHERE toInt64(resource_id) = 7 AND actor_id = 'user_1' AND sequence_number > 0",
+          "SELECT count() AS n FROM (SELECT * FROM events) AS e WHERE intDiv(7, toInt64(e.resource_id)) = 1",
+          "SELECT countIf(toInt64(resource_id) = 7) AS n FROM events GROUP BY toInt64(resource_id)",
+          "SELECT count() AS n FROM events a JOIN events b ON toInt64(a.resource_id) = toInt64(b.resource_id) AND a.id = b.id"
+        ]
+        for (const sql of statements) {
+          assert.deepStrictEqual(yield* asked(mine, sql), [{ n: 50 }], sql)
+        }
+        for (const name of sqlTableNames) {
+          const rows = yield* asked(mine, `SELECT * FROM ${name}`)
+          assert.notInclude(JSON.stringify(rows), "secret")
+          assert.deepStrictEqual(yield* asked("nobody", `SELECT * FROM ${name}`), [])
+        }
+      })
+    )
+  })
+}
