@@ -12,6 +12,7 @@ import { IngestApi } from "./events/IngestContract.ts"
 import { QueryApi } from "./events/QueryContract.ts"
 import { StreamApi } from "./events/StreamContract.ts"
 import { ExportApi } from "./exports/ExportContract.ts"
+import { MeApi } from "./me/MeContract.ts"
 import { OtlpApi } from "./otlp/OtlpContract.ts"
 import { Refusals } from "./server/Refusals.ts"
 import { SqlApi } from "./sql/SqlContract.ts"
@@ -49,6 +50,7 @@ export class Api extends HttpApi.make("alk")
   .add(QueryApi, SqlApi, VerifyApi, ChainApi, StreamApi)
   .add(ExportApi)
   .add(ShareLinksApi, ShareExportApi)
+  .add(MeApi)
   .add(AdminApi)
   .add(TraceApi)
   .add(OtlpApi)

@@ -17,6 +17,7 @@ import { layerIngestHandlers } from "./events/IngestHandlers.ts"
 import { layerQueryHandlers } from "./events/QueryHandlers.ts"
 import { layerStreamHandlers } from "./events/StreamHandlers.ts"
 import { layerExportHandlers } from "./exports/ExportHandlers.ts"
+import { layerMeHandlers } from "./me/MeHandlers.ts"
 import { layerOtlpHandlers, layerOtlpRefusals } from "./otlp/OtlpHandlers.ts"
 import { layerAdminAuthorization, layerAuthorization } from "./server/Authorization.ts"
 import { layerRefusals } from "./server/Refusals.ts"
@@ -32,6 +33,7 @@ export const layerApiRoutes = HttpApiBuilder.layer(Api).pipe(
     layerErasureHandlers,
     layerExportHandlers,
     layerIngestHandlers,
+    layerMeHandlers,
     layerOtlpHandlers,
     layerQueryHandlers,
     layerShareExportHandlers,

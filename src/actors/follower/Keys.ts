@@ -6,9 +6,12 @@ import { Context, type Effect, Schema } from "effect"
 import type { ApiKey, Scope, Tenant } from "../../domain/registry/RegistryEntry.ts"
 import type { LogUnavailable } from "../../ports/EventLog.ts"
 
+/** Names the admin token where others are named by the id of their key. */
+export const ADMIN_KEY_ID = "admin"
+
 export interface Principal {
   readonly tenantId: string
-  /** Id of the API key, `admin` for the admin token. Never the key itself. */
+  /** Id of the API key, ADMIN_KEY_ID for the admin token. Never the key itself. */
   readonly keyId: string
   readonly scopes: ReadonlyArray<Scope>
 }

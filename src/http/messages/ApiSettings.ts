@@ -27,8 +27,11 @@ export interface Settings {
     | "payloadBytesMax"
     | "actionLengthMax"
   >
+  /** Open streams of one tenant. */
+  readonly streamsPerTenantMax: number
   /** Per tenant; undefined is off. */
   readonly eventsPerSecondMax: number | undefined
+  readonly exportsAtOnceMax: number | undefined
   /** Wrong keys of one client address; 0 is off. */
   readonly failedKeysPerMinuteMax: number
   /** `ALK_SECRET`: makes receipt ids recognisable to every process. */
@@ -50,7 +53,9 @@ export class ApiSettings extends Context.Service<ApiSettings, Settings>()("alk/h
       corsOrigins: config.http.corsOrigins,
       fastAccept: config.fastAccept,
       limits: config.limits,
+      streamsPerTenantMax: config.limits.streamsPerTenantMax,
       eventsPerSecondMax: config.quotas.eventsPerSecond,
+      exportsAtOnceMax: config.quotas.exportsAtOnce,
       failedKeysPerMinuteMax: config.quotas.failedKeysPerMinute,
       secret,
       serviceName: config.serviceName,

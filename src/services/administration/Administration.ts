@@ -5,7 +5,7 @@
  */
 import { timingSafeEqual } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
-import { Keys, type Principal, Unauthenticated } from "../../actors/follower/Keys.ts"
+import { ADMIN_KEY_ID, Keys, type Principal, Unauthenticated } from "../../actors/follower/Keys.ts"
 import { RegistryView } from "../../actors/follower/LogFollower.ts"
 import { defined } from "../../domain/Defined.ts"
 import { newApiKey, SYSTEM_TENANT, sha256Hex, uuidv7 } from "../../domain/Identifiers.ts"
@@ -54,8 +54,6 @@ const bootstrapKey = ({ key, scopes, tenantId }: BootstrapKey, createdAt: string
 export const sameHash = (left: string, right: string): boolean =>
   timingSafeEqual(Buffer.from(left, "hex"), Buffer.from(right, "hex"))
 
-const ADMIN = "admin"
-
 /** Ids of ended links that the log of a revocation names: 22 KB of the 32 that its metadata has. */
 const NAMED_LINKS_MAX = 500
 
@@ -79,7 +77,7 @@ const describe = (
   switch (operation.op) {
     case "create_tenant":
       return {
-        actor: ADMIN,
+        actor: ADMIN_KEY_ID,
         action: "tenant.created",
         resource: { type: "tenant", id: operation.tenant.id },
         metadata: {}
@@ -87,7 +85,7 @@ const describe = (
     case "create_key": {
       const { id, label, scopes, tenant_id } = operation.key
       return {
-        actor: ADMIN,
+        actor: ADMIN_KEY_ID,
         action: "api_key.created",
         resource: { type: "api_key", id },
         metadata: { tenant_id, scopes, ...defined({ label }) }
@@ -95,7 +93,7 @@ const describe = (
     }
     case "revoke_key":
       return {
-        actor: ADMIN,
+        actor: ADMIN_KEY_ID,
         action: "api_key.revoked",
         resource: { type: "api_key", id: operation.key_id },
         metadata: { tenant_id: operation.tenant_id, ...endedLinks(links) }
@@ -155,7 +153,7 @@ const make = Effect.fnUntraced(function* ({ adminToken, bootstrapKeys }: KeySett
   const authenticate: Keys["Service"]["authenticate"] = (token) =>
     Effect.suspend((): Effect.Effect<Principal, Unauthenticated> => {
       if (isAdmin(token)) {
-        return Effect.succeed({ tenantId: SYSTEM_TENANT, keyId: ADMIN, scopes: ["read"] })
+        return Effect.succeed({ tenantId: SYSTEM_TENANT, keyId: ADMIN_KEY_ID, scopes: ["read"] })
       }
       const hash = sha256Hex(token)
       const key = configured.ofHash(hash)

@@ -89,7 +89,9 @@ export const settings: Settings = {
     payloadBytesMax: 65_536,
     actionLengthMax: 128
   },
+  streamsPerTenantMax: 100,
   eventsPerSecondMax: undefined,
+  exportsAtOnceMax: undefined,
   failedKeysPerMinuteMax: 1_000,
   secret: Redacted.make(SECRET),
   serviceName: "alk",
