@@ -12,8 +12,12 @@ const repository = join(import.meta.dirname, "..", "..")
 const DEFINITIONS = "schemas"
 
 const definitions = [
+  "opentelemetry/proto/collector/logs/v1/logs_service.proto",
+  "opentelemetry/proto/collector/metrics/v1/metrics_service.proto",
   "opentelemetry/proto/collector/trace/v1/trace_service.proto",
   "opentelemetry/proto/common/v1/common.proto",
+  "opentelemetry/proto/logs/v1/logs.proto",
+  "opentelemetry/proto/metrics/v1/metrics.proto",
   "opentelemetry/proto/resource/v1/resource.proto",
   "opentelemetry/proto/trace/v1/trace.proto",
   "google/rpc/error_details.proto",

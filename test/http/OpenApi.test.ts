@@ -133,7 +133,11 @@ describe("the OpenAPI document", () => {
   it("has the string form of errors on the batch route and on /api/v1, and only there", () => {
     for (const { operation, path } of operations) {
       const isText = path === "/v1/events/batch" || path.startsWith("/api/v1/")
-      const form = isText ? "TextError" : path === "/v1/traces" ? "OtlpError" : "Error"
+      const form = isText
+        ? "TextError"
+        : /^\/v1\/(?:traces|logs|metrics)$/.test(path)
+          ? "OtlpError"
+          : "Error"
       for (const [status, response] of Object.entries<any>(operation.responses)) {
         if (Number(status) < 400 || path === "/readyz") continue
         assert.strictEqual(

@@ -205,7 +205,13 @@ const mergedTags = (tags: ReadonlyArray<Json>): ReadonlyArray<Json> => {
 }
 
 /** Operations that take a body with unknown fields: they are left out, or are OpenTelemetry's. */
-const OPEN_BODIES: ReadonlySet<string> = new Set(["createEvent", "createEvents", "exportTraces"])
+const OPEN_BODIES: ReadonlySet<string> = new Set([
+  "createEvent",
+  "createEvents",
+  "exportTraces",
+  "exportLogs",
+  "exportMetrics"
+])
 
 /** Names of the schemas that a schema is, or is one of. */
 const namesOf = (schema: Json, schemas: Json): ReadonlyArray<string> => {

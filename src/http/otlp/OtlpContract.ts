@@ -1,5 +1,5 @@
 /**
- * The OTLP/HTTP route for traces: path, bodies in both encodings, statuses. Says nothing of how it
+ * The OTLP/HTTP routes, those of signals that are not kept too: paths, bodies in both encodings, statuses. Says nothing of how it
  * is served, and of the messages no more than that OpenTelemetry publishes them.
  */
 import { Schema } from "effect"
@@ -83,13 +83,15 @@ const Protobuf = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType
 
 const refusals = [400, 401, 403, 413, 415, 429, 503] as const
 
+const errors = [
+  ...refusals.map((status) => shownAs(Refusal).pipe(HttpApiSchema.status(status))),
+  ...refusals.map((status) => Protobuf.pipe(HttpApiSchema.status(status)))
+]
+
 const exportTraces = HttpApiEndpoint.post("exportTraces", "/v1/traces", {
   payload: [ExportRequest, Protobuf],
   success: [ExportResponse.pipe(HttpApiSchema.status(200)), Protobuf],
-  error: [
-    ...refusals.map((status) => shownAs(Refusal).pipe(HttpApiSchema.status(status))),
-    ...refusals.map((status) => Protobuf.pipe(HttpApiSchema.status(status)))
-  ]
+  error: errors
 }).pipe(
   operation({
     scopes: ["write"],
@@ -104,9 +106,108 @@ const exportTraces = HttpApiEndpoint.post("exportTraces", "/v1/traces", {
   })
 )
 
-/** The route that OpenTelemetry exporters send to. */
+/** Answers to exports of what is not kept. */
+const refusedAs = (identifier: string, member: string) =>
+  Schema.Struct({
+    partialSuccess: Schema.optionalKey(
+      Schema.Struct({
+        [member]: Schema.String.annotate({ description: "All of them, in decimal digits." }),
+        errorMessage: Schema.String.annotate({ description: "Where spans are to be sent." })
+      })
+    )
+  }).annotate({
+    identifier,
+    description: "`partialSuccess` unless the export was empty; nothing is to be sent again."
+  })
+
+const notKept = (what: string): string =>
+  `An export of ${what} is read, counted and refused as a whole in \`partial_success\`, so that `
+  + "an exporter that is switched on neither fails nor tries again. Only spans are kept: send them "
+  + "to `/v1/traces`. The answer has the request's encoding."
+
+const LogsRequest = Schema.Struct({
+  resourceLogs: Schema.optionalKey(
+    Schema.NullOr(Schema.Array(Schema.Record(Schema.String, Schema.Unknown)))
+  )
+}).annotate({
+  identifier: "ExportLogsServiceRequest",
+  description:
+    "`opentelemetry.proto.collector.logs.v1.ExportLogsServiceRequest` in OTLP's JSON mapping.",
+  examples: [
+    {
+      resourceLogs: [
+        {
+          scopeLogs: [
+            {
+              logRecords: [
+                { timeUnixNano: "1795860001000000000", body: { stringValue: "ticket answered" } }
+              ]
+            }
+          ]
+        }
+      ]
+    }
+  ]
+})
+
+const MetricsRequest = Schema.Struct({
+  resourceMetrics: Schema.optionalKey(
+    Schema.NullOr(Schema.Array(Schema.Record(Schema.String, Schema.Unknown)))
+  )
+}).annotate({
+  identifier: "ExportMetricsServiceRequest",
+  description:
+    "`opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest` in OTLP's JSON mapping.",
+  examples: [
+    {
+      resourceMetrics: [
+        {
+          scopeMetrics: [
+            {
+              metrics: [
+                {
+                  name: "gen_ai.client.token.usage",
+                  sum: { dataPoints: [{ timeUnixNano: "1795860001000000000", asInt: "512" }] }
+                }
+              ]
+            }
+          ]
+        }
+      ]
+    }
+  ]
+})
+
+const LogsResponse = refusedAs("ExportLogsServiceResponse", "rejectedLogRecords")
+const MetricsResponse = refusedAs("ExportMetricsServiceResponse", "rejectedDataPoints")
+
+const exportLogs = HttpApiEndpoint.post("exportLogs", "/v1/logs", {
+  payload: [LogsRequest, Protobuf],
+  success: [LogsResponse.pipe(HttpApiSchema.status(200)), Protobuf],
+  error: errors
+}).pipe(
+  operation({
+    scopes: ["write"],
+    summary: "Refuse OpenTelemetry logs (OTLP/HTTP)",
+    description: notKept("log records")
+  })
+)
+
+const exportMetrics = HttpApiEndpoint.post("exportMetrics", "/v1/metrics", {
+  payload: [MetricsRequest, Protobuf],
+  success: [MetricsResponse.pipe(HttpApiSchema.status(200)), Protobuf],
+  error: errors
+}).pipe(
+  operation({
+    scopes: ["write"],
+    summary: "Refuse OpenTelemetry metrics (OTLP/HTTP)",
+    description: notKept("data points")
+  })
+)
+
+/** The routes that OpenTelemetry exporters send to. */
 export class OtlpApi extends HttpApiGroup.make("OpenTelemetry")
-  .add(exportTraces)
+  .add(exportTraces, exportLogs, exportMetrics)
   .middleware(Refusals)
   .middleware(Authorization)
   .middleware(OtlpRefusals)

@@ -1,9 +1,16 @@
 /**
  * The two encodings of OTLP/HTTP and what may be said in them: an export's answer, and refusals in
- * the form of the specification, `google.rpc.Status`. Knows no span; who refuses is not decided
+ * the form of the specification, `google.rpc.Status`. Knows no item; who refuses is not decided
  * here.
  */
-import { create, createRegistry, type MessageInitShape, toBinary, toJson } from "@bufbuild/protobuf"
+import {
+  create,
+  createRegistry,
+  type DescMessage,
+  type MessageInitShape,
+  toBinary,
+  toJson
+} from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import {
   BadRequestSchema,
@@ -11,6 +18,8 @@ import {
   RetryInfoSchema
 } from "../../services/ingest/otlp/gen/google/rpc/error_details_pb.js"
 import { type Status, StatusSchema } from "../../services/ingest/otlp/gen/google/rpc/status_pb.js"
+import { ExportLogsServiceResponseSchema } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/logs/v1/logs_service_pb.js"
+import { ExportMetricsServiceResponseSchema } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js"
 import { ExportTraceServiceResponseSchema } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import { type ErrorCode, errorStatuses, RETRY_AFTER_SECONDS } from "../messages/ApiError.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
@@ -24,19 +33,39 @@ export type OtlpEncoding = typeof JSON_TYPE | typeof PROTOBUF_TYPE
 export const encodingOf = (contentType: string | undefined): OtlpEncoding =>
   contentType?.split(";", 1)[0]?.trim().toLowerCase() === PROTOBUF_TYPE ? PROTOBUF_TYPE : JSON_TYPE
 
-/** The answer to an export of which `rejected` spans were refused. */
-export const exportAnswer = (
+/** The answer to an export of which `rejected` items were refused. */
+export type ExportAnswer = (
   encoding: OtlpEncoding,
   rejected: number,
   errorMessage: string
-): Uint8Array | string => {
-  const answer: MessageInitShape<typeof ExportTraceServiceResponseSchema> =
-    rejected === 0 ? {} : { partialSuccess: { rejectedSpans: BigInt(rejected), errorMessage } }
-  const message = create(ExportTraceServiceResponseSchema, answer)
-  return encoding === PROTOBUF_TYPE
-    ? toBinary(ExportTraceServiceResponseSchema, message)
-    : JSON.stringify(toJson(ExportTraceServiceResponseSchema, message))
-}
+) => Uint8Array | string
+
+/** Answers of a type; without refused items they are empty. */
+const answersOf =
+  <Type extends DescMessage>(
+    type: Type,
+    refused: (count: bigint, errorMessage: string) => MessageInitShape<Type>
+  ): ExportAnswer =>
+  (encoding, rejected, errorMessage) => {
+    const message =
+      rejected === 0 ? create(type) : create(type, refused(BigInt(rejected), errorMessage))
+    return encoding === PROTOBUF_TYPE
+      ? toBinary(type, message)
+      : JSON.stringify(toJson(type, message))
+  }
+
+export const tracesAnswer = answersOf(
+  ExportTraceServiceResponseSchema,
+  (rejectedSpans, errorMessage) => ({ partialSuccess: { rejectedSpans, errorMessage } })
+)
+export const logsAnswer = answersOf(
+  ExportLogsServiceResponseSchema,
+  (rejectedLogRecords, errorMessage) => ({ partialSuccess: { rejectedLogRecords, errorMessage } })
+)
+export const metricsAnswer = answersOf(
+  ExportMetricsServiceResponseSchema,
+  (rejectedDataPoints, errorMessage) => ({ partialSuccess: { rejectedDataPoints, errorMessage } })
+)
 
 const INVALID_ARGUMENT = 3
 const NOT_FOUND = 5

@@ -1,8 +1,9 @@
 /**
  * Serves OTLP/HTTP: reads an export in either encoding, hands its spans to the pipeline, and says
  * in the same encoding what was refused. What spans mean is the mapping's business, what exists the
- * sequencer's.
+ * sequencer's. Logs and metrics are counted, and refused as a whole.
  */
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { Effect, Layer, Option } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -11,8 +12,14 @@ import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import type { RecordOtlpSpan } from "../../domain/traces/TraceOperation.ts"
 import { COMMIT_TIMEOUT_MS, Ingest } from "../../services/ingest/Ingest.ts"
-import { decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
+import { type Decoded, decodeJson, decodeProtobuf } from "../../services/ingest/otlp/Decode.ts"
 import type { ExportTraceServiceRequest } from "../../services/ingest/otlp/gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import {
+  countDataPoints,
+  countLogRecords,
+  logsDecoders,
+  metricsDecoders
+} from "../../services/ingest/otlp/OtherSignals.ts"
 import {
   countSpans,
   labelAt,
@@ -29,12 +36,15 @@ import { ingestAnswered } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
 import { OtlpRefusals } from "./OtlpContract.ts"
 import {
+  type ExportAnswer,
   encodingOf,
-  exportAnswer,
+  logsAnswer,
+  metricsAnswer,
   type OtlpEncoding,
   PROTOBUF_TYPE,
   type Refusal,
-  refusalAnswer
+  refusalAnswer,
+  tracesAnswer
 } from "./OtlpEncoding.ts"
 
 /** Refused spans that an answer names; the others it counts. */
@@ -49,8 +59,16 @@ const encoded = (
     ? HttpServerResponse.text(body, { contentType: encoding, status })
     : HttpServerResponse.uint8Array(body, { contentType: encoding, status })
 
-const decode = ({ bytes, mediaType }: ReceivedBody) => {
-  const decoded = mediaType === PROTOBUF_TYPE ? decodeProtobuf(bytes) : decodeJson(bytes)
+interface Decoders<Type extends DescMessage> {
+  readonly protobuf: (bytes: Uint8Array) => Decoded<Type>
+  readonly json: (bytes: Buffer) => Decoded<Type>
+}
+
+const decode = <Type extends DescMessage>(
+  { bytes, mediaType }: ReceivedBody,
+  { json, protobuf }: Decoders<Type>
+): Effect.Effect<MessageShape<Type>, ApiError> => {
+  const decoded = mediaType === PROTOBUF_TYPE ? protobuf(bytes) : json(bytes)
   return "problem" in decoded
     ? Effect.fail(new ApiError(decoded.problem))
     : Effect.succeed(decoded.request)
@@ -85,6 +103,32 @@ const judged = (
   )
 }
 
+/** A signal that is not kept. */
+interface OtherSignal<Type extends DescMessage> {
+  readonly what: string
+  readonly decoders: Decoders<Type>
+  readonly count: (request: MessageShape<Type>) => number
+  readonly answer: ExportAnswer
+}
+
+const logs = {
+  what: "log records",
+  decoders: logsDecoders,
+  count: countLogRecords,
+  answer: logsAnswer
+}
+
+const metrics = {
+  what: "data points",
+  decoders: metricsDecoders,
+  count: countDataPoints,
+  answer: metricsAnswer
+}
+
+const onlyTraces = (what: string): string =>
+  `the ${what} were not stored: this service keeps traces only; export spans to /v1/traces, and `
+  + "switch this exporter off or send it to another backend"
+
 /** The handlers of OtlpApi. */
 export const layerOtlpHandlers = HttpApiBuilder.group(
   Api,
@@ -108,36 +152,57 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
       return yield* unavailable(`the spans were not stored: ${reason}`)
     })
 
-    return handlers.handleRaw(
-      "exportTraces",
-      Effect.fnUntraced(function* ({ request }) {
-        const { tenantId } = yield* CurrentPrincipal
+    /** Reads an export of a signal that is not kept, and says so in an answer without a retry. */
+    const refuseAll = <Type extends DescMessage>({
+      answer,
+      count,
+      decoders,
+      what
+    }: OtherSignal<Type>) =>
+      Effect.fnUntraced(function* ({
+        request
+      }: {
+        readonly request: HttpServerRequest.HttpServerRequest
+      }) {
         const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
-        const received = yield* decode(body)
-        const spans = countSpans(received)
-        yield* quota.admit(tenantId, spans)
-        const prepared = prepareSpans(received, tenantId, limits)
-        if ("tooLarge" in prepared) {
-          return yield* new ApiError({ code: "payload_too_large", message: prepared.tooLarge })
-        }
-        const startedAt = performance.now()
-        const results = yield* Effect.forEach(prepared.commands, (traces) =>
-          record(tenantId, traces)
-        ).pipe(Effect.timeoutOption(COMMIT_TIMEOUT_MS))
-        if (Option.isNone(results)) return yield* tooLate
-        const judgements = yield* judged(received, results.value.flat())
-        const refused = [...prepared.refused, ...judgements]
-        yield* ingestAnswered({
-          accepted: spans - refused.length,
-          rejected: prepared.refused,
-          until: "visible",
-          seconds: (performance.now() - startedAt) / 1_000
-        })
+        const items = count(yield* decode(body, decoders))
         const encoding = encodingOf(body.mediaType)
-        const answer = exportAnswer(encoding, refused.length, describe(refused))
-        return encoded(encoding, answer, 200)
+        return encoded(encoding, answer(encoding, items, onlyTraces(what)), 200)
       })
-    )
+
+    return handlers
+      .handleRaw("exportLogs", refuseAll(logs))
+      .handleRaw("exportMetrics", refuseAll(metrics))
+      .handleRaw(
+        "exportTraces",
+        Effect.fnUntraced(function* ({ request }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
+          const received = yield* decode(body, { json: decodeJson, protobuf: decodeProtobuf })
+          const spans = countSpans(received)
+          yield* quota.admit(tenantId, spans)
+          const prepared = prepareSpans(received, tenantId, limits)
+          if ("tooLarge" in prepared) {
+            return yield* new ApiError({ code: "payload_too_large", message: prepared.tooLarge })
+          }
+          const startedAt = performance.now()
+          const results = yield* Effect.forEach(prepared.commands, (traces) =>
+            record(tenantId, traces)
+          ).pipe(Effect.timeoutOption(COMMIT_TIMEOUT_MS))
+          if (Option.isNone(results)) return yield* tooLate
+          const judgements = yield* judged(received, results.value.flat())
+          const refused = [...prepared.refused, ...judgements]
+          yield* ingestAnswered({
+            accepted: spans - refused.length,
+            rejected: prepared.refused,
+            until: "visible",
+            seconds: (performance.now() - startedAt) / 1_000
+          })
+          const encoding = encodingOf(body.mediaType)
+          const answer = tracesAnswer(encoding, refused.length, describe(refused))
+          return encoded(encoding, answer, 200)
+        })
+      )
   })
 )
 

@@ -4,20 +4,25 @@
  * hex ids, and numbers that a double would round. What the spans say is none of its business.
  */
 import { isUtf8 } from "node:buffer"
-import { type DescMessage, fromBinary, fromJson, type JsonValue } from "@bufbuild/protobuf"
+import {
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  type JsonValue,
+  type MessageShape
+} from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { parseJson, parseJsonWith } from "../../../domain/json/Json.ts"
 import { problemOf } from "../../../domain/json/StrictJson.ts"
-import {
-  type ExportTraceServiceRequest,
-  ExportTraceServiceRequestSchema
-} from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
+import { ExportTraceServiceRequestSchema } from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 
 /**
  * Messages in one request, every attribute counting as two: a message may take two bytes on the
  * wire and a hundred times that in memory.
  */
 export const MESSAGES_MAX = 1_000_000
+/** Numbers in lists that count as one message: each takes 32 bytes of memory, and one on the wire. */
+const SCALARS_PER_MESSAGE = 4
 /** Messages inside each other: more than an attribute needs that nests as deep as can be stored. */
 const MESSAGE_LEVELS_MAX = 256
 /** Containers inside each other in JSON, where a message takes two. */
@@ -25,11 +30,16 @@ const JSON_LEVELS_MAX = 2 * MESSAGE_LEVELS_MAX
 
 export type DecodeCode = "invalid_json" | "invalid_request" | "payload_too_large"
 
-export type Decoded =
-  | { readonly request: ExportTraceServiceRequest }
-  | { readonly problem: { readonly code: DecodeCode; readonly message: string } }
+export interface Undecodable {
+  readonly problem: { readonly code: DecodeCode; readonly message: string }
+}
 
-const refuse = (code: DecodeCode, message: string): Decoded => ({ problem: { code, message } })
+/** The message of a body, or what is wrong with the bytes. */
+export type Decoded<Type extends DescMessage = typeof ExportTraceServiceRequestSchema> =
+  | { readonly request: MessageShape<Type> }
+  | Undecodable
+
+const refuse = (code: DecodeCode, message: string): Undecodable => ({ problem: { code, message } })
 
 const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message : "not a message of this type"
@@ -43,23 +53,40 @@ class Census {
   #messages = 0
 
   add(level: number): void {
-    this.#messages += 1
-    if (this.#messages > MESSAGES_MAX) throw new TooMany()
+    this.#count(1)
     if (level > MESSAGE_LEVELS_MAX) throw new TooDeep()
+  }
+
+  /** Elements of lists that are no messages. */
+  addScalars(count: number): void {
+    this.#count(count / SCALARS_PER_MESSAGE)
+  }
+
+  #count(messages: number): void {
+    this.#messages += messages
+    if (this.#messages > MESSAGES_MAX) throw new TooMany()
   }
 }
 
-/** The messages that a message may hold, by field number. */
-const messageFields = new Map<DescMessage, ReadonlyMap<number, DescMessage>>()
+/** What may take much memory in a message: messages, by field number, and lists of scalars. */
+interface LargeFields {
+  readonly messages: ReadonlyMap<number, DescMessage>
+  readonly lists: ReadonlySet<number>
+}
 
-const messageFieldsOf = (type: DescMessage): ReadonlyMap<number, DescMessage> => {
-  const known = messageFields.get(type)
+const largeFields = new Map<DescMessage, LargeFields>()
+
+const largeFieldsOf = (type: DescMessage): LargeFields => {
+  const known = largeFields.get(type)
   if (known !== undefined) return known
-  const fields = new Map<number, DescMessage>()
+  const messages = new Map<number, DescMessage>()
+  const lists = new Set<number>()
   for (const field of type.fields) {
-    if (field.message !== undefined) fields.set(field.number, field.message)
+    if (field.message !== undefined) messages.set(field.number, field.message)
+    else if (field.fieldKind === "list") lists.add(field.number)
   }
-  messageFields.set(type, fields)
+  const fields = { messages, lists }
+  largeFields.set(type, fields)
   return fields
 }
 
@@ -72,12 +99,15 @@ const survey = (
   level: number
 ): void => {
   census.add(level)
-  const fields = messageFieldsOf(type)
+  const { lists, messages } = largeFieldsOf(type)
   while (reader.pos < end) {
     const [number, wireType] = reader.tag()
-    const message = wireType === WireType.LengthDelimited ? fields.get(number) : undefined
+    const message = wireType === WireType.LengthDelimited ? messages.get(number) : undefined
     if (message === undefined) {
+      const start = reader.pos
       reader.skip(wireType, number)
+      // A packed list has a byte for each element at least.
+      if (lists.has(number)) census.addScalars(reader.pos - start)
     } else {
       const length = reader.uint32()
       survey(reader, reader.pos + length, message, census, level + 1)
@@ -85,11 +115,11 @@ const survey = (
   }
 }
 
-const outOfBounds = (error: unknown): Decoded | undefined => {
+const outOfBounds = (error: unknown): Undecodable | undefined => {
   if (error instanceof TooMany) {
     return refuse(
       "payload_too_large",
-      `the request holds more than ${MESSAGES_MAX} messages; send fewer spans at once`
+      `the request holds more than ${MESSAGES_MAX} messages; send less at once`
     )
   }
   return error instanceof TooDeep
@@ -98,11 +128,11 @@ const outOfBounds = (error: unknown): Decoded | undefined => {
 }
 
 /** Read `application/x-protobuf`. Unknown fields are ignored. */
-export const decodeProtobuf = (bytes: Uint8Array): Decoded => {
+const fromProtobuf = <Type extends DescMessage>(type: Type, bytes: Uint8Array): Decoded<Type> => {
   try {
-    survey(new BinaryReader(bytes), bytes.length, ExportTraceServiceRequestSchema, new Census(), 0)
+    survey(new BinaryReader(bytes), bytes.length, type, new Census(), 0)
     return {
-      request: fromBinary(ExportTraceServiceRequestSchema, bytes, {
+      request: fromBinary(type, bytes, {
         readUnknownFields: false,
         recursionLimit: 2 * MESSAGE_LEVELS_MAX
       })
@@ -111,7 +141,7 @@ export const decodeProtobuf = (bytes: Uint8Array): Decoded => {
     // The library throws plain errors for every kind of unreadable bytes.
     return (
       outOfBounds(error)
-      ?? refuse("invalid_request", `the body is no ExportTraceServiceRequest: ${reasonOf(error)}`)
+      ?? refuse("invalid_request", `the body is no ${type.name}: ${reasonOf(error)}`)
     )
   }
 }
@@ -172,6 +202,8 @@ const readIds = (value: object, census: Census, level: number): number => {
     for (const element of value as ReadonlyArray<unknown>) {
       if (typeof element === "object" && element !== null) {
         members += readIds(element, census, level + 1)
+      } else {
+        census.addScalars(1)
       }
     }
     return members
@@ -195,7 +227,7 @@ const readIds = (value: object, census: Census, level: number): number => {
  * fields ignored. Enums may be numbers, as OTLP has them, or names; 64-bit integers strings or
  * numbers, and neither is rounded. A key that is given twice is refused.
  */
-export const decodeJson = (bytes: Buffer): Decoded => {
+const fromText = <Type extends DescMessage>(type: Type, bytes: Buffer): Decoded<Type> => {
   if (!isUtf8(bytes)) return refuse("invalid_json", "not valid UTF-8; send the text as UTF-8")
   const text = bytes.toString()
   let value: unknown
@@ -212,7 +244,7 @@ export const decodeJson = (bytes: Buffer): Decoded => {
       return refuse("invalid_json", "a key is given more than once in its object; send it once")
     }
     return {
-      request: fromJson(ExportTraceServiceRequestSchema, value as JsonValue, {
+      request: fromJson(type, value as JsonValue, {
         ignoreUnknownFields: true,
         recursionLimit: 2 * MESSAGE_LEVELS_MAX
       })
@@ -221,7 +253,17 @@ export const decodeJson = (bytes: Buffer): Decoded => {
     // As above: the library's errors are of no class of their own.
     return (
       outOfBounds(error)
-      ?? refuse("invalid_request", `the body is no ExportTraceServiceRequest: ${reasonOf(error)}`)
+      ?? refuse("invalid_request", `the body is no ${type.name}: ${reasonOf(error)}`)
     )
   }
 }
+
+/** How a message is read in both encodings. */
+export const decodersOf = <Type extends DescMessage>(type: Type) => ({
+  protobuf: (bytes: Uint8Array) => fromProtobuf(type, bytes),
+  json: (bytes: Buffer) => fromText(type, bytes)
+})
+
+export const { json: decodeJson, protobuf: decodeProtobuf } = decodersOf(
+  ExportTraceServiceRequestSchema
+)
