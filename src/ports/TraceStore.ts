@@ -26,9 +26,21 @@ export interface ExecutionPageQuery {
   /** Inclusive bounds on `started_at`, canonical microsecond form. */
   readonly from?: string
   readonly to?: string
+  /** Whether the execution has failed, or one of its spans. */
+  readonly hasError?: boolean
+  /** From start to end, inclusive; what has not ended has no duration. */
+  readonly minDurationMicros?: number
+  /** By start unless told otherwise; of equal executions the lower id comes first, always. */
+  readonly sort?: ExecutionSort
+  /** Descending unless told otherwise. What has no duration comes last in either order. */
+  readonly order?: "asc" | "desc"
   readonly offset: number
   readonly limit: number
 }
+
+export const executionSorts = ["started_at", "duration", "errors"] as const
+/** What executions are sorted by; errors are spans that have failed. */
+export type ExecutionSort = (typeof executionSorts)[number]
 
 export interface ExecutionPage {
   /**
@@ -241,7 +253,7 @@ export class TraceStore extends Context.Service<
       executionId: string,
       spanId?: string
     ): StoreResult<ReadonlyMap<string, number>>
-    /** By `started_at` descending, then id (in the order of its bytes). */
+    /** In the order that is asked for, then by id (in the order of its bytes). */
     page(query: ExecutionPageQuery, deduplicate: boolean): StoreResult<ExecutionPage>
     /**
      * Executions named by id, and those that hold the named spans; what does not exist is left

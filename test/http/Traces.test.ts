@@ -309,6 +309,61 @@ describe("traces", () => {
       assert.strictEqual(await totals(bounds), 3)
     })
 
+    it("filters by errors and duration, and sorts by either, with totals and links", async () => {
+      const names = new Map<string, string>()
+      const made = async (name: string, seconds: number | undefined, failed: number) => {
+        const started_at = "2026-11-21T10:00:00Z"
+        const { id } = await start({ agent_id: name, started_at })
+        names.set(id, name)
+        for (let n = 0; n < failed; n++) {
+          const span = await post(`${EXECUTIONS}/${id}/spans`, {
+            span_type: "TOOL_CALL",
+            name: "s"
+          })
+          await put(`/api/v1/spans/${span.body.id}/end`, { status: "FAILED" })
+        }
+        if (seconds === undefined) return
+        const ended_at = `2026-11-21T10:00:0${seconds}.500Z`
+        await put(`${EXECUTIONS}/${id}/end`, { status: "COMPLETED", ended_at })
+      }
+      await made("slow", 5, 0)
+      await made("quick", 1, 2)
+      await made("running", undefined, 1)
+      const listed = async (query: string) => {
+        const { body, status, text } = await get(`${EXECUTIONS}?${query}`)
+        assert.strictEqual(status, 200, text)
+        assert.strictEqual(body.total, body.executions.length)
+        return body.executions.map(({ id }: any) => names.get(id))
+      }
+      assert.sameMembers(await listed("has_error=true"), ["quick", "running"])
+      assert.deepStrictEqual(await listed("has_error=false"), ["slow"])
+      assert.deepStrictEqual(await listed("sort=duration"), ["slow", "quick", "running"])
+      assert.deepStrictEqual(await listed("sort=duration&order=asc"), ["quick", "slow", "running"])
+      assert.deepStrictEqual(await listed("sort=errors"), ["quick", "running", "slow"])
+      assert.deepStrictEqual(await listed("min_duration_ms=5500"), ["slow"])
+      assert.deepStrictEqual(await listed("min_duration_ms=5501"), [])
+      assert.sameMembers(await listed("min_duration_ms=0"), ["slow", "quick"])
+      const page = await get(`${EXECUTIONS}?sort=errors&has_error=true&page_size=1`)
+      assert.strictEqual(page.body.total, 2)
+      assert.match(String(page.headers["link"]), /sort=errors&has_error=true&page_size=1&page=2>/)
+    })
+
+    it("refuses what a filter or an order can't be, and says what it can", async () => {
+      const refusals: ReadonlyArray<readonly [string, string]> = [
+        ["has_error=1", 'has_error: must be true or false, not "1"'],
+        ["min_duration_ms=-1", "min_duration_ms: must be an integer from 0 to"],
+        ["min_duration_ms=1.5s", "min_duration_ms: must be an integer from 0 to"],
+        ["sort=tokens", 'sort: must be one of started_at, duration, errors, not "tokens"'],
+        ["order=down", 'order: must be one of asc, desc, not "down"'],
+        ["has_eror=true", "did you mean has_error"]
+      ]
+      for (const [query, expected] of refusals) {
+        const { body, status } = await get(`${EXECUTIONS}?${query}`)
+        assert.strictEqual(status, 400)
+        assert.include(body.error, expected)
+      }
+    })
+
     it("gives a large page in pieces, the same as in one", async () => {
       for (let n = 0; n < 5; n++) await start({ metadata: { n } })
       const small = await get(EXECUTIONS)

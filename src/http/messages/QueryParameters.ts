@@ -164,11 +164,11 @@ export const timeParameter = (description: string, end: "first" | "last"): Param
 
 /** `true` or `false`. */
 export const booleanParameter = (options: {
-  readonly default: boolean
+  readonly default?: boolean
   readonly description: string
 }): Parameter<boolean> => ({
   description: options.description,
-  schema: { type: "boolean", default: options.default },
+  schema: { type: "boolean", ...defined({ default: options.default }) },
   parse: (text) =>
     text === "true" || text === "false"
       ? Result.succeed(text === "true")

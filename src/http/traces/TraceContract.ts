@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { defined } from "../../domain/Defined.ts"
 import { executionStatuses } from "../../domain/traces/TraceFact.ts"
+import { executionSorts } from "../../ports/TraceStore.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { createdHeaders, type HeaderParameter, operation } from "../contract/Operation.ts"
 import { pathId, queryOf } from "../contract/Requests.ts"
@@ -13,6 +14,7 @@ import { LAST_EVENT_ID_HEADER, slowReaders } from "../messages/EventStream.ts"
 import { NDJSON_TYPE, SSE_TYPE } from "../messages/MediaTypes.ts"
 import { PAGE_SIZE_DEFAULT, pageLinkHeader, pageParameters, readPage } from "../messages/Pages.ts"
 import {
+  booleanParameter,
   choiceParameter,
   dateTimeParameter,
   integerParameter,
@@ -45,20 +47,47 @@ import {
   TraceVerifyReport
 } from "./TraceSchemas.ts"
 
+const MICROS_PER_MS = 1_000
+/** The whole time that is supported, 1970 to 2261, rounded up. */
+const DURATION_MS_MAX = 10_000_000_000_000
+
 const executionParameters = {
   status: choiceParameter(executionStatuses, { description: "Exact status." }),
   agent_id: textParameter({ description: "Exact `agent_id`.", example: "support-agent" }),
   from: dateTimeParameter("Inclusive lower bound on `started_at`, RFC 3339."),
   to: dateTimeParameter("Inclusive upper bound on `started_at`, RFC 3339."),
+  has_error: booleanParameter({
+    description: "`true`: the execution has failed, or one of its spans has; `false`: neither has."
+  }),
+  min_duration_ms: integerParameter({
+    minimum: 0,
+    maximum: DURATION_MS_MAX,
+    description: "Milliseconds from start to end at least. What still runs has no duration.",
+    example: 1_500
+  }),
+  sort: choiceParameter(executionSorts, {
+    default: "started_at",
+    description:
+      "`started_at`, `duration` (what still runs comes last), or `errors`: the number of spans "
+      + "that have failed. Of equal executions the lower id comes first."
+  }),
+  order: choiceParameter(["asc", "desc"], {
+    default: "desc",
+    description: "Ascending or descending order of `sort`."
+  }),
   ...pageParameters("Executions", PAGE_SIZE_DEFAULT)
 }
 
 /** Query of `GET /api/v1/executions`: what to list, but for the tenant. */
 const executionQuery = queryOf(executionParameters, {
-  read: ({ agent_id, from, status, to, ...page }) => {
+  read: ({ agent_id, from, has_error, min_duration_ms, order, sort, status, to, ...page }) => {
     const pageOf = readPage(page, PAGE_SIZE_DEFAULT)
     refuseInverted(["from", "to"], from, to)
-    return { ...pageOf, selection: defined({ status, agentId: agent_id, from, to }) }
+    const minDurationMicros =
+      min_duration_ms === undefined ? undefined : min_duration_ms * MICROS_PER_MS
+    const ofStart = { status, agentId: agent_id, from, to }
+    const rest = { hasError: has_error, minDurationMicros, sort, order }
+    return { ...pageOf, selection: defined({ ...ofStart, ...rest }) }
   }
 })
 
@@ -146,7 +175,8 @@ export const listExecutions = HttpApiEndpoint.get("listExecutions", "/api/v1/exe
     scopes: read,
     summary: "List executions",
     description:
-      "Newest start first, then by id. Filters are exact, case-sensitive, and combine with AND.",
+      "Newest start first unless `sort` says otherwise, then by id. Filters are exact, "
+      + "case-sensitive, and combine with AND; `total` counts what matches.",
     responseHeaders: pageLinkHeader
   })
 )

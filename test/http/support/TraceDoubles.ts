@@ -10,6 +10,7 @@ import {
   TraceFeed,
   type TraceSubscription
 } from "../../../src/actors/feeds/TraceFeed.ts"
+import { microsOf } from "../../../src/domain/Timestamp.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/traces/TraceFact.ts"
 import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
 import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
@@ -62,27 +63,39 @@ const bodies = (facts: ReadonlyArray<TraceFact>): ReadonlyArray<string> =>
   facts.map((fact) => JSON.stringify(fact))
 
 const page = (world: TraceWorld, query: ExecutionPageQuery) => {
-  const { agentId, from = "", limit, offset, status, tenantId, to = "9" } = query
+  const { agentId, from = "", hasError, limit, offset, status, tenantId, to = "9" } = query
+  const { minDurationMicros = -1, order = "desc", sort = "started_at" } = query
   const ids = [...new Set(world.of(tenantId).map(({ execution_id }) => execution_id))]
   const found = ids
     .map((id) => world.of(tenantId, id).filter(({ type }) => type.startsWith("execution.")))
-    .map((facts) => ({ facts, execution: foldFacts(facts).execution! }))
+    .map((facts) => {
+      const execution = foldFacts(facts).execution!
+      const { ended_at, id, started_at } = execution
+      const duration = ended_at === undefined ? -1 : microsOf(ended_at) - microsOf(started_at)
+      const errors = world
+        .of(tenantId, id)
+        .filter((fact) => fact.type === "span.ended" && fact.status === "FAILED").length
+      return { facts, execution, duration, errors }
+    })
     .filter(
-      ({ execution: { agent_id, started_at, status: now } }) =>
+      ({ duration, errors, execution: { agent_id, started_at, status: now } }) =>
         (status === undefined || status === now)
         && (agentId === undefined || agentId === agent_id)
         && started_at >= from
         && started_at <= to
+        && (hasError === undefined || hasError === (now === "FAILED" || errors > 0))
+        && duration >= minDurationMicros
     )
-    .sort(({ execution: left }, { execution: right }) =>
-      left.started_at === right.started_at
-        ? left.id < right.id
-          ? -1
-          : 1
-        : left.started_at > right.started_at
-          ? -1
-          : 1
-    )
+    .sort((left, right) => {
+      const key = ({ duration, errors, execution }: typeof left) =>
+        sort === "duration" ? duration : sort === "errors" ? errors : microsOf(execution.started_at)
+      const running = ({ duration }: typeof left) => (sort === "duration" && duration < 0 ? 1 : 0)
+      return (
+        running(left) - running(right)
+        || (order === "asc" ? 1 : -1) * (key(left) - key(right))
+        || (left.execution.id < right.execution.id ? -1 : 1)
+      )
+    })
   return {
     executions: Stream.fromIterable(
       found.slice(offset, offset + limit).map(({ facts }) => [bodies(facts)])

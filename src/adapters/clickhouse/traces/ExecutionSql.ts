@@ -1,8 +1,10 @@
 /**
  * Executions out of their own facts, as a subquery: one row for each. Which facts count is decided
  * as `TraceView` does, the last execution.started and the last execution.ended; rows that are in
- * the store twice change nothing. Knows nothing of paging.
+ * the store twice change nothing. Which of an execution's spans have failed is read from narrow columns
+ * of the facts about spans, only where it is asked for. Knows nothing of paging.
  */
+import { defined } from "../../../domain/Defined.ts"
 import { type TraceStatus, terminalStatuses } from "../../../domain/traces/TraceFact.ts"
 import type { ExecutionPageQuery } from "../../../ports/TraceStore.ts"
 import type { Parameters } from "../client/Parameters.ts"
@@ -26,6 +28,31 @@ const STATUS_CODE = `indexOf(['${terminalStatuses.join("', '")}'], status)`
 const codeOf = (status: TraceStatus): number =>
   (terminalStatuses as ReadonlyArray<TraceStatus>).indexOf(status) + 1
 
+/**
+ * Executions with failed spans and the number of these: as many rows as the tenant's spans are
+ * looked through, by two columns of one byte each, and those that failed are grouped.
+ */
+const failedSpans = (store: StoreClient, tenantId: string, bind: Parameters): string =>
+  "SELECT execution_id AS id, uniqExact(span_id) AS errors"
+  + ` FROM ${store.facts} WHERE ${bind.tenant(tenantId)} AND scope = ${Scope.span}`
+  + ` AND type = 'span.ended' AND status = 'FAILED' GROUP BY execution_id`
+
+/** Microseconds from start to end, never below zero; of an execution that has ended. */
+const DURATION = "greatest(0, toUnixTimestamp64Micro(ended) - toUnixTimestamp64Micro(started))"
+
+/** What the rows of `matchingExecutions` are sorted by, ascending: the last in it is the id. */
+export const sortKeys = ({ order = "desc", sort = "started_at" }: ExecutionFilter) => {
+  const sign = order === "desc" ? "-" : ""
+  switch (sort) {
+    case "started_at":
+      return [`${sign}toUnixTimestamp64Micro(started)`, "id"] as const
+    case "duration":
+      return ["end_number = 0", `${sign}${DURATION}`, "id"] as const
+    case "errors":
+      return [`${sign}toInt64(errors)`, "id"] as const
+  }
+}
+
 /** The facts of the tenant's executions themselves, nothing of their spans. */
 export const ofTenant = (tenantId: string, bind: Parameters): string =>
   `${bind.tenant(tenantId)} AND scope = ${Scope.execution}`
@@ -40,11 +67,26 @@ export const startConditions = (
   ...(to === undefined ? [] : [`started_at <= ${bind.time(to)}`])
 ]
 
+/** How an execution ended: when, and by which fact; 0 while it runs. */
+const END = [
+  `argMaxIf(ended_at, fact_number, ${ENDED}) AS ended`,
+  `maxIf(fact_number, ${ENDED}) AS end_number`
+]
+
+interface Grouping {
+  readonly facts: string
+  /** Aggregates, each with its name. */
+  readonly values: ReadonlyArray<string>
+  readonly conditions: ReadonlyArray<string>
+  /** Of the values, what is shown too. */
+  readonly shown?: ReadonlyArray<string>
+  /** Joined by `id`. */
+  readonly joined?: string
+}
+
 const grouped = (
   store: StoreClient,
-  facts: string,
-  values: ReadonlyArray<string>,
-  conditions: ReadonlyArray<string>
+  { conditions, facts, joined, shown = [], values }: Grouping
 ): string => {
   const all = [
     "execution_id AS id",
@@ -54,15 +96,16 @@ const grouped = (
     ...values
   ]
   return (
-    `SELECT id, started, last FROM (SELECT ${all.join(", ")} FROM ${store.facts}`
-    + ` WHERE ${facts} GROUP BY execution_id)`
+    `SELECT ${["id", "started", "last", ...shown].join(", ")}`
+    + ` FROM (SELECT ${all.join(", ")} FROM ${store.facts} WHERE ${facts} GROUP BY execution_id)`
+    + (joined === undefined ? "" : ` AS executions LEFT JOIN (${joined}) AS joined USING (id)`)
     + ` WHERE ${["start_number > 0", ...conditions].join(" AND ")}`
   )
 }
 
 /**
  * Columns `id`, `started` and `last` (the chain sequence of its last fact) of the executions that
- * match; `facts` says which rows are looked at.
+ * match, and what `sortKeys` names; `facts` says which rows are looked at.
  */
 export const matchingExecutions = (
   store: StoreClient,
@@ -71,19 +114,29 @@ export const matchingExecutions = (
   bind: Parameters
 ): string => {
   const matches = startConditions(filter, bind).join(" AND ")
-  const { status } = filter
-  return grouped(
-    store,
+  const { hasError, minDurationMicros, sort, status, tenantId } = filter
+  const needsErrors = hasError !== undefined || sort === "errors"
+  const needsStatus = hasError !== undefined || status !== undefined
+  const needsEnd = minDurationMicros !== undefined || sort === "duration"
+  const failed = `(code = ${codeOf("FAILED")} OR errors > 0)`
+  return grouped(store, {
     facts,
-    [
+    values: [
       ...(matches === "" ? [] : [`argMaxIf(${matches}, fact_number, ${STARTED}) AS matching`]),
-      ...(status === undefined ? [] : [`argMaxIf(${STATUS_CODE}, fact_number, ${ENDED}) AS code`])
+      ...(needsStatus ? [`argMaxIf(${STATUS_CODE}, fact_number, ${ENDED}) AS code`] : []),
+      ...(needsEnd ? END : [])
     ],
-    [
+    conditions: [
       ...(matches === "" ? [] : ["matching"]),
-      ...(status === undefined ? [] : [`code = ${codeOf(status)}`])
-    ]
-  )
+      ...(status === undefined ? [] : [`code = ${codeOf(status)}`]),
+      ...(hasError === undefined ? [] : [hasError ? failed : `NOT ${failed}`]),
+      ...(minDurationMicros === undefined
+        ? []
+        : [`end_number > 0 AND ${DURATION} >= ${bind.as("Int64", minDurationMicros)}`])
+    ],
+    shown: [...(needsEnd ? ["ended", "end_number"] : []), ...(needsErrors ? ["errors"] : [])],
+    ...defined({ joined: needsErrors ? failedSpans(store, tenantId, bind) : undefined })
+  })
 }
 
 /** The same columns of the executions that ran at any time within [from, to]. */
@@ -94,12 +147,8 @@ export const overlappingExecutions = (
   facts: string,
   bind: Parameters
 ): string =>
-  grouped(
-    store,
+  grouped(store, {
     facts,
-    [
-      `argMaxIf(ended_at, fact_number, ${ENDED}) AS ended`,
-      `maxIf(fact_number, ${ENDED}) AS end_number`
-    ],
-    [`started <= ${bind.time(to)}`, `(end_number = 0 OR ended >= ${bind.time(from)})`]
-  )
+    values: END,
+    conditions: [`started <= ${bind.time(to)}`, `(end_number = 0 OR ended >= ${bind.time(from)})`]
+  })

@@ -14,6 +14,7 @@ import {
   ofTenant,
   overlappingExecutions,
   STARTED,
+  sortKeys,
   startConditions
 } from "./ExecutionSql.ts"
 import { Scope } from "./TraceColumns.ts"
@@ -64,9 +65,10 @@ const findByGroups = Effect.fnUntraced(function* (
   { limit, offset }: Slice
 ) {
   const isNear = limit > 0 && offset + limit <= FOUND_PAGE_END_MAX
+  const keys = sortKeys(filter)
   const ids = isNear
-    ? `arrayMap(entry -> entry.2, groupArraySorted(${offset + limit})`
-      + "((-toUnixTimestamp64Micro(started), id)))"
+    ? `arrayMap(entry -> entry.${keys.length}, groupArraySorted(${offset + limit})`
+      + `((${keys.join(", ")})))`
     : "[]::Array(String)"
   const found = yield* store.readOne(
     "page",
@@ -89,7 +91,7 @@ const findByGroups = Effect.fnUntraced(function* (
       const then = `${ofTenant(filter.tenantId, bind)} AND ${upTo(found.last, bind)}`
       return (
         `SELECT id FROM (${matchingExecutions(store, filter, then, bind)})`
-        + ` ORDER BY started DESC, id LIMIT ${bind.integer(limit)} OFFSET ${bind.integer(offset)}`
+        + ` ORDER BY ${keys.join(", ")} LIMIT ${bind.integer(limit)} OFFSET ${bind.integer(offset)}`
       )
     },
     (row) => row.string(),
@@ -112,6 +114,18 @@ const countStarts = (store: StoreClient, tenantId: string, matches: Statement) =
       erased: row.uint64()
     })
   )
+
+/** True if the started facts say all that is asked for. */
+const isOfStarts = ({
+  hasError,
+  minDurationMicros,
+  sort = "started_at",
+  status
+}: ExecutionFilter) =>
+  status === undefined
+  && hasError === undefined
+  && minDurationMicros === undefined
+  && sort === "started_at"
 
 /**
  * By the started facts alone, many times faster: right as long as each execution has one, as those
@@ -140,7 +154,7 @@ const findByStarts = Effect.fnUntraced(function* (
     (bind) =>
       `SELECT execution_id FROM ${store.facts}`
       + ` WHERE ${ofTenant(tenantId, bind)} AND ${matches(bind)} AND ${upTo(last, bind)}`
-      + ` ORDER BY started_at DESC, execution_id`
+      + ` ORDER BY started_at ${filter.order ?? "desc"}, execution_id`
       + ` LIMIT ${bind.integer(limit)} OFFSET ${bind.integer(offset)}`,
     (row) => row.string()
   )
@@ -240,9 +254,7 @@ export const makePage = (store: StoreClient): Store["page"] =>
     const { tenantId } = filter
     const slice = { limit, offset }
     const byStarts =
-      deduplicate || filter.status !== undefined
-        ? undefined
-        : yield* findByStarts(store, filter, slice)
+      deduplicate || !isOfStarts(filter) ? undefined : yield* findByStarts(store, filter, slice)
     const { ids, last, total } = byStarts ?? (yield* findByGroups(store, filter, slice))
     const part: Part = { operation: "page", tenantId, scopes: ofExecutionsThemselves, last }
     const isMeasured = ids.length > UNMEASURED_MAX

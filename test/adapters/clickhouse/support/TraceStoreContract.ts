@@ -12,6 +12,7 @@ import { layerTraceStore } from "../../../../src/adapters/clickhouse/TraceStoreC
 import { columns } from "../../../../src/adapters/clickhouse/traces/TraceColumns.ts"
 import { linkOf } from "../../../../src/domain/chain/ChainLink.ts"
 import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
+import { microsOf } from "../../../../src/domain/Timestamp.ts"
 import {
   eraseFact,
   parseFact,
@@ -26,6 +27,7 @@ import { StoredTopics } from "../../../../src/ports/TopicRows.ts"
 import {
   type ExecutionFacts,
   type ExecutionPageQuery,
+  executionSorts,
   type PageBounds,
   type SpanPage,
   type SpanPlace,
@@ -107,16 +109,52 @@ const executionsIn = (facts: ReadonlyArray<Placed>): ReadonlyArray<Execution> =>
     .flatMap((own) => foldFacts(own.map(({ body }) => parseFact(body)!)).execution ?? [])
     .sort((left, right) => byBytes(right.started_at, left.started_at) || byBytes(left.id, right.id))
 
+/** How many spans have failed, by execution. */
+const failedSpansIn = (facts: ReadonlyArray<Placed>): ReadonlyMap<string, number> => {
+  const failed = facts.flatMap(({ body, executionId, type }) => {
+    const fact = type === "span.ended" ? parseFact(body) : undefined
+    return fact?.type === "span.ended" && fact.status === "FAILED"
+      ? [{ executionId, span: fact.span_id }]
+      : []
+  })
+  const spans = Map.groupBy(failed, ({ executionId }) => executionId)
+  return new Map([...spans].map(([id, own]) => [id, new Set(own.map(({ span }) => span)).size]))
+}
+
+const durationOf = ({ ended_at, started_at }: Execution): number | undefined =>
+  ended_at === undefined ? undefined : Math.max(0, microsOf(ended_at) - microsOf(started_at))
+
 /** What a page has to be, by plain arithmetic. */
 const modelPage = (facts: ReadonlyArray<Placed>, query: ExecutionPageQuery) => {
-  const { agentId, from, limit, offset, status, to } = query
-  const matching = executionsIn(facts).filter(
-    (execution) =>
-      (status === undefined || execution.status === status)
-      && (agentId === undefined || execution.agent_id === agentId)
-      && (from === undefined || execution.started_at >= from)
-      && (to === undefined || execution.started_at <= to)
-  )
+  const { agentId, from, hasError, limit, minDurationMicros, offset, status, to } = query
+  const { order = "desc", sort = "started_at" } = query
+  const failed = failedSpansIn(facts)
+  const errorsOf = ({ id }: Execution): number => failed.get(id) ?? 0
+  const keyOf = (execution: Execution): number =>
+    sort === "started_at"
+      ? microsOf(execution.started_at)
+      : sort === "errors"
+        ? errorsOf(execution)
+        : (durationOf(execution) ?? 0)
+  const isLast = (execution: Execution) =>
+    sort === "duration" && execution.ended_at === undefined ? 1 : 0
+  const matching = executionsIn(facts)
+    .filter(
+      (execution) =>
+        (status === undefined || execution.status === status)
+        && (agentId === undefined || execution.agent_id === agentId)
+        && (from === undefined || execution.started_at >= from)
+        && (to === undefined || execution.started_at <= to)
+        && (hasError === undefined
+          || hasError === (execution.status === "FAILED" || errorsOf(execution) > 0))
+        && (minDurationMicros === undefined || (durationOf(execution) ?? -1) >= minDurationMicros)
+    )
+    .sort(
+      (left, right) =>
+        isLast(left) - isLast(right)
+        || (order === "asc" ? 1 : -1) * (keyOf(left) - keyOf(right))
+        || byBytes(left.id, right.id)
+    )
   const own = (id: string) =>
     bodies(
       facts.filter(({ executionId, type }) => executionId === id && type.startsWith("execution."))
@@ -137,6 +175,9 @@ interface Sample {
   readonly arrived: { readonly agent: string; readonly start: number } | undefined
   readonly status: TraceStatus
   readonly spans: number
+  /** Of these, how many have failed. */
+  readonly failed: number
+  readonly duration: number
   readonly events: number
 }
 
@@ -154,6 +195,8 @@ const anyExecutions = (provisional: boolean) =>
       arrived: fc.option(fc.record({ agent, start }), { nil: undefined }),
       status: fc.constantFrom<TraceStatus>("RUNNING", ...terminalStatuses),
       spans: fc.integer({ min: 0, max: 3 }),
+      failed: fc.constantFrom(0, 0, 0, 1, 2, 3),
+      duration: fc.integer({ min: -2, max: 6 }),
       events: fc.integer({ min: 0, max: 3 })
     }),
     { minLength: 60, maxLength: 90 }
@@ -175,8 +218,9 @@ const chainOfSamples = (chain: FactChain, samples: ReadonlyArray<Sample>): FactC
     }
     for (let n = 1; n <= events; n++) chain.event(id, `${id}-${Math.min(n, spans)}`, n)
   }
-  for (const { id, start, status } of samples) {
-    if (status !== "RUNNING") chain.end(id, status, timeAt(start + 3))
+  for (const { duration, failed, id, spans, start, status } of samples) {
+    for (let n = 1; n <= Math.min(failed, spans); n++) chain.endSpan(id, `${id}-${n}`)
+    if (status !== "RUNNING") chain.end(id, status, timeAt(start + duration))
   }
   return chain
 }
@@ -190,6 +234,12 @@ const anyQuery = fc
     agentId: optional(agent),
     from: optional(time),
     to: optional(time),
+    hasError: optional(fc.boolean()),
+    minDurationMicros: optional(
+      fc.integer({ min: 0, max: 7 }).map((n) => microsOf(timeAt(n)) - microsOf(timeAt(0)))
+    ),
+    sort: optional(fc.constantFrom(...executionSorts)),
+    order: optional(fc.constantFrom("asc" as const, "desc" as const)),
     offset: fc.constantFrom(0, 0, 1, 7, 50, 1_990, 5_000),
     limit: fc.constantFrom(0, 1, 5, 50, 1_000)
   })
@@ -438,6 +488,56 @@ export const traceStoreContract = <E>(
         }
         const nobody = everythingOf("nobody")
         assert.deepStrictEqual(yield* pageOf(nobody, false), { executions: [], total: 0 })
+      })
+    )
+
+    it.effect("filters and sorts by errors and durations of the tenant's own executions", () =>
+      Effect.gen(function* () {
+        const [own, other] = [new FactChain("mine"), new FactChain("theirs", 10_000)]
+        for (const chain of [own, other]) {
+          const failed = chain === own ? { a: 0, b: 2, c: 1 } : { a: 3, b: 0, c: 3 }
+          for (const [id, errors] of Object.entries(failed)) {
+            chain.start(id)
+            for (let n = 1; n <= 3; n++) chain.span(id, `${id}${n}`)
+            for (let n = 1; n <= errors; n++) chain.endSpan(id, `${id}${n}`)
+          }
+        }
+        own.end("c", "COMPLETED", timeAt(5))
+        own.end("b", "COMPLETED", timeAt(2))
+        yield* stored([...own.all, ...own.all.slice(0, 5), ...other.all])
+        const ids = (over: Partial<ExecutionPageQuery>) =>
+          Effect.map(pageOf(everythingOf("mine", over), true), ({ executions }) =>
+            executions.map(([body]) => parseFact(body!)!.execution_id)
+          )
+        assert.deepStrictEqual(yield* ids({ hasError: true }), ["b", "c"])
+        assert.deepStrictEqual(yield* ids({ hasError: false }), ["a"])
+        assert.deepStrictEqual(yield* ids({ sort: "errors" }), ["b", "c", "a"])
+        assert.deepStrictEqual(yield* ids({ sort: "errors", order: "asc" }), ["a", "c", "b"])
+        assert.deepStrictEqual(yield* ids({ sort: "duration" }), ["c", "b", "a"])
+        assert.deepStrictEqual(yield* ids({ sort: "duration", order: "asc" }), ["b", "c", "a"])
+        assert.deepStrictEqual(yield* ids({ minDurationMicros: 0 }), ["b", "c"])
+      })
+    )
+
+    it.effect("keeps every order on the pages beyond the first thousands", () =>
+      Effect.gen(function* () {
+        const chain = new FactChain("far")
+        for (let n = 0; n < 2_200; n++) {
+          const id = `e${String(n).padStart(4, "0")}`
+          chain.start(id, { started_at: timeAt(n % 7) })
+          if (n % 5 === 0) {
+            chain.span(id, `s${n}`)
+            chain.endSpan(id, `s${n}`)
+          }
+          if (n % 3 === 0) chain.end(id, "COMPLETED", timeAt((n % 7) + (n % 4)))
+        }
+        yield* stored(chain.all)
+        for (const sort of executionSorts) {
+          for (const order of ["asc", "desc"] as const) {
+            const query = everythingOf("far", { sort, order, offset: 1_990, limit: 20 })
+            assert.deepStrictEqual(yield* pageOf(query, true), modelPage(chain.all, query))
+          }
+        }
       })
     )
 
