@@ -376,6 +376,53 @@ describe("traces", () => {
     })
   })
 
+  describe("summaries of spans", () => {
+    const attributes = {
+      "gen_ai.response.model": "gpt-5",
+      "gen_ai.usage.input_tokens": 12,
+      "gen_ai.conversation.id": "conv",
+      "user.id": "alice"
+    }
+    const summary = { model: "gpt-5", input_tokens: 12, session_id: "conv", user_id: "alice" }
+
+    it("are in every answer with spans, and gone with what they were taken from", async () => {
+      const { id } = await start()
+      const made = await span(id, { span_type: "LLM_CALL", name: "ask", metadata: { attributes } })
+      assert.deepStrictEqual(made.summary, summary)
+      const plain = await span(id)
+      assert.notProperty(plain, "summary")
+      const all = `${EXECUTIONS}/${id}/spans`
+      const shown = async () => {
+        const list = (await get(all)).body.spans
+        const streamed = (await lines(all)).text
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line))
+        const one = await get(`/api/v1/spans/${made.id}`)
+        const ofAsking = (spans: ReadonlyArray<any>) => spans.find((one) => one.id === made.id)
+        return [ofAsking(list), ofAsking(streamed), one.body.span].map((found) => found.summary)
+      }
+      assert.deepStrictEqual(await shown(), [summary, summary, summary])
+      const ended = await put(`/api/v1/spans/${made.id}/end`, {
+        metadata: { "gen_ai.usage.output_tokens": 3 }
+      })
+      assert.deepStrictEqual(ended.body.summary, { ...summary, output_tokens: 3 })
+      await post(`${EXECUTIONS}/${id}/erase`, { reason: "asked for" })
+      assert.deepStrictEqual(await shown(), [undefined, undefined, undefined])
+    })
+
+    it("leave the graph and its digest as they are", async () => {
+      const started_at = "2026-11-21T10:00:00Z"
+      const graphOf = async (metadata: object) => {
+        const { id } = await start({ started_at })
+        await span(id, { id: `s-${id}`, name: "ask", started_at, metadata })
+        const { body } = await get(`${EXECUTIONS}/${id}/dag`)
+        return Object.keys(body.nodes[1])
+      }
+      assert.deepStrictEqual(await graphOf({ attributes }), await graphOf({}))
+    })
+  })
+
   describe("spans", () => {
     it("are below the root unless said otherwise, and always say the same fields", async () => {
       const { id, root_span_id } = await start()

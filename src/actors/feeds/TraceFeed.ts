@@ -5,6 +5,7 @@
  */
 import { Context, Effect, Layer, RcMap, Schema, type Scope, Stream } from "effect"
 import { parseJson } from "../../domain/json/Json.ts"
+import { shownSpan } from "../../domain/traces/SpanSummary.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../domain/traces/TraceFact.ts"
 import { foldFacts, type TraceChange, TraceView } from "../../domain/traces/TraceView.ts"
 import { EventLog, type LogRecord, LogUnavailable } from "../../ports/EventLog.ts"
@@ -73,7 +74,7 @@ const encoder = new TextEncoder()
 const toMessage = (view: TraceView, change: TraceChange, sequence: number): Uint8Array => {
   const parts: Array<readonly [event: string, data: unknown]> = change.spans.flatMap((id) => {
     const span = view.span(id)
-    return span === undefined ? [] : [["span.updated", span] as const]
+    return span === undefined ? [] : [["span.updated", shownSpan(span)] as const]
   })
   if (change.event !== undefined) parts.push(["trace.event", change.event])
   if (change.execution) parts.push(["execution.updated", view.execution])

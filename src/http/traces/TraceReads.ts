@@ -3,15 +3,10 @@
  * answer needs and folds them. Decides nothing; what is not there is undefined.
  */
 import { Effect, Option, Stream } from "effect"
-import {
-  CHUNK,
-  factsOf,
-  type SpansFrom,
-  spanChunks,
-  spansFrom
-} from "../../actors/feeds/SpanPages.ts"
+import { CHUNK, factsOf, spanChunks, spansFrom } from "../../actors/feeds/SpanPages.ts"
 import type { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
-import type { Execution, Span, TraceEvent } from "../../domain/traces/TraceResources.ts"
+import { type ShownSpan, shownSpan } from "../../domain/traces/SpanSummary.ts"
+import type { Execution, TraceEvent } from "../../domain/traces/TraceResources.ts"
 import { foldFacts, toTraceEvent } from "../../domain/traces/TraceView.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import type {
@@ -32,6 +27,12 @@ export interface EventsFrom {
   readonly next: EventPlace | undefined
 }
 
+/** Spans as answers show them, and what follows. */
+export interface ShownSpansFrom {
+  readonly spans: ReadonlyArray<ShownSpan>
+  readonly next: SpanPlace | undefined
+}
+
 /** A span, by its execution. */
 export interface SpanAt {
   readonly executionId: string
@@ -48,13 +49,13 @@ export interface TraceReads {
     tenantId: string,
     executionId: string
   ): Effect.Effect<Execution | undefined, StoreUnavailable>
-  span(tenantId: string, spanId: string): Effect.Effect<Span | undefined, StoreUnavailable>
+  span(tenantId: string, spanId: string): Effect.Effect<ShownSpan | undefined, StoreUnavailable>
   /** A span of an execution that is known. */
   spanIn(
     tenantId: string,
     executionId: string,
     spanId: string
-  ): Effect.Effect<Span | undefined, StoreUnavailable>
+  ): Effect.Effect<ShownSpan | undefined, StoreUnavailable>
   /** One event, by its place in the execution. */
   eventIn(
     tenantId: string,
@@ -80,14 +81,14 @@ export interface TraceReads {
     executionId: string,
     after: SpanPlace | undefined,
     bounds: PageBounds
-  ): Effect.Effect<SpansFrom | undefined, StoreUnavailable>
+  ): Effect.Effect<ShownSpansFrom | undefined, StoreUnavailable>
   /** All spans that follow a place, in chunks; all by the same state of their execution. */
   allSpans(
     tenantId: string,
     executionId: string,
     after: SpanPlace | undefined
   ): Effect.Effect<
-    Stream.Stream<ReadonlyArray<Span>, StoreUnavailable> | undefined,
+    Stream.Stream<ReadonlyArray<ShownSpan>, StoreUnavailable> | undefined,
     StoreUnavailable
   >
 }
@@ -106,9 +107,10 @@ export const traceReads = (
     read(tenantId, executionId, { kind: "execution" })
 
   const spanIn: TraceReads["spanIn"] = (tenantId, executionId, spanId) =>
-    Effect.map(read(tenantId, executionId, { kind: "span", spanId }), (facts) =>
-      foldFacts(facts).span(spanId)
-    )
+    Effect.map(read(tenantId, executionId, { kind: "span", spanId }), (facts) => {
+      const span = foldFacts(facts).span(spanId)
+      return span && shownSpan(span)
+    })
 
   return {
     spanIn,
@@ -137,12 +139,16 @@ export const traceReads = (
     spans: Effect.fnUntraced(function* (tenantId, executionId, after, bounds) {
       const execution = yield* executionFacts(tenantId, executionId)
       if (execution.length === 0) return undefined
-      return yield* spansFrom(store, { tenantId, executionId, execution }, after, bounds)
+      const at = { tenantId, executionId, execution }
+      const { next, spans } = yield* spansFrom(store, at, after, bounds)
+      return { spans: spans.map(shownSpan), next }
     }),
     allSpans: Effect.fnUntraced(function* (tenantId, executionId, after) {
       const execution = yield* executionFacts(tenantId, executionId)
       if (execution.length === 0) return undefined
-      return spanChunks(store, { tenantId, executionId, execution }, after)
+      return spanChunks(store, { tenantId, executionId, execution }, after).pipe(
+        Stream.map((spans) => spans.map(shownSpan))
+      )
     })
   }
 }

@@ -10,6 +10,7 @@ export { TraceVerifyReport } from "../../verify/VerifyReport.ts"
 import { ID_LENGTH_MAX } from "../../domain/Identifiers.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { ExecutionGraph } from "../../domain/traces/ExecutionGraph.ts"
+import { ShownSpan } from "../../domain/traces/SpanSummary.ts"
 import { SpanType, terminalStatuses } from "../../domain/traces/TraceFact.ts"
 import { TraceResult as StoredResult } from "../../domain/traces/TraceOperation.ts"
 import * as Resources from "../../domain/traces/TraceResources.ts"
@@ -85,7 +86,7 @@ const exampleEvent = {
 
 export const Execution = Resources.Execution.annotate({ examples: [exampleExecution] })
 
-export const Span = Resources.Span.annotate({ examples: [exampleSpan] })
+export const Span = ShownSpan.annotate({ examples: [exampleSpan] })
 
 export const TraceEvent = Resources.TraceEvent.annotate({ examples: [exampleEvent] })
 
