@@ -1,8 +1,8 @@
 /**
  * What a reader wants to know of a span at once, taken out of its metadata: model, tokens, session.
  * It is derived whenever a span is shown, so it is outside of hash, chain and digest, and is gone
- * when the metadata is erased. Metadata holds the attributes of OpenTelemetry in `attributes`; other
- * clients may use their names in the metadata itself.
+ * when the metadata is erased. Metadata holds the attributes of OpenTelemetry in `attributes`;
+ * other clients may use their names in the metadata itself.
  *
  * Sources: OpenTelemetry semantic conventions for generative AI (`gen_ai.*`), OpenInference
  * (`llm.token_count.*`, `llm.model_name`), OpenLLMetry (`llm.usage.*`, `traceloop.*`).

@@ -1,6 +1,7 @@
 /**
- * The OTLP/HTTP routes, those of signals that are not kept too: paths, bodies in both encodings, statuses. Says nothing of how it
- * is served, and of the messages no more than that OpenTelemetry publishes them.
+ * The OTLP/HTTP routes, those of signals that are not kept too: paths, bodies in both encodings,
+ * statuses. Says nothing of how they are served, and of the messages no more than that
+ * OpenTelemetry publishes them.
  */
 import { Schema } from "effect"
 import {

@@ -1,8 +1,8 @@
 /**
  * Executions out of their own facts, as a subquery: one row for each. Which facts count is decided
  * as `TraceView` does, the last execution.started and the last execution.ended; rows that are in
- * the store twice change nothing. Which of an execution's spans have failed is read from narrow columns
- * of the facts about spans, only where it is asked for. Knows nothing of paging.
+ * the store twice change nothing. Which of an execution's spans have failed is read from narrow
+ * columns of the facts about spans, only where it is asked for. Knows nothing of paging.
  */
 import { defined } from "../../../domain/Defined.ts"
 import { type TraceStatus, terminalStatuses } from "../../../domain/traces/TraceFact.ts"

@@ -21,7 +21,7 @@ import { ExportTraceServiceRequestSchema } from "./gen/opentelemetry/proto/colle
  * wire and a hundred times that in memory.
  */
 export const MESSAGES_MAX = 1_000_000
-/** Numbers in lists that count as one message: each takes 32 bytes of memory, and one on the wire. */
+/** Numbers in lists that count as one message: each may take 32 bytes of memory, and one sent. */
 const SCALARS_PER_MESSAGE = 4
 /** Messages inside each other: more than an attribute needs that nests as deep as can be stored. */
 const MESSAGE_LEVELS_MAX = 256
