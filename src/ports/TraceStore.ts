@@ -106,6 +106,11 @@ export interface SpanOutline {
   readonly name: string
   /** JSON text; empty if the fact has none. */
   readonly error: string
+  /**
+   * JSON text of an object, of which `hintsOf` and the tokens of `summaryOf` are those of the
+   * fact's metadata; empty if that was not asked for, or if the fact has none.
+   */
+  readonly metadata: string
 }
 
 /** Facts of a tenant's chain by their sequences, both ends included. */
@@ -243,7 +248,8 @@ export class TraceStore extends Context.Service<
     /** Facts about spans, by fact number: in chunks, bounded memory. */
     outlines(
       tenantId: string,
-      executionId: string
+      executionId: string,
+      withMetadata: boolean
     ): Stream.Stream<ReadonlyArray<SpanOutline>, StoreUnavailable>
     /** The execution that a span belongs to. */
     executionOfSpan(tenantId: string, spanId: string): StoreResult<string | undefined>

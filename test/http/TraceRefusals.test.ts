@@ -37,6 +37,7 @@ const reads = [
   RUN,
   `${RUN}/spans`,
   `${RUN}/dag`,
+  `${RUN}/dag/aggregated`,
   `${RUN}/stream`,
   `${RUN}/verify`,
   SPAN,

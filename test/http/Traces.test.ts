@@ -599,7 +599,155 @@ describe("traces", () => {
         ]
       )
       assert.match(body.digest, /^[0-9a-f]{64}$/)
-      assert.isArray(body.critical_path)
+      assert.deepStrictEqual(body.latest_end_path, [root_span_id, "first", "second"])
+      const { from, span_id, to } = body.critical_path[0]
+      assert.deepStrictEqual([from, to >= from], [STARTED, true])
+      assert.include([root_span_id, "first", "second"], span_id)
+    })
+
+    describe("of which a model has asked for one", () => {
+      const second = (n: number) => `2026-11-21T10:00:0${n}.000000Z`
+      const run = async () => {
+        const execution = await start({ id: "run", started_at: second(0) })
+        for (const [id, span_type, n, metadata] of [
+          ["ask", "LLM_CALL", 1, { tool_calls: [{ id: "c" }], "gen_ai.usage.input_tokens": 5 }],
+          ["call", "TOOL_CALL", 3, { tool_call_id: "c" }],
+          ["again", "LLM_CALL", 5, { tool_results: ["c"], "gen_ai.usage.input_tokens": 7 }],
+          ["tell", "CUSTOM", 7, {}]
+        ] as const) {
+          await span("run", { id, span_type, name: span_type, started_at: second(n), metadata })
+          const status = id === "call" ? "FAILED" : "COMPLETED"
+          await put(`/api/v1/spans/${id}/end`, { ended_at: second(n + 1), status })
+        }
+        await put(`${EXECUTIONS}/run/end`, { ended_at: second(9) })
+        return execution.root_span_id as string
+      }
+
+      it("are joined by inferred edges, outside of the digest, unless only the recorded are asked for", async () => {
+        await run()
+        const given = await get(`${EXECUTIONS}/run/dag`)
+        assert.deepStrictEqual(given.body.inferred_edges, [
+          {
+            id: "inferred:ask:call",
+            source: "ask",
+            target: "call",
+            type: "inferred",
+            rule: "tool_call"
+          },
+          {
+            id: "inferred:call:again",
+            source: "call",
+            target: "again",
+            type: "inferred",
+            rule: "tool_result"
+          },
+          {
+            id: "inferred:again:tell",
+            source: "again",
+            target: "tell",
+            type: "inferred",
+            rule: "timing"
+          }
+        ])
+        const both = await get(`${EXECUTIONS}/run/dag?edges=inferred`)
+        assert.strictEqual(both.text, given.text)
+        const recorded = await get(`${EXECUTIONS}/run/dag?edges=recorded`)
+        const { inferred_edges: _inferred, ...rest } = given.body
+        assert.deepStrictEqual(recorded.body, rest)
+        for (const path of ["dag", "dag/aggregated"]) {
+          const refused = await get(`${EXECUTIONS}/run/${path}?edges=all`)
+          assert.deepStrictEqual([refused.status, refused.body.field], [400, "edges"])
+          assert.match(refused.body.error, /^edges: must be one of recorded, inferred, not "all"$/)
+          const misspelt = await get(`${EXECUTIONS}/run/${path}?edge=recorded`)
+          assert.match(misspelt.body.error, /edges/)
+        }
+      })
+
+      it("are on the critical path, without gaps from the start of the root to its end", async () => {
+        const root = await run()
+        const { body } = await get(`${EXECUTIONS}/run/dag`)
+        const sections = body.critical_path.map(({ from, span_id, to }: any) => [span_id, from, to])
+        const spans = [root, "ask", root, "call", root, "again", root, "tell", root]
+        assert.deepStrictEqual(
+          sections,
+          spans.map((id, n) => [id, second(n), second(n + 1)])
+        )
+      })
+
+      it("are folded by name and type, with counts, errors, durations and tokens", async () => {
+        const root = await run()
+        const { body, status } = await get(`${EXECUTIONS}/run/dag/aggregated`)
+        assert.strictEqual(status, 200)
+        assert.strictEqual(body.span_count, 5)
+        assert.strictEqual(body.nodes.length, 4)
+        assert.deepStrictEqual(body.nodes[1], {
+          id: "ask",
+          parent_id: root,
+          name: "LLM_CALL",
+          type: "LLM_CALL",
+          depth: 1,
+          count: 2,
+          errors: 0,
+          running: 0,
+          event_count: 0,
+          total_duration_us: 2_000_000,
+          mean_duration_us: 1_000_000,
+          max_duration_us: 1_000_000,
+          input_tokens: 12
+        })
+        assert.strictEqual(body.nodes[2].errors, 1)
+        const edges = body.edges.map(({ count, rule, source, target, type }: any) =>
+          [source, target, rule ?? type, count].join(" ")
+        )
+        assert.sameMembers(edges, [
+          `${root} ask parent 2`,
+          `${root} call parent 1`,
+          `${root} tell parent 1`,
+          "ask call tool_call 1",
+          "call ask tool_result 1",
+          "ask tell timing 1"
+        ])
+        const recorded = await get(`${EXECUTIONS}/run/dag/aggregated?edges=recorded`)
+        assert.deepStrictEqual(recorded.body.nodes, body.nodes)
+        assert.lengthOf(recorded.body.edges, 3)
+        assert.strictEqual((await get(`${EXECUTIONS}/nothing/dag/aggregated`)).status, 404)
+        api.world.traces.spansClaimed = 10_001
+        assert.strictEqual((await get(`${EXECUTIONS}/run/dag/aggregated`)).status, 413)
+      })
+
+      it("lose what metadata told of when they are erased, and keep their times", async () => {
+        await run()
+        await post(`${EXECUTIONS}/run/erase`, { reason: "asked for" })
+        const { body } = await get(`${EXECUTIONS}/run/dag`)
+        const rules = body.inferred_edges.map(({ rule }: any) => rule)
+        assert.deepStrictEqual(rules, ["timing", "timing", "timing"])
+        const folded = await get(`${EXECUTIONS}/run/dag/aggregated`)
+        assert.isTrue(folded.body.nodes.every((node: any) => node.input_tokens === undefined))
+      })
+    })
+
+    it("tell of more than a graph looks at, which the answer says", async () => {
+      const { id } = await start()
+      const metadata = { tool_calls: ["x".repeat(30_000)] }
+      const operations = Array.from({ length: 290 }, (_, n) => ({
+        op: "span.start",
+        execution_id: id,
+        id: `s${n}`,
+        span_type: "LLM_CALL",
+        name: "ask",
+        metadata
+      }))
+      for (let n = 0; n < operations.length; n += 29) {
+        const some = operations.slice(n, n + 29)
+        const answer = await post(BATCH, { operations: some }, { headers: sync })
+        assert.strictEqual(answer.body.accepted, 29, answer.text)
+      }
+      for (const path of ["dag", "dag/aggregated"]) {
+        const { body, status } = await get(`${EXECUTIONS}/${id}/${path}`)
+        assert.deepStrictEqual([status, body.inferred_incomplete], [200, true])
+      }
+      const recorded = await get(`${EXECUTIONS}/${id}/dag?edges=recorded`)
+      assert.deepStrictEqual([recorded.status, recorded.body.inferred_incomplete], [200, undefined])
     })
   })
 

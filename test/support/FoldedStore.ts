@@ -95,7 +95,7 @@ export const foldedReads = (
       given(
         () => factsOf(tenantId, executionId).filter(({ type }) => type === "span.started").length
       ),
-    outlines: (tenantId, executionId) =>
+    outlines: (tenantId, executionId, withMetadata) =>
       Stream.fromEffect(
         given(() =>
           factsOf(tenantId, executionId)
@@ -106,7 +106,11 @@ export const foldedReads = (
                 factNumber: fact.fact_number,
                 fact: JSON.stringify(rest),
                 name: details?.name ?? "",
-                error: details?.error === undefined ? "" : JSON.stringify(details.error)
+                error: details?.error === undefined ? "" : JSON.stringify(details.error),
+                metadata:
+                  withMetadata && details?.metadata !== undefined
+                    ? JSON.stringify(details.metadata)
+                    : ""
               }
             })
         )

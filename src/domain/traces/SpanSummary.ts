@@ -79,6 +79,9 @@ const names = {
   cost: ["gen_ai.usage.cost", "llm.cost.total"]
 } as const
 
+/** The names that tokens have. */
+export const TOKEN_NAMES: ReadonlyArray<string> = [...names.inputTokens, ...names.outputTokens]
+
 type Attributes = Readonly<Record<string, unknown>>
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== ""

@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { defined } from "../../domain/Defined.ts"
+import { edgeKinds } from "../../domain/traces/ExecutionGraph.ts"
 import { executionStatuses } from "../../domain/traces/TraceFact.ts"
 import { executionSorts } from "../../ports/TraceStore.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
@@ -25,6 +26,7 @@ import { idempotencyHeader, SYNC_HEADER, syncQuery } from "../messages/WriteRequ
 import { Authorization } from "../server/Authorization.ts"
 import { eventCursor, spanCursor } from "./TraceLists.ts"
 import {
+  AggregatedDag,
   Dag,
   ErasedExecution,
   EraseInput,
@@ -102,6 +104,17 @@ export const TRACE_PAGE_BYTES_MAX = 4 * 1_048_576
 export const DAG_SPANS_MAX = 10_000
 export const DAG_EDGES_MAX = 50_000
 export const DAG_TEXT_MAX = 16 * 1_048_576
+/** Characters of metadata that one graph looks at: ids of calls, steps, tokens; no messages. */
+export const DAG_METADATA_MAX = 8 * 1_048_576
+
+const graphParameters = {
+  edges: choiceParameter(edgeKinds, {
+    default: "inferred",
+    description:
+      "`recorded`: parents and causes alone; `inferred`: also what metadata and times of the spans "
+      + "tell of."
+  })
+}
 
 const pageSizeParameter = (what: string) =>
   integerParameter({
@@ -265,18 +278,44 @@ export const listSpans = HttpApiEndpoint.get("listSpans", "/api/v1/executions/:i
   })
 )
 
-const getDag = HttpApiEndpoint.get("getDag", "/api/v1/executions/:id/dag", {
+const graphErrors = errorsOf("text", 400, 401, 403, 404, 413, 503)
+const graphLimits =
+  "413 for an execution of more than 10,000 spans, 50,000 edges, or 16 Mi characters of names and "
+  + "errors: its spans can be read from `/api/v1/executions/{id}/spans`, page by page or as NDJSON."
+
+export const getDag = HttpApiEndpoint.get("getDag", "/api/v1/executions/:id/dag", {
   params: executionId,
+  query: queryOf(graphParameters),
   success: Dag,
-  error: errorsOf("text", 400, 401, 403, 404, 413, 503)
+  error: graphErrors
 }).pipe(
   operation({
     scopes: read,
     summary: "What caused what",
     description:
-      "Spans as nodes, parents and causes as edges, in topological order. 413 for an execution "
-      + "of more than 10,000 spans, 50,000 edges, or 16 Mi characters of names and errors: its "
-      + "spans can be read from `/api/v1/executions/{id}/spans`, page by page or as NDJSON."
+      "Spans as nodes, parents and causes as edges, in topological order; edges that metadata and "
+      + "times tell of, each with its rule; and the critical path. Aggregated, it is at "
+      + `\`/api/v1/executions/{id}/dag/aggregated\`. ${graphLimits}`
+  })
+)
+
+export const getAggregatedDag = HttpApiEndpoint.get(
+  "getAggregatedDag",
+  "/api/v1/executions/:id/dag/aggregated",
+  {
+    params: executionId,
+    query: queryOf(graphParameters),
+    success: AggregatedDag,
+    error: graphErrors
+  }
+).pipe(
+  operation({
+    scopes: read,
+    summary: "What caused what, aggregated",
+    description:
+      "The graph of a run with many spans: those of the same name and type below the same node are "
+      + "one node, with counts, errors, durations and tokens; edges are counted. "
+      + graphLimits
   })
 )
 
@@ -435,6 +474,7 @@ export class TraceApi extends HttpApiGroup.make("Executions")
     startSpan,
     listSpans,
     getDag,
+    getAggregatedDag,
     streamExecution,
     verifyExecution,
     getSpan,

@@ -5,6 +5,8 @@
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { aggregatedGraphOf } from "../../domain/traces/AggregatedGraph.ts"
+import { type GraphRequest, graphOf } from "../../domain/traces/ExecutionGraph.ts"
 import type { StoreUnavailable } from "../../ports/EventStore.ts"
 import { TraceStore } from "../../ports/TraceStore.ts"
 import { TraceWrites } from "../../services/ingest/TraceWrites.ts"
@@ -21,6 +23,8 @@ import { transfer } from "../messages/Transfer.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { ingestAnswered } from "../server/Metrics.ts"
 import {
+  type getAggregatedDag,
+  type getDag,
   type listExecutions,
   type listSpans,
   TRACE_PAGE_BYTES_MAX,
@@ -159,6 +163,17 @@ export const makeExecutionHandlers = Effect.gen(function* () {
   const projection = yield* ProjectionProgress
   const writes = yield* TraceWrites
   const graphText = traceGraphs(store)
+  const graphAnswer = Effect.fnUntraced(function* (
+    { params: { id }, query }: RequestOf<typeof getDag>,
+    make: (request: GraphRequest) => object,
+    readsMetadata: boolean
+  ) {
+    const { tenantId } = yield* CurrentPrincipal
+    const { deduplicate } = yield* readableView(projection, tenantId)
+    const execution = yield* store.facts(tenantId, id, { kind: "execution" }, deduplicate)
+    const of = { tenantId, executionId: id, execution, readsMetadata, ...query }
+    return jsonText(yield* graphText(of, make))
+  })
   const reads = traceReads(store, projection)
   const parts: ReadParts = { publicUrl, store, projection, reads }
   const write = (operation: ReadWrite) =>
@@ -214,12 +229,11 @@ export const makeExecutionHandlers = Effect.gen(function* () {
 
     listSpans: (input: RequestOf<typeof listSpans>) => spansOfExecution(parts, input),
 
-    getDag: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
-      const { tenantId } = yield* CurrentPrincipal
-      const { deduplicate } = yield* readableView(projection, tenantId)
-      const execution = yield* store.facts(tenantId, id, { kind: "execution" }, deduplicate)
-      return jsonText(yield* graphText(tenantId, id, execution))
-    }),
+    getDag: (input: RequestOf<typeof getDag>) =>
+      graphAnswer(input, graphOf, input.query.edges !== "recorded"),
+
+    getAggregatedDag: (input: RequestOf<typeof getAggregatedDag>) =>
+      graphAnswer(input, aggregatedGraphOf, true),
 
     verifyExecution: Effect.fnUntraced(function* ({ params: { id } }: TraceInputOf) {
       const { tenantId } = yield* CurrentPrincipal

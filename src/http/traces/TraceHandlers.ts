@@ -31,6 +31,7 @@ export const layerTraceHandlers = HttpApiBuilder.group(
       .handleRaw("startSpan", executions.startSpan)
       .handle("listSpans", executions.listSpans)
       .handle("getDag", executions.getDag)
+      .handle("getAggregatedDag", executions.getAggregatedDag)
       .handleRaw("streamExecution", streamExecution)
       .handle("verifyExecution", executions.verifyExecution)
       .handle("getSpan", spans.getSpan)

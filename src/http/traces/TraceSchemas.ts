@@ -9,6 +9,7 @@ export { TraceVerifyReport } from "../../verify/VerifyReport.ts"
 
 import { ID_LENGTH_MAX } from "../../domain/Identifiers.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
+import { AggregatedGraph } from "../../domain/traces/AggregatedGraph.ts"
 import { ExecutionGraph } from "../../domain/traces/ExecutionGraph.ts"
 import { ShownSpan } from "../../domain/traces/SpanSummary.ts"
 import { SpanType, terminalStatuses } from "../../domain/traces/TraceFact.ts"
@@ -391,6 +392,8 @@ export const TraceEventList = Schema.Struct({
 }).annotate({ identifier: "TraceEventList", examples: [{ events: [exampleEvent] }] })
 
 export const Dag = ExecutionGraph
+
+export const AggregatedDag = AggregatedGraph
 
 export const ErasedExecution = Schema.Struct({
   ...Execution.fields,

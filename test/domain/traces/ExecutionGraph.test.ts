@@ -4,32 +4,9 @@ import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../src/domain/json/StrictJson.ts"
-import { formatMicros } from "../../../src/domain/Timestamp.ts"
-import { type GraphEdge, graphOf } from "../../../src/domain/traces/ExecutionGraph.ts"
-import type { Span } from "../../../src/domain/traces/TraceResources.ts"
-
-const at = (micros: number): string => formatMicros(1_800_000_000_000_000 + micros)
-
-interface Shape {
-  readonly id: string
-  readonly parent?: string
-  readonly causes?: ReadonlyArray<string>
-  readonly start?: number
-  readonly end?: number
-}
-
-const spanOf = ({ causes = [], end, id, parent, start = 0 }: Shape): Span => ({
-  id,
-  execution_id: "x",
-  ...(parent === undefined ? {} : { parent_span_id: parent }),
-  caused_by_span_ids: causes,
-  span_type: "CUSTOM",
-  name: id,
-  status: end === undefined ? "RUNNING" : "COMPLETED",
-  started_at: at(start),
-  ...(end === undefined ? {} : { ended_at: at(end) }),
-  metadata: {}
-})
+import { graphOf } from "../../../src/domain/traces/ExecutionGraph.ts"
+import type { GraphEdge } from "../../../src/domain/traces/SpanGraph.ts"
+import { acyclic, type Shape, spanOf } from "./support/Spans.ts"
 
 const graph = (rootSpanId: string, ...shapes: ReadonlyArray<Shape>) =>
   graphOf({ rootSpanId, spans: shapes.map(spanOf), eventCounts: new Map([["a", 2]]) })
@@ -43,33 +20,6 @@ const assertTopological = (ids: ReadonlyArray<string>, edges: ReadonlyArray<Grap
     assert.isBelow(places.get(source)!, places.get(target)!, `${source} -> ${target}`)
   }
 }
-
-/** Spans that may only name spans made before them, and some that never arrive. */
-const acyclic: fc.Arbitrary<ReadonlyArray<Shape>> = fc
-  .array(
-    fc.record({
-      parent: fc.nat(),
-      causes: fc.array(fc.nat(), { maxLength: 3 }),
-      lost: fc.option(fc.nat({ max: 3 }), { nil: undefined, freq: 4 }),
-      start: fc.nat({ max: 5 }),
-      end: fc.option(fc.nat({ max: 9 }), { nil: undefined })
-    }),
-    { maxLength: 30 }
-  )
-  .map((drawn) => [
-    { id: "root", end: 9 },
-    ...drawn.map(({ causes, end, lost, parent, start }, n): Shape => {
-      const earlier = ["root", ...Array.from({ length: n }, (_, before) => `s${before}`)]
-      const named = causes.map((cause) => earlier[cause % earlier.length]!)
-      return {
-        id: `s${n}`,
-        parent: lost === undefined ? earlier[parent % earlier.length]! : `lost${lost}`,
-        causes: [...new Set(named)],
-        start,
-        ...(end === undefined ? {} : { end })
-      }
-    })
-  ])
 
 describe("the graph of an execution", () => {
   it("has every span once, sources first, of what is free the one that started first", () => {
@@ -119,7 +69,7 @@ describe("the graph of an execution", () => {
   it("finds the chain that reaches the latest end", () => {
     fc.assert(
       fc.property(acyclic, (shapes) => {
-        const { critical_path: path, edges, nodes } = graph("root", ...shapes)
+        const { latest_end_path: path, edges, nodes } = graph("root", ...shapes)
         assert.strictEqual(path[0], "root")
         for (const [place, id] of path.entries()) {
           if (place === 0) continue
@@ -148,7 +98,7 @@ describe("the graph of an execution", () => {
   })
 
   it("shows parallel branches and several causes as they are", () => {
-    const { critical_path, edges, nodes } = graph(
+    const { latest_end_path, edges, nodes } = graph(
       "r",
       { id: "r", end: 100 },
       { id: "a", parent: "r", start: 1, end: 10 },
@@ -168,7 +118,7 @@ describe("the graph of an execution", () => {
       edges.map(({ id }) => id),
       ["parent:r:a", "parent:r:b", "parent:r:join", "caused_by:a:join", "caused_by:b:join"]
     )
-    assert.deepStrictEqual(critical_path, ["r", "a", "join"])
+    assert.deepStrictEqual(latest_end_path, ["r", "a", "join"])
     assert.strictEqual(nodes[3]!.duration_us, 59)
   })
 
@@ -204,14 +154,14 @@ describe("the graph of an execution", () => {
   })
 
   it("loses nothing of a cycle that should not be there, and ends", () => {
-    const { critical_path, nodes } = graph(
+    const { latest_end_path, nodes } = graph(
       "r",
       { id: "r" },
       { id: "a", parent: "r", causes: ["b"] },
       { id: "b", parent: "r", causes: ["a"] }
     )
     assert.deepStrictEqual(idsOf(nodes), ["r", "a", "b"])
-    assert.strictEqual(critical_path[0], "r")
+    assert.strictEqual(latest_end_path[0], "r")
     const alone = graph("none", { id: "a", parent: "b" }, { id: "b", parent: "a" })
     assert.sameMembers(idsOf(alone.nodes), ["a", "b"])
   })
@@ -221,6 +171,26 @@ describe("the graph of an execution", () => {
     const text = canonicalize({ nodes, edges } as unknown as JsonObject)
     assert.strictEqual(digest, createHash("sha256").update(text).digest("hex"))
     assert.notStrictEqual(digest, graph("r", { id: "r" }, { id: "b", parent: "r" }).digest)
+  })
+
+  it("shows inferred edges in a member of their own, unless recorded ones are asked for", () => {
+    fc.assert(
+      fc.property(acyclic, (shapes) => {
+        const input = { rootSpanId: "root", spans: shapes.map(spanOf), eventCounts: new Map() }
+        const { inferred_edges, ...rest } = graphOf(input)
+        assert.isArray(inferred_edges)
+        assert.deepStrictEqual(graphOf({ ...input, edges: "inferred" }), graphOf(input))
+        assert.deepStrictEqual<object>(graphOf({ ...input, edges: "recorded" }), rest)
+      })
+    )
+  })
+
+  it("says so when the metadata was not read whole", () => {
+    const input = { rootSpanId: "r", spans: [spanOf({ id: "r" })], eventCounts: new Map() }
+    assert.isTrue(graphOf({ ...input, isPartial: true }).inferred_incomplete)
+    assert.notProperty(graphOf(input), "inferred_incomplete")
+    const recorded = graphOf({ ...input, edges: "recorded", isPartial: true })
+    assert.notProperty(recorded, "inferred_incomplete")
   })
 
   it("takes a chain, and a fan, of 20,000 spans", () => {
@@ -233,7 +203,7 @@ describe("the graph of an execution", () => {
     )
     const deep = graph("s0", ...chain)
     assert.strictEqual(deep.nodes.at(-1)!.depth, 19_999)
-    assert.strictEqual(deep.critical_path.length, 20_000)
+    assert.strictEqual(deep.latest_end_path.length, 20_000)
     const fan = Array.from({ length: 20_000 }, (_, n): Shape => ({ id: `f${n}`, parent: "r" }))
     const wide = graph("r", { id: "r" }, ...fan, {
       id: "join",

@@ -86,6 +86,8 @@ describe("the contract of traces", () => {
     await given("GET", executions)
     await given("GET", `${one}/spans`, {}, at(`${one}/spans`, "run"))
     await given("GET", `${one}/dag`, {}, at(`${one}/dag`, "run"))
+    await given("GET", `${one}/dag`, {}, `${at(`${one}/dag`, "run")}?edges=recorded`)
+    await given("GET", `${one}/dag/aggregated`, {}, at(`${one}/dag/aggregated`, "run"))
     await given("GET", `${one}/verify`, {}, at(`${one}/verify`, "run"))
     await given("PUT", `${one}/end`, {}, at(`${one}/end`, "run"))
     await given("POST", `${one}/erase`, { json: { reason: "r" } }, at(`${one}/erase`, "run"))
@@ -127,7 +129,7 @@ describe("the contract of traces", () => {
     }
     const schemas = Object.entries<any>(document.components.schemas)
     for (const [name, schema] of schemas.filter(([one]) =>
-      /^(Trace|Execution|Span|Dag)/.test(one)
+      /^(Trace|Execution|Span|Dag|AggregatedDag)/.test(one)
     )) {
       const validate = validator("components", "schemas", name)
       for (const example of schema.examples ?? []) {

@@ -26,6 +26,7 @@ import {
   SPAN_ERROR,
   SPAN_NAME,
   STRUCTURE,
+  spanHints,
   WITHOUT_DETAILS
 } from "./TraceSql.ts"
 
@@ -129,7 +130,7 @@ const OUTLINES_AT_ONCE = 5_000
 
 export const makeOutlines =
   (store: StoreClient): Store["outlines"] =>
-  (tenantId, executionId) =>
+  (tenantId, executionId, withMetadata) =>
     inChunks((after) =>
       store.read(
         "outlines",
@@ -141,7 +142,8 @@ export const makeOutlines =
             `SELECT max(fact_number) FROM (SELECT fact_number FROM ${store.facts}`
             + ` WHERE ${beyond} ORDER BY fact_number LIMIT ${OUTLINES_AT_ONCE})`
           return (
-            `SELECT fact_number, ${WITHOUT_DETAILS}, ${SPAN_NAME}, ${SPAN_ERROR}`
+            `SELECT fact_number, ${WITHOUT_DETAILS}, ${SPAN_NAME}, ${SPAN_ERROR},`
+            + ` ${withMetadata ? spanHints(bind) : "''"}`
             + ` FROM ${store.facts} WHERE ${beyond} AND fact_number <= (${last}) ${IN_ORDER}`
           )
         },
@@ -149,7 +151,8 @@ export const makeOutlines =
           factNumber: row.uint64(),
           fact: row.string(),
           name: row.string(),
-          error: row.string()
+          error: row.string(),
+          metadata: row.string()
         }),
         { isBulk: true }
       )

@@ -2,6 +2,14 @@
  * Conditions and expressions that statements on facts share: which rows are those of an execution,
  * and what is left of a stored text without its details.
  */
+import {
+  ANSWERING_PART,
+  ASKING_PART,
+  HINT_NAME,
+  LANGGRAPH_MARK,
+  MESSAGE_NAMES,
+  RUN_METADATA
+} from "../../../domain/traces/GraphHints.ts"
 import { readable } from "../client/JsonColumns.ts"
 import type { Parameters } from "../client/Parameters.ts"
 import { textSet } from "../client/TextSets.ts"
@@ -51,3 +59,49 @@ export const WITHOUT_DETAILS =
 /** Of the details of a span what a graph shows: its name, and the JSON text of its error. */
 export const SPAN_NAME = `JSONExtractString(${readable("body")}, 'details', 'name')`
 export const SPAN_ERROR = `JSONExtractRaw(${readable("body")}, 'details', 'error')`
+
+/** Messages with nothing but type and id of the parts that are about calls of tools. */
+const callsOf = (messages: string): string => {
+  const list = `if(startsWith(${messages}, '"'), JSONExtractString(${messages}), ${messages})`
+  const isCall = `JSONExtractString(part, 'type') IN ('${ASKING_PART}', '${ANSWERING_PART}')`
+  const call =
+    "concat('{\"type\":', JSONExtractRaw(part, 'type'), if(JSONHas(part, 'id'),"
+    + " concat(',\"id\":', JSONExtractRaw(part, 'id')), ''), '}')"
+  const parts =
+    `arrayMap(part -> ${call}, arrayFilter(part -> ${isCall},`
+    + " arrayFlatten(arrayMap(message -> JSONExtractArrayRaw(message, 'parts'),"
+    + ` JSONExtractArrayRaw(${list})))))`
+  return `concat('[{"parts":[', arrayStringConcat(${parts}, ','), ']}]')`
+}
+
+/**
+ * Members of an object that a graph looks at, as the inside of one. The names are ASCII without
+ * quotes, so they need no escapes.
+ */
+const hintsIn = (object: string, bind: Parameters): string => {
+  const isLookedAt =
+    `match(member.1, ${bind.string(HINT_NAME)}) AND (member.1 != '${RUN_METADATA}'`
+    + ` OR position(member.2, '${LANGGRAPH_MARK}') > 0)`
+  const value =
+    `if(member.1 IN (${MESSAGE_NAMES.map((name) => `'${name}'`).join(", ")}),`
+    + ` ${callsOf("member.2")}, member.2)`
+  return (
+    `arrayStringConcat(arrayMap(member -> concat('"', member.1, '":', ${value}),`
+    + ` arrayFilter(member -> ${isLookedAt}, ${object})), ',')`
+  )
+}
+
+/** Of the metadata of a span what a graph looks at, as JSON text; see SpanOutline. */
+export const spanHints = (bind: Parameters): string => {
+  const members = (...path: ReadonlyArray<string>) =>
+    `JSONExtractKeysAndValuesRaw(${[readable("body"), ...path.map((one) => `'${one}'`)].join(", ")})`
+  const metadata = ["details", "metadata"]
+  const has = (...path: ReadonlyArray<string>) =>
+    `JSONHas(${[readable("body"), ...path.map((one) => `'${one}'`)].join(", ")})`
+  return (
+    `if(NOT ${has(...metadata)}, '', concat('{', arrayStringConcat(arrayFilter(some -> some != '',`
+    + ` [${hintsIn(members(...metadata), bind)}, if(${has(...metadata, "attributes")},`
+    + ` concat('"attributes":{', ${hintsIn(members(...metadata, "attributes"), bind)}, '}'), '')]),`
+    + " ','), '}'))"
+  )
+}

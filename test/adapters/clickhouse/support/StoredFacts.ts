@@ -88,7 +88,12 @@ export class FactChain {
     return this.add(executionId, { type: "execution.ended", status, ended_at: endedAt })
   }
 
-  span(executionId: string, spanId: string, startedAt = timeAt(0)) {
+  span(
+    executionId: string,
+    spanId: string,
+    startedAt = timeAt(0),
+    metadata: JsonObject = { secret: "span" }
+  ) {
     const told: Told = {
       type: "span.started",
       span_id: spanId,
@@ -98,7 +103,7 @@ export class FactChain {
       started_at: startedAt,
       started_at_given: true
     }
-    return this.add(executionId, told, { name: `span ${spanId}`, metadata: { secret: "span" } })
+    return this.add(executionId, told, { name: `span ${spanId}`, metadata })
   }
 
   endSpan(executionId: string, spanId: string) {

@@ -11,8 +11,11 @@ import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTop
 import { layerTraceStore } from "../../../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
 import { columns } from "../../../../src/adapters/clickhouse/traces/TraceColumns.ts"
 import { linkOf } from "../../../../src/domain/chain/ChainLink.ts"
+import { parseJson } from "../../../../src/domain/json/Json.ts"
 import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
+import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
+import { summaryOf } from "../../../../src/domain/traces/SpanSummary.ts"
 import {
   eraseFact,
   parseFact,
@@ -34,6 +37,7 @@ import {
   type TraceKey,
   TraceStore
 } from "../../../../src/ports/TraceStore.ts"
+import { attributes, conventions } from "../../../domain/traces/support/Conventions.ts"
 import { runs } from "../../../support/Runs.ts"
 import { allFacts, eventsOfSpan, withoutDetails } from "../../../support/StoredTraces.ts"
 import { hostileTexts } from "./HostileTexts.ts"
@@ -56,6 +60,36 @@ const allTexts: ReadonlyArray<string> = [
 
 const stored = (facts: ReadonlyArray<Pick<Placed, "body" | "offset">>, partition = 0) =>
   TraceStore.use((store) => store.insertFacts(factRows(facts, partition)))
+
+/** Metadata that says something of the graph, and what looks like it. */
+const hintingMetadata: ReadonlyArray<JsonObject> = [
+  ...Object.values(conventions).flatMap((shapes) => shapes.map(({ metadata = {} }) => metadata)),
+  ...allTexts.flatMap((text) => [
+    { tool_call_id: text, [text]: text, attributes: { "graph.node.id": text, [text]: [text] } },
+    attributes({
+      "gen_ai.output.messages": [{ parts: [{ type: "tool_call", id: text, arguments: text }, 1] }],
+      "gen_ai.input.messages": JSON.stringify([
+        {
+          [text]: 1,
+          parts: [
+            { id: text, type: "tool_call_response" },
+            { type: text, id: "no" }
+          ]
+        },
+        text
+      ])
+    }),
+    attributes({ metadata: JSON.stringify({ langgraph_step: 3, langgraph_node: text, x: text }) }),
+    attributes({ metadata: text, "gen_ai.output.messages": text, tool_calls: text })
+  ]),
+  { attributes: "text", "gen_ai.usage.input_tokens": 3 },
+  { attributes: [1], langgraph_step: 1, langgraph_node: "a", langgraph_triggers: ["b", "c"] },
+  attributes({ "llm.token_count.prompt": 5, "llm.usage.completion_tokens": 7, long: 2 ** 70 }),
+  attributes({ "gen_ai.input.messages": { parts: [] }, "gen_ai.output.messages": [{}, null, 1] }),
+  attributes({ "gen_ai.output.messages": [{ parts: [{ type: "tool_call" }, { id: 1 }] }] }),
+  { metadata: { langgraph_step: "1", langgraph_node: "n" }, tool_results: [{ id: "a" }, "b"] },
+  {}
+]
 
 /** Statement on the tables themselves: what somebody with access to the database could do. */
 const tamper = (sql: string) =>
@@ -283,6 +317,34 @@ export const traceStoreContract = <E>(
   )
   layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
     it.effect(
+      "gives a graph what it looks at of the metadata, and of the rest nothing",
+      () =>
+        Effect.gen(function* () {
+          const store = yield* TraceStore
+          const chain = new FactChain("hints", 500_000)
+          chain.start("hinted")
+          for (const [n, metadata] of hintingMetadata.entries()) {
+            chain.span("hinted", `s${n}`, timeAt(0), metadata)
+          }
+          chain.endSpan("hinted", "s0")
+          yield* stored(chain.all, 9)
+          const found = (yield* Stream.runCollect(store.outlines("hints", "hinted", true))).flat()
+          assert.strictEqual(found.length, hintingMetadata.length + 1)
+          assert.strictEqual(found.at(-1)!.metadata, "")
+          for (const [n, metadata] of hintingMetadata.entries()) {
+            const read = { metadata: parseJson(found[n]!.metadata) as JsonObject }
+            assert.deepStrictEqual(hintsOf(read), hintsOf({ metadata }), JSON.stringify(metadata))
+            const { input_tokens, output_tokens } = summaryOf({ metadata }) ?? {}
+            const { input_tokens: input, output_tokens: output } = summaryOf(read) ?? {}
+            assert.deepStrictEqual([input, output], [input_tokens, output_tokens])
+          }
+          const bulk = found.find(({ metadata }) => metadata.includes('"parts"'))!.metadata
+          assert.notInclude(bulk, '"text"')
+        }),
+      60_000
+    )
+
+    it.effect(
       "gives back every byte, on every way out, whatever the texts are",
       () =>
         Effect.gen(function* () {
@@ -318,12 +380,12 @@ export const traceStoreContract = <E>(
               spans.map(({ facts, id }) => [id, facts]),
               [[`s ${text}`, [own[1]!.body, own[3]!.body]]]
             )
-            const outlines = (yield* Stream.runCollect(store.outlines("bytes", text))).flat()
+            const outlines = (yield* Stream.runCollect(store.outlines("bytes", text, false))).flat()
             assert.deepStrictEqual(
-              outlines.map(({ error, fact, name }) => [fact, name, error]),
+              outlines.map(({ error, fact, metadata, name }) => [fact, name, error, metadata]),
               [
-                [withoutDetails(own[1]!.body), `span s ${text}`, ""],
-                [withoutDetails(own[3]!.body), "", '"secret error"']
+                [withoutDetails(own[1]!.body), `span s ${text}`, "", ""],
+                [withoutDetails(own[3]!.body), "", '"secret error"', ""]
               ]
             )
             const counts = yield* store.eventCounts("bytes", text)

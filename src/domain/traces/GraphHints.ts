@@ -1,0 +1,184 @@
+/**
+ * What the metadata of a span says about its place in the run beside its parent: ids of tool calls,
+ * the step and node of LangGraph, the node of a graph. Metadata holds the attributes of
+ * OpenTelemetry in `attributes`; other clients may use the names in the metadata itself. What can't
+ * be read is passed over.
+ *
+ * Sources: OpenTelemetry semantic conventions for generative AI (`gen_ai.*.messages`,
+ * `gen_ai.tool.call.id`), OpenInference (`llm.*_messages`, `tool_call.id`, `graph.node.*`, and
+ * LangGraph's metadata as the JSON text `metadata`), OpenLLMetry (`gen_ai.completion`,
+ * `gen_ai.prompt`, `traceloop.association.properties.*`), LangSmith (`langsmith.metadata.*`).
+ */
+import { isObject, parseJson } from "../json/Json.ts"
+import { TOKEN_NAMES } from "./SpanSummary.ts"
+import type { Span } from "./TraceResources.ts"
+
+/** The names of messages; of their parts only type and id matter. */
+export const MESSAGE_NAMES = ["gen_ai.input.messages", "gen_ai.output.messages"] as const
+const [INPUT_MESSAGES, OUTPUT_MESSAGES] = MESSAGE_NAMES
+/** Types of the parts that matter. */
+export const ASKING_PART = "tool_call"
+export const ANSWERING_PART = "tool_call_response"
+/** Run metadata as JSON text. */
+export const RUN_METADATA = "metadata"
+/** What the names of LangGraph's metadata have in common. */
+export const LANGGRAPH_MARK = "langgraph_"
+
+const toolCallNames = ["gen_ai.tool.call.id", "tool_call.id", "tool.id", "tool_call_id"]
+const ASKED = "tool_calls"
+const ANSWERED = "tool_results"
+const NODE = "graph.node.id"
+const PARENT_NODE = "graph.node.parent_id"
+const prefixes = ["", "traceloop.association.properties.", "langsmith.metadata.", "metadata."]
+
+/** Sources of regular expressions, in the part that RE2 reads the same way. */
+const ASKED_NAME =
+  "llm[.]output_messages[.][0-9]+[.]message[.]tool_calls[.][0-9]+[.]tool_call[.]id"
+  + "|gen_ai[.]completion[.][0-9]+[.]tool_calls[.][0-9]+[.]id"
+const ANSWERED_NAME =
+  "llm[.]input_messages[.][0-9]+[.]message[.]tool_call_id|gen_ai[.]prompt[.][0-9]+[.]tool_call_id"
+
+const dotted = (name: string): string => name.replaceAll(".", "[.]")
+const plainNames = [...toolCallNames, ASKED, ANSWERED, NODE, PARENT_NODE, RUN_METADATA]
+const langGraphNames = prefixes.flatMap((prefix) =>
+  ["step", "node", "triggers"].map((name) => `${prefix}${LANGGRAPH_MARK}${name}`)
+)
+
+/** The names of everything that is looked at, tokens included: a regular expression of RE2. */
+export const HINT_NAME = `^(?:${[
+  ...[...plainNames, ...MESSAGE_NAMES, ...langGraphNames, ...TOKEN_NAMES].map(dotted),
+  ASKED_NAME,
+  ANSWERED_NAME
+].join("|")})$`
+
+const askedName = new RegExp(`^(?:${ASKED_NAME})$`)
+const answeredName = new RegExp(`^(?:${ANSWERED_NAME})$`)
+
+export interface LangGraphPlace {
+  readonly step: number
+  readonly node: string
+  /** Names of channels; without one it is not known what has set the node off. */
+  readonly triggers: ReadonlyArray<string>
+}
+
+export interface GraphHints {
+  /** The call that the span carries out. */
+  readonly toolCallId: string | undefined
+  /** Calls that the span has asked for. */
+  readonly asked: ReadonlySet<string>
+  /** Calls whose results the span was given, those of earlier turns too. */
+  readonly answered: ReadonlySet<string>
+  readonly langGraph: LangGraphPlace | undefined
+  readonly nodeId: string | undefined
+  readonly parentNodeId: string | undefined
+}
+
+type Place = Readonly<Record<string, unknown>>
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
+
+/** A value, or what its text says; undefined for a text that is no JSON, which it need not be. */
+const structureOf = (value: unknown): unknown => {
+  if (typeof value !== "string") return value
+  try {
+    return parseJson(value)
+  } catch {
+    return undefined
+  }
+}
+
+const listOf = (value: unknown): ReadonlyArray<unknown> => {
+  const found = structureOf(value)
+  return Array.isArray(found) ? found : []
+}
+
+const memberOf = (places: ReadonlyArray<Place>, name: string): unknown => {
+  const place = places.find((one) => Object.hasOwn(one, name))
+  return place?.[name]
+}
+
+const firstText = (places: ReadonlyArray<Place>, names: ReadonlyArray<string>) =>
+  names.map((name) => memberOf(places, name)).find(isText)
+
+/** Ids of the parts of a type, over all messages. */
+const partIds = (messages: unknown, type: string): ReadonlyArray<string> =>
+  listOf(messages).flatMap((message) =>
+    (isObject(message) ? listOf(message["parts"]) : []).flatMap((part) =>
+      isObject(part) && part["type"] === type && isText(part["id"]) ? [part["id"]] : []
+    )
+  )
+
+/** Ids of calls that are listed as such, or as objects with an id. */
+const listedIds = (list: unknown): ReadonlyArray<string> =>
+  listOf(list).flatMap((one) => {
+    if (isText(one)) return [one]
+    return isObject(one) ? [one["tool_call_id"], one["id"]].filter(isText).slice(0, 1) : []
+  })
+
+interface Calls {
+  readonly asked: Set<string>
+  readonly answered: Set<string>
+}
+
+const addAll = (ids: Set<string>, more: ReadonlyArray<string>): void => {
+  for (const id of more) ids.add(id)
+}
+
+/** What one attribute says of calls. */
+const addCalls = ({ answered, asked }: Calls, name: string, value: unknown): void => {
+  if (name === ASKED) addAll(asked, listedIds(value))
+  else if (name === ANSWERED) addAll(answered, listedIds(value))
+  else if (name === OUTPUT_MESSAGES) addAll(asked, partIds(value, ASKING_PART))
+  else if (name === INPUT_MESSAGES) addAll(answered, partIds(value, ANSWERING_PART))
+  else if (isText(value) && name.endsWith("id")) {
+    if (answeredName.test(name)) answered.add(value)
+    else if (askedName.test(name)) asked.add(value)
+  }
+}
+
+const callsOf = (places: ReadonlyArray<Place>): Calls => {
+  const calls = { asked: new Set<string>(), answered: new Set<string>() }
+  for (const place of places) {
+    for (const name of Object.keys(place)) addCalls(calls, name, place[name])
+  }
+  return calls
+}
+
+/** A number of a step, also as its digits. */
+const stepOf = (value: unknown): number | undefined => {
+  const step = typeof value === "string" && /^[0-9]{1,9}$/.test(value) ? Number(value) : value
+  return Number.isSafeInteger(step) ? Number(step) : undefined
+}
+
+/** The texts of a list; a list that was written as text by Python has them in quotes. */
+const textsOf = (value: unknown): ReadonlyArray<string> => {
+  const list = structureOf(value)
+  if (Array.isArray(list)) return list.filter(isText)
+  if (!isText(value)) return []
+  const quoted = [...value.matchAll(/'([^']+)'|"([^"]+)"/g)].map((match) => match[1] ?? match[2]!)
+  return quoted.length === 0 ? [value] : quoted
+}
+
+const langGraphOf = (places: ReadonlyArray<Place>): LangGraphPlace | undefined => {
+  for (const prefix of prefixes) {
+    const at = (name: string) => memberOf(places, `${prefix}${LANGGRAPH_MARK}${name}`)
+    const node = at("node")
+    const step = stepOf(at("step"))
+    if (isText(node) && step !== undefined) return { step, node, triggers: textsOf(at("triggers")) }
+  }
+  return undefined
+}
+
+/** Everything that the metadata of a span says; what is not said is undefined or empty. */
+export const hintsOf = ({ metadata }: Pick<Span, "metadata">): GraphHints => {
+  const attributes = metadata["attributes"]
+  const own: ReadonlyArray<Place> = isObject(attributes) ? [attributes, metadata] : [metadata]
+  const run = structureOf(memberOf(own, RUN_METADATA))
+  return {
+    toolCallId: firstText(own, toolCallNames),
+    ...callsOf(own),
+    langGraph: langGraphOf(isObject(run) ? [...own, run] : own),
+    nodeId: firstText(own, [NODE]),
+    parentNodeId: firstText(own, [PARENT_NODE])
+  }
+}

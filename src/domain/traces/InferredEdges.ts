@@ -1,0 +1,279 @@
+/**
+ * Edges that nobody has recorded, but that metadata and times of the spans tell of: each with the
+ * rule that has found it. They are found when a graph is read, so they are outside of hash, chain
+ * and digest. Never where a recorded edge leads from and to the same spans, and never against the
+ * recorded ones: both together have no cycle that those alone don't have.
+ */
+import { Schema } from "effect"
+import { type GraphHints, hintsOf } from "./GraphHints.ts"
+import { childrenOf, edgeIdOf, isBefore, ordered, type Pair, type SpanGraph } from "./SpanGraph.ts"
+import type { Span } from "./TraceResources.ts"
+
+export const inferenceRules = [
+  "tool_call",
+  "tool_result",
+  "graph_node",
+  "langgraph_trigger",
+  "langgraph_step",
+  "timing"
+] as const
+export type InferenceRule = (typeof inferenceRules)[number]
+
+export const InferenceRule = Schema.Literals(inferenceRules).annotate({
+  description:
+    "What has told of it. `tool_call`: the model asked for the call of the tool; `tool_result`: it "
+    + "was given the result; `graph_node`: `graph.node.parent_id`; `langgraph_trigger`, "
+    + "`langgraph_step`: the triggers, or else the steps, of LangGraph; `timing`: siblings that "
+    + "ran one after the other, where nothing else says what the second one follows from."
+})
+
+export const InferredEdge = Schema.Struct({
+  id: Schema.String,
+  source: Schema.String,
+  target: Schema.String,
+  type: Schema.Literal("inferred"),
+  rule: InferenceRule
+}).annotate({ identifier: "InferredDagEdge" })
+export type InferredEdge = typeof InferredEdge.Type
+
+/** Inferred edges of one graph at most, as many as it may have recorded ones. */
+export const INFERRED_EDGES_MAX = 50_000
+
+interface Found extends Pair {
+  readonly rule: InferenceRule
+}
+
+/** Ids hold no U+0000. */
+const keyOf = ({ source, target }: Pair): string => `${source}\0${target}`
+
+/** Collects edges: the first rule that finds one keeps it. */
+class Findings {
+  readonly #known: Set<string>
+  readonly edges: Array<Found> = []
+  isCut = false
+
+  constructor(recorded: ReadonlyArray<Pair>) {
+    this.#known = new Set(recorded.map(keyOf))
+  }
+
+  /** False when there are too many. */
+  add(source: Span, target: Span, rule: InferenceRule): boolean {
+    const found = { source: source.id, target: target.id, rule }
+    const key = keyOf(found)
+    if (source.id === target.id || this.#known.has(key)) return true
+    this.isCut ||= this.edges.length >= INFERRED_EDGES_MAX
+    if (this.isCut) return false
+    this.#known.add(key)
+    this.edges.push(found)
+    return true
+  }
+}
+
+const put = <K, V>(lists: Map<K, Array<V>>, key: K, value: V): void => {
+  const known = lists.get(key)
+  if (known === undefined) lists.set(key, [value])
+  else known.push(value)
+}
+
+/** The number of items at the start of a list of which something holds; of no later one it does. */
+const countWhile = <A>(list: ReadonlyArray<A>, holds: (one: A) => boolean): number => {
+  let from = 0
+  let to = list.length
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (holds(list[middle]!)) from = middle + 1
+    else to = middle
+  }
+  return from
+}
+
+/** A span and what its metadata says. */
+interface Hinted {
+  readonly span: Span
+  readonly hints: GraphHints
+}
+
+/**
+ * From the last model call that asked for a tool call before it began, and to the first one that
+ * began with the result. Ids may come again: some models number the calls of each answer.
+ */
+const findToolCalls = (byStart: ReadonlyArray<Hinted>, findings: Findings): void => {
+  const asking = new Map<string, Array<Span>>()
+  const answered = new Map<string, Array<Span>>()
+  for (const { hints, span } of byStart) {
+    if (span.span_type !== "LLM_CALL") continue
+    for (const id of hints.asked) put(asking, id, span)
+    for (const id of hints.answered) put(answered, id, span)
+  }
+  for (const { hints, span } of byStart) {
+    const { toolCallId } = hints
+    if (span.span_type !== "TOOL_CALL" || toolCallId === undefined) continue
+    const askers = asking.get(toolCallId) ?? []
+    const before = countWhile(askers, ({ started_at }) => started_at <= span.started_at)
+    // Clocks of different machines may disagree.
+    const asker = askers[Math.max(before - 1, 0)]
+    if (asker !== undefined) findings.add(asker, span, "tool_call")
+    const receivers = answered.get(toolCallId) ?? []
+    const startingFrom = (time: string) =>
+      receivers[countWhile(receivers, ({ started_at }) => started_at < time)]
+    const receiver = startingFrom(span.ended_at ?? span.started_at) ?? startingFrom(span.started_at)
+    if (receiver !== undefined) findings.add(span, receiver, "tool_result")
+  }
+}
+
+/**
+ * Spans that say more than the span above them: what is inside of a node says the same as the node,
+ * because instrumentations pass it on.
+ */
+const outermost = (
+  byStart: ReadonlyArray<Hinted>,
+  said: (hints: GraphHints) => string | undefined
+): ReadonlyArray<Hinted> => {
+  const texts = new Map(byStart.map(({ hints, span }) => [span.id, said(hints)]))
+  return byStart.filter(({ span }) => {
+    const own = texts.get(span.id)
+    return own !== undefined && own !== texts.get(span.parent_span_id ?? "")
+  })
+}
+
+/** From the last span of the node that is named as the parent. */
+const findGraphNodes = (byStart: ReadonlyArray<Hinted>, findings: Findings): void => {
+  const nodes = outermost(byStart, ({ nodeId, parentNodeId }) =>
+    nodeId === undefined ? undefined : JSON.stringify([nodeId, parentNodeId])
+  )
+  const byNode = new Map<string, Array<Span>>()
+  for (const { hints, span } of nodes) put(byNode, hints.nodeId!, span)
+  for (const { hints, span } of nodes) {
+    if (hints.parentNodeId === undefined) continue
+    const sources = byNode.get(hints.parentNodeId) ?? []
+    const before = countWhile(sources, (source) => isBefore(source, span))
+    const source = sources[before - 1]
+    if (source !== undefined) findings.add(source, span, "graph_node")
+  }
+}
+
+/** Spans of one step. */
+interface StepSpans {
+  readonly step: number
+  readonly spans: Array<Span>
+}
+
+const lastBefore = (steps: ReadonlyArray<StepSpans>, step: number): ReadonlyArray<Span> =>
+  steps[countWhile(steps, (one) => one.step < step) - 1]?.spans ?? []
+
+/** Nodes that the name of a channel may mean: `a`, `branch:a:condition:b`, `join:a+b:c`. */
+const nodesOf = (trigger: string): ReadonlyArray<string> => {
+  const [kind, from = ""] = trigger.split(":")
+  if (kind === "join") return from.split("+")
+  return kind === "branch" ? [from] : [trigger]
+}
+
+const isStart = (trigger: string): boolean =>
+  trigger === "__start__" || trigger.startsWith("start:")
+
+/** From the nodes that the triggers name, as they ran last, or else from all of the step before. */
+const findSteps = (siblings: ReadonlyArray<Hinted>, findings: Findings): void => {
+  const steps: Array<StepSpans> = []
+  const byNode = new Map<string, Array<StepSpans>>()
+  const placed = siblings
+    .map(({ hints, span }) => ({ span, place: hints.langGraph! }))
+    .sort((left, right) => left.place.step - right.place.step)
+  const append = (list: Array<StepSpans>, step: number, span: Span): void => {
+    const last = list.at(-1)
+    if (last?.step === step) last.spans.push(span)
+    else list.push({ step, spans: [span] })
+  }
+  for (const { place, span } of placed) {
+    append(steps, place.step, span)
+    const ofNode = byNode.get(place.node)
+    if (ofNode === undefined) byNode.set(place.node, [{ step: place.step, spans: [span] }])
+    else append(ofNode, place.step, span)
+  }
+  for (const { place, span } of placed) {
+    const { step, triggers } = place
+    const named = [...new Set(triggers.flatMap(nodesOf))].filter((node) => byNode.has(node))
+    if (named.length === 0 && triggers.length > 0 && triggers.every(isStart)) continue
+    const rule = named.length === 0 ? "langgraph_step" : "langgraph_trigger"
+    const sources =
+      named.length === 0
+        ? lastBefore(steps, step)
+        : named.flatMap((node) => lastBefore(byNode.get(node)!, step))
+    if (!sources.every((source) => findings.add(source, span, rule))) return
+  }
+}
+
+/** Steps count within one run of a graph, whose nodes have the same span above them. */
+const findLangGraph = (byStart: ReadonlyArray<Hinted>, findings: Findings): void => {
+  const nodes = outermost(byStart, ({ langGraph }) =>
+    langGraph === undefined ? undefined : JSON.stringify([langGraph.node, langGraph.step])
+  )
+  const runs = new Map<string | undefined, Array<Hinted>>()
+  for (const node of nodes) put(runs, node.span.parent_span_id, node)
+  for (const siblings of runs.values()) findSteps(siblings, findings)
+}
+
+/** Between neighbours that overlap none of their siblings, as long as the second one needs it. */
+const findSequences = (
+  { missing, order }: SpanGraph,
+  isExplained: (target: Span) => boolean,
+  findings: Findings
+): void => {
+  for (const children of childrenOf(order).values()) {
+    const siblings = children
+      .filter(({ id }) => !missing.has(id))
+      .sort((left, right) => (isBefore(left, right) ? -1 : 1))
+    let end = ""
+    /** The one before, if it was alone. */
+    let before: Span | undefined
+    for (const [at, span] of siblings.entries()) {
+      const next = siblings[at + 1]
+      const ownEnd = span.ended_at
+      const isLast = next === undefined
+      const endsInTime = isLast || (ownEnd !== undefined && ownEnd <= next.started_at)
+      const isAlone = end <= span.started_at && endsInTime && next?.started_at !== span.started_at
+      if (isAlone && before !== undefined && !isExplained(span)) {
+        if (!findings.add(before, span, "timing")) return
+      }
+      before = isAlone ? span : undefined
+      // What runs overlaps everything that begins later.
+      end = ownEnd === undefined ? "~" : ownEnd > end ? ownEnd : end
+    }
+  }
+}
+
+/** What was found, and whether it is all that there is to find. */
+export interface Inferred {
+  readonly edges: ReadonlyArray<InferredEdge>
+  readonly isComplete: boolean
+}
+
+export const inferEdges = (graph: SpanGraph): Inferred => {
+  const { edges, order, spans } = graph
+  const findings = new Findings(edges)
+  const byStart = [...order]
+    .sort((left, right) => (isBefore(left, right) ? -1 : 1))
+    .map((span): Hinted => ({ span, hints: hintsOf(span) }))
+  findToolCalls(byStart, findings)
+  findGraphNodes(byStart, findings)
+  findLangGraph(byStart, findings)
+  // An order in which every recorded edge leads forward, and of the others as many as can.
+  const recorded = new Map(order.map(({ id }, place) => [id, place]))
+  const isEarlier = (left: Span, right: Span) => recorded.get(left.id)! < recorded.get(right.id)!
+  const together = ordered(spans, [...edges, ...findings.edges], undefined, isEarlier)
+  const places = new Map(together.map(({ id }, place) => [id, place]))
+  const leadsForward = ({ source, target }: Pair) => places.get(source)! < places.get(target)!
+  const explained = new Set(findings.edges.filter(leadsForward).map(({ target }) => target))
+  const isExplained = ({ caused_by_span_ids, id }: Span) =>
+    caused_by_span_ids.length > 0 || explained.has(id)
+  findSequences(graph, isExplained, findings)
+  const found = findings.edges.filter(leadsForward).map(
+    ({ rule, source, target }): InferredEdge => ({
+      id: edgeIdOf("inferred", { source, target }),
+      source,
+      target,
+      type: "inferred",
+      rule
+    })
+  )
+  return { edges: found, isComplete: !findings.isCut }
+}
