@@ -19,6 +19,7 @@ export const traceTenants = {
   times: "tb-times",
   reads: "tb-reads",
   numbers: "tb-numbers",
+  graphs: "tb-graphs",
   lists: "tb-lists",
   stream: "tb-stream",
   verify: "tb-verify",
@@ -320,6 +321,83 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
       )
       const { body: dag } = await client(tenant).call(pathOf(EXECUTIONS, id, "/dag"))
       assert.strictEqual(dag.nodes[0].event_count, total)
+    })
+
+    it("have a graph with what metadata tells of, a critical path, and a short form", async () => {
+      const tenant = traceTenants.graphs
+      const turns = 29
+      const second = (n: number) => `2026-11-21T10:00:${String(n).padStart(2, "0")}.000000Z`
+      const span = (id: string, span_type: string, startedAt: number, metadata: Json) => [
+        {
+          op: "span.start",
+          execution_id: "loop",
+          id,
+          span_type,
+          name: span_type,
+          started_at: second(startedAt),
+          metadata: { long: "x".repeat(20_000), "gen_ai.usage.input_tokens": 2 }
+        },
+        { op: "span.end", span_id: id, ended_at: second(startedAt + 1), metadata }
+      ]
+      const spans = Array.from({ length: turns }, (_, n) => n).flatMap((n) => {
+        const output = [{ parts: [{ type: "tool_call", id: `call ${n}`, arguments: { n } }] }]
+        const input = [{ parts: [{ type: "tool_call_response", id: `call ${n - 1}` }] }]
+        const attributes = {
+          "gen_ai.output.messages": output,
+          "gen_ai.input.messages": JSON.stringify(input)
+        }
+        return [
+          ...span(`ask ${n}`, "LLM_CALL", 2 * n, { attributes }),
+          ...span(`call ${n}`, "TOOL_CALL", 2 * n + 1, { "tool_call.id": `call ${n}` })
+        ]
+      })
+      const [start, end] = [
+        { op: "execution.start", id: "loop", agent_id: "a", started_at: second(0) },
+        { op: "execution.end", execution_id: "loop", ended_at: second(2 * turns) }
+      ]
+      for (const part of [
+        [start, ...spans.slice(0, 60)],
+        [...spans.slice(60), end]
+      ]) {
+        const answer = await client(tenant).call(BATCH, { body: { operations: part } })
+        assert.deepStrictEqual([answer.status, answer.body.rejected], [200, 0], answer.text)
+      }
+      const { body: dag } = await client(tenant, 1).call(pathOf(EXECUTIONS, "loop", "/dag"))
+      const found = dag.inferred_edges.map(({ rule, source, target }: Json) =>
+        [rule, source, target].join("|")
+      )
+      assert.sameMembers(
+        found,
+        Array.from({ length: turns }, (_, n) => [
+          `tool_call|ask ${n}|call ${n}`,
+          ...(n === 0 ? [] : [`tool_result|call ${n - 1}|ask ${n}`])
+        ]).flat()
+      )
+      assert.deepStrictEqual(
+        dag.critical_path.map(({ span_id }: Json) => span_id),
+        Array.from({ length: turns }, (_, n) => [`ask ${n}`, `call ${n}`]).flat()
+      )
+      const short = pathOf(EXECUTIONS, "loop", "/dag/aggregated")
+      const { body: aggregated } = await client(tenant, 1).call(short)
+      assert.deepStrictEqual(
+        aggregated.nodes.map(({ count, input_tokens = 0, name }: Json) => [
+          name,
+          count,
+          input_tokens
+        ]),
+        [
+          ["a", 1, 0],
+          ["LLM_CALL", turns, 2 * turns],
+          ["TOOL_CALL", turns, 2 * turns]
+        ]
+      )
+      const counts = aggregated.edges.map(({ count, rule, type }: Json) => [rule ?? type, count])
+      assert.sameDeepMembers(counts, [
+        ["parent", turns],
+        ["parent", turns],
+        ["tool_call", turns],
+        ["tool_result", turns - 1]
+      ])
     })
 
     it("are listed with filters and exact totals", async () => {
