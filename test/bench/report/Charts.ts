@@ -82,7 +82,7 @@ const stacksOf = ({ figures, name, title }: ScenarioResult) => {
   ]
 }
 
-/** File names without `.svg`, and the pictures. One bar alone is no chart. */
+/** File names without `.svg`, and the pictures. One bar alone is no chart, nor are bars of nothing. */
 export const chartsOf = (scenario: ScenarioResult): ReadonlyArray<readonly [string, string]> => {
   const { figures, name, title } = scenario
   const plain = figures.filter(({ sum }) => sum === undefined)
@@ -90,8 +90,8 @@ export const chartsOf = (scenario: ScenarioResult): ReadonlyArray<readonly [stri
   const charts = units.flatMap((unit) =>
     groupsOf(plain.filter((figure) => figure.unit === unit)).flatMap(
       ({ group, figures: grouped }) => {
-        if (grouped.length === 1) return []
         const bars = grouped.map(barOf)
+        if (bars.length === 1 || bars.every(({ high }) => high === 0)) return []
         const file = [name, FILE_PARTS[unit], ...(group === "" ? [] : [slug(group)])].join("-")
         const heading = group === "" ? title : `${title}: ${group}`
         return [[file, barChart({ title: heading, unit, bars, format: formatNumber })] as const]

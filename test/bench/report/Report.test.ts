@@ -130,6 +130,7 @@ describe("charts", () => {
     }
     for (const name of ["one: other", "another"]) many.add(name, "ms", 1)
     many.add("alone", "s", 1)
+    for (const name of ["never", "nowhere"]) many.add(name, "streams", 0)
     const charts = new Map(chartsOf({ ...scenario, name: "lists", figures: many.figures() }))
     assert.sameMembers(
       [...charts.keys()],
