@@ -13,6 +13,8 @@ export const SQL_BYTES_MAX = 64 * 1_048_576
 export const SQL_SECONDS_MAX = 10
 /** Bytes of memory that a statement may take. */
 export const SQL_MEMORY_MAX = 1_073_741_824
+/** Statements of a tenant at once, in each process with an API, so that others get their turn. */
+export const SQL_AT_ONCE_MAX = 2
 /** Characters of a statement at most. */
 export const SQL_LENGTH_MAX = 65_536
 

@@ -74,6 +74,21 @@ describe("POST /v1/sql", () => {
   })
 })
 
+describe("statements at once", () => {
+  it("are two of a tenant; a third is refused until one has its answer", async () => {
+    api.world.scanMs = 300
+    const answers = await Promise.all([1, 2, 3].map((n) => ask({ query: `SELECT ${n}` })))
+    assert.sameMembers(
+      answers.map(({ status }) => status),
+      [200, 200, 429]
+    )
+    const refused = answers.find(({ status }) => status === 429)!
+    assert.strictEqual(refused.body.error.code, "rate_limited")
+    assert.isDefined(refused.headers["retry-after"])
+    assert.strictEqual((await ask({ query: "SELECT 4" })).status, 200)
+  })
+})
+
 describe("GET /v1/sql/tables", () => {
   it("names tables, columns, functions and limits", async () => {
     const { body, status } = await api.call("/v1/sql/tables", { key: READ_KEY })

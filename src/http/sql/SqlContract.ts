@@ -82,7 +82,7 @@ const runSql = HttpApiEndpoint.post("runSql", "/v1/sql", {
   query: queryOf({}),
   payload: SqlInput,
   success: [SqlAnswer, lines, table, parquet],
-  error: errorsOf("object", 400, 401, 403, 406, 413, 415, 503)
+  error: errorsOf("object", 400, 401, 403, 406, 413, 415, 429, 503)
 }).pipe(
   operation({
     scopes: ["read"],
@@ -120,7 +120,8 @@ const SqlTables = Schema.Struct({
     bytes_max: natural("Bytes of an answer."),
     seconds_max: natural("Seconds that a statement may take."),
     memory_bytes_max: natural("Bytes of memory that a statement may take."),
-    query_length_max: natural("Characters of a statement.")
+    query_length_max: natural("Characters of a statement."),
+    at_once_max: natural("Statements of a tenant that run at once, in each process with an API.")
   })
 }).annotate({ identifier: "SqlTables" })
 

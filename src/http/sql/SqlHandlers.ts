@@ -6,6 +6,7 @@ import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
 import { allowedFunctions } from "../../domain/sql/SqlFunctions.ts"
 import { sqlTableNames, sqlTables, sqlTableTexts } from "../../domain/sql/SqlTables.ts"
 import {
+  SQL_AT_ONCE_MAX,
   SQL_BYTES_MAX,
   SQL_LENGTH_MAX,
   SQL_MEMORY_MAX,
@@ -21,6 +22,7 @@ import { invalid, refusable } from "../messages/ApiError.ts"
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, PARQUET_TYPE } from "../messages/MediaTypes.ts"
 import { readBody } from "../messages/RequestBody.ts"
 import { readableView } from "../messages/StoreView.ts"
+import { tenantSlots } from "../messages/TenantSlots.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
 import { SqlInput, sqlTypes } from "./SqlContract.ts"
 
@@ -60,7 +62,8 @@ const documentation = {
     bytes_max: SQL_BYTES_MAX,
     seconds_max: SQL_SECONDS_MAX,
     memory_bytes_max: SQL_MEMORY_MAX,
-    query_length_max: SQL_LENGTH_MAX
+    query_length_max: SQL_LENGTH_MAX,
+    at_once_max: SQL_AT_ONCE_MAX
   }
 }
 
@@ -71,6 +74,7 @@ export const layerSqlHandlers = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const store = yield* SqlStore
     const projection = yield* ProjectionProgress
+    const takeSlot = tenantSlots("statements", SQL_AT_ONCE_MAX)
 
     return handlers
       .handleRaw(
@@ -81,6 +85,7 @@ export const layerSqlHandlers = HttpApiBuilder.group(
           const { format: given, query: sql } = yield* refusable(() => readStatement(bytes))
           const format = given ?? formatOf(yield* negotiated(request, sqlTypes, "rows come"))
           const { deduplicate } = yield* readableView(projection, tenantId)
+          yield* takeSlot(tenantId)
           const answer = yield* store
             .answer({ tenantId, sql, format }, deduplicate)
             .pipe(Effect.catchTag("SqlRefused", ({ message }) => invalid("query", message)))

@@ -303,10 +303,9 @@ const sqlOf = (world: World) =>
   Layer.mock(SqlStore, {
     answer: (question) => {
       if (world.storeDown) return Effect.fail(unreachable("sql"))
+      const answer = JSON.stringify({ meta: [], data: [{ ...question }], rows: 1 })
       return question.sql.startsWith("SELECT")
-        ? Effect.succeed(
-            Buffer.from(JSON.stringify({ meta: [], data: [{ ...question }], rows: 1 }))
-          )
+        ? Effect.delay(Effect.succeed(Buffer.from(answer)), world.scanMs)
         : Effect.fail(new SqlRefused({ message: "only SELECT can be asked" }))
     }
   })
