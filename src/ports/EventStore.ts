@@ -104,6 +104,35 @@ export interface Stats {
   readonly total: number
 }
 
+/** What matching events are counted by, each for itself. */
+export interface FacetsQuery {
+  readonly tenantId: string
+  readonly filter: EventFilter
+  readonly fields: ReadonlyArray<EventDimension>
+  /** Of metadata, without its prefix. */
+  readonly paths: ReadonlyArray<string>
+  /** Values of each at most. */
+  readonly limit: number
+}
+
+/** The values of one field. */
+export interface Facet {
+  /** Name of the field, or `metadata.` and the path. */
+  readonly field: string
+  /** The values that most events have; an event with a list has each of its values once. */
+  readonly groups: ReadonlyArray<{ readonly key: string; readonly count: number }>
+  /** Different values. */
+  readonly values: number
+  /** Events without one. */
+  readonly missing: number
+}
+
+export interface Facets {
+  /** In the order of the query, fields first. */
+  readonly facets: ReadonlyArray<Facet>
+  readonly total: number
+}
+
 /** One event that was asked for. */
 export interface FoundEvent {
   readonly sequenceNumber: number
@@ -215,6 +244,7 @@ export class EventStore extends Context.Service<
       query: StatsQuery,
       deduplicate: boolean
     ): Effect.Effect<Stats, StatsTooLarge | StoreUnavailable>
+    facets(query: FacetsQuery, deduplicate: boolean): StoreResult<Facets>
     receipt(tenantId: string, receiptId: string): StoreResult<string | undefined>
 
     /** The sequences that cover every event whose timestamp is in [from, to], or undefined. */

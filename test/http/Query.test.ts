@@ -25,6 +25,47 @@ const numbers = (answer: Answer): Array<number> =>
 const range = (from: number, to: number): Array<number> =>
   Array.from({ length: Math.abs(to - from) + 1 }, (_, n) => (to > from ? from + n : from - n))
 
+describe("facets", () => {
+  let api: TestApi
+  beforeAll(async () => {
+    api = await TestApi.start()
+  })
+  afterAll(() => api.stop())
+
+  const facets = (query: string) => api.call(`/v1/events/facets?${query}`, { key: READ_KEY })
+
+  it("are those of four fields, unless others are named", async () => {
+    const { body, status } = await facets("")
+    assert.strictEqual(status, 200)
+    assert.deepStrictEqual(
+      body.facets.map(({ field }: { field: string }) => field),
+      ["action", "actor_type", "resource_type", "outcome"]
+    )
+    const asked = await facets("fields=metadata.a.b,outcome&limit=1&action=document.read")
+    assert.deepStrictEqual(
+      asked.body.facets.map(({ field }: { field: string }) => field),
+      ["outcome", "metadata.a.b"]
+    )
+  })
+
+  it("refuse what is no field", async () => {
+    const wrong = [
+      "fields=nothing",
+      "fields=action,",
+      "fields=metadata.",
+      "fields=action,action",
+      `fields=metadata.${"a.".repeat(40)}b`,
+      `fields=${Array.from({ length: 11 }, (_, n) => `metadata.m${n}`).join(",")}`,
+      "fields=",
+      "limit=0&fields=action"
+    ]
+    for (const query of wrong) {
+      const { body, status } = await facets(query)
+      assert.deepStrictEqual([status, body.error.code], [400, "invalid_request"], query)
+    }
+  })
+})
+
 describe("reading back", () => {
   let api: TestApi
   let absolute: TestApi

@@ -189,6 +189,7 @@ const compareReads = async (
   const { body: stats } = await api.call(
     `/v1/events/stats?${query}&group_by=${dimension}&limit=1000`
   )
+  const facet = dimension.endsWith("_type") ? dimension : "action"
   const chosen = ascending.map((sequence) => events[sequence - 1]!)
   assert.strictEqual(stats.total, expected.length, `statistics of ${where}`)
   assert.deepStrictEqual(
@@ -196,6 +197,17 @@ const compareReads = async (
     countedBy(chosen, dimension),
     `${dimension} of ${where}`
   )
+  if (!expression.some(([name]) => name === "limit")) {
+    const { body } = await api.call(`/v1/events/facets?${query}&fields=outcome,${facet}&limit=100`)
+    assert.strictEqual(body.total, expected.length, `facets of ${where}`)
+    for (const { field, groups } of body.facets) {
+      assert.deepStrictEqual(
+        new Map(groups.map(({ count, key }: Json) => [key, count])),
+        countedBy(chosen, field),
+        `facet ${field} of ${where}`
+      )
+    }
+  }
   if (isPacked) {
     assert.deepStrictEqual(await packedSequences(api, query), ascending, `pack of ${where}`)
   }

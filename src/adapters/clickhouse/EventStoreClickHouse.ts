@@ -8,6 +8,7 @@ import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import { StoreClient } from "./client/StoreClient.ts"
 import { CopyGuard } from "./events/CopyGuard.ts"
 import { makeEraseAgain, makeEraseDetails, makePurgeErased } from "./events/EventErasure.ts"
+import { makeFacets } from "./events/EventFacets.ts"
 import { makeInsertEvents, UsesFastSplit } from "./events/EventInsert.ts"
 import {
   makeById,
@@ -95,6 +96,7 @@ export const layerClickHouse: Layer.Layer<EventStore, never, ClickHouseConnectio
       byId: makeById(store),
       lastEvents: makeLastEvents(store),
       stats: guarded("stats", makeStats(store)),
+      facets: guarded("facets", makeFacets(store)),
       receipt: makeReceipt(store),
       sequenceSpan: makeSequenceSpan(store),
       rows: makeRows(store),

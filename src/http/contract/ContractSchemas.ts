@@ -263,6 +263,41 @@ export const Stats = Schema.Struct({
   examples: [{ groups: [{ key: "document.read", count: 41 }], other: 1, total: 42 }]
 })
 
+const Facet = Schema.Struct({
+  field: Schema.String.annotate({ description: "The field, or `metadata.` and the path." }),
+  groups: Schema.Array(Schema.Struct({ key: Schema.String, count: Count })).annotate({
+    description:
+      "The values that most events have, by count. An event with a list in metadata has each value in "
+      + "it once. A filter by the value finds so many events."
+  }),
+  values: Count.annotate({ description: "Different values, those beyond `limit` among them." }),
+  missing: Count.annotate({ description: "Events without a value." })
+})
+
+export const Facets = Schema.Struct({
+  facets: Schema.Array(Facet),
+  total: Count
+}).annotate({
+  identifier: "EventFacets",
+  description: "The values that matching events have, field by field.",
+  examples: [
+    {
+      facets: [
+        {
+          field: "outcome",
+          groups: [
+            { key: "success", count: 41 },
+            { key: "failure", count: 1 }
+          ],
+          values: 2,
+          missing: 0
+        }
+      ],
+      total: 42
+    }
+  ]
+})
+
 export const Chain = Schema.Struct({
   scheme: Scheme,
   tenant_id: Schema.String,

@@ -2,13 +2,17 @@
  * The routes that read events back: list, one event, statistics. Says nothing of how they are
  * served.
  */
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { defined } from "../../domain/Defined.ts"
-import { eventDimensions } from "../../domain/events/EventFields.ts"
+import { type EventDimension, eventDimensions } from "../../domain/events/EventFields.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
+import {
+  METADATA_PATH_SEGMENTS_MAX,
+  metadataPathSegments
+} from "../../domain/events/MetadataPath.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
-import { EventList, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
+import { EventList, Facets, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import { invalid } from "../messages/ApiError.ts"
@@ -24,6 +28,8 @@ import {
   choiceParameter,
   type GivenCondition,
   integerParameter,
+  METADATA_PREFIX,
+  type Parameter,
   refuseInverted,
   type ValuesOf
 } from "../messages/QueryParameters.ts"
@@ -109,6 +115,63 @@ const statsParameters = {
   })
 }
 
+/** Fields of the facets, unless asked otherwise and at most. */
+const FACETS_MAX = 10
+const FACET_LIMIT_DEFAULT = 10
+const FACET_LIMIT_MAX = 100
+
+/** Fields that facets count by, as the parameter names them. */
+interface FacetFields {
+  readonly fields: ReadonlyArray<EventDimension>
+  readonly paths: ReadonlyArray<string>
+}
+
+const FACETS_DEFAULT: FacetFields = {
+  fields: ["action", "actor_type", "resource_type", "outcome"],
+  paths: []
+}
+
+const isDimension = (name: string): name is EventDimension =>
+  (eventDimensions as ReadonlyArray<string>).includes(name)
+
+const facetFields: Parameter<FacetFields> = {
+  description:
+    `What is counted, with commas in between: ${eventDimensions.join(", ")}, or \`metadata.\` and a `
+    + `path; at most ${FACETS_MAX}. ${FACETS_DEFAULT.fields.join(", ")} by default.`,
+  schema: { type: "string", default: FACETS_DEFAULT.fields.join(",") },
+  example: "action,metadata.region",
+  parse: (text) => {
+    const names = text.split(",")
+    const isKnown = (name: string) =>
+      isDimension(name) || (name.startsWith(METADATA_PREFIX) && name !== METADATA_PREFIX)
+    const unknown = names.find((name) => !isKnown(name))
+    if (unknown !== undefined) {
+      const known = [...eventDimensions, `${METADATA_PREFIX}<path>`].join(", ")
+      return Result.fail(`knows no ${JSON.stringify(unknown)}; there are ${known}`)
+    }
+    if (new Set(names).size < names.length) return Result.fail("names a field twice")
+    if (names.length > FACETS_MAX) return Result.fail(`names more than ${FACETS_MAX} fields`)
+    const paths = names
+      .filter((name) => !isDimension(name))
+      .map((name) => name.slice(METADATA_PREFIX.length))
+    const isDeep = (path: string) => metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX
+    return paths.some(isDeep)
+      ? Result.fail(`has a path of more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
+      : Result.succeed({ fields: names.filter(isDimension), paths })
+  }
+}
+
+const facetParameters = {
+  ...filterParameters,
+  fields: facetFields,
+  limit: integerParameter({
+    minimum: 1,
+    maximum: FACET_LIMIT_MAX,
+    default: FACET_LIMIT_DEFAULT,
+    description: "Values of each field at most."
+  })
+}
+
 /** Query of the routes of one event. */
 export const eventParameters = {
   sequence_number: integerParameter({
@@ -171,6 +234,27 @@ const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
   operation({ scopes: ["read"], summary: "Count events", description: "The filters of the list." })
 )
 
+const getFacets = HttpApiEndpoint.get("getEventFacets", "/v1/events/facets", {
+  query: queryOf(facetParameters, {
+    conditions: conditionParameters,
+    read: ({ fields = FACETS_DEFAULT, limit, ...values }, conditions) => ({
+      filter: toFilter(values, conditions),
+      ...fields,
+      limit: limit ?? FACET_LIMIT_DEFAULT
+    })
+  }),
+  success: Facets,
+  error: errorsOf("object", 400, 401, 403, 503)
+}).pipe(
+  operation({
+    scopes: ["read"],
+    summary: "Values of events",
+    description:
+      "How often which values occur among the events that the filters of the list match: what to "
+      + "narrow down by next."
+  })
+)
+
 const getEvent = HttpApiEndpoint.get("getEvent", "/v1/events/:id", {
   params: eventId,
   query: queryOf(eventParameters),
@@ -183,13 +267,13 @@ const getEvent = HttpApiEndpoint.get("getEvent", "/v1/events/:id", {
     description:
       "Past the window in which duplicates are found, two events may have one id: the one "
       + "with the lowest sequence number is shown unless `sequence_number` picks another. The ids "
-      + "`batch`, `stats` and `stream` are names of routes: read such an event with "
+      + "`batch`, `facets`, `stats` and `stream` are names of routes: read such an event with "
       + "`GET /v1/events?id=`."
   })
 )
 
 /** The routes of the tag Query. */
 export class QueryApi extends HttpApiGroup.make("Query")
-  .add(listEvents, getStats, getEvent)
+  .add(listEvents, getStats, getFacets, getEvent)
   .middleware(Authorization)
   .annotateMerge(OpenApi.annotations({ description: "Reading events back." })) {}

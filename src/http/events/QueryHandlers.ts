@@ -153,6 +153,14 @@ export const layerQueryHandlers = HttpApiBuilder.group(
         })
       )
       .handle(
+        "getEventFacets",
+        Effect.fnUntraced(function* ({ query }) {
+          const { tenantId } = yield* CurrentPrincipal
+          const { deduplicate } = yield* readableView(projection, tenantId)
+          return yield* store.facets({ tenantId, ...query }, deduplicate)
+        })
+      )
+      .handle(
         "getEvent",
         Effect.fnUntraced(function* ({ params: { id }, query }) {
           const { tenantId } = yield* CurrentPrincipal

@@ -134,6 +134,27 @@ const elementHolds = (question: Exclude<Question, { readonly is: string }>, bind
   return `match(element, '^-?[0-9]') AND ${number} ${question.sign} ${wanted}`
 }
 
+/** The text of an element by which a filter finds it: a string as it is, the rest as JSON. */
+const elementText = `if(startsWith(element, '"'), JSONExtractString(concat('[', element, ']'), 1), element)`
+
+/**
+ * The texts of the values at the path, those of a list each once, for the rows that meet the condition:
+ * that there is a value.
+ */
+export const metadataTexts = (
+  path: string,
+  bind: Parameters,
+  marks: Marks
+): { readonly condition: string; readonly expression: string } => {
+  const found = firstFound(path, bind)
+  if (found === undefined) return { condition: "false", expression: "[]::Array(String)" }
+  const values = `arrayMap(text -> if(startsWith(text, '['), ${elements}, [text]), [${found}])`
+  return {
+    condition: `${keyHeld(path, bind)} AND ${marks.unless()} AND ${found} != ''`,
+    expression: `arrayDistinct(arrayMap(element -> ${elementText}, arrayFlatten(${values})))`
+  }
+}
+
 /** The condition that a value at the path, or an element of a list there, answers the question. */
 export const metadataHolds = (
   path: string,

@@ -35,7 +35,7 @@ import {
 } from "../../../../src/ports/TopicRows.ts"
 import { runs } from "../../../support/Runs.ts"
 import { Chain } from "../../../verify/support/Chains.ts"
-import { anyEvents, anyFilter, anyWhere } from "./Generators.ts"
+import { anyEvents, anyFilter, anyPath, anyWhere } from "./Generators.ts"
 import { hostileTexts } from "./HostileTexts.ts"
 import {
   bodyOf,
@@ -423,6 +423,72 @@ export const storeContract = <E>(
           )
         )
       })
+    )
+
+    it.effect(
+      "counts the values of fields as filters by them find them, in rows of both forms",
+      () =>
+        Effect.gen(function* () {
+          const [samples = []] = fc.sample(anyEvents, 1)
+          const tenants = ["facets-columns", "facets-bytes"] as const
+          const chains = tenants.map((tenant) =>
+            samples.map((sample, index) => storedEvent(tenant, index + 1, sample))
+          )
+          yield* stored(chains[0]!, 43)
+          yield* keptAsBytes(chains[1]!, 44)
+          const context = yield* Effect.context<EventStore>()
+          const fields = ["action", "actor_id", "outcome", "resource_type"] as const
+          const law = Effect.fnUntraced(function* (filter: EventFilter, path: string) {
+            for (const [at, tenantId] of tenants.entries()) {
+              const query = { tenantId, filter, fields, paths: [path], limit: 1_000 }
+              const { facets, total } = yield* EventStore.use((store) => store.facets(query, false))
+              const expected = chains[at]!.filter((event) => matches(filter, event))
+              assert.strictEqual(total, expected.length)
+              const [byAction, byActor, byOutcome, byType, byPath] = facets
+              const counted = (of: (event: AuditEvent) => string) =>
+                new Map([...Map.groupBy(expected, of)].map(([key, events]) => [key, events.length]))
+              const shown = (facet = byAction) =>
+                new Map(facet!.groups.map(({ count, key }) => [key, count]))
+              assert.deepStrictEqual(
+                shown(byAction),
+                counted(({ action }) => action)
+              )
+              assert.deepStrictEqual(
+                shown(byActor),
+                counted(({ actor }) => actor.id)
+              )
+              assert.deepStrictEqual(
+                shown(byOutcome),
+                counted(({ outcome }) => outcome)
+              )
+              assert.deepStrictEqual(
+                shown(byType),
+                counted(({ resource }) => resource.type)
+              )
+              const having = expected.filter((event) =>
+                matches(
+                  { ...emptyFilter, where: printWhere({ metadata: path, exists: true }) },
+                  event
+                )
+              )
+              assert.strictEqual(byPath!.missing, total - having.length, path)
+              for (const { count, key } of byPath!.groups) {
+                if (key.startsWith("{")) continue
+                const one = { ...emptyFilter, metadata: [{ path, value: key }] }
+                const found = expected.filter((event) => matches(one, event)).length
+                assert.strictEqual(count, found, `${path} is ${JSON.stringify(key)}`)
+              }
+            }
+          })
+          yield* Effect.promise(() =>
+            fc.assert(
+              fc.asyncProperty(anyFilter, anyPath, (filter, path) =>
+                Effect.runPromiseWith(context)(law(filter, path))
+              ),
+              { numRuns: runs(filters) }
+            )
+          )
+        })
     )
 
     it.effect("finds every number by its RFC 8785 text, and no other", () =>

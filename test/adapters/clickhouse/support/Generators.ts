@@ -118,10 +118,13 @@ const value = fc.oneof(
   fc.constantFrom(...texts, ...parts)
 )
 
+/** A path of metadata. */
+export const anyPath = path.filter((one) => one !== "")
+
 /** Expressions of `where`; an empty path names nothing. */
 export const anyWhere = expressionOver({
   text: fc.oneof(text, fc.constantFrom(...parts)),
-  path: path.filter((one) => one !== ""),
+  path: anyPath,
   number,
   time: fc.nat({ max: 220 }).map((index) => timeAt(index))
 })
