@@ -107,6 +107,11 @@ interface Delivery<E extends LiveMessage, Failure> {
   ) => Effect.Effect<Stream.Stream<Uint8Array, unknown>, Failure>
 }
 
+const replayEnded = (failure: unknown, tenant: string, stream: string): Effect.Effect<void> =>
+  Effect.logWarning("a resumed live stream ended before what it missed was read").pipe(
+    Effect.annotateLogs({ reason: String(failure), tenant, stream })
+  )
+
 /**
  * Fix the start point, then deliver what follows it, as ready SSE bytes. The stream ends when the
  * subscriber is too slow, the key is revoked or the process stops.
@@ -143,6 +148,6 @@ export const openStream = Effect.fnUntraced(function* <E extends LiveMessage, Fa
     Stream.concat(missed),
     Stream.concat(live),
     // A replay that can't go on ends the stream: the client resumes after `retry:`.
-    Stream.catch(() => Stream.empty)
+    Stream.catch((failure) => Stream.drain(Stream.fromEffect(replayEnded(failure, tenantId, stream))))
   )
 })
