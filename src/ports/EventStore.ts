@@ -3,7 +3,7 @@
  * The store is a view that can be dropped and rebuilt; it never decides anything.
  */
 import { Context, type Effect, Schema, type Stream } from "effect"
-import type { EventDimension } from "../domain/events/EventFields.ts"
+import type { CountedBy, EventDimension } from "../domain/events/EventFields.ts"
 import type { EventFilter } from "../domain/events/EventFilter.ts"
 
 /** The store can't be reached, refuses to work, or stored less than it was given. */
@@ -85,22 +85,56 @@ export interface KeysetPages {
   readonly last: number | undefined
 }
 
+/** Widths of the buckets of statistics, in UTC; weeks begin on Mondays. */
+export const statsIntervals = ["minute", "hour", "day", "week", "month"] as const
+
 export interface StatsQuery {
   readonly tenantId: string
   readonly filter: EventFilter
-  readonly groupBy: EventDimension
-  readonly interval?: "minute" | "hour" | "day"
+  /** One or more, each once; an event with a list in metadata counts in the group of each value. */
+  readonly groupBy: ReadonlyArray<CountedBy>
+  readonly interval?: (typeof statsIntervals)[number]
+  /** Path of metadata, without its prefix, whose numbers are summed up. */
+  readonly measure?: string
   readonly limit: number
 }
 
+/**
+ * What numbers amount to; one that is beyond a double is null. Percentiles lie between the two
+ * nearest numbers in proportion, as those of PERCENTILE.INC.
+ */
+export interface Numbers {
+  readonly count: number
+  readonly sum: number | null
+  readonly min: number | null
+  readonly max: number | null
+  readonly p50: number | null
+  readonly p90: number | null
+  readonly p95: number | null
+  readonly p99: number | null
+}
+
+/** Events with the same keys, in the order of `groupBy`. */
+export interface StatsGroup {
+  readonly keys: ReadonlyArray<string>
+  readonly count: number
+  /** With a measure, if the group has numbers. */
+  readonly numbers?: Numbers
+}
+
+export interface StatsBucket extends StatsGroup {
+  readonly start: string
+}
+
 export interface Stats {
-  readonly groups: ReadonlyArray<{ readonly key: string; readonly count: number }>
+  readonly groups: ReadonlyArray<StatsGroup>
+  /** Events counted in the groups that are not shown. */
   readonly other: number
-  readonly buckets?: ReadonlyArray<{
-    readonly start: string
-    readonly key: string
-    readonly count: number
-  }>
+  readonly buckets?: ReadonlyArray<StatsBucket>
+  /** Events without a value that they could be grouped by. */
+  readonly missing: number
+  /** Of all matching events; with a measure, if there are any. */
+  readonly numbers?: Numbers
   readonly total: number
 }
 

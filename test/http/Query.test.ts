@@ -380,6 +380,7 @@ describe("reading back", () => {
     assert.deepStrictEqual(answer.body, {
       groups: [{ key: "document.read", count: 1 }],
       other: 0,
+      missing: 0,
       total: 1
     })
   })

@@ -148,6 +148,8 @@ export const openStream = Effect.fnUntraced(function* <E extends LiveMessage, Fa
     Stream.concat(missed),
     Stream.concat(live),
     // A replay that can't go on ends the stream: the client resumes after `retry:`.
-    Stream.catch((failure) => Stream.drain(Stream.fromEffect(replayEnded(failure, tenantId, stream))))
+    Stream.catch((failure) =>
+      Stream.drain(Stream.fromEffect(replayEnded(failure, tenantId, stream)))
+    )
   )
 })

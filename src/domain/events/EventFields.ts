@@ -107,6 +107,9 @@ export type ExactConditions = {
 /** Names of the fields that statistics count by. */
 export type EventDimension = Extract<Field, { readonly isDimension: true }>["name"]
 
+/** What events are counted by: a field, or the values at a path of metadata. */
+export type CountedBy = EventDimension | `metadata.${string}`
+
 export const filterFields: ReadonlyArray<FilterField> = eventFields.filter(
   (field) => "filter" in field
 )
@@ -114,6 +117,9 @@ export const filterFields: ReadonlyArray<FilterField> = eventFields.filter(
 export const eventDimensions: ReadonlyArray<EventDimension> = eventFields
   .filter((field) => "isDimension" in field)
   .map(({ name }) => name)
+
+export const isEventDimension = (name: string): name is EventDimension =>
+  (eventDimensions as ReadonlyArray<string>).includes(name)
 
 /** The member of an event that a field names; undefined if the event lacks it. */
 export const memberAt = (event: AuditEvent, path: EventField["path"]): unknown => {

@@ -6,6 +6,9 @@ import { canonicalize } from "../json/CanonicalJson.ts"
 import { isObject } from "../json/Json.ts"
 import type { JsonObject, JsonValue } from "../json/StrictJson.ts"
 
+/** Before a path, where it stands among the names of fields. */
+export const METADATA_PREFIX = "metadata."
+
 /** Segments that a metadata path may have: with n of them 2^(n-1) places have to be looked at. */
 export const METADATA_PATH_SEGMENTS_MAX = 6
 

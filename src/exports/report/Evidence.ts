@@ -130,7 +130,7 @@ const readerOf = (
 ) => {
   const stats = (groupBy: EventDimension, limit: number, narrowed = filter) =>
     store
-      .stats({ tenantId, filter: narrowed, groupBy, limit }, deduplicate)
+      .stats({ tenantId, filter: narrowed, groupBy: [groupBy], limit }, deduplicate)
       .pipe(Effect.catchTag("StatsTooLarge", Effect.die))
   const page = (
     query: Pick<EventPageQuery, "order" | "offset" | "limit">,
@@ -144,10 +144,10 @@ const readerOf = (
       }))
     )
   const days = store
-    .stats({ tenantId, filter, groupBy: "outcome", interval: "day", limit: 3 }, deduplicate)
+    .stats({ tenantId, filter, groupBy: ["outcome"], interval: "day", limit: 3 }, deduplicate)
     .pipe(
       Effect.map(({ buckets = [] }) =>
-        buckets.map(({ count, key, start }): DayCount => ({ start, outcome: key, count }))
+        buckets.map(({ count, keys, start }): DayCount => ({ start, outcome: keys[0]!, count }))
       ),
       Effect.catchTag("StatsTooLarge", () => Effect.succeed(undefined))
     )
@@ -250,7 +250,10 @@ const tracesOf = Effect.fnUntraced(function* ({ traces }: EvidenceRequest) {
   return survey.result(areAll && areAllSpans)
 })
 
-const groupsOf = ({ groups, other }: Stats): Groups => ({ groups, other })
+const groupsOf = ({ groups, other }: Stats): Groups => ({
+  groups: groups.map(({ count, keys }) => ({ key: keys[0]!, count })),
+  other
+})
 
 /** What one report says, and no more of it than its pages show. */
 export const collectEvidence = Effect.fn("Evidence.collect")(function* (request: EvidenceRequest) {

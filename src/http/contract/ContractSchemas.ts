@@ -246,21 +246,53 @@ export const Receipt = Schema.Struct({
   ]
 })
 
+const Amount = Schema.NullOr(Schema.Finite)
+
+const Numbers = Schema.Struct({
+  count: Count,
+  sum: Amount,
+  min: Amount,
+  max: Amount,
+  p50: Amount,
+  p90: Amount,
+  p95: Amount,
+  p99: Amount
+}).annotate({
+  identifier: "EventNumbers",
+  description:
+    "What the numbers at the path of `measure` amount to; null for what no double holds. A percentile "
+    + "between two numbers lies between them in proportion, as that of PERCENTILE.INC."
+})
+
+const statsGroup = {
+  key: Schema.String.annotate({ description: "The value of the first field." }),
+  keys: optional(
+    Schema.Array(Schema.String).annotate({ description: "By two fields: the value of each." })
+  ),
+  count: Count,
+  numbers: optional(Numbers)
+}
+
 export const Stats = Schema.Struct({
-  groups: Schema.Array(Schema.Struct({ key: Schema.String, count: Count })).annotate({
-    description: "The largest groups, by count."
+  groups: Schema.Array(Schema.Struct(statsGroup)).annotate({
+    description:
+      "The largest groups, by count. An event with a list in metadata is in the group of each value."
   }),
   other: Count.annotate({ description: "Events in groups beyond `limit`." }),
   buckets: optional(
-    Schema.Array(Schema.Struct({ start: Timestamp, key: Schema.String, count: Count })).annotate({
+    Schema.Array(Schema.Struct({ start: Timestamp, ...statsGroup })).annotate({
       description: "Only with `interval`; ascending, without empty ones."
     })
   ),
+  missing: Count.annotate({
+    description: "Events without a value at a path of metadata that they are grouped by."
+  }),
+  numbers: optional(Numbers.annotate({ description: "Of all matching events, with `measure`." })),
   total: Count
 }).annotate({
   identifier: "EventStats",
-  description: "Events counted by one of their fields.",
-  examples: [{ groups: [{ key: "document.read", count: 41 }], other: 1, total: 42 }]
+  description: "Events counted by their fields.",
+  examples: [{ groups: [{ key: "document.read", count: 41 }], other: 1, missing: 0, total: 42 }]
 })
 
 const Facet = Schema.Struct({

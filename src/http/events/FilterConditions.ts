@@ -7,6 +7,7 @@ import { Result } from "effect"
 import { readValues, type ValueText } from "../../domain/events/ConditionText.ts"
 import { filterFields } from "../../domain/events/EventFields.ts"
 import type { EventFilter, MetadataCondition } from "../../domain/events/EventFilter.ts"
+import { METADATA_PREFIX } from "../../domain/events/MetadataPath.ts"
 import { askedOf, combined } from "../../domain/events/where/Asked.ts"
 import {
   type Condition,
@@ -20,7 +21,6 @@ import { invalid } from "../messages/ApiError.ts"
 import {
   type GivenCondition,
   METADATA_CONDITIONS_MAX,
-  METADATA_PREFIX,
   metadataPath
 } from "../messages/QueryParameters.ts"
 

@@ -5,12 +5,18 @@
 import { Result, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { defined } from "../../domain/Defined.ts"
-import { type EventDimension, eventDimensions } from "../../domain/events/EventFields.ts"
+import {
+  type CountedBy,
+  eventDimensions,
+  isEventDimension
+} from "../../domain/events/EventFields.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import {
   METADATA_PATH_SEGMENTS_MAX,
+  METADATA_PREFIX,
   metadataPathSegments
 } from "../../domain/events/MetadataPath.ts"
+import { statsIntervals } from "../../ports/EventStore.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
 import { EventList, Facets, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
@@ -28,7 +34,6 @@ import {
   choiceParameter,
   type GivenCondition,
   integerParameter,
-  METADATA_PREFIX,
   type Parameter,
   refuseInverted,
   type ValuesOf
@@ -98,15 +103,74 @@ const listRequest = (
   }
 }
 
+const isCountedBy = (name: string): name is CountedBy =>
+  isEventDimension(name) || (name.startsWith(METADATA_PREFIX) && name !== METADATA_PREFIX)
+
+const isTooDeep = (path: string) => metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX
+
+/** Names of fields and paths of metadata, with commas in between. */
+const countedBy = (options: {
+  readonly description: string
+  readonly default: string
+  readonly example: string
+  readonly most: number
+}): Parameter<ReadonlyArray<CountedBy>> => ({
+  description:
+    `${options.description}, with commas in between: ${eventDimensions.join(", ")}, or `
+    + `\`${METADATA_PREFIX}\` and a path; at most ${options.most}.`,
+  schema: { type: "string", minLength: 1, default: options.default },
+  example: options.example,
+  parse: (text) => {
+    const names = text.split(",")
+    const unknown = names.find((name) => !isCountedBy(name))
+    if (unknown !== undefined) {
+      const known = [...eventDimensions, `${METADATA_PREFIX}<path>`].join(", ")
+      return Result.fail(`knows no ${JSON.stringify(unknown)}; there are ${known}`)
+    }
+    if (new Set(names).size < names.length) return Result.fail("names a field twice")
+    if (names.length > options.most) return Result.fail(`names more than ${options.most} fields`)
+    const known = names.filter(isCountedBy)
+    return known.some((name) => !isEventDimension(name) && isTooDeep(pathOf(name)))
+      ? Result.fail(`has a path of more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
+      : Result.succeed(known)
+  }
+})
+
+const pathOf = (name: string): string => name.slice(METADATA_PREFIX.length)
+
+/** Fields that statistics are grouped by at most. */
+const STATS_FIELDS_MAX = 2
+
+const measure: Parameter<string> = {
+  description:
+    "`metadata.` and a path: the numbers there are summed up too, for each group and in all, with "
+    + "their least, their greatest and percentiles. Numbers in a list count each.",
+  schema: { type: "string", pattern: "^metadata[.].+" },
+  example: "metadata.amount",
+  parse: (text) => {
+    const path = pathOf(text)
+    if (!text.startsWith(METADATA_PREFIX) || path === "") {
+      return Result.fail(`must be ${METADATA_PREFIX} and a path, as in metadata.amount`)
+    }
+    return isTooDeep(path)
+      ? Result.fail(`has more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
+      : Result.succeed(path)
+  }
+}
+
 const statsParameters = {
   ...filterParameters,
-  group_by: choiceParameter(eventDimensions, {
+  group_by: countedBy({
+    description: "What the events are counted by",
     default: "action",
-    description: "What the events are counted by."
+    example: "action,outcome",
+    most: STATS_FIELDS_MAX
   }),
-  interval: choiceParameter(["minute", "hour", "day"], {
-    description: "Count per interval of `timestamp`, in UTC, as well."
+  interval: choiceParameter(statsIntervals, {
+    description:
+      "Count per interval of `timestamp`, in UTC, as well; weeks begin on Mondays, months on their first."
   }),
+  measure,
   limit: integerParameter({
     minimum: 1,
     maximum: STATS_LIMIT_MAX,
@@ -120,50 +184,15 @@ const FACETS_MAX = 10
 const FACET_LIMIT_DEFAULT = 10
 const FACET_LIMIT_MAX = 100
 
-/** Fields that facets count by, as the parameter names them. */
-interface FacetFields {
-  readonly fields: ReadonlyArray<EventDimension>
-  readonly paths: ReadonlyArray<string>
-}
-
-const FACETS_DEFAULT: FacetFields = {
-  fields: ["action", "actor_type", "resource_type", "outcome"],
-  paths: []
-}
-
-const isDimension = (name: string): name is EventDimension =>
-  (eventDimensions as ReadonlyArray<string>).includes(name)
-
-const facetFields: Parameter<FacetFields> = {
-  description:
-    `What is counted, with commas in between: ${eventDimensions.join(", ")}, or \`metadata.\` and a `
-    + `path; at most ${FACETS_MAX}. ${FACETS_DEFAULT.fields.join(", ")} by default.`,
-  schema: { type: "string", default: FACETS_DEFAULT.fields.join(",") },
-  example: "action,metadata.region",
-  parse: (text) => {
-    const names = text.split(",")
-    const isKnown = (name: string) =>
-      isDimension(name) || (name.startsWith(METADATA_PREFIX) && name !== METADATA_PREFIX)
-    const unknown = names.find((name) => !isKnown(name))
-    if (unknown !== undefined) {
-      const known = [...eventDimensions, `${METADATA_PREFIX}<path>`].join(", ")
-      return Result.fail(`knows no ${JSON.stringify(unknown)}; there are ${known}`)
-    }
-    if (new Set(names).size < names.length) return Result.fail("names a field twice")
-    if (names.length > FACETS_MAX) return Result.fail(`names more than ${FACETS_MAX} fields`)
-    const paths = names
-      .filter((name) => !isDimension(name))
-      .map((name) => name.slice(METADATA_PREFIX.length))
-    const isDeep = (path: string) => metadataPathSegments(path).length > METADATA_PATH_SEGMENTS_MAX
-    return paths.some(isDeep)
-      ? Result.fail(`has a path of more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
-      : Result.succeed({ fields: names.filter(isDimension), paths })
-  }
-}
-
+const FACETS_DEFAULT = ["action", "actor_type", "resource_type", "outcome"] as const
 const facetParameters = {
   ...filterParameters,
-  fields: facetFields,
+  fields: countedBy({
+    description: "What is counted",
+    default: FACETS_DEFAULT.join(","),
+    example: "action,metadata.region",
+    most: FACETS_MAX
+  }),
   limit: integerParameter({
     minimum: 1,
     maximum: FACET_LIMIT_MAX,
@@ -221,17 +250,23 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
 const getStats = HttpApiEndpoint.get("getEventStats", "/v1/events/stats", {
   query: queryOf(statsParameters, {
     conditions: conditionParameters,
-    read: ({ group_by, interval, limit, ...values }, conditions) => ({
+    read: ({ group_by, interval, limit, measure, ...values }, conditions) => ({
       filter: toFilter(values, conditions),
-      groupBy: group_by ?? "action",
+      groupBy: group_by ?? (["action"] as const),
       limit: limit ?? STATS_LIMIT_DEFAULT,
-      ...defined({ interval })
+      ...defined({ interval, measure })
     })
   }),
   success: Stats,
   error: errorsOf("object", 400, 401, 403, 503)
 }).pipe(
-  operation({ scopes: ["read"], summary: "Count events", description: "The filters of the list." })
+  operation({
+    scopes: ["read"],
+    summary: "Count events",
+    description:
+      "The filters of the list. Events are counted by one field or by two, and by intervals of time; "
+      + "`measure` sums up numbers in metadata."
+  })
 )
 
 const getFacets = HttpApiEndpoint.get("getEventFacets", "/v1/events/facets", {
@@ -239,7 +274,8 @@ const getFacets = HttpApiEndpoint.get("getEventFacets", "/v1/events/facets", {
     conditions: conditionParameters,
     read: ({ fields = FACETS_DEFAULT, limit, ...values }, conditions) => ({
       filter: toFilter(values, conditions),
-      ...fields,
+      fields: fields.filter(isEventDimension),
+      paths: fields.filter((name) => !isEventDimension(name)).map(pathOf),
       limit: limit ?? FACET_LIMIT_DEFAULT
     })
   }),

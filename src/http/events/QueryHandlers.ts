@@ -15,6 +15,7 @@ import {
   type EventPageQuery,
   EventStore,
   type KeysetPages,
+  type StatsGroup,
   type StoreUnavailable
 } from "../../ports/EventStore.ts"
 import { Api } from "../Api.ts"
@@ -98,6 +99,14 @@ const streamResponse = (
   return HttpServerResponse.stream(transfer(request, bytes, of), { contentType })
 }
 
+/** By two fields, a group has both keys beside the first. */
+const shownGroup = ({ count, keys, numbers }: StatsGroup) => ({
+  key: keys[0],
+  ...(keys.length > 1 ? { keys } : {}),
+  count,
+  ...defined({ numbers })
+})
+
 /** The handlers of QueryApi. */
 export const layerQueryHandlers = HttpApiBuilder.group(
   Api,
@@ -148,8 +157,15 @@ export const layerQueryHandlers = HttpApiBuilder.group(
           const { tenantId } = yield* CurrentPrincipal
           const { deduplicate } = yield* readableView(projection, tenantId)
           const stats = yield* store.stats({ tenantId, ...query }, deduplicate)
-          const { buckets, groups, other, total } = stats
-          return json({ groups, other, buckets, total })
+          const { buckets, groups, missing, numbers, other, total } = stats
+          return json({
+            groups: groups.map(shownGroup),
+            other,
+            buckets: buckets?.map(({ start, ...group }) => ({ start, ...shownGroup(group) })),
+            missing,
+            numbers,
+            total
+          })
         })
       )
       .handle(

@@ -7,6 +7,7 @@ import { defined } from "../../domain/Defined.ts"
 import { type ConditionText, readCondition } from "../../domain/events/ConditionText.ts"
 import {
   METADATA_PATH_SEGMENTS_MAX,
+  METADATA_PREFIX,
   metadataPathSegments
 } from "../../domain/events/MetadataPath.ts"
 import { NO_TIME } from "../../domain/events/where/Asked.ts"
@@ -55,7 +56,6 @@ const CLOCK_PATTERN =
 export const TIME_PATTERN = `${DATE_PATTERN}(${CLOCK_PATTERN})?$|^now$|^(now)?[+-][0-9]{1,6}[smhdw]$`
 /** Conditions on metadata in one request at most. */
 export const METADATA_CONDITIONS_MAX = 16
-export const METADATA_PREFIX = "metadata."
 /** Characters of a client's value that an error message repeats. */
 const QUOTE_LENGTH_MAX = 80
 

@@ -344,8 +344,8 @@ const storeOf = (world: World) =>
         ? Effect.fail(new StatsTooLarge({ bucketsMax: BUCKETS_MAX }))
         : guarded(world, "stats", () => {
             const total = world.matching(tenantId, filter, "asc").length
-            const groups = [{ key: "document.read", count: total }]
-            return { groups: groups.slice(0, limit), other: 0, total }
+            const groups = [{ keys: ["document.read"], count: total }]
+            return { groups: groups.slice(0, limit), other: 0, missing: 0, total }
           }),
     facets: ({ fields, filter, limit, paths, tenantId }) =>
       guarded(world, "facets", () => {

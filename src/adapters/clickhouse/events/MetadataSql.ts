@@ -130,9 +130,12 @@ const elementHolds = (question: Exclude<Question, { readonly is: string }>, bind
     return `startsWith(element, substring(${wanted}, 1, length(${wanted}) - 1))`
   }
   const wanted = `CAST(${bind.string(question.value)} AS Float64)`
-  const number = `JSONExtractFloat(${withFloatDigits("element")})`
-  return `match(element, '^-?[0-9]') AND ${number} ${question.sign} ${wanted}`
+  return `${IS_NUMBER} AND ${ELEMENT_NUMBER} ${question.sign} ${wanted}`
 }
+
+/** The number that an element is; only for those that are one. */
+const ELEMENT_NUMBER = `JSONExtractFloat(${withFloatDigits("element")})`
+const IS_NUMBER = "match(element, '^-?[0-9]')"
 
 /** The text of an element by which a filter finds it: a string as it is, the rest as JSON. */
 const elementText = `if(startsWith(element, '"'), JSONExtractString(concat('[', element, ']'), 1), element)`
@@ -153,6 +156,18 @@ export const metadataTexts = (
     condition: `${keyHeld(path, bind)} AND ${marks.unless()} AND ${found} != ''`,
     expression: `arrayDistinct(arrayMap(element -> ${elementText}, arrayFlatten(${values})))`
   }
+}
+
+/** The numbers at the path, those of a list too, of any row: a list that is empty where there are none. */
+export const metadataNumbers = (path: string, bind: Parameters, marks: Marks): string => {
+  const found = firstFound(path, bind)
+  if (found === undefined) return "[]::Array(Float64)"
+  const has = `${keyHeld(path, bind)} AND ${marks.unless()}`
+  const values = `arrayMap(text -> if(startsWith(text, '['), ${elements}, [text]), [${found}])`
+  return (
+    `arrayMap(element -> ${ELEMENT_NUMBER}, arrayFilter(element -> ${IS_NUMBER},`
+    + ` if(${has}, arrayFlatten(${values}), [])))`
+  )
 }
 
 /** The condition that a value at the path, or an element of a list there, answers the question. */

@@ -140,7 +140,7 @@ const erasureContract = <E>(name: string, connection: Layer.Layer<ClickHouseConn
         }
         const store = yield* EventStore
         const asked = { tenantId: "found", filter: emptyFilter, limit: 10 }
-        const { total } = yield* store.stats({ ...asked, groupBy: "actor_id" }, false)
+        const { total } = yield* store.stats({ ...asked, groupBy: ["actor_id"] }, false)
         assert.strictEqual(total, 3)
       })
     )

@@ -11,7 +11,7 @@ import { layerClickHouse } from "../../../../src/adapters/clickhouse/EventStoreC
 import { columns } from "../../../../src/adapters/clickhouse/events/EventColumns.ts"
 import { storedText } from "../../../../src/adapters/clickhouse/events/EventText.ts"
 import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTopicsClickHouse.ts"
-import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
+import { type AuditEvent, outcomes } from "../../../../src/domain/events/AuditEvent.ts"
 import type { EventDimension } from "../../../../src/domain/events/EventFields.ts"
 import {
   type EventFilter,
@@ -22,9 +22,13 @@ import { faultOf, recompute } from "../../../../src/domain/events/HashChain.ts"
 import type { Expression } from "../../../../src/domain/events/where/Expression.ts"
 import { printWhere } from "../../../../src/domain/events/where/Print.ts"
 import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
+import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
 import {
   type EventPageQuery,
   EventStore,
+  type Numbers,
+  type StatsGroup,
+  type StatsQuery,
   type StoredRow,
   type StoreUnavailable
 } from "../../../../src/ports/EventStore.ts"
@@ -574,6 +578,164 @@ export const storeContract = <E>(
       })
     )
 
+    it.effect("counts by two fields and paths, weeks and months, and sums up numbers", () =>
+      Effect.gen(function* () {
+        const amounts = [
+          ...[12.5, 0, -3, "12", 1e21, 0.1, 7, undefined, null, true, [1, [2, "3"], 40], {}, []],
+          ...[1.2345678901234567e19, 5e-324, 100, 250]
+        ]
+        const regions = ["eu", "us", undefined, ["eu", "us", "eu"], 7, { a: "eu" }, ""]
+        const days = ["1970-01-01", "1970-01-04", "1970-01-05", "2024-02-29", "2025-12-28"]
+        const later = ["2025-12-29", "2026-01-04", "2026-01-31", "2026-02-01", "2261-12-31"]
+        const at = [...days, ...later]
+        const draft = (index: number) => {
+          const amount = amounts[index % amounts.length]
+          const region = regions[index % regions.length]
+          const zone = index % 3 === 0 ? undefined : `zone-${index % 2}`
+          return {
+            action: `a${index % 3}.x`,
+            outcome: outcomes[index % 2]!,
+            timestamp: `${at[index % at.length]}T23:59:59.999999Z`,
+            metadata: JSON.parse(JSON.stringify({ order: { amount }, region, zone })) as JsonObject
+          }
+        }
+        const tenants = ["numbers-columns", "numbers-bytes"] as const
+        const [columns, bytes] = tenants.map((tenant) => chainOf(tenant, 240, (n) => draft(n)))
+        yield* stored(columns!, 45)
+        yield* keptAsBytes(bytes!, 46)
+
+        type Shape = Pick<StatsQuery, "groupBy" | "interval" | "measure">
+        const textOf = (value: unknown) =>
+          typeof value === "string" ? value : JSON.stringify(value)
+        const flat = (value: unknown): Array<unknown> =>
+          Array.isArray(value) ? value.flatMap(flat) : [value]
+        const valuesOf = (event: AuditEvent, field: string): ReadonlyArray<string> => {
+          if (field === "action") return [event.action]
+          if (field === "outcome") return [event.outcome]
+          const value = event.metadata?.[field.slice("metadata.".length)]
+          return value === undefined ? [] : [...new Set(flat(value).map(textOf))]
+        }
+        const startOf = (timestamp: string, interval: "week" | "month"): string => {
+          if (interval === "month") return `${timestamp.slice(0, 7)}-01T00:00:00.000000Z`
+          const day = new Date(`${timestamp.slice(0, 10)}T00:00:00Z`)
+          day.setUTCDate(day.getUTCDate() - ((day.getUTCDay() + 6) % 7))
+          return day.toISOString().replace("Z", "000Z")
+        }
+        const numbersIn = (event: AuditEvent, measure: string): Array<number> =>
+          flat((event.metadata!["order"] as JsonObject)[measure.split(".")[1]!]).filter(
+            (value): value is number => typeof value === "number"
+          )
+        const percentile = (sorted: ReadonlyArray<number>, level: number) => {
+          const place = level * (sorted.length - 1)
+          const low = sorted[Math.floor(place)]!
+          return low + (place % 1) * (sorted[Math.ceil(place)]! - low)
+        }
+        const near = (found: number | null, wanted: number, name: string) =>
+          assert.isAtMost(Math.abs(found! - wanted), Math.abs(wanted) * 1e-9, name)
+        const checkNumbers = (
+          found: Numbers | undefined,
+          measure: string,
+          events: ReadonlyArray<AuditEvent>
+        ) => {
+          const numbers = events.flatMap((event) => numbersIn(event, measure)).sort((a, b) => a - b)
+          assert.strictEqual(found?.count ?? 0, numbers.length)
+          if (found === undefined) return
+          assert.strictEqual(found.min, numbers[0])
+          assert.strictEqual(found.max, numbers.at(-1))
+          near(
+            found.sum,
+            numbers.reduce((sum, value) => sum + value, 0),
+            "sum"
+          )
+          near(found.p50, percentile(numbers, 0.5), "p50")
+          near(found.p90, percentile(numbers, 0.9), "p90")
+          near(found.p95, percentile(numbers, 0.95), "p95")
+          near(found.p99, percentile(numbers, 0.99), "p99")
+        }
+        const combined = (event: AuditEvent, groupBy: ReadonlyArray<string>) =>
+          groupBy.reduce<ReadonlyArray<ReadonlyArray<string>>>(
+            (keys, field) =>
+              keys.flatMap((key) => valuesOf(event, field).map((value) => [...key, value])),
+            [[]]
+          )
+        const law = Effect.fnUntraced(function* (
+          chain: ReadonlyArray<AuditEvent>,
+          filter: EventFilter,
+          shape: Shape
+        ) {
+          const tenantId = chain[0]!.tenant_id
+          const query = { tenantId, filter, limit: 1_000, ...shape }
+          const stats = yield* EventStore.use((store) => store.stats(query, false))
+          const chosen = chain.filter((event) => matches(filter, event))
+          const grouped = (prefix: (event: AuditEvent) => ReadonlyArray<string>) =>
+            Map.groupBy(
+              chosen.flatMap((event) =>
+                combined(event, shape.groupBy).map((keys) => ({
+                  event,
+                  id: JSON.stringify([...prefix(event), ...keys])
+                }))
+              ),
+              ({ id }) => id
+            )
+          const compare = (
+            found: ReadonlyArray<{ readonly id: string; readonly group: StatsGroup }>,
+            expected: ReturnType<typeof grouped>
+          ) => {
+            assert.deepStrictEqual(
+              new Map(found.map(({ group, id }) => [id, group.count])),
+              new Map([...expected].map(([id, events]) => [id, events.length]))
+            )
+            for (const { group, id } of found) {
+              const events = expected.get(id)!.map(({ event }) => event)
+              if (shape.measure === undefined) assert.isUndefined(group.numbers)
+              else checkNumbers(group.numbers, shape.measure, events)
+            }
+          }
+          compare(
+            stats.groups.map((group) => ({ id: JSON.stringify(group.keys), group })),
+            grouped(() => [])
+          )
+          const { interval } = shape
+          if (interval === "week" || interval === "month") {
+            compare(
+              stats.buckets!.map((group) => ({
+                id: JSON.stringify([group.start, ...group.keys]),
+                group
+              })),
+              grouped(({ timestamp }) => [startOf(timestamp, interval)])
+            )
+          }
+          assert.strictEqual(stats.total, chosen.length)
+          assert.strictEqual(stats.other, 0)
+          assert.strictEqual(
+            stats.missing,
+            chosen.filter((event) => combined(event, shape.groupBy).length === 0).length
+          )
+          if (shape.measure !== undefined) checkNumbers(stats.numbers, shape.measure, chosen)
+          const largest = stats.groups.slice(0, 1)
+          const one = yield* EventStore.use((store) => store.stats({ ...query, limit: 1 }, false))
+          assert.deepStrictEqual(one.groups, largest)
+          const all = stats.groups.reduce((sum, { count }) => sum + count, 0)
+          assert.strictEqual(one.other, all - (largest[0]?.count ?? 0))
+        })
+        const shapes: ReadonlyArray<Shape> = [
+          { groupBy: ["action"], interval: "week" },
+          { groupBy: ["action", "outcome"], interval: "month", measure: "order.amount" },
+          { groupBy: ["metadata.region"], interval: "month" },
+          { groupBy: ["metadata.region", "metadata.zone"], interval: "week" },
+          { groupBy: ["outcome", "metadata.region"], measure: "order.amount" },
+          { groupBy: ["action"], measure: "order.nothing" }
+        ]
+        for (const chain of [columns!, bytes!]) {
+          for (const shape of shapes) {
+            yield* law(chain, emptyFilter, shape)
+            yield* law(chain, { ...emptyFilter, fromSequence: 7, outcome: "success" }, shape)
+          }
+          yield* law(chain, { ...emptyFilter, action: "nobody.does" }, shapes[4]!)
+        }
+      })
+    )
+
     it.effect("counts groups and buckets as plain arithmetic does", () =>
       Effect.gen(function* () {
         const store = yield* EventStore
@@ -599,10 +761,10 @@ export const storeContract = <E>(
           for (const interval of ["minute", "hour", "day"] as const) {
             const limit = 2
             const groups = [...Map.groupBy(counted, statisticOf[groupBy])]
-              .map(([key, members]) => ({ key, count: members.length }))
-              .sort((a, b) => b.count - a.count || byBytes(a.key, b.key))
+              .map(([key, members]) => ({ keys: [key], count: members.length }))
+              .sort((a, b) => b.count - a.count || byBytes(a.keys[0]!, b.keys[0]!))
               .slice(0, limit)
-            const shown = new Set(groups.map(({ key }) => key))
+            const shown = new Set(groups.map(({ keys }) => keys[0]!))
             const buckets = [
               ...Map.groupBy(
                 counted.filter((event) => shown.has(statisticOf[groupBy](event))),
@@ -614,21 +776,24 @@ export const storeContract = <E>(
             ]
               .map(([key, members]) => ({
                 start: key.slice(0, 27),
-                key: key.slice(28),
+                keys: [key.slice(28)],
                 count: members.length
               }))
-              .sort((a, b) => byBytes(a.start, b.start) || byBytes(a.key, b.key))
+              .sort((a, b) => byBytes(a.start, b.start) || byBytes(a.keys[0]!, b.keys[0]!))
             const other = groups.reduce((rest, { count }) => rest - count, counted.length)
             assert.deepStrictEqual(
-              yield* store.stats({ tenantId: "stats", filter, groupBy, interval, limit }, false),
-              { groups, other, buckets, total: counted.length }
+              yield* store.stats(
+                { tenantId: "stats", filter, groupBy: [groupBy], interval, limit },
+                false
+              ),
+              { groups, other, buckets, missing: 0, total: counted.length }
             )
           }
         }
         const nobody = {
           tenantId: "nobody",
           filter: emptyFilter,
-          groupBy: "action",
+          groupBy: ["action"],
           interval: "day",
           limit: 5
         } as const
@@ -636,6 +801,7 @@ export const storeContract = <E>(
           groups: [],
           other: 0,
           buckets: [],
+          missing: 0,
           total: 0
         })
       })
@@ -656,10 +822,10 @@ export const storeContract = <E>(
             const scanned = yield* Stream.runCollect(store.scan(everythingOf("twice"), final))
             assert.deepStrictEqual(scanned.flat(), expected)
             const { groups } = yield* store.stats(
-              { tenantId: "twice", filter: emptyFilter, groupBy: "action", limit: 5 },
+              { tenantId: "twice", filter: emptyFilter, groupBy: ["action"], limit: 5 },
               final
             )
-            const six = (key: string) => ({ key, count: 6 })
+            const six = (key: string) => ({ keys: [key], count: 6 })
             assert.deepStrictEqual(groups, [six("even.x"), six("odd.x")])
           })
         yield* withoutMerges(
@@ -1149,7 +1315,7 @@ export const storeContract = <E>(
             const chunks = yield* Stream.runCollect(store.scan(query, false))
             assert.deepStrictEqual(chunks.flat(), textsOf(events))
             const stats = yield* store.stats(
-              { tenantId: "copied", filter: { metadata: [] }, groupBy: "outcome", limit: 10 },
+              { tenantId: "copied", filter: { metadata: [] }, groupBy: ["outcome"], limit: 10 },
               false
             )
             assert.strictEqual(stats.total, 3)

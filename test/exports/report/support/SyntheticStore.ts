@@ -129,26 +129,27 @@ export const syntheticStore = ({
     const buckets = new Map<string, number>()
     let total = 0
     for (const event of matching(filter, "asc")) {
-      const key = keyOf(event, groupBy)
+      const key = keyOf(event, groupBy[0] as EventDimension)
       const bucket = `${event.timestamp.slice(0, 10)}T00:00:00.000000Z ${key}`
       counts.set(key, (counts.get(key) ?? 0) + 1)
       buckets.set(bucket, (buckets.get(bucket) ?? 0) + 1)
       total += 1
     }
     const groups = [...counts]
-      .map(([key, count]) => ({ key, count }))
-      .sort((left, right) => right.count - left.count || (left.key < right.key ? -1 : 1))
+      .map(([key, count]) => ({ keys: [key], count }))
+      .sort((left, right) => right.count - left.count || (left.keys[0]! < right.keys[0]! ? -1 : 1))
       .slice(0, limit)
     const other = groups.reduce((rest, { count }) => rest - count, total)
-    if (interval === undefined) return Effect.succeed({ groups, other, total })
+    if (interval === undefined) return Effect.succeed({ groups, other, missing: 0, total })
     if (tooManyDays) return Effect.fail(new StatsTooLarge({ bucketsMax: 1 }))
     return Effect.succeed({
       groups,
       other,
+      missing: 0,
       total,
       buckets: [...buckets].map(([bucket, count]) => {
         const [start = "", key = ""] = bucket.split(" ")
-        return { start, key, count }
+        return { start, keys: [key], count }
       })
     })
   }
