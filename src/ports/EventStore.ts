@@ -58,10 +58,19 @@ export interface ConflictRow {
   readonly body: Buffer
 }
 
-export interface EventPageQuery {
+/** What lists are sorted by; events of one time by their sequence numbers. */
+export const eventSorts = ["sequence_number", "timestamp"] as const
+
+/** Which events, in which order. */
+export interface EventListQuery {
   readonly tenantId: string
   readonly filter: EventFilter
   readonly order: "asc" | "desc"
+  /** By sequence number if missing. */
+  readonly sort?: (typeof eventSorts)[number]
+}
+
+export interface EventPageQuery extends EventListQuery {
   /** Rows to skip; together with neither `after` nor `before`. */
   readonly offset: number
   readonly limit: number
@@ -259,7 +268,7 @@ export class EventStore extends Context.Service<
     keysetPages(query: EventPageQuery, deduplicate: boolean): StoreResult<KeysetPages>
     /** Every match, in order, in chunks of stored JSON; bounded memory whatever the size. */
     scan(
-      query: Pick<EventPageQuery, "tenantId" | "filter" | "order">,
+      query: EventListQuery,
       deduplicate: boolean
     ): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
     /**

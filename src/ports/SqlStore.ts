@@ -1,6 +1,7 @@
 /** Read-only SQL of clients over what the store holds of one tenant. */
 import { Context, type Effect, Schema } from "effect"
-import type { StoreUnavailable } from "./EventStore.ts"
+import type { ListedField } from "../domain/events/EventFields.ts"
+import type { EventListQuery, StoreUnavailable } from "./EventStore.ts"
 
 export const sqlFormats = ["json", "ndjson", "csv", "parquet"] as const
 export type SqlFormat = (typeof sqlFormats)[number]
@@ -29,6 +30,12 @@ export interface SqlQuestion {
   readonly format: SqlFormat
 }
 
+/** Events as a table. */
+export interface EventTableQuery extends EventListQuery {
+  readonly fields: ReadonlyArray<ListedField>
+  readonly format: SqlFormat
+}
+
 export class SqlStore extends Context.Service<
   SqlStore,
   {
@@ -38,6 +45,15 @@ export class SqlStore extends Context.Service<
      */
     answer(
       question: SqlQuestion,
+      deduplicate: boolean
+    ): Effect.Effect<Buffer, SqlRefused | StoreUnavailable>
+    /**
+     * All events of a list as one table in a format, within the limits of statements; `metadata` as its
+     * JSON text, what is at a path of it as a text.
+     * @error SqlRefused for more than an answer may hold
+     */
+    events(
+      query: EventTableQuery,
       deduplicate: boolean
     ): Effect.Effect<Buffer, SqlRefused | StoreUnavailable>
   }

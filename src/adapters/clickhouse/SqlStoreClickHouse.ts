@@ -17,7 +17,8 @@ import {
 } from "../../ports/SqlStore.ts"
 import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import { StoreClient } from "./client/StoreClient.ts"
-import { reasonOf, TOO_LARGE } from "./sql/SqlFailure.ts"
+import { eventTable } from "./sql/EventTable.ts"
+import { limitOf, reasonOf, TABLE_TOO_LARGE, TOO_LARGE } from "./sql/SqlFailure.ts"
 import { namedTables, takesViews, withViews } from "./sql/SqlText.ts"
 import { refusalOf } from "./sql/SqlTree.ts"
 import { viewsOf } from "./sql/SqlViews.ts"
@@ -99,11 +100,23 @@ export const layerSqlStore: Layer.Layer<SqlStore, never, ClickHouseConnection> =
           const canonical = yield* canonicalOf(store, sql)
           yield* check(store, canonical)
           const statement = withViews(canonical, viewsOf(store, tenantId, deduplicate))
-          const bytes = yield* store.answer(OPERATION, statement, FORMATS[format], SETTINGS)
+          const bytes = yield* store.answer(OPERATION, () => statement, FORMATS[format], SETTINGS)
           // What is the same in each row counts once for ClickHouse.
           return bytes.length > SQL_BYTES_MAX ? yield* refused(TOO_LARGE) : bytes
         },
         Effect.mapError((error) => (error instanceof SqlRefused ? error : failed(error)))
+      ),
+      events: Effect.fn("SqlStore.events")(
+        function* (query, deduplicate) {
+          const statement = eventTable(store, query, deduplicate)
+          const bytes = yield* store.answer(OPERATION, statement, FORMATS[query.format], SETTINGS)
+          return bytes.length > SQL_BYTES_MAX ? yield* refused(TABLE_TOO_LARGE) : bytes
+        },
+        Effect.mapError((error) => {
+          const limit = error instanceof SqlRefused ? undefined : limitOf(error.cause)
+          if (limit === undefined) return error
+          return refused(limit === TOO_LARGE ? TABLE_TOO_LARGE : limit)
+        })
       )
     })
   })

@@ -107,6 +107,9 @@ export type ExactConditions = {
 /** Names of the fields that statistics count by. */
 export type EventDimension = Extract<Field, { readonly isDimension: true }>["name"]
 
+/** What of an event a list can show: a field, or the value at a path of metadata. */
+export type ListedField = Field["name"] | `metadata.${string}`
+
 /** What events are counted by: a field, or the values at a path of metadata. */
 export type CountedBy = EventDimension | `metadata.${string}`
 

@@ -246,6 +246,15 @@ export const Receipt = Schema.Struct({
   ]
 })
 
+export const SelectedEvents = Schema.Struct({
+  ...EventList.fields,
+  events: Schema.Array(Schema.Record(Schema.String, Schema.Json))
+}).annotate({
+  identifier: "SelectedEvents",
+  description:
+    "One page of events as the fields that were asked for, null where an event lacks one."
+})
+
 const Amount = Schema.NullOr(Schema.Finite)
 
 const Numbers = Schema.Struct({

@@ -16,7 +16,8 @@ export const CSV_HEADER = `${CSV_COLUMNS.join(",")}\r\n`
 const FORMULA = /^[=+\-@\t\r]/
 const NEEDS_QUOTES = /[",\r\n]/
 
-const field = (value: string): string => {
+/** A value as it stands between two commas. */
+export const csvField = (value: string): string => {
   const guarded = FORMULA.test(value) ? `'${value}` : value
   return NEEDS_QUOTES.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
 }
@@ -29,7 +30,7 @@ const TENANT_MARK = ',"tenant_id":'
  * that look like integers. The marks can't be elsewhere: inside strings the quotes are escaped,
  * `metadata` is the first member of that name, and nothing of the client's follows `tenant_id`.
  */
-const metadataOf = (body: string): string => {
+export const metadataOf = (body: string): string => {
   const start = body.indexOf(METADATA_MARK)
   const end = body.lastIndexOf(TENANT_MARK)
   return start === -1 || start > end ? "" : body.slice(start + METADATA_MARK.length, end)
@@ -42,5 +43,5 @@ export const csvLine = (body: string): string => {
     if (name === "metadata") return event.metadata === undefined ? "" : metadataOf(body)
     return String(memberAt(event, path) ?? "")
   })
-  return `${values.map(field).join(",")}\r\n`
+  return `${values.map(csvField).join(",")}\r\n`
 }

@@ -8,7 +8,8 @@ import { defined } from "../../domain/Defined.ts"
 import {
   type CountedBy,
   eventDimensions,
-  isEventDimension
+  isEventDimension,
+  type ListedField
 } from "../../domain/events/EventFields.ts"
 import type { EventFilter } from "../../domain/events/EventFilter.ts"
 import {
@@ -16,13 +17,19 @@ import {
   METADATA_PREFIX,
   metadataPathSegments
 } from "../../domain/events/MetadataPath.ts"
-import { statsIntervals } from "../../ports/EventStore.ts"
+import { type EventListQuery, eventSorts, statsIntervals } from "../../ports/EventStore.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
-import { EventList, Facets, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
+import {
+  EventList,
+  Facets,
+  SelectedEvents,
+  Stats,
+  StoredEvent
+} from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import { invalid } from "../messages/ApiError.ts"
-import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from "../messages/MediaTypes.ts"
+import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, PARQUET_TYPE } from "../messages/MediaTypes.ts"
 import {
   PAGE_SIZE_DEFAULT,
   type Page,
@@ -41,19 +48,33 @@ import {
 import { Authorization } from "../server/Authorization.ts"
 import { CSV_COLUMNS } from "./Csv.ts"
 import { conditionParameters, filterParameters, toFilter } from "./EventParameters.ts"
+import { listedFields } from "./SelectedFields.ts"
 
 /** Groups of the statistics, unless asked otherwise and at most. */
 export const STATS_LIMIT_DEFAULT = 100
 export const STATS_LIMIT_MAX = 1_000
 
+const listFormats = ["json", "ndjson", "csv", "parquet"] as const
+export type ListFormat = (typeof listFormats)[number]
+
 /** What the list can be, the default first. */
-export const listTypes = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE] as const
+export const listTypes = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE, PARQUET_TYPE] as const
 
 const listParameters = {
   ...filterParameters,
   order: choiceParameter(["asc", "desc"], {
     default: "desc",
-    description: "By `sequence_number`; newest first by default."
+    description: "By what `sort` says; newest first by default."
+  }),
+  sort: choiceParameter(eventSorts, {
+    default: "sequence_number",
+    description:
+      "What events are sorted by; those of one `timestamp` by their sequence numbers. Paging by "
+      + "sequence goes with `sequence_number` only."
+  }),
+  fields: listedFields,
+  format: choiceParameter(listFormats, {
+    description: "Form of the answer; wins over `Accept`, which is asked otherwise."
   }),
   ...pageParameters("Events", PAGE_SIZE_DEFAULT),
   page: integerParameter({
@@ -77,6 +98,10 @@ const listParameters = {
 export interface ListRequest extends Page {
   readonly filter: EventFilter
   readonly order: "asc" | "desc"
+  readonly sort: EventListQuery["sort"]
+  /** Undefined: stored events as they are. */
+  readonly fields: ReadonlyArray<ListedField> | undefined
+  readonly format: ListFormat | undefined
   readonly afterSequence: number | undefined
   readonly beforeSequence: number | undefined
 }
@@ -86,17 +111,24 @@ const listRequest = (
   values: ValuesOf<typeof listParameters>,
   conditions: ReadonlyArray<GivenCondition>
 ): ListRequest => {
-  const { after_sequence, before_sequence, order = "desc", page = 1 } = values
+  const { after_sequence, before_sequence, fields, format, order = "desc", page = 1, sort } = values
   const isBySequence = after_sequence !== undefined || before_sequence !== undefined
   // Generated clients send defaults: the first page is the page that a sequence leads to.
   if (page !== 1 && isBySequence) {
     throw invalid("page", "can't be given together with after_sequence or before_sequence")
+  }
+  if (sort === "timestamp" && isBySequence) {
+    const instead = "use from and to, or sequence_number> and sequence_number<"
+    throw invalid("sort", `can't be timestamp with after_sequence or before_sequence; ${instead}`)
   }
   const pageOf = readPage(values, PAGE_SIZE_DEFAULT, "; use after_sequence or before_sequence")
   refuseInverted(["after_sequence", "before_sequence"], after_sequence, before_sequence)
   return {
     filter: toFilter(values, conditions),
     order,
+    sort,
+    fields,
+    format,
     ...pageOf,
     afterSequence: after_sequence,
     beforeSequence: before_sequence
@@ -226,23 +258,30 @@ const EventTable = Schema.String.annotate({
     + `a spreadsheet would take for a formula has a leading '. Columns: ${CSV_COLUMNS.join(",")}`
 }).pipe(HttpApiSchema.asText({ contentType: CSV_TYPE }))
 
-const formHint = "the header Accept chooses the form, as in Accept: text/csv"
+const EventParquet = Schema.Uint8Array.annotate({
+  description:
+    "Every match as Apache Parquet, in order; pages are ignored. Columns as of CSV; `metadata` is its "
+    + "JSON text, and what is at a path of it a text."
+}).pipe(HttpApiSchema.asUint8Array({ contentType: PARQUET_TYPE }))
+
+const formHint = "format chooses the form, as in format=csv"
 
 const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
   query: queryOf(listParameters, {
     conditions: conditionParameters,
-    hints: { accept: formHint, csv: formHint, format: formHint, output: formHint },
+    hints: { accept: formHint, csv: formHint, output: formHint },
     read: listRequest
   }),
-  success: [EventList, EventLines, EventTable],
-  error: errorsOf("object", 400, 401, 403, 406, 503)
+  success: [EventList, SelectedEvents, EventLines, EventTable, EventParquet],
+  error: errorsOf("object", 400, 401, 403, 406, 429, 503)
 }).pipe(
   operation({
     scopes: ["read"],
     summary: "List events",
     description:
-      "Filters are case-sensitive and combine with AND. `Accept` chooses between a "
-      + "page of JSON and a stream of every match as NDJSON or CSV.",
+      "Filters are case-sensitive and combine with AND. `format` or `Accept` chooses between a page of "
+      + "JSON, a stream of every match as NDJSON or CSV, and every match as one Parquet file, of which "
+      + "the limits of `POST /v1/sql` hold: what has more is refused.",
     responseHeaders: pageLinkHeader
   })
 )

@@ -36,6 +36,7 @@ import { ApiSettings, type Settings } from "../../../src/http/messages/ApiSettin
 import { Readiness } from "../../../src/http/operations/Readiness.ts"
 import { EventLog, type LogUnavailable } from "../../../src/ports/EventLog.ts"
 import {
+  type EventListQuery,
   type EventPageQuery,
   EventStore,
   type KeysetPages,
@@ -216,11 +217,18 @@ export class World {
     if (waiting !== undefined) Deferred.doneUnsafe(waiting, Effect.succeed(decision))
   }
 
-  matching(tenantId: string, filter: EventFilter, order: "asc" | "desc"): Array<string> {
+  matching(
+    tenantId: string,
+    filter: EventFilter,
+    order: "asc" | "desc",
+    sort?: EventListQuery["sort"]
+  ): Array<string> {
     const found = this.bodies.filter((body) => {
       const event = parse(body)
       return event.tenant_id === tenantId && matches(filter, event)
     })
+    const timeOf = (body: string) => parse(body).timestamp
+    if (sort === "timestamp") found.sort((a, b) => Number(timeOf(a) > timeOf(b)) * 2 - 1)
     return order === "asc" ? found : found.reverse()
   }
 }
@@ -267,7 +275,7 @@ const guarded = <A>(world: World, operation: string, answer: () => A) =>
 
 const page = (world: World, query: EventPageQuery) => {
   const { afterSequence = -1, beforeSequence = Infinity, filter, limit, offset, order } = query
-  const all = world.matching(query.tenantId, filter, order)
+  const all = world.matching(query.tenantId, filter, order, query.sort)
   const inCursor = all.filter((body) => {
     const { sequence_number } = parse(body)
     return sequence_number > afterSequence && sequence_number < beforeSequence
@@ -307,7 +315,13 @@ const sqlOf = (world: World) =>
       return question.sql.startsWith("SELECT")
         ? Effect.delay(Effect.succeed(Buffer.from(answer)), world.scanMs)
         : Effect.fail(new SqlRefused({ message: "only SELECT can be asked" }))
-    }
+    },
+    events: ({ fields, filter, order, tenantId }) =>
+      guarded(world, "events", () =>
+        Buffer.from(
+          JSON.stringify({ fields, rows: world.matching(tenantId, filter, order).length })
+        )
+      )
   })
 
 const storeOf = (world: World) =>

@@ -263,16 +263,19 @@ export class StoreClient {
     })
   }
 
-  /** The whole answer to a statement without parameters, in a format of ClickHouse; a bulk read. */
+  /** The whole answer to a statement in a format of ClickHouse; a bulk read. */
   answer(
     operation: string,
-    sql: string,
+    statement: Statement,
     format: string,
     settings: ClickHouseSettings
   ): StoreResult<Buffer> {
+    const bind = new Parameters()
+    const sql = statement(bind)
     const ask = attempt(operation, async (signal) => {
       const answer = await this.#client.exec({
         query: `${sql} FORMAT ${format}`,
+        query_params: bind.values,
         clickhouse_settings: {
           max_execution_time: READ_SECONDS_MAX,
           ...settings,

@@ -3,9 +3,17 @@
  * comes out are the stored bytes.
  */
 import { Effect, Stream } from "effect"
-import type { EventPageQuery, EventStore, LastEvent } from "../../../ports/EventStore.ts"
+import type { AuditEvent } from "../../../domain/events/AuditEvent.ts"
+import { parseJson } from "../../../domain/json/Json.ts"
+import type {
+  EventListQuery,
+  EventPageQuery,
+  EventStore,
+  LastEvent
+} from "../../../ports/EventStore.ts"
 import { CHUNK_BYTES_MAX, inChunks, sumBefore } from "../client/Chunks.ts"
 import type { Parameters } from "../client/Parameters.ts"
+import type { RowBinary } from "../client/RowBinary.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { filterCondition, IS_NO_EVENT, isOfColumns, isUnindexed } from "./EventFilterSql.ts"
 import { EVENT_ROW, type ListedEvent, NO_EVENT_ROW, readEventRow } from "./EventRows.ts"
@@ -14,7 +22,6 @@ import { EVENT_ROW, type ListedEvent, NO_EVENT_ROW, readEventRow } from "./Event
 const ONE_MOMENT = "enable_shared_storage_snapshot_in_query = 1"
 
 type Store = EventStore["Service"]
-type ScanQuery = Pick<EventPageQuery, "tenantId" | "filter" | "order">
 
 const boundsOf = ({ afterSequence, beforeSequence }: EventPageQuery, bind: Parameters): string =>
   [
@@ -24,9 +31,16 @@ const boundsOf = ({ afterSequence, beforeSequence }: EventPageQuery, bind: Param
 
 const matching = (
   store: StoreClient,
-  { filter, tenantId }: Pick<ScanQuery, "filter" | "tenantId">,
+  { filter, tenantId }: Pick<EventListQuery, "filter" | "tenantId">,
   bind: Parameters
 ) => filterCondition(store.events, tenantId, filter, bind)
+
+/** The columns that rows are sorted by, each in the order. */
+const sorted = ({ order, sort }: EventListQuery, direction: string = order): string => {
+  const columns = ["sequence_number", "hash"]
+  if (sort === "timestamp") columns.unshift("timestamp")
+  return columns.map((column) => `${column} ${direction}`).join(", ")
+}
 
 /** Rows to skip above which only the sequences of what is skipped are read. */
 const SHALLOW_OFFSET_MAX = 1_000
@@ -38,11 +52,12 @@ const pageRows = (
   deduplicate: boolean,
   bind: Parameters
 ): string => {
-  const { limit, offset, order, tenantId } = query
+  const { limit, offset, order, sort, tenantId } = query
   const table = store.eventsOf(deduplicate)
   const condition = matching(store, query, bind)
+  const inOrder = sort === "timestamp" ? sorted(query) : `sequence_number ${order}`
   const slice =
-    `FROM ${table} WHERE ${condition} AND ${boundsOf(query, bind)} ORDER BY sequence_number ${order}`
+    `FROM ${table} WHERE ${condition} AND ${boundsOf(query, bind)} ORDER BY ${inOrder}`
     + ` LIMIT ${bind.integer(limit)} OFFSET ${bind.integer(offset)}`
   const row = `toUInt8(1) AS kind, toUInt64(0) AS total, ${EVENT_ROW}`
   const isShallow = offset <= SHALLOW_OFFSET_MAX
@@ -58,12 +73,18 @@ const pageRows = (
 }
 
 const inListOrder = (
-  order: EventPageQuery["order"],
+  { order, sort }: EventListQuery,
   events: ReadonlyArray<ListedEvent>
 ): ReadonlyArray<string> => {
   const sign = order === "asc" ? 1 : -1
-  return [...events]
-    .sort((left, right) => sign * (left.sequenceNumber - right.sequenceNumber))
+  const bySequence = events.toSorted(
+    (left, right) => sign * (left.sequenceNumber - right.sequenceNumber)
+  )
+  if (sort !== "timestamp") return bySequence.map(({ body }) => body)
+  // Canonical times sort as texts, and events of the same time keep their order.
+  return bySequence
+    .map(({ body }) => ({ body, time: String((parseJson(body) as AuditEvent).timestamp) }))
+    .sort((left, right) => sign * (left.time < right.time ? -1 : Number(left.time > right.time)))
     .map(({ body }) => body)
 }
 
@@ -102,7 +123,7 @@ const pageAtOnce = (store: StoreClient, query: EventPageQuery, deduplicate: bool
     .pipe(
       Effect.map((rows) => ({
         bodies: inListOrder(
-          query.order,
+          query,
           rows.filter(({ isEvent }) => isEvent).map(({ event }) => event)
         ).slice(0, query.limit),
         total: rows.reduce((total, row) => Math.max(total, row.total), 0)
@@ -145,15 +166,16 @@ const rowsOf = (store: StoreClient, tenantId: string, sequences: string, dedupli
 export const makePage =
   (store: StoreClient): Store["page"] =>
   (query, deduplicate) => {
-    const { filter, limit, offset, order, tenantId } = query
+    const { filter, limit, offset, sort, tenantId } = query
     const atOnce = pageAtOnce(store, query, deduplicate)
-    if (limit === 0 || offset > SHALLOW_OFFSET_MAX || isUnindexed(filter)) return atOnce
+    const isPlain = offset > SHALLOW_OFFSET_MAX || isUnindexed(filter) || sort === "timestamp"
+    if (limit === 0 || isPlain) return atOnce
     return Effect.gen(function* () {
       const { sequences, total } = yield* pageSequences(store, query, deduplicate)
       if (sequences === "") return { bodies: [], total }
       const events = yield* rowsOf(store, tenantId, sequences, deduplicate)
       if (events.length !== sequences.split(",").length) return yield* atOnce
-      return { bodies: inListOrder(order, events), total }
+      return { bodies: inListOrder(query, events), total }
     }).pipe(Effect.withSpan("EventStore.page"))
   }
 
@@ -201,55 +223,82 @@ const ABOUT_BYTES =
   + " + length(resource_id) + length(resource_name)"
 
 /** A place in the order of a scan. */
-type Place = Pick<ListedEvent, "sequenceNumber" | "hash">
+interface Place extends Pick<ListedEvent, "sequenceNumber" | "hash"> {
+  /** Microseconds since 1970, as text: a tampered one may be beyond a double. Empty by sequence. */
+  readonly time: string
+}
+
+const placeOf = ({ sort }: EventListQuery): string =>
+  `sequence_number, hash, ${sort === "timestamp" ? "toString(toUnixTimestamp64Micro(timestamp))" : "''"}`
+
+const readPlace = (row: RowBinary): Place => ({
+  sequenceNumber: row.uint64(),
+  hash: row.string(),
+  time: row.string()
+})
+
+/** What is on one side of a place. The first of the two conditions is what an index can use. */
+const besideTime = (
+  sign: ">" | "<" | "<=" | ">=",
+  { hash, sequenceNumber, time }: Place,
+  bind: Parameters
+): string => {
+  const at = `fromUnixTimestamp64Micro(toInt64(${bind.string(time)}), 'UTC')`
+  const place = `(${at}, ${bind.integer(sequenceNumber)}, ${bind.string(hash)})`
+  return `timestamp ${sign[0]}= ${at} AND (timestamp, sequence_number, hash) ${sign} ${place}`
+}
 
 /** What follows `after` in order, up to `end`. */
 const scanned = (
   store: StoreClient,
-  query: ScanQuery,
+  query: EventListQuery,
   bind: Parameters,
   { after, end }: { readonly after?: Place | undefined; readonly end?: Place }
 ): string => {
   const [beyond, upTo] = query.order === "asc" ? ([">", "<="] as const) : (["<", ">="] as const)
+  const beside = (sign: typeof beyond | typeof upTo, place: Place) =>
+    query.sort === "timestamp"
+      ? besideTime(sign, place, bind)
+      : bind.beside("sequence_number", sign, [place.sequenceNumber, place.hash])
   return [
     matching(store, query, bind),
-    ...(after ? [bind.beside("sequence_number", beyond, [after.sequenceNumber, after.hash])] : []),
-    ...(end ? [bind.beside("sequence_number", upTo, [end.sequenceNumber, end.hash])] : [])
+    ...(after ? [beside(beyond, after)] : []),
+    ...(end ? [beside(upTo, end)] : [])
   ].join(" AND ")
 }
 
 /** The last row before which less than a chunk's bytes come: one row always does. */
 const scanEnd = (
   store: StoreClient,
-  query: ScanQuery,
+  query: EventListQuery,
   deduplicate: boolean,
   after: Place | undefined
 ) => {
-  const [order, back] = query.order === "asc" ? ["ASC", "DESC"] : ["DESC", "ASC"]
-  const inOrder = `sequence_number ${order}, hash ${order}`
+  const inOrder = sorted(query)
+  const places = `sequence_number, hash${query.sort === "timestamp" ? ", timestamp" : ""}`
+  const inReverse = sorted(query, query.order === "asc" ? "desc" : "asc")
   return store.readFirst(
     "scan",
     (bind) =>
-      `SELECT sequence_number, hash FROM (SELECT sequence_number, hash, ${sumBefore("bytes", inOrder)}`
-      + ` AS bytes_before FROM (SELECT sequence_number, hash, ${ABOUT_BYTES} AS bytes`
+      `SELECT ${placeOf(query)} FROM (SELECT ${places}, ${sumBefore("bytes", inOrder)}`
+      + ` AS bytes_before FROM (SELECT ${places}, ${ABOUT_BYTES} AS bytes`
       + ` FROM ${store.eventsOf(deduplicate)} WHERE ${scanned(store, query, bind, { after })}`
       + ` ORDER BY ${inOrder} LIMIT ${SCAN_ROWS_MAX}))`
       + ` WHERE bytes_before < ${CHUNK_BYTES_MAX}`
-      + ` ORDER BY sequence_number ${back}, hash ${back} LIMIT 1`,
-    (row): Place => ({ sequenceNumber: row.uint64(), hash: row.string() })
+      + ` ORDER BY ${inReverse} LIMIT 1`,
+    readPlace
   )
 }
 
 /** What is after `after` and not after `end`, in order. */
 const scanRange = (
   store: StoreClient,
-  query: ScanQuery,
+  query: EventListQuery,
   deduplicate: boolean,
   after: Place | undefined,
   end: Place
-) => {
-  const row = "sequence_number, hash, json"
-  return store.read(
+) =>
+  store.read(
     "scan",
     (bind) => {
       const table = store.eventsOf(deduplicate)
@@ -257,19 +306,11 @@ const scanRange = (
       const rows = isUnindexed(query.filter)
         ? condition
         : `${bind.tenant(query.tenantId)} AND (sequence_number, hash) IN (SELECT sequence_number, hash FROM ${table} WHERE ${condition})`
-      return (
-        `SELECT ${row} FROM ${table} WHERE ${rows}`
-        + ` ORDER BY sequence_number ${query.order}, hash ${query.order}`
-      )
+      return `SELECT ${placeOf(query)}, json FROM ${table} WHERE ${rows} ORDER BY ${sorted(query)}`
     },
-    (row): ListedEvent => ({
-      sequenceNumber: row.uint64(),
-      hash: row.string(),
-      body: row.string()
-    }),
+    (row) => ({ ...readPlace(row), body: row.string() }),
     { settings: ONE_MOMENT }
   )
-}
 
 /**
  * What follows `after` in order, as many rows as fit into a chunk. Where a chunk ends is asked first:
@@ -277,7 +318,7 @@ const scanRange = (
  */
 const scanChunk = Effect.fnUntraced(function* (
   store: StoreClient,
-  query: ScanQuery,
+  query: EventListQuery,
   deduplicate: boolean,
   after: Place | undefined
 ) {

@@ -140,6 +140,14 @@ const IS_NUMBER = "match(element, '^-?[0-9]')"
 /** The text of an element by which a filter finds it: a string as it is, the rest as JSON. */
 const elementText = `if(startsWith(element, '"'), JSONExtractString(concat('[', element, ']'), 1), element)`
 
+/** The value at the path as a text: a string as it is, the rest as JSON; NULL where there is none. */
+export const metadataText = (path: string, bind: Parameters): string => {
+  const found = firstFound(path, bind)
+  if (found === undefined) return "CAST(NULL, 'Nullable(String)')"
+  const text = `arrayMap(element -> ${elementText}, [${found}])[1]`
+  return `if(${found} = '', NULL, ${text})`
+}
+
 /**
  * The texts of the values at the path, those of a list each once, for the rows that meet the condition:
  * that there is a value.

@@ -27,9 +27,9 @@ const NO_FAULT = new Set([
   "1000"
 ])
 
-export const TOO_LARGE =
-  `the answer has more than ${SQL_ROWS_MAX.toLocaleString("en-US")} rows`
-  + ` or ${SQL_BYTES_MAX / MIB} MiB: add a LIMIT`
+const sizes = `${SQL_ROWS_MAX.toLocaleString("en-US")} rows or ${SQL_BYTES_MAX / MIB} MiB`
+export const TOO_LARGE = `the answer has more than ${sizes}: add a LIMIT`
+export const TABLE_TOO_LARGE = `the table has more than ${sizes}: narrow it down, ask for fewer fields, or go on by after_sequence`
 
 const TOO_SLOW = `it takes more than ${SQL_SECONDS_MAX} s: narrow it down, by time for example`
 
@@ -47,6 +47,16 @@ const MESSAGE_LENGTH_MAX = 500
 const REST =
   /(: (In scope|while executing|While processing|in query)|\. Expected one of|\. \(|\(version |Stack trace).*$/s
 
+/** No memory is left for anybody. */
+const isOfAll = (code: string, message: string): boolean =>
+  code === "241" && message.includes("(total)")
+
+/** Which limit a statement of ours has met; undefined for another failure. */
+export const limitOf = (cause: unknown): string | undefined => {
+  const { code, message } = cause as { readonly code?: unknown; readonly message?: unknown }
+  return isOfAll(String(code), String(message)) ? undefined : LIMITS[String(code)]
+}
+
 /** Undefined for a failure of the store itself. */
 export const reasonOf = (cause: unknown): string | undefined => {
   const { code, message, type } = cause as {
@@ -56,6 +66,6 @@ export const reasonOf = (cause: unknown): string | undefined => {
   }
   if (typeof type !== "string" || typeof message !== "string") return undefined
   const number = String(code)
-  if (NO_FAULT.has(number) || (number === "241" && message.includes("(total)"))) return undefined
+  if (NO_FAULT.has(number) || isOfAll(number, message)) return undefined
   return LIMITS[number] ?? message.replace(REST, "").trim().slice(0, MESSAGE_LENGTH_MAX)
 }

@@ -14,7 +14,8 @@ const orNull = (condition: string, value: string): string => `if(${condition}, $
 const text = (column: string): string => `CAST(${column}, 'String')`
 
 const isKept = "e.body != ''"
-const erased = `if(${isKept}, e.version = 1, ${isErased("e.erased_at")})`
+/** Whether a row of the table, as `e`, was erased. */
+export const isErasedRow = `if(${isKept}, e.version = 1, ${isErased("e.erased_at")})`
 
 /** A member of a JSON text: the arguments of JSONExtract functions. */
 const member = (json: string, ...path: ReadonlyArray<string>): string =>
@@ -33,7 +34,7 @@ const textOrNull = (json: string, ...path: ReadonlyArray<string>): string =>
 const detail = (column: string, ...path: ReadonlyArray<string>): string => {
   const json = `if(${isKept}, ${rawOf("e.body", ...path)}, ${column})`
   return orNull(
-    `${json} != '' AND NOT ${erased}`,
+    `${json} != '' AND NOT ${isErasedRow}`,
     `JSONExtractString(concat('[', ${json}, ']'), 1)`
   )
 }
@@ -43,7 +44,8 @@ const digits = (column: string, name: string): string =>
 
 const time = (text: string): string => `parseDateTime64BestEffortOrZero(${text}, 6, 'UTC')`
 
-const events: Readonly<Record<SqlColumn<"events">, string>> = {
+/** Of the table of events, as `e`. */
+export const eventColumns: Readonly<Record<SqlColumn<"events">, string>> = {
   sequence_number: "e.sequence_number",
   id: "e.id",
   timestamp: "e.timestamp",
@@ -57,9 +59,12 @@ const events: Readonly<Record<SqlColumn<"events">, string>> = {
   resource_name: detail("e.resource_name", "resource", "name"),
   outcome: text("e.outcome"),
   metadata:
-    `if(${erased}, '', if(NOT (${isKept}) AND match(e.metadata, '[0-9]{19}'),`
+    `if(${isErasedRow}, '', if(NOT (${isKept}) AND match(e.metadata, '[0-9]{19}'),`
     + ` ${withFloatDigits("e.metadata")}, e.metadata))`,
-  erased_at: orNull(erased, `if(${isKept}, ${time(textOf("e.body", "erased_at"))}, e.erased_at)`),
+  erased_at: orNull(
+    isErasedRow,
+    `if(${isKept}, ${time(textOf("e.body", "erased_at"))}, e.erased_at)`
+  ),
   hash: "e.hash",
   prev_hash: digits("e.prev_hash", "prev_hash"),
   content_hash: digits("e.content_hash", "content_hash")
@@ -133,7 +138,7 @@ const traceEvents: Readonly<Record<SqlColumn<"trace_events">, string>> = {
 }
 
 const columns: Readonly<Record<SqlTable, Readonly<Record<string, string>>>> = {
-  events,
+  events: eventColumns,
   executions,
   spans,
   trace_events: traceEvents

@@ -1081,6 +1081,54 @@ export const storeContract = <E>(
       })
     )
 
+    it.effect("lists and scans by timestamp, events of one time by their sequence numbers", () =>
+      Effect.gen(function* () {
+        const store = yield* EventStore
+        const times = ["1970-01-01T00:00:00.000000Z", "2261-12-31T23:59:59.999999Z"]
+        const draft = (n: number) => ({
+          timestamp: times[n % 5_000] ?? timeAt((n * 7_919) % 3_001),
+          action: n % 3 === 0 ? "third.x" : "other.x",
+          metadata: { third: n % 3 === 0 }
+        })
+        const columns = chainOf("by-time", 21_000, draft)
+        const bytes = chainOf("by-time-bytes", 300, draft)
+        yield* stored(columns, 47)
+        yield* keptAsBytes(bytes, 48)
+        const byTime = (a: AuditEvent, b: AuditEvent) =>
+          a.timestamp === b.timestamp
+            ? a.sequence_number - b.sequence_number
+            : Number(a.timestamp > b.timestamp) * 2 - 1
+        const filters: ReadonlyArray<EventFilter> = [
+          emptyFilter,
+          { ...emptyFilter, action: "third.x", fromSequence: 100 },
+          { ...emptyFilter, metadata: [{ path: "third", value: "true" }] },
+          { ...emptyFilter, action: "nobody.does" }
+        ]
+        for (const chain of [columns, bytes]) {
+          for (const filter of filters) {
+            for (const order of ["asc", "desc"] as const) {
+              const chosen = chain.filter((event) => matches(filter, event)).sort(byTime)
+              const expected = textsOf(order === "asc" ? chosen : chosen.toReversed())
+              const list = {
+                tenantId: chain[0]!.tenant_id,
+                filter,
+                order,
+                sort: "timestamp"
+              } as const
+              const chunks = yield* Stream.runCollect(store.scan(list, false))
+              assert.deepStrictEqual(chunks.flat(), expected)
+              if (expected.length > 20_000) assert.isAtLeast(chunks.length, 3)
+              for (const offset of [0, 1, 250, 2_500]) {
+                const page = yield* store.page({ ...list, offset, limit: 20 }, false)
+                assert.strictEqual(page.total, expected.length)
+                assert.deepStrictEqual(page.bodies, expected.slice(offset, offset + 20))
+              }
+            }
+          }
+        }
+      })
+    )
+
     it.effect("scans in both orders, in chunks bounded by rows and bytes", () =>
       Effect.gen(function* () {
         const store = yield* EventStore

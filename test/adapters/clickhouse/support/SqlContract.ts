@@ -8,11 +8,17 @@ import fc from "fast-check"
 import { ClickHouseConnection } from "../../../../src/adapters/clickhouse/client/ClickHouseConnection.ts"
 import { layerStores } from "../../../../src/adapters/clickhouse/Stores.ts"
 import type { AuditEvent } from "../../../../src/domain/events/AuditEvent.ts"
+import { eventFields } from "../../../../src/domain/events/EventFields.ts"
 import { sqlTableNames, sqlTables } from "../../../../src/domain/sql/SqlTables.ts"
 import { parseFact } from "../../../../src/domain/traces/TraceFact.ts"
 import { foldFacts } from "../../../../src/domain/traces/TraceView.ts"
 import { EventStore } from "../../../../src/ports/EventStore.ts"
-import { type SqlFormat, SqlRefused, SqlStore } from "../../../../src/ports/SqlStore.ts"
+import {
+  type EventTableQuery,
+  type SqlFormat,
+  SqlRefused,
+  SqlStore
+} from "../../../../src/ports/SqlStore.ts"
 import { TraceStore } from "../../../../src/ports/TraceStore.ts"
 import { runs } from "../../../support/Runs.ts"
 import { anyEvents } from "./Generators.ts"
@@ -347,6 +353,100 @@ export const sqlContract = (
           }))
           assert.deepStrictEqual(meta, documented, name)
         }
+      })
+    )
+
+    it.effect("shows a list of events as a table of the fields that are asked for", () =>
+      Effect.gen(function* () {
+        const strange = 'a`b\\.c"'
+        const samples: ReadonlyArray<Sample> = [
+          { timestamp: timeAt(30), metadata: { n: 1.5, deep: { text: 'ä "q"' }, list: [1, "x"] } },
+          { timestamp: timeAt(10), metadata: { n: "7", deep: {}, [strange]: true } },
+          { timestamp: timeAt(20), action: "other.x" },
+          { timestamp: timeAt(10), metadata: { n: null } }
+        ]
+        for (const isKept of [false, true]) {
+          const tenantId = newTenant()
+          const events = samples.map((sample, at) => storedEvent(tenantId, at + 1, sample))
+          yield* stored(events, tenants)
+          yield* stored([storedEvent(newTenant(), 1, samples[0])], tenants)
+          if (isKept) yield* keepBytes(tenantId)
+          const table = (over: Partial<EventTableQuery>) =>
+            SqlStore.use((store) =>
+              store.events(
+                {
+                  tenantId,
+                  filter: { metadata: [] },
+                  order: "asc",
+                  fields: ["sequence_number"],
+                  format: "ndjson",
+                  ...over
+                },
+                false
+              )
+            )
+          const rows = (over: Partial<EventTableQuery>) =>
+            Effect.map(table(over), (bytes) =>
+              String(bytes)
+                .split("\n")
+                .filter(Boolean)
+                .map((line) => JSON.parse(line) as Row)
+            )
+          const values = (over: Partial<EventTableQuery>) =>
+            Effect.map(rows(over), (all) => all.map((row) => Object.values(row)))
+          assert.deepStrictEqual(yield* values({}), [[1], [2], [3], [4]])
+          assert.deepStrictEqual(yield* values({ order: "desc" }), [[4], [3], [2], [1]])
+          assert.deepStrictEqual(yield* values({ sort: "timestamp" }), [[2], [4], [3], [1]])
+          assert.deepStrictEqual(yield* values({ filter: { metadata: [], action: "other.x" } }), [
+            [3]
+          ])
+          const paths = ["n", "deep.text", "deep", "list", strange, "none"]
+          const fields = paths.map((path) => `metadata.${path}` as const)
+          assert.deepStrictEqual(yield* values({ fields }), [
+            ["1.5", 'ä "q"', '{"text":"ä \\"q\\""}', '[1,"x"]', null, null],
+            ["7", null, "{}", null, "true", null],
+            [null, null, null, null, null, null],
+            ["null", null, null, null, null, null]
+          ])
+          const [first] = yield* rows({ fields: [...fields, "action"] })
+          assert.deepStrictEqual(Object.keys(first!), [...fields, "action"])
+          const whole = yield* rows({ fields: eventFields.map(({ name }) => name) })
+          for (const [at, { metadata: text, ...row }] of whole.entries()) {
+            const event = events[at]!
+            assert.deepStrictEqual(
+              text === "" ? undefined : JSON.parse(String(text)),
+              event.metadata
+            )
+            const { content_hash: _, erased_at: __, ...shown } = rowOf(event)
+            assert.deepStrictEqual(row, { ...shown, tenant_id: tenantId })
+          }
+          assert.match(String(yield* table({ format: "parquet" })), /^PAR1.*PAR1$/s)
+        }
+      })
+    )
+
+    it.effect("refuses a table of more than an answer may hold, and says what to do", () =>
+      Effect.gen(function* () {
+        const tenantId = newTenant()
+        const large = { metadata: { text: "x".repeat(1_000_000) } }
+        const events = Array.from({ length: 70 }, (_, at) => storedEvent(tenantId, at + 1, large))
+        for (let at = 0; at < events.length; at += 20) {
+          const some = rowsOf(events.slice(at, at + 20), tenants, at)
+          yield* EventStore.use((store) => store.insertEvents(some))
+        }
+        const query = {
+          tenantId,
+          filter: { metadata: [] },
+          order: "asc",
+          format: "parquet"
+        } as const
+        const fields = ["sequence_number", "metadata"] as const
+        const store = yield* SqlStore
+        const failure = yield* Effect.flip(store.events({ ...query, fields }, false))
+        assert.instanceOf(failure, SqlRefused)
+        assert.match(failure.message, /more than 100,000 rows or 64 MiB.*after_sequence/)
+        const narrow = yield* store.events({ ...query, fields: ["sequence_number"] }, false)
+        assert.isAbove(narrow.length, 0)
       })
     )
 

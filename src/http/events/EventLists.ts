@@ -1,0 +1,166 @@
+/**
+ * Answers the list of events: a page, every match as lines or as a table. Which events those are is the
+ * store's answer, and what is shown of them is made of stored bytes.
+ */
+import { Effect, Stream } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { ProjectionProgress } from "../../actors/log/ProjectionProgress.ts"
+import { linkOf } from "../../domain/chain/ChainLink.ts"
+import { defined } from "../../domain/Defined.ts"
+import type { EventFilter } from "../../domain/events/EventFilter.ts"
+import {
+  type EventPage,
+  type EventPageQuery,
+  EventStore,
+  type KeysetPages,
+  type StoreUnavailable
+} from "../../ports/EventStore.ts"
+import { SQL_AT_ONCE_MAX, SqlStore } from "../../ports/SqlStore.ts"
+import { jsonText, negotiated } from "../messages/Answer.ts"
+import { invalid } from "../messages/ApiError.ts"
+import { ApiSettings } from "../messages/ApiSettings.ts"
+import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, PARQUET_TYPE } from "../messages/MediaTypes.ts"
+import { cursorLinks, listOf, pageLinks } from "../messages/Pages.ts"
+import { readableView } from "../messages/StoreView.ts"
+import { tenantSlots } from "../messages/TenantSlots.ts"
+import { transfer } from "../messages/Transfer.ts"
+import { CurrentPrincipal } from "../server/Authorization.ts"
+import { CSV_COLUMNS, CSV_HEADER, csvLine } from "./Csv.ts"
+import { type ListFormat, type ListRequest, listTypes } from "./QueryContract.ts"
+import { selectedJson, selectedTable } from "./SelectedFields.ts"
+
+/** The filter with the exclusive bounds of paging by sequence, for what has no pages. */
+const boundedFilter = ({ afterSequence, beforeSequence, filter }: ListRequest): EventFilter => {
+  const { fromSequence, toSequence } = filter
+  return {
+    ...filter,
+    ...(afterSequence === undefined
+      ? {}
+      : { fromSequence: Math.max(afterSequence + 1, fromSequence ?? 0) }),
+    ...(beforeSequence === undefined
+      ? {}
+      : { toSequence: Math.min(Math.max(0, beforeSequence - 1), toSequence ?? Infinity) })
+  }
+}
+
+const sequenceOf = (body: string | undefined): number | undefined =>
+  body === undefined ? undefined : linkOf(Buffer.from(body))?.sequenceNumber
+
+const linksOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  publicUrl: string | undefined,
+  asked: ListRequest,
+  { bodies, total }: EventPage,
+  keyset: KeysetPages | undefined
+): string => {
+  const of = listOf(request, publicUrl)
+  const { order, pageSize } = asked
+  if (keyset !== undefined) {
+    return cursorLinks(of, {
+      ...keyset,
+      name: order === "asc" ? "after_sequence" : "before_sequence",
+      next: bodies.length < pageSize ? undefined : sequenceOf(bodies.at(-1))
+    })
+  }
+  return pageLinks(of, asked, total)
+}
+
+const pageResponse = (asked: ListRequest, { bodies, total }: EventPage, link: string) => {
+  const events = asked.fields === undefined ? bodies : bodies.map(selectedJson(asked.fields))
+  return jsonText(
+    `{"events":[${events.join(",")}],"total":${total},`
+      + `"page":${asked.page},"page_size":${asked.pageSize}}`,
+    { headers: { link } }
+  )
+}
+
+const lines = (bodies: ReadonlyArray<string>): string =>
+  bodies.length === 0 ? "" : `${bodies.join("\n")}\n`
+
+const typeOf: Readonly<Record<ListFormat, (typeof listTypes)[number]>> = {
+  json: JSON_TYPE,
+  ndjson: NDJSON_TYPE,
+  csv: CSV_TYPE,
+  parquet: PARQUET_TYPE
+}
+
+const wholeTable = { header: CSV_HEADER, line: csvLine }
+
+/** Every match as a stream of text, each chunk of stored events one chunk of text. */
+const streamResponse = (
+  request: HttpServerRequest.HttpServerRequest,
+  tenantId: string,
+  type: typeof NDJSON_TYPE | typeof CSV_TYPE,
+  fields: ListRequest["fields"],
+  chunks: Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
+) => {
+  const { header, line } = fields === undefined ? wholeTable : selectedTable(fields)
+  const shown = fields === undefined ? undefined : selectedJson(fields)
+  const text =
+    type === NDJSON_TYPE
+      ? Stream.map(chunks, (bodies) => lines(shown === undefined ? bodies : bodies.map(shown)))
+      : Stream.concat(
+          Stream.succeed(header),
+          Stream.map(chunks, (bodies) => bodies.map(line).join(""))
+        )
+  const contentType = type === CSV_TYPE ? `${CSV_TYPE}; charset=utf-8; header=present` : type
+  const bytes = text.pipe(
+    Stream.filter((piece) => piece !== ""),
+    Stream.encodeText
+  )
+  const of = { operation: "listEvents", tenantId }
+  return HttpServerResponse.stream(transfer(request, bytes, of), { contentType })
+}
+
+/** A request for a list, as its route hands it on. */
+interface ListingRequest {
+  readonly query: ListRequest
+  readonly request: HttpServerRequest.HttpServerRequest
+}
+
+/** The handler of the list. */
+export const makeListEvents = Effect.gen(function* () {
+  const { publicUrl } = yield* ApiSettings
+  const store = yield* EventStore
+  const sql = yield* SqlStore
+  const projection = yield* ProjectionProgress
+  const takeSlot = tenantSlots("tables of events", SQL_AT_ONCE_MAX)
+
+  return Effect.fnUntraced(function* ({ query: asked, request }: ListingRequest) {
+    const { tenantId } = yield* CurrentPrincipal
+    const { afterSequence, beforeSequence, fields, filter, format } = asked
+    const { order, page, pageSize, sort } = asked
+    const type =
+      format === undefined ? yield* negotiated(request, listTypes, "events come") : typeOf[format]
+    const { deduplicate } = yield* readableView(projection, tenantId)
+    const list = { tenantId, order, ...defined({ sort }) }
+    if (type === PARQUET_TYPE) {
+      yield* takeSlot(tenantId)
+      const table = { ...list, filter: boundedFilter(asked), fields: fields ?? CSV_COLUMNS }
+      const bytes = yield* sql
+        .events({ ...table, format: "parquet" }, deduplicate)
+        .pipe(Effect.catchTag("SqlRefused", ({ message }) => invalid("format", message)))
+      return HttpServerResponse.uint8Array(bytes, { contentType: PARQUET_TYPE })
+    }
+    if (type !== JSON_TYPE) {
+      const found = store.scan({ ...list, filter: boundedFilter(asked) }, deduplicate)
+      return streamResponse(request, tenantId, type, fields, found)
+    }
+    const query: EventPageQuery = {
+      ...list,
+      filter,
+      offset: (page - 1) * pageSize,
+      limit: pageSize,
+      ...defined({ afterSequence, beforeSequence })
+    }
+    const isKeyset = afterSequence !== undefined || beforeSequence !== undefined
+    const [found, keyset] = yield* Effect.all(
+      [
+        store.page(query, deduplicate),
+        isKeyset ? store.keysetPages(query, deduplicate) : Effect.succeed(undefined)
+      ],
+      { concurrency: 2 }
+    )
+    return pageResponse(asked, found, linksOf(request, publicUrl, asked, found, keyset))
+  })
+})

@@ -1,0 +1,95 @@
+/**
+ * Events as rows of the fields that a list is asked for: flat objects of JSON, or lines of CSV. Reads
+ * stored bytes only.
+ */
+import { Result } from "effect"
+import type { AuditEvent } from "../../domain/events/AuditEvent.ts"
+import { eventFields, type ListedField, memberAt } from "../../domain/events/EventFields.ts"
+import {
+  METADATA_PATH_SEGMENTS_MAX,
+  METADATA_PREFIX,
+  metadataPathSegments,
+  valueIn
+} from "../../domain/events/MetadataPath.ts"
+import { canonicalize } from "../../domain/json/CanonicalJson.ts"
+import { parseJson } from "../../domain/json/Json.ts"
+import type { JsonValue } from "../../domain/json/StrictJson.ts"
+import type { Parameter } from "../messages/QueryParameters.ts"
+import { csvField, metadataOf } from "./Csv.ts"
+
+/** Fields of a list at most. */
+const LISTED_FIELDS_MAX = 50
+
+const names: ReadonlyArray<string> = eventFields.map(({ name }) => name)
+
+const isPath = (name: string): name is `metadata.${string}` =>
+  name.startsWith(METADATA_PREFIX) && name !== METADATA_PREFIX
+
+const isListed = (name: string): name is ListedField => names.includes(name) || isPath(name)
+
+const isTooDeep = (name: string): boolean =>
+  isPath(name)
+  && metadataPathSegments(name.slice(METADATA_PREFIX.length)).length > METADATA_PATH_SEGMENTS_MAX
+
+export const listedFields: Parameter<ReadonlyArray<ListedField>> = {
+  description:
+    `What is shown of each event, with commas in between: ${names.join(", ")}, or \`metadata.\` and a `
+    + `path; at most ${LISTED_FIELDS_MAX}. Events are flat objects of these then, with null for what `
+    + "they lack, and tables have these columns.",
+  schema: { type: "string", minLength: 1 },
+  example: "timestamp,actor_id,metadata.amount",
+  parse: (text) => {
+    const asked = text.split(",")
+    const unknown = asked.find((name) => !isListed(name))
+    if (unknown !== undefined) {
+      const known = [...names, `${METADATA_PREFIX}<path>`].join(", ")
+      return Result.fail(`knows no ${JSON.stringify(unknown)}; there are ${known}`)
+    }
+    if (new Set(asked).size < asked.length) return Result.fail("names a field twice")
+    if (asked.length > LISTED_FIELDS_MAX) {
+      return Result.fail(`names more than ${LISTED_FIELDS_MAX} fields`)
+    }
+    return asked.some(isTooDeep)
+      ? Result.fail(`has a path of more than ${METADATA_PATH_SEGMENTS_MAX} segments`)
+      : Result.succeed(asked.filter(isListed))
+  }
+}
+
+/** The value of a field, as its JSON text; undefined if the event lacks it. */
+const jsonAt = (event: AuditEvent, body: string, field: ListedField): string | undefined => {
+  if (field === "metadata") return metadataOf(body) || undefined
+  if (isPath(field)) {
+    const value = valueIn(event.metadata ?? {}, field.slice(METADATA_PREFIX.length))
+    return value === undefined ? undefined : canonicalize(value)
+  }
+  const { path } = eventFields.find(({ name }) => name === field)!
+  const value = memberAt(event, path) as JsonValue | undefined
+  return value === undefined ? undefined : canonicalize(value)
+}
+
+/** One stored event as a flat object. */
+export const selectedJson =
+  (fields: ReadonlyArray<ListedField>) =>
+  (body: string): string => {
+    const event = parseJson(body) as AuditEvent
+    const members = fields.map(
+      (field) => `${JSON.stringify(field)}:${jsonAt(event, body, field) ?? "null"}`
+    )
+    return `{${members.join(",")}}`
+  }
+
+/** A table of the fields: its first line, and one stored event as a line. */
+export const selectedTable = (fields: ReadonlyArray<ListedField>) => {
+  const line = (values: ReadonlyArray<string>) => `${values.map(csvField).join(",")}\r\n`
+  return {
+    header: line(fields),
+    line: (body: string): string => {
+      const event = parseJson(body) as AuditEvent
+      const texts = fields.map((field) => {
+        const json = jsonAt(event, body, field) ?? ""
+        return json.startsWith('"') ? String(JSON.parse(json)) : json
+      })
+      return line(texts)
+    }
+  }
+}
