@@ -275,6 +275,89 @@ describe("reading back", () => {
     }
   )
 
+  it("shows the fields that are asked for, as flat objects and as columns", async () => {
+    const metadata = { n: 1.5, deep: { list: [1, "x"] }, "=sum": "=1+1" }
+    const event = item(1, { id: "shown", metadata, actor: { id: "ann", email: "a@example.com" } })
+    await api.call("/v1/events/batch?sync=true", { key: OTHER_KEY, json: { events: [event] } })
+    const fields = ["id", "actor_email", "resource_name", "metadata", "sequence_number"]
+    const paths = ["n", "deep", "deep.list", "=sum", "none"].map((path) => `metadata.${path}`)
+    const query = `id=shown&fields=${encodeURIComponent([...fields, ...paths].join(","))}`
+    const ask = (more: string) => api.call(`/v1/events?${query}${more}`, { key: OTHER_KEY })
+    const page = await ask("")
+    const [row] = page.body.rows
+    assert.deepStrictEqual(Object.keys(row), [...fields, ...paths])
+    const { sequence_number, ...shown } = row
+    assert.isNumber(sequence_number)
+    assert.deepStrictEqual(shown, {
+      id: "shown",
+      actor_email: "a@example.com",
+      resource_name: "Doc 1",
+      metadata,
+      "metadata.n": 1.5,
+      "metadata.deep": { list: [1, "x"] },
+      "metadata.deep.list": [1, "x"],
+      "metadata.=sum": "=1+1",
+      "metadata.none": null
+    })
+    assert.deepStrictEqual(JSON.parse((await ask("&format=ndjson")).text), row)
+    const csv = await ask("&format=csv")
+    assert.match(csv.headers["content-type"]!, /^text\/csv/)
+    const [header, line] = readCsv(csv.text)
+    assert.deepStrictEqual(header, [...fields, ...paths])
+    const deep = '{"list":[1,"x"]}'
+    assert.deepStrictEqual(line!.slice(0, 3), ["shown", "a@example.com", "Doc 1"])
+    assert.deepStrictEqual(line!.slice(5), ["1.5", deep, '[1,"x"]', "'=1+1", ""])
+  })
+
+  it("takes the form from a parameter before that of Accept", async () => {
+    const accept = "text/csv"
+    const json = await get("/v1/events?format=json&page_size=1", { headers: { accept } })
+    assert.strictEqual(json.body.events.length, 1)
+    const parquet = await get("/v1/events?format=parquet&action=document.read&fields=id")
+    assert.strictEqual(parquet.headers["content-type"], "application/vnd.apache.parquet")
+    assert.deepStrictEqual(JSON.parse(parquet.text), { fields: ["id"], rows: 13 })
+    const accepted = await get("/v1/events?before_sequence=0", {
+      headers: { accept: "application/vnd.apache.parquet" }
+    })
+    assert.strictEqual(JSON.parse(accepted.text).rows, 0)
+  })
+
+  it("sorts by time on request, and not together with paging by sequence", async () => {
+    const page = await get("/v1/events?sort=timestamp&order=asc&page_size=3")
+    assert.deepStrictEqual(numbers(page), range(1, 3))
+    assert.include(linksOf(page)["next"]!, "sort=timestamp")
+    const refused = await get("/v1/events?sort=timestamp&after_sequence=3")
+    assert.strictEqual(refused.status, 400)
+    assert.strictEqual(refused.body.error.field, "sort")
+    assert.include(refused.body.error.message, "use from and to")
+  })
+
+  it.each([
+    ["fields=", "fields"],
+    ["fields=id,nothing", "fields"],
+    ["fields=id,id", "fields"],
+    [`fields=metadata.${"a.".repeat(6)}b`, "fields"],
+    ["format=xml", "format"],
+    ["sort=action", "sort"]
+  ])("refuses %s and names the parameter", async (query, field) => {
+    const answer = await get(`/v1/events?${query}`)
+    assert.strictEqual(answer.status, 400)
+    assert.strictEqual(answer.body.error.field, field)
+  })
+
+  it.each([
+    ["group_by=action,outcome,actor_type", "group_by"],
+    ["group_by=timestamp", "group_by"],
+    ["group_by=action,action", "group_by"],
+    ["measure=amount", "measure"],
+    ["measure=metadata.", "measure"],
+    ["interval=year", "interval"]
+  ])("refuses statistics by %s and names the parameter", async (query, field) => {
+    const answer = await get(`/v1/events/stats?${query}`)
+    assert.strictEqual(answer.status, 400)
+    assert.strictEqual(answer.body.error.field, field)
+  })
+
   it("takes the defaults of a generated client beside a sequence", async () => {
     const answer = await get("/v1/events?page=1&page_size=50&order=desc&after_sequence=22")
     assert.deepStrictEqual(numbers(answer), range(25, 23))

@@ -25,6 +25,7 @@ export const tenants = {
   stream: "bb-stream",
   ids: "bb-ids",
   sql: "bb-sql",
+  analyst: "bb-analyst",
   other: "bb-other",
   many: (index: number): string => `bb-many-${index}`
 } as const
@@ -35,6 +36,7 @@ export const allTenants: ReadonlyArray<string> = [
   tenants.stream,
   tenants.ids,
   tenants.sql,
+  tenants.analyst,
   tenants.other,
   ...Array.from({ length: 20 }, (_, index) => tenants.many(index))
 ]
@@ -313,6 +315,39 @@ export const blackBox = (target: () => Target): void => {
         const { body, status } = await ask(mine, query)
         assert.deepStrictEqual([status, body.error.field], [400, "query"])
       }
+    })
+
+    it("shows analysts chosen fields, tables, and numbers by two fields", async () => {
+      const api = client(tenants.analyst)
+      const sample = (n: number) => ({
+        ...event(n),
+        timestamp: `2026-0${1 + (n % 3)}-10T00:00:0${n % 10}Z`,
+        metadata: { amount: n, region: ["eu", "us"][n % 2] }
+      })
+      const events = Array.from({ length: 12 }, (_, n) => sample(n))
+      await api.batch(events, { headers: { "x-service-sync": "true" } })
+      const shape = "group_by=metadata.region,outcome&interval=month&measure=metadata.amount"
+      const { body: stats, text } = await api.call(`/v1/events/stats?${shape}`)
+      const sums = stats.groups.map(({ keys, numbers }: Json) => [...keys, numbers.sum].join(" "))
+      const expected = ["eu failure 10", "eu success 20", "us failure 5", "us success 31"]
+      assert.deepStrictEqual(sums.toSorted(), expected, text)
+      assert.deepStrictEqual([stats.numbers.max, stats.numbers.p50, stats.total], [11, 5.5, 12])
+      const starts = new Set(stats.buckets.map(({ start }: Json) => start.slice(0, 10)))
+      assert.deepStrictEqual([...starts], ["2026-01-01", "2026-02-01", "2026-03-01"])
+      const columns = "fields=timestamp,metadata.amount"
+      const { body: page } = await api.call(`/v1/events?sort=timestamp&order=asc&${columns}`)
+      const times = page.rows.map(({ timestamp }: Json) => timestamp)
+      assert.deepStrictEqual(times, times.toSorted())
+      const { text: table } = await api.call(`/v1/events?format=csv&order=asc&${columns}`)
+      const lines = table.split("\r\n")
+      assert.deepStrictEqual([lines[0], lines.length], ["timestamp,metadata.amount", 14])
+      assert.strictEqual(lines[5], "2026-02-10T00:00:04.000000Z,4")
+      const parquet = await fetch(`${api.url}/v1/events?format=parquet`, {
+        headers: { authorization: `Bearer ${api.key}` }
+      })
+      const bytes = Buffer.from(await parquet.arrayBuffer())
+      const marks = [bytes.subarray(0, 4).toString(), bytes.subarray(-4).toString()]
+      assert.deepStrictEqual([parquet.status, ...marks], [200, "PAR1", "PAR1"])
     })
 
     it("shows a tenant nothing of another", async () => {

@@ -246,13 +246,17 @@ export const Receipt = Schema.Struct({
   ]
 })
 
-export const SelectedEvents = Schema.Struct({
-  ...EventList.fields,
-  events: Schema.Array(Schema.Record(Schema.String, Schema.Json))
+const { events: _, ...listFields } = EventList.fields
+
+export const EventRows = Schema.Struct({
+  rows: Schema.Array(Schema.Record(Schema.String, Schema.Json)).annotate({
+    description: "The fields that were asked for of each event, null where it lacks one."
+  }),
+  ...listFields
 }).annotate({
-  identifier: "SelectedEvents",
-  description:
-    "One page of events as the fields that were asked for, null where an event lacks one."
+  identifier: "EventRowsResponse",
+  description: "One page of events with `fields`.",
+  examples: [{ rows: [{ id: "evt_1", "metadata.amount": 12.5 }], total: 1, page: 1, page_size: 50 }]
 })
 
 const Amount = Schema.NullOr(Schema.Finite)

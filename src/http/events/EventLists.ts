@@ -66,10 +66,13 @@ const linksOf = (
 }
 
 const pageResponse = (asked: ListRequest, { bodies, total }: EventPage, link: string) => {
-  const events = asked.fields === undefined ? bodies : bodies.map(selectedJson(asked.fields))
+  const { fields } = asked
+  const shown =
+    fields === undefined
+      ? `"events":[${bodies.join(",")}]`
+      : `"rows":[${bodies.map(selectedJson(fields)).join(",")}]`
   return jsonText(
-    `{"events":[${events.join(",")}],"total":${total},`
-      + `"page":${asked.page},"page_size":${asked.pageSize}}`,
+    `{${shown},"total":${total},` + `"page":${asked.page},"page_size":${asked.pageSize}}`,
     { headers: { link } }
   )
 }

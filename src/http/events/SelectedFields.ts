@@ -34,8 +34,9 @@ const isTooDeep = (name: string): boolean =>
 export const listedFields: Parameter<ReadonlyArray<ListedField>> = {
   description:
     `What is shown of each event, with commas in between: ${names.join(", ")}, or \`metadata.\` and a `
-    + `path; at most ${LISTED_FIELDS_MAX}. Events are flat objects of these then, with null for what `
-    + "they lack, and tables have these columns.",
+    + `path; at most ${LISTED_FIELDS_MAX}. A page has \`rows\` then in place of \`events\`, `
+    + "flat objects with null for what an event lacks; lines are such objects, and tables have these "
+    + "columns.",
   schema: { type: "string", minLength: 1 },
   example: "timestamp,actor_id,metadata.amount",
   parse: (text) => {
