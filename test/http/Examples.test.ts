@@ -77,7 +77,11 @@ describe("the examples of the document", () => {
       for (const body of bodies) {
         for (const query of queriesOf(operation)) {
           const target = path.replace(/\{(\w+)\}/g, (_, name: string) =>
-            encodeURIComponent(known[`${path.split("{")[0]}:${name}`] ?? known[name] ?? "missing")
+            encodeURIComponent(
+              known[`${path.split("{")[0]}:${name === "other" ? "id" : name}`]
+                ?? known[name]
+                ?? "missing"
+            )
           )
           const answer = await api.call(query === "" ? target : `${target}?${query}`, {
             method: method.toUpperCase(),

@@ -605,6 +605,52 @@ describe("traces", () => {
       assert.include([root_span_id, "first", "second"], span_id)
     })
 
+    it("are compared with those of another execution", async () => {
+      const usage = (tokens: number) => ({ "gen_ai.usage.input_tokens": tokens })
+      const run = async (id: string, tokens: number, names: ReadonlyArray<string>) => {
+        await start({ id, started_at: "2026-11-21T10:00:00.000000Z" })
+        for (const [n, name] of names.entries()) {
+          const metadata = usage(tokens + n)
+          await span(id, { id: `${id}-${n}`, span_type: "LLM_CALL", name, metadata })
+        }
+        await put(`${EXECUTIONS}/${id}/end`, { ended_at: "2026-11-21T10:00:05.000000Z" })
+      }
+      await run("before", 5, ["plan", "draft", "check"])
+      await run("after", 5, ["plan", "draft"])
+      await run("dearer", 6, ["plan", "draft"])
+      const changes = ({ spans }: any) =>
+        spans.map(({ a, b, change }: any) => [change, a?.span_id, b?.span_id])
+      const shorter = await get(`${EXECUTIONS}/before/diff/after`)
+      assert.deepStrictEqual(shorter.body.counts, { same: 3, changed: 0, added: 0, removed: 1 })
+      assert.deepStrictEqual(changes(shorter.body), [["removed", "before-2", undefined]])
+      assert.deepStrictEqual(
+        [shorter.body.a.input_tokens, shorter.body.b.input_tokens, shorter.body.b.calls],
+        [18, 11, 2]
+      )
+      assert.strictEqual(shorter.body.a.duration_us, 5_000_000)
+      const all = await get(`${EXECUTIONS}/before/diff/after?all=true`)
+      assert.strictEqual(all.body.spans.length, 4)
+      const dearer = await get(`${EXECUTIONS}/after/diff/dearer?limit=1`)
+      assert.deepStrictEqual(changes(dearer.body), [["changed", "after-0", "dearer-0"]])
+      assert.deepStrictEqual(dearer.body.spans[0].differences, [
+        { field: "metadata.gen_ai.usage.input_tokens", a: "5", b: "6" }
+      ])
+      assert.strictEqual(dearer.body.spans_omitted, 1)
+    })
+
+    it("are compared with those of an execution that there is, and not with too many", async () => {
+      const { id } = await start()
+      assert.strictEqual((await get(`${EXECUTIONS}/${id}/diff/none`)).status, 404)
+      assert.strictEqual((await get(`${EXECUTIONS}/none/diff/${id}`)).status, 404)
+      const refused = await get(`${EXECUTIONS}/${id}/diff/${id}?limit=0`)
+      assert.deepStrictEqual([refused.status, refused.body.field], [400, "limit"])
+      await span(id)
+      api.world.traces.spansClaimed = 10_001
+      const large = await get(`${EXECUTIONS}/${id}/diff/${id}`)
+      assert.deepStrictEqual([large.status, large.body.code], [413, "payload_too_large"])
+      assert.include(large.body.error, id)
+    })
+
     describe("of which a model has asked for one", () => {
       const second = (n: number) => `2026-11-21T10:00:0${n}.000000Z`
       const run = async () => {

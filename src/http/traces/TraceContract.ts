@@ -31,6 +31,7 @@ import {
   ErasedExecution,
   EraseInput,
   Execution,
+  ExecutionDiff,
   ExecutionEnd,
   ExecutionInput,
   ExecutionList,
@@ -106,6 +107,12 @@ export const DAG_EDGES_MAX = 50_000
 export const DAG_TEXT_MAX = 16 * 1_048_576
 /** Characters of metadata that one graph looks at: ids of calls, steps, tokens; no messages. */
 export const DAG_METADATA_MAX = 8 * 1_048_576
+
+/** Characters of metadata and errors of each execution that are compared. */
+export const DIFF_TEXT_MAX = 32 * 1_048_576
+/** Spans that a comparison shows, unless asked otherwise and at most. */
+const DIFF_SPANS_DEFAULT = 1_000
+const DIFF_SPANS_MAX = 20_000
 
 const graphParameters = {
   edges: choiceParameter(edgeKinds, {
@@ -319,6 +326,46 @@ export const getAggregatedDag = HttpApiEndpoint.get(
   })
 )
 
+const diffParameters = {
+  all: booleanParameter({
+    default: false,
+    description: "`true` shows the spans that are the same in both too."
+  }),
+  limit: integerParameter({
+    minimum: 1,
+    maximum: DIFF_SPANS_MAX,
+    default: DIFF_SPANS_DEFAULT,
+    description: "Spans shown at most; `spans_omitted` counts the rest."
+  })
+}
+
+export const diffExecutions = HttpApiEndpoint.get(
+  "diffExecutions",
+  "/api/v1/executions/:id/diff/:other",
+  {
+    params: {
+      ...executionId,
+      other: pathId("execution")
+    },
+    query: queryOf(diffParameters, {
+      read: ({ all = false, limit = DIFF_SPANS_DEFAULT }) => ({ showsSame: all, limit })
+    }),
+    success: ExecutionDiff,
+    error: graphErrors
+  }
+).pipe(
+  operation({
+    scopes: read,
+    summary: "Compare two executions",
+    description:
+      "Lays the trees of their spans upon each other: below a pair of spans, the first of a type and "
+      + "name belongs to the first of these in the other execution, the second to the second; what is "
+      + "left over is paired by type alone. Says which spans were added or removed, and in what pairs "
+      + "differ: name, status, error and metadata, but for ids of answers and of tool calls; durations "
+      + "are shown and make no difference. 413 if one of them has more than 10,000 spans."
+  })
+)
+
 const TraceStream = Schema.String.annotate({
   description:
     "`event: execution.updated`, `span.updated` or `trace.event` with the Execution, Span or trace "
@@ -475,6 +522,7 @@ export class TraceApi extends HttpApiGroup.make("Executions")
     listSpans,
     getDag,
     getAggregatedDag,
+    diffExecutions,
     streamExecution,
     verifyExecution,
     getSpan,

@@ -7,6 +7,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { layerTraceWrites } from "../../services/ingest/TraceWrites.ts"
 import { Api } from "../Api.ts"
 import { makeTraceBatchHandlers } from "./TraceBatch.ts"
+import { makeDiffHandlers } from "./TraceDiff.ts"
 import { makeExecutionHandlers } from "./TraceExecutions.ts"
 import { TraceRequests } from "./TraceRequest.ts"
 import { makeSpanHandlers } from "./TraceSpans.ts"
@@ -20,6 +21,7 @@ export const layerTraceHandlers = HttpApiBuilder.group(
     const executions = yield* makeExecutionHandlers
     const spans = yield* makeSpanHandlers
     const { streamExecution } = yield* makeTraceStreamHandlers
+    const { diffExecutions } = yield* makeDiffHandlers
     const { createTraces } = yield* makeTraceBatchHandlers
 
     return handlers
@@ -32,6 +34,7 @@ export const layerTraceHandlers = HttpApiBuilder.group(
       .handle("listSpans", executions.listSpans)
       .handle("getDag", executions.getDag)
       .handle("getAggregatedDag", executions.getAggregatedDag)
+      .handle("diffExecutions", diffExecutions)
       .handleRaw("streamExecution", streamExecution)
       .handle("verifyExecution", executions.verifyExecution)
       .handle("getSpan", spans.getSpan)

@@ -11,6 +11,7 @@ import { ID_LENGTH_MAX } from "../../domain/Identifiers.ts"
 import { BATCH_ITEMS_MAX } from "../../domain/records/Command.ts"
 import { AggregatedGraph } from "../../domain/traces/AggregatedGraph.ts"
 import { ExecutionGraph } from "../../domain/traces/ExecutionGraph.ts"
+import { RunTotals, SpanDiff } from "../../domain/traces/RunDiff.ts"
 import { ShownSpan } from "../../domain/traces/SpanSummary.ts"
 import { SpanType, terminalStatuses } from "../../domain/traces/TraceFact.ts"
 import { TraceResult as StoredResult } from "../../domain/traces/TraceOperation.ts"
@@ -50,6 +51,16 @@ const spanId = "0197a1f0-3b90-7a44-8c02-6d5e4f3a2b19"
 const eventId = "0197a1f0-3ba1-7e07-b3d8-1a2b3c4d5e6f"
 const startedAt = "2026-11-21T10:00:01.123456Z"
 const endedAt = "2026-11-21T10:00:03.500000Z"
+
+const exampleSide = {
+  agent_name: "Support agent",
+  started_at: startedAt,
+  spans: 2,
+  errors: 0,
+  calls: 1,
+  input_tokens: 812,
+  output_tokens: 96
+}
 
 const exampleExecution = {
   id: executionId,
@@ -392,6 +403,56 @@ export const TraceEventList = Schema.Struct({
 }).annotate({ identifier: "TraceEventList", examples: [{ events: [exampleEvent] }] })
 
 export const Dag = ExecutionGraph
+
+const ComparedExecution = Schema.Struct({
+  execution_id: Schema.String,
+  agent_name: Schema.String,
+  status: Schema.String,
+  started_at: Timestamp,
+  ...RunTotals.fields
+}).annotate({ identifier: "ComparedExecution" })
+
+export const ExecutionDiff = Schema.Struct({
+  a: ComparedExecution,
+  b: ComparedExecution,
+  counts: Schema.Struct({ same: Count, changed: Count, added: Count, removed: Count }).annotate({
+    description: "Pairs of spans, and spans without one; those that are not shown count too."
+  }),
+  spans: Schema.Array(SpanDiff).annotate({
+    description:
+      "Those above before those below, in the order of the first execution; what was added stands "
+      + "behind what it was added to."
+  }),
+  spans_omitted: Count.annotate({ description: "Spans beyond `limit`." }),
+  metadata_incomplete: optional(
+    Schema.Literal(true).annotate({
+      description:
+        "One of them has more metadata than is compared; of its last spans it is left out."
+    })
+  )
+}).annotate({
+  identifier: "ExecutionDiff",
+  description: "What differs between two executions, `a` and `b`.",
+  examples: [
+    {
+      a: { ...exampleSide, execution_id: executionId, status: "COMPLETED" },
+      b: { ...exampleSide, execution_id: "0197a1f0-3b7c-7d51-9f6e-2f7f6b0d3a12", status: "FAILED" },
+      counts: { same: 1, changed: 1, added: 0, removed: 0 },
+      spans: [
+        {
+          change: "changed",
+          type: "LLM_CALL",
+          name: "draft an answer",
+          depth: 1,
+          a: { span_id: spanId, status: "COMPLETED", duration_us: 812_000 },
+          b: { span_id: eventId, status: "FAILED", duration_us: 30_000_000 },
+          differences: [{ field: "status", a: '"COMPLETED"', b: '"FAILED"' }]
+        }
+      ],
+      spans_omitted: 0
+    }
+  ]
+})
 
 export const AggregatedDag = AggregatedGraph
 
