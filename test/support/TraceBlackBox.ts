@@ -395,7 +395,10 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
         pathOf(EXECUTIONS, "loop", "/diff/loop?all=true&limit=20000")
       )
       assert.deepStrictEqual(same.counts, { same: 1 + 2 * turns, changed: 0, added: 0, removed: 0 })
-      assert.deepStrictEqual([same.a, same.a.input_tokens, same.a.calls], [same.b, 2 * turns, turns])
+      assert.deepStrictEqual(
+        [same.a, same.a.input_tokens, same.a.calls],
+        [same.b, 2 * turns, turns]
+      )
       const counts = aggregated.edges.map(({ count, rule, type }: Json) => [rule ?? type, count])
       assert.sameDeepMembers(counts, [
         ["parent", turns],
