@@ -60,13 +60,20 @@ const ExportRequest = Schema.Struct({
 const ExportResponse = Schema.Struct({
   partialSuccess: Schema.optionalKey(
     Schema.Struct({
-      rejectedSpans: Schema.String.annotate({ description: "How many, in decimal digits." }),
-      errorMessage: Schema.String.annotate({ description: "Which spans were refused, and why." })
+      rejectedSpans: Schema.optionalKey(
+        Schema.String.annotate({
+          description: "How many, in decimal digits; absent if all are stored."
+        })
+      ),
+      errorMessage: Schema.String.annotate({
+        description: "Which spans were refused, or had values that were cut, and why."
+      })
     })
   )
 }).annotate({
   identifier: "ExportTraceServiceResponse",
-  description: "`partialSuccess` only if spans were refused; they must not be sent again."
+  description:
+    "`partialSuccess` only if spans were refused or values cut; they must not be sent again."
 })
 
 /** `google.rpc.Status` in JSON, with the error body of the other routes in it. */

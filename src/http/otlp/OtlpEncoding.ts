@@ -40,7 +40,7 @@ export type ExportAnswer = (
   errorMessage: string
 ) => Uint8Array | string
 
-/** Answers of a type; without refused items they are empty. */
+/** Answers of a type; with neither refused items nor a warning they are empty. */
 const answersOf =
   <Type extends DescMessage>(
     type: Type,
@@ -48,7 +48,9 @@ const answersOf =
   ): ExportAnswer =>
   (encoding, rejected, errorMessage) => {
     const message =
-      rejected === 0 ? create(type) : create(type, refused(BigInt(rejected), errorMessage))
+      rejected === 0 && errorMessage === ""
+        ? create(type)
+        : create(type, refused(BigInt(rejected), errorMessage))
     return encoding === PROTOBUF_TYPE
       ? toBinary(type, message)
       : JSON.stringify(toJson(type, message))

@@ -32,7 +32,7 @@ import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { type ReceivedBody, readBody } from "../messages/RequestBody.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { ingestAnswered } from "../server/Metrics.ts"
+import { ingestAnswered, valuesCut } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
 import { OtlpRefusals } from "./OtlpContract.ts"
 import {
@@ -74,10 +74,10 @@ const decode = <Type extends DescMessage>(
     : Effect.succeed(decoded.request)
 }
 
-/** Which spans were refused and why, as many as an answer names. */
-const describe = (refused: ReadonlyArray<RefusedSpan>): string => {
-  const named = refused.slice(0, REFUSALS_NAMED_MAX).map(({ message }) => message)
-  const more = refused.length - named.length
+/** Which spans were refused or cut, and why, as many as an answer names. */
+const describe = (spans: ReadonlyArray<{ readonly message: string }>): string => {
+  const named = spans.slice(0, REFUSALS_NAMED_MAX).map(({ message }) => message)
+  const more = spans.length - named.length
   return [...named, ...(more === 0 ? [] : [`and ${more} more spans`])].join("; ")
 }
 
@@ -167,7 +167,8 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
         const body = yield* readBody(request, [JSON_TYPE, PROTOBUF_TYPE], limits.bodyBytesMax)
         const items = count(yield* decode(body, decoders))
         const encoding = encodingOf(body.mediaType)
-        return encoded(encoding, answer(encoding, items, onlyTraces(what)), 200)
+        const said = items === 0 ? "" : onlyTraces(what)
+        return encoded(encoding, answer(encoding, items, said), 200)
       })
 
     return handlers
@@ -199,7 +200,9 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
             seconds: (performance.now() - startedAt) / 1_000
           })
           const encoding = encodingOf(body.mediaType)
-          const answer = tracesAnswer(encoding, refused.length, describe(refused))
+          if (prepared.cut.length > 0) yield* valuesCut(prepared.cut)
+          const said = describe([...refused, ...prepared.cut])
+          const answer = tracesAnswer(encoding, refused.length, said)
           return encoded(encoding, answer, 200)
         })
       )

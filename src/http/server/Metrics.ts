@@ -35,6 +35,11 @@ const ingestSeconds = Metric.histogram("alk_ingest_duration_seconds", {
   boundaries: secondsBoundaries
 })
 
+const cutValues = Metric.counter("alk_otlp_values_cut_total", {
+  description: "Values of OpenTelemetry spans that were too large, of which the beginning is kept.",
+  incremental: true
+})
+
 const failedCredentials = Metric.counter("alk_http_failed_credentials_total", {
   description: "Wrong keys and tokens, by the status that they were answered with.",
   incremental: true
@@ -92,6 +97,19 @@ export const ingestAnswered = (request: {
     ],
     { discard: true }
   )
+
+/** Count values of spans that were too large to be kept whole, and warn of them. */
+export const valuesCut = (
+  spans: ReadonlyArray<{ readonly values: number }>
+): Effect.Effect<void> => {
+  const values = spans.reduce((total, one) => total + one.values, 0)
+  return Effect.andThen(
+    Metric.update(cutValues, values),
+    Effect.logWarning("values of spans were too large: of each the beginning is kept").pipe(
+      Effect.annotateLogs({ spans: spans.length, values })
+    )
+  )
+}
 
 /** Set the number of open streams, before it is shown. */
 export const liveSubscribers = (count: number): Effect.Effect<void> =>

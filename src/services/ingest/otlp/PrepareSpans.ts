@@ -10,7 +10,7 @@ import type { JsonObject, JsonValue } from "../../../domain/json/StrictJson.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
 import type { FactDetails, PreparedDetails } from "../../../domain/traces/TraceFact.ts"
 import type { OtlpEvent, RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
-import { isLonger, tooLarge } from "../Prepare.ts"
+import { tooLarge } from "../Prepare.ts"
 import {
   CAUSES_MAX,
   ERROR_BYTES_MAX,
@@ -20,6 +20,7 @@ import {
 } from "../PrepareTrace.ts"
 import type { ExportTraceServiceRequest } from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import type { Span, Span_Event, Span_Link } from "./gen/opentelemetry/proto/trace/v1/trace_pb.js"
+import { fitted, fittedText } from "./LargeValues.ts"
 import {
   agentIdOf,
   agentNameOf,
@@ -88,6 +89,8 @@ export interface PreparedSpans {
   /** Operations by command, in the order of the request. */
   readonly commands: ReadonlyArray<ReadonlyArray<RecordOtlpSpan>>
   readonly refused: ReadonlyArray<RefusedSpan>
+  /** Spans that are stored without all of what they say, and how many of their values were cut. */
+  readonly cut: ReadonlyArray<{ readonly message: string; readonly values: number }>
 }
 
 /** An export that is too large as a whole. */
@@ -135,11 +138,19 @@ const timeOf = (nanos: bigint, path: string): string => {
 const prepareDetails = (details: FactDetails): PreparedDetails =>
   hashedDetails(flat(canonicalize(details as JsonObject)))
 
-/** The RFC 8785 text of a value, unless it takes more than `bytesMax` bytes. */
-const canonicalWithin = (value: JsonObject, bytesMax: number, path: string): string => {
-  const canonical = canonicalize(value)
-  if (!isLonger(canonical, bytesMax)) return canonical
-  throw new Unstorable(`${path}: ${tooLarge(canonical, bytesMax)}`)
+/** The RFC 8785 text of a value, its largest texts cut so that it takes at most `bytesMax` bytes. */
+const canonicalWithin = (
+  value: JsonObject,
+  bytesMax: number,
+  path: string,
+  context: Context
+): string => {
+  const found = fitted(value, bytesMax)
+  if (found === undefined) {
+    throw new Unstorable(`${path}: ${tooLarge(canonicalize(value), bytesMax)}`)
+  }
+  context.cut += found.cut
+  return found.text
 }
 
 const count = (name: string, value: number): JsonObject => (value === 0 ? {} : { [name]: value })
@@ -195,13 +206,15 @@ const originOf = ({ resource, schemaUrl }: ResourceSpans, from: ScopeSpans): Ori
 const attributesMember = (attributes: JsonObject): JsonObject =>
   Object.keys(attributes).length === 0 ? {} : { attributes }
 
-/** Everything about one span that does not change while it is prepared. */
+/** One span while it is prepared. */
 interface Context {
   readonly tenantId: string
   readonly traceId: string
   /** As sent, in hex. */
   readonly spanId: string
   readonly limits: SpanLimits
+  /** Values of it that were cut so far. */
+  cut: number
 }
 
 /** A link that is an edge, or none. */
@@ -274,14 +287,12 @@ const readEvent = (event: Span_Event, index: number): ReadEvent => {
  * Ids say what an event is and not where it is, for an exporter that sends a span again may
  * have dropped the first ones; only equal events are distinguished by their order.
  */
-const toEvents = (
-  events: ReadonlyArray<ReadEvent>,
-  { limits, spanId, tenantId, traceId }: Context
-): ReadonlyArray<OtlpEvent> => {
+const toEvents = (events: ReadonlyArray<ReadEvent>, context: Context): ReadonlyArray<OtlpEvent> => {
+  const { limits, spanId, tenantId, traceId } = context
   const seen = new Map<string, number>()
   return events.map(({ eventType, name, nanos, payload, timestamp }, index) => {
     const canonical =
-      payload && canonicalWithin(payload, limits.payloadBytesMax, `events[${index}]`)
+      payload && canonicalWithin(payload, limits.payloadBytesMax, `events[${index}]`, context)
     const content = sha256Hex(`${nanos}\n${quote(name)}\n${canonical ?? ""}`)
     const earlier = seen.get(content) ?? 0
     seen.set(content, earlier + 1)
@@ -329,7 +340,7 @@ const metadataOf = (
     ...count("dropped_events_count", span.droppedEventsCount),
     ...count("dropped_links_count", span.droppedLinksCount)
   }
-  return canonicalWithin(metadata, context.limits.metadataBytesMax, "metadata")
+  return canonicalWithin(metadata, context.limits.metadataBytesMax, "metadata", context)
 }
 
 /** What the execution says if this span is what makes it. */
@@ -352,10 +363,10 @@ const executionDetailsOf = (
   })
 }
 
-const errorDetailsOf = (error: string): PreparedDetails => {
-  const bytes = Buffer.byteLength(error)
-  if (bytes <= ERROR_BYTES_MAX) return prepareDetails({ error })
-  throw new Unstorable(`status: ${bytes} bytes of error; send at most ${ERROR_BYTES_MAX}`)
+const errorDetailsOf = (error: string, context: Context): PreparedDetails => {
+  const text = fittedText(error, ERROR_BYTES_MAX)
+  if (text !== error) context.cut += 1
+  return prepareDetails({ error: text })
 }
 
 const nameOf = (span: Span): string => {
@@ -374,12 +385,18 @@ interface PrepareOptions {
   readonly introduced: Set<string>
 }
 
+interface PreparedSpan {
+  readonly operation: RecordOtlpSpan
+  /** Values that were too large, of which only the beginning is kept. */
+  readonly cut: number
+}
+
 /** The operation of a span. Throws Unstorable. */
-const prepareSpan = (span: Span, options: PrepareOptions): RecordOtlpSpan => {
+const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
   const { index, introduced, limits, origin, tenantId } = options
   const traceId = idOf(span.traceId, TRACE_ID_BYTES, "trace_id")
   const spanId = idOf(span.spanId, SPAN_ID_BYTES, "span_id")
-  const context: Context = { tenantId, traceId, spanId, limits }
+  const context: Context = { tenantId, traceId, spanId, limits, cut: 0 }
   const parent = parentOf(span, spanId)
   const startedAt = timeOf(span.startTimeUnixNano, "start_time_unix_nano")
   const isRunning = span.endTimeUnixNano === 0n
@@ -400,7 +417,7 @@ const prepareSpan = (span: Span, options: PrepareOptions): RecordOtlpSpan => {
   const name = nameOf(span)
   const metadata = metadataOf(span, origin, context, parent, attributes, links.metadata)
   const introduces = parent === undefined || !introduced.has(traceId)
-  return {
+  const operation: RecordOtlpSpan = {
     op: "otlp.span",
     index,
     executionId: executionIdOf(tenantId, traceId),
@@ -415,7 +432,7 @@ const prepareSpan = (span: Span, options: PrepareOptions): RecordOtlpSpan => {
     details: hashedDetails(flat(`{"metadata":${metadata},"name":${quote(name)}}`)),
     ...(isRunning || outcome.error === undefined
       ? {}
-      : { endDetails: errorDetailsOf(outcome.error) }),
+      : { endDetails: errorDetailsOf(outcome.error, context) }),
     agentId: agentIdOf(attributes, origin.resourceAttributes),
     ...(introduces
       ? {
@@ -430,6 +447,7 @@ const prepareSpan = (span: Span, options: PrepareOptions): RecordOtlpSpan => {
       : {}),
     events: toEvents(events, context)
   }
+  return { operation, cut: context.cut }
 }
 
 /** Which span a refusal is about: its ids, or its place if it has none. */
@@ -437,6 +455,11 @@ const labelOf = (span: Span, index: number): string =>
   isId(span.traceId, TRACE_ID_BYTES) && isId(span.spanId, SPAN_ID_BYTES)
     ? `span ${hexOf(span.spanId)} of trace ${hexOf(span.traceId)}`
     : `span number ${index + 1} of the request`
+
+const cutMessage = (span: Span, index: number, values: number): string => {
+  const many = values === 1 ? "1 value is" : `${values} values are`
+  return `${labelOf(span, index)}: ${many} too large; the beginning, size and SHA-256 are kept`
+}
 
 const charactersOf = (operation: RecordOtlpSpan): number => {
   let characters = OPERATION_CHARACTERS + operation.details.text.length
@@ -516,6 +539,7 @@ export const prepareSpans = (
   if (spans > SPANS_MAX) return { tooLarge: `${spans} spans; send at most ${SPANS_MAX} at once` }
   const commands = new Commands()
   const refused: Array<RefusedSpan> = []
+  const cut: Array<PreparedSpans["cut"][number]> = []
   const introduced = new Set<string>()
   let index = 0
   for (const resourceSpans of request.resourceSpans) {
@@ -527,8 +551,10 @@ export const prepareSpans = (
             ? origin
             : attempt(() => {
                 const options = { index, origin: origin.ok, tenantId, limits, introduced }
-                commands.add(prepareSpan(span, options))
+                const { cut: values, operation } = prepareSpan(span, options)
+                commands.add(operation)
                 introduced.add(hexOf(span.traceId))
+                if (values > 0) cut.push({ message: cutMessage(span, index, values), values })
               })
         if ("reason" in result) {
           refused.push({
@@ -544,5 +570,5 @@ export const prepareSpans = (
       }
     }
   }
-  return { commands: commands.all, refused }
+  return { commands: commands.all, refused, cut }
 }

@@ -1,4 +1,5 @@
 /** From spans to operations: ids, times, links, events, limits, and what is refused and why. */
+import { createHash } from "node:crypto"
 import fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import {
@@ -16,6 +17,7 @@ import {
   spanIdOf,
   syntheticRootIdOf
 } from "../../../../src/services/ingest/otlp/PrepareSpans.ts"
+import { ERROR_BYTES_MAX } from "../../../../src/services/ingest/PrepareTrace.ts"
 import {
   attribute,
   example,
@@ -380,25 +382,53 @@ describe("what can't be stored", () => {
     }
   })
 
-  it("refuses metadata and payloads over their limits, to the byte", () => {
-    const small = { metadataBytesMax: 400, payloadBytesMax: 100 }
+  it("cuts values of metadata, payloads and errors over their limits, to the byte", () => {
+    const small = { metadataBytesMax: 2_000, payloadBytesMax: 1_000 }
     const size = (value: string): number => {
       const operation = one({ attributes: [text("a", value)] })
       return Buffer.byteLength(JSON.stringify(operation["details"].metadata))
     }
-    const fits = "é".repeat((400 - size("")) >> 1) + (size("") % 2 === 0 ? "" : "x")
-    assert.strictEqual(size(fits), 400)
-    const fitting = exportOf([span({ attributes: [text("a", fits)] })])
-    assert.strictEqual(operationsOf(fitting, small).length, 1)
-    const over = refusalOf({ attributes: [text("a", `${fits}x`)] }, small)
-    assert.include(over, "metadata: 401 bytes in canonical form; send at most 400")
+    const fits = "é".repeat((2_000 - size("")) >> 1) + (size("") % 2 === 0 ? "" : "x")
+    assert.strictEqual(size(fits), 2_000)
+    const attributesOf = (value: string) => {
+      const export_ = exportOf([span({ attributes: [text("a", value)] })])
+      const { commands, cut, refused } = prepared(fromJsonText(export_), small)
+      assert.isEmpty(refused)
+      const { metadata } = JSON.parse(commands[0]![0]!.details.text)
+      return { a: metadata.attributes.a, cut }
+    }
+    assert.deepStrictEqual(attributesOf(fits), { a: fits, cut: [] })
+    const over = `${fits}x`
+    const { a, cut } = attributesOf(over)
+    const sha256 = createHash("sha256").update(over).digest("hex")
+    const { preview, ...rest } = a
+    const bytes = Buffer.byteLength(over)
+    assert.deepStrictEqual(rest, { $ref: `sha256:${sha256}`, bytes, truncated: true })
+    assert.isTrue(over.startsWith(preview) && preview.length > 30)
+    assert.strictEqual(cut.length, 1)
+    assert.match(cut[0]!.message, /^span [0-9a-f]{16} of trace .*: 1 value is too large; the begin/)
     const events = (length: number) => [
       { timeUnixNano: START, name: "e", attributes: [text("a", "x".repeat(length))] }
     ]
     const wrapping = Buffer.byteLength('{"attributes":{"a":""}}')
-    assert.isDefined(operationsOf(exportOf([span({ events: events(100 - wrapping) })]), small)[0])
-    const payload = refusalOf({ events: events(101 - wrapping) }, small)
-    assert.include(payload, "events[0]: 101 bytes in canonical form; send at most 100")
+    const payload = (length: number) =>
+      JSON.parse(
+        operationsOf(exportOf([span({ events: events(length) })]), small)[0]!.events[0]!.details!
+          .text
+      ).payload.attributes.a
+    assert.strictEqual(payload(1_000 - wrapping).length, 1_000 - wrapping)
+    assert.strictEqual(payload(1_001 - wrapping).bytes, 1_001 - wrapping)
+    const message = "no ".repeat(30_000)
+    const failed = exportOf([span({ status: { code: 2, message } })])
+    const { error } = JSON.parse(operationsOf(failed)[0]!.endDetails!.text)
+    assert.isAtMost(Buffer.byteLength(error), ERROR_BYTES_MAX)
+    assert.match(error, /^no no .*… \(90000 bytes, sha256:[0-9a-f]{64}\)$/)
+  })
+
+  it("refuses what no cutting makes small enough", () => {
+    const small = { metadataBytesMax: 400, payloadBytesMax: 100 }
+    const over = refusalOf({ attributes: [text("k".repeat(500), "x")] }, small)
+    assert.match(over, /metadata: [0-9]+ bytes in canonical form; send at most 400/)
   })
 
   it("refuses every span of a resource or scope that can't be stored, and no other", () => {
