@@ -97,7 +97,7 @@ export interface SpanPage {
   readonly next: SpanPlace | undefined
 }
 
-/** What a graph needs of a fact about a span: a few hundred bytes, whatever its details are. */
+/** What a graph needs of a fact about a span: a few hundred bytes, and what it looks at in metadata. */
 export interface SpanOutline {
   readonly factNumber: number
   /** Stored JSON without the details. */
@@ -245,11 +245,14 @@ export class TraceStore extends Context.Service<
     ): StoreResult<SpanPage>
     /** Number of spans that have facts of their own. */
     spanCount(tenantId: string, executionId: string): StoreResult<number>
-    /** Facts about spans, by fact number: in chunks, bounded memory. */
+    /**
+     * Facts about spans, by fact number: in chunks, bounded memory. Whether with metadata is asked
+     * before each chunk.
+     */
     outlines(
       tenantId: string,
       executionId: string,
-      withMetadata: boolean
+      withMetadata: () => boolean
     ): Stream.Stream<ReadonlyArray<SpanOutline>, StoreUnavailable>
     /** The execution that a span belongs to. */
     executionOfSpan(tenantId: string, spanId: string): StoreResult<string | undefined>

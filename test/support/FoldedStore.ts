@@ -108,7 +108,7 @@ export const foldedReads = (
                 name: details?.name ?? "",
                 error: details?.error === undefined ? "" : JSON.stringify(details.error),
                 metadata:
-                  withMetadata && details?.metadata !== undefined
+                  withMetadata() && details?.metadata !== undefined
                     ? JSON.stringify(details.metadata)
                     : ""
               }

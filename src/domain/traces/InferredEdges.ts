@@ -93,29 +93,91 @@ interface Hinted {
   readonly hints: GraphHints
 }
 
+/** Spans above a call that are looked at for others with the same id. */
+const LEVELS_MAX = 8
+/** Askers that are looked at for one that had ended. */
+const ASKERS_MAX = 16
+
+/** Model calls by the ids in them, in the order of their starts: below each span above them, and all. */
+class CallIds {
+  readonly #spans: ReadonlyMap<string, Span>
+  readonly #byPlace = new Map<string, Array<Span>>()
+
+  constructor(spans: ReadonlyMap<string, Span>) {
+    this.#spans = spans
+  }
+
+  add(id: string, span: Span): void {
+    for (const place of this.#placesOf(span)) put(this.#byPlace, `${place}\0${id}`, span)
+  }
+
+  /** Those with the id, the nearest around a span first. */
+  around(id: string, span: Span): ReadonlyArray<ReadonlyArray<Span>> {
+    return this.#placesOf(span).flatMap((place) => {
+      const found = this.#byPlace.get(`${place}\0${id}`)
+      return found === undefined ? [] : [found]
+    })
+  }
+
+  /** The spans above, the nearest first, and the whole graph. */
+  #placesOf(span: Span): ReadonlyArray<string> {
+    const places: Array<string> = []
+    let above = span.parent_span_id
+    while (above !== undefined && places.length < LEVELS_MAX) {
+      places.push(above)
+      above = this.#spans.get(above)?.parent_span_id
+    }
+    return [...places, ""]
+  }
+}
+
+/** Of those that began before a span, the last that had ended by then, or else the last. */
+const askerOf = (askers: ReadonlyArray<Span>, { started_at }: Span): Span | undefined => {
+  const before = countWhile(askers, (asker) => asker.started_at <= started_at)
+  for (let at = before - 1; at >= Math.max(0, before - ASKERS_MAX); at--) {
+    const { ended_at } = askers[at]!
+    if (ended_at !== undefined && ended_at <= started_at) return askers[at]
+  }
+  return askers[before - 1]
+}
+
+const receiverOf = (receivers: ReadonlyArray<Span>, from: string): Span | undefined =>
+  receivers[countWhile(receivers, ({ started_at }) => started_at < from)]
+
+const firstOf = <A>(
+  lists: ReadonlyArray<ReadonlyArray<Span>>,
+  find: (spans: ReadonlyArray<Span>) => A | undefined
+): A | undefined => {
+  for (const list of lists) {
+    const found = find(list)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
 /**
  * From the last model call that asked for a tool call before it began, and to the first one that
- * began with the result. Ids may come again: some models number the calls of each answer.
+ * began with the result. Ids may come again, as some models number the calls of each answer, and
+ * agents run side by side: those below the nearest common span come first.
  */
 const findToolCalls = (byStart: ReadonlyArray<Hinted>, findings: Findings): void => {
-  const asking = new Map<string, Array<Span>>()
-  const answered = new Map<string, Array<Span>>()
+  const spans = new Map(byStart.map(({ span }) => [span.id, span]))
+  const asking = new CallIds(spans)
+  const answered = new CallIds(spans)
   for (const { hints, span } of byStart) {
     if (span.span_type !== "LLM_CALL") continue
-    for (const id of hints.asked) put(asking, id, span)
-    for (const id of hints.answered) put(answered, id, span)
+    for (const id of hints.asked) asking.add(id, span)
+    for (const id of hints.answered) answered.add(id, span)
   }
   for (const { hints, span } of byStart) {
     const { toolCallId } = hints
     if (span.span_type !== "TOOL_CALL" || toolCallId === undefined) continue
-    const askers = asking.get(toolCallId) ?? []
-    const before = countWhile(askers, ({ started_at }) => started_at <= span.started_at)
+    const askers = asking.around(toolCallId, span)
     // Clocks of different machines may disagree.
-    const asker = askers[Math.max(before - 1, 0)]
+    const asker = firstOf(askers, (some) => askerOf(some, span)) ?? askers[0]?.[0]
     if (asker !== undefined) findings.add(asker, span, "tool_call")
-    const receivers = answered.get(toolCallId) ?? []
-    const startingFrom = (time: string) =>
-      receivers[countWhile(receivers, ({ started_at }) => started_at < time)]
+    const receivers = answered.around(toolCallId, span)
+    const startingFrom = (time: string) => firstOf(receivers, (some) => receiverOf(some, time))
     const receiver = startingFrom(span.ended_at ?? span.started_at) ?? startingFrom(span.started_at)
     if (receiver !== undefined) findings.add(span, receiver, "tool_result")
   }

@@ -96,7 +96,7 @@ export const traceGraphs = (store: TraceStore["Service"]) => {
       const count = yield* store.spanCount(tenantId, executionId)
       if (count > DAG_SPANS_MAX) return yield* tooLarge(`${count} spans`)
       const fold = new OutlineFold(view)
-      const outlines = store.outlines(tenantId, executionId, readsMetadata)
+      const outlines = store.outlines(tenantId, executionId, () => readsMetadata && !fold.isPartial)
       yield* Stream.runForEach(outlines, (some) => fold.take(some))
       const eventCounts = yield* store.eventCounts(tenantId, executionId)
       const rootSpanId = view.execution.root_span_id

@@ -49,6 +49,65 @@ describe("inferred edges", () => {
     )
   })
 
+  it("stay within an agent where others beside it use the same ids", () => {
+    const agent = (name: string, start: number): ReadonlyArray<Shape> => [
+      { id: name, parent: "r", type: "AGENT", start: 0, end: 20 },
+      { id: `${name} node`, parent: name, start: 0, end: 20 },
+      {
+        id: `${name} ask`,
+        parent: `${name} node`,
+        type: "LLM_CALL",
+        start,
+        end: start + 2,
+        metadata: { tool_calls: ["call_0"] }
+      },
+      {
+        id: `${name} tool`,
+        parent: name,
+        type: "TOOL_CALL",
+        start: start + 3,
+        end: start + 4,
+        metadata: { tool_call_id: "call_0" }
+      },
+      {
+        id: `${name} again`,
+        parent: `${name} node`,
+        type: "LLM_CALL",
+        start: start + 6,
+        end: start + 7,
+        metadata: { tool_results: ["call_0"] }
+      }
+    ]
+    const edges = inferred(...agent("a", 0), ...agent("b", 1), ...agent("c", 2))
+    assert.includeMembers(
+      edges,
+      ["a", "b", "c"].flatMap((name) => [
+        `tool_call ${name} ask ${name} tool`,
+        `tool_result ${name} tool ${name} again`
+      ])
+    )
+    assert.strictEqual(edges.filter((edge) => edge.startsWith("tool_")).length, 6)
+  })
+
+  it("come from a call that had ended rather than from one that still ran", () => {
+    const asks = { tool_calls: ["call_0"] }
+    assert.include(
+      inferred(
+        { id: "l1", parent: "r", type: "LLM_CALL", start: 0, end: 2, metadata: asks },
+        { id: "l2", parent: "r", type: "LLM_CALL", start: 1, end: 9, metadata: asks },
+        {
+          id: "t",
+          parent: "r",
+          type: "TOOL_CALL",
+          start: 3,
+          end: 4,
+          metadata: { tool_call_id: "call_0" }
+        }
+      ),
+      "tool_call l1 t"
+    )
+  })
+
   it("are not repeated where they are recorded, as a parent or as a cause", () => {
     const [ask, other, call, again] = conventions["OpenInference"]!
     assert.deepStrictEqual(

@@ -11,7 +11,7 @@ import type {
   TraceKey,
   TraceStore
 } from "../../../ports/TraceStore.ts"
-import { inChunks } from "../client/Chunks.ts"
+import { chunkEnd, inChunks } from "../client/Chunks.ts"
 import type { Parameters, Statement } from "../client/Parameters.ts"
 import type { StoreClient } from "../client/StoreClient.ts"
 import { pairSet, textSet } from "../client/TextSets.ts"
@@ -138,12 +138,15 @@ export const makeOutlines =
           const beyond =
             ofExecution(tenantId, executionId, bind, `scope = ${Scope.span}`)
             + ` AND fact_number > ${bind.integer(after?.factNumber ?? 0)}`
-          const last =
-            `SELECT max(fact_number) FROM (SELECT fact_number FROM ${store.facts}`
-            + ` WHERE ${beyond} ORDER BY fact_number LIMIT ${OUTLINES_AT_ONCE})`
+          const reads = withMetadata()
+          // Metadata can be all of a fact, the rest is small whatever the fact holds.
+          const last = reads
+            ? chunkEnd(store.facts, "fact_number", beyond)
+            : `SELECT max(fact_number) FROM (SELECT fact_number FROM ${store.facts}`
+              + ` WHERE ${beyond} ORDER BY fact_number LIMIT ${OUTLINES_AT_ONCE})`
           return (
             `SELECT fact_number, ${WITHOUT_DETAILS}, ${SPAN_NAME}, ${SPAN_ERROR},`
-            + ` ${withMetadata ? spanHints(bind) : "''"}`
+            + ` ${reads ? spanHints(bind) : "''"}`
             + ` FROM ${store.facts} WHERE ${beyond} AND fact_number <= (${last}) ${IN_ORDER}`
           )
         },

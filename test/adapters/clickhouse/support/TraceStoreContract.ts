@@ -316,6 +316,37 @@ export const traceStoreContract = <E>(
     Layer.provideMerge(connection(database))
   )
   layer(stores, { excludeTestServices: true, timeout: "60 seconds" })(name, (it) => {
+    it.effect("gives a graph metadata in chunks of bounded size, until it has enough", () =>
+      Effect.gen(function* () {
+        const store = yield* TraceStore
+        const chain = new FactChain("outlined", 510_000)
+        chain.start("large")
+        const ids = Array.from({ length: 20 }, (_, n) => `s${n}`)
+        for (const id of ids) {
+          chain.span("large", id, timeAt(0), { tool_call_id: id.padEnd(1_048_576, "x") })
+        }
+        yield* stored(chain.all, 9)
+        const chunksOf = (withMetadata: () => boolean) =>
+          Effect.map(
+            Stream.runCollect(store.outlines("outlined", "large", withMetadata)),
+            (chunks) => chunks.map((some) => some.map(({ metadata }) => metadata.length))
+          )
+        const all = yield* chunksOf(() => true)
+        assert.strictEqual(all.flat().length, ids.length)
+        assert.isTrue(all.flat().every((length) => length > 1_048_576))
+        assert.isTrue(
+          all.every((lengths) => lengths.length <= 9),
+          JSON.stringify(all)
+        )
+        let chunks = 0
+        const some = yield* chunksOf(() => ++chunks === 1)
+        assert.deepStrictEqual(some[0], all[0])
+        const rest = some.slice(1).flat()
+        assert.strictEqual(rest.length, ids.length - all[0]!.length)
+        assert.isTrue(rest.every((length) => length === 0))
+      })
+    )
+
     it.effect(
       "gives a graph what it looks at of the metadata, and of the rest nothing",
       () =>
@@ -328,7 +359,9 @@ export const traceStoreContract = <E>(
           }
           chain.endSpan("hinted", "s0")
           yield* stored(chain.all, 9)
-          const found = (yield* Stream.runCollect(store.outlines("hints", "hinted", true))).flat()
+          const found = (yield* Stream.runCollect(
+            store.outlines("hints", "hinted", () => true)
+          )).flat()
           assert.strictEqual(found.length, hintingMetadata.length + 1)
           assert.strictEqual(found.at(-1)!.metadata, "")
           for (const [n, metadata] of hintingMetadata.entries()) {
@@ -380,7 +413,9 @@ export const traceStoreContract = <E>(
               spans.map(({ facts, id }) => [id, facts]),
               [[`s ${text}`, [own[1]!.body, own[3]!.body]]]
             )
-            const outlines = (yield* Stream.runCollect(store.outlines("bytes", text, false))).flat()
+            const outlines = (yield* Stream.runCollect(
+              store.outlines("bytes", text, () => false)
+            )).flat()
             assert.deepStrictEqual(
               outlines.map(({ error, fact, metadata, name }) => [fact, name, error, metadata]),
               [
