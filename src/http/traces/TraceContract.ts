@@ -71,8 +71,9 @@ const executionParameters = {
   sort: choiceParameter(executionSorts, {
     default: "started_at",
     description:
-      "`started_at`, `duration` (what still runs comes last), or `errors`: the number of spans "
-      + "that have failed. Of equal executions the lower id comes first."
+      "`started_at`, `duration` (what still runs comes last), or `errors`: the number of spans that "
+      + "were ended as FAILED; those that ended with a failed execution don't count. Of equal "
+      + "executions the lower id comes first."
   }),
   order: choiceParameter(["asc", "desc"], {
     default: "desc",
