@@ -7,25 +7,41 @@
  * Sources: OpenTelemetry semantic conventions for generative AI (`gen_ai.*.messages`,
  * `gen_ai.tool.call.id`), OpenInference (`llm.*_messages`, `tool_call.id`, `graph.node.*`, and
  * LangGraph's metadata as the JSON text `metadata`), OpenLLMetry (`gen_ai.completion`,
- * `gen_ai.prompt`, `traceloop.association.properties.*`), LangSmith (`langsmith.metadata.*`).
+ * `gen_ai.prompt`, `traceloop.association.properties.*`), LangSmith (`langsmith.metadata.*`), the
+ * Vercel AI SDK (`ai.toolCall.id`, `ai.response.toolCalls`, `ai.prompt.messages`).
  */
 import { isObject, parseJson } from "../json/Json.ts"
 import { TOKEN_NAMES } from "./SpanSummary.ts"
 import type { Span } from "./TraceResources.ts"
 
 /** The names of messages; of their parts only type and id matter. */
-export const MESSAGE_NAMES = ["gen_ai.input.messages", "gen_ai.output.messages"] as const
-const [INPUT_MESSAGES, OUTPUT_MESSAGES] = MESSAGE_NAMES
+export const MESSAGE_NAMES = [
+  "gen_ai.input.messages",
+  "gen_ai.output.messages",
+  "ai.prompt.messages"
+] as const
+const [INPUT_MESSAGES, OUTPUT_MESSAGES, PROMPT_MESSAGES] = MESSAGE_NAMES
+/** Where a message has its parts. */
+export const PARTS = ["parts", "content"] as const
 /** Types of the parts that matter. */
 export const ASKING_PART = "tool_call"
-export const ANSWERING_PART = "tool_call_response"
+export const ANSWERING_PARTS = ["tool_call_response", "tool-result"] as const
+/** Where a part has the id of the call. */
+export const PART_IDS = ["id", "toolCallId"] as const
 /** Run metadata as JSON text. */
 export const RUN_METADATA = "metadata"
 /** What the names of LangGraph's metadata have in common. */
 export const LANGGRAPH_MARK = "langgraph_"
 
-const toolCallNames = ["gen_ai.tool.call.id", "tool_call.id", "tool.id", "tool_call_id"]
+const toolCallNames = [
+  "gen_ai.tool.call.id",
+  "tool_call.id",
+  "tool.id",
+  "tool_call_id",
+  "ai.toolCall.id"
+]
 const ASKED = "tool_calls"
+const AI_ASKED = "ai.response.toolCalls"
 const ANSWERED = "tool_results"
 const NODE = "graph.node.id"
 const PARENT_NODE = "graph.node.parent_id"
@@ -39,7 +55,7 @@ const ANSWERED_NAME =
   "llm[.]input_messages[.][0-9]+[.]message[.]tool_call_id|gen_ai[.]prompt[.][0-9]+[.]tool_call_id"
 
 const dotted = (name: string): string => name.replaceAll(".", "[.]")
-const plainNames = [...toolCallNames, ASKED, ANSWERED, NODE, PARENT_NODE, RUN_METADATA]
+const plainNames = [...toolCallNames, ASKED, AI_ASKED, ANSWERED, NODE, PARENT_NODE, RUN_METADATA]
 const langGraphNames = prefixes.flatMap((prefix) =>
   ["step", "node", "triggers"].map((name) => `${prefix}${LANGGRAPH_MARK}${name}`)
 )
@@ -101,18 +117,25 @@ const firstText = (places: ReadonlyArray<Place>, names: ReadonlyArray<string>) =
   names.map((name) => memberOf(places, name)).find(isText)
 
 /** Ids of the parts of a type, over all messages. */
-const partIds = (messages: unknown, type: string): ReadonlyArray<string> =>
-  listOf(messages).flatMap((message) =>
-    (isObject(message) ? listOf(message["parts"]) : []).flatMap((part) =>
-      isObject(part) && part["type"] === type && isText(part["id"]) ? [part["id"]] : []
+const partIds = (messages: unknown, types: ReadonlyArray<unknown>): ReadonlyArray<string> =>
+  listOf(messages)
+    .filter(isObject)
+    .flatMap((message) => PARTS.flatMap((name) => listOf(message[name])))
+    .flatMap((part) =>
+      isObject(part) && types.includes(part["type"])
+        ? PART_IDS.map((name) => part[name])
+            .filter(isText)
+            .slice(0, 1)
+        : []
     )
-  )
 
 /** Ids of calls that are listed as such, or as objects with an id. */
 const listedIds = (list: unknown): ReadonlyArray<string> =>
   listOf(list).flatMap((one) => {
     if (isText(one)) return [one]
-    return isObject(one) ? [one["tool_call_id"], one["id"]].filter(isText).slice(0, 1) : []
+    return isObject(one)
+      ? [one["tool_call_id"], one["toolCallId"], one["id"]].filter(isText).slice(0, 1)
+      : []
   })
 
 interface Calls {
@@ -126,10 +149,11 @@ const addAll = (ids: Set<string>, more: ReadonlyArray<string>): void => {
 
 /** What one attribute says of calls. */
 const addCalls = ({ answered, asked }: Calls, name: string, value: unknown): void => {
-  if (name === ASKED) addAll(asked, listedIds(value))
+  if (name === ASKED || name === AI_ASKED) addAll(asked, listedIds(value))
   else if (name === ANSWERED) addAll(answered, listedIds(value))
-  else if (name === OUTPUT_MESSAGES) addAll(asked, partIds(value, ASKING_PART))
-  else if (name === INPUT_MESSAGES) addAll(answered, partIds(value, ANSWERING_PART))
+  else if (name === OUTPUT_MESSAGES) addAll(asked, partIds(value, [ASKING_PART]))
+  else if (name === INPUT_MESSAGES || name === PROMPT_MESSAGES)
+    addAll(answered, partIds(value, ANSWERING_PARTS))
   else if (isText(value) && name.endsWith("id")) {
     if (answeredName.test(name)) answered.add(value)
     else if (askedName.test(name)) asked.add(value)

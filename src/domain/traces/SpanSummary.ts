@@ -5,7 +5,8 @@
  * other clients may use their names in the metadata itself.
  *
  * Sources: OpenTelemetry semantic conventions for generative AI (`gen_ai.*`), OpenInference
- * (`llm.token_count.*`, `llm.model_name`), OpenLLMetry (`llm.usage.*`, `traceloop.*`).
+ * (`llm.token_count.*`, `llm.model_name`), OpenLLMetry (`llm.usage.*`, `traceloop.*`), the Vercel
+ * AI SDK (`ai.*`).
  */
 import { Schema } from "effect"
 import { defined } from "../Defined.ts"
@@ -36,8 +37,8 @@ export const SpanSummary = Schema.Struct({
 }).annotate({
   identifier: "SpanSummary",
   description:
-    "Taken out of `metadata` when it is shown, by the names that OpenTelemetry, OpenInference and "
-    + "OpenLLMetry have for these; no part of what is hashed."
+    "Taken out of `metadata` when it is shown, by the names that OpenTelemetry, OpenInference, "
+    + "OpenLLMetry and the Vercel AI SDK have for these; no part of what is hashed."
 })
 export type SpanSummary = typeof SpanSummary.Type
 
@@ -55,27 +56,40 @@ const names = {
     "gen_ai.request.model",
     "llm.model_name",
     "embedding.model_name",
-    "reranker.model_name"
+    "reranker.model_name",
+    "ai.response.model",
+    "ai.model.id"
   ],
   inputTokens: [
     "gen_ai.usage.input_tokens",
     "gen_ai.usage.prompt_tokens",
     "llm.token_count.prompt",
-    "llm.usage.prompt_tokens"
+    "llm.usage.prompt_tokens",
+    "ai.usage.inputTokens",
+    "ai.usage.promptTokens",
+    "ai.usage.tokens"
   ],
   outputTokens: [
     "gen_ai.usage.output_tokens",
     "gen_ai.usage.completion_tokens",
     "llm.token_count.completion",
-    "llm.usage.completion_tokens"
+    "llm.usage.completion_tokens",
+    "ai.usage.outputTokens",
+    "ai.usage.completionTokens"
   ],
   finishReasons: ["gen_ai.response.finish_reasons"],
   sessionId: [
     "gen_ai.conversation.id",
     "session.id",
-    "traceloop.association.properties.session_id"
+    "traceloop.association.properties.session_id",
+    "ai.telemetry.metadata.sessionId"
   ],
-  userId: ["user.id", "enduser.id", "traceloop.association.properties.user_id"],
+  userId: [
+    "user.id",
+    "enduser.id",
+    "traceloop.association.properties.user_id",
+    "ai.telemetry.metadata.userId"
+  ],
   cost: ["gen_ai.usage.cost", "llm.cost.total"]
 } as const
 

@@ -3,11 +3,13 @@
  * and what is left of a stored text without its details.
  */
 import {
-  ANSWERING_PART,
+  ANSWERING_PARTS,
   ASKING_PART,
   HINT_NAME,
   LANGGRAPH_MARK,
   MESSAGE_NAMES,
+  PART_IDS,
+  PARTS,
   RUN_METADATA
 } from "../../../domain/traces/GraphHints.ts"
 import { readable } from "../client/JsonColumns.ts"
@@ -63,13 +65,17 @@ export const SPAN_ERROR = `JSONExtractRaw(${readable("body")}, 'details', 'error
 /** Messages with nothing but type and id of the parts that are about calls of tools. */
 const callsOf = (messages: string): string => {
   const list = `if(startsWith(${messages}, '"'), JSONExtractString(${messages}), ${messages})`
-  const isCall = `JSONExtractString(part, 'type') IN ('${ASKING_PART}', '${ANSWERING_PART}')`
-  const call =
-    "concat('{\"type\":', JSONExtractRaw(part, 'type'), if(JSONHas(part, 'id'),"
-    + " concat(',\"id\":', JSONExtractRaw(part, 'id')), ''), '}')"
+  const types = [ASKING_PART, ...ANSWERING_PARTS].map((type) => `'${type}'`).join(", ")
+  const isCall = `JSONExtractString(part, 'type') IN (${types})`
+  const ids = PART_IDS.map(
+    (name) =>
+      `if(JSONHas(part, '${name}'), concat(',"${name}":', JSONExtractRaw(part, '${name}')), '')`
+  )
+  const call = `concat('{"type":', JSONExtractRaw(part, 'type'), ${ids.join(", ")}, '}')`
+  const ofMessage = PARTS.map((name) => `JSONExtractArrayRaw(message, '${name}')`).join(", ")
   const parts =
     `arrayMap(part -> ${call}, arrayFilter(part -> ${isCall},`
-    + " arrayFlatten(arrayMap(message -> JSONExtractArrayRaw(message, 'parts'),"
+    + ` arrayFlatten(arrayMap(message -> arrayConcat(${ofMessage}),`
     + ` JSONExtractArrayRaw(${list})))))`
   return `concat('[{"parts":[', arrayStringConcat(${parts}, ','), ']}]')`
 }

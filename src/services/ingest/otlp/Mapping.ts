@@ -5,7 +5,8 @@
  *
  * Sources: OpenTelemetry semantic conventions for generative AI 1.28 to 1.41 and the repository
  * they have moved to since (`gen_ai.*`, `mcp.*`), OpenInference (`openinference.span.kind`),
- * OpenLLMetry (`traceloop.span.kind`, `llm.request.type`).
+ * OpenLLMetry (`traceloop.span.kind`, `llm.request.type`), the Vercel AI SDK 5 and 6
+ * (`ai.operationId`).
  */
 import { isText } from "../../../domain/events/AuditEvent.ts"
 import { isClientId } from "../../../domain/Identifiers.ts"
@@ -14,12 +15,17 @@ import type { TerminalStatus } from "../../../domain/traces/TraceFact.ts"
 import { SPAN_TYPE_FORM, SPAN_TYPE_LENGTH_MAX } from "../../../domain/traces/TraceFact.ts"
 import { TRACE_NAME_LENGTH_MAX } from "../PrepareTrace.ts"
 
-export const MAPPING_VERSION = "alk-otlp-1"
+export const MAPPING_VERSION = "alk-otlp-2"
 
 /** Attribute by which a sender chooses the type itself, for instance HANDOFF. */
 export const TYPE_ATTRIBUTE = "alk.span_type"
 /** The type of a span that no row is about. */
 export const DEFAULT_TYPE = "CUSTOM"
+
+/** Attribute of the Vercel AI SDK that says what a span is. */
+const OPERATION_ID = "ai.operationId"
+/** Name that the caller of the Vercel AI SDK has given to what it does. */
+const FUNCTION_ID = "ai.telemetry.functionId"
 
 interface TypeRule {
   readonly attribute: string
@@ -50,6 +56,27 @@ export const typeRules: ReadonlyArray<TypeRule> = [
       delete_memory: "MEMORY",
       create_memory_store: "MEMORY",
       delete_memory_store: "MEMORY"
+    }
+  },
+  {
+    attribute: OPERATION_ID,
+    types: {
+      "ai.generatetext": "AGENT",
+      "ai.streamtext": "AGENT",
+      "ai.generateobject": "AGENT",
+      "ai.streamobject": "AGENT",
+      "ai.generatetext.dogenerate": "LLM_CALL",
+      "ai.streamtext.dostream": "LLM_CALL",
+      "ai.generateobject.dogenerate": "LLM_CALL",
+      "ai.streamobject.dostream": "LLM_CALL",
+      "ai.toolcall": "TOOL_CALL",
+      // The call of the model is below, with the same tokens.
+      "ai.embed": "WORKFLOW",
+      "ai.embedmany": "WORKFLOW",
+      "ai.embed.doembed": "EMBEDDING",
+      "ai.embedmany.doembed": "EMBEDDING",
+      "ai.rerank": "WORKFLOW",
+      "ai.rerank.dorerank": "RERANK"
     }
   },
   {
@@ -106,10 +133,14 @@ const textAt = (attributes: JsonObject, name: string): string | undefined => {
 const isSpanType = (name: string): boolean =>
   name.length <= SPAN_TYPE_LENGTH_MAX && SPAN_TYPE_FORM.test(name)
 
-/** The span type that the attributes of a span mean. */
-export const spanTypeOf = (attributes: JsonObject): string => {
+/** How the instrumentation of the OpenAI Agents SDK names a hand-over, which is a tool by its kind. */
+const HANDOFF_NAME = /^handoff to ./i
+
+/** The span type that the attributes of a span mean, and its name if they are no help. */
+export const spanTypeOf = (attributes: JsonObject, name = ""): string => {
   const chosen = textAt(attributes, TYPE_ATTRIBUTE)
   if (chosen !== undefined && isSpanType(chosen)) return chosen
+  if (HANDOFF_NAME.test(name)) return "HANDOFF"
   for (const { attribute, types } of typeRules) {
     const value = textAt(attributes, attribute)?.toLowerCase()
     if (value !== undefined && Object.hasOwn(types, value)) return types[value]!
@@ -118,16 +149,35 @@ export const spanTypeOf = (attributes: JsonObject): string => {
   return present?.[1] ?? DEFAULT_TYPE
 }
 
+/** By operation of the Vercel AI SDK, the attribute that says which tool or function it was. */
+const nameRules: Readonly<Record<string, string>> = {
+  "ai.toolCall": "ai.toolCall.name",
+  "ai.generateText": FUNCTION_ID,
+  "ai.streamText": FUNCTION_ID,
+  "ai.generateObject": FUNCTION_ID,
+  "ai.streamObject": FUNCTION_ID
+}
+
+/** The name of a span for people: that of the tool or function where its own says the kind only. */
+export const spanNameOf = (name: string, attributes: JsonObject): string => {
+  const operation = textAt(attributes, OPERATION_ID) ?? ""
+  const rule = Object.hasOwn(nameRules, operation) ? nameRules[operation] : undefined
+  const found = rule === undefined ? undefined : textAt(attributes, rule)
+  return found !== undefined && isText(found, TRACE_NAME_LENGTH_MAX) ? found : name
+}
+
 /** Attributes with the name of the agent, the newest convention first. */
-const agentNameAttributes = ["gen_ai.agent.name", "agent.name"]
+const agentNameAttributes = ["gen_ai.agent.name", "agent.name", FUNCTION_ID]
 /** What OpenTelemetry calls a service without a name. */
 export const UNKNOWN_SERVICE = "unknown_service"
 
-/** The id of the agent at work: `gen_ai.agent.id`, else the service's name. */
+/** The id of the agent at work: the span's own word for it, else the service's name. */
 export const agentIdOf = (attributes: JsonObject, resource: JsonObject): string =>
-  [textAt(attributes, "gen_ai.agent.id"), textAt(resource, "service.name")].find(
-    (id) => id !== undefined && isClientId(id)
-  ) ?? UNKNOWN_SERVICE
+  [
+    textAt(attributes, "gen_ai.agent.id"),
+    textAt(attributes, FUNCTION_ID),
+    textAt(resource, "service.name")
+  ].find((id) => id !== undefined && isClientId(id)) ?? UNKNOWN_SERVICE
 
 /** Its name for people, if the attributes have one. */
 export const agentNameOf = (attributes: JsonObject): string | undefined =>

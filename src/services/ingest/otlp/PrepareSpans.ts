@@ -29,6 +29,7 @@ import {
   MAPPING_VERSION,
   type MappedEvent,
   outcomeOf,
+  spanNameOf,
   spanTypeOf,
   statusOf
 } from "./Mapping.ts"
@@ -329,6 +330,7 @@ const metadataOf = (
     trace_id: context.traceId,
     span_id: context.spanId,
     ...member("parent_span_id", parent),
+    ...member("name", spanNameOf(span.name, attributes) === span.name ? undefined : span.name),
     ...attributesMember(attributes),
     ...member("resource", origin.resource),
     ...member("scope", origin.scope),
@@ -414,7 +416,8 @@ const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
   const { code = 0, message = "" } = span.status ?? {}
   const outcome = outcomeOf(code, message, attributes, events)
   if (outcome === undefined) throw new Unstorable(`status.code: ${code} is no status code`)
-  const name = nameOf(span)
+  const sent = nameOf(span)
+  const name = spanNameOf(sent, attributes)
   const metadata = metadataOf(span, origin, context, parent, attributes, links.metadata)
   const introduces = parent === undefined || !introduced.has(traceId)
   const operation: RecordOtlpSpan = {
@@ -425,7 +428,7 @@ const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
     spanId: spanIdOf(tenantId, traceId, spanId),
     ...(parent === undefined ? {} : { parentSpanId: spanIdOf(tenantId, traceId, parent) }),
     causedBy: links.causedBy,
-    spanType: spanTypeOf(attributes),
+    spanType: spanTypeOf(attributes, sent),
     startedAt,
     ...(isRunning ? {} : { endedAt: timeOf(span.endTimeUnixNano, "end_time_unix_nano") }),
     status: outcome.status,

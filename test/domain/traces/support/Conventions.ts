@@ -40,6 +40,19 @@ export const conventions: Readonly<Record<string, ReadonlyArray<Shape>>> = {
     attributes({ "tool.id": "c1" }),
     attributes({ "gen_ai.prompt.3.tool_call_id": "c1" })
   ),
+  "the Vercel AI SDK": turn(
+    attributes({
+      "ai.response.toolCalls": JSON.stringify([{ toolCallId: "c1", toolName: "search" }])
+    }),
+    attributes({ "ai.toolCall.id": "c1" }),
+    attributes({
+      "ai.prompt.messages": JSON.stringify([
+        { role: "system", content: "You know tides." },
+        { role: "assistant", content: [{ type: "tool-call", toolCallId: "c1" }] },
+        { role: "tool", content: [{ type: "tool-result", toolCallId: "c1", output: {} }] }
+      ])
+    })
+  ),
   "the API itself": turn(
     { tool_calls: [{ id: "c0" }, { id: "c1", name: "search" }] },
     { tool_call_id: "c1" },

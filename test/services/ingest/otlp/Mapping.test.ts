@@ -62,6 +62,13 @@ describe("the span type", () => {
     }
   })
 
+  it("is HANDOFF where the name says so, unless the sender has chosen", () => {
+    const tool = { "openinference.span.kind": "TOOL" }
+    assert.strictEqual(spanTypeOf(tool, "handoff to Billing agent"), "HANDOFF")
+    assert.strictEqual(spanTypeOf(tool, "handoff to "), "TOOL_CALL")
+    assert.strictEqual(spanTypeOf({ ...tool, "alk.span_type": "MINE" }, "handoff to x"), "MINE")
+  })
+
   it("goes by the first convention that knows the value", () => {
     const attributes = { "openinference.span.kind": "RERANKER", "gen_ai.request.model": "m" }
     assert.strictEqual(spanTypeOf(attributes), "RERANK")
@@ -177,5 +184,5 @@ describe("metadata", () => {
     assert.deepStrictEqual(statusOf(0, "m"), { code: "UNSET", message: "m" })
   })
 
-  it("has the version of the tables", () => assert.strictEqual(MAPPING_VERSION, "alk-otlp-1"))
+  it("has the version of the tables", () => assert.strictEqual(MAPPING_VERSION, "alk-otlp-2"))
 })

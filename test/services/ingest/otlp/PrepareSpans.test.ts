@@ -81,7 +81,7 @@ describe("a span", () => {
       details: {
         name: "chat",
         metadata: {
-          mapping: "alk-otlp-1",
+          mapping: "alk-otlp-2",
           trace_id: TRACE,
           span_id: "eee19b7ec3c1b174",
           parent_span_id: id(1),
@@ -101,7 +101,7 @@ describe("a span", () => {
       agentId: "desk",
       executionDetails: {
         metadata: {
-          mapping: "alk-otlp-1",
+          mapping: "alk-otlp-2",
           trace_id: TRACE,
           resource: { attributes: { "service.name": "desk" } }
         }
