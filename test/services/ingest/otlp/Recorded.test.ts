@@ -36,12 +36,32 @@ const recorded = (name: string): ReadonlyArray<Span & { readonly agent_id: strin
   })
 }
 
+type Shown = ReturnType<typeof recorded>
+
+const namesOf = (spans: Shown) => spans.map(({ name, span_type }) => `${span_type} ${name}`)
+
+/** Model and tokens of the calls of models. */
+const callsOf = (spans: Shown) =>
+  spans
+    .filter(({ span_type }) => span_type === "LLM_CALL")
+    .map((span) => summaryOf(span))
+    .map((summary) => [summary?.model, summary?.input_tokens, summary?.output_tokens])
+
+/** Inferred edges, by rule and the names of the spans. */
+const edgesOf = (spans: Shown) => {
+  const root = spans.find(({ parent_span_id }) => parent_span_id === undefined)!
+  const graph = spanGraphOf({ rootSpanId: root.id, spans, eventCounts: new Map() })
+  const nameOf = (id: string) => spans.find((span) => span.id === id)!.name
+  return inferEdges(graph).edges.map(({ rule, source, target }) =>
+    [rule, nameOf(source), nameOf(target)].join("|")
+  )
+}
+
 describe("a run of the Vercel AI SDK", () => {
   const spans = recorded("vercel-ai-sdk")
-  const shown = spans.map(({ name, span_type }) => `${span_type} ${name}`)
 
   it("has agents, calls of models and tools by their names", () => {
-    assert.sameMembers(shown, [
+    assert.sameMembers(namesOf(spans), [
       "CUSTOM handle question",
       "AGENT tide-agent",
       "LLM_CALL ai.generateText.doGenerate",
@@ -58,15 +78,12 @@ describe("a run of the Vercel AI SDK", () => {
   })
 
   it("has model, tokens, finish reason, session and user in summaries", () => {
+    assert.sameDeepMembers(callsOf(spans), [
+      ["mock-model-1", 120, 14],
+      ["mock-model-1", 150, 9],
+      ["mock-model-1", 40, 6]
+    ])
     const calls = spans.filter(({ span_type }) => span_type === "LLM_CALL").map(summaryOf)
-    assert.sameDeepMembers(
-      calls.map((summary) => [summary?.model, summary?.input_tokens, summary?.output_tokens]),
-      [
-        ["mock-model-1", 120, 14],
-        ["mock-model-1", 150, 9],
-        ["mock-model-1", 40, 6]
-      ]
-    )
     for (const summary of calls) {
       assert.deepStrictEqual([summary?.session_id, summary?.user_id], ["session-1", "user-7"])
       assert.strictEqual(summary?.finish_reasons?.length, 1)
@@ -76,13 +93,122 @@ describe("a run of the Vercel AI SDK", () => {
   })
 
   it("has edges from the model to the tool, and from the tool to the answer", () => {
-    const root = spans.find(({ name }) => name === "handle question")!
-    const graph = spanGraphOf({ rootSpanId: root.id, spans, eventCounts: new Map() })
-    const { edges } = inferEdges(graph)
-    const typeOf = (id: string) => spans.find((span) => span.id === id)!.span_type
-    const found = edges.map(({ rule, source, target }) =>
-      [rule, typeOf(source), typeOf(target)].join(" ")
+    const model = "ai.generateText.doGenerate"
+    assert.includeMembers(edgesOf(spans), [
+      `tool_call|${model}|tides`,
+      `tool_result|tides|${model}`
+    ])
+  })
+})
+
+describe("a run of LangGraph, by OpenInference", () => {
+  const spans = recorded("langgraph-openinference")
+
+  it("has nodes, calls of the model and the tool", () => {
+    assert.sameMembers(namesOf(spans), [
+      "AGENT tide-agent",
+      "AGENT agent",
+      "LLM_CALL FakeModel",
+      "WORKFLOW goes_on",
+      "WORKFLOW tools",
+      "TOOL_CALL tides",
+      "AGENT agent",
+      "LLM_CALL FakeModel",
+      "WORKFLOW goes_on"
+    ])
+    assert.sameDeepMembers(callsOf(spans), [
+      ["fake-model-1", 120, 14],
+      ["fake-model-1", 150, 9]
+    ])
+    for (const span of spans) {
+      assert.deepInclude(summaryOf(span), { session_id: "session-1", user_id: "user-7" })
+    }
+  })
+
+  it("has edges between the steps of the graph", () => {
+    const steps = edgesOf(spans).filter((edge) => edge.startsWith("langgraph_"))
+    assert.includeMembers(
+      steps.map((edge) => edge.slice(edge.indexOf("|") + 1)),
+      ["agent|tools", "tools|agent"]
     )
-    assert.includeMembers(found, ["tool_call LLM_CALL TOOL_CALL", "tool_result TOOL_CALL LLM_CALL"])
+  })
+})
+
+describe("a run of the OpenAI Agents SDK, by OpenInference", () => {
+  const spans = recorded("openai-agents-openinference")
+
+  it("has agents, the hand-over, calls of the model and the tool", () => {
+    assert.includeMembers(namesOf(spans), [
+      "AGENT Front desk",
+      "AGENT Tide agent",
+      "HANDOFF handoff to Tide agent",
+      "LLM_CALL generation",
+      "TOOL_CALL tides"
+    ])
+    assert.sameDeepMembers(callsOf(spans), [
+      ["fake-model-1", 60, 5],
+      ["fake-model-1", 120, 14],
+      ["fake-model-1", 150, 9]
+    ])
+  })
+
+  it("has an edge from the agent that hands over to the one that goes on", () => {
+    assert.include(edgesOf(spans), "graph_node|Front desk|Tide agent")
+  })
+})
+
+describe("a run of LangGraph, by OpenLLMetry", () => {
+  const spans = recorded("langgraph-openllmetry")
+
+  it("has the agent, nodes, calls of the model and the tool", () => {
+    assert.includeMembers(namesOf(spans), [
+      "AGENT invoke_agent tide-agent",
+      "AGENT tide-agent.workflow",
+      "WORKFLOW execute_task agent",
+      "WORKFLOW execute_task tools",
+      "LLM_CALL FakeModel.chat",
+      "TOOL_CALL execute_tool tides"
+    ])
+    assert.sameDeepMembers(callsOf(spans), [
+      ["unknown", 120, 14],
+      ["unknown", 150, 9]
+    ])
+    const call = spans.find(({ span_type }) => span_type === "LLM_CALL")!
+    assert.deepInclude(summaryOf(call), { session_id: "session-1", user_id: "user-7" })
+  })
+
+  it("has edges between the steps of the graph", () => {
+    assert.includeMembers(
+      edgesOf(spans).map((edge) => edge.slice(edge.indexOf("|") + 1)),
+      ["execute_task agent|execute_task tools", "execute_task tools|execute_task agent"]
+    )
+  })
+})
+
+describe("calls of the Anthropic SDK, by OpenLLMetry", () => {
+  const spans = recorded("anthropic-openllmetry")
+
+  it("have model, tokens and finish reasons", () => {
+    assert.sameDeepMembers(callsOf(spans), [
+      ["fake-model-1", 120, 14],
+      ["fake-model-1", 150, 9]
+    ])
+    const reasons = spans.flatMap((span) => summaryOf(span)?.finish_reasons ?? [])
+    assert.sameMembers(reasons, ["tool_call", "stop"])
+  })
+
+  it("have edges to the tool between them, and back", () => {
+    assert.includeMembers(edgesOf(spans), [
+      "tool_call|anthropic.chat|execute_tool tides",
+      "tool_result|execute_tool tides|anthropic.chat"
+    ])
+  })
+})
+
+describe("a question to LlamaIndex, by OpenInference", () => {
+  it("has embeddings, retrievals and calls of the model", () => {
+    const types = recorded("llamaindex-openinference").map(({ span_type }) => span_type)
+    const counts = Map.groupBy(types, (type) => type)
+    assert.sameMembers([...counts.keys()], ["EMBEDDING", "LLM_CALL", "RETRIEVAL", "WORKFLOW"])
   })
 })
