@@ -8,7 +8,10 @@ import { filterCondition } from "../events/EventFilterSql.ts"
 import { metadataText } from "../events/MetadataSql.ts"
 import { eventColumns, isErasedRow } from "./SqlViews.ts"
 
-const identifier = (name: string): string => `\`${name.replace(/[\\`]/g, "\\$&")}\``
+const escaped = (sign: string): string => `\\x${sign.charCodeAt(0).toString(16).padStart(2, "0")}`
+
+/** As a name in a statement; braces would look like a parameter to the embedded engine. */
+const identifier = (name: string): string => `\`${name.replace(/[\\`{}\x00-\x1f]/g, escaped)}\``
 
 const isColumn = (name: ListedField): name is keyof typeof eventColumns & ListedField =>
   Object.hasOwn(eventColumns, name)

@@ -358,7 +358,7 @@ export const sqlContract = (
 
     it.effect("shows a list of events as a table of the fields that are asked for", () =>
       Effect.gen(function* () {
-        const strange = 'a`b\\.c"'
+        const strange = 'a`b\\.c"{p0:String}{p1:`UInt8}'
         const samples: ReadonlyArray<Sample> = [
           { timestamp: timeAt(30), metadata: { n: 1.5, deep: { text: 'ä "q"' }, list: [1, "x"] } },
           { timestamp: timeAt(10), metadata: { n: "7", deep: {}, [strange]: true } },
@@ -400,7 +400,7 @@ export const sqlContract = (
           assert.deepStrictEqual(yield* values({ filter: { metadata: [], action: "other.x" } }), [
             [3]
           ])
-          const paths = ["n", "deep.text", "deep", "list", strange, "none"]
+          const paths = ["n", "deep.text", "deep", "list", strange, "no\u0000\n"]
           const fields = paths.map((path) => `metadata.${path}` as const)
           assert.deepStrictEqual(yield* values({ fields }), [
             ["1.5", 'ä "q"', '{"text":"ä \\"q\\""}', '[1,"x"]', null, null],
