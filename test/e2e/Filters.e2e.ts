@@ -48,6 +48,7 @@ describe("filters, streams, lists, tables and statistics", () => {
       // Neither all nor nothing: the cases are worth asking.
       assert.isBelow(figures.refused, EXPRESSIONS / 2)
       assert.isAbove(figures.matches, EXPRESSIONS)
+      assert.isAbove(figures.statements, EXPRESSIONS / 10)
     },
     600_000
   )

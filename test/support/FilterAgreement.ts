@@ -9,6 +9,7 @@ import { PackEditor } from "../exports/support/PackEditor.ts"
 import type { Client, Json } from "./Client.ts"
 import { Cases } from "./FilterCases.ts"
 import { type Expression, isRefused, matching } from "./FilterEvaluator.ts"
+import { statementOf } from "./FilterStatement.ts"
 
 /** Milliseconds in which what is delivered beyond what is expected would have arrived. */
 const AFTERMATH_MS = 300
@@ -161,6 +162,18 @@ const packedSequences = async (api: Client, query: string): Promise<Array<number
   return numbersOf(lines.map((line) => JSON.parse(line) as Json))
 }
 
+/** Statements are asked one after the other: a tenant has two at once. */
+let turn: Promise<unknown> = Promise.resolve()
+
+/** The sequence numbers that a statement selects. */
+const bySql = async (api: Client, query: string) => {
+  const answer = turn.then(() => api.call("/v1/sql", { body: { query } }))
+  turn = answer
+  const { body, status, text } = await answer
+  assert.strictEqual(status, 200, `${query}: ${text}`)
+  return { sequences: numbersOf(body.data) }
+}
+
 /** Everything that is asked of one expression over stored events. */
 const compareReads = async (
   api: Client,
@@ -229,6 +242,11 @@ const compareReads = async (
       )
     }
   }
+  const statement = statementOf(expression)
+  if (statement !== undefined) {
+    const { sequences } = await bySql(api, statement)
+    assert.deepStrictEqual(sequences, ascending, `SQL of ${where}: ${statement}`)
+  }
   if (isPacked) {
     assert.deepStrictEqual(await packedSequences(api, query), ascending, `pack of ${where}`)
   }
@@ -247,6 +265,8 @@ export interface Figures {
   readonly refused: number
   readonly matches: number
   readonly empty: number
+  /** Expressions that were asked by SQL too. */
+  readonly statements: number
 }
 
 /** One round on a tenant without events; throws where the program and the evaluator disagree. */
@@ -292,6 +312,7 @@ export const agree = async (api: Client, round: Round): Promise<Figures> => {
     expressions: expressions.length,
     refused: expressions.length - accepted.length,
     matches: counts.reduce((sum, count) => sum + count, 0),
-    empty: counts.filter((count) => count === 0).length
+    empty: counts.filter((count) => count === 0).length,
+    statements: accepted.filter((expression) => statementOf(expression) !== undefined).length
   }
 }

@@ -46,8 +46,11 @@ const CHOICES: Readonly<Record<string, ReadonlyArray<string>>> = {
   outcome: ["success", "failure", "error"]
 }
 
+/** Fields with times. */
+export const isTime = (name: string): boolean => TIMES.includes(name)
+
 /** First and last microsecond since 1970 of the few forms of time that the cases use. */
-const spanOf = (time: string): readonly [first: bigint, last: bigint] => {
+export const spanOf = (time: string): readonly [first: bigint, last: bigint] => {
   const ago = /^-(\d+)h$/.exec(time)
   if (ago !== null) {
     const at = BigInt(Date.now() - Number(ago[1]) * 3_600_000) * 1_000n
@@ -319,8 +322,13 @@ const satisfies = (event: Json, sequence: number, name: string, value: string): 
   }
 }
 
-/** The sequence numbers of the events that match, ascending; `events` in the order of the chain. */
-export const matching = (events: ReadonlyArray<Json>, expression: Expression): Array<number> => {
+/** What an expression asks for: all of the conditions, and of what is no condition name and value. */
+export interface Asked {
+  readonly trees: ReadonlyArray<Tree>
+  readonly others: ReadonlyArray<readonly [name: string, value: string]>
+}
+
+export const askedBy = (expression: Expression): Asked => {
   const asked = new Map<string, Condition>()
   for (const [name, value] of expression) {
     if (BESIDE.includes(name)) continue
@@ -334,7 +342,15 @@ export const matching = (events: ReadonlyArray<Json>, expression: Expression): A
     ...asked.values(),
     ...expression.flatMap(([, , tree]) => (tree === undefined ? [] : [tree]))
   ]
-  const others = expression.filter(([name]) => BESIDE.includes(name) && name !== "where")
+  const others = expression
+    .filter(([name]) => BESIDE.includes(name) && name !== "where")
+    .map(([name, value]) => [name, value] as const)
+  return { trees, others }
+}
+
+/** The sequence numbers of the events that match, ascending; `events` in the order of the chain. */
+export const matching = (events: ReadonlyArray<Json>, expression: Expression): Array<number> => {
+  const { others, trees } = askedBy(expression)
   return events.flatMap((event, index) =>
     trees.every((tree) => isTrue(event, index + 1, tree))
     && others.every(([name, value]) => satisfies(event, index + 1, name, value))
