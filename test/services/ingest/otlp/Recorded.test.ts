@@ -212,3 +212,16 @@ describe("a question to LlamaIndex, by OpenInference", () => {
     assert.sameMembers([...counts.keys()], ["EMBEDDING", "LLM_CALL", "RETRIEVAL", "WORKFLOW"])
   })
 })
+
+describe("a crew of CrewAI, by OpenInference", () => {
+  it("has the crew and its agent", () => {
+    const spans = recorded("crewai-openinference")
+    assert.sameMembers(
+      spans.map(({ span_type }) => span_type),
+      ["WORKFLOW", "AGENT"]
+    )
+    for (const span of spans) {
+      assert.deepInclude(summaryOf(span), { session_id: "session-1", user_id: "user-7" })
+    }
+  })
+})
