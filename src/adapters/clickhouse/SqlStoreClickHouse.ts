@@ -19,7 +19,7 @@ import { ClickHouseConnection } from "./client/ClickHouseConnection.ts"
 import { StoreClient } from "./client/StoreClient.ts"
 import { eventTable } from "./sql/EventTable.ts"
 import { limitOf, reasonOf, TABLE_TOO_LARGE, TOO_LARGE } from "./sql/SqlFailure.ts"
-import { namedTables, takesViews, withViews } from "./sql/SqlText.ts"
+import { namedTables, refusalOfNames, takesViews, withViews } from "./sql/SqlText.ts"
 import { refusalOf } from "./sql/SqlTree.ts"
 import { viewsOf } from "./sql/SqlViews.ts"
 
@@ -77,6 +77,8 @@ const check = Effect.fnUntraced(function* (store: StoreClient, canonical: string
   if ((yield* canonicalOf(store, canonical)) !== canonical) {
     return yield* refused("the statement can't be read: write it in a simpler way")
   }
+  const odd = refusalOfNames(canonical)
+  if (odd !== undefined) return yield* refused(odd)
   const named = namedTables(canonical)
   if (new Set([...named, ...sqlTableNames]).size < named.length + sqlTableNames.length) {
     return yield* refused(`a name behind WITH is taken: there are ${sqlTableNames.join(", ")}`)

@@ -37,6 +37,21 @@ export const namedTables = (canonical: string): ReadonlyArray<string> => {
 const nameOf = (token: string): string =>
   token.startsWith("`") ? token.slice(1, -1).replace(/\\(.)/gs, "$1") : token
 
+const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+/**
+ * Why names in a statement can't be told from something else: one with a line break would add lines to
+ * the tree that it is looked at by, and a table with a dot in its name reads like one of the server.
+ */
+export const refusalOfNames = (canonical: string): string | undefined => {
+  const tokens = canonical.match(TOKEN) ?? []
+  if (tokens.some((token) => token.startsWith("`") && token.includes("\\"))) {
+    return "a name holds a backslash, a backtick or a control character: choose another"
+  }
+  const odd = namedTables(canonical).find((name) => !PLAIN_NAME.test(name))
+  return odd && `the name ${odd} behind WITH can't be used: letters, digits and _ can`
+}
+
 /** True for a statement that views can stand before. */
 export const takesViews = (canonical: string): boolean =>
   canonical.startsWith("SELECT ")
