@@ -285,6 +285,7 @@ describe("reading back", () => {
     const ask = (more: string) => api.call(`/v1/events?${query}${more}`, { key: OTHER_KEY })
     const page = await ask("")
     const [row] = page.body.rows
+    assert.deepStrictEqual(page.body.events, [])
     assert.deepStrictEqual(Object.keys(row), [...fields, ...paths])
     const { sequence_number, ...shown } = row
     assert.isNumber(sequence_number)

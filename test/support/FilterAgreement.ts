@@ -18,6 +18,7 @@ const AGAIN_MS = 200
 /** How the server refuses a connection on which no request arrived within its timeout. */
 const LATE = "the request did not arrive in time"
 const ATTEMPTS_MAX = 3
+const PROBLEMS_SHOWN = 20
 /** A pack costs more than all other reads: one for so many expressions. */
 const PACK_EVERY = 20
 
@@ -30,6 +31,8 @@ interface OpenStream {
   readonly expression: Expression
   readonly expected: ReadonlyArray<number>
   readonly seen: Array<number>
+  /** What its reader met on the way: shown when it did not get everything. */
+  readonly problems: ReadonlyArray<string>
   readonly close: () => void
 }
 
@@ -81,18 +84,26 @@ const follow = async (
       }
     }
   }
+  const problems: Array<string> = []
+  const note = (failure: unknown) => {
+    problems.push(String(failure))
+  }
+  const readOnce = async (next: Response) => {
+    if (next.status === 200) await read(next.body!)
+    else problems.push(`${next.status}: ${await next.text()}`)
+  }
   // A resumed stream that the store can't serve in time ends; the reader asks for the rest of it.
   const readOn = async () => {
-    for (let next = response; next.status === 200; ) {
-      await read(next.body!)
-      if (after === undefined) return
+    await readOnce(response).catch(note)
+    while (after !== undefined && !controller.signal.aborted) {
+      problems.push(`ended after ${seen.length} events`)
       await sleep(AGAIN_MS)
-      next = await connect(api, expression, seen.at(-1) ?? after, controller.signal)
-      console.log(`a stream ended after ${seen.length} events and is resumed: ${next.status}`)
+      const last = seen.at(-1) ?? after
+      await connect(api, expression, last, controller.signal).then(readOnce).catch(note)
     }
   }
-  readOn().catch(() => undefined)
-  return { expression, expected, seen, close: () => controller.abort() }
+  void readOn()
+  return { expression, expected, seen, problems, close: () => controller.abort() }
 }
 
 /** Wait until every stream has delivered what is expected, then a little for what is not. */
@@ -104,8 +115,10 @@ const compareStreams = async (streams: ReadonlyArray<OpenStream>, kind: string) 
   }
   await sleep(AFTERMATH_MS)
   for (const { close } of streams) close()
-  for (const { expected, expression, seen } of streams) {
-    assert.deepStrictEqual(seen, expected, `${kind} stream of ${JSON.stringify(expression)}`)
+  for (const { expected, expression, problems, seen } of streams) {
+    const met = problems.slice(0, PROBLEMS_SHOWN).join("; ")
+    const what = `${kind} stream of ${JSON.stringify(expression)} (${met})`
+    assert.deepStrictEqual(seen, expected, what)
   }
 }
 

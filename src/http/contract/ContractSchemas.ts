@@ -100,14 +100,28 @@ export const pageFields = {
 }
 
 export const EventList = Schema.Struct({
-  events: Schema.Array(StoredEvent),
+  events: Schema.Array(StoredEvent).annotate({ description: "Empty if `fields` are given." }),
+  rows: optional(
+    Schema.Array(Schema.Record(Schema.String, Schema.Json)).annotate({
+      description: "With `fields` alone: these of each event, null where it lacks one."
+    })
+  ),
   total: Count.annotate({ description: "Events that match the filter, exact." }),
   page: Count,
   page_size: Count
 }).annotate({
   identifier: "EventListResponse",
   description: "One page of events.",
-  examples: [{ events: [exampleEvent], total: 1, page: 1, page_size: 50 }]
+  examples: [
+    { events: [exampleEvent], total: 1, page: 1, page_size: 50 },
+    {
+      events: [],
+      rows: [{ id: "evt_1", "metadata.amount": 12.5 }],
+      total: 1,
+      page: 1,
+      page_size: 50
+    }
+  ]
 })
 
 const receiptId = "rcp_019aa6c3f2a07c3e9b0f4a5d6e7f80910a1b2c3d4e5f60718293"
@@ -244,19 +258,6 @@ export const Receipt = Schema.Struct({
     },
     { receipt_id: receiptId, status: "pending", received_at: "2026-11-21T10:00:01.200000Z" }
   ]
-})
-
-const { events: _, ...listFields } = EventList.fields
-
-export const EventRows = Schema.Struct({
-  rows: Schema.Array(Schema.Record(Schema.String, Schema.Json)).annotate({
-    description: "The fields that were asked for of each event, null where it lacks one."
-  }),
-  ...listFields
-}).annotate({
-  identifier: "EventRowsResponse",
-  description: "One page of events with `fields`.",
-  examples: [{ rows: [{ id: "evt_1", "metadata.amount": 12.5 }], total: 1, page: 1, page_size: 50 }]
 })
 
 const Amount = Schema.NullOr(Schema.Finite)

@@ -70,7 +70,7 @@ const pageResponse = (asked: ListRequest, { bodies, total }: EventPage, link: st
   const shown =
     fields === undefined
       ? `"events":[${bodies.join(",")}]`
-      : `"rows":[${bodies.map(selectedJson(fields)).join(",")}]`
+      : `"events":[],"rows":[${bodies.map(selectedJson(fields)).join(",")}]`
   return jsonText(
     `{${shown},"total":${total},` + `"page":${asked.page},"page_size":${asked.pageSize}}`,
     { headers: { link } }

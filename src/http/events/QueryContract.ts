@@ -19,7 +19,7 @@ import {
 } from "../../domain/events/MetadataPath.ts"
 import { type EventListQuery, eventSorts, statsIntervals } from "../../ports/EventStore.ts"
 import { errorsOf } from "../contract/ContractErrors.ts"
-import { EventList, EventRows, Facets, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
+import { EventList, Facets, Stats, StoredEvent } from "../contract/ContractSchemas.ts"
 import { operation } from "../contract/Operation.ts"
 import { queryOf } from "../contract/Requests.ts"
 import { invalid } from "../messages/ApiError.ts"
@@ -266,7 +266,7 @@ const listEvents = HttpApiEndpoint.get("listEvents", "/v1/events", {
     hints: { accept: formHint, csv: formHint, output: formHint },
     read: listRequest
   }),
-  success: [EventList, EventRows, EventLines, EventTable, EventParquet],
+  success: [EventList, EventLines, EventTable, EventParquet],
   error: errorsOf("object", 400, 401, 403, 406, 429, 503)
 }).pipe(
   operation({

@@ -34,7 +34,7 @@ const isTooDeep = (name: string): boolean =>
 export const listedFields: Parameter<ReadonlyArray<ListedField>> = {
   description:
     `What is shown of each event, with commas in between: ${names.join(", ")}, or \`metadata.\` and a `
-    + `path; at most ${LISTED_FIELDS_MAX}. A page has \`rows\` then in place of \`events\`, `
+    + `path; at most ${LISTED_FIELDS_MAX}. A page has \`rows\` then and no \`events\`, `
     + "flat objects with null for what an event lacks; lines are such objects, and tables have these "
     + "columns.",
   schema: { type: "string", minLength: 1 },
@@ -88,7 +88,7 @@ export const selectedTable = (fields: ReadonlyArray<ListedField>) => {
       const event = parseJson(body) as AuditEvent
       const texts = fields.map((field) => {
         const json = jsonAt(event, body, field) ?? ""
-        return json.startsWith('"') ? String(JSON.parse(json)) : json
+        return json.startsWith('"') ? String(parseJson(json)) : json
       })
       return line(texts)
     }
