@@ -13,7 +13,7 @@ import { statementOf } from "./FilterStatement.ts"
 
 /** Milliseconds in which what is delivered beyond what is expected would have arrived. */
 const AFTERMATH_MS = 300
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 240_000
 const AGAIN_MS = 200
 /** How the server refuses a connection on which no request arrived within its timeout. */
 const LATE = "the request did not arrive in time"

@@ -10,6 +10,7 @@ import type { Keys } from "../follower/Keys.ts"
 import { reportMalformed, takeEach } from "../log/Malformed.ts"
 import type { Partition } from "../log/PartitionScan.ts"
 import {
+  KEEP_ALIVE_COMMENT,
   type LiveMessage,
   openReader,
   type ReaderOptions,
@@ -107,6 +108,15 @@ interface Delivery<E extends LiveMessage, Failure> {
   ) => Effect.Effect<Stream.Stream<Uint8Array, unknown>, Failure>
 }
 
+/** A connection on which nothing moves is cut, and the store may search for long. */
+const keptAlive = <E>(missed: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E> => {
+  const comments = Stream.make(KEEP_ALIVE_COMMENT).pipe(
+    Stream.mapEffect((comment) => Effect.delay(Effect.succeed(comment), KEEP_ALIVE)),
+    Stream.forever
+  )
+  return Stream.merge(missed, comments, { haltStrategy: "left" })
+}
+
 const replayEnded = (failure: unknown, tenant: string, stream: string): Effect.Effect<void> =>
   Effect.logWarning("a resumed live stream ended before what it missed was read").pipe(
     Effect.annotateLogs({ reason: String(failure), tenant, stream })
@@ -139,7 +149,8 @@ export const openStream = Effect.fnUntraced(function* <E extends LiveMessage, Fa
   yield* Effect.forkScoped(
     keys.revoked(keyId).pipe(Effect.andThen(Effect.sync(() => subscriber.close())))
   )
-  const missed = after === undefined || after >= head ? Stream.empty : yield* replay(after, head)
+  const missed =
+    after === undefined || after >= head ? Stream.empty : keptAlive(yield* replay(after, head))
   const live = Stream.suspend(() => {
     subscriber.begin(head)
     return subscriber.messages()

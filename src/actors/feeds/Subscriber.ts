@@ -67,7 +67,7 @@ export interface LiveMessage {
 
 const encoder = new TextEncoder()
 /** Without an empty line: to some clients that would be an event without data. */
-const KEEP_ALIVE_COMMENT = encoder.encode(": keep-alive\n")
+export const KEEP_ALIVE_COMMENT = encoder.encode(": keep-alive\n")
 /**
  * Events that a filter passes over before the resume point is moved without one: what is read again
  * after a lost connection is bounded, and clients that show such a mark as an empty event see few.

@@ -1,6 +1,7 @@
 /** The live stream of events over a log and a store in memory: each event once, in its order. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import { Deferred, type Duration, Effect, Fiber, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { LiveFeed, layerLiveFeed, type Subscription } from "../../../src/actors/feeds/LiveFeed.ts"
 import type { ResumePointInvalid } from "../../../src/actors/feeds/LiveStream.ts"
 import { Heads } from "../../../src/actors/follower/Heads.ts"
@@ -16,6 +17,9 @@ class World {
   readonly chain = new Chain("acme")
   readonly revoked = Deferred.makeUnsafe<void>()
   readonly #records: Array<LogRecord> = []
+
+  /** How long the store takes. */
+  searches: Duration.Input = 0
 
   commit(...actions: ReadonlyArray<string>): void {
     for (const action of actions) {
@@ -66,7 +70,9 @@ const logOf = (world: World) =>
 const storeOf = (world: World) =>
   Layer.mock(EventStore, {
     scan: ({ filter: { fromSequence = 1, toSequence } }) =>
-      Stream.suspend(() => Stream.make(world.chain.bodies.slice(fromSequence - 1, toSequence)))
+      Stream.fromEffect(Effect.sleep(world.searches)).pipe(
+        Stream.map(() => world.chain.bodies.slice(fromSequence - 1, toSequence))
+      )
   })
 
 const layerFeed = (world: World, streamsMax = 10) =>
@@ -131,6 +137,30 @@ describe("the live stream of events", () => {
       yield* Effect.sleep("20 millis")
       world.commit("a.five")
       assert.deepStrictEqual(yield* Fiber.join(ids), [2, 3, 4, 5])
+    }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
+  })
+
+  it.effect("keeps the connection while the store searches, however long that takes", () => {
+    const world = new World()
+    world.commit("a.one", "a.two")
+    world.searches = "50 seconds"
+    return Effect.gen(function* () {
+      const stream = yield* subscribe({ after: 0 })
+      const messages = yield* stream.pipe(
+        Stream.map((bytes) => Buffer.from(bytes).toString().split("\n", 1)[0]),
+        Stream.take(6),
+        Stream.runCollect,
+        Effect.forkChild
+      )
+      yield* TestClock.adjust("2 minutes")
+      const comment = ": keep-alive"
+      assert.deepStrictEqual([...(yield* Fiber.join(messages))].slice(1), [
+        comment,
+        comment,
+        comment,
+        "event: audit.event",
+        "event: audit.event"
+      ])
     }).pipe(Effect.scoped, Effect.provide(layerFeed(world)))
   })
 
