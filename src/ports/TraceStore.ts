@@ -262,6 +262,11 @@ export class TraceStore extends Context.Service<
       executionId: string,
       spanId?: string
     ): StoreResult<ReadonlyMap<string, number>>
+    /**
+     * Stored JSON of the facts that hold the pieces of a value, by its SHA-256, of one execution in
+     * order: in chunks, bounded memory. Empty if no execution of the tenant has it (any more).
+     */
+    payload(tenantId: string, hash: string): Stream.Stream<ReadonlyArray<string>, StoreUnavailable>
     /** In the order that is asked for, then by id (in the order of its bytes). */
     page(query: ExecutionPageQuery, deduplicate: boolean): StoreResult<ExecutionPage>
     /**

@@ -4,6 +4,8 @@
  * place by all verifiers.
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import type { JsonObject } from "../../src/domain/json/StrictJson.ts"
+import { chunksOf } from "../../src/domain/traces/Payload.ts"
 import { eraseFact, parseFact } from "../../src/domain/traces/TraceFact.ts"
 import { FactChain } from "../adapters/clickhouse/support/StoredFacts.ts"
 import { TestChain } from "./support/Chains.ts"
@@ -263,4 +265,52 @@ describe("a change that the service's key has signed is named", () => {
       for (const problem of wanted) assert.include(found, problem)
     })
   }
+})
+
+describe("a pack with values that have no room in their span", () => {
+  const value = "A long prompt, 字. ".repeat(30_000)
+  const [first, second, third] = chunksOf(value)
+  const packOf = (pieces: ReadonlyArray<object>) => {
+    const chain = new FactChain(TENANT)
+    chain.start("run")
+    chain.span("run", "call")
+    for (const payload of pieces) {
+      chain.add(
+        "run",
+        { type: "span.payload", span_id: "call" },
+        { payload: payload as JsonObject }
+      )
+    }
+    chain.endSpan("run", "call")
+    return new PackWorld(new TestChain(TENANT), chain.all).pack()
+  }
+
+  it("is authentic", async () => {
+    const pieces = [first!, second!, third!]
+    for (const whole of [pieces, [...pieces, ...chunksOf("another"), ...pieces]]) {
+      const report = await verifiers.check(await packOf(whole), { key: signer.vkey })
+      assert.deepStrictEqual(problemsOf(report), [])
+      assert.strictEqual(report.verdict, "authentic")
+    }
+  })
+
+  it("is not if the pieces are not those of the value", async () => {
+    const other = { ...third!, text: `${third!.text}.` }
+    const cases: ReadonlyArray<readonly [ReadonlyArray<object>, ReadonlyArray<number>]> = [
+      [[first!, second!, other], [5]],
+      [[first!, third!], [4]],
+      [[second!], [3]],
+      [[first!, ...chunksOf("another"), second!], [5]],
+      [[first!, { ...second!, sha256: "0".repeat(64) }], [4]],
+      [[{ ...first!, chunk: "1" }], [3]],
+      [[{ text: "nothing else" }], [3]]
+    ]
+    for (const [pieces, places] of cases) {
+      const report = await verifiers.check(await packOf(pieces), { key: signer.vkey })
+      assert.deepStrictEqual(
+        problemsOf(report),
+        places.map((place) => `${FACTS} ${place} content_mismatch`)
+      )
+    }
+  })
 })

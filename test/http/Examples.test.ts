@@ -3,6 +3,7 @@
  * document shows is sent to a fresh service, in an order in which what they name exists.
  */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { sha256Hex } from "../../src/domain/Identifiers.ts"
 import { openApiDocument } from "../../src/http/Api.ts"
 import { ADMIN_TOKEN, OTHER_KEY, World } from "./support/Doubles.ts"
 import { item } from "./support/Events.ts"
@@ -69,6 +70,12 @@ describe("the examples of the document", () => {
     // Something to prove: two checkpoints need a chain.
     await api.call("/v1/events?sync=true", { key: OTHER_KEY, json: item(1, { id: "first" }) })
     await api.call("/v1/chain/checkpoints/latest", { key: OTHER_KEY })
+    const text = "A long prompt. ".repeat(5_000)
+    await api.call("/api/v1/executions", {
+      key: OTHER_KEY,
+      json: { agent_id: "writer", metadata: { text } }
+    })
+    known["sha256"] = sha256Hex(text)
     const odd: Array<string> = []
     let sent = 0
     for (const { method, operation, path } of operations) {

@@ -176,15 +176,33 @@ describe("POST /v1/traces", () => {
         assert.strictEqual(world.recorded.length, 1)
       })
 
-      it("keeps a span with more metadata than it may have, and warns of what was cut", async () => {
+      it("keeps a span with more metadata than it has room for, and says nothing of it", async () => {
         const value = { stringValue: "x".repeat(40_000) }
         const answer = await send(type, exportOf([span({ attributes: [attribute("a", value)] })]))
+        assert.strictEqual(rejection(answer), undefined)
+        const [{ details, payloads }] = world.recorded as [RecordOtlpSpan]
+        const { a } = JSON.parse(details.text).metadata.attributes
+        assert.deepStrictEqual([a.bytes, a.preview], [40_000, "x".repeat(2_048)])
+        assert.strictEqual(a.$ref, `sha256:${payloads![0]!.sha256}`)
+      })
+
+      it("warns of values that there is no room for", async () => {
+        // Six events of 80,000 bytes in 200 values each; a span may refer to 1,000.
+        const events = Array.from({ length: 6 }, (_, at) => ({
+          timeUnixNano: "1763719200000000000",
+          name: "e",
+          attributes: Array.from({ length: 200 }, (_, n) =>
+            attribute(`a${n}`, { stringValue: `${at} ${n} `.padEnd(400, "x") })
+          )
+        }))
+        const answer = await send(type, exportOf([span({ events })]))
         const [refused, message] = rejection(answer)!
         assert.strictEqual(Number(refused), 0)
-        assert.match(message, /1 value is too large; the beginning, size and SHA-256 are kept/)
-        const { metadata } = JSON.parse(world.recorded[0]!.details.text)
-        assert.strictEqual(metadata.attributes.a.bytes, 40_000)
-        assert.strictEqual(metadata.attributes.a.preview, "x".repeat(2_048))
+        assert.match(message, /200 values are too large; the beginning, size and SHA-256 are kept/)
+        const [{ events: kept, payloads }] = world.recorded as [RecordOtlpSpan]
+        assert.strictEqual(payloads!.length, 1_000)
+        const { a0 } = JSON.parse(kept[5]!.details!.text).payload.attributes
+        assert.deepInclude(a0, { bytes: 400, truncated: true })
       })
     })
   }

@@ -32,7 +32,8 @@ const fitting = <A>(
 const isOfSpan = (fact: TraceFact, spanId: string): boolean =>
   "span_id" in fact && fact.span_id === spanId
 
-const isStructure = ({ type }: TraceFact): boolean => type !== "span.event"
+const isStructure = ({ type }: TraceFact): boolean =>
+  type !== "span.event" && type !== "span.payload"
 
 const isAfter = (place: SpanPlace, after: SpanPlace | undefined): boolean =>
   after === undefined

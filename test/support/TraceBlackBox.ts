@@ -24,6 +24,7 @@ export const traceTenants = {
   stream: "tb-stream",
   verify: "tb-verify",
   erase: "tb-erase",
+  values: "tb-values",
   stranger: "tb-stranger"
 } as const
 
@@ -454,6 +455,145 @@ export const traceBlackBox = (target: () => TraceTarget, isWhole = true): void =
         assert.strictEqual((await sendOne(api, operation)).status, 404)
       }
       assert.strictEqual((await api.call(EXECUTIONS)).body.total, 0)
+    })
+
+    it("keep values of any size, until they are erased", async () => {
+      const api = client(traceTenants.values)
+      const other = client(traceTenants.values, 1)
+      const prompts = ["0", "1"].map((n) =>
+        `${n} “字” A long prompt.\n`.repeat(isWhole ? 10_000 : 1_000)
+      )
+      const message = (part: object, at: number) =>
+        JSON.stringify([{ role: "user", parts: [part, { type: "text", content: prompts[at] }] }])
+      const traceId = "5b8efff798038103d269b633813fc60c"
+      const spanOf = (
+        spanId: string,
+        name: string,
+        attributes: Record<string, string>,
+        parent = ""
+      ) => ({
+        traceId,
+        spanId,
+        parentSpanId: parent,
+        name,
+        startTimeUnixNano: `1763719200${spanId.slice(-1)}00000000`,
+        endTimeUnixNano: `1763719200${spanId.slice(-1)}50000000`,
+        attributes: Object.entries(attributes).map(([key, stringValue]) => ({
+          key,
+          value: { stringValue }
+        }))
+      })
+      const asked = message({ type: "tool_call", id: "call_1", name: "search" }, 0)
+      const answered = message({ type: "tool_call_response", id: "call_1" }, 1)
+      const [root, first, second, third] = ["1", "2", "3", "4"].map((n) => n.repeat(16)) as [
+        string,
+        string,
+        string,
+        string
+      ]
+      const spans = [
+        spanOf(root, "invoke_agent", { "gen_ai.operation.name": "invoke_agent" }),
+        spanOf(
+          first,
+          "chat",
+          { "gen_ai.operation.name": "chat", "gen_ai.output.messages": asked },
+          root
+        ),
+        spanOf(
+          second,
+          "execute_tool search",
+          {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.call.id": "call_1",
+            "gen_ai.tool.call.result": prompts[1]!
+          },
+          root
+        ),
+        spanOf(
+          third,
+          "chat",
+          {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.input.messages": answered,
+            "gen_ai.system_instructions": asked
+          },
+          root
+        )
+      ]
+      const sent = await api.call("/v1/traces", {
+        body: { resourceSpans: [{ scopeSpans: [{ spans }] }] }
+      })
+      assert.deepStrictEqual([sent.status, sent.body], [200, {}], sent.text)
+      const [{ id }] = (await api.call(EXECUTIONS)).body.executions
+      const payloadOf = (reference: Json, from = other) =>
+        from.call(`/api/v1/payloads/${reference["$ref"].slice("sha256:".length)}`)
+      const { body } = await other.call(pathOf(EXECUTIONS, id, "/spans"))
+      const [, chat, tool, last] = body.spans.map(({ metadata }: Json) => metadata.attributes)
+      for (const [reference, value] of [
+        [chat["gen_ai.output.messages"], asked],
+        [tool["gen_ai.tool.call.result"], prompts[1]!],
+        [last["gen_ai.input.messages"], answered],
+        [last["gen_ai.system_instructions"], asked]
+      ] as const) {
+        assert.strictEqual(reference.bytes, Buffer.byteLength(value))
+        assert.isTrue(value.startsWith(reference.preview))
+        const found = await payloadOf(reference)
+        assert.strictEqual(found.status, 200)
+        assert.strictEqual(found.text, value)
+      }
+      const { body: dag } = await other.call(pathOf(EXECUTIONS, id, "/dag"))
+      assert.sameMembers(
+        dag.inferred_edges.map(({ rule }: Json) => rule),
+        ["tool_call", "tool_result"]
+      )
+      // By the API too, as large as a body may be, and with what is no text.
+      const large = "x".repeat(isWhole ? 7_000_000 : 300_000)
+      const list = Array.from({ length: 5_000 }, (_, n) => ({ n, text: "a short text" }))
+      const late = await api.call(pathOf(EXECUTIONS, id, "/spans"), {
+        body: {
+          id: "large",
+          name: "large",
+          span_type: "CUSTOM",
+          metadata: { kept: 1, large, list }
+        }
+      })
+      assert.strictEqual(late.status, 409, "an execution of OpenTelemetry that has ended")
+      const made = await api.call(BATCH, {
+        body: {
+          operations: [
+            { op: "execution.start", id: "by-api", agent_id: "a" },
+            {
+              op: "span.start",
+              execution_id: "by-api",
+              id: "large",
+              name: "large",
+              span_type: "CUSTOM",
+              metadata: { kept: 1, large, list }
+            },
+            { op: "span.event", span_id: "large", event_type: "llm.request", payload: { large } }
+          ]
+        }
+      })
+      assert.deepStrictEqual([made.status, made.body.rejected], [200, 0], made.text)
+      const { events, span: shown } = (await other.call(pathOf(SPANS, "large"))).body
+      assert.strictEqual(shown.metadata.kept, 1)
+      assert.deepStrictEqual(events[0].payload.large, shown.metadata.large)
+      assert.strictEqual((await payloadOf(shown.metadata.large)).text, large)
+      assert.strictEqual(shown.metadata.list.media_type, "application/json")
+      assert.deepStrictEqual(JSON.parse((await payloadOf(shown.metadata.list)).text), list)
+      const report = (await other.call(pathOf(EXECUTIONS, "by-api", "/verify"))).body
+      // The large value is there once, in pieces of 256 KiB.
+      const pieces = Math.ceil(large.length / 262_144) + 1
+      assert.deepInclude(report, { valid: true, facts_checked: 4 + pieces })
+      const stranger = client(traceTenants.stranger)
+      assert.strictEqual((await payloadOf(shown.metadata.large, stranger)).status, 404)
+      await api.call(pathOf(EXECUTIONS, "by-api", "/erase"), { body: { reason: "asked" } })
+      for (const reference of [shown.metadata.large, shown.metadata.list]) {
+        assert.strictEqual((await payloadOf(reference)).status, 404)
+      }
+      assert.strictEqual((await payloadOf(chat["gen_ai.output.messages"])).status, 200)
+      const erased = (await other.call(pathOf(EXECUTIONS, "by-api", "/verify"))).body
+      assert.isTrue(erased.valid)
     })
 
     it("say nothing of their details any more once they are erased", async () => {

@@ -136,6 +136,7 @@ class ExecutionReplay {
   #keep(fact: TraceFact, bytes: number): void {
     switch (fact.type) {
       case "span.event":
+      case "span.payload":
         return
       case "span.started":
         this.#leave(fact.span_id)

@@ -23,6 +23,7 @@ import {
   makeInsertFacts,
   makeLoad,
   makeOutlines,
+  makePayload,
   makeReach,
   makeScan,
   makeSpanCount
@@ -57,6 +58,7 @@ export const layerTraceStore: Layer.Layer<TraceStore, never, ClickHouseConnectio
       outlines: makeOutlines(store),
       executionOfSpan: makeExecutionOfSpan(store),
       eventCounts: makeEventCounts(store),
+      payload: makePayload(store),
       page: makePage(store),
       load: makeLoad(store),
       eraseDetails: makeEraseDetails(store),

@@ -11,6 +11,7 @@
  * Vercel AI SDK (`ai.toolCall.id`, `ai.response.toolCalls`, `ai.prompt.messages`).
  */
 import { isObject, parseJson } from "../json/Json.ts"
+import type { JsonObject } from "../json/StrictJson.ts"
 import { TOKEN_NAMES } from "./SpanSummary.ts"
 import type { Span } from "./TraceResources.ts"
 
@@ -206,3 +207,19 @@ export const hintsOf = ({ metadata }: Pick<Span, "metadata">): GraphHints => {
     parentNodeId: firstText(own, [PARENT_NODE])
   }
 }
+
+/**
+ * What is said of calls and of LangGraph as members of metadata, which say it even if the values
+ * that said it are stored elsewhere.
+ */
+export const namedHints = ({ answered, asked, langGraph }: GraphHints): JsonObject => ({
+  ...(asked.size === 0 ? {} : { [ASKED]: [...asked] }),
+  ...(answered.size === 0 ? {} : { [ANSWERED]: [...answered] }),
+  ...(langGraph === undefined
+    ? {}
+    : {
+        [`${LANGGRAPH_MARK}step`]: langGraph.step,
+        [`${LANGGRAPH_MARK}node`]: langGraph.node,
+        [`${LANGGRAPH_MARK}triggers`]: langGraph.triggers
+      })
+})

@@ -19,7 +19,8 @@ export const factTypes = [
   "execution.erased",
   "span.started",
   "span.ended",
-  "span.event"
+  "span.event",
+  "span.payload"
 ] as const
 export type FactType = (typeof factTypes)[number]
 
@@ -136,6 +137,14 @@ export const SpanEventCore = Schema.Struct({
 })
 export type SpanEventCore = typeof SpanEventCore.Type
 
+/** A piece of a value that has no room in its span; which value, and what it says, are details. */
+export const SpanPayloadCore = Schema.Struct({
+  type: Schema.Literal("span.payload"),
+  ...ofExecution,
+  span_id: spanId
+})
+export type SpanPayloadCore = typeof SpanPayloadCore.Type
+
 /** What stays of a fact whatever is erased. */
 export type FactCore =
   | ExecutionStartedCore
@@ -144,6 +153,7 @@ export type FactCore =
   | SpanStartedCore
   | SpanEndedCore
   | SpanEventCore
+  | SpanPayloadCore
 
 const erasable = { description: "As it was sent; can be erased." }
 const erasableText = Schema.String.annotate(erasable)
@@ -215,7 +225,14 @@ const factsWith = (more: Schema.Struct.Fields) => [
   ),
   factOf("SpanStarted", "A span exists.", SpanStartedCore, more, "name", "metadata"),
   factOf("SpanEnded", "A span has ended.", SpanEndedCore, more, "error", "metadata"),
-  factOf("SpanEvent", "Something happened in a span.", SpanEventCore, more, "payload")
+  factOf("SpanEvent", "Something happened in a span.", SpanEventCore, more, "payload"),
+  factOf(
+    "SpanPayload",
+    "A piece of a value that has no room in its span, in `payload`: see PayloadChunk.",
+    SpanPayloadCore,
+    more,
+    "payload"
+  )
 ]
 
 /** A fact as its record on `alk.traces` has it. That never changes, so none says it was erased. */
@@ -297,6 +314,8 @@ export const factCoreText = (core: FactCore, detailsHash: string | undefined): s
         + `,${execution},"sequence_number":${core.sequence_number}`
         + `,"span_id":${quote(core.span_id)},"timestamp":"${core.timestamp}","type":"span.event"}`
       )
+    case "span.payload":
+      return `{${hash}${execution},"span_id":${quote(core.span_id)},"type":"span.payload"}`
   }
 }
 
@@ -372,7 +391,8 @@ const stringsOf: Readonly<Record<FactType, ReadonlyArray<string>>> = {
   "execution.erased": ["reason", "erased_by"],
   "span.started": ["span_id", "span_type", "started_at"],
   "span.ended": ["span_id", "status", "ended_at"],
-  "span.event": ["span_id", "event_id", "event_type", "timestamp"]
+  "span.event": ["span_id", "event_id", "event_type", "timestamp"],
+  "span.payload": ["span_id"]
 }
 
 /** The types that hashing needs; whether the values are right, the hashes show. */

@@ -6,6 +6,7 @@ import { hash } from "node:crypto"
 import { Schema } from "effect"
 import { hex16, natural, sequence, text, time } from "../Forms.ts"
 import { parseJson } from "../json/Json.ts"
+import { PreparedPayload } from "./Payload.ts"
 import { PreparedDetails, terminalStatuses } from "./TraceFact.ts"
 
 /** 32 hex digits that name a trace event by tenant and id; see AddSpanEvent. */
@@ -26,6 +27,9 @@ const endedAtGiven = Schema.Boolean.annotate({ description: "The client said so.
 const causedBy = Schema.Array(Schema.String)
 const spanType = text("Its type.")
 const details = Schema.optionalKey(PreparedDetails)
+const payloads = Schema.optionalKey(
+  Schema.Array(PreparedPayload).annotate({ description: "Values that its details refer to." })
+)
 
 /** Its details: agent_name, trigger, metadata, as far as they were sent. */
 export const StartExecution = Schema.Struct({
@@ -38,6 +42,7 @@ export const StartExecution = Schema.Struct({
   startedAt,
   startedAtGiven,
   details,
+  payloads,
   rootDetails: PreparedDetails.annotateKey({ description: "The name of the root span." })
 })
 export type StartExecution = typeof StartExecution.Type
@@ -50,7 +55,8 @@ export const EndExecution = Schema.Struct({
   status,
   endedAt,
   endedAtGiven,
-  details
+  details,
+  payloads
 })
 export type EndExecution = typeof EndExecution.Type
 
@@ -66,7 +72,8 @@ export const StartSpan = Schema.Struct({
   spanType,
   startedAt,
   startedAtGiven,
-  details: PreparedDetails
+  details: PreparedDetails,
+  payloads
 })
 export type StartSpan = typeof StartSpan.Type
 
@@ -78,7 +85,8 @@ export const EndSpan = Schema.Struct({
   status,
   endedAt,
   endedAtGiven,
-  details
+  details,
+  payloads
 })
 export type EndSpan = typeof EndSpan.Type
 
@@ -95,6 +103,7 @@ export const AddSpanEvent = Schema.Struct({
   index,
   spanId,
   ...eventFields,
+  payloads,
   dedupKey: Schema.optionalKey(hex16("Names tenant and event id.")),
   fingerprint: Schema.optionalKey(hex16("Of what was sent."))
 })
@@ -121,7 +130,8 @@ export const RecordOtlpSpan = Schema.Struct({
   endDetails: details.annotateKey({ description: "error, if there is one." }),
   agentId: text("The agent, should this be the root or the first span to arrive."),
   executionDetails: details,
-  events: Schema.Array(OtlpEvent)
+  events: Schema.Array(OtlpEvent),
+  payloads
 })
 export type RecordOtlpSpan = typeof RecordOtlpSpan.Type
 

@@ -113,6 +113,8 @@ export class TraceView {
       }
       case "span.event":
         return { execution: false, spans: [], event: toTraceEvent(fact) }
+      case "span.payload":
+        return { execution: false, spans: [] }
     }
   }
 

@@ -560,7 +560,8 @@ const FACT_CORES = {
     "started_at_given"
   ],
   "span.ended": ["ended_at", "span_id", "status"],
-  "span.event": ["event_id", "event_type", "sequence_number", "span_id", "timestamp"]
+  "span.event": ["event_id", "event_type", "sequence_number", "span_id", "timestamp"],
+  "span.payload": ["span_id"]
 }
 const FACT_COMMON = ["details_hash", "execution_id", "fact_number", "type"]
 /** What follows the core in a stored fact. */
@@ -658,6 +659,15 @@ const factFaultOf = (line, fact, tenant, sha256) => {
 /** The parts of a shown execution or span that come out of details, which may be long. */
 const DETAIL_MEMBERS = ["agent_name", "error", "metadata", "name", "trigger"]
 
+const NO_VALUE = {}
+
+/** A piece of a value that has no room in its span. */
+const isPiece = (value) =>
+  isObject(value)
+  && areStrings(value, "sha256", "text")
+  && isSequence(value.chunk)
+  && isSequence(value.chunks)
+
 /**
  * What the facts of one execution add up to. Long texts of spans that have ended are kept as their
  * hashes only, so memory grows with the number of spans and not with what they say.
@@ -669,6 +679,8 @@ class Execution {
     this.spans = new Map()
     /** Sequence of the first and number of the last fact without details, by time of erasure. */
     this.undetailed = new Map()
+    /** The pieces so far of a value that is not whole yet. */
+    this.value = NO_VALUE
   }
 
   take(fact) {
@@ -703,6 +715,25 @@ class Execution {
         if (span !== undefined) this.endSpan(span, fact, details)
       }
     }
+  }
+
+  /** Pieces of a value come one after the other, and add up to what has its hash. */
+  pieceFault({ details, type }) {
+    if (type !== "span.payload" || details === undefined) return undefined
+    const { payload } = details
+    const { chunk, chunks, sha256: hash, text } = isPiece(payload) ? payload : {}
+    const begun = chunk === 1 ? { next: 1, text: "", hash } : this.value
+    this.value = NO_VALUE
+    if (chunk === undefined || chunk !== begun.next || hash !== begun.hash) {
+      return fault("content_mismatch", "the next piece of a value", "another")
+    }
+    const whole = begun.text + text
+    if (chunk < chunks) {
+      this.value = { next: chunk + 1, text: whole, hash }
+      return undefined
+    }
+    const own = this.sha256(whole)
+    return own === hash ? undefined : fault("content_mismatch", `a value of SHA-256 ${hash}`, own)
   }
 
   endSpan({ core, ...span }, fact, { error, metadata }) {
@@ -2295,6 +2326,8 @@ class PackCheck {
     this.executions.set(fact.execution_id, execution)
     this.factNumber(execution, fact)
     execution.take(fact)
+    const broken = execution.pieceFault(fact)
+    if (broken !== undefined) found.fault(FACTS, sequence, broken)
   }
 
   /** Numbers without gaps, and details that are gone only where a later fact says so. */

@@ -489,6 +489,7 @@ FACT_CORES = {
     ],
     "span.ended": ["ended_at", "span_id", "status"],
     "span.event": ["event_id", "event_type", "sequence_number", "span_id", "timestamp"],
+    "span.payload": ["span_id"],
 }  # fmt: skip
 FACT_COMMON = ["details_hash", "execution_id", "fact_number", "type"]
 # What follows the core in a stored fact.
@@ -601,6 +602,20 @@ def picked(source, *names):
     return {shown_name: source[name] for name, shown_name in pairs if name in source}
 
 
+# The next piece, the pieces so far and the hash of a value that is not whole yet.
+NO_VALUE = None, "", None
+
+
+def is_piece(value):
+    """A piece of a value that has no room in its span."""
+    return (
+        isinstance(value, dict)
+        and are_strings(value, "sha256", "text")
+        and is_sequence(value.get("chunk"))
+        and is_sequence(value.get("chunks"))
+    )
+
+
 class Execution:
     """
     What the facts of one execution add up to. Long texts of spans that have ended are kept as their
@@ -616,6 +631,7 @@ class Execution:
         self.started = None
         self.ended = None
         self.erased_at = None
+        self.value = NO_VALUE
 
     def take(self, fact):
         details = fact.get("details", {})
@@ -635,6 +651,25 @@ class Execution:
             self.spans[fact["span_id"]] = core, long, None
         elif fact["type"] == "span.ended" and fact["span_id"] in self.spans:
             self.end_span(fact, details)
+
+    def piece_fault(self, fact):
+        """Pieces of a value come one after the other, and add up to what has its hash."""
+        if fact["type"] != "span.payload" or "details" not in fact:
+            return None
+        piece = fact["details"].get("payload")
+        if not is_piece(piece):
+            piece = {"chunk": None, "sha256": None}
+        chunk, hash_ = piece["chunk"], piece["sha256"]
+        following, before, begun = (1, "", hash_) if chunk == 1 else self.value
+        self.value = NO_VALUE
+        if chunk is None or chunk != following or hash_ != begun:
+            return "content_mismatch", "the next piece of a value", "another"
+        whole = before + piece["text"]
+        if chunk < piece["chunks"]:
+            self.value = chunk + 1, whole, hash_
+            return None
+        own = sha256(whole)
+        return None if own == hash_ else ("content_mismatch", "a value of SHA-256 " + hash_, own)
 
     def end_span(self, fact, details):
         core, long, digest = self.spans[fact["span_id"]]
@@ -2486,6 +2521,9 @@ class PackCheck:
         execution = self.executions.setdefault(fact["execution_id"], Execution())
         self.fact_number(execution, fact)
         execution.take(fact)
+        broken = execution.piece_fault(fact)
+        if broken is not None:
+            self.problem(FACTS, sequence, *broken)
 
     def fact_number(self, execution, fact):
         """Numbers without gaps, and details that are gone only where a later fact says so."""

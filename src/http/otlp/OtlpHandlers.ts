@@ -32,7 +32,7 @@ import { ApiSettings } from "../messages/ApiSettings.ts"
 import { JSON_TYPE } from "../messages/MediaTypes.ts"
 import { type ReceivedBody, readBody } from "../messages/RequestBody.ts"
 import { CurrentPrincipal } from "../server/Authorization.ts"
-import { ingestAnswered, valuesCut } from "../server/Metrics.ts"
+import { ingestAnswered, valuesApart, valuesCut } from "../server/Metrics.ts"
 import { Quota } from "../server/Quota.ts"
 import { OtlpRefusals } from "./OtlpContract.ts"
 import {
@@ -200,6 +200,7 @@ export const layerOtlpHandlers = HttpApiBuilder.group(
             seconds: (performance.now() - startedAt) / 1_000
           })
           const encoding = encodingOf(body.mediaType)
+          if (prepared.apart > 0) yield* valuesApart(prepared.apart)
           if (prepared.cut.length > 0) yield* valuesCut(prepared.cut)
           const said = describe([...refused, ...prepared.cut])
           const answer = tracesAnswer(encoding, refused.length, said)

@@ -40,6 +40,11 @@ const cutValues = Metric.counter("alk_otlp_values_cut_total", {
   incremental: true
 })
 
+const apartValues = Metric.counter("alk_otlp_values_apart_total", {
+  description: "Values of OpenTelemetry spans that are stored apart from their span, whole.",
+  incremental: true
+})
+
 const failedCredentials = Metric.counter("alk_http_failed_credentials_total", {
   description: "Wrong keys and tokens, by the status that they were answered with.",
   incremental: true
@@ -110,6 +115,10 @@ export const valuesCut = (
     )
   )
 }
+
+/** Count values of spans that are stored apart. */
+export const valuesApart = (values: number): Effect.Effect<void> =>
+  Metric.update(apartValues, values)
 
 /** Set the number of open streams, before it is shown. */
 export const liveSubscribers = (count: number): Effect.Effect<void> =>

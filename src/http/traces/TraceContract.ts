@@ -404,6 +404,32 @@ export const streamExecution = HttpApiEndpoint.get(
   })
 )
 
+const PayloadText = Schema.String.annotate({
+  description: "The value: a text, or the RFC 8785 JSON of what was none (`media_type`)."
+}).pipe(HttpApiSchema.asText({ contentType: "text/plain" }))
+
+export const getPayload = HttpApiEndpoint.get("getPayload", "/api/v1/payloads/:sha256", {
+  params: {
+    sha256: Schema.String.annotate({
+      description: "64 hex digits, as behind `sha256:` in the `$ref`.",
+      examples: ["ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"]
+    })
+  },
+  success: PayloadText,
+  error: readErrors
+}).pipe(
+  operation({
+    scopes: read,
+    summary: "A value that its span refers to",
+    description:
+      "Texts of more than 8 KiB in OpenTelemetry spans, and what else has no room in a span or trace "
+      + 'event, are stored apart: in their place stands `{"$ref": "sha256:…", "bytes", "preview"}`. '
+      + "They are facts of their execution, and go when it is erased. With `truncated` a value was not "
+      + "kept: it had more than 16 MiB, or its request too many such values.",
+    responseHeaders: { 200: { ETag: "The hash, in quotes." } }
+  })
+)
+
 const verifyExecution = HttpApiEndpoint.get("verifyExecution", "/api/v1/executions/:id/verify", {
   params: executionId,
   success: TraceVerifyReport,
@@ -525,6 +551,7 @@ export class TraceApi extends HttpApiGroup.make("Executions")
     getAggregatedDag,
     diffExecutions,
     streamExecution,
+    getPayload,
     verifyExecution,
     getSpan,
     endSpan,

@@ -9,6 +9,7 @@ import { Api } from "../Api.ts"
 import { makeTraceBatchHandlers } from "./TraceBatch.ts"
 import { makeDiffHandlers } from "./TraceDiff.ts"
 import { makeExecutionHandlers } from "./TraceExecutions.ts"
+import { makePayloadHandlers } from "./TracePayload.ts"
 import { TraceRequests } from "./TraceRequest.ts"
 import { makeSpanHandlers } from "./TraceSpans.ts"
 import { makeTraceStreamHandlers } from "./TraceStream.ts"
@@ -22,6 +23,7 @@ export const layerTraceHandlers = HttpApiBuilder.group(
     const spans = yield* makeSpanHandlers
     const { streamExecution } = yield* makeTraceStreamHandlers
     const { diffExecutions } = yield* makeDiffHandlers
+    const { getPayload } = yield* makePayloadHandlers
     const { createTraces } = yield* makeTraceBatchHandlers
 
     return handlers
@@ -36,6 +38,7 @@ export const layerTraceHandlers = HttpApiBuilder.group(
       .handle("getAggregatedDag", executions.getAggregatedDag)
       .handle("diffExecutions", diffExecutions)
       .handleRaw("streamExecution", streamExecution)
+      .handle("getPayload", getPayload)
       .handle("verifyExecution", executions.verifyExecution)
       .handle("getSpan", spans.getSpan)
       .handleRaw("endSpan", spans.endSpan)

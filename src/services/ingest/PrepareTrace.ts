@@ -5,7 +5,7 @@
  */
 import { hash } from "node:crypto"
 import { NAME_LENGTH_MAX } from "../../domain/events/AuditEvent.ts"
-import { derivedUuid, randomHex, uuidv7 } from "../../domain/Identifiers.ts"
+import { derivedUuid, uuidv7 } from "../../domain/Identifiers.ts"
 import { canonicalize, flat, quote } from "../../domain/json/CanonicalJson.ts"
 import { type Fields, isObject } from "../../domain/json/Json.ts"
 import type { JsonObject, StrictResult } from "../../domain/json/StrictJson.ts"
@@ -13,15 +13,20 @@ import type { ItemError } from "../../domain/records/Command.ts"
 import { EMPTY_BATCH } from "../../domain/records/EventBatch.ts"
 import { currentTime } from "../../domain/Timestamp.ts"
 import {
-  factDetailsHash,
   type PreparedDetails,
   SPAN_TYPE_FORM,
   SPAN_TYPE_LENGTH_MAX,
   type TerminalStatus,
   terminalStatuses
 } from "../../domain/traces/TraceFact.ts"
-import { type TraceOperation, traceEventKeyOf } from "../../domain/traces/TraceOperation.ts"
+import {
+  type StartSpan,
+  type TraceOperation,
+  traceEventKeyOf
+} from "../../domain/traces/TraceOperation.ts"
+import { hashedDetails } from "./HashedDetails.ts"
 import { type IdempotencyKey, keyOption, type PreparedItems } from "./Ingest.ts"
+import { fitted, fittedError, type Room, roomForValues, ValuesApart } from "./LargeValues.ts"
 import {
   checkId,
   FINGERPRINT_LENGTH,
@@ -85,6 +90,8 @@ export interface PrepareTraceOptions {
   /** What makes the request repeatable; generated ids are derived from it and the index. */
   readonly idempotencyKey?: string
   readonly limits: TraceLimits
+  /** For values that leave what they are in; all operations of a request share it. */
+  readonly room: Room
 }
 
 export type PreparedTrace = { readonly ok: TraceOperation } | { readonly error: PrepareError }
@@ -172,29 +179,43 @@ const causesOf = (item: Fields): ReadonlyArray<string> => {
   return [...causes]
 }
 
-const metadataOf = (item: Fields, { limits }: PrepareTraceOptions): string | undefined =>
-  objectText(item, "metadata", limits.metadataBytesMax)
+/** An object as RFC 8785 text, what it has no room for put apart. */
+const roomyText = (
+  item: Fields,
+  name: "metadata" | "payload",
+  bytesMax: number,
+  apart: ValuesApart
+): string | undefined => {
+  const value = memberOf(item, name)
+  const text = isObject(value) ? fitted(value as JsonObject, bytesMax, apart) : undefined
+  return text ?? objectText(item, name, bytesMax)
+}
 
-const errorOf = (item: Fields): string | undefined => {
+const metadataOf = (
+  item: Fields,
+  { limits }: PrepareTraceOptions,
+  apart: ValuesApart
+): string | undefined => roomyText(item, "metadata", limits.metadataBytesMax, apart)
+
+const errorOf = (item: Fields, apart: ValuesApart): string | undefined => {
   const value = memberOf(item, "error")
   if (value === undefined) return undefined
   if (typeof value !== "string" && !isObject(value)) {
     return refuse("invalid_value", "error", "must be a string or an object")
   }
-  const text = canonicalize(value as string | JsonObject)
-  return isLonger(text, ERROR_BYTES_MAX)
-    ? refuse("invalid_value", "error", tooLarge(text, ERROR_BYTES_MAX))
-    : text
+  const error = value as string | JsonObject
+  return (
+    fittedError(error, ERROR_BYTES_MAX, apart)
+    ?? refuse("invalid_value", "error", tooLarge(canonicalize(error), ERROR_BYTES_MAX))
+  )
 }
+
+/** The values that an operation refers to, as its member. */
+const payloadsMember = ({ payloads }: ValuesApart): Pick<StartSpan, "payloads"> =>
+  payloads === undefined ? {} : { payloads }
 
 /** RFC 8785 texts of details by name; undefined was not sent. */
 type DetailTexts = Readonly<Record<string, string | undefined>>
-
-/** Details from their RFC 8785 text. */
-export const hashedDetails = (text: string): PreparedDetails => {
-  const salt = randomHex()
-  return { text, salt, hash: factDetailsHash(salt, text) }
-}
 
 /** The details that were sent; `members` in the order of RFC 8785. */
 export const prepareDetails = (members: DetailTexts): PreparedDetails | undefined => {
@@ -263,7 +284,8 @@ const startExecution = (item: Fields, options: PrepareTraceOptions): TraceOperat
   const { fresh, id } = madeId("execution", known, options)
   const agentName = optionalText(item, "agent_name", "agent_name", TRACE_NAME_LENGTH_MAX)
   const trigger = optionalText(item, "trigger", "trigger", TRIGGER_LENGTH_MAX)
-  const metadata = metadataOf(item, options)
+  const apart = new ValuesApart(options.room)
+  const metadata = metadataOf(item, options, apart)
   const times = startTimes(item, options)
   return {
     op: "execution.start",
@@ -278,6 +300,7 @@ const startExecution = (item: Fields, options: PrepareTraceOptions): TraceOperat
       metadata,
       trigger: quoteIfSent(trigger)
     }),
+    ...payloadsMember(apart),
     rootDetails: hashedDetails(`{"name":${quote(agentName ?? agentId)}}`)
   }
 }
@@ -311,7 +334,8 @@ const startSpan = (
   const spanType = spanTypeOf(item)
   const name = requireText(item, "name", TRACE_NAME_LENGTH_MAX)
   const times = startTimes(item, options)
-  const metadata = metadataOf(item, options)
+  const apart = new ValuesApart(options.room)
+  const metadata = metadataOf(item, options, apart)
   const known =
     clientId
     ?? (key === undefined ? undefined : derivedUuid("alk-span", tenantId, executionId, key))
@@ -326,7 +350,41 @@ const startSpan = (
     causedBy,
     spanType,
     ...times,
-    details: prepareDetails({ metadata, name: quote(name) })!
+    details: prepareDetails({ metadata, name: quote(name) })!,
+    ...payloadsMember(apart)
+  }
+}
+
+const endExecution = (
+  item: Fields,
+  executionId: string,
+  options: PrepareTraceOptions
+): TraceOperation => {
+  const apart = new ValuesApart(options.room)
+  return {
+    op: "execution.end",
+    index: options.index,
+    executionId,
+    status: statusOf(item),
+    ...endTimes(item, options),
+    ...optionalDetails({ metadata: metadataOf(item, options, apart) }),
+    ...payloadsMember(apart)
+  }
+}
+
+const endSpan = (item: Fields, spanId: string, options: PrepareTraceOptions): TraceOperation => {
+  const apart = new ValuesApart(options.room)
+  return {
+    op: "span.end",
+    index: options.index,
+    spanId,
+    status: statusOf(item),
+    ...endTimes(item, options),
+    ...optionalDetails({
+      error: errorOf(item, apart),
+      metadata: metadataOf(item, options, apart)
+    }),
+    ...payloadsMember(apart)
   }
 }
 
@@ -335,7 +393,8 @@ const addEvent = (item: Fields, spanId: string, options: PrepareTraceOptions): T
   const clientId = optionalId(item, "id")
   const eventType = requireId(item, "event_type", "event_type")
   const timestamp = instantOf(item, "timestamp")
-  const payload = objectText(item, "payload", limits.payloadBytesMax)
+  const apart = new ValuesApart(options.room)
+  const payload = roomyText(item, "payload", limits.payloadBytesMax, apart)
   return {
     op: "span.event",
     index,
@@ -344,6 +403,7 @@ const addEvent = (item: Fields, spanId: string, options: PrepareTraceOptions): T
     eventType,
     timestamp: timestamp ?? acceptedAt,
     ...optionalDetails({ payload }),
+    ...payloadsMember(apart),
     ...(clientId === undefined
       ? {}
       : {
@@ -364,14 +424,7 @@ const prepare = (
     case "execution.start":
       return startExecution(item, options)
     case "execution.end":
-      return {
-        op,
-        index,
-        executionId: target,
-        status: statusOf(item),
-        ...endTimes(item, options),
-        ...optionalDetails({ metadata: metadataOf(item, options) })
-      }
+      return endExecution(item, target, options)
     case "execution.erase": {
       const reason = requireText(item, "reason", REASON_LENGTH_MAX)
       return { op, index, executionId: target, reason, erasedBy: keyId }
@@ -379,14 +432,7 @@ const prepare = (
     case "span.start":
       return startSpan(item, target, options)
     case "span.end":
-      return {
-        op,
-        index,
-        spanId: target,
-        status: statusOf(item),
-        ...endTimes(item, options),
-        ...optionalDetails({ error: errorOf(item), metadata: metadataOf(item, options) })
-      }
+      return endSpan(item, target, options)
     case "span.event":
       return addEvent(item, target, options)
   }
@@ -440,7 +486,7 @@ export const prepareOperation = (
 
 /** What the operations of one request have in common. */
 export interface PrepareTracesOptions
-  extends Omit<PrepareTraceOptions, "index" | "acceptedAt" | "idempotencyKey"> {
+  extends Omit<PrepareTraceOptions, "index" | "acceptedAt" | "idempotencyKey" | "room"> {
   readonly target: Target
   readonly idempotency: IdempotencyKey | undefined
 }
@@ -458,6 +504,7 @@ export const prepareTraces = (
   const options = {
     ...common,
     acceptedAt: currentTime(),
+    room: roomForValues(),
     ...keyOption(idempotency)
   }
   for (const [index, item] of items.entries()) {

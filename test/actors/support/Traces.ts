@@ -16,6 +16,7 @@ import type { Head } from "../../../src/domain/chain/Chains.ts"
 import { sha256Hex } from "../../../src/domain/Identifiers.ts"
 import type { StateRecord } from "../../../src/domain/records/StateRecords.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
+import { chunksOf, type PreparedPayload } from "../../../src/domain/traces/Payload.ts"
 import {
   eraseFact,
   type FactDetails,
@@ -51,6 +52,12 @@ export const details = (said: FactDetails): PreparedDetails => {
   const salt = (salts++).toString(16).padStart(32, "0")
   return { text, salt, hash: factDetailsHash(salt, text) }
 }
+
+/** A value as an operation brings it. */
+export const payloadOf = (value: string): PreparedPayload => ({
+  sha256: sha256Hex(value),
+  chunks: chunksOf(value).map((payload) => details({ payload }))
+})
 
 /** 32 hex digits of whatever a request says. */
 const print = (said: unknown): string => sha256Hex(JSON.stringify(said)).slice(0, 32)
@@ -351,7 +358,7 @@ const toLoaded = (rows: ReadonlyArray<StoredRow>): LoadedExecution => {
     tenantId: last.tenant_id,
     executionId: last.execution_id,
     facts: rows
-      .filter(({ fact }) => fact.type !== "span.event")
+      .filter(({ fact }) => fact.type !== "span.event" && fact.type !== "span.payload")
       .map(({ body, fact }) =>
         erased !== undefined && fact.fact_number < erased.fact_number
           ? eraseFact(fact, erased.created_at)

@@ -11,6 +11,7 @@ import {
   type TraceSubscription
 } from "../../../src/actors/feeds/TraceFeed.ts"
 import { microsOf } from "../../../src/domain/Timestamp.ts"
+import { chunkOf } from "../../../src/domain/traces/Payload.ts"
 import { eraseFact, parseFact, type TraceFact } from "../../../src/domain/traces/TraceFact.ts"
 import { foldFacts } from "../../../src/domain/traces/TraceView.ts"
 import { StoreUnavailable } from "../../../src/ports/EventStore.ts"
@@ -127,6 +128,7 @@ export const traceStoreOf = (world: TraceWorld) => {
                 (fact) =>
                   fact.type.startsWith("execution.")
                   || (fact.type !== "span.event"
+                    && fact.type !== "span.payload"
                     && "span_id" in fact
                     && fact.span_id === selection.spanId)
               )
@@ -140,6 +142,16 @@ export const traceStoreOf = (world: TraceWorld) => {
             )
         }
       }),
+    payload: (tenantId, hash) =>
+      Stream.fromEffect(
+        guarded(() =>
+          bodies(
+            world.facts.filter(
+              (fact) => fact.tenant_id === tenantId && chunkOf(fact)?.sha256 === hash
+            )
+          )
+        )
+      ),
     executionOfSpan: (tenantId, spanId) =>
       guarded(
         () =>

@@ -7,8 +7,10 @@ import { assert, describe, it } from "@effect/vitest"
 import jcs from "canonicalize"
 import fc from "fast-check"
 import { parseStrict } from "../../../src/domain/json/StrictJson.ts"
+import { wholeValue } from "../../../src/domain/traces/Payload.ts"
 import { SPAN_TYPE_LENGTH_MAX } from "../../../src/domain/traces/TraceFact.ts"
 import { decodeOperation, encodeOperation } from "../../../src/domain/traces/TraceOperation.ts"
+import { roomForValues } from "../../../src/services/ingest/LargeValues.ts"
 import {
   CAUSES_MAX,
   ERROR_BYTES_MAX,
@@ -33,7 +35,8 @@ const options: PrepareTraceOptions = {
   keyId: "key_1",
   acceptedAt: ACCEPTED_AT,
   secret: "a secret that all processes share",
-  limits
+  limits,
+  room: roomForValues()
 }
 const keyed = { ...options, idempotencyKey: "POST /path key" }
 
@@ -229,7 +232,9 @@ describe("ends and erasures", () => {
 
 describe("refusals", () => {
   const long = (length: number) => "x".repeat(length + 1)
-  const bytes = (length: number) => ({ v: "x".repeat(length) })
+  /** So many members that not even their values alone could go. */
+  const crowded = (length: number) =>
+    Object.fromEntries(Array.from({ length: length / 8 }, (_, n) => [`k${n}`, n]))
   const cases: ReadonlyArray<[string, string, unknown, OperationName?]> = [
     ["missing_field", "agent_id", {}],
     ["missing_field", "agent_id", { agent_id: null }],
@@ -248,7 +253,7 @@ describe("refusals", () => {
     ["invalid_timestamp", "started_at", { agent_id: "a", started_at: 1_700_000_000 }],
     ["invalid_timestamp", "started_at", { agent_id: "a", started_at: "2026-11-21T10:00:60Z" }],
     ["invalid_value", "metadata", { agent_id: "a", metadata: [] }],
-    ["metadata_too_large", "metadata", { agent_id: "a", metadata: bytes(32_768) }],
+    ["metadata_too_large", "metadata", { agent_id: "a", metadata: crowded(32_768) }],
     ["invalid_value", "operation", []],
     ["invalid_value", "operation", null],
     ["invalid_value", "status", { status: "RUNNING" }, "execution.end"],
@@ -301,14 +306,42 @@ describe("refusals", () => {
     ],
     ["invalid_value", "error", { error: 5 }, "span.end"],
     ["invalid_value", "error", { error: [] }, "span.end"],
-    ["invalid_value", "error", { error: long(ERROR_BYTES_MAX) }, "span.end"],
+    ["invalid_value", "error", { error: crowded(ERROR_BYTES_MAX) }, "span.end"],
     ["missing_field", "event_type", {}, "span.event"],
     ["invalid_value", "event_type", { event_type: "" }, "span.event"],
     ["invalid_value", "event_type", { event_type: long(256) }, "span.event"],
     ["invalid_timestamp", "timestamp", { event_type: "a", timestamp: "" }, "span.event"],
     ["invalid_value", "payload", { event_type: "a", payload: "text" }, "span.event"],
-    ["payload_too_large", "payload", { event_type: "a", payload: bytes(65_536) }, "span.event"]
+    ["payload_too_large", "payload", { event_type: "a", payload: crowded(65_536) }, "span.event"]
   ]
+  it("are none for large values: what they are in refers to them", () => {
+    const large = (name: string, text: string) => ({ [name]: { kept: 1, large: text } })
+    const sent: ReadonlyArray<readonly [OperationName, object, string]> = [
+      ["execution.start", { agent_id: "a" }, "metadata"],
+      ["execution.end", { status: "COMPLETED" }, "metadata"],
+      ["span.start", { name: "a", span_type: "CUSTOM" }, "metadata"],
+      ["span.end", { status: "FAILED" }, "error"],
+      ["span.event", { event_type: "a" }, "payload"]
+    ]
+    for (const [op, rest, name] of sent) {
+      const text = `${op} `.repeat(20_000)
+      const { details, payloads } = accepted({ ...rest, ...large(name, text) }, at(op))
+      const found = JSON.parse(details.text)[name]
+      const hash = sha256(text)
+      assert.strictEqual(found.kept, 1)
+      assert.strictEqual(found.large.$ref, `sha256:${hash}`)
+      assert.strictEqual(payloads.length, 1)
+      const pieces = payloads[0].chunks.map(({ text }: any) => JSON.parse(text).payload)
+      assert.strictEqual(wholeValue(hash, pieces), text)
+      const fits = accepted({ ...rest, ...large(name, "x".repeat(20_000)) }, at(op))
+      assert.strictEqual(JSON.parse(fits.details.text)[name].large.length, 20_000)
+      assert.notProperty(fits, "payloads")
+    }
+    const error = "no ".repeat(20_000)
+    const { details } = accepted({ status: "FAILED", error }, at("span.end"))
+    assert.strictEqual(JSON.parse(details.text).error.$ref, `sha256:${sha256(error)}`)
+  })
+
   it.each(cases)("%s of %s: %j", (code, field, value, op) => {
     const error = refused(value, at(op ?? "execution.start"))
     assert.strictEqual(error.code, code, error.message)

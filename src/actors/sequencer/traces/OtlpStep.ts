@@ -118,6 +118,15 @@ export class OtlpSpans {
     }
   }
 
+  /** What a span refers to, once something of the span is new. */
+  addPayloads(): void {
+    for (const { hasNews, operation } of this.#accepted()) {
+      const { executionId, payloads, spanId } = operation
+      if (!hasNews) continue
+      this.#command.recordPayloads(this.#command.execution(executionId)!, spanId, payloads)
+    }
+  }
+
   /** An execution ends as its root has ended. */
   endExecutions(): void {
     for (const { operation } of this.#accepted()) {

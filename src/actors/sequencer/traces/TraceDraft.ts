@@ -8,6 +8,7 @@ import type { Head } from "../../../domain/chain/Chains.ts"
 import { GENESIS_HASH } from "../../../domain/chain/Chains.ts"
 import type { WindowEntry } from "../../../domain/records/StateRecords.ts"
 import { microsOf } from "../../../domain/Timestamp.ts"
+import type { PreparedPayload } from "../../../domain/traces/Payload.ts"
 import {
   type FactCore,
   type FactType,
@@ -177,6 +178,19 @@ export class TraceDraft implements TraceMemory, TraceChanges {
  */
 const LINKS_MAX = 5_000_000
 
+const chunksIn = (
+  operations: TraceCommand["operations"]
+): ReadonlyMap<string, ReadonlyArray<PreparedDetails>> => {
+  const found = new Map<string, ReadonlyArray<PreparedDetails>>()
+  for (const operation of operations) {
+    if (!("payloads" in operation)) continue
+    for (const { chunks, sha256 } of operation.payloads ?? []) {
+      if (chunks !== undefined) found.set(sha256, chunks)
+    }
+  }
+  return found
+}
+
 /** One command's changes. */
 export class CommandDraft {
   readonly tenantId: string
@@ -192,10 +206,17 @@ export class CommandDraft {
   readonly #draft: TraceDraft
   readonly #findDuplicate: FindDuplicate
   readonly #ownMarks = new Map<string, EventMark>()
+  /** Pieces of values, whichever operation has brought them. */
+  readonly #chunks: ReadonlyMap<string, ReadonlyArray<PreparedDetails>>
 
-  constructor(draft: TraceDraft, tenantId: string, findDuplicate: FindDuplicate) {
+  constructor(
+    draft: TraceDraft,
+    { operations, tenantId }: TraceCommand,
+    findDuplicate: FindDuplicate
+  ) {
     this.#draft = draft
     this.tenantId = tenantId
+    this.#chunks = chunksIn(operations)
     this.head = draft.head(tenantId)
     this.#findDuplicate = findDuplicate
   }
@@ -288,6 +309,21 @@ export class CommandDraft {
       details
     )
     return sequenceNumber
+  }
+
+  /** Record the values that an operation refers to, as far as the execution has none of them. */
+  recordPayloads(
+    entry: ExecutionEntry,
+    spanId: string,
+    payloads: ReadonlyArray<PreparedPayload> | undefined
+  ): void {
+    for (const { sha256 } of payloads ?? []) {
+      if (entry.hasPayload(sha256)) continue
+      for (const chunk of this.#chunks.get(sha256) ?? []) {
+        this.record(entry, { type: "span.payload", span_id: spanId }, chunk)
+      }
+      entry.notePayload(sha256)
+    }
   }
 
   findEvent(key: string): EventMark | undefined {

@@ -13,6 +13,9 @@ import type {
 /** What is kept of the details of a span: enough to know them again. */
 export type DetailsMark = Pick<PreparedDetails, "salt" | "hash">
 
+/** Values of an execution that are remembered, about 100 bytes each. */
+const PAYLOADS_MAX = 1_000
+
 type Mutable<A> = { -readonly [Name in keyof A]: A[Name] }
 
 /** Where the changelog has an execution. */
@@ -61,6 +64,9 @@ export class ExecutionEntry {
   /** Spans that only the store has, not the changelog; only of the lowest entry. */
   unlogged: Set<string> | undefined
   readonly #below: ExecutionEntry | undefined
+  /** Values that are in facts already; not all of them after a restart. */
+  #payloads: Set<string> | undefined
+  #forgotPayloads = false
   /** Ids named as a parent or cause: true until a span with the id has come. */
   #missing: Map<string, boolean> | undefined
 
@@ -110,11 +116,31 @@ export class ExecutionEntry {
     return this.#missing?.get(id) ?? this.#below?.isMissing(id) ?? false
   }
 
+  /** True if a value is known to be in facts of the execution, and not erased. */
+  hasPayload(hash: string): boolean {
+    if (this.#payloads?.has(hash) === true) return true
+    return !this.#forgotPayloads && this.#below?.hasPayload(hash) === true
+  }
+
+  notePayload(hash: string): void {
+    this.#payloads ??= new Set()
+    // Beyond that a value is stored again.
+    if (this.#payloads.size === PAYLOADS_MAX) this.#payloads.clear()
+    this.#payloads.add(hash)
+  }
+
+  #forgetPayloads(): void {
+    this.#payloads = undefined
+    this.#forgotPayloads = true
+  }
+
   /** Take over what an entry above this one has changed. */
   absorb(above: ExecutionEntry): void {
     Object.assign(this.header, above.header)
     for (const [id, span] of above.spans) this.spans.set(id, span)
     for (const [id, missing] of above.#missing ?? []) this.#setMissing(id, missing)
+    if (above.#forgotPayloads) this.#forgetPayloads()
+    for (const hash of above.#payloads ?? []) this.notePayload(hash)
     this.lastFact = above.lastFact
   }
 
@@ -148,6 +174,7 @@ export class ExecutionEntry {
         return
       case "execution.erased":
         header.erased_through = core.fact_number
+        this.#forgetPayloads()
         return
       case "span.started":
         return this.#startSpan(core, details)

@@ -86,6 +86,7 @@ const startExecution = (command: CommandDraft, operation: StartExecution): Trace
     startedAtGiven,
     details: rootDetails
   })
+  command.recordPayloads(entry, rootSpanId, operation.payloads)
   return { outcome: "created", execution_id: executionId, span_id: rootSpanId }
 }
 
@@ -100,6 +101,7 @@ const endExecution = (command: CommandDraft, operation: EndExecution): TraceDeci
   const endedAt = endOf(operation, header)
   if (typeof endedAt !== "string") return endedAt
   command.record(entry, { type: "execution.ended", status, ended_at: endedAt }, details)
+  command.recordPayloads(entry, header.root_span_id, operation.payloads)
   return { outcome: "created", execution_id: executionId }
 }
 
@@ -178,6 +180,7 @@ const startSpan = (
   if (closes !== false) return closes === true ? cycleOf(spanId) : tooManyLinks(spanId)
   if (header.spanCount >= SPANS_MAX) return tooManySpans(executionId)
   command.recordSpan(entry, spanId, { ...operation, parent, causes: causedBy })
+  command.recordPayloads(entry, spanId, operation.payloads)
   return { outcome: "created", execution_id: executionId, span_id: spanId }
 }
 
@@ -208,6 +211,7 @@ const endSpan = (command: CommandDraft, operation: EndSpan): TraceDecision => {
   if (typeof endedAt !== "string") return endedAt
   const end = { type: "span.ended", span_id: spanId, status, ended_at: endedAt } as const
   command.record(entry, end, details)
+  command.recordPayloads(entry, spanId, operation.payloads)
   return { outcome: "created", execution_id: executionId, span_id: spanId }
 }
 
@@ -231,6 +235,7 @@ const addEvent = (command: CommandDraft, operation: AddSpanEvent): TraceDecision
   if (span.status !== "RUNNING") return spanHasEnded(spanId, span.status)
   if (header.status !== "RUNNING") return executionHasEnded(executionId, header)
   const sequenceNumber = command.recordEvent(entry, spanId, operation)
+  command.recordPayloads(entry, spanId, operation.payloads)
   if (dedupKey !== undefined && fingerprint !== undefined) {
     command.rememberEvent({ key: dedupKey, mark: fingerprint, number: sequenceNumber })
   }
@@ -285,6 +290,7 @@ const applyInTurn = (
   otlp.addEvents()
   noteAll(ofKind(operations, "span.end"), endSpan)
   otlp.end()
+  otlp.addPayloads()
   noteAll(ofKind(operations, "execution.end"), endExecution)
   otlp.endExecutions()
   for (const [span, decision] of otlp.decisions()) outcomes.note(span, decision)
@@ -301,7 +307,7 @@ export const applyTraces = (
   { operations, tenantId }: TraceCommand,
   findDuplicate: FindDuplicate
 ): TraceOutcome => {
-  const command = new CommandDraft(draft, tenantId, findDuplicate)
+  const command = new CommandDraft(draft, { operations, tenantId }, findDuplicate)
   const outcomes = new Outcomes()
   const unavailable = draft.namesUnloaded({ operations, tenantId })
   if (unavailable) {

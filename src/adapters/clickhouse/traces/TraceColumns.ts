@@ -29,8 +29,11 @@ const FIELDS = [
   "erased_at String"
 ]
 
-/** Facts of the execution itself, facts of spans, events of spans: what `scope` says. */
-export const Scope = { execution: 0, span: 1, event: 2 } as const
+/**
+ * Facts of the execution itself, facts of spans, events of spans, values that have no room in their
+ * span: what `scope` says.
+ */
+export const Scope = { execution: 0, span: 1, event: 2, payload: 3 } as const
 
 export const temporaries = temporariesOf(FIELDS)
 
@@ -44,7 +47,8 @@ export const columns: ReadonlyArray<NamedExpression> = [
   [
     "scope",
     `multiIf(startsWith(${field("type")}, 'execution.'), ${Scope.execution},`
-      + ` ${field("type")} = 'span.event', ${Scope.event}, ${Scope.span})`
+      + ` ${field("type")} = 'span.event', ${Scope.event},`
+      + ` ${field("type")} = 'span.payload', ${Scope.payload}, ${Scope.span})`
   ],
   column("execution_id"),
   column("fact_number"),
@@ -57,7 +61,12 @@ export const columns: ReadonlyArray<NamedExpression> = [
   column("agent_id"),
   column("status"),
   column("started_at"),
-  column("ended_at")
+  column("ended_at"),
+  // In the order of the table. Only these facts are read for it: others may be large.
+  [
+    "payload_hash",
+    "if(type = 'span.payload', JSONExtractString(body, 'details', 'payload', 'sha256'), '')"
+  ]
 ]
 
 /** For verification: `WITH …` list and the names of the columns that differ from the bytes. */

@@ -172,6 +172,38 @@ export const makeSpanCount =
       (row) => row.uint64()
     )
 
+/** The execution that has a value, the first of several. */
+const holderOf = (store: StoreClient, tenantId: string, has: Statement) =>
+  store.readFirst(
+    "payload",
+    (bind) =>
+      `SELECT execution_id FROM ${store.facts} WHERE ${bind.tenant(tenantId)}`
+      + ` AND scope = ${Scope.payload} AND ${has(bind)} ORDER BY execution_id LIMIT 1`,
+    (row) => row.string()
+  )
+
+export const makePayload =
+  (store: StoreClient): Store["payload"] =>
+  (tenantId, hash) => {
+    const has: Statement = (bind) => `payload_hash = ${bind.string(hash)}`
+    const pieces = (executionId: string) =>
+      inChunks((after: PlacedFact | undefined) =>
+        factChunk(
+          store,
+          "payload",
+          (bind) =>
+            ofExecution(tenantId, executionId, bind, `scope = ${Scope.payload}`)
+            + ` AND ${has(bind)}`,
+          after
+        )
+      ).pipe(Stream.map((chunk) => chunk.map(({ body }) => body)))
+    return Stream.unwrap(
+      Effect.map(holderOf(store, tenantId, has), (executionId) =>
+        executionId === undefined ? Stream.empty : pieces(executionId)
+      )
+    )
+  }
+
 type Summary = Omit<LoadedExecution, "facts">
 
 /** One key of two texts, neither of which holds U+0000. */

@@ -17,7 +17,7 @@ import type { Parameters } from "../client/Parameters.ts"
 import { textSet } from "../client/TextSets.ts"
 import { Scope } from "./TraceColumns.ts"
 
-export const ALL_SCOPES = `scope IN (${Scope.execution}, ${Scope.span}, ${Scope.event})`
+export const ALL_SCOPES = `scope IN (${Object.values(Scope).join(", ")})`
 export const STRUCTURE = `scope IN (${Scope.execution}, ${Scope.span})`
 
 /** Rows of one execution; with the scopes named, they are ranges of the primary key. */

@@ -8,19 +8,20 @@ import { derivedUuid, sha256Hex } from "../../../domain/Identifiers.ts"
 import { canonicalize, flat, quote } from "../../../domain/json/CanonicalJson.ts"
 import type { JsonObject, JsonValue } from "../../../domain/json/StrictJson.ts"
 import { formatMicros, YEAR_MAX } from "../../../domain/Timestamp.ts"
+import { hintsOf, namedHints } from "../../../domain/traces/GraphHints.ts"
 import type { FactDetails, PreparedDetails } from "../../../domain/traces/TraceFact.ts"
 import type { OtlpEvent, RecordOtlpSpan } from "../../../domain/traces/TraceOperation.ts"
+import { hashedDetails } from "../HashedDetails.ts"
+import { fittedError, ValuesApart, withoutLargeTexts } from "../LargeValues.ts"
 import { tooLarge } from "../Prepare.ts"
 import {
   CAUSES_MAX,
   ERROR_BYTES_MAX,
-  hashedDetails,
   PAYLOAD_BYTES_MAX,
   TRACE_NAME_LENGTH_MAX
 } from "../PrepareTrace.ts"
 import type { ExportTraceServiceRequest } from "./gen/opentelemetry/proto/collector/trace/v1/trace_service_pb.js"
 import type { Span, Span_Event, Span_Link } from "./gen/opentelemetry/proto/trace/v1/trace_pb.js"
-import { fitted, fittedText } from "./LargeValues.ts"
 import {
   agentIdOf,
   agentNameOf,
@@ -92,6 +93,8 @@ export interface PreparedSpans {
   readonly refused: ReadonlyArray<RefusedSpan>
   /** Spans that are stored without all of what they say, and how many of their values were cut. */
   readonly cut: ReadonlyArray<{ readonly message: string; readonly values: number }>
+  /** Values that are stored apart from their spans. */
+  readonly apart: number
 }
 
 /** An export that is too large as a whole. */
@@ -139,19 +142,16 @@ const timeOf = (nanos: bigint, path: string): string => {
 const prepareDetails = (details: FactDetails): PreparedDetails =>
   hashedDetails(flat(canonicalize(details as JsonObject)))
 
-/** The RFC 8785 text of a value, its largest texts cut so that it takes at most `bytesMax` bytes. */
+/** The RFC 8785 text of a value, its large texts put apart: at most `bytesMax` bytes. */
 const canonicalWithin = (
   value: JsonObject,
   bytesMax: number,
   path: string,
   context: Context
 ): string => {
-  const found = fitted(value, bytesMax)
-  if (found === undefined) {
-    throw new Unstorable(`${path}: ${tooLarge(canonicalize(value), bytesMax)}`)
-  }
-  context.cut += found.cut
-  return found.text
+  const found = withoutLargeTexts(value, bytesMax, context.apart)
+  if (found !== undefined) return found
+  throw new Unstorable(`${path}: ${tooLarge(canonicalize(value), bytesMax)}`)
 }
 
 const count = (name: string, value: number): JsonObject => (value === 0 ? {} : { [name]: value })
@@ -214,8 +214,8 @@ interface Context {
   /** As sent, in hex. */
   readonly spanId: string
   readonly limits: SpanLimits
-  /** Values of it that were cut so far. */
-  cut: number
+  /** Values of it that are stored apart, so far. */
+  readonly apart: ValuesApart
 }
 
 /** A link that is an edge, or none. */
@@ -342,7 +342,12 @@ const metadataOf = (
     ...count("dropped_events_count", span.droppedEventsCount),
     ...count("dropped_links_count", span.droppedLinksCount)
   }
-  return canonicalWithin(metadata, context.limits.metadataBytesMax, "metadata", context)
+  const { apart, limits } = context
+  const tried = apart.copy()
+  const whole = withoutLargeTexts(metadata, limits.metadataBytesMax, tried)
+  if (whole !== undefined && tried.references === apart.references) return whole
+  const hints = namedHints(hintsOf({ metadata: { attributes } }))
+  return canonicalWithin({ ...metadata, ...hints }, limits.metadataBytesMax, "metadata", context)
 }
 
 /** What the execution says if this span is what makes it. */
@@ -365,11 +370,9 @@ const executionDetailsOf = (
   })
 }
 
-const errorDetailsOf = (error: string, context: Context): PreparedDetails => {
-  const text = fittedText(error, ERROR_BYTES_MAX)
-  if (text !== error) context.cut += 1
-  return prepareDetails({ error: text })
-}
+/** A text always has a reference that fits. */
+const errorDetailsOf = (error: string, { apart }: Context): PreparedDetails =>
+  hashedDetails(flat(`{"error":${fittedError(error, ERROR_BYTES_MAX, apart)!}}`))
 
 const nameOf = (span: Span): string => {
   if (!isText(span.name, TRACE_NAME_LENGTH_MAX)) {
@@ -391,6 +394,8 @@ interface PreparedSpan {
   readonly operation: RecordOtlpSpan
   /** Values that were too large, of which only the beginning is kept. */
   readonly cut: number
+  /** Values that it refers to. */
+  readonly apart: number
 }
 
 /** The operation of a span. Throws Unstorable. */
@@ -398,7 +403,7 @@ const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
   const { index, introduced, limits, origin, tenantId } = options
   const traceId = idOf(span.traceId, TRACE_ID_BYTES, "trace_id")
   const spanId = idOf(span.spanId, SPAN_ID_BYTES, "span_id")
-  const context: Context = { tenantId, traceId, spanId, limits, cut: 0 }
+  const context: Context = { tenantId, traceId, spanId, limits, apart: new ValuesApart() }
   const parent = parentOf(span, spanId)
   const startedAt = timeOf(span.startTimeUnixNano, "start_time_unix_nano")
   const isRunning = span.endTimeUnixNano === 0n
@@ -450,7 +455,12 @@ const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
       : {}),
     events: toEvents(events, context)
   }
-  return { operation, cut: context.cut }
+  const { payloads, referred, truncated } = context.apart
+  return {
+    operation: payloads === undefined ? operation : { ...operation, payloads },
+    cut: truncated,
+    apart: referred
+  }
 }
 
 /** Which span a refusal is about: its ids, or its place if it has none. */
@@ -474,25 +484,71 @@ const charactersOf = (operation: RecordOtlpSpan): number => {
   return characters
 }
 
+/** As a command has them: as strings in JSON. */
+const payloadCharacters = ({ payloads = [] }: RecordOtlpSpan): number => {
+  let characters = 0
+  for (const { chunks = [] } of payloads) {
+    for (const { text } of chunks) characters += JSON.stringify(text).length
+  }
+  return characters
+}
+
+/** Operations of one command, and what its operations have brought. */
+class Command {
+  readonly operations: Array<RecordOtlpSpan> = []
+  characters = 0
+  readonly #brought = new Set<string>()
+
+  /** An operation without the values that the command has, which were brought for its execution. */
+  without(operation: RecordOtlpSpan): RecordOtlpSpan {
+    const { executionId, payloads } = operation
+    if (payloads === undefined) return operation
+    return {
+      ...operation,
+      payloads: payloads.map(({ sha256, ...rest }) =>
+        this.#brought.has(`${executionId}/${sha256}`) ? { sha256 } : { sha256, ...rest }
+      )
+    }
+  }
+
+  add(operation: RecordOtlpSpan, characters: number): void {
+    const { executionId, payloads = [] } = operation
+    for (const { sha256 } of payloads) this.#brought.add(`${executionId}/${sha256}`)
+    this.operations.push(operation)
+    this.characters += characters
+  }
+}
+
 /** Cuts operations into commands. */
 class Commands {
-  readonly all: Array<Array<RecordOtlpSpan>> = []
+  readonly #all: Array<Command> = []
   characters = 0
-  #last = 0
+
+  get all(): ReadonlyArray<ReadonlyArray<RecordOtlpSpan>> {
+    return this.#all.map(({ operations }) => operations)
+  }
 
   add(operation: RecordOtlpSpan): void {
-    const characters = charactersOf(operation)
-    if (characters > COMMAND_CHARACTERS_MAX) {
+    const own = charactersOf(operation)
+    if (own > COMMAND_CHARACTERS_MAX) {
       throw new Unstorable("span: larger than the log takes at once; send fewer or smaller events")
     }
-    const command = this.all.at(-1)
+    const last = this.#all.at(-1)
+    const short = last?.without(operation) ?? operation
+    const more = own + payloadCharacters(short)
     const fits =
-      command !== undefined
-      && command.length < SPANS_PER_COMMAND_MAX
-      && this.#last + characters <= COMMAND_CHARACTERS_MAX
-    if (fits) command.push(operation)
-    else this.all.push([operation])
-    this.#last = (fits ? this.#last : 0) + characters
+      last !== undefined
+      && last.operations.length < SPANS_PER_COMMAND_MAX
+      && last.characters + more <= COMMAND_CHARACTERS_MAX
+    if (fits) {
+      last.add(short, more)
+      this.characters += more
+      return
+    }
+    const next = new Command()
+    const characters = own + payloadCharacters(operation)
+    next.add(operation, characters)
+    this.#all.push(next)
     this.characters += characters
   }
 }
@@ -544,6 +600,7 @@ export const prepareSpans = (
   const refused: Array<RefusedSpan> = []
   const cut: Array<PreparedSpans["cut"][number]> = []
   const introduced = new Set<string>()
+  let valuesApart = 0
   let index = 0
   for (const resourceSpans of request.resourceSpans) {
     for (const scopeSpans of resourceSpans.scopeSpans) {
@@ -554,7 +611,8 @@ export const prepareSpans = (
             ? origin
             : attempt(() => {
                 const options = { index, origin: origin.ok, tenantId, limits, introduced }
-                const { cut: values, operation } = prepareSpan(span, options)
+                const { apart, cut: values, operation } = prepareSpan(span, options)
+                valuesApart += apart
                 commands.add(operation)
                 introduced.add(hexOf(span.traceId))
                 if (values > 0) cut.push({ message: cutMessage(span, index, values), values })
@@ -573,5 +631,5 @@ export const prepareSpans = (
       }
     }
   }
-  return { commands: commands.all, refused, cut }
+  return { commands: commands.all, refused, cut, apart: valuesApart }
 }

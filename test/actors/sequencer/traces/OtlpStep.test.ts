@@ -1,6 +1,7 @@
 /** OpenTelemetry spans in every order that exporters send them in. */
 import { assert, describe, it } from "@effect/vitest"
 import { SPANS_MAX } from "../../../../src/actors/sequencer/traces/TraceRefusals.ts"
+import { chunkOf, type PreparedPayload, wholeValue } from "../../../../src/domain/traces/Payload.ts"
 import type { OtlpEvent, RecordOtlpSpan } from "../../../../src/domain/traces/TraceOperation.ts"
 import {
   at,
@@ -9,6 +10,7 @@ import {
   endSpan,
   otlpSpan,
   Partition,
+  payloadOf,
   startExecution,
   startSpan,
   TENANT
@@ -242,5 +244,47 @@ describe("OpenTelemetry spans", () => {
     partition.run({ ...root, endedAt: at(9) })
     assert.strictEqual(partition.view("t").execution?.status, "FAILED")
     assert.strictEqual(partition.view("t").span("a")?.ended_at, at(0))
+  })
+
+  it("bring values that have no room in them, once per execution until it is erased", () => {
+    const partition = new Partition()
+    const long = "字".repeat(200_000)
+    const [value, other] = [payloadOf(long), payloadOf("another")]
+    const brought = { sha256: value.sha256 }
+    const values = () =>
+      ["t", "u"].map((id) =>
+        partition.factsOf(id).flatMap((fact) => {
+          const piece = chunkOf(fact)
+          return piece === undefined ? [] : [`${piece.sha256.slice(0, 4)}/${piece.chunk}`]
+        })
+      )
+    const piecesOf = ({ chunks, sha256 }: PreparedPayload) =>
+      chunks!.map((_, at) => `${sha256.slice(0, 4)}/${at + 1}`)
+    assert.strictEqual(value.chunks!.length, 3)
+    const { endedAt: _open, ...open } = otlpSpan("t", "a", { payloads: [value] })
+    partition.run(open, child("b", "a", { payloads: [brought, other] }))
+    assert.deepStrictEqual(values(), [[...piecesOf(value), ...piecesOf(other)], []])
+    assert.strictEqual(
+      wholeValue(
+        value.sha256,
+        partition.factsOf("t").flatMap((fact) => chunkOf(fact) ?? [])
+      ),
+      long
+    )
+    // Sent again, with nothing and with something new.
+    partition.run(open)
+    partition.run(child("c", "a", { payloads: [value] }))
+    assert.strictEqual(values()[0]!.length, 4)
+    // Another execution has its own; a span that is refused brings what others refer to.
+    const refused = otlpSpan("u", "x", { parentSpanId: "x", payloads: [value] })
+    const { errors } = partition.run(
+      refused,
+      otlpSpan("u", "y", { parentSpanId: "z", payloads: [brought] })
+    )
+    assert.strictEqual(errors[0]?.code, "cycle_detected")
+    assert.deepStrictEqual(values()[1], piecesOf(value))
+    partition.run({ op: "execution.erase", index: 0, executionId: "t", reason: "r", erasedBy: "k" })
+    partition.run(child("d", "a", { payloads: [value] }), child("e", "a", { payloads: [brought] }))
+    assert.strictEqual(values()[0]!.length, 7)
   })
 })

@@ -7,6 +7,7 @@ import {
   applyTraces,
   type TraceOutcome
 } from "../../../../src/actors/sequencer/traces/TraceStep.ts"
+import { chunkOf } from "../../../../src/domain/traces/Payload.ts"
 import { recomputeFact } from "../../../../src/domain/traces/TraceFact.ts"
 import type { TraceOperation } from "../../../../src/domain/traces/TraceOperation.ts"
 import {
@@ -20,6 +21,7 @@ import {
   erase,
   NOW,
   Partition,
+  payloadOf,
   startExecution,
   startSpan,
   TENANT
@@ -405,6 +407,42 @@ describe("trace events", () => {
     assert.deepStrictEqual(outcomes(again), ["existing", "id_conflict"])
     assert.strictEqual(again.results[0]?.sequence_number, 2)
     assert.match(messageOf(again), /^id: "mine" .*sequence_number 2/)
+  })
+})
+
+describe("values that have no room", () => {
+  it("come right behind what refers to them, if that is recorded", () => {
+    const partition = new Partition()
+    const bringing = (value: string) => ({ payloads: [payloadOf(value)] })
+    const operations = () => [
+      startExecution("e", bringing("of the start")),
+      startSpan("e", "s", bringing("of the span")),
+      { ...addNamedEvent(TENANT, "s", "v", "a"), ...bringing("of the event") },
+      endSpan("s", bringing("of the end")),
+      endExecution("e", bringing("of the execution's end"))
+    ]
+    partition.run(...operations())
+    partition.run(...operations())
+    assert.deepStrictEqual(
+      partition.factsOf("e").map((fact) => chunkOf(fact)?.text ?? fact.type),
+      [
+        "execution.started",
+        "span.started",
+        "of the start",
+        "span.started",
+        "of the span",
+        "span.event",
+        "of the event",
+        "span.ended",
+        "of the end",
+        "execution.ended",
+        "of the execution's end"
+      ]
+    )
+    const spans = partition
+      .factsOf("e")
+      .map((fact) => (fact.type === "span.payload" ? fact.span_id : ""))
+    assert.deepStrictEqual(spans.filter(Boolean), ["root-e", "s", "s", "s", "root-e"])
   })
 })
 

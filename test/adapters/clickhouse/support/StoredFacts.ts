@@ -4,6 +4,7 @@
  */
 import { canonicalize } from "../../../../src/domain/json/CanonicalJson.ts"
 import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
+import { chunksOf } from "../../../../src/domain/traces/Payload.ts"
 import {
   type FactCore,
   type FactDetails,
@@ -114,6 +115,13 @@ export class FactChain {
       ended_at: timeAt(1)
     }
     return this.add(executionId, told, { error: "secret error" })
+  }
+
+  /** A value in pieces. */
+  payload(executionId: string, spanId: string, value: string) {
+    return chunksOf(value).map((payload) =>
+      this.add(executionId, { type: "span.payload", span_id: spanId }, { payload })
+    )
   }
 
   event(executionId: string, spanId: string, sequence: number, payload: JsonObject = { n: 1 }) {

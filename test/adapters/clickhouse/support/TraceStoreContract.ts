@@ -11,10 +11,12 @@ import { layerStoredTopics } from "../../../../src/adapters/clickhouse/StoredTop
 import { layerTraceStore } from "../../../../src/adapters/clickhouse/TraceStoreClickHouse.ts"
 import { columns } from "../../../../src/adapters/clickhouse/traces/TraceColumns.ts"
 import { linkOf } from "../../../../src/domain/chain/ChainLink.ts"
+import { sha256Hex } from "../../../../src/domain/Identifiers.ts"
 import { parseJson } from "../../../../src/domain/json/Json.ts"
 import type { JsonObject } from "../../../../src/domain/json/StrictJson.ts"
 import { microsOf } from "../../../../src/domain/Timestamp.ts"
 import { hintsOf } from "../../../../src/domain/traces/GraphHints.ts"
+import { chunkOf, wholeValue } from "../../../../src/domain/traces/Payload.ts"
 import { summaryOf } from "../../../../src/domain/traces/SpanSummary.ts"
 import {
   eraseFact,
@@ -931,6 +933,46 @@ export const traceStoreContract = <E>(
       })
     )
 
+    it.effect("finds a value by its hash, whoever has it, until it is erased", () =>
+      Effect.gen(function* () {
+        const store = yield* TraceStore
+        const chain = new FactChain("values")
+        const value = "A long prompt, 字. ".repeat(40_000)
+        const hash = sha256Hex(value)
+        for (const id of ["one", "two"]) {
+          chain.start(id)
+          chain.span(id, `span of ${id}`)
+          chain.payload(id, `span of ${id}`, "another value".repeat(1_000))
+          chain.payload(id, `span of ${id}`, value)
+          // As after a restart, when the sequencer does not know that it is there.
+          chain.payload(id, `span of ${id}`, value)
+        }
+        yield* stored(chain.all)
+        const valueIn = (tenant: string, of = hash) =>
+          Stream.runCollect(store.payload(tenant, of)).pipe(
+            Effect.map((chunks) =>
+              wholeValue(
+                of,
+                chunks.flat().flatMap((body) => chunkOf(parseFact(body)) ?? [])
+              )
+            )
+          )
+        assert.strictEqual(yield* valueIn("values"), value)
+        assert.strictEqual(yield* valueIn("values", "0".repeat(64)), undefined)
+        assert.strictEqual(yield* valueIn("others"), undefined)
+        const facts = chain.all.filter(({ executionId }) => executionId === "one").length
+        assert.strictEqual(yield* store.reach("values", "one"), facts)
+        assert.strictEqual(yield* store.spanCount("values", "one"), 1)
+        // What is read for a graph or a list is none of it.
+        const scanned = yield* Stream.runCollect(store.scan("values", "one", facts))
+        assert.strictEqual(scanned.flat().length, 2)
+        yield* store.eraseDetails("values", "one", facts + 1, timeAt(9))
+        assert.strictEqual(yield* valueIn("values"), value)
+        yield* store.eraseDetails("values", "two", facts + 1, timeAt(9))
+        assert.strictEqual(yield* valueIn("values"), undefined)
+      })
+    )
+
     it.effect("erases what is no fact by removing it", () =>
       Effect.gen(function* () {
         const store = yield* TraceStore
@@ -997,7 +1039,8 @@ export const traceStoreContract = <E>(
           ["agent_id", "'another'"],
           ["status", "'FAILED'"],
           ["started_at", "started_at + 1"],
-          ["ended_at", "ended_at + 1"]
+          ["ended_at", "ended_at + 1"],
+          ["payload_hash", "'another'"]
         ]
         for (const [index, [column, lie]] of lies.entries()) {
           yield* tamper(

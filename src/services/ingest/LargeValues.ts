@@ -1,0 +1,245 @@
+/**
+ * Values that a span has no room for: in the span stands a reference with the beginning, size and
+ * hash of each, and the value is stored apart. Pure, and the same for the same value: what is sent
+ * again is the same span.
+ */
+import { sha256Hex } from "../../domain/Identifiers.ts"
+import { canonicalize, quote } from "../../domain/json/CanonicalJson.ts"
+import { isObject } from "../../domain/json/Json.ts"
+import { type JsonObject, type JsonValue, NESTING_MAX } from "../../domain/json/StrictJson.ts"
+import {
+  beginningOf,
+  chunksOf,
+  LARGE_VALUE_BYTES,
+  PAYLOAD_VALUE_BYTES_MAX,
+  type PreparedPayload,
+  referenceTo
+} from "../../domain/traces/Payload.ts"
+import { hashedDetails } from "./HashedDetails.ts"
+import { isLonger } from "./Prepare.ts"
+
+/** Values that one operation may refer to. */
+const VALUES_MAX = 1_000
+/**
+ * Bytes that values may take in a command: with the rest of it below what the log takes in one
+ * record.
+ */
+const VALUES_ROOM = 20 * 1_048_576
+
+/** Bytes that are left for values. */
+export interface Room {
+  left: number
+}
+
+export const roomForValues = (): Room => ({ left: VALUES_ROOM })
+
+/** The values that an operation refers to. */
+export class ValuesApart {
+  /** By SHA-256. */
+  readonly #texts = new Map<string, string>()
+  readonly #room: Room
+  /** References to values that are stored, and to those that are not. */
+  referred = 0
+  truncated = 0
+
+  constructor(room: Room = roomForValues()) {
+    this.#room = room
+  }
+
+  /** The same values, and room for more that may be taken back. */
+  copy(): ValuesApart {
+    const copied = new ValuesApart({ ...this.#room })
+    copied.takeOver(this)
+    return copied
+  }
+
+  takeOver(other: ValuesApart): void {
+    for (const [hash, text] of other.#texts) this.#texts.set(hash, text)
+    this.#room.left = other.#room.left
+    this.referred = other.referred
+    this.truncated = other.truncated
+  }
+
+  /** How many values were referred to, stored or not. */
+  get references(): number {
+    return this.referred + this.truncated
+  }
+
+  /** True if the value is stored. */
+  take(hash: string, text: string, bytes: number): boolean {
+    const isStored = this.#texts.has(hash) || this.#add(hash, text, bytes)
+    if (isStored) this.referred += 1
+    else this.truncated += 1
+    return isStored
+  }
+
+  /** For the command; undefined if there are none. */
+  get payloads(): ReadonlyArray<PreparedPayload> | undefined {
+    if (this.#texts.size === 0) return undefined
+    return [...this.#texts].map(([sha256, text]) => ({
+      sha256,
+      chunks: chunksOf(text).map((payload) => hashedDetails(canonicalize({ payload })))
+    }))
+  }
+
+  #add(hash: string, text: string, bytes: number): boolean {
+    if (bytes > PAYLOAD_VALUE_BYTES_MAX || this.#texts.size === VALUES_MAX) return false
+    // As a string of JSON in a string of JSON.
+    const encoded = Buffer.byteLength(JSON.stringify(JSON.stringify(text)))
+    if (encoded > this.#room.left) return false
+    this.#room.left -= encoded
+    this.#texts.set(hash, text)
+    return true
+  }
+}
+
+/** What leaves an object, and what of it stays as its beginning, in bytes. */
+interface Step {
+  readonly over: number
+  readonly preview: number
+  /** Whole members go, whatever they are, and not texts within them. */
+  readonly isWhole?: true
+}
+
+/** Texts alone, however much the object has of them. */
+const [FIRST, ...FURTHER]: readonly [Step, ...ReadonlyArray<Step>] = [
+  { over: LARGE_VALUE_BYTES, preview: 2_048 },
+  { over: LARGE_VALUE_BYTES, preview: 512 },
+  { over: LARGE_VALUE_BYTES, preview: 64 },
+  { over: LARGE_VALUE_BYTES, preview: 2_048, isWhole: true },
+  { over: 2_048, preview: 512, isWhole: true },
+  { over: 256, preview: 0, isWhole: true }
+]
+
+/** What stands for a value, which is put apart. */
+const reference = (
+  text: string,
+  previewBytes: number,
+  apart: ValuesApart,
+  isJson = false
+): JsonObject => {
+  const bytes = Buffer.from(text, "utf8")
+  const hash = sha256Hex(text)
+  const preview = beginningOf(bytes, previewBytes)
+  return {
+    $ref: referenceTo(hash),
+    bytes: bytes.length,
+    ...(preview === "" ? {} : { preview }),
+    ...(isJson ? { media_type: "application/json" } : {}),
+    ...(apart.take(hash, text, bytes.length) ? {} : { truncated: true })
+  }
+}
+
+/** Puts in references. */
+class Cutter {
+  readonly #step: Step
+  readonly #apart: ValuesApart
+
+  constructor(step: Step, apart: ValuesApart) {
+    this.#step = step
+    this.#apart = apart
+  }
+
+  of(object: JsonObject): JsonObject {
+    if (this.#step.isWhole !== true) return this.#members(object, 1)
+    const { attributes } = object
+    return isObject(attributes)
+      ? { ...this.#whole(object), attributes: this.#whole(attributes as JsonObject) }
+      : this.#whole(object)
+  }
+
+  /** The members of an object, which is at a level of nesting: 1 is the outermost. */
+  #members(object: JsonObject, level: number): JsonObject {
+    const entries = Object.entries(object).map(
+      ([key, value]) => [key, this.#texts(value, level + 1)] as const
+    )
+    return Object.fromEntries(entries)
+  }
+
+  #texts(value: JsonValue, level: number): JsonValue {
+    if (typeof value === "string") {
+      // Deeper than that an object can't be nested.
+      const leaves = level <= NESTING_MAX && isLonger(value, this.#step.over)
+      return leaves ? this.#refer(value) : value
+    }
+    if (Array.isArray(value)) {
+      return value.map((element: JsonValue) => this.#texts(element, level + 1))
+    }
+    return isObject(value) ? this.#members(value as JsonObject, level) : value
+  }
+
+  #refer(text: string, isJson = false): JsonObject {
+    return reference(text, this.#step.preview, this.#apart, isJson)
+  }
+
+  /** Members: texts as they are, the rest as RFC 8785 JSON. */
+  #whole(object: JsonObject): JsonObject {
+    const entries = Object.entries(object).map(([key, value]) => {
+      // Members that were put apart before, and what the caller does next.
+      if (key === "attributes" && isObject(value)) return [key, value] as const
+      const text = typeof value === "string" ? value : canonicalize(value)
+      if (!isLonger(text, this.#step.over)) return [key, value] as const
+      return [key, this.#refer(text, typeof value !== "string")] as const
+    })
+    return Object.fromEntries(entries)
+  }
+}
+
+const attempt = (
+  object: JsonObject,
+  bytesMax: number,
+  step: Step,
+  apart: ValuesApart
+): string | undefined => {
+  const tried = apart.copy()
+  const text = canonicalize(new Cutter(step, tried).of(object))
+  if (isLonger(text, bytesMax)) return undefined
+  apart.takeOver(tried)
+  return text
+}
+
+/**
+ * The RFC 8785 text of an object without texts of more than 8 KiB, and of at most `bytesMax` bytes:
+ * what has no room, of `attributes` in it whole members too, is in `apart`. Undefined if that is
+ * not enough.
+ */
+export const withoutLargeTexts = (
+  object: JsonObject,
+  bytesMax: number,
+  apart: ValuesApart
+): string | undefined => {
+  const whole = canonicalize(object)
+  if (!isLonger(whole, LARGE_VALUE_BYTES)) {
+    return isLonger(whole, bytesMax) ? cutToFit(object, bytesMax, apart) : whole
+  }
+  return attempt(object, bytesMax, FIRST, apart) ?? cutToFit(object, bytesMax, apart)
+}
+
+const cutToFit = (object: JsonObject, bytesMax: number, apart: ValuesApart): string | undefined => {
+  for (const step of FURTHER) {
+    const text = attempt(object, bytesMax, step, apart)
+    if (text !== undefined) return text
+  }
+  return undefined
+}
+
+/** The RFC 8785 text of an object: as it is if it has room, else as `withoutLargeTexts`. */
+export const fitted = (
+  object: JsonObject,
+  bytesMax: number,
+  apart: ValuesApart
+): string | undefined => {
+  const whole = canonicalize(object)
+  return isLonger(whole, bytesMax) ? withoutLargeTexts(object, bytesMax, apart) : whole
+}
+
+/** The RFC 8785 text of an error: a text that has no room is put apart, an object as `fitted`. */
+export const fittedError = (
+  error: string | JsonObject,
+  bytesMax: number,
+  apart: ValuesApart
+): string | undefined => {
+  if (typeof error !== "string") return fitted(error, bytesMax, apart)
+  const text = quote(error)
+  return isLonger(text, bytesMax) ? canonicalize(reference(error, FIRST.preview, apart)) : text
+}

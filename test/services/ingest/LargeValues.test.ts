@@ -1,0 +1,182 @@
+/** Objects that are cut to a size: they fit, what is cut can be shown to be the value, the rest stays. */
+import { createHash } from "node:crypto"
+import fc from "fast-check"
+import { assert, describe, it } from "vitest"
+import { canonicalize } from "../../../src/domain/json/CanonicalJson.ts"
+import {
+  type JsonObject,
+  type JsonValue,
+  NESTING_MAX
+} from "../../../src/domain/json/StrictJson.ts"
+import {
+  PAYLOAD_VALUE_BYTES_MAX,
+  type PayloadChunk,
+  type PayloadReference,
+  wholeValue
+} from "../../../src/domain/traces/Payload.ts"
+import {
+  fitted,
+  fittedError,
+  ValuesApart,
+  withoutLargeTexts
+} from "../../../src/services/ingest/LargeValues.ts"
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")
+
+const unit = fc.constantFrom("a", "é", "字", "🙂", '"', "\n")
+const anyText = fc
+  .tuple(fc.string({ unit, maxLength: 4 }), fc.nat({ max: 3_000 }), fc.nat({ max: 3 }))
+  .map(([text, times, rarely]) => (rarely === 0 ? text.repeat(times) : text))
+const anyObject = fc.dictionary(
+  fc.string({ unit: fc.constantFrom("a", "b", "c", "."), minLength: 1, maxLength: 3 }),
+  fc.letrec<{ value: JsonValue }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: "small" },
+      anyText,
+      fc.integer(),
+      fc.boolean(),
+      fc.array(tie("value"), { maxLength: 4 }),
+      fc.dictionary(fc.constantFrom("x", "y"), tie("value"), { maxKeys: 2 })
+    )
+  })).value,
+  { maxKeys: 8 }
+)
+
+const valuesOf = ({ payloads }: ValuesApart): ReadonlyMap<string, string | undefined> =>
+  new Map(
+    (payloads ?? []).map(({ chunks = [], sha256: hash }) => {
+      const pieces = chunks.map(({ text }) => JSON.parse(text).payload as PayloadChunk)
+      return [hash, wholeValue(hash, pieces)]
+    })
+  )
+
+/** Each value of the result is that of the object, or stands for it truly. */
+const assertStands = (
+  value: JsonValue,
+  found: JsonValue,
+  values: ReadonlyMap<string, string | undefined>
+): void => {
+  const cut = found as unknown as PayloadReference
+  if (cut?.$ref !== undefined) {
+    const text = typeof value === "string" ? value : canonicalize(value)
+    const hash = sha256(text)
+    assert.strictEqual(cut.$ref, `sha256:${hash}`)
+    assert.strictEqual(cut.bytes, Buffer.byteLength(text))
+    assert.isTrue(text.startsWith(cut.preview ?? ""))
+    assert.isTrue((cut.preview ?? "").isWellFormed())
+    assert.strictEqual(cut.media_type, typeof value === "string" ? undefined : "application/json")
+    assert.strictEqual(values.get(hash), cut.truncated === true ? undefined : text)
+    return
+  }
+  if (typeof value !== "object" || value === null) assert.strictEqual(found, value)
+  else {
+    const [own, others] = [value, found] as [JsonObject, JsonObject]
+    assert.deepStrictEqual(Object.keys(others), Object.keys(own))
+    for (const key of Object.keys(own)) assertStands(own[key]!, others[key]!, values)
+  }
+}
+
+const levelsOf = (value: unknown): number =>
+  typeof value === "object" && value !== null
+    ? 1 + Math.max(0, ...Object.values(value).map(levelsOf))
+    : 0
+
+describe("an object that is given a size", () => {
+  it("fits, keeps its keys, and refers to what it had no room for", () => {
+    fc.assert(
+      fc.property(
+        anyObject,
+        fc.integer({ min: 600, max: 9_000 }),
+        fc.boolean(),
+        fc.constantFrom(fitted, withoutLargeTexts),
+        (members, max, isSpan, make) => {
+          const object: JsonObject = isSpan ? { span_id: "1", attributes: members } : members
+          const apart = new ValuesApart()
+          const text = make(object, max, apart)
+          if (text === undefined) {
+            assert.isAbove(Buffer.byteLength(canonicalize(object)), max)
+            return
+          }
+          assert.isAtMost(Buffer.byteLength(text), max)
+          const result = JSON.parse(text) as JsonObject
+          assert.strictEqual(canonicalize(result), text)
+          if (apart.references === 0) assert.strictEqual(text, canonicalize(object))
+          else assertStands(JSON.parse(canonicalize(object)), result, valuesOf(apart))
+        }
+      )
+    )
+  })
+
+  it("is always found for a prompt, however many messages it has", () => {
+    const content = "Tell me. ".repeat(2_000)
+    for (const messages of [2, 4, 40, 400]) {
+      const all = Array.from({ length: messages }, (_, n) => ({ role: "user", content, n }))
+      const object = { attributes: { "gen_ai.input.messages": all, "gen_ai.request.model": "m" } }
+      const apart = new ValuesApart()
+      const { attributes } = JSON.parse(fitted(object, 32_768, apart)!)
+      assert.strictEqual(attributes["gen_ai.request.model"], "m")
+      const [value, ...others] = valuesOf(apart).values()
+      assert.deepStrictEqual(others, [])
+      assert.strictEqual(value, messages === 400 ? canonicalize(all) : content)
+      if (messages === 40) assert.strictEqual(attributes["gen_ai.input.messages"][39].n, 39)
+    }
+  })
+
+  it("has no text of more than 8 KiB even if there is room, where that is asked for", () => {
+    const object = { a: "x".repeat(8_192), b: "y".repeat(8_193) }
+    const apart = new ValuesApart()
+    assert.strictEqual(fitted(object, 32_768, apart), canonicalize(object))
+    assert.strictEqual(apart.references, 0)
+    const { a, b } = JSON.parse(withoutLargeTexts(object, 32_768, apart)!)
+    assert.strictEqual(a, object.a)
+    assert.strictEqual(b.preview, "y".repeat(2_048))
+    assert.deepStrictEqual([...valuesOf(apart).values()], [object.b])
+  })
+
+  it("gives the same for the same, and leaves what fits as it is", () => {
+    const object = { a: "x".repeat(50_000), b: "y".repeat(9_000) }
+    const texts = [object, structuredClone(object)].map((one) =>
+      fitted(one, 32_768, new ValuesApart())
+    )
+    assert.strictEqual(texts[0], texts[1])
+    assert.strictEqual(fitted({ a: "x" }, 9, new ValuesApart()), '{"a":"x"}')
+    assert.strictEqual(fitted({ a: "x" }, 8, new ValuesApart()), undefined)
+  })
+
+  it("says of values that are too large, or for which there is no room left, that they are not kept", () => {
+    const large = "x".repeat(PAYLOAD_VALUE_BYTES_MAX + 1)
+    const apart = new ValuesApart()
+    const { a, b } = JSON.parse(fitted({ a: large, b: "y".repeat(40_000) }, 32_768, apart)!)
+    assert.deepStrictEqual([a.truncated, a.bytes, b.truncated], [true, large.length, undefined])
+    assert.deepStrictEqual([apart.referred, apart.truncated], [1, 1])
+    const room = { left: 100_000 }
+    const [first, second] = [new ValuesApart(room), new ValuesApart(room)]
+    const texts = [first, second].map((one, at) =>
+      JSON.parse(fitted({ a: `${at}${"x".repeat(60_000)}` }, 32_768, one)!)
+    )
+    assert.deepStrictEqual(
+      texts.map(({ a: { truncated } }) => truncated),
+      [undefined, true]
+    )
+    assert.strictEqual(second.payloads, undefined)
+  })
+
+  it("nests no deeper than what can be stored", () => {
+    let value: JsonValue = "x".repeat(50_000)
+    for (let level = 1; level < NESTING_MAX; level++) value = { a: value }
+    const apart = new ValuesApart()
+    const text = fitted({ a: value } as JsonObject, 32_768, apart)!
+    assert.isAtMost(levelsOf(JSON.parse(text)), NESTING_MAX)
+    assert.strictEqual(apart.referred, 1)
+  })
+
+  it("has a reference for the text of an error that is too long", () => {
+    const apart = new ValuesApart()
+    assert.strictEqual(fittedError("no", 100, apart), '"no"')
+    const error = "no ".repeat(1_000)
+    const found = JSON.parse(fittedError(error, 100, apart)!)
+    assertStands(error, found, valuesOf(apart))
+    assert.strictEqual(found.preview.length, 2_048)
+    assert.strictEqual(fittedError({ message: "no" }, 10, apart), undefined)
+  })
+})
