@@ -91,7 +91,8 @@ Verifying the chain, ${SCHEME}
 `
 
 const aboutTraces = `One record per fact about an execution: it has started or ended, a span of it
-has, something happened in a span, its details were erased. What an execution is now follows from
+has, something happened in a span, its details were erased, or it is a piece of a value that had no
+room in its span. What an execution is now follows from
 its facts in the order of fact_number; of several execution.started the last one counts.
 
 Reading
@@ -100,7 +101,10 @@ Reading
 - Within a tenant chain_sequence goes up from 1 by 1; the facts of its executions are mixed. Within
   an execution fact_number goes up from 1 by 1, and the sequence_number of its trace events does.
 - Spans may arrive before their parent, and after the end of their execution.
-- Readers should stop at a ce_type that they don't know.
+- Where a span has {"$ref": "sha256:..."}, the payload.text of the facts span.payload with this
+  payload.sha256, by payload.chunk, make the value. They come in the same transaction as the span, or
+  earlier in the execution.
+- Readers should stop at a ce_type that they don't know, and pass over a type that they don't know.
 
 Value
 - Compact JSON that begins with the bytes of its core. It never changes: a fact whose details are

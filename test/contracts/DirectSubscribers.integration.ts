@@ -48,6 +48,7 @@ import {
   endSpan,
   erase,
   otlpSpan,
+  payloadOf,
   startExecution,
   startSpan
 } from "../actors/support/Traces.ts"
@@ -157,7 +158,10 @@ const traceCommands: ReadonlyArray<Command> = [
     startExecution("run/1", { details: details({ agent_name: "Ü", metadata: {}, trigger: "t" }) }),
     startSpan("run/1", "step %", { details: details({ metadata: { n: 1.5 }, name: "a \n b" }) }),
     startSpan("run/1", "next", { causedBy: ["step %"] }),
-    addNamedEvent("acme", "next", "event", "tool.request"),
+    {
+      ...addNamedEvent("acme", "next", "event", "tool.request"),
+      payloads: [payloadOf("a value that has no room")]
+    },
     endSpan("step %", { status: "FAILED", details: details({ error: "broken" }) }),
     endExecution("run/1", { details: details({ metadata: { "😀": [null] } }) })
   ]),
@@ -356,7 +360,7 @@ const checkTraces = Effect.fnUntraced(function* (prefix: string) {
   const { lines, stderr } = yield* read(prefix, "traces")
   assert.strictEqual(stderr, "")
   checkFacts(lines.map(({ value }) => value!))
-  for (const [tenantId, count] of Object.entries({ acme: 8, globex: 11 })) {
+  for (const [tenantId, count] of Object.entries({ acme: 9, globex: 11 })) {
     const own = lines.filter(({ key }) => key === tenantId)
     assert.strictEqual(own.length, count)
     assert.isTrue(own.every(({ partition }) => partition === placeOf(tenantId)))
@@ -370,7 +374,7 @@ const checkTraces = Effect.fnUntraced(function* (prefix: string) {
   }
   const types = lines.map(({ value }) => (JSON.parse(value!) as { readonly type: string }).type)
   assert.sameMembers([...new Set(types)], [...factTypes])
-  assert.strictEqual(lines.length, 19)
+  assert.strictEqual(lines.length, 20)
 })
 
 describe("a direct subscriber", () => {

@@ -54,6 +54,7 @@ CORE = {
         set(),
         {"payload"},
     ),
+    "span.payload": ({"span_id"}, set(), {"payload"}),
 }
 
 # What ties a fact to its place, in the order in which it is stored behind the core.
@@ -349,6 +350,20 @@ TOLD = [
         "execution.ended",
         {"status": "COMPLETED", "ended_at": "2026-11-21T10:00:02.000000Z"},
         {"metadata": {"cost": 0.1}},
+    ),
+    (
+        RUN,
+        "span.payload",
+        {"span_id": "call\u2028\""},
+        {
+            "payload": {
+                "bytes": 9,
+                "chunk": 2,
+                "chunks": 2,
+                "sha256": sha256("\u20ac \u2028 \""),
+                "text": " \u2028 \"",
+            }
+        },
     ),
     (RUN, "execution.erased", {"reason": "asked for \"it\"", "erased_by": "key_1"}, None),
 ]

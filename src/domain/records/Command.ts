@@ -94,11 +94,11 @@ export const dedupKeyOf = (tenantId: string, id: string): string =>
 export const BATCH_ITEMS_MAX = 1_000
 
 /** Version of a command's record, in the header `alk-format`. */
-export type CommandFormat = 1 | 2
+export type CommandFormat = 1 | 2 | 3
 
 /**
  * The format in which a command of this kind is written: commands with events are bytes, the
- * others lines of text.
+ * others lines of text. Lines with operations that bring values of their own are format 3.
  */
 export const formatOf: Readonly<Record<CommandKind, CommandFormat>> = {
   ingest: 2,
@@ -109,7 +109,7 @@ export const formatOf: Readonly<Record<CommandKind, CommandFormat>> = {
 }
 
 /** The newest format that this version reads. */
-export const COMMAND_FORMAT_MAX: CommandFormat = 2
+export const COMMAND_FORMAT_MAX: CommandFormat = 3
 
 const lineFields = [
   "index",
@@ -162,8 +162,9 @@ const descriptionOfRecord = [
   "$defs/traceLine for each operation, in the order of the request; lines are separated by one line",
   "feed. Format 2 is binary: the length of the same JSON (4 bytes, unsigned, little-endian), the",
   "JSON, the number of events (4 bytes), their entries, their bodies one after the other; each event",
-  "unpacks to $defs/event. Commands of the kinds ingest and registry are written in format 2, the",
-  "others in format 1; both are read."
+  "unpacks to $defs/event. Format 3 is format 1 of the kind trace, and some operation has payloads.",
+  "Commands of the kinds ingest and registry are written in format 2, the others in 1 or 3; all are",
+  "read."
 ].join(" ")
 
 export const commandRecord: RecordContract = {
@@ -173,7 +174,7 @@ export const commandRecord: RecordContract = {
   description: descriptionOfRecord,
   key: tenantOrProbe("The tenant; probes are written to each partition explicitly."),
   headers: Schema.Struct({
-    [FORMAT_HEADER]: Schema.Literals(["1", "2"]).annotate({
+    [FORMAT_HEADER]: Schema.Literals(["1", "2", "3"]).annotate({
       description: "Version of the record's form. A reader stops at a version above its own."
     }),
     [RECEIPT_HEADER]: text("The receiptId, readable even where the value is not."),

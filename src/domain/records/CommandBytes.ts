@@ -1,10 +1,13 @@
 /**
  * Hot path: measured in test/bench/Bench.ts (ingest, sequencing). The value of a command's record,
- * in two formats. Format 1 is text: a line of JSON with what concerns the whole request, then one
+ * in three formats. Format 1 is text: a line of JSON with what concerns the whole request, then one
  * line of tab-separated fields per event, or one of JSON per operation on traces. Format 2 has the
  * same JSON and the events as a batch of bytes (EventBatch), numbers little-endian:
  *
  *     u32 length of the JSON, JSON, u32 number of events, entries, bodies
+ *
+ * Format 3 is format 1 with operations that bring values: a program that knows no values would lose
+ * them.
  */
 import { Schema } from "effect"
 import { parseJson } from "../json/Json.ts"
@@ -62,7 +65,8 @@ export const encodeCommand = (command: Command): EncodedCommand => {
   const format = formatOf[command.kind]
   if (format === 2) return { format, value: encodeBytes(header, events) }
   if (events.count > 0) throw new Error(`a command of the kind ${command.kind} has events`)
-  return { format, value: encodeLines(header, traces) }
+  const hasValues = traces.some((operation) => "payloads" in operation)
+  return { format: hasValues ? 3 : format, value: encodeLines(header, traces) }
 }
 
 const NONE = "-"
@@ -140,6 +144,12 @@ const decodeLines = (value: Buffer): Command => {
   return { ...header, events: builder.build() }
 }
 
+const decodeWithValues = (value: Buffer): Command => {
+  const command = decodeLines(value)
+  if (command.kind !== "trace") throw new CommandUnreadable("events in format 3")
+  return command
+}
+
 const decodeBytes = (value: Buffer): Command => {
   const headerEnd = value.length < LENGTH_BYTES ? NaN : LENGTH_BYTES + value.readUInt32LE(0)
   const eventsAt = headerEnd + LENGTH_BYTES
@@ -163,6 +173,7 @@ export const decodeCommand = (value: Buffer | null, format: number): Command => 
   try {
     if (format === 1) return decodeLines(value)
     if (format === 2) return decodeBytes(value)
+    if (format === 3) return decodeWithValues(value)
     throw new CommandUnreadable("it is in no known format")
   } catch (error) {
     if (!(error instanceof BatchUnreadable)) throw error

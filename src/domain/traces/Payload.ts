@@ -83,8 +83,15 @@ export const chunksOf = (value: string): ReadonlyArray<PayloadChunk> => {
     texts.push(bytes.subarray(start, end).toString("utf8"))
     start = end
   }
-  const whole = { bytes: bytes.length, chunks: texts.length, sha256: sha256Hex(value) }
-  return texts.map((piece, index) => ({ ...whole, chunk: index + 1, text: piece }))
+  const hash = sha256Hex(value)
+  // In the order of RFC 8785.
+  return texts.map((piece, index) => ({
+    bytes: bytes.length,
+    chunk: index + 1,
+    chunks: texts.length,
+    sha256: hash,
+    text: piece
+  }))
 }
 
 const isChunk = (value: unknown): value is PayloadChunk =>
@@ -107,8 +114,8 @@ export const wholeValue = (
 ): string | undefined => {
   const own = pieces.filter(({ sha256: of }) => of === hash)
   const texts = new Map(own.map(({ chunk, text: piece }) => [chunk, piece]))
-  const value = Array.from({ length: own[0]?.chunks ?? 0 }, (_, index) => texts.get(index + 1))
-  if (value.length === 0 || value.includes(undefined)) return undefined
-  const whole = value.join("")
+  const chunks = own[0]?.chunks ?? 0
+  if (chunks < 1 || chunks > texts.size) return undefined
+  const whole = Array.from({ length: chunks }, (_, index) => texts.get(index + 1) ?? "").join("")
   return sha256Hex(whole) === hash ? whole : undefined
 }

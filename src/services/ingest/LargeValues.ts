@@ -74,7 +74,7 @@ export class ValuesApart {
   }
 
   /** For the command; undefined if there are none. */
-  get payloads(): ReadonlyArray<PreparedPayload> | undefined {
+  payloads(): ReadonlyArray<PreparedPayload> | undefined {
     if (this.#texts.size === 0) return undefined
     return [...this.#texts].map(([sha256, text]) => ({
       sha256,

@@ -4,6 +4,7 @@
  * request and nothing of what exists; the item has been read by StrictJson before.
  */
 import { hash } from "node:crypto"
+import { defined } from "../../domain/Defined.ts"
 import { NAME_LENGTH_MAX } from "../../domain/events/AuditEvent.ts"
 import { derivedUuid, uuidv7 } from "../../domain/Identifiers.ts"
 import { canonicalize, flat, quote } from "../../domain/json/CanonicalJson.ts"
@@ -211,8 +212,8 @@ const errorOf = (item: Fields, apart: ValuesApart): string | undefined => {
 }
 
 /** The values that an operation refers to, as its member. */
-const payloadsMember = ({ payloads }: ValuesApart): Pick<StartSpan, "payloads"> =>
-  payloads === undefined ? {} : { payloads }
+const payloadsMember = (apart: ValuesApart): Pick<StartSpan, "payloads"> =>
+  defined({ payloads: apart.payloads() })
 
 /** RFC 8785 texts of details by name; undefined was not sent. */
 type DetailTexts = Readonly<Record<string, string | undefined>>

@@ -151,12 +151,38 @@ describe("commands of format 2", () => {
   })
 })
 
+describe("commands of format 3", () => {
+  const bring = (values: boolean): Command => {
+    const trace = stored
+      .map((value) => decodeCommand(Buffer.from(value), 1))
+      .find(({ kind }) => kind === "trace")!
+    const payloads = [{ sha256: "a".repeat(64) }]
+    const traces = trace.traces!.map((operation) =>
+      values && "spanId" in operation ? { ...operation, payloads } : operation
+    )
+    return { ...trace, traces }
+  }
+
+  it("have operations that bring values, which an earlier version would lose", () => {
+    assert.strictEqual(encodeCommand(bring(false)).format, 1)
+    const command = bring(true)
+    const { format, value } = encodeCommand(command)
+    assert.strictEqual(format, 3)
+    assert.deepStrictEqual(decodeCommand(Buffer.from(value), 3).traces, command.traces)
+  })
+
+  it("have no events", () => {
+    const ingest = stored.find((value) => value.includes('"kind":"ingest"'))!
+    refuses(Buffer.from(ingest), 3, "events in format 3")
+  })
+})
+
 describe("the format of a command", () => {
   it("is what its header says, 1 without the header", () => {
     assert.strictEqual(formatIn(undefined), 1)
     assert.strictEqual(formatIn(Buffer.from("2")), 2)
     assert.isNaN(formatIn(Buffer.from("two")))
-    for (const format of [0, 3, 1.5, NaN])
+    for (const format of [0, 4, 1.5, NaN])
       refuses(Buffer.from(stored[0]!), format, "no known format")
     refuses(Buffer.from(stored[0]!), 2)
     refuses(bytesOf(ingestCommand("acme", 1)), 1)

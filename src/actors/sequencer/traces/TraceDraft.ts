@@ -318,8 +318,9 @@ export class CommandDraft {
     payloads: ReadonlyArray<PreparedPayload> | undefined
   ): void {
     for (const { sha256 } of payloads ?? []) {
-      if (entry.hasPayload(sha256)) continue
-      for (const chunk of this.#chunks.get(sha256) ?? []) {
+      const chunks = this.#chunks.get(sha256)
+      if (chunks === undefined || entry.hasPayload(sha256)) continue
+      for (const chunk of chunks) {
         this.record(entry, { type: "span.payload", span_id: spanId }, chunk)
       }
       entry.notePayload(sha256)

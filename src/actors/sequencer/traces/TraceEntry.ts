@@ -14,7 +14,7 @@ import type {
 export type DetailsMark = Pick<PreparedDetails, "salt" | "hash">
 
 /** Values of an execution that are remembered, about 100 bytes each. */
-const PAYLOADS_MAX = 1_000
+const PAYLOADS_MAX = 100
 
 type Mutable<A> = { -readonly [Name in keyof A]: A[Name] }
 

@@ -3,6 +3,7 @@
  * what the mapping makes of each span. A span that can't be stored is refused by itself and says
  * why; the others go through. Knows no request, no clock and no answer.
  */
+import { defined } from "../../../domain/Defined.ts"
 import { isText, METADATA_BYTES_MAX } from "../../../domain/events/AuditEvent.ts"
 import { derivedUuid, sha256Hex } from "../../../domain/Identifiers.ts"
 import { canonicalize, flat, quote } from "../../../domain/json/CanonicalJson.ts"
@@ -455,9 +456,10 @@ const prepareSpan = (span: Span, options: PrepareOptions): PreparedSpan => {
       : {}),
     events: toEvents(events, context)
   }
-  const { payloads, referred, truncated } = context.apart
+  const { apart } = context
+  const { referred, truncated } = apart
   return {
-    operation: payloads === undefined ? operation : { ...operation, payloads },
+    operation: { ...operation, ...defined({ payloads: apart.payloads() }) },
     cut: truncated,
     apart: referred
   }
