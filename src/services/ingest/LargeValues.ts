@@ -220,7 +220,20 @@ const cutToFit = (object: JsonObject, bytesMax: number, apart: ValuesApart): str
     const text = attempt(object, bytesMax, step, apart)
     if (text !== undefined) return text
   }
-  return undefined
+  const tried = apart.copy()
+  const text = canonicalize(withoutMembers(object, tried))
+  if (isLonger(text, bytesMax)) return undefined
+  apart.takeOver(tried)
+  return text
+}
+
+/** So many members that not even their values alone can go: `attributes` as a whole, or all of it. */
+const withoutMembers = (object: JsonObject, apart: ValuesApart): JsonObject => {
+  const whole = (value: JsonObject) => reference(canonicalize(value), 0, apart, true)
+  const { attributes } = object
+  return isObject(attributes)
+    ? { ...object, attributes: whole(attributes as JsonObject) }
+    : whole(object)
 }
 
 /** The RFC 8785 text of an object: as it is if it has room, else as `withoutLargeTexts`. */

@@ -204,11 +204,7 @@ const errorOf = (item: Fields, apart: ValuesApart): string | undefined => {
   if (typeof value !== "string" && !isObject(value)) {
     return refuse("invalid_value", "error", "must be a string or an object")
   }
-  const error = value as string | JsonObject
-  return (
-    fittedError(error, ERROR_BYTES_MAX, apart)
-    ?? refuse("invalid_value", "error", tooLarge(canonicalize(error), ERROR_BYTES_MAX))
-  )
+  return fittedError(value as string | JsonObject, ERROR_BYTES_MAX, apart)
 }
 
 /** The values that an operation refers to, as its member. */

@@ -8,7 +8,11 @@ import {
   recomputeFact,
   storeFact
 } from "../../../../src/domain/traces/TraceFact.ts"
-import { decodeOperation, encodeOperation } from "../../../../src/domain/traces/TraceOperation.ts"
+import {
+  decodeOperation,
+  encodeOperation,
+  type RecordOtlpSpan
+} from "../../../../src/domain/traces/TraceOperation.ts"
 import {
   COMMAND_CHARACTERS_MAX,
   executionIdOf,
@@ -425,10 +429,17 @@ describe("what can't be stored", () => {
     assert.deepStrictEqual([error.bytes, error.preview], [90_000, message.slice(0, 2_048)])
   })
 
-  it("refuses what no cutting makes small enough", () => {
-    const small = { metadataBytesMax: 400, payloadBytesMax: 100 }
-    const over = refusalOf({ attributes: [text("k".repeat(500), "x")] }, small)
-    assert.match(over, /metadata: [0-9]+ bytes in canonical form; send at most 400/)
+  it("refers to attributes as a whole where their names alone are too many", () => {
+    const attributes = Array.from({ length: 5_000 }, (_, n) => text(`name ${n}`, "x"))
+    const [{ details, payloads }] = operationsOf(exportOf([span({ attributes })])) as [
+      RecordOtlpSpan
+    ]
+    const { metadata } = JSON.parse(details.text)
+    assert.strictEqual(metadata.attributes.$ref, `sha256:${payloads![0]!.sha256}`)
+    assert.strictEqual(metadata.attributes.media_type, "application/json")
+    const small = { metadataBytesMax: 100, payloadBytesMax: 100 }
+    const over = refusalOf({ attributes }, small)
+    assert.match(over, /metadata: [0-9]+ bytes in canonical form; send at most 100/)
   })
 
   it("refuses every span of a resource or scope that can't be stored, and no other", () => {
