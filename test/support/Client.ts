@@ -126,6 +126,7 @@ export const readStream = async (
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(), options.timeoutMs ?? 30_000)
   const messages: Array<SseMessage> = []
+  let opened: Promise<void> | undefined
   try {
     const response = await fetch(url, {
       headers: {
@@ -151,7 +152,9 @@ export const readStream = async (
       }
       if (!open) {
         open = true
-        void options.opened?.()
+        opened = Promise.resolve(options.opened?.())
+        // It may fail before the stream has said everything; it is told below.
+        opened.catch(() => undefined)
       }
       if (options.done(messages)) break
     }
@@ -161,5 +164,7 @@ export const readStream = async (
     clearTimeout(timer)
     controller.abort()
   }
+  // The answer to what it has sent may come after the stream has told of that.
+  await opened
   return messages
 }
