@@ -357,7 +357,8 @@ const factColumns: typeof eventColumns = [
   ["agent_id", "'other'", found("traces", [FACT, "content_mismatch"])],
   ["status", "'FAILED'", found("traces", [FACT, "content_mismatch"])],
   ["started_at", "started_at + 1", found("traces", [FACT, "content_mismatch"])],
-  ["ended_at", "ended_at + 1", found("traces", [FACT, "content_mismatch"])]
+  ["ended_at", "ended_at + 1", found("traces", [FACT, "content_mismatch"])],
+  ["payload_hash", "'other'", found("traces", [FACT, "content_mismatch"])]
 ]
 
 const keysOfFacts: typeof keysOfEvents = [
