@@ -9,6 +9,9 @@ import { runSequencer } from "../../src/actors/sequencer/Sequencer.ts"
 import type { AuditEvent } from "../../src/domain/events/AuditEvent.ts"
 import { emptyFilter } from "../../src/domain/events/EventFilter.ts"
 import type { Command } from "../../src/domain/records/Command.ts"
+import { CommandWriter } from "../../src/domain/records/CommandWriter.ts"
+import { WRITER_HEADER } from "../../src/domain/records/RecordHeaders.ts"
+import { nowMicros } from "../../src/domain/Timestamp.ts"
 import { EventStore } from "../../src/ports/EventStore.ts"
 import { TraceStore } from "../../src/ports/TraceStore.ts"
 import { Verifier } from "../../src/verify/Verifier.ts"
@@ -89,8 +92,17 @@ export const running = Effect.gen(function* () {
 /** What `running` provides. */
 export type Running = Effect.Success<typeof running>
 
+const writer = new CommandWriter()
+
+/** Numbered as API processes do: by this a copy of a command is known. */
 const submit = (commands: ReadonlyArray<Command>) =>
-  append(commands.map((command) => commandRecord(command)))
+  append(
+    commands.map((command) => {
+      const record = commandRecord(command)
+      const headers = { ...record.headers, [WRITER_HEADER]: writer.next(nowMicros()) }
+      return { ...record, headers }
+    })
+  )
 
 const checkpoint = (tenantId: string): Command => ({
   ...ingestCommand(tenantId, 0),
